@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands of this repository. `nox --list` shows them; arguments after `--` are passed on.
+
+Packages, their order and their lanes are read from the folders under packages/: a new package
+needs no line here. The parts are in tools/.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT))
+
+from tools.combinations import run_combinations  # noqa: E402
+from tools.lane import Lane  # noqa: E402
+from tools.packages import discover  # noqa: E402
+from tools.stopwatch import Stopwatch  # noqa: E402
+from tools.wheelhouse import Wheelhouse  # noqa: E402
+
+PACKAGES = discover(ROOT)
+LANES = [f"test-{name}" for name in PACKAGES]
+STOPWATCH = Stopwatch()
+WHEELHOUSE = Wheelhouse(ROOT, PACKAGES, STOPWATCH)
+DEFAULT = ["lint", *LANES, "combinations"]
+
+nox.needs_version = ">=2024.10.9"
+nox.options.default_venv_backend = "venv"
+nox.options.reuse_venv = "yes"
+nox.options.error_on_external_run = True
+nox.options.sessions = DEFAULT
+
+# An environment made by another Python is made anew instead of reused.
+os.environ.setdefault("NOX_ENABLE_STALENESS_CHECK", "1")
+atexit.register(STOPWATCH.report, ROOT / ".nox" / "times.txt")
+
+
+def lane(session: nox.Session) -> Lane:
+    """The session's environment, to install a package into."""
+    return Lane(session, PACKAGES, WHEELHOUSE, STOPWATCH)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Formatters, linters and types (.pre-commit-config.yaml), then the shape of the repository."""
+    with STOPWATCH.step(session.name, "install"):
+        session.install("pre-commit>=4", "pytest>=8.3", "pytest-timeout>=2.3", "tomli")
+    with STOPWATCH.step(session.name, "pre-commit"):
+        session.run("pre-commit", "run", "--all-files", "--show-diff-on-failure")
+    with STOPWATCH.step(session.name, "pytest"):
+        session.run("python", "-m", "pytest", "-p", "no:cacheprovider", "tests", *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def wheels(session: nox.Session) -> None:
+    """Fill dist/ with the wheel of every package."""
+    for wheel in WHEELHOUSE.provide(session, list(PACKAGES)).values():
+        session.log(f"dist/{wheel.name}")
+
+
+for package_name in PACKAGES:
+
+    @nox.session(name=f"test-{package_name}", tags=["packages"])
+    def run_lane(session: nox.Session, name: str = package_name) -> None:
+        """Test one package: its wheel and what it declares, without the other packages."""
+        here = lane(session)
+        here.install(name, extra="test")
+        here.test()
+        here.example()
+
+
+@nox.session
+def quickstart(session: nox.Session) -> None:
+    """Install the complete backend and train the model of examples/quickstart.py."""
+    here = lane(session)
+    here.install("openreg-meta", "scikit-learn", "rich")
+    script = str(ROOT / "examples" / "quickstart.py")
+    here.run("quickstart.py", "python", script, *session.posargs)
+
+
+@nox.session
+def examples(session: nox.Session) -> None:
+    """Run each package's example with only that package installed."""
+    here = lane(session)
+    for name in PACKAGES:
+        here.install(name, "numpy")
+        here.example()
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure launches, allocation and a training step against the CPU."""
+    here = lane(session)
+    requirements = str(ROOT / "benchmarks" / "requirements.txt")
+    here.install("openreg-meta", "--requirement", requirements)
+    here.run("run.py", "python", str(ROOT / "benchmarks" / "run.py"), *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def combinations(session: nox.Session) -> None:
+    """Editable and regular installs of runtime and ops, all four, share one device state."""
+    run_combinations(session, WHEELHOUSE, PACKAGES, STOPWATCH)
+
+
+@nox.session(venv_backend="none")
+def lanes(session: nox.Session) -> None:
+    """Print the default sessions as JSON; a CI workflow makes a job of each."""
+    line = f"lanes={json.dumps(DEFAULT)}"
+    session.log(line)
+    output = os.environ.get("GITHUB_OUTPUT")
+    if output:
+        with open(output, "a", encoding="utf-8") as stream:
+            stream.write(line + "\n")

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// C functions on devices.
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "driver.h"
+
+using namespace openreg::driver;
+
+orError_t orGetDeviceCount(int* count) {
+  return guarded(__func__, [&] {
+    check_pointer(count, "count");
+    *count = settings().device_count;
+    return orSuccess;
+  });
+}
+
+orError_t orGetDevice(int* device) {
+  return guarded(__func__, [&] {
+    check_pointer(device, "device");
+    *device = current_device();
+    return orSuccess;
+  });
+}
+
+orError_t orSetDevice(int device) {
+  return guarded(__func__, [&] {
+    check_device_index(device);
+    current_device() = device;
+    return orSuccess;
+  });
+}
+
+orError_t orGetDeviceProperties(orDeviceProp* properties, int device) {
+  return guarded(__func__, [&] {
+    check_pointer(properties, "properties");
+    check_device_index(device);
+    *properties = {};
+    std::strncpy(properties->name, "OpenReg simulated accelerator", sizeof(properties->name) - 1);
+    properties->totalGlobalMem = settings().device_memory;
+    properties->multiProcessorCount = static_cast<int>(std::thread::hardware_concurrency());
+    properties->major = OPENREG_API_VERSION / 1000;
+    properties->minor = OPENREG_API_VERSION % 1000;
+    return orSuccess;
+  });
+}
+
+orError_t orDeviceGetStats(orDeviceStats* stats, int device) {
+  return guarded(__func__, [&] {
+    check_pointer(stats, "stats");
+    Driver& driver = Driver::get();
+    Device& target = driver.device(device);
+    const Lock lock = driver.scheduler.lock();
+    stats->launches = target.counters.launches;
+    stats->copies = target.counters.copies;
+    stats->bytes_copied = target.counters.bytes_copied;
+    stats->busy_nanoseconds = target.counters.busy_nanoseconds;
+    stats->allocated_bytes = target.memory.allocated();
+    stats->peak_allocated_bytes = target.memory.peak_allocated();
+    return orSuccess;
+  });
+}
+
+orError_t orDeviceSynchronize(void) {
+  return guarded(__func__, [&] {
+    Driver& driver = Driver::get();
+    Device& device = driver.current();
+    Lock lock = driver.scheduler.lock();
+    driver.scheduler.drain(device, lock);
+    Scheduler::check_healthy(device, lock);
+    return orSuccess;
+  });
+}
+
+orError_t orDeviceReset(void) {
+  return guarded(__func__, [&] {
+    Driver& driver = Driver::get();
+    Device& device = driver.current();
+    Lock lock = driver.scheduler.lock();
+    driver.scheduler.drain(device, lock);
+    device.failed = false;
+    device.failure.clear();
+    device.counters = {};
+    device.memory.reset_peak();
+    return orSuccess;
+  });
+}
+
+orError_t orDeviceGetError(int device) {
+  return guarded(__func__, [&] {
+    Driver& driver = Driver::get();
+    const Device& target = driver.device(device);
+    const Lock lock = driver.scheduler.lock();
+    Scheduler::check_healthy(target, lock);
+    return orSuccess;
+  });
+}
+
+orError_t orDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPriority) {
+  return guarded(__func__, [&] {
+    check_pointer(leastPriority, "leastPriority");
+    check_pointer(greatestPriority, "greatestPriority");
+    *leastPriority = kLeastPriority;
+    *greatestPriority = kGreatestPriority;
+    return orSuccess;
+  });
+}
+
+orError_t orDeviceCanAccessPeer(int* canAccess, int device, int peer) {
+  return guarded(__func__, [&] {
+    check_pointer(canAccess, "canAccess");
+    check_device_index(device);
+    check_device_index(peer);
+    *canAccess = device != peer ? 1 : 0;
+    return orSuccess;
+  });
+}
+
+int orDriverIsUsable(void) {
+  return Driver::is_gone() ? 0 : 1;
+}
+
+orError_t orDriverGetVersion(int* version) {
+  return guarded(__func__, [&] {
+    check_pointer(version, "version");
+    *version = OPENREG_API_VERSION;
+    return orSuccess;
+  });
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// C functions on events.
+#include "driver.h"
+
+using namespace openreg::driver;
+
+namespace {
+
+bool is_done(const Event& event) {
+  return event.stream == nullptr || event.stream->completed >= event.ticket;
+}
+
+void check_timed(const Event& event, const char* which) {
+  OPENREG_DRIVER_CHECK(event.timed, orErrorInvalidValue, "the ", which,
+                       " event was created without orEventEnableTiming; create both with it");
+  OPENREG_DRIVER_CHECK(event.stream != nullptr, orErrorInvalidValue, "the ", which,
+                       " event was never recorded; call orEventRecord() on both first");
+}
+
+}  // namespace
+
+orError_t orEventCreate(orEvent_t* event) {
+  return orEventCreateWithFlags(event, orEventDisableTiming);
+}
+
+orError_t orEventCreateWithFlags(orEvent_t* event, unsigned int flags) {
+  return guarded(__func__, [&] {
+    check_pointer(event, "event");
+    OPENREG_DRIVER_CHECK(flags == orEventDisableTiming || flags == orEventEnableTiming, orErrorInvalidValue, "flags ",
+                         flags, " are unknown; pass orEventDisableTiming or orEventEnableTiming");
+    Driver& driver = Driver::get();
+    const Lock lock = driver.scheduler.lock();
+    *event = Scheduler::handle(driver.scheduler.create_event(flags == orEventEnableTiming, lock));
+    return orSuccess;
+  });
+}
+
+orError_t orEventDestroy(orEvent_t event) {
+  return guarded_release(__func__, [&] {
+    Driver& driver = Driver::get();
+    const Lock lock = driver.scheduler.lock();
+    driver.scheduler.destroy_event(driver.scheduler.event(event, lock), lock);
+    return orSuccess;
+  });
+}
+
+orError_t orEventRecord(orEvent_t event, orStream_t stream) {
+  return guarded(__func__, [&] {
+    Driver& driver = Driver::get();
+    Lock lock = driver.scheduler.lock();
+    Stream& target = driver.scheduler.stream(stream, lock);
+    driver.scheduler.make_room(target, lock);  // so that the lock is held from here to the end
+    Event& mark = driver.scheduler.event(event, lock);
+    ++mark.record;
+    mark.stream = &target;
+    mark.device = target.device;
+    mark.ticket = target.submitted;
+    if (mark.timed) {
+      Task task;
+      task.kind = Task::Kind::kTimestamp;
+      task.timestamp = {&mark, mark.record};
+      mark.ticket = driver.scheduler.submit(target, task, lock);
+    }
+    return orSuccess;
+  });
+}
+
+orError_t orEventQuery(orEvent_t event) {
+  return guarded(__func__, [&] {
+    Driver& driver = Driver::get();
+    const Lock lock = driver.scheduler.lock();
+    const Event& mark = driver.scheduler.event(event, lock);
+    if (mark.stream != nullptr) {
+      Scheduler::check_healthy(*mark.device, lock);
+    }
+    return is_done(mark) ? orSuccess : orErrorNotReady;
+  });
+}
+
+orError_t orEventSynchronize(orEvent_t event) {
+  return guarded(__func__, [&] {
+    Driver& driver = Driver::get();
+    Lock lock = driver.scheduler.lock();
+    const Event& mark = driver.scheduler.event(event, lock);
+    if (mark.stream != nullptr) {
+      driver.scheduler.wait(*mark.stream, *mark.device, mark.ticket, lock);
+    }
+    return orSuccess;
+  });
+}
+
+orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, orEvent_t end) {
+  return guarded(__func__, [&] {
+    check_pointer(milliseconds, "milliseconds");
+    Driver& driver = Driver::get();
+    const Lock lock = driver.scheduler.lock();
+    const Event& first = driver.scheduler.event(start, lock);
+    const Event& last = driver.scheduler.event(end, lock);
+    check_timed(first, "start");
+    check_timed(last, "end");
+    if (!is_done(first) || !is_done(last)) {
+      return orErrorNotReady;
+    }
+    const auto distance = static_cast<double>(static_cast<int64_t>(last.nanoseconds - first.nanoseconds));
+    *milliseconds = static_cast<float>(distance / 1e6);
+    return orSuccess;
+  });
+}

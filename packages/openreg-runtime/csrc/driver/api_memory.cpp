@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// C functions on memory.
+#include <cstdlib>
+#include <cstring>
+
+#include "driver.h"
+
+using namespace openreg::driver;
+
+namespace {
+
+// A pageable source up to this size is copied into a buffer of the queue instead of waited for.
+constexpr size_t kStagingLimit = size_t{64} << 10;
+
+enum class Place { kPageable, kPinned, kDevice };
+
+// One side of a copy: where it is, and the address an engine uses for it.
+struct Operand {
+  Place place;
+  void* address;
+};
+
+Operand resolve(Driver& driver, const void* pointer, size_t size) {
+  void* address = const_cast<void*>(pointer);
+  const int owner = driver.space.owner(pointer);
+  if (owner >= 0) {
+    driver.devices[static_cast<size_t>(owner)]->memory.check_range(pointer, size);
+    return {Place::kDevice, driver.space.kernel_view(address)};
+  }
+  return {driver.pinned.contains(pointer, size) ? Place::kPinned : Place::kPageable, address};
+}
+
+void check_direction(const Operand& destination, const Operand& source, orMemcpyKind kind) {
+  const bool to_device = destination.place == Place::kDevice;
+  const bool from_device = source.place == Place::kDevice;
+  bool fits = false;
+  switch (kind) {
+    case orMemcpyHostToHost:
+      fits = !to_device && !from_device;
+      break;
+    case orMemcpyHostToDevice:
+      fits = to_device && !from_device;
+      break;
+    case orMemcpyDeviceToHost:
+      fits = !to_device && from_device;
+      break;
+    case orMemcpyDeviceToDevice:
+      fits = to_device && from_device;
+      break;
+    case orMemcpyDefault:
+      fits = true;
+      break;
+  }
+  OPENREG_DRIVER_CHECK(fits, orErrorInvalidMemcpyDirection, "copy kind ", static_cast<int>(kind),
+                       " does not fit a copy from ", from_device ? "device" : "host", " to ",
+                       to_device ? "device" : "host", " memory; orMemcpyDefault infers it");
+}
+
+// What a call that has nothing to move still refuses.
+void check_stream(Driver& driver, orStream_t handle) {
+  const Lock lock = driver.scheduler.lock();
+  Scheduler::check_healthy(*driver.scheduler.stream(handle, lock).device, lock);
+}
+
+void enqueue_copy(void* dst, const void* src, size_t count, orMemcpyKind kind, orStream_t handle, bool wait) {
+  Driver& driver = Driver::get();
+  if (count == 0) {
+    check_stream(driver, handle);
+    return;
+  }
+  check_pointer(dst, "dst");
+  check_pointer(src, "src");
+  const Operand destination = resolve(driver, dst, count);
+  const Operand source = resolve(driver, src, count);
+  check_direction(destination, source, kind);
+  Task task;
+  task.kind = Task::Kind::kCopy;
+  task.copy = {destination.address, source.address, count, nullptr};
+  const bool pageable = destination.place == Place::kPageable || source.place == Place::kPageable;
+  wait = wait || driver.scheduler.launch_blocking();
+  const bool stage = !wait && destination.place != Place::kPageable && source.place == Place::kPageable &&
+                     count <= kStagingLimit;
+  std::unique_ptr<void, decltype(&std::free)> staging(stage ? std::malloc(count) : nullptr, &std::free);
+  if (staging != nullptr) {
+    std::memcpy(staging.get(), src, count);
+    task.copy.source = staging.get();
+    task.copy.staging = staging.get();
+  }
+  Lock lock = driver.scheduler.lock();
+  Stream& stream = driver.scheduler.stream(handle, lock);
+  if (wait || (pageable && staging == nullptr)) {
+    driver.scheduler.submit_and_wait(stream, task, lock);
+  } else {
+    driver.scheduler.submit(stream, task, lock);
+    staging.release();  // the task owns it now
+  }
+}
+
+void enqueue_fill(void* pointer, int value, size_t count, orStream_t handle, bool wait) {
+  Driver& driver = Driver::get();
+  if (count == 0) {
+    check_stream(driver, handle);
+    return;
+  }
+  OPENREG_DRIVER_CHECK(driver.space.owner(pointer) >= 0, orErrorInvalidDevicePointer, "address ", pointer,
+                       " is not device memory; use memset() for host memory");
+  Task task;
+  task.kind = Task::Kind::kFill;
+  task.fill = {resolve(driver, pointer, count).address, count, value};
+  Lock lock = driver.scheduler.lock();
+  Stream& stream = driver.scheduler.stream(handle, lock);
+  if (wait || driver.scheduler.launch_blocking()) {
+    driver.scheduler.submit_and_wait(stream, task, lock);
+  } else {
+    driver.scheduler.submit(stream, task, lock);
+  }
+}
+
+}  // namespace
+
+orError_t orMalloc(void** devPtr, size_t size) {
+  return guarded(__func__, [&] {
+    check_pointer(devPtr, "devPtr");
+    Device& device = Driver::get().current();
+    *devPtr = size == 0 ? nullptr : device.memory.allocate(size);
+    return orSuccess;
+  });
+}
+
+orError_t orFree(void* devPtr) {
+  return guarded_release(__func__, [&] {
+    if (devPtr == nullptr) {
+      return orSuccess;
+    }
+    Driver& driver = Driver::get();
+    const int owner = driver.space.owner(devPtr);
+    OPENREG_DRIVER_CHECK(owner >= 0, orErrorInvalidDevicePointer, "address ", devPtr,
+                         " is not device memory; orFree() takes addresses from orMalloc()");
+    Device& device = driver.device(owner);
+    device.memory.check_releasable(devPtr);
+    {
+      Lock lock = driver.scheduler.lock();
+      driver.scheduler.drain(device, lock);
+    }
+    device.memory.release(devPtr);
+    return orSuccess;
+  });
+}
+
+orError_t orMallocHost(void** hostPtr, size_t size) {
+  return guarded(__func__, [&] {
+    check_pointer(hostPtr, "hostPtr");
+    PinnedMemory& pinned = Driver::get().pinned;
+    *hostPtr = size == 0 ? nullptr : pinned.allocate(size);
+    return orSuccess;
+  });
+}
+
+orError_t orFreeHost(void* hostPtr) {
+  return guarded_release(__func__, [&] {
+    if (hostPtr == nullptr) {
+      return orSuccess;
+    }
+    Driver& driver = Driver::get();
+    driver.pinned.check_releasable(hostPtr);
+    {
+      Lock lock = driver.scheduler.lock();
+      for (auto& device : driver.devices) {
+        driver.scheduler.drain(*device, lock);
+      }
+    }
+    driver.pinned.release(hostPtr);
+    return orSuccess;
+  });
+}
+
+orError_t orMemGetInfo(size_t* free, size_t* total) {
+  return guarded(__func__, [&] {
+    check_pointer(free, "free");
+    check_pointer(total, "total");
+    const DeviceMemory& memory = Driver::get().current().memory;
+    *total = memory.capacity();
+    *free = memory.capacity() - memory.allocated();
+    return orSuccess;
+  });
+}
+
+orError_t orPointerGetAttributes(orPointerAttributes* attributes, const void* ptr) {
+  return guarded(__func__, [&] {
+    check_pointer(attributes, "attributes");
+    Driver& driver = Driver::get();
+    const int owner = driver.space.owner(ptr);
+    const bool on_device = owner >= 0 && driver.device(owner).memory.contains(ptr, 1);
+    attributes->pointer = const_cast<void*>(ptr);
+    attributes->device = on_device ? owner : -1;
+    attributes->type = on_device                        ? orMemoryTypeDevice
+                       : driver.pinned.contains(ptr, 1) ? orMemoryTypeHost
+                                                        : orMemoryTypeUnmanaged;
+    return orSuccess;
+  });
+}
+
+orError_t orGetKernelViewOffset(ptrdiff_t* offset) {
+  return guarded(__func__, [&] {
+    check_pointer(offset, "offset");
+    *offset = Driver::get().space.kernel_offset();
+    return orSuccess;
+  });
+}
+
+orError_t orMemcpy(void* dst, const void* src, size_t count, orMemcpyKind kind) {
+  return guarded(__func__, [&] {
+    enqueue_copy(dst, src, count, kind, nullptr, true);
+    return orSuccess;
+  });
+}
+
+orError_t orMemcpyAsync(void* dst, const void* src, size_t count, orMemcpyKind kind, orStream_t stream) {
+  return guarded(__func__, [&] {
+    enqueue_copy(dst, src, count, kind, stream, false);
+    return orSuccess;
+  });
+}
+
+orError_t orMemset(void* devPtr, int value, size_t count) {
+  return guarded(__func__, [&] {
+    enqueue_fill(devPtr, value, count, nullptr, true);
+    return orSuccess;
+  });
+}
+
+orError_t orMemsetAsync(void* devPtr, int value, size_t count, orStream_t stream) {
+  return guarded(__func__, [&] {
+    enqueue_fill(devPtr, value, count, stream, false);
+    return orSuccess;
+  });
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// C functions on streams.
+#include "driver.h"
+
+using namespace openreg::driver;
+
+namespace {
+
+void check_flags(unsigned int flags) {
+  OPENREG_DRIVER_CHECK(flags == 0, orErrorInvalidValue, "flags ", flags, " are unknown; pass 0");
+}
+
+}  // namespace
+
+orError_t orStreamCreate(orStream_t* stream) {
+  return orStreamCreateWithPriority(stream, 0, kLeastPriority);
+}
+
+orError_t orStreamCreateWithPriority(orStream_t* stream, unsigned int flags, int priority) {
+  return guarded(__func__, [&] {
+    check_pointer(stream, "stream");
+    check_flags(flags);
+    Driver& driver = Driver::get();
+    const Lock lock = driver.scheduler.lock();
+    *stream = Scheduler::handle(driver.scheduler.create_stream(driver.current(), priority, lock));
+    return orSuccess;
+  });
+}
+
+orError_t orDeviceGetDefaultStream(orStream_t* stream, int device) {
+  return guarded(__func__, [&] {
+    check_pointer(stream, "stream");
+    *stream = Scheduler::handle(*Driver::get().device(device).default_stream);
+    return orSuccess;
+  });
+}
+
+orError_t orStreamDestroy(orStream_t stream) {
+  return guarded_release(__func__, [&] {
+    Driver& driver = Driver::get();
+    const Lock lock = driver.scheduler.lock();
+    driver.scheduler.destroy_stream(driver.scheduler.stream(stream, lock), lock);
+    return orSuccess;
+  });
+}
+
+orError_t orStreamQuery(orStream_t stream) {
+  return guarded(__func__, [&] {
+    Driver& driver = Driver::get();
+    const Lock lock = driver.scheduler.lock();
+    const Stream& target = driver.scheduler.stream(stream, lock);
+    Scheduler::check_healthy(*target.device, lock);
+    return target.completed == target.submitted ? orSuccess : orErrorNotReady;
+  });
+}
+
+orError_t orStreamSynchronize(orStream_t stream) {
+  return guarded(__func__, [&] {
+    Driver& driver = Driver::get();
+    Lock lock = driver.scheduler.lock();
+    Stream& target = driver.scheduler.stream(stream, lock);
+    driver.scheduler.wait(target, *target.device, target.submitted, lock);
+    return orSuccess;
+  });
+}
+
+orError_t orStreamWaitEvent(orStream_t stream, orEvent_t event, unsigned int flags) {
+  return guarded(__func__, [&] {
+    check_flags(flags);
+    Driver& driver = Driver::get();
+    Lock lock = driver.scheduler.lock();
+    Stream& target = driver.scheduler.stream(stream, lock);
+    const Event& mark = driver.scheduler.event(event, lock);
+    Scheduler::check_healthy(*target.device, lock);
+    const bool passed = mark.stream == nullptr || mark.stream == &target || mark.stream->completed >= mark.ticket;
+    if (!passed) {
+      Task task;
+      task.kind = Task::Kind::kWait;
+      task.wait = {mark.stream, mark.ticket};
+      driver.scheduler.submit(target, task, lock);
+    }
+    return orSuccess;
+  });
+}
+
+orError_t orStreamGetPriority(orStream_t stream, int* priority) {
+  return guarded(__func__, [&] {
+    check_pointer(priority, "priority");
+    Driver& driver = Driver::get();
+    const Lock lock = driver.scheduler.lock();
+    *priority = driver.scheduler.stream(stream, lock).priority;
+    return orSuccess;
+  });
+}
+
+orError_t orStreamGetDevice(orStream_t stream, int* device) {
+  return guarded(__func__, [&] {
+    check_pointer(device, "device");
+    Driver& driver = Driver::get();
+    const Lock lock = driver.scheduler.lock();
+    *device = driver.scheduler.stream(stream, lock).device->index;
+    return orSuccess;
+  });
+}

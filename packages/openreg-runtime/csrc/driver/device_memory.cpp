@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The memory controller of one device.
+//
+// REAL HW: the driver's page allocator. Here pages are given to the system on release and come back zero-filled on first
+// touch, although the contract calls new memory undefined.
+#include "device_memory.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "error.h"
+#include "platform.h"
+
+namespace openreg::driver {
+
+DeviceMemory::DeviceMemory(const AddressSpace& space, int device, size_t capacity)
+    : space_(space), device_(device), capacity_(capacity) {
+  insert_free(0, capacity);
+}
+
+void* DeviceMemory::allocate(size_t size) {
+  const size_t page = platform::page_size();
+  std::lock_guard<std::mutex> lock(mutex_);
+  const size_t available = capacity_ - allocated_;
+  OPENREG_DRIVER_CHECK(size <= available, orErrorMemoryAllocation, "device ", device_, " is out of memory: ", size,
+                       " bytes requested, ", available, " of its ", capacity_,
+                       " free; release memory or raise OPENREG_DEVICE_MEMORY");
+  const size_t rounded = (size + page - 1) / page * page;  // cannot overflow: size <= capacity_, a multiple of pages
+  const auto found = free_by_size_.lower_bound({rounded, 0});
+  OPENREG_DRIVER_CHECK(found != free_by_size_.end(), orErrorMemoryAllocation, "device ", device_,
+                       " is out of memory: ", size, " bytes requested, ", available,
+                       " free but fragmented, the largest range has ", largest_free(),
+                       "; release memory or raise OPENREG_DEVICE_MEMORY");
+  const auto [range_size, offset] = *found;
+  void* address = space_.device_base(device_) + offset;
+  OPENREG_DRIVER_CHECK(platform::commit(space_.kernel_view(address), rounded), orErrorMemoryAllocation,
+                       "the system has no ", rounded, " bytes left for device ", device_,
+                       "; lower OPENREG_DEVICE_MEMORY or end other programs");
+  erase_free(offset, range_size);
+  if (range_size > rounded) {
+    insert_free(offset + rounded, range_size - rounded);
+  }
+  used_.emplace(offset, rounded);
+  allocated_ += rounded;
+  peak_ = std::max(peak_, allocated_);
+  return address;
+}
+
+void DeviceMemory::release(void* address) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto it = find_allocated(address);
+  size_t offset = it->first;
+  size_t size = it->second;
+  used_.erase(it);
+  allocated_ -= size;
+  platform::decommit(space_.kernel_view(address), size);
+  const auto next = free_by_offset_.find(offset + size);
+  if (next != free_by_offset_.end()) {
+    const size_t next_size = next->second;
+    erase_free(offset + size, next_size);
+    size += next_size;
+  }
+  auto previous = free_by_offset_.lower_bound(offset);
+  if (previous != free_by_offset_.begin()) {
+    --previous;
+    const auto [previous_offset, previous_size] = *previous;
+    if (previous_offset + previous_size == offset) {
+      erase_free(previous_offset, previous_size);
+      offset = previous_offset;
+      size += previous_size;
+    }
+  }
+  insert_free(offset, size);
+}
+
+void DeviceMemory::check_releasable(const void* address) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  find_allocated(address);
+}
+
+bool DeviceMemory::contains(const void* address, size_t size) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const size_t offset = offset_of(address);
+  auto it = used_.upper_bound(offset);
+  if (it == used_.begin()) {
+    return false;
+  }
+  --it;
+  const size_t distance = offset - it->first;
+  return distance < it->second && size <= it->second - distance;
+}
+
+void DeviceMemory::check_range(const void* address, size_t size) const {
+  OPENREG_DRIVER_CHECK(contains(address, size), orErrorInvalidDevicePointer, size, " bytes at ", address, " of device ", device_,
+                       " do not lie inside one live allocation; check the size, and that it was not freed");
+}
+
+size_t DeviceMemory::allocated() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return allocated_;
+}
+
+size_t DeviceMemory::peak_allocated() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return peak_;
+}
+
+void DeviceMemory::reset_peak() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  peak_ = allocated_;
+}
+
+void DeviceMemory::insert_free(size_t offset, size_t size) {
+  free_by_offset_.emplace(offset, size);
+  free_by_size_.emplace(size, offset);
+}
+
+void DeviceMemory::erase_free(size_t offset, size_t size) {
+  free_by_offset_.erase(offset);
+  free_by_size_.erase({size, offset});
+}
+
+size_t DeviceMemory::largest_free() const {
+  return free_by_size_.empty() ? 0 : free_by_size_.rbegin()->first;
+}
+
+size_t DeviceMemory::offset_of(const void* address) const {
+  return reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(space_.device_base(device_));
+}
+
+std::map<size_t, size_t>::const_iterator DeviceMemory::find_allocated(const void* address) const {
+  const auto it = used_.find(offset_of(address));
+  OPENREG_DRIVER_CHECK(it != used_.end(), orErrorInvalidDevicePointer, "address ", address, " of device ", device_,
+                       " was not returned by orMalloc(), or was freed before; free each allocation once, by its start");
+  return it;
+}
+
+}  // namespace openreg::driver

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The memory of one device: which ranges of its addresses are allocated.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "address_space.h"
+
+namespace openreg::driver {
+
+// Best fit over one address range with coalescing; exact: what is allocated and what is free always add up to the capacity.
+// Thread-safe.
+class DeviceMemory {
+ public:
+  DeviceMemory(const AddressSpace& space, int device, size_t capacity);
+
+  // A range of at least `size` > 0 bytes, rounded up to pages. Throws Error(orErrorMemoryAllocation) with the numbers.
+  void* allocate(size_t size);
+  // Gives the range back to the system. The caller has made sure that no work uses it any more. Throws
+  // Error(orErrorInvalidDevicePointer) unless `address` came from allocate() and was not released.
+  void release(void* address);
+  // Throws the same unless release() would accept the address.
+  void check_releasable(const void* address) const;
+  // Whether the bytes lie inside one allocation. `address` belongs to this device.
+  bool contains(const void* address, size_t size) const;
+  // Throws Error(orErrorInvalidDevicePointer) unless they do.
+  void check_range(const void* address, size_t size) const;
+
+  size_t capacity() const {
+    return capacity_;
+  }
+  size_t allocated() const;
+  size_t peak_allocated() const;
+  void reset_peak();
+
+ private:
+  using FreeBySize = std::set<std::pair<size_t, size_t>>;  // (size, offset)
+
+  void insert_free(size_t offset, size_t size);
+  void erase_free(size_t offset, size_t size);
+  size_t largest_free() const;
+  size_t offset_of(const void* address) const;
+  std::map<size_t, size_t>::const_iterator find_allocated(const void* address) const;
+
+  const AddressSpace& space_;
+  const int device_;
+  const size_t capacity_;
+  mutable std::mutex mutex_;
+  std::map<size_t, size_t> used_;            // offset -> size
+  std::map<size_t, size_t> free_by_offset_;  // offset -> size
+  FreeBySize free_by_size_;
+  size_t allocated_ = 0;
+  size_t peak_ = 0;
+};
+
+}  // namespace openreg::driver

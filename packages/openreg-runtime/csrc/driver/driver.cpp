@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The board: made on first use, unusable after fork(), stopped at exit.
+//
+// REAL HW: opening the device file, creating a context, and what the kernel driver does when the process ends.
+#include "driver.h"
+
+#include <atomic>
+#include <cstdlib>
+
+#include "execute.h"
+#include "platform.h"
+
+namespace openreg::driver {
+
+namespace {
+
+enum class Gone : int { kNo, kForked, kExiting };
+
+std::atomic<Gone>& gone() {
+  static std::atomic<Gone> state{Gone::kNo};
+  return state;
+}
+
+void stop_at_exit() {
+  // In a forked child the engines do not exist; on an engine's own thread there is nobody to wait for but ourselves.
+  if (gone().load() != Gone::kNo || on_engine()) {
+    return;
+  }
+  Scheduler& scheduler = Driver::get().scheduler;
+  gone() = Gone::kExiting;
+  if (platform::threads_run_during_exit()) {
+    scheduler.stop();
+  }
+}
+
+std::vector<std::unique_ptr<Device>> make_devices(const Settings& settings, const AddressSpace& space) {
+  std::vector<std::unique_ptr<Device>> devices;
+  for (int index = 0; index < settings.device_count; ++index) {
+    devices.push_back(std::make_unique<Device>(space, index, settings.device_memory));
+  }
+  return devices;
+}
+
+}  // namespace
+
+Driver::Driver(const Settings& settings)
+    : space(settings.device_count, settings.device_memory),
+      devices(make_devices(settings, space)),
+      scheduler(devices, settings.launch_blocking) {}
+
+Driver* Driver::create() {
+  auto* driver = new Driver(settings());
+  platform::on_fork_in_child([] { gone() = Gone::kForked; });
+  std::atexit(stop_at_exit);
+  return driver;
+}
+
+Driver& Driver::get() {
+  switch (gone().load(std::memory_order_relaxed)) {
+    case Gone::kNo:
+      break;
+    case Gone::kForked:
+      throw Error(orErrorForkedChild,
+                  "the parent process used the device before fork(), and a child cannot use it; start processes with the "
+                  "'spawn' or 'forkserver' method, or fork before first use");
+    case Gone::kExiting:
+      throw Error(orErrorDeinitialized, "the process is exiting and the device has stopped");
+  }
+  static Driver* const instance = create();
+  return *instance;
+}
+
+bool Driver::is_gone() {
+  return gone().load(std::memory_order_relaxed) != Gone::kNo;
+}
+
+void check_device_index(int index) {
+  const int count = settings().device_count;
+  OPENREG_DRIVER_CHECK(index >= 0 && index < count, orErrorInvalidDevice,
+                       "The device index is out of range: ", index, " was asked for, but this process has ", count,
+                       " devices, 0 to ", count - 1, "; OPENREG_DEVICE_COUNT sets their number");
+}
+
+Device& Driver::device(int index) {
+  check_device_index(index);
+  return *devices[static_cast<size_t>(index)];
+}
+
+Device& Driver::current() {
+  return *devices[static_cast<size_t>(current_device())];
+}
+
+int& current_device() {
+  thread_local int index = 0;
+  return index;
+}
+
+}  // namespace openreg::driver

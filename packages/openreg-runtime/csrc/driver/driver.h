@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The whole simulated board of this process, and how a C function gets at it.
+#pragma once
+
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "address_space.h"
+#include "device.h"
+#include "error.h"
+#include "openreg.h"
+#include "pinned_memory.h"
+#include "scheduler.h"
+#include "settings.h"
+
+namespace openreg::driver {
+
+class Driver {
+ public:
+  // The one instance, made on first use and never destroyed. Throws Error when the settings are refused, in a forked child of
+  // a process that used the device, and while the process exits.
+  static Driver& get();
+  // Whether the instance is gone for good (forked child, process exit), so that releases have nothing to do.
+  static bool is_gone();
+
+  Device& device(int index);
+  Device& current();
+
+  AddressSpace space;
+  PinnedMemory pinned;
+  std::vector<std::unique_ptr<Device>> devices;
+  Scheduler scheduler;
+
+ private:
+  explicit Driver(const Settings& settings);
+  static Driver* create();
+};
+
+// Checks an index against the device count; throws Error(orErrorInvalidDevice).
+void check_device_index(int index);
+
+// Runs `body`, turning what it throws into a code and the thread's last message. The frame of every C function.
+template <class Body>
+orError_t guarded(const char* function, Body&& body) noexcept {
+  try {
+    return body();
+  } catch (const Error& error) {
+    return record_failure(error.code(), function, error.what());
+  } catch (const std::bad_alloc&) {
+    return record_failure(orErrorMemoryAllocation, function, "the host is out of memory; end other programs");
+  } catch (const std::exception& error) {
+    return record_failure(orErrorUnknown, function, error.what());
+  }
+}
+
+// The same for releases, which succeed and do nothing once the driver is gone.
+template <class Body>
+orError_t guarded_release(const char* function, Body&& body) noexcept {
+  if (Driver::is_gone()) {
+    return orSuccess;
+  }
+  const orError_t result = guarded(function, std::forward<Body>(body));
+  return result == orErrorDeinitialized ? orSuccess : result;  // the process began to exit meanwhile
+}
+
+}  // namespace openreg::driver

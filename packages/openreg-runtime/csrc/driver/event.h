@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A mark in a stream.
+#pragma once
+
+#include <cstdint>
+
+#include "handle_table.h"
+
+namespace openreg::driver {
+
+struct Device;
+struct Stream;
+
+// Guarded by the scheduler's mutex. An event is a (stream, ticket) pair; recording one without timing enqueues nothing.
+struct Event : HandleTable<Event>::Slot {
+  static constexpr uint32_t kHandleKind = 2;
+
+  bool timed = false;
+  Stream* stream = nullptr;  // null until recorded
+  Device* device = nullptr;  // of the stream when it was recorded
+  uint64_t ticket = 0;
+  uint64_t record = 0;       // counts records, so that a superseded timestamp is not stored
+  uint64_t nanoseconds = 0;  // steady clock, when the mark was passed
+};
+
+}  // namespace openreg::driver

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The execution units: kernels, copies and fills.
+//
+// REAL HW: the command processor of the card does this; the driver only learns by an interrupt that it is done.
+#include "execute.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "error.h"
+
+namespace openreg::driver {
+
+namespace {
+
+std::string run_kernel(const orKernel& kernel, bool skip, Counters& counters) {
+  std::string failure;
+  if (!skip) {
+    char reason[768] = {};
+    const orError_t code = kernel.function(kernel.state, reason, sizeof(reason));
+    reason[sizeof(reason) - 1] = 0;  // whatever the kernel wrote
+    ++counters.launches;
+    if (code != orSuccess) {
+      failure = join("kernel '", kernel.name, "' failed: ", reason[0] != 0 ? reason : orGetErrorString(code));
+    }
+  }
+  if (kernel.release != nullptr) {
+    kernel.release(kernel.state);
+  }
+  return failure;
+}
+
+void run_copy(const Task::Copy& copy, bool skip, Counters& counters) {
+  if (!skip) {
+    std::memmove(copy.destination, copy.source, copy.size);
+    ++counters.copies;
+    counters.bytes_copied += copy.size;
+  }
+  std::free(copy.staging);
+}
+
+void run_fill(const Task::Fill& fill, bool skip, Counters& counters) {
+  if (!skip) {
+    std::memset(fill.destination, fill.value, fill.size);
+    ++counters.copies;
+    counters.bytes_copied += fill.size;
+  }
+}
+
+}  // namespace
+
+bool& on_engine() {
+  thread_local bool value = false;
+  return value;
+}
+
+std::string execute(const Task& task, bool skip, Counters& counters) noexcept {
+  switch (task.kind) {
+    case Task::Kind::kKernel:
+      return run_kernel(task.kernel, skip, counters);
+    case Task::Kind::kHostFunction:
+      if (!skip) {
+        task.host.function(task.host.user_data);
+      }
+      break;
+    case Task::Kind::kCopy:
+      run_copy(task.copy, skip, counters);
+      break;
+    case Task::Kind::kFill:
+      run_fill(task.fill, skip, counters);
+      break;
+    case Task::Kind::kWait:
+    case Task::Kind::kTimestamp:
+    case Task::Kind::kDelay:
+      break;  // passed by the scheduler, never handed to an engine
+  }
+  return {};
+}
+
+}  // namespace openreg::driver

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The table of host pages that the bus may address.
+//
+// REAL HW: pages are locked and entered into the device's page tables. Here it matters only that they are known: a copy from
+// unknown (pageable) memory must not be left running when the call returns, because the host may free it.
+#include "pinned_memory.h"
+
+#include "error.h"
+#include "platform.h"
+
+namespace openreg::driver {
+
+void* PinnedMemory::allocate(size_t size) {
+  const size_t page = platform::page_size();
+  const size_t rounded = (size + page - 1) / page * page;
+  void* address = rounded < size ? nullptr : platform::allocate_pages(rounded);
+  OPENREG_DRIVER_CHECK(address != nullptr, orErrorMemoryAllocation, "the system has no ", size,
+                       " bytes of host memory left to pin; free pinned memory or end other programs");
+  std::lock_guard<std::mutex> lock(mutex_);
+  used_.emplace(static_cast<const char*>(address), rounded);
+  return address;
+}
+
+void PinnedMemory::release(void* address) {
+  size_t size = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto it = find(address);
+    size = it->second;
+    used_.erase(it);
+  }
+  platform::free_pages(address, size);
+}
+
+void PinnedMemory::check_releasable(const void* address) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  find(address);
+}
+
+bool PinnedMemory::contains(const void* address, size_t size) const {
+  const auto* start = static_cast<const char*>(address);
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto it = used_.upper_bound(start);
+  if (it == used_.begin()) {
+    return false;
+  }
+  --it;
+  const auto offset = static_cast<size_t>(start - it->first);
+  return offset < it->second && size <= it->second - offset;
+}
+
+std::map<const char*, size_t>::const_iterator PinnedMemory::find(const void* address) const {
+  const auto it = used_.find(static_cast<const char*>(address));
+  OPENREG_DRIVER_CHECK(it != used_.end(), orErrorInvalidValue, "address ", address,
+                       " was not returned by orMallocHost(), or was freed before; free each allocation once, by its start");
+  return it;
+}
+
+}  // namespace openreg::driver

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operating system services that Linux and macOS share.
+#include "platform.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace openreg::driver::platform {
+
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+
+#if !defined(MAP_NORESERVE)
+#define MAP_NORESERVE 0
+#endif
+
+void* map_anonymous(size_t size, int protection) {
+  void* address = mmap(nullptr, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return address == MAP_FAILED ? nullptr : address;
+}
+
+}  // namespace
+
+size_t page_size() {
+  return static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+void* reserve_inaccessible(size_t size) {
+  return map_anonymous(size, PROT_NONE);
+}
+
+void* reserve_accessible(size_t size) {
+  // Map one huge page too much and cut both ends off, so that the rest starts on a huge page.
+  auto* raw = static_cast<char*>(map_anonymous(size + kHugePage, PROT_READ | PROT_WRITE));
+  if (raw == nullptr) {
+    return nullptr;
+  }
+  const auto misalignment = reinterpret_cast<uintptr_t>(raw) % kHugePage;
+  const size_t head = misalignment == 0 ? 0 : kHugePage - misalignment;
+  if (head != 0) {
+    munmap(raw, head);
+  }
+  if (head != kHugePage) {
+    munmap(raw + head + size, kHugePage - head);
+  }
+#if defined(MADV_HUGEPAGE)
+  madvise(raw + head, size, MADV_HUGEPAGE);
+#endif
+  return raw + head;
+}
+
+bool commit(void* /*address*/, size_t /*size*/) noexcept {
+  return true;  // pages appear on first touch
+}
+
+void unreserve(void* address, size_t size) noexcept {
+  munmap(address, size);
+}
+
+void* allocate_pages(size_t size) {
+  return map_anonymous(size, PROT_READ | PROT_WRITE);
+}
+
+void free_pages(void* address, size_t size) noexcept {
+  munmap(address, size);
+}
+
+void on_fork_in_child(void (*handler)()) {
+  pthread_atfork(nullptr, nullptr, handler);
+}
+
+bool threads_run_during_exit() {
+  return true;
+}
+
+}  // namespace openreg::driver::platform

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace openreg::driver {
+
+// A queue that allocates only while it grows. T is default-constructible and movable. Not thread-safe.
+template <class T>
+class RingBuffer {
+ public:
+  bool empty() const {
+    return size_ == 0;
+  }
+  size_t size() const {
+    return size_;
+  }
+  T& front() {
+    return slots_[head_];
+  }
+  void push(T value) {
+    if (size_ == slots_.size()) {
+      grow();
+    }
+    slots_[(head_ + size_) & (slots_.size() - 1)] = std::move(value);
+    ++size_;
+  }
+  T pop() {
+    T value = std::move(slots_[head_]);
+    head_ = (head_ + 1) & (slots_.size() - 1);
+    --size_;
+    return value;
+  }
+
+ private:
+  void grow() {
+    std::vector<T> larger(slots_.empty() ? 16 : slots_.size() * 2);  // a power of two
+    for (size_t i = 0; i < size_; ++i) {
+      larger[i] = std::move(slots_[(head_ + i) & (slots_.size() - 1)]);
+    }
+    slots_.swap(larger);
+    head_ = 0;
+  }
+
+  std::vector<T> slots_;
+  size_t head_ = 0;
+  size_t size_ = 0;
+};
+
+}  // namespace openreg::driver

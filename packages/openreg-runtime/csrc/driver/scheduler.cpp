@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The command processor: queues, dependencies between them, and the engines that work them off.
+//
+// REAL HW: hardware queues and semaphores in device memory; the driver writes a doorbell instead of waking a thread.
+#include "scheduler.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "error.h"
+#include "execute.h"
+#include "platform.h"
+
+namespace openreg::driver {
+
+namespace {
+
+// A copy of this size takes longer than waking a sleeping engine, so that a second engine pays.
+constexpr size_t kCopyEngineThreshold = size_t{1} << 20;
+
+// How long an engine without work looks for more before it sleeps: about what waking it would cost the launching thread.
+constexpr uint64_t kIdleNanoseconds = 20'000;
+
+// The timer looks at its deadlines at least this often; a standard library overflows on waits of centuries.
+constexpr uint64_t kLongestNap = 3'600'000'000'000;
+
+void check_may_wait() {
+  OPENREG_DRIVER_CHECK(!on_engine(), orErrorNotSupported,
+                       "called by a kernel, which must not wait for other work; wait on the host instead");
+}
+
+}  // namespace
+
+uint64_t now() {
+  const auto time = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+}
+
+Scheduler::Scheduler(std::vector<std::unique_ptr<Device>>& devices, bool launch_blocking)
+    : devices_(devices), launch_blocking_(launch_blocking) {
+  Lock held = lock();
+  for (auto& device : devices_) {
+    device->default_stream = &create_stream(*device, kLeastPriority, held);
+  }
+}
+
+uint64_t Scheduler::submit(Stream& stream, const Task& task, Lock& lock) {
+  make_room(stream, lock);
+  start(lock);
+  stream.queue.push(task);
+  const uint64_t ticket = ++stream.submitted;
+  if (!stream.busy) {
+    advance(stream);
+    settle();
+  }
+  return ticket;
+}
+
+void Scheduler::submit_and_wait(Stream& stream, const Task& task, Lock& lock) {
+  check_may_wait();  // before the task is taken
+  const Device& device = *stream.device;
+  const uint64_t ticket = submit(stream, task, lock);
+  wait(stream, device, ticket, lock);
+}
+
+void Scheduler::make_room(Stream& stream, Lock& lock) {
+  const uint32_t generation = stream.generation;
+  while (stream.queue.size() >= kStreamCapacity) {
+    // Until a quarter is free: a launch and a wake-up for each single entry would be slow.
+    wait_for_ticket(stream, stream.submitted - kStreamCapacity * 3 / 4, lock);
+    OPENREG_DRIVER_CHECK(stream.generation == generation, orErrorInvalidResourceHandle,
+                         "the stream was destroyed by another thread while this call waited for room in its queue");
+  }
+  check_healthy(*stream.device, lock);
+}
+
+void Scheduler::wait(Stream& stream, const Device& device, uint64_t ticket, Lock& lock) {
+  wait_for_ticket(stream, ticket, lock);
+  check_healthy(device, lock);
+}
+
+void Scheduler::drain(Device& device, Lock& lock) {
+  // Streams made while we wait are not this call's business; the deque keeps addresses.
+  const size_t count = streams_.objects().size();
+  for (size_t i = 0; i < count; ++i) {
+    Stream& stream = streams_.objects()[i];
+    if (stream.device == &device) {
+      wait_for_ticket(stream, stream.submitted, lock);
+    }
+  }
+}
+
+void Scheduler::check_healthy(const Device& device, const Lock& /*lock*/) {
+  OPENREG_DRIVER_CHECK(!device.failed, orErrorLaunchFailure, "device ", device.index, " is in an error state: ",
+                       device.failure, "; later work was skipped, reset the device to use it again");
+}
+
+void Scheduler::stop() {
+  {
+    Lock held = lock();
+    stopping_ = true;
+    for (Engine& engine : engines_) {
+      engine.has_work = true;
+      engine.work.notify_all();
+    }
+    timer_work_.notify_all();
+  }
+  for (Engine& engine : engines_) {
+    if (engine.thread.joinable()) {
+      engine.thread.join();
+    }
+  }
+  if (timer_thread_.joinable()) {
+    timer_thread_.join();
+  }
+  const Lock held = lock();
+  stopped_ = true;
+  for (Stream& stream : streams_.objects()) {
+    stream.progress.notify_all();
+  }
+}
+
+void Scheduler::start(const Lock& /*lock*/) {
+  OPENREG_DRIVER_CHECK(!stopping_, orErrorDeinitialized, "the process is exiting and the device has stopped");
+  if (started_) {
+    return;
+  }
+  for (const EngineIndex index : {kCompute, kCopy}) {
+    if (!engines_[index].thread.joinable()) {
+      engines_[index].thread = std::thread([this, index] { run_engine(index); });
+    }
+  }
+  timer_thread_ = std::thread([this] { run_timer(); });
+  started_ = true;
+}
+
+void Scheduler::run_engine(EngineIndex index) {
+  platform::name_thread(index == kCompute ? "openreg_compute" : "openreg_copy");
+  on_engine() = true;
+  Engine& engine = engines_[index];
+  Lock held = lock();
+  while (!stopping_) {
+    Stream* stream = take_ready(engine);
+    if (stream == nullptr) {
+      idle(engine, held);
+      continue;
+    }
+    const Task task = stream->queue.front();
+    Device& device = *stream->device;
+    const bool skip = device.failed;
+    held.unlock();
+    current_device() = device.index;
+    Counters counters;
+    const uint64_t begin = now();
+    std::string failure = execute(task, skip, counters);
+    counters.busy_nanoseconds = now() - begin;
+    held.lock();
+    device.counters.launches += counters.launches;
+    device.counters.copies += counters.copies;
+    device.counters.bytes_copied += counters.bytes_copied;
+    device.counters.busy_nanoseconds += counters.busy_nanoseconds;
+    if (!failure.empty() && !device.failed) {
+      device.failed = true;
+      device.failure = std::move(failure);
+    }
+    unblocked_.push_back(stream);
+    settle();
+  }
+}
+
+void Scheduler::idle(Engine& engine, Lock& lock) {
+  lock.unlock();
+  const uint64_t deadline = now() + kIdleNanoseconds;
+  while (!engine.has_work.load(std::memory_order_relaxed) && now() < deadline) {
+  }
+  lock.lock();
+  engine.sleeping = true;
+  engine.work.wait(lock, [&] { return engine.has_work.load(std::memory_order_relaxed) || stopping_; });
+  engine.sleeping = false;
+}
+
+Stream* Scheduler::take_ready(Engine& engine) {
+  for (auto& level : engine.ready) {
+    if (!level.empty()) {
+      Stream* stream = level.front();
+      level.pop_front();
+      return stream;
+    }
+  }
+  engine.has_work.store(false, std::memory_order_relaxed);
+  return nullptr;
+}
+
+void Scheduler::make_ready(Stream& stream, EngineIndex index) {
+  Engine& engine = engines_[index];
+  engine.ready[static_cast<size_t>(stream.priority - kGreatestPriority)].push_back(&stream);
+  engine.has_work.store(true, std::memory_order_relaxed);
+  if (engine.sleeping) {
+    engine.work.notify_one();
+  }
+}
+
+void Scheduler::run_timer() {
+  platform::name_thread("openreg_timer");
+  Lock held = lock();
+  while (!stopping_) {
+    if (deadlines_.empty()) {
+      timer_work_.wait(held);
+      continue;
+    }
+    const auto [deadline, stream] = deadlines_.top();
+    const uint64_t time = now();
+    if (time < deadline) {
+      timer_work_.wait_for(held, std::chrono::nanoseconds(std::min(deadline - time, kLongestNap)));
+      continue;
+    }
+    deadlines_.pop();
+    unblocked_.push_back(stream);
+    settle();
+  }
+}
+
+// Moves the stream on as far as it goes without an engine. Afterwards it is empty, or its head is with somebody.
+void Scheduler::advance(Stream& stream) {
+  stream.busy = true;
+  while (!stream.queue.empty()) {
+    const Task& head = stream.queue.front();
+    if (!pass_head(stream, head)) {
+      return;
+    }
+    complete_head(stream);
+  }
+  stream.busy = false;
+  if (!stream.alive) {
+    streams_.recycle(stream);
+  }
+}
+
+// True when the head is done already; otherwise it was handed to whoever will complete it.
+bool Scheduler::pass_head(Stream& stream, const Task& head) {
+  switch (head.kind) {
+    case Task::Kind::kWait:
+      if (head.wait.stream->completed >= head.wait.ticket) {
+        return true;
+      }
+      head.wait.stream->dependents.push_back({&stream, head.wait.ticket});
+      return false;
+    case Task::Kind::kTimestamp:
+      if (head.timestamp.event->record == head.timestamp.record) {
+        head.timestamp.event->nanoseconds = now();
+      }
+      return true;
+    case Task::Kind::kDelay: {
+      if (stream.device->failed) {
+        return true;
+      }
+      const uint64_t time = now();
+      const uint64_t longest = std::numeric_limits<uint64_t>::max() - time;
+      deadlines_.emplace(time + std::min(head.delay, longest), &stream);
+      timer_work_.notify_one();
+      return false;
+    }
+    case Task::Kind::kCopy:
+      make_ready(stream, head.copy.size >= kCopyEngineThreshold ? kCopy : kCompute);
+      return false;
+    case Task::Kind::kKernel:
+    case Task::Kind::kHostFunction:
+    case Task::Kind::kFill:
+      make_ready(stream, kCompute);
+      return false;
+  }
+  return true;
+}
+
+void Scheduler::complete_head(Stream& stream) {
+  stream.queue.pop();
+  ++stream.completed;
+  if (stream.completed >= stream.wake_at) {
+    stream.wake_at = kNobodyWaits;
+    stream.progress.notify_all();
+  }
+  const auto waits = [&](const Dependent& dependent) { return dependent.ticket > stream.completed; };
+  const auto done = std::partition(stream.dependents.begin(), stream.dependents.end(), waits);
+  for (auto it = done; it != stream.dependents.end(); ++it) {
+    unblocked_.push_back(it->stream);
+  }
+  stream.dependents.erase(done, stream.dependents.end());
+}
+
+// A loop over a list, not a recursion: chains of waits between streams can be as long as their queues.
+void Scheduler::settle() {
+  while (!unblocked_.empty()) {
+    Stream& stream = *unblocked_.front();
+    unblocked_.pop_front();
+    complete_head(stream);
+    advance(stream);
+  }
+}
+
+void Scheduler::wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock) {
+  while (stream.completed < ticket) {
+    check_may_wait();
+    OPENREG_DRIVER_CHECK(!stopped_, orErrorDeinitialized, "the process is exiting and the work waited for was dropped");
+    stream.wake_at = std::min(stream.wake_at, ticket);
+    stream.progress.wait(lock);
+  }
+}
+
+}  // namespace openreg::driver

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Decides which stream's head runs next. Every interleaving between streams is chosen here.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <queue>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "device.h"
+#include "event.h"
+#include "handle_table.h"
+#include "stream.h"
+
+namespace openreg::driver {
+
+constexpr int kLeastPriority = 0;
+constexpr int kGreatestPriority = -3;
+constexpr size_t kStreamCapacity = 16384;  // entries that a stream holds before launches block
+
+// Proof that the scheduler's mutex is held.
+using Lock = std::unique_lock<std::mutex>;
+
+// FIFO within a stream; between ready streams by priority, then in the order in which they became ready. One compute engine
+// serves all devices, because only one thread of a process can run parallel kernels without slowing OpenMP down; large
+// copies, which need no parallelism, run on a second engine.
+class Scheduler {
+ public:
+  Scheduler(std::vector<std::unique_ptr<Device>>& devices, bool launch_blocking);
+
+  Lock lock() {
+    return Lock(mutex_);
+  }
+
+  // The object behind a handle; throws Error(orErrorInvalidResourceHandle). A null stream is the default stream of the
+  // calling thread's current device.
+  Stream& stream(orStream_t handle, const Lock& lock);
+  Event& event(orEvent_t handle, const Lock& lock);
+  static orStream_t handle(const Stream& stream);
+  static orEvent_t handle(const Event& event);
+
+  Stream& create_stream(Device& device, int priority, const Lock& lock);
+  void destroy_stream(Stream& stream, const Lock& lock);
+  Event& create_event(bool timed, const Lock& lock);
+  void destroy_event(Event& event, const Lock& lock);
+
+  // Appends; blocks while the stream is full. Throws as make_room() does, and Error(orErrorDeinitialized) while the process
+  // exits; then the task is not taken. Returns the entry's ticket.
+  uint64_t submit(Stream& stream, const Task& task, Lock& lock);
+  // The same, then wait(). When it throws, the task was not taken, or an engine is done with it.
+  void submit_and_wait(Stream& stream, const Task& task, Lock& lock);
+  // Blocks while the stream is full; the next submit() then keeps the lock. Throws Error(orErrorLaunchFailure) when the
+  // device has failed, Error(orErrorInvalidResourceHandle) when the stream was destroyed while this call blocked.
+  void make_room(Stream& stream, Lock& lock);
+
+  // Waits until the ticket is done. Throws Error(orErrorLaunchFailure) when `device`, to which the stream belonged when the
+  // ticket was drawn, has failed; Error(orErrorNotSupported) when called by a kernel; Error(orErrorDeinitialized) when the
+  // process exits first.
+  void wait(Stream& stream, const Device& device, uint64_t ticket, Lock& lock);
+  // Waits for everything that all streams of the device hold now. Does not look at the error state.
+  void drain(Device& device, Lock& lock);
+  static void check_healthy(const Device& device, const Lock& lock);
+  // Whether every kernel, copy and fill is to be waited for by the call that enqueues it.
+  bool launch_blocking() const {
+    return launch_blocking_;
+  }
+
+  // Stops the engines after what they are running; queued entries are dropped, and who waits for one is told. For process
+  // exit.
+  void stop();
+
+ private:
+  struct Engine {
+    // One FIFO per priority level, highest first.
+    std::array<std::deque<Stream*>, kLeastPriority - kGreatestPriority + 1> ready;
+    std::condition_variable work;
+    bool sleeping = false;
+    std::atomic<bool> has_work{false};
+    std::thread thread;
+  };
+  using Deadline = std::pair<uint64_t, Stream*>;
+  enum EngineIndex { kCompute, kCopy, kEngineCount };
+
+  void start(const Lock& lock);
+  void run_engine(EngineIndex index);
+  void run_timer();
+  void idle(Engine& engine, Lock& lock);
+  static Stream* take_ready(Engine& engine);
+  void make_ready(Stream& stream, EngineIndex index);
+  void advance(Stream& stream);
+  bool pass_head(Stream& stream, const Task& head);
+  void complete_head(Stream& stream);
+  void settle();
+  void wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock);
+
+  std::vector<std::unique_ptr<Device>>& devices_;
+  const bool launch_blocking_;
+  std::mutex mutex_;
+  HandleTable<Stream> streams_;
+  HandleTable<Event> events_;
+  std::array<Engine, kEngineCount> engines_;
+  std::deque<Stream*> unblocked_;  // streams whose head is done but not taken off yet
+  std::thread timer_thread_;
+  std::condition_variable timer_work_;
+  std::priority_queue<Deadline, std::vector<Deadline>, std::greater<>> deadlines_;
+  bool started_ = false;
+  bool stopping_ = false;  // engines take no more work
+  bool stopped_ = false;   // nothing runs any more
+};
+
+// Nanoseconds of the steady clock.
+uint64_t now();
+
+}  // namespace openreg::driver

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reads the environment variables of the device.
+#include "settings.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <limits>
+#include <string>
+
+#include "error.h"
+#include "platform.h"
+
+namespace openreg::driver {
+
+namespace {
+
+constexpr size_t kSmallestCapacity = size_t{2} << 20;
+
+[[noreturn]] void refuse(const char* variable, const std::string& value, const char* accepted) {
+  throw Error(orErrorInvalidConfiguration,
+              join("environment variable ", variable, "='", value, "' is not accepted; give ", accepted,
+                   " or unset it, and start the process again"));
+}
+
+// Splits "512MiB" into digits and unit. False unless there is at least one digit and the number fits.
+bool parse_number(const std::string& text, unsigned long long& number, std::string& unit) {
+  size_t end = 0;
+  number = 0;
+  while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) {
+    const auto digit = static_cast<unsigned long long>(text[end] - '0');
+    if (number > (std::numeric_limits<unsigned long long>::max() - digit) / 10) {
+      return false;
+    }
+    number = number * 10 + digit;
+    ++end;
+  }
+  unit = text.substr(end);
+  return end > 0;
+}
+
+int read_device_count() {
+  constexpr const char* kName = "OPENREG_DEVICE_COUNT";
+  const char* text = std::getenv(kName);
+  if (text == nullptr) {
+    return 2;
+  }
+  unsigned long long number = 0;
+  std::string unit;
+  if (!parse_number(text, number, unit) || !unit.empty() || number < 1 || number > OPENREG_MAX_DEVICES) {
+    refuse(kName, text, "a whole number from 1 to 64");
+  }
+  return static_cast<int>(number);
+}
+
+size_t unit_factor(const std::string& unit) {
+  if (unit == "KiB") {
+    return size_t{1} << 10;
+  }
+  if (unit == "MiB") {
+    return size_t{1} << 20;
+  }
+  if (unit == "GiB") {
+    return size_t{1} << 30;
+  }
+  return unit.empty() || unit == "B" ? 1 : 0;
+}
+
+size_t round_to_pages(size_t size) {
+  const size_t page = platform::page_size();
+  return size / page * page;
+}
+
+size_t read_device_memory(int device_count) {
+  constexpr const char* kName = "OPENREG_DEVICE_MEMORY";
+  constexpr const char* kForm = "a size from 2MiB to 1024GiB such as 8GiB, 512MiB or a number of bytes";
+  const char* text = std::getenv(kName);
+  if (text == nullptr) {
+    const size_t share = platform::usable_memory() / 2 / static_cast<size_t>(device_count);
+    return round_to_pages(std::max(share, kSmallestCapacity));
+  }
+  unsigned long long number = 0;
+  std::string unit;
+  const bool parsed = parse_number(text, number, unit);
+  const size_t factor = unit_factor(unit);
+  constexpr size_t kLargest = size_t{1} << 40;
+  if (!parsed || factor == 0 || number > kLargest / factor || number * factor < kSmallestCapacity) {
+    refuse(kName, text, kForm);
+  }
+  return round_to_pages(static_cast<size_t>(number) * factor);
+}
+
+bool read_flag(const char* name) {
+  const char* text = std::getenv(name);
+  if (text == nullptr) {
+    return false;
+  }
+  const std::string value(text);
+  if (value != "0" && value != "1") {
+    refuse(name, value, "0 or 1");
+  }
+  return value == "1";
+}
+
+Settings read_settings() {
+  Settings result{};
+  result.device_count = read_device_count();
+  result.device_memory = read_device_memory(result.device_count);
+  result.launch_blocking = read_flag("OPENREG_LAUNCH_BLOCKING");
+  return result;
+}
+
+}  // namespace
+
+const Settings& settings() {
+  static const Settings result = read_settings();
+  return result;
+}
+
+}  // namespace openreg::driver

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The command queue of the device, and what can stand in it.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "event.h"
+#include "handle_table.h"
+#include "openreg.h"
+#include "ring_buffer.h"
+
+namespace openreg::driver {
+
+struct Device;
+struct Stream;
+
+// One entry of a queue. Addresses are those that an engine dereferences (kernel view or host).
+struct Task {
+  enum class Kind : uint8_t {
+    kKernel,        // runs on the compute engine
+    kHostFunction,  // runs on the compute engine
+    kCopy,          // runs on the engine that suits its size
+    kFill,          // runs on the compute engine
+    kWait,          // passes when another stream has completed a ticket; keeps no engine busy
+    kTimestamp,     // notes the time in an event; keeps no engine busy
+    kDelay,         // passes after a time; keeps no engine busy
+  };
+  struct HostFunction {
+    orHostFunction_t function;
+    void* user_data;
+  };
+  struct Copy {
+    void* destination;
+    const void* source;
+    size_t size;
+    void* staging;  // malloc'ed memory to free afterwards, or null
+  };
+  struct Fill {
+    void* destination;
+    size_t size;
+    int value;
+  };
+  struct Wait {
+    Stream* stream;
+    uint64_t ticket;
+  };
+  struct Timestamp {
+    Event* event;
+    uint64_t record;
+  };
+
+  Kind kind = Kind::kDelay;
+  union {
+    orKernel kernel;
+    HostFunction host;
+    Copy copy;
+    Fill fill;
+    Wait wait;
+    Timestamp timestamp;
+    uint64_t delay;  // nanoseconds
+  };
+
+  Task() : delay(0) {}
+};
+
+constexpr uint64_t kNobodyWaits = std::numeric_limits<uint64_t>::max();
+
+// A stream waiting at its head for another one to complete `ticket`.
+struct Dependent {
+  Stream* stream;
+  uint64_t ticket;
+};
+
+// Guarded by the scheduler's mutex. Tickets number the entries of the stream from 1 on and never restart, not even when
+// the object is reused: "ticket t is done" stays true for ever.
+struct Stream : HandleTable<Stream>::Slot {
+  static constexpr uint32_t kHandleKind = 1;
+
+  Device* device = nullptr;
+  int priority = 0;
+  RingBuffer<Task> queue;
+  uint64_t submitted = 0;  // ticket of the newest entry
+  uint64_t completed = 0;  // ticket of the newest entry that is done
+  bool busy = false;       // its head is with an engine, a timer, or another stream
+  std::vector<Dependent> dependents;
+  uint64_t wake_at = kNobodyWaits;   // the lowest ticket that a host thread waits for
+  std::condition_variable progress;  // notified when `completed` reaches `wake_at`
+};
+
+}  // namespace openreg::driver

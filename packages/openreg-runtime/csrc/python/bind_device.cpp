@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Bindings of devices and streams.
+#include <torch/csrc/Event.h>
+#include <torch/csrc/utils/device_lazy_init.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include "bindings.h"
+#include "openreg.h"
+#include "openreg/runtime/device.h"
+#include "openreg/runtime/status.h"
+#include "openreg/runtime/stream.h"
+#include "openreg/runtime/version.h"
+
+namespace py = pybind11;
+
+namespace openreg::runtime {
+
+namespace {
+
+py::dict device_properties(int index) {
+  orDeviceProp properties{};
+  OPENREG_CHECK(orGetDeviceProperties(&properties, index));
+  py::dict result;
+  result["name"] = properties.name;
+  result["total_memory"] = properties.totalGlobalMem;
+  result["multi_processor_count"] = properties.multiProcessorCount;
+  result["major"] = properties.major;
+  result["minor"] = properties.minor;
+  return result;
+}
+
+py::dict device_stats(int index) {
+  orDeviceStats stats{};
+  OPENREG_CHECK(orDeviceGetStats(&stats, index));
+  py::dict result;
+  result["launches"] = stats.launches;
+  result["copies"] = stats.copies;
+  result["bytes_copied"] = stats.bytes_copied;
+  result["busy_nanoseconds"] = stats.busy_nanoseconds;
+  result["allocated_bytes"] = stats.allocated_bytes;
+  result["peak_allocated_bytes"] = stats.peak_allocated_bytes;
+  return result;
+}
+
+bool can_access_peer(int index, int peer) {
+  int result = 0;
+  OPENREG_CHECK(orDeviceCanAccessPeer(&result, index, peer));
+  return result != 0;
+}
+
+void delay_current_stream(uint64_t nanoseconds) {
+  OPENREG_CHECK(orStreamDelay(native_handle(current_stream()), nanoseconds));
+}
+
+// torch.Event.elapsed_time() refuses subclasses of torch.Event, which torch.openreg.Event has to be.
+double event_elapsed_time(const py::object& start, const py::object& end) {
+  TORCH_CHECK_TYPE(THPEvent_Check(start.ptr()) && THPEvent_Check(end.ptr()),
+                   "elapsed_time() takes a torch.Event or torch.openreg.Event");
+  return reinterpret_cast<THPEvent*>(start.ptr())->event.elapsedTime(reinterpret_cast<THPEvent*>(end.ptr())->event);
+}
+
+}  // namespace
+
+void bind_device(py::module_& module) {
+  module.attr("_abi_version") = abi_version();
+  // PyTorch's own initialisation of this device type is torch.openreg._lazy_init(), which calls _init().
+  torch::utils::register_fork_handler_for_device_init(kDeviceType);
+  module.def("_init", &ensure_initialized);
+  module.def("_is_initialized", &is_initialized);
+  module.def("_is_in_bad_fork", &is_in_bad_fork);
+  module.def("_is_available", [] { return device_count() > 0; });
+  module.def("_get_device_count", [] {
+    int count = 0;
+    OPENREG_CHECK(orGetDeviceCount(&count));
+    return count;
+  });
+  module.def("_get_device", &current_device);
+  module.def("_set_device", [](int index) { OPENREG_CHECK(orSetDevice(index)); }, py::arg("device"));
+  module.def(
+      "_exchange_device",
+      [](int index) {
+        const c10::DeviceIndex previous = current_device();
+        OPENREG_CHECK(orSetDevice(index));
+        return previous;
+      },
+      py::arg("device"));
+  module.def(
+      "_maybe_exchange_device",
+      [](int index) {
+        const c10::DeviceIndex previous = current_device();
+        if (index >= 0) {
+          OPENREG_CHECK(orSetDevice(index));
+        }
+        return previous;
+      },
+      py::arg("device"));
+  module.def("_reset_device", &reset_device, py::arg("device"));
+  module.def("_get_device_properties", &device_properties, py::arg("device"));
+  module.def("_get_device_stats", &device_stats, py::arg("device"));
+  module.def("_can_access_peer", &can_access_peer, py::arg("device"), py::arg("peer"));
+  module.def("_delay_current_stream", &delay_current_stream, py::arg("nanoseconds"));
+  module.def("_event_elapsed_time", &event_elapsed_time, py::arg("start"), py::arg("end"));
+  module.def("_default_stream_id", [](int index) {
+    return default_stream(static_cast<c10::DeviceIndex>(index)).id();
+  }, py::arg("device"));
+}
+
+}  // namespace openreg::runtime

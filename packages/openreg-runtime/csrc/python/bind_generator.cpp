@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Bindings of generators.
+#include <torch/csrc/Generator.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include "bindings.h"
+#include "openreg/runtime/generator.h"
+
+namespace py = pybind11;
+
+namespace openreg::runtime {
+
+void bind_generator(py::module_& module) {
+  module.def(
+      "_get_default_generator",
+      [](int index) { return default_generator(static_cast<c10::DeviceIndex>(index)); },
+      py::arg("device"));
+}
+
+}  // namespace openreg::runtime

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The module openreg_runtime._C: what torch.openreg needs beyond PyTorch's own device-agnostic bindings.
+#include <torch/csrc/utils/pybind.h>
+
+#include "bindings.h"
+#include "openreg/runtime/gil.h"
+
+namespace {
+
+// Threads of the host wait for the device through these; a thread without the GIL has nothing to give away.
+void* release_gil() {
+  return Py_IsInitialized() != 0 && PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr;
+}
+
+void acquire_gil(void* token) {
+  PyEval_RestoreThread(static_cast<PyThreadState*>(token));
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_C, module) {
+  module.doc() = "Native part of openreg_runtime: the bindings behind torch.openreg.";
+  openreg::runtime::set_gil_hooks({&release_gil, &acquire_gil});
+  openreg::runtime::bind_device(module);
+  openreg::runtime::bind_memory(module);
+  openreg::runtime::bind_generator(module);
+}

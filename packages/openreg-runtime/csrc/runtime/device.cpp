@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "openreg/runtime/device.h"
+
+#include <ATen/Context.h>
+
+#include <atomic>
+
+#include "openreg.h"
+#include "openreg/runtime/gil.h"
+#include "openreg/runtime/status.h"
+
+namespace openreg::runtime {
+
+namespace {
+
+std::atomic<bool>& initialized() {
+  static std::atomic<bool> value{false};
+  return value;
+}
+
+}  // namespace
+
+c10::DeviceIndex device_count() noexcept {
+  int count = 0;
+  if (orGetDeviceCount(&count) != orSuccess) {
+    return 0;
+  }
+  return static_cast<c10::DeviceIndex>(count);
+}
+
+void check_device_index(c10::DeviceIndex index) {
+  int count = 0;
+  OPENREG_CHECK(orGetDeviceCount(&count));
+  TORCH_CHECK(index >= 0 && index < count, "The device index is out of range: openreg:", static_cast<int>(index),
+              " was asked for, but this process has ", count, " devices, openreg:0 to openreg:", count - 1,
+              ". Set OPENREG_DEVICE_COUNT before the process starts to get more.");
+}
+
+c10::DeviceIndex current_device() {
+  int device = 0;
+  OPENREG_CHECK(orGetDevice(&device));
+  return static_cast<c10::DeviceIndex>(device);
+}
+
+void set_device(c10::DeviceIndex index) {
+  OPENREG_CHECK(orSetDevice(index));
+}
+
+c10::DeviceIndex exchange_device(c10::DeviceIndex index) {
+  const c10::DeviceIndex previous = current_device();
+  if (previous != index) {
+    set_device(index);
+  }
+  return previous;
+}
+
+c10::DeviceIndex maybe_exchange_device(c10::DeviceIndex index) {
+  return index < 0 ? current_device() : exchange_device(index);
+}
+
+void ensure_initialized() {
+  if (is_initialized()) {
+    return;
+  }
+  ptrdiff_t offset = 0;
+  OPENREG_CHECK(orGetKernelViewOffset(&offset));  // the cheapest call that needs the driver
+  initialized() = true;
+  // PyTorch looks at pinned memory of this backend only once it knows that the backend was initialised.
+  at::globalContext().lazyInitDevice(kDeviceType);
+}
+
+bool is_initialized() noexcept {
+  return initialized().load(std::memory_order_relaxed) && orDriverIsUsable() != 0;
+}
+
+bool is_in_bad_fork() noexcept {
+  return initialized().load(std::memory_order_relaxed) && orDriverIsUsable() == 0;
+}
+
+void synchronize_device(c10::DeviceIndex index) {
+  const c10::DeviceIndex previous = maybe_exchange_device(index);
+  orError_t status = orSuccess;
+  {
+    const GilRelease release;
+    status = orDeviceSynchronize();
+  }
+  set_device(previous);
+  OPENREG_CHECK(status);
+}
+
+void reset_device(c10::DeviceIndex index) {
+  const c10::DeviceIndex previous = maybe_exchange_device(index);
+  orError_t status = orSuccess;
+  {
+    const GilRelease release;
+    status = orDeviceReset();
+  }
+  set_device(previous);
+  OPENREG_CHECK(status);
+}
+
+}  // namespace openreg::runtime

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the caching allocator of one device tells: statistics, profiler reports, the out-of-memory message.
+#include <c10/util/Exception.h>
+
+#include "device_cache.h"
+#include "openreg.h"
+#include "openreg/runtime/device.h"
+
+namespace openreg::runtime {
+
+namespace {
+
+using c10::CachingAllocator::format_size;
+using c10::CachingAllocator::StatArray;
+
+constexpr size_t kAggregate = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+
+// All statistics that are kept per size class.
+template <class Function>
+void for_each_stat(c10::CachingDeviceAllocator::DeviceStats& stats, Function function) {
+  for (StatArray* array : {&stats.allocation, &stats.segment, &stats.active, &stats.inactive_split,
+                           &stats.allocated_bytes, &stats.reserved_bytes, &stats.active_bytes,
+                           &stats.inactive_split_bytes, &stats.requested_bytes}) {
+    for (auto& stat : *array) {
+      function(stat);
+    }
+  }
+}
+
+}  // namespace
+
+void DeviceCache::reset_accumulated_stats() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for_each_stat(stats_, [](auto& stat) { stat.reset_accumulated(); });
+  stats_.num_alloc_retries = 0;
+  stats_.num_ooms = 0;
+  stats_.num_device_alloc = 0;
+  stats_.num_device_free = 0;
+}
+
+void DeviceCache::reset_peak_stats() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for_each_stat(stats_, [](auto& stat) { stat.reset_peak(); });
+}
+
+void DeviceCache::throw_out_of_memory(size_t requested) {
+  size_t free = 0;
+  size_t total = 0;
+  const c10::DeviceIndex previous = exchange_device(index_);
+  orMemGetInfo(&free, &total);
+  set_device(previous);
+  const auto allocated = static_cast<size_t>(stats_.allocated_bytes[kAggregate].current);
+  const auto reserved = static_cast<size_t>(stats_.reserved_bytes[kAggregate].current);
+  c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(requested), allocated, reserved, c10::Device(kDeviceType, index_));
+  TORCH_CHECK_WITH(OutOfMemoryError, false, "OpenReg out of memory. Tried to allocate ", format_size(requested),
+                   ". Device openreg:", static_cast<int>(index_), " has a total capacity of ", format_size(total),
+                   " of which ", format_size(free), " is free. Of the rest, ", format_size(allocated),
+                   " is allocated by tensors, and ", format_size(reserved - allocated),
+                   " is reserved by the caching allocator but unallocated. Release tensors, use smaller batches, or give "
+                   "the device more memory: OPENREG_DEVICE_MEMORY sets its capacity before the process starts. If much is "
+                   "reserved but unallocated, it is fragmented: release tensors, then call torch.openreg.empty_cache().");
+}
+
+void DeviceCache::report_to_profiler(void* address, int64_t size) const {
+  c10::reportMemoryUsageToProfiler(address, size, static_cast<size_t>(stats_.allocated_bytes[kAggregate].current),
+                                   static_cast<size_t>(stats_.reserved_bytes[kAggregate].current),
+                                   c10::Device(kDeviceType, index_));
+}
+
+}  // namespace openreg::runtime

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Implements c10::GeneratorImpl.
+#include "openreg/runtime/generator.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/Tensor.h>
+#include <c10/core/TensorImpl.h>
+
+#include <array>
+#include <cstring>
+#include <limits>
+#include <mutex>
+
+#include "openreg.h"
+#include "openreg/runtime/device.h"
+
+namespace openreg::runtime {
+
+namespace {
+
+constexpr int64_t kStateSize = 2 * sizeof(uint64_t);
+
+}  // namespace
+
+Generator::Generator(c10::DeviceIndex index) : Generator(index, c10::make_intrusive<State>()) {}
+
+Generator::Generator(c10::DeviceIndex index, c10::intrusive_ptr<State> state)
+    : c10::GeneratorImpl(c10::Device(kDeviceType, index), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
+      state_(std::move(state)) {}
+
+PhiloxState Generator::reserve(uint64_t count) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const PhiloxState start{state_->seed, state_->offset};
+  state_->offset += count;
+  return start;
+}
+
+void Generator::set_current_seed(uint64_t seed) {
+  state_->seed = seed;
+  state_->offset = 0;
+}
+
+uint64_t Generator::current_seed() const {
+  return state_->seed;
+}
+
+uint64_t Generator::seed() {
+  const uint64_t random = c10::detail::getNonDeterministicRandom();
+  set_current_seed(random);
+  return random;
+}
+
+void Generator::set_offset(uint64_t offset) {
+  state_->offset = offset;
+}
+
+uint64_t Generator::get_offset() const {
+  return state_->offset;
+}
+
+void Generator::set_state(const c10::TensorImpl& new_state) {
+  TORCH_CHECK_TYPE(new_state.device().is_cpu() && new_state.dtype() == caffe2::TypeMeta::Make<uint8_t>() &&
+                       new_state.is_contiguous(),
+                   "the state of an openreg generator is a contiguous CPU tensor of dtype uint8, as get_state() gives it");
+  TORCH_CHECK_VALUE(new_state.numel() == kStateSize, "the state of an openreg generator has ", kStateSize,
+                    " bytes (seed and offset), got ", new_state.numel(),
+                    "; it may come from another device's generator");
+  const auto* bytes = static_cast<const uint8_t*>(new_state.data());
+  std::memcpy(&state_->seed, bytes, sizeof(uint64_t));
+  std::memcpy(&state_->offset, bytes + sizeof(uint64_t), sizeof(uint64_t));
+}
+
+c10::intrusive_ptr<c10::TensorImpl> Generator::get_state() const {
+  at::Tensor state = at::detail::empty_cpu({kStateSize}, at::kByte);
+  auto* bytes = state.data_ptr<uint8_t>();
+  std::memcpy(bytes, &state_->seed, sizeof(uint64_t));
+  std::memcpy(bytes + sizeof(uint64_t), &state_->offset, sizeof(uint64_t));
+  return state.getIntrusivePtr();
+}
+
+void Generator::graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& new_state) {
+  const auto* other = dynamic_cast<Generator*>(new_state.get());
+  TORCH_CHECK_TYPE(other != nullptr, "an openreg generator takes its state from an openreg generator only");
+  state_ = other->state_;
+}
+
+c10::intrusive_ptr<c10::GeneratorImpl> Generator::graphsafe_get_state() const {
+  return c10::intrusive_ptr<Generator>::reclaim(new Generator(device().index(), state_));
+}
+
+c10::DeviceType Generator::device_type() {
+  return kDeviceType;
+}
+
+Generator* Generator::clone_impl() const {
+  auto copy = c10::make_intrusive<State>();
+  copy->seed = state_->seed;
+  copy->offset = state_->offset;
+  return new Generator(device().index(), std::move(copy));
+}
+
+at::Generator make_generator(c10::DeviceIndex index) {
+  if (index == -1) {
+    index = current_device();
+  }
+  check_device_index(index);
+  return at::make_generator<Generator>(index);
+}
+
+const at::Generator& default_generator(c10::DeviceIndex index) {
+  struct Slot {
+    std::once_flag made;
+    at::Generator generator;
+  };
+  static auto* const slots = new std::array<Slot, OPENREG_MAX_DEVICES>();
+  if (index == -1) {
+    index = current_device();
+  }
+  check_device_index(index);
+  Slot& slot = (*slots)[static_cast<size_t>(index)];
+  std::call_once(slot.made, [&] { slot.generator = make_generator(index); });
+  return slot.generator;
+}
+
+Generator& generator_or_default(const std::optional<at::Generator>& generator, c10::DeviceIndex index) {
+  const bool given = generator.has_value() && generator->defined();
+  const at::Generator& chosen = given ? *generator : default_generator(index);
+  TORCH_CHECK(chosen.device().type() == kDeviceType && chosen.device().index() == index,
+              "Expected a 'openreg:", static_cast<int>(index), "' generator but found one of '", chosen.device(),
+              "'; make it with torch.Generator('openreg:", static_cast<int>(index), "')");
+  return *static_cast<Generator*>(chosen.unsafeGetGeneratorImpl());
+}
+
+}  // namespace openreg::runtime

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "openreg/runtime/gil.h"
+
+#include <atomic>
+
+namespace openreg::runtime {
+
+namespace {
+
+std::atomic<const GilHooks*>& registered_hooks() {
+  static std::atomic<const GilHooks*> hooks{nullptr};
+  return hooks;
+}
+
+}  // namespace
+
+void set_gil_hooks(const GilHooks& hooks) {
+  registered_hooks() = new GilHooks(hooks);  // lives as long as the process
+}
+
+GilRelease::GilRelease() {
+  const GilHooks* hooks = registered_hooks().load();
+  token_ = hooks == nullptr ? nullptr : hooks->release();
+}
+
+GilRelease::~GilRelease() {
+  if (token_ != nullptr) {
+    registered_hooks().load()->acquire(token_);
+  }
+}
+
+}  // namespace openreg::runtime

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Implements at::HostAllocator with PyTorch's own caching host allocator.
+#include <optional>
+#include <vector>
+
+#include "openreg.h"
+#include "openreg/runtime/allocator.h"
+#include "openreg/runtime/device.h"
+#include "openreg/runtime/event.h"
+#include "openreg/runtime/status.h"
+#include "openreg/runtime/stream.h"
+
+namespace openreg::runtime {
+
+namespace {
+
+using PinnedBlock = at::HostBlock<c10::Stream>;
+
+// What PyTorch's allocator leaves to the backend: where memory comes from, and when a stream is done with a block.
+struct PinnedMemory final : at::CachingHostAllocatorImpl<c10::Stream, Event, PinnedBlock> {
+ private:
+  void allocate_host_memory(size_t size, void** address) override {
+    ensure_initialized();
+    OPENREG_CHECK(orMallocHost(address, size));
+  }
+  void free_block(PinnedBlock* block) override {
+    OPENREG_WARN(orFreeHost(block->ptr_));
+  }
+  void record_stream(std::optional<std::vector<Event>>& events, c10::Stream stream) override {
+    Event event;
+    event.record(stream);
+    events->push_back(std::move(event));
+  }
+  bool query_event(Event& event) override {
+    return event.query();
+  }
+  c10::Stream get_current_stream() const override {
+    return current_stream();
+  }
+  bool stream_is_capturing(c10::Stream /*stream*/) const override {
+    return false;
+  }
+};
+
+void release_block(void* block);
+
+using PinnedAllocator = at::CachingHostAllocatorInterface<PinnedMemory, &release_block>;
+
+PinnedAllocator& pinned_allocator() {
+  static auto* const allocator = new PinnedAllocator();  // outlives every tensor
+  return *allocator;
+}
+
+void release_block(void* block) {
+  if (orDriverIsUsable() != 0) {
+    pinned_allocator().free(block);
+  }
+}
+
+REGISTER_HOST_ALLOCATOR(kDeviceType, &pinned_allocator())
+
+}  // namespace
+
+at::HostAllocator& host_allocator() {
+  return pinned_allocator();
+}
+
+bool is_pinned(const void* address) noexcept {
+  orPointerAttributes attributes{};
+  return is_initialized() && orPointerGetAttributes(&attributes, address) == orSuccess &&
+         attributes.type == orMemoryTypeHost;
+}
+
+}  // namespace openreg::runtime

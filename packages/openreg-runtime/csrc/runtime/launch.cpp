@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "openreg/runtime/launch.h"
+
+#include <ATen/Parallel.h>
+#include <c10/core/DispatchKeySet.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include "settings.h"
+
+namespace openreg::runtime {
+
+namespace {
+
+// Kernels call ATen below autograd; excluding its keys once per thread saves a guard per kernel.
+struct EngineThread {
+  c10::impl::ExcludeDispatchKeyGuard no_autograd{c10::autograd_dispatch_keyset_with_ADInplaceOrView};
+  c10::AutoGradMode no_grad{false};
+
+  EngineThread() {
+    const int threads = settings().num_threads;
+    if (threads > 0) {
+      // Also becomes the default of threads that start later: ATen has no call that spares it.
+      at::set_num_threads(threads);
+    }
+  }
+};
+
+}  // namespace
+
+void prepare_engine_thread() {
+  thread_local const EngineThread state;
+}
+
+void* kernel_view(const void* device_address) {
+  static const ptrdiff_t offset = [] {
+    ptrdiff_t value = 0;
+    OPENREG_CHECK(orGetKernelViewOffset(&value));
+    return value;
+  }();
+  return reinterpret_cast<void*>(reinterpret_cast<intptr_t>(device_address) + offset);
+}
+
+}  // namespace openreg::runtime

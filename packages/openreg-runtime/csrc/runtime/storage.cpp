@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "openreg/runtime/storage.h"
+
+#include <algorithm>
+
+#include "openreg.h"
+#include "openreg/runtime/allocator.h"
+#include "openreg/runtime/device.h"
+#include "openreg/runtime/status.h"
+#include "openreg/runtime/stream.h"
+
+namespace openreg::runtime {
+
+namespace {
+
+c10::DataPtr allocate_on(c10::DeviceIndex index, size_t size) {
+  const c10::DeviceIndex previous = exchange_device(index);
+  try {
+    c10::DataPtr data = device_allocator().allocate(size);
+    set_device(previous);
+    return data;
+  } catch (...) {
+    set_device(previous);
+    throw;
+  }
+}
+
+}  // namespace
+
+void resize_storage(c10::StorageImpl& storage, size_t new_size) {
+  TORCH_CHECK(storage.device_type() == kDeviceType, "resize_storage: the storage is on ", storage.device(),
+              ", not on an openreg device");
+  TORCH_CHECK(storage.resizable(), "Trying to resize storage that is not resizable (on ", storage.device(), ")");
+  const c10::DeviceIndex index = storage.device().index();
+  c10::DataPtr data = allocate_on(index, new_size);
+  const size_t kept = std::min(storage.nbytes(), new_size);
+  if (kept > 0) {
+    OPENREG_CHECK(orMemcpyAsync(data.get(), storage.data(), kept, orMemcpyDeviceToDevice,
+                                native_handle(current_stream(index))));
+  }
+  storage.set_data_ptr_noswap(std::move(data));
+  storage.set_nbytes(new_size);
+}
+
+}  // namespace openreg::runtime

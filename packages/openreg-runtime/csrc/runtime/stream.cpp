@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "openreg/runtime/stream.h"
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "openreg/runtime/device.h"
+#include "openreg/runtime/gil.h"
+#include "openreg/runtime/status.h"
+
+namespace openreg::runtime {
+
+namespace {
+
+constexpr size_t kStreamsPerPool = 32;
+constexpr c10::StreamId kDefaultStreamId = 0;
+
+c10::Stream make_stream(c10::DeviceIndex index, c10::StreamId id) {
+  return c10::Stream(c10::Stream::UNSAFE, c10::Device(kDeviceType, index), id);
+}
+
+// The current stream of every device, for the calling thread. Zero-initialised: the default streams.
+c10::StreamId& current_stream_id(c10::DeviceIndex index) {
+  thread_local std::array<c10::StreamId, OPENREG_MAX_DEVICES> ids{};
+  return ids[static_cast<size_t>(index)];
+}
+
+std::vector<orStream_t> find_default_streams() {
+  std::vector<orStream_t> handles(static_cast<size_t>(device_count()));
+  for (size_t i = 0; i < handles.size(); ++i) {
+    OPENREG_CHECK(orDeviceGetDefaultStream(&handles[i], static_cast<int>(i)));
+  }
+  return handles;
+}
+
+c10::DeviceIndex resolve(c10::DeviceIndex index) {
+  if (index == -1) {
+    return current_device();
+  }
+  check_device_index(index);
+  return index;
+}
+
+// The streams of one device and priority class, made as they are asked for.
+struct Pool {
+  std::mutex mutex;
+  std::vector<c10::StreamId> ids;
+  size_t next = 0;
+};
+
+Pool& pool_of(c10::DeviceIndex index, bool high_priority) {
+  static auto* const pools = new std::array<std::array<Pool, 2>, OPENREG_MAX_DEVICES>();
+  return (*pools)[static_cast<size_t>(index)][high_priority ? 1 : 0];
+}
+
+}  // namespace
+
+c10::Stream current_stream(c10::DeviceIndex index) {
+  index = resolve(index);
+  return make_stream(index, current_stream_id(index));
+}
+
+c10::Stream exchange_stream(c10::Stream stream) {
+  const c10::DeviceIndex index = resolve(stream.device_index());
+  const c10::Stream previous = make_stream(index, current_stream_id(index));
+  current_stream_id(index) = stream.id();
+  return previous;
+}
+
+c10::Stream default_stream(c10::DeviceIndex index) {
+  return make_stream(resolve(index), kDefaultStreamId);
+}
+
+c10::Stream stream_from_pool(c10::DeviceIndex index, bool high_priority) {
+  index = resolve(index);
+  Pool& pool = pool_of(index, high_priority);
+  const std::lock_guard<std::mutex> lock(pool.mutex);
+  if (pool.ids.size() < kStreamsPerPool) {
+    int least = 0;
+    int greatest = 0;
+    OPENREG_CHECK(orDeviceGetStreamPriorityRange(&least, &greatest));
+    pool.ids.push_back(new_stream(index, high_priority ? greatest : least).id());
+    return make_stream(index, pool.ids.back());
+  }
+  return make_stream(index, pool.ids[pool.next++ % kStreamsPerPool]);
+}
+
+c10::Stream new_stream(c10::DeviceIndex index, int priority) {
+  index = resolve(index);
+  const c10::DeviceIndex previous = exchange_device(index);
+  orStream_t handle = nullptr;
+  const orError_t status = orStreamCreateWithPriority(&handle, 0, priority);
+  set_device(previous);
+  OPENREG_CHECK(status);
+  return make_stream(index, static_cast<c10::StreamId>(reinterpret_cast<intptr_t>(handle)));
+}
+
+orStream_t native_handle(c10::Stream stream) {
+  if (stream.id() != kDefaultStreamId) {
+    return reinterpret_cast<orStream_t>(static_cast<intptr_t>(stream.id()));
+  }
+  static const auto* const defaults = new std::vector<orStream_t>(find_default_streams());
+  return defaults->at(static_cast<size_t>(stream.device_index()));
+}
+
+bool query_stream(c10::Stream stream) {
+  const orError_t status = orStreamQuery(native_handle(stream));
+  if (status == orErrorNotReady) {
+    return false;
+  }
+  OPENREG_CHECK(status);
+  return true;
+}
+
+void synchronize_stream(c10::Stream stream) {
+  const orStream_t handle = native_handle(stream);
+  orError_t status = orSuccess;
+  {
+    const GilRelease release;
+    status = orStreamSynchronize(handle);
+  }
+  OPENREG_CHECK(status);
+}
+
+}  // namespace openreg::runtime

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The C API of the simulated accelerator.
+ *
+ * The device has its own memory, which the host cannot dereference, and executes work asynchronously: functions
+ * whose description says "enqueues" return before the work is done. The header needs no PyTorch and can be used from C,
+ * C++ or ctypes.
+ *
+ * Contracts that hold for every function:
+ *   - Result: orSuccess or the cause of the failure. Nothing is changed when an argument is refused. The thread's last
+ *     failure is kept for orGetLastError(), its full text (function, device, limit, way out) for
+ *     orGetLastErrorMessage(). No exception crosses this interface.
+ *   - Threads: every function may be called from any thread. Only "current device" is per thread.
+ *   - Handles: streams and events are opaque values, never addresses. A destroyed or foreign handle is refused with
+ *     orErrorInvalidResourceHandle.
+ *   - Fork: a child of a process that used the device gets orErrorForkedChild from every call, with two exceptions. Releases
+ *     (orFree, orFreeHost, orStreamDestroy, orEventDestroy) do nothing and succeed. What needs no device answers as ever:
+ *     errors, versions, orDriverIsUsable(), and the count, properties, peers, priorities and current index of devices.
+ *   - Exit: work still queued at process exit is dropped; the kernel that is running is waited for. Then every call answers as
+ *     in a forked child, with orErrorDeinitialized, and so do calls that were waiting for dropped work.
+ *   - Asynchronous failure: a kernel that fails puts its device into a sticky error state. Later work of that device is
+ *     skipped, and every enqueueing or synchronising call on it returns orErrorLaunchFailure until orDeviceReset().
+ */
+#ifndef OPENREG_H_
+#define OPENREG_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#if defined(OPENREG_BUILD_DRIVER)
+#define OPENREG_API __declspec(dllexport)
+#else
+#define OPENREG_API __declspec(dllimport)
+#endif
+#else
+#define OPENREG_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Version of this interface: major * 1000 + minor. */
+#define OPENREG_API_VERSION 1000
+
+/* Most devices that OPENREG_DEVICE_COUNT may ask for. */
+#define OPENREG_MAX_DEVICES 64
+
+typedef enum orError_t {
+  orSuccess = 0,
+  orErrorUnknown = 1,                /* a failure of the host system that no other code describes */
+  orErrorNotReady = 2,               /* not a failure: the queried work has not finished */
+  orErrorInvalidValue = 3,           /* an argument is null, out of range, or does not fit the others */
+  orErrorMemoryAllocation = 4,       /* the capacity of the device, or host memory, is exhausted */
+  orErrorInvalidDevice = 5,          /* the device index is out of range */
+  orErrorInvalidResourceHandle = 6,  /* a stream or event that does not exist (any more) */
+  orErrorInvalidDevicePointer = 7,   /* an address that this device did not allocate, or already freed */
+  orErrorInvalidMemcpyDirection = 8, /* the kind of copy does not fit its addresses */
+  orErrorInvalidConfiguration = 9,   /* an environment variable has a value that is refused */
+  orErrorLaunchFailure = 10,         /* a kernel failed earlier; sticky until orDeviceReset() */
+  orErrorForkedChild = 11,           /* the device was used before fork() and cannot be used in the child */
+  orErrorDeinitialized = 12,         /* the process is exiting */
+  orErrorNotSupported = 13           /* meaningful, but not on this device */
+} orError_t;
+
+/* Copy directions; orMemcpyDefault infers the direction from the addresses. */
+typedef enum orMemcpyKind {
+  orMemcpyHostToHost = 0,
+  orMemcpyHostToDevice = 1,
+  orMemcpyDeviceToHost = 2,
+  orMemcpyDeviceToDevice = 3,
+  orMemcpyDefault = 4
+} orMemcpyKind;
+
+typedef enum orMemoryType {
+  orMemoryTypeUnmanaged = 0, /* memory that this library does not know: ordinary host memory */
+  orMemoryTypeHost = 1,      /* pinned host memory from orMallocHost() */
+  orMemoryTypeDevice = 2     /* device memory from orMalloc() */
+} orMemoryType;
+
+typedef struct orPointerAttributes {
+  orMemoryType type;
+  int device;    /* of device memory; -1 otherwise */
+  void* pointer; /* the address as given */
+} orPointerAttributes;
+
+typedef enum orEventFlags {
+  orEventDisableTiming = 0x0, /* the default: cheap, orders work only */
+  orEventEnableTiming = 0x1   /* orEventElapsedTime() may be asked */
+} orEventFlags;
+
+typedef struct orDeviceProp {
+  char name[64];
+  size_t totalGlobalMem;   /* capacity in bytes */
+  int multiProcessorCount; /* host cores that kernels may use */
+  int major;               /* API version, major part */
+  int minor;               /* API version, minor part */
+} orDeviceProp;
+
+/* Counters of one device since the process started or orDeviceReset(). */
+typedef struct orDeviceStats {
+  uint64_t launches;          /* kernels that ran */
+  uint64_t copies;            /* copies and fills that ran */
+  uint64_t bytes_copied;      /* by those copies */
+  uint64_t busy_nanoseconds;  /* time in which an engine worked for this device */
+  size_t allocated_bytes;     /* device memory in use now */
+  size_t peak_allocated_bytes;
+} orDeviceStats;
+
+typedef struct orStream* orStream_t; /* NULL names the default stream of the current device */
+typedef struct orEvent* orEvent_t;
+
+/* ---- Errors ------------------------------------------------------------------------------------------------- */
+
+/* Name of a code, such as "orErrorInvalidDevice"; static storage. Never fails. */
+OPENREG_API const char* orGetErrorName(orError_t error);
+/* One sentence on the cause of a code; static storage. Never fails. */
+OPENREG_API const char* orGetErrorString(orError_t error);
+/* The calling thread's last failure, which is then cleared. Sticky device errors come back with the next call. */
+OPENREG_API orError_t orGetLastError(void);
+/* The same without clearing. */
+OPENREG_API orError_t orPeekAtLastError(void);
+/* Full text of the calling thread's last failure; empty if none. Valid until this thread's next failing call. */
+OPENREG_API const char* orGetLastErrorMessage(void);
+
+/* ---- Devices ------------------------------------------------------------------------------------------------ */
+
+/* Number of devices (OPENREG_DEVICE_COUNT, default 2). Does not initialise the devices. */
+OPENREG_API orError_t orGetDeviceCount(int* count);
+/* Current device of the calling thread; 0 in a new thread. */
+OPENREG_API orError_t orGetDevice(int* device);
+/* Changes the current device of the calling thread. */
+OPENREG_API orError_t orSetDevice(int device);
+OPENREG_API orError_t orGetDeviceProperties(orDeviceProp* properties, int device);
+OPENREG_API orError_t orDeviceGetStats(orDeviceStats* stats, int device);
+/* Waits until all work of the current device is done. */
+OPENREG_API orError_t orDeviceSynchronize(void);
+/* Waits for the current device, then clears its sticky error and its counters. Memory, streams and events stay valid;
+ * what skipped kernels should have written is undefined. */
+OPENREG_API orError_t orDeviceReset(void);
+/* Sticky error of a device without waiting: orSuccess or orErrorLaunchFailure, with its text as last message. */
+OPENREG_API orError_t orDeviceGetError(int device);
+/* Range for orStreamCreateWithPriority(): a lower number is served first. */
+OPENREG_API orError_t orDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPriority);
+/* Whether work on `device` may address memory of `peer` (always 1 for two different devices). */
+OPENREG_API orError_t orDeviceCanAccessPeer(int* canAccess, int device, int peer);
+/* 1 unless this process is a forked child of one that used the device, or is exiting. Takes no lock, never fails: for release
+ * paths, which must then do nothing. */
+OPENREG_API int orDriverIsUsable(void);
+/* Version of the library that is loaded: OPENREG_API_VERSION of its build. */
+OPENREG_API orError_t orDriverGetVersion(int* version);
+
+/* ---- Memory ------------------------------------------------------------------------------------------------- */
+
+/* Allocates on the current device; the address is aligned to 4 KiB and its content is undefined. Size 0 gives a null
+ * address. The host must not dereference it: that faults. Owned by the caller until orFree(). */
+OPENREG_API orError_t orMalloc(void** devPtr, size_t size);
+/* Releases; waits for all work of the owning device first. Null is allowed. */
+OPENREG_API orError_t orFree(void* devPtr);
+/* Pinned host memory, aligned to 4 KiB; copies from and to it are asynchronous. */
+OPENREG_API orError_t orMallocHost(void** hostPtr, size_t size);
+/* Releases; waits for all devices first. Null is allowed. */
+OPENREG_API orError_t orFreeHost(void* hostPtr);
+/* Bytes of the current device that can still be allocated, and its capacity. */
+OPENREG_API orError_t orMemGetInfo(size_t* free, size_t* total);
+/* What an address is. Addresses unknown to this library are orMemoryTypeUnmanaged, not an error. */
+OPENREG_API orError_t orPointerGetAttributes(orPointerAttributes* attributes, const void* ptr);
+/* The distance to add to a device address to get the address that a kernel dereferences; one number for the process.
+ * REAL HW: a kernel runs on the device and would dereference the device address itself. */
+OPENREG_API orError_t orGetKernelViewOffset(ptrdiff_t* offset);
+
+/* Copies and returns when done; ordered after earlier work of the current device's default stream. */
+OPENREG_API orError_t orMemcpy(void* dst, const void* src, size_t count, orMemcpyKind kind);
+/* Enqueues a copy. Asynchronous when no operand is pageable host memory. A pageable source is read before the call
+ * returns; a pageable destination is written before it returns. Pinned memory must stay allocated and unchanged until
+ * the copy is done. */
+OPENREG_API orError_t orMemcpyAsync(void* dst, const void* src, size_t count, orMemcpyKind kind, orStream_t stream);
+OPENREG_API orError_t orMemset(void* devPtr, int value, size_t count);
+/* Enqueues a fill of device memory with a byte. */
+OPENREG_API orError_t orMemsetAsync(void* devPtr, int value, size_t count, orStream_t stream);
+
+/* ---- Streams ------------------------------------------------------------------------------------------------ */
+
+/* A new stream of the current device. It costs no thread. Owned by the caller until orStreamDestroy(). */
+OPENREG_API orError_t orStreamCreate(orStream_t* stream);
+/* Priorities outside the range are clamped to it. `flags` must be 0. */
+OPENREG_API orError_t orStreamCreateWithPriority(orStream_t* stream, unsigned int flags, int priority);
+/* The handle of a device's default stream, for use whatever the current device is. */
+OPENREG_API orError_t orDeviceGetDefaultStream(orStream_t* stream, int device);
+/* The handle becomes invalid at once; work already enqueued still runs. The default stream cannot be destroyed. */
+OPENREG_API orError_t orStreamDestroy(orStream_t stream);
+/* orSuccess when all work enqueued so far is done, orErrorNotReady otherwise. */
+OPENREG_API orError_t orStreamQuery(orStream_t stream);
+/* Waits until all work enqueued so far is done. */
+OPENREG_API orError_t orStreamSynchronize(orStream_t stream);
+/* Enqueues: later work of the stream starts after what `event` had recorded at the time of this call, on whatever
+ * device. An event that was never recorded is no wait. `flags` must be 0. */
+OPENREG_API orError_t orStreamWaitEvent(orStream_t stream, orEvent_t event, unsigned int flags);
+OPENREG_API orError_t orStreamGetPriority(orStream_t stream, int* priority);
+OPENREG_API orError_t orStreamGetDevice(orStream_t stream, int* device);
+
+/* ---- Events ------------------------------------------------------------------------------------------------- */
+
+OPENREG_API orError_t orEventCreate(orEvent_t* event);
+OPENREG_API orError_t orEventCreateWithFlags(orEvent_t* event, unsigned int flags);
+OPENREG_API orError_t orEventDestroy(orEvent_t event);
+/* Marks the work enqueued so far on the stream; recording again moves the mark. */
+OPENREG_API orError_t orEventRecord(orEvent_t event, orStream_t stream);
+/* orSuccess when the marked work is done or nothing was recorded, orErrorNotReady otherwise. */
+OPENREG_API orError_t orEventQuery(orEvent_t event);
+OPENREG_API orError_t orEventSynchronize(orEvent_t event);
+/* Milliseconds between two records. Both events need orEventEnableTiming and a record; orErrorNotReady while one of them
+ * is not done. */
+OPENREG_API orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, orEvent_t end);
+
+/* ---- Work --------------------------------------------------------------------------------------------------- */
+
+/* Runs on the engine of the stream's device. Returns orSuccess, or any other code after writing a zero-terminated reason of
+ * at most `message_size` bytes. Must not throw, must not call this API except orGetDevice() (the stream's device), and must not
+ * wait for other work. May be called again by a graph replay, so it leaves `state` as it found it. */
+typedef orError_t (*orKernelFunction_t)(void* state, char* message, size_t message_size);
+typedef void (*orReleaseFunction_t)(void* state);
+
+typedef struct orKernel {
+  const char* name;            /* shown in errors; must outlive the kernel's execution (a literal, say) */
+  orKernelFunction_t function;
+  void* state;                 /* handed to `function` */
+  /* Called once when `state` is no longer needed, on any thread, also when the kernel was skipped; not for work that process
+   * exit drops. Must not call this API. May be null. */
+  orReleaseFunction_t release;
+} orKernel;
+
+/* Enqueues a kernel. The device owns `state` if, and only if, the call succeeds: with OPENREG_LAUNCH_BLOCKING, a launch whose
+ * kernel failed leaves it to the caller. Blocks while the stream holds the most launches that it can (16384). */
+OPENREG_API orError_t orLaunchKernel(orStream_t stream, const orKernel* kernel);
+typedef void (*orHostFunction_t)(void* user_data);
+/* Enqueues a call on a thread of the device, in order with the stream's work; it must not call this API. */
+OPENREG_API orError_t orLaunchHostFunc(orStream_t stream, orHostFunction_t function, void* user_data);
+/* Enqueues a pause of the stream which keeps no engine busy: a kernel of known duration for tests. */
+OPENREG_API orError_t orStreamDelay(orStream_t stream, uint64_t nanoseconds);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* OPENREG_H_ */

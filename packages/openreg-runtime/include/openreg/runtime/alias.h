@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Storage.h>
+#include <c10/util/SmallVector.h>
+
+#include <utility>
+
+#include "openreg/runtime/export.h"
+
+namespace openreg::runtime {
+
+// Makes the CPU tensors that the kernel of one launch works on: same sizes, strides, offset, dtype and lazy bits, same bytes
+// through the kernel view, no ownership. Tensors that share a storage get aliases that share one, so that PyTorch's overlap
+// checks work. One object per launch; not thread-safe.
+//
+// The bytes stay valid until the launch has run, because the allocator reuses memory only for later work of the same stream.
+class OPENREG_RUNTIME_API Aliases {
+ public:
+  // A dense tensor of this device gives its alias. An undefined one gives an undefined one. A 0-dim CPU tensor gives a copy, for the
+  // host may change or free it before the kernel runs. Anything else throws c10::Error that names operator and device.
+  at::Tensor operator()(const at::Tensor& tensor);
+
+  // `operation` is named in errors and must outlive this object.
+  explicit Aliases(const char* operation) : operation_(operation) {}
+
+ private:
+  c10::Storage storage_alias(const at::Tensor& tensor);
+
+  const char* operation_;
+  c10::SmallVector<std::pair<const c10::StorageImpl*, c10::Storage>, 4> storages_;
+};
+
+}  // namespace openreg::runtime

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Devices and the calling thread's current device.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include "openreg/runtime/export.h"
+
+namespace openreg::runtime {
+
+// The dispatch key and device type that this backend lives under.
+constexpr c10::DeviceType kDeviceType = c10::DeviceType::PrivateUse1;
+
+// Number of devices; 0 when the settings are refused. Never throws, never initialises.
+OPENREG_RUNTIME_API c10::DeviceIndex device_count() noexcept;
+// Throws c10::Error which names the index and the range.
+OPENREG_RUNTIME_API void check_device_index(c10::DeviceIndex index);
+
+OPENREG_RUNTIME_API c10::DeviceIndex current_device();
+OPENREG_RUNTIME_API void set_device(c10::DeviceIndex index);
+// Sets and returns the device that was current before.
+OPENREG_RUNTIME_API c10::DeviceIndex exchange_device(c10::DeviceIndex index);
+// The same, where a negative index changes nothing.
+OPENREG_RUNTIME_API c10::DeviceIndex maybe_exchange_device(c10::DeviceIndex index);
+
+// Brings the driver up; throws in a forked child of a process that used it.
+OPENREG_RUNTIME_API void ensure_initialized();
+// Whether ensure_initialized() succeeded in this process and still holds.
+OPENREG_RUNTIME_API bool is_initialized() noexcept;
+// Whether this process is a forked child of one that used the device.
+OPENREG_RUNTIME_API bool is_in_bad_fork() noexcept;
+
+// Waits for all work of a device. Releases the GIL meanwhile. Throws the device's sticky error.
+OPENREG_RUNTIME_API void synchronize_device(c10::DeviceIndex index);
+// Waits for a device and clears its sticky error and counters.
+OPENREG_RUNTIME_API void reset_device(c10::DeviceIndex index);
+
+}  // namespace openreg::runtime

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <c10/core/Stream.h>
+
+#include "openreg.h"
+#include "openreg/runtime/export.h"
+
+namespace openreg::runtime {
+
+// Owns an event of the driver; created on first record. Movable, not copyable; not thread-safe.
+class OPENREG_RUNTIME_API Event {
+ public:
+  explicit Event(bool timed = false) noexcept : timed_(timed) {}
+  Event(Event&& other) noexcept;
+  Event& operator=(Event&& other) noexcept;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  ~Event();
+
+  // Marks the work that the stream holds now.
+  void record(c10::Stream stream);
+  // Lets later work of the stream wait for the mark; no wait if nothing was recorded.
+  void block(c10::Stream stream) const;
+  // Whether the marked work is done; true if nothing was recorded.
+  bool query() const;
+  // Waits for the mark. Releases the GIL meanwhile.
+  void synchronize() const;
+
+ private:
+  bool timed_;
+  orEvent_t event_ = nullptr;
+};
+
+}  // namespace openreg::runtime

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <c10/core/GeneratorImpl.h>
+
+#include "openreg/runtime/export.h"
+
+namespace openreg::runtime {
+
+// Where in a Philox sequence a kernel starts; a plain value that a launch captures.
+struct PhiloxState {
+  uint64_t seed;
+  uint64_t offset;  // in numbers of 128 bits
+};
+
+// Counter-based random numbers: which numbers a kernel draws is settled on the host when it is launched, so results depend
+// neither on the schedule nor on the number of threads. The state is 16 bytes: seed, then offset (source: the layout that
+// torch/distributed/tensor/_random.py reads).
+class OPENREG_RUNTIME_API Generator final : public c10::GeneratorImpl {
+ public:
+  explicit Generator(c10::DeviceIndex index);
+
+  // Reserves `count` numbers of 128 bits for one launch. Takes mutex_.
+  PhiloxState reserve(uint64_t count);
+
+  // The interface of c10::GeneratorImpl; as there, the caller holds mutex_ where threads share the generator.
+  void set_current_seed(uint64_t seed) override;
+  uint64_t current_seed() const override;
+  uint64_t seed() override;
+  void set_offset(uint64_t offset) override;
+  uint64_t get_offset() const override;
+  void set_state(const c10::TensorImpl& new_state) override;
+  c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
+  void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& new_state) override;
+  c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override;
+
+  static c10::DeviceType device_type();
+
+ private:
+  struct State : c10::intrusive_ptr_target {
+    uint64_t seed = c10::default_rng_seed_val;
+    uint64_t offset = 0;
+  };
+
+  Generator(c10::DeviceIndex index, c10::intrusive_ptr<State> state);
+  Generator* clone_impl() const override;
+
+  c10::intrusive_ptr<State> state_;  // shared between graph-safe copies
+};
+
+// The default generator of a device, made on first use; -1 means the current device.
+OPENREG_RUNTIME_API const at::Generator& default_generator(c10::DeviceIndex index = -1);
+// A new one with the default seed.
+OPENREG_RUNTIME_API at::Generator make_generator(c10::DeviceIndex index = -1);
+// The caller's generator, or the device's default; throws c10::Error when it belongs to another device.
+OPENREG_RUNTIME_API Generator& generator_or_default(const std::optional<at::Generator>& generator,
+                                                    c10::DeviceIndex index);
+
+}  // namespace openreg::runtime

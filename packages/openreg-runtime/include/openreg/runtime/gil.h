@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "openreg/runtime/export.h"
+
+namespace openreg::runtime {
+
+// How to give the GIL away and take it back; this library itself does not know Python. `release` returns a token for `acquire`, null
+// when the calling thread does not hold the GIL.
+struct GilHooks {
+  void* (*release)();
+  void (*acquire)(void* token);
+};
+
+// Called once by the Python module; the hooks live as long as the process.
+OPENREG_RUNTIME_API void set_gil_hooks(const GilHooks& hooks);
+
+// Gives the GIL away, if this thread holds it, for the time of a wait.
+class OPENREG_RUNTIME_API GilRelease {
+ public:
+  GilRelease();
+  GilRelease(const GilRelease&) = delete;
+  GilRelease& operator=(const GilRelease&) = delete;
+  ~GilRelease();
+
+ private:
+  void* token_;
+};
+
+}  // namespace openreg::runtime

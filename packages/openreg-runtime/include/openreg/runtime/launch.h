@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <c10/core/Stream.h>
+#include <c10/util/Exception.h>
+
+#include <cstdio>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "openreg.h"
+#include "openreg/runtime/export.h"
+#include "openreg/runtime/status.h"
+#include "openreg/runtime/stream.h"
+
+namespace openreg::runtime {
+
+// Prepares the calling engine thread for ATen kernels, once: no autograd, the number of threads of OPENREG_NUM_THREADS.
+OPENREG_RUNTIME_API void prepare_engine_thread();
+
+// The address at which a kernel finds the byte of a device address.
+OPENREG_RUNTIME_API void* kernel_view(const void* device_address);
+
+// Enqueues `kernel()` on a stream and returns at once. The callable is moved into the launch and destroyed on the engine
+// thread: it owns no device tensor and nothing that has a Python object. It must not change what it captured, because a graph may run it
+// again. An exception that it throws becomes the device's sticky error, with `name`.
+//
+// `name` must live until the kernel ran (a literal, or the name inside an operator's schema).
+template <class Kernel>
+void launch(const char* name, c10::Stream stream, Kernel&& kernel) {
+  using Callable = std::decay_t<Kernel>;
+  auto state = std::make_unique<Callable>(std::forward<Kernel>(kernel));
+  orKernel task{};
+  task.name = name;
+  task.state = state.get();
+  task.release = [](void* pointer) { delete static_cast<Callable*>(pointer); };
+  task.function = [](void* pointer, char* message, size_t message_size) -> orError_t {
+    try {
+      prepare_engine_thread();
+      (*static_cast<Callable*>(pointer))();
+      return orSuccess;
+    } catch (const c10::Error& error) {
+      std::snprintf(message, message_size, "%s", error.what_without_backtrace());
+    } catch (const std::exception& error) {
+      std::snprintf(message, message_size, "%s", error.what());
+    } catch (...) {
+      std::snprintf(message, message_size, "an exception that is not a std::exception");
+    }
+    return orErrorLaunchFailure;
+  };
+  OPENREG_CHECK(orLaunchKernel(native_handle(stream), &task));
+  state.release();  // the launch owns it now
+}
+
+// The same on the current stream of a device.
+template <class Kernel>
+void launch(const char* name, c10::DeviceIndex device, Kernel&& kernel) {
+  launch(name, current_stream(device), std::forward<Kernel>(kernel));
+}
+
+}  // namespace openreg::runtime

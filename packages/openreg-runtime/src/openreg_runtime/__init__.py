@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The device side of openreg: importing this package adds the device ``openreg`` and the module ``torch.openreg`` to PyTorch.
+
+Start-up is the list of steps at the end of this file. A step that refuses to go on raises ``ImportError`` before anything was
+registered, so that the process stays usable without the device.
+"""
+
+from __future__ import annotations
+
+from openreg_runtime._startup import load_native_module, refuse_other_backend, refuse_other_torch, register_device
+
+__all__ = ["DEVICE_TYPE", "extend"]
+
+refuse_other_torch()
+refuse_other_backend()
+load_native_module()
+
+from openreg_runtime import openreg  # noqa: E402  (needs the native module)
+from openreg_runtime._extension import extend  # noqa: E402
+from openreg_runtime._startup import DEVICE_TYPE  # noqa: E402
+
+register_device(openreg)

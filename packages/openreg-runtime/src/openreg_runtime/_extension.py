@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How the other packages add their names to ``torch.openreg``, and what is said where they are absent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from openreg_runtime import openreg
+
+# Names that come with another package -> its distribution. They raise an AttributeError that says so.
+_PROVIDERS = {
+    "amp": "openreg-amp",
+    "fallback_mode": "openreg-ops",
+    "fallback_stats": "openreg-ops",
+    "reset_fallback_stats": "openreg-ops",
+}
+
+# Names that this package defines as a stand-in, because PyTorch looks for them with hasattr() and then hides our message.
+_STAND_INS = {"get_amp_supported_dtype"}
+
+
+def missing_name(name: str) -> AttributeError:
+    """The error for a name that ``torch.openreg`` does not have (now)."""
+    provider = _PROVIDERS.get(name)
+    if provider is None:
+        return AttributeError(f"module 'torch.openreg' has no attribute {name!r}")
+    return AttributeError(
+        f"torch.openreg.{name} comes with the package {provider}, which is not installed or not imported. "
+        f"Install it with: pip install {provider}"
+    )
+
+
+def extend(name: str, value: Any) -> None:
+    """Adds ``value`` to ``torch.openreg`` under ``name``: the one way in which another package extends the module.
+
+    Raises ValueError if the name is taken, so that two packages cannot replace each other's functions unnoticed.
+    """
+    if name in vars(openreg) and name not in _STAND_INS:
+        raise ValueError(f"torch.openreg.{name} already exists; a package may only add names to torch.openreg")
+    _STAND_INS.discard(name)
+    setattr(openreg, name, value)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The steps of importing the package, each a function that says what it refuses and why."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import torch
+from torch.utils.backend_registration import generate_methods_for_privateuse1_backend, rename_privateuse1_backend
+
+DEVICE_TYPE = "openreg"
+
+# PyTorch's C++ interfaces change with every minor version.
+_TORCH_VERSION = "2.13"
+
+# What torch calls the dispatch key's device before any backend has renamed it.
+_UNCLAIMED_NAME = "privateuseone"
+
+
+def refuse_other_torch() -> None:
+    """Raises ImportError unless the installed torch has the minor version that the native parts were built for."""
+    installed = str(torch.__version__)
+    if installed.split("+")[0].rsplit(".", 1)[0] != _TORCH_VERSION:
+        raise ImportError(
+            f"openreg-runtime works with torch {_TORCH_VERSION}.*, but torch {installed} is installed. "
+            f"Install a matching torch (pip install 'torch=={_TORCH_VERSION}.*') or another openreg-runtime."
+        )
+
+
+def refuse_other_backend() -> None:
+    """Raises ImportError if another backend already lives under the dispatch key PrivateUse1."""
+    name = torch._C._get_privateuse1_backend_name()
+    if name not in (_UNCLAIMED_NAME, DEVICE_TYPE) or hasattr(torch, DEVICE_TYPE):
+        holder = f"the backend {name!r}" if name != DEVICE_TYPE else "another package named 'openreg'"
+        raise ImportError(
+            f"PyTorch has room for one PrivateUse1 backend per process, and {holder} already is registered. "
+            "Use one of the two: import openreg_runtime in a process of its own, or keep the other one from loading "
+            "(TORCH_DEVICE_BACKEND_AUTOLOAD=0 switches off backends that load by themselves)."
+        )
+
+
+def load_native_module() -> ModuleType:
+    """Loads ``openreg_runtime._C``; its shared libraries register the C++ interfaces."""
+    if sys.platform == "win32":
+        # Unlike an rpath, Windows needs to be told where the libraries of another package are.
+        for folder in (Path(torch.__file__).parent / "lib", Path(__file__).parent / "lib"):
+            if folder.is_dir():
+                os.add_dll_directory(str(folder))
+    return importlib.import_module("openreg_runtime._C")
+
+
+def register_device(module: ModuleType) -> None:
+    """Names the device and makes ``module`` known as ``torch.openreg``."""
+    rename_privateuse1_backend(DEVICE_TYPE)
+    torch._register_device_module(DEVICE_TYPE, module)  # type: ignore[no-untyped-call]
+    generate_methods_for_privateuse1_backend(for_storage=True)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The module ``torch.openreg``: the device's counterpart of ``torch.cuda``.
+
+PyTorch looks functions up here by name (the readers are listed beside each function's source in its own file), and requires that the
+module's ``__name__`` ends in ``.openreg``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from openreg_runtime.openreg._device import (
+    can_device_access_peer,
+    current_device,
+    device,
+    device_count,
+    device_of,
+    device_stats,
+    get_amp_supported_dtype,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    init,
+    is_available,
+    is_bf16_supported,
+    is_initialized,
+    reset_device,
+    set_device,
+    synchronize,
+)
+from openreg_runtime.openreg._device import exchange_device as _exchange_device
+from openreg_runtime.openreg._device import is_in_bad_fork as _is_in_bad_fork
+from openreg_runtime.openreg._device import lazy_init as _lazy_init
+from openreg_runtime.openreg._device import maybe_exchange_device as _maybe_exchange_device
+from openreg_runtime.openreg._memory import (
+    empty_cache,
+    empty_host_cache,
+    host_memory_stats,
+    max_memory_allocated,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    reset_accumulated_host_memory_stats,
+    reset_accumulated_memory_stats,
+    reset_peak_host_memory_stats,
+    reset_peak_memory_stats,
+)
+from openreg_runtime.openreg._random import (
+    default_generators,
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
+from openreg_runtime.openreg._random import get_generator as _get_generator
+from openreg_runtime.openreg._stream import (
+    Event,
+    Stream,
+    StreamContext,
+    current_stream,
+    default_stream,
+    set_stream,
+    stream,
+)
+from openreg_runtime.openreg._stream import sleep as _sleep
+
+__all__ = [
+    "Event",
+    "Stream",
+    "StreamContext",
+    "can_device_access_peer",
+    "current_device",
+    "current_stream",
+    "default_generators",
+    "default_stream",
+    "device",
+    "device_count",
+    "device_of",
+    "device_stats",
+    "empty_cache",
+    "empty_host_cache",
+    "get_amp_supported_dtype",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "get_rng_state",
+    "get_rng_state_all",
+    "host_memory_stats",
+    "init",
+    "initial_seed",
+    "is_available",
+    "is_bf16_supported",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_accumulated_host_memory_stats",
+    "reset_accumulated_memory_stats",
+    "reset_device",
+    "reset_peak_host_memory_stats",
+    "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
+    "set_device",
+    "set_rng_state",
+    "set_rng_state_all",
+    "set_stream",
+    "stream",
+    "synchronize",
+]
+
+# PyTorch reads these by their private names; they are not for users.
+_PYTORCH_READS = (
+    _exchange_device,
+    _get_generator,
+    _is_in_bad_fork,
+    _lazy_init,
+    _maybe_exchange_device,
+    _sleep,
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_initialized":  # torch.utils.checkpoint reads it as a variable, and it must be true to the moment
+        return is_initialized()
+    from openreg_runtime._extension import missing_name
+
+    raise missing_name(name)

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Devices: counting, choosing, waiting, describing.
+
+A ``device`` argument is an index, a string such as ``"openreg:1"``, a ``torch.device``, or ``None`` for the current device.
+An index out of range raises ``RuntimeError`` that names the range.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+
+from openreg_runtime import _C
+
+DeviceLike = int | str | torch.device | None
+
+
+class DeviceProperties(NamedTuple):
+    """What a device is (source: ``torch.cuda.get_device_properties``)."""
+
+    name: str
+    total_memory: int  # bytes
+    multi_processor_count: int  # host cores that kernels may use
+    major: int
+    minor: int
+
+
+class DeviceStats(NamedTuple):
+    """What a device has done since the process started or :func:`reset_device`."""
+
+    launches: int
+    copies: int
+    bytes_copied: int
+    busy_nanoseconds: int
+    allocated_bytes: int
+    peak_allocated_bytes: int
+
+
+def device_index(device: DeviceLike, *, allow_none: bool = True) -> int:
+    """The index that a device argument means; raises ValueError for another type of device."""
+    if isinstance(device, int):
+        return device
+    if device is None:
+        if not allow_none:
+            raise ValueError("expected a device of type 'openreg', got None")
+        return current_device()
+    device = torch.device(device)
+    if device.type != "openreg":
+        raise ValueError(f"expected a device of type 'openreg', got {str(device)!r}")
+    return current_device() if device.index is None else device.index
+
+
+def is_available() -> bool:
+    """Whether there is a device. Neither initialises nor spoils a later fork; False if a setting is refused."""
+    return _C._is_available()
+
+
+def device_count() -> int:
+    """Number of devices (``OPENREG_DEVICE_COUNT``). Raises RuntimeError if a setting is refused."""
+    return _C._get_device_count()
+
+
+def init() -> None:
+    """Initialises the device now rather than on first use."""
+    lazy_init()
+
+
+def lazy_init() -> None:
+    """Initialises once; raises RuntimeError in a forked child of a process that used the device."""
+    _C._init()
+
+
+def is_initialized() -> bool:
+    """Whether the device was used in this process (and still can be)."""
+    return _C._is_initialized()
+
+
+def is_in_bad_fork() -> bool:
+    """Whether this process is a forked child of one that used the device, and so cannot use it."""
+    return _C._is_in_bad_fork()
+
+
+def current_device() -> int:
+    """Index of this thread's current device."""
+    return _C._get_device()
+
+
+def set_device(device: DeviceLike) -> None:
+    """Makes a device current in this thread; a negative index or ``None`` changes nothing."""
+    if device is None:
+        return
+    index = device_index(device)
+    if index >= 0:
+        _C._set_device(index)
+
+
+def exchange_device(device: int) -> int:
+    """Sets the current device and returns the one before."""
+    return _C._exchange_device(device)
+
+
+def maybe_exchange_device(device: int) -> int:
+    """The same; a negative index changes nothing."""
+    return _C._maybe_exchange_device(device)
+
+
+class device:
+    """Context in which a device is current; ``None`` or a negative index changes nothing.
+
+    Not reentrant across threads: the current device belongs to the thread that enters.
+    """
+
+    def __init__(self, device: DeviceLike) -> None:
+        self.idx = -1 if device is None else device_index(device)
+        self.prev_idx = -1
+
+    def __enter__(self) -> None:
+        self.prev_idx = _C._maybe_exchange_device(self.idx)
+
+    def __exit__(self, *args: object) -> None:
+        if self.idx >= 0:
+            _C._set_device(self.prev_idx)
+
+
+class device_of(device):
+    """Context in which the device of a tensor or storage is current; objects elsewhere change nothing."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(obj.device if obj.device.type == "openreg" else None)
+
+
+def synchronize(device: DeviceLike = None) -> None:
+    """Waits for all work of a device. Raises ``torch.AcceleratorError`` if one of its kernels failed."""
+    torch.accelerator.synchronize(device_index(device))
+
+
+def reset_device(device: DeviceLike = None) -> None:
+    """Waits for a device and clears its error state and counters; tensors, streams and events stay valid.
+
+    What skipped kernels should have written is undefined.
+    """
+    _C._reset_device(device_index(device))
+
+
+def get_device_properties(device: DeviceLike = None) -> DeviceProperties:
+    """Name, memory and size of a device."""
+    return DeviceProperties(**_C._get_device_properties(device_index(device)))
+
+
+def get_device_name(device: DeviceLike = None) -> str:
+    """Name of a device."""
+    return get_device_properties(device).name
+
+
+def get_device_capability(device: DeviceLike = None) -> dict[str, Any]:
+    """What a device can do, as ``torch.accelerator.get_device_capability`` gives it."""
+    return torch.accelerator.get_device_capability(device_index(device))
+
+
+def can_device_access_peer(device: DeviceLike, peer_device: DeviceLike) -> bool:
+    """Whether work on one device may address memory of the other."""
+    return _C._can_access_peer(device_index(device), device_index(peer_device))
+
+
+def is_bf16_supported() -> bool:
+    """Whether kernels take bfloat16; they always do."""
+    return torch.bfloat16 in get_device_capability()["supported_dtypes"]
+
+
+def device_stats(device: DeviceLike = None) -> DeviceStats:
+    """Launches, copies, busy time and memory of a device; may be read while it works."""
+    return DeviceStats(**_C._get_device_stats(device_index(device)))
+
+
+def get_amp_supported_dtype() -> list[torch.dtype]:
+    """Replaced by openreg-amp; without it, raises NotImplementedError that names the package.
+
+    ``torch.autocast`` looks for the function before calling it and hides any reason why it is missing, so it stands here.
+    """
+    raise NotImplementedError(
+        "autocast on openreg devices comes with the package openreg-amp, which is not installed or not imported. "
+        "Install it with: pip install openreg-amp"
+    )

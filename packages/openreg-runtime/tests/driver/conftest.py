@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Loads the device. It is found without importing the package, so that torch is not needed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from .device_api import Api
+
+MIB = 1 << 20
+CAPACITY = 64 * MIB
+SETTINGS = {"OPENREG_DEVICE_COUNT": "2", "OPENREG_DEVICE_MEMORY": "64MiB"}
+LIBRARY_NAMES = {"win32": "openreg.dll", "darwin": "libopenreg.dylib"}
+
+# What a script of run_script() starts with.
+PREAMBLE = """
+import ctypes, os, sys, threading, time
+sys.path.insert(0, {folder!r})
+from driver.device_api import *
+api = Api({library!r})
+libc = ctypes.CDLL(None) if os.name == "posix" else None
+def native(name):  # the address of a function of the C library
+    return ctypes.cast(getattr(libc, name), ctypes.c_void_p).value
+"""
+
+
+def find_library() -> Path:
+    """OPENREG_TEST_LIBRARY, or the library of the installed package."""
+    chosen = os.environ.get("OPENREG_TEST_LIBRARY")
+    if chosen:
+        return Path(chosen)
+    spec = importlib.util.find_spec("openreg_runtime")
+    assert spec is not None, "install openreg-runtime, or set OPENREG_TEST_LIBRARY"
+    name = LIBRARY_NAMES.get(sys.platform, "libopenreg.so")
+    folders = [Path(folder) / "lib" for folder in spec.submodule_search_locations or []]
+    found = [folder / name for folder in folders if (folder / name).exists()]
+    assert found, f"{name} is in none of {folders}; set OPENREG_TEST_LIBRARY"
+    return found[0]
+
+
+@pytest.fixture(scope="session")
+def library() -> Path:
+    return find_library()
+
+
+@pytest.fixture(scope="session")
+def loaded(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Api:
+    """A private copy of the device with small memories.
+
+    A copy is a second device: other tests of this process may use the installed one through torch.
+    """
+    copy = tmp_path_factory.mktemp("device") / f"driver_test_{library.name}"
+    shutil.copy(library, copy)
+    api = Api(copy)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**SETTINGS, "OPENREG_LAUNCH_BLOCKING": "0"}.items():
+            patch.setenv(name, value)
+        api.kernel_view(0)  # reads the settings
+    return api
+
+
+@pytest.fixture
+def api(loaded: Api) -> Iterator[Api]:
+    """The device, healthy and empty; a test that leaves memory or an error behind fails here."""
+    loaded.set_device(0)
+    loaded.c.orGetLastError()
+    for device in range(2):
+        loaded.set_device(device)
+        loaded.reset()
+    loaded.set_device(0)
+    yield loaded
+    for device in range(2):
+        loaded.set_device(device)
+        loaded.reset()
+        assert loaded.memory_info() == (CAPACITY, CAPACITY), "the test leaked device memory"
+    loaded.set_device(0)
+
+
+@dataclass
+class Gate:
+    """A kernel that runs until it is opened: work behind it certainly has not run."""
+
+    api: Api
+    reason: str | None = None
+    started: threading.Event = field(default_factory=threading.Event)
+    opened: threading.Event = field(default_factory=threading.Event)
+
+    def _run(self) -> str | None:
+        self.started.set()
+        return self.reason if self.opened.wait(20) else "the gate was never opened"
+
+    def close(self, stream: int | None) -> None:
+        """Enqueue the kernel and wait until it runs."""
+        self.api.launch(stream, self._run, name=b"gate")
+        assert self.started.wait(20)
+
+    def open(self) -> None:
+        self.opened.set()
+
+
+@pytest.fixture
+def gate(api: Api) -> Iterator[Gate]:
+    gate = Gate(api)
+    yield gate
+    gate.open()
+
+
+@dataclass
+class Outcome:
+    """How a script ended."""
+
+    code: int
+    output: str
+    errors: str
+
+
+RunScript = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="session")
+def run_script(library: Path) -> RunScript:
+    """Run a script with `api` at hand in a process of its own, without site packages."""
+
+    def run(body: str, *, env: Mapping[str, str] | None = None, timeout: float = 30) -> Outcome:
+        folder = str(Path(__file__).resolve().parents[1])
+        script = PREAMBLE.format(folder=folder, library=str(library)) + textwrap.dedent(body)
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("OPENREG_")}
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-B", "-c", script],
+            env={**inherited, **SETTINGS, **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    return run

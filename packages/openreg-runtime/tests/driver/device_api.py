@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""openreg.h for ctypes: the same names and numbers, and short forms that raise instead of returning."""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+from collections.abc import Callable
+from ctypes import POINTER, c_char, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from pathlib import Path
+from typing import Any
+
+HEADER = Path(__file__).resolve().parents[2] / "include" / "openreg.h"
+
+
+class Error(enum.IntEnum):
+    """orError_t."""
+
+    orSuccess = 0
+    orErrorUnknown = 1
+    orErrorNotReady = 2
+    orErrorInvalidValue = 3
+    orErrorMemoryAllocation = 4
+    orErrorInvalidDevice = 5
+    orErrorInvalidResourceHandle = 6
+    orErrorInvalidDevicePointer = 7
+    orErrorInvalidMemcpyDirection = 8
+    orErrorInvalidConfiguration = 9
+    orErrorLaunchFailure = 10
+    orErrorForkedChild = 11
+    orErrorDeinitialized = 12
+    orErrorNotSupported = 13
+
+
+class Kind(enum.IntEnum):
+    """orMemcpyKind."""
+
+    orMemcpyHostToHost = 0
+    orMemcpyHostToDevice = 1
+    orMemcpyDeviceToHost = 2
+    orMemcpyDeviceToDevice = 3
+    orMemcpyDefault = 4
+
+
+class MemoryType(enum.IntEnum):
+    """orMemoryType."""
+
+    orMemoryTypeUnmanaged = 0
+    orMemoryTypeHost = 1
+    orMemoryTypeDevice = 2
+
+
+class EventFlags(enum.IntEnum):
+    """orEventFlags."""
+
+    orEventDisableTiming = 0
+    orEventEnableTiming = 1
+
+
+class PointerAttributes(ctypes.Structure):
+    """orPointerAttributes."""
+
+    _fields_ = (("type", c_int), ("device", c_int), ("pointer", c_void_p))
+
+
+class DeviceProp(ctypes.Structure):
+    """orDeviceProp."""
+
+    _fields_ = (
+        ("name", c_char * 64),
+        ("totalGlobalMem", c_size_t),
+        ("multiProcessorCount", c_int),
+        ("major", c_int),
+        ("minor", c_int),
+    )
+
+
+class DeviceStats(ctypes.Structure):
+    """orDeviceStats."""
+
+    _fields_ = (
+        ("launches", c_uint64),
+        ("copies", c_uint64),
+        ("bytes_copied", c_uint64),
+        ("busy_nanoseconds", c_uint64),
+        ("allocated_bytes", c_size_t),
+        ("peak_allocated_bytes", c_size_t),
+    )
+
+
+KernelFunction = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
+ReleaseFunction = ctypes.CFUNCTYPE(None, c_void_p)
+HostFunction = ctypes.CFUNCTYPE(None, c_void_p)
+
+
+class Kernel(ctypes.Structure):
+    """orKernel; the functions are addresses, so that they may also be native ones."""
+
+    _fields_ = (
+        ("name", c_char_p),
+        ("function", c_void_p),
+        ("state", c_void_p),
+        ("release", c_void_p),
+    )
+
+
+# Every exported function: result and arguments.
+PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "orGetErrorName": (c_char_p, (c_int,)),
+    "orGetErrorString": (c_char_p, (c_int,)),
+    "orGetLastError": (c_int, ()),
+    "orPeekAtLastError": (c_int, ()),
+    "orGetLastErrorMessage": (c_char_p, ()),
+    "orGetDeviceCount": (c_int, (c_void_p,)),
+    "orGetDevice": (c_int, (c_void_p,)),
+    "orSetDevice": (c_int, (c_int,)),
+    "orGetDeviceProperties": (c_int, (c_void_p, c_int)),
+    "orDeviceGetStats": (c_int, (c_void_p, c_int)),
+    "orDeviceSynchronize": (c_int, ()),
+    "orDeviceReset": (c_int, ()),
+    "orDeviceGetError": (c_int, (c_int,)),
+    "orDeviceGetStreamPriorityRange": (c_int, (c_void_p, c_void_p)),
+    "orDeviceCanAccessPeer": (c_int, (c_void_p, c_int, c_int)),
+    "orDriverIsUsable": (c_int, ()),
+    "orDriverGetVersion": (c_int, (c_void_p,)),
+    "orMalloc": (c_int, (c_void_p, c_size_t)),
+    "orFree": (c_int, (c_void_p,)),
+    "orMallocHost": (c_int, (c_void_p, c_size_t)),
+    "orFreeHost": (c_int, (c_void_p,)),
+    "orMemGetInfo": (c_int, (c_void_p, c_void_p)),
+    "orPointerGetAttributes": (c_int, (c_void_p, c_void_p)),
+    "orGetKernelViewOffset": (c_int, (c_void_p,)),
+    "orMemcpy": (c_int, (c_void_p, c_void_p, c_size_t, c_int)),
+    "orMemcpyAsync": (c_int, (c_void_p, c_void_p, c_size_t, c_int, c_void_p)),
+    "orMemset": (c_int, (c_void_p, c_int, c_size_t)),
+    "orMemsetAsync": (c_int, (c_void_p, c_int, c_size_t, c_void_p)),
+    "orStreamCreate": (c_int, (c_void_p,)),
+    "orStreamCreateWithPriority": (c_int, (c_void_p, c_uint, c_int)),
+    "orDeviceGetDefaultStream": (c_int, (c_void_p, c_int)),
+    "orStreamDestroy": (c_int, (c_void_p,)),
+    "orStreamQuery": (c_int, (c_void_p,)),
+    "orStreamSynchronize": (c_int, (c_void_p,)),
+    "orStreamWaitEvent": (c_int, (c_void_p, c_void_p, c_uint)),
+    "orStreamGetPriority": (c_int, (c_void_p, c_void_p)),
+    "orStreamGetDevice": (c_int, (c_void_p, c_void_p)),
+    "orEventCreate": (c_int, (c_void_p,)),
+    "orEventCreateWithFlags": (c_int, (c_void_p, c_uint)),
+    "orEventDestroy": (c_int, (c_void_p,)),
+    "orEventRecord": (c_int, (c_void_p, c_void_p)),
+    "orEventQuery": (c_int, (c_void_p,)),
+    "orEventSynchronize": (c_int, (c_void_p,)),
+    "orEventElapsedTime": (c_int, (c_void_p, c_void_p, c_void_p)),
+    "orLaunchKernel": (c_int, (c_void_p, POINTER(Kernel))),
+    "orLaunchHostFunc": (c_int, (c_void_p, c_void_p, c_void_p)),
+    "orStreamDelay": (c_int, (c_void_p, c_uint64)),
+}
+
+
+class DriverError(RuntimeError):
+    """A C function that did not return orSuccess."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(f"{Error(code).name}: {message}")
+        self.code = Error(code)
+        self.message = message
+
+
+class Api:
+    """One loaded copy of the device. `c.orX` are the plain C functions; the methods raise DriverError."""
+
+    def __init__(self, library: str | Path) -> None:
+        self.c = ctypes.CDLL(str(library))
+        for name, (result, arguments) in PROTOTYPES.items():
+            function = getattr(self.c, name)
+            function.restype = result
+            function.argtypes = list(arguments)
+        self._callbacks: list[Any] = []  # ctypes callbacks must outlive the work that calls them
+
+    # Errors
+
+    def message(self) -> str:
+        return self.c.orGetLastErrorMessage().decode()
+
+    def call(self, name: str, *arguments: Any) -> None:
+        code = getattr(self.c, name)(*arguments)
+        if code != Error.orSuccess:
+            raise DriverError(code, self.message())
+
+    def _out(self, kind: Any, name: str, *arguments: Any) -> Any:
+        value = kind()
+        self.call(name, ctypes.byref(value), *arguments)
+        return value.value
+
+    # Devices
+
+    def device_count(self) -> int:
+        return self._out(c_int, "orGetDeviceCount")
+
+    def device(self) -> int:
+        return self._out(c_int, "orGetDevice")
+
+    def set_device(self, device: int) -> None:
+        self.call("orSetDevice", device)
+
+    def synchronize(self) -> None:
+        self.call("orDeviceSynchronize")
+
+    def reset(self) -> None:
+        self.call("orDeviceReset")
+
+    def stats(self, device: int = 0) -> DeviceStats:
+        stats = DeviceStats()
+        self.call("orDeviceGetStats", ctypes.byref(stats), device)
+        return stats
+
+    def properties(self, device: int = 0) -> DeviceProp:
+        properties = DeviceProp()
+        self.call("orGetDeviceProperties", ctypes.byref(properties), device)
+        return properties
+
+    # Memory
+
+    def malloc(self, size: int) -> int:
+        return self._out(c_void_p, "orMalloc", size) or 0
+
+    def free(self, address: int) -> None:
+        self.call("orFree", address)
+
+    def malloc_host(self, size: int) -> int:
+        return self._out(c_void_p, "orMallocHost", size) or 0
+
+    def free_host(self, address: int) -> None:
+        self.call("orFreeHost", address)
+
+    def memory_info(self) -> tuple[int, int]:
+        free, total = c_size_t(), c_size_t()
+        self.call("orMemGetInfo", ctypes.byref(free), ctypes.byref(total))
+        return free.value, total.value
+
+    def attributes(self, address: int | None) -> tuple[MemoryType, int]:
+        result = PointerAttributes()
+        self.call("orPointerGetAttributes", ctypes.byref(result), address)
+        assert result.pointer == (address or None)
+        return MemoryType(result.type), result.device
+
+    def kernel_view(self, address: int) -> int:
+        return address + self._out(ctypes.c_ssize_t, "orGetKernelViewOffset")
+
+    def upload(self, address: int, data: bytes) -> None:
+        self.call("orMemcpy", address, data, len(data), Kind.orMemcpyHostToDevice)
+
+    def download(self, address: int, size: int) -> bytes:
+        buffer = ctypes.create_string_buffer(size)
+        self.call("orMemcpy", buffer, address, size, Kind.orMemcpyDeviceToHost)
+        return buffer.raw
+
+    def copy_async(
+        self, destination: Any, source: Any, size: int, stream: int | None, kind: int = 4
+    ) -> None:
+        self.call("orMemcpyAsync", destination, source, size, kind, stream)
+
+    # Streams and events
+
+    def stream(self, priority: int = 0) -> int:
+        return self._out(c_void_p, "orStreamCreateWithPriority", 0, priority)
+
+    def default_stream(self, device: int = 0) -> int:
+        return self._out(c_void_p, "orDeviceGetDefaultStream", device)
+
+    def stream_device(self, stream: int | None) -> int:
+        return self._out(c_int, "orStreamGetDevice", stream)
+
+    def stream_priority(self, stream: int | None) -> int:
+        return self._out(c_int, "orStreamGetPriority", stream)
+
+    def destroy_stream(self, stream: int) -> None:
+        self.call("orStreamDestroy", stream)
+
+    def synchronize_stream(self, stream: int | None) -> None:
+        self.call("orStreamSynchronize", stream)
+
+    def stream_ready(self, stream: int | None) -> bool:
+        return self._ready(self.c.orStreamQuery(stream))
+
+    def delay(self, stream: int | None, seconds: float) -> None:
+        self.call("orStreamDelay", stream, int(seconds * 1e9))
+
+    def wait_event(self, stream: int | None, event: int) -> None:
+        self.call("orStreamWaitEvent", stream, event, 0)
+
+    def event(self, timed: bool = False) -> int:
+        return self._out(c_void_p, "orEventCreateWithFlags", int(timed))
+
+    def destroy_event(self, event: int) -> None:
+        self.call("orEventDestroy", event)
+
+    def record(self, event: int, stream: int | None) -> None:
+        self.call("orEventRecord", event, stream)
+
+    def event_ready(self, event: int) -> bool:
+        return self._ready(self.c.orEventQuery(event))
+
+    def synchronize_event(self, event: int) -> None:
+        self.call("orEventSynchronize", event)
+
+    def elapsed(self, start: int, end: int) -> float:
+        return self._out(c_float, "orEventElapsedTime", start, end)
+
+    def _ready(self, code: int) -> bool:
+        if code == Error.orErrorNotReady:
+            return False
+        if code != Error.orSuccess:
+            raise DriverError(code, self.message())
+        return True
+
+    # Work
+
+    def kernel(
+        self,
+        function: Callable[[], str | None] | int,
+        *,
+        name: bytes = b"test kernel",
+        state: int = 0,
+        release: Callable[[int | None], None] | None = None,
+    ) -> Kernel:
+        """An orKernel. `function` returns None or the reason of its failure, or is a native address."""
+
+        def run(_state: int | None, message: int, size: int) -> int:
+            reason = function()  # type: ignore[operator]
+            if reason is None:
+                return Error.orSuccess
+            text = reason.encode()[: size - 1] + b"\0"
+            ctypes.memmove(message, text, len(text))
+            return Error.orErrorUnknown
+
+        address = function if isinstance(function, int) else self.address(KernelFunction(run))
+        released = 0 if release is None else self.address(ReleaseFunction(release))
+        return Kernel(name, address, state, released)
+
+    def address(self, callback: Any) -> int:
+        """The address of a ctypes callback, which from now on lives as long as this object."""
+        self._callbacks.append(callback)
+        return ctypes.cast(callback, c_void_p).value or 0
+
+    def launch(self, stream: int | None, function: Callable[[], str | None] | int, **more: Any) -> None:
+        self.call("orLaunchKernel", stream, ctypes.byref(self.kernel(function, **more)))
+
+    def launch_host(self, stream: int | None, function: Callable[[], object]) -> None:
+        callback = HostFunction(lambda _data: function() and None)
+        self.call("orLaunchHostFunc", stream, self.address(callback), None)

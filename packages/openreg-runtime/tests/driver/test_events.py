@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Marks in streams: query, wait, time, and what outlives what."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from .conftest import Gate
+from .device_api import Api, DriverError, Error
+
+
+@pytest.fixture
+def stream(api: Api) -> Iterator[int]:
+    made = api.stream()
+    yield made
+    api.destroy_stream(made)
+
+
+@pytest.fixture
+def timed(api: Api) -> Iterator[list[int]]:
+    made = [api.event(timed=True) for _ in range(2)]
+    yield made
+    for event in made:
+        api.destroy_event(event)
+
+
+@pytest.fixture
+def event(api: Api) -> Iterator[int]:
+    made = api.event()
+    yield made
+    api.destroy_event(made)
+
+
+def test_an_event_that_was_never_recorded_is_ready(api: Api, event: int) -> None:
+    assert api.event_ready(event)
+    api.synchronize_event(event)
+
+
+@pytest.mark.parametrize("with_time", [False, True])
+def test_an_event_follows_the_work_before_it(
+    api: Api, stream: int, gate: Gate, with_time: bool
+) -> None:
+    event = api.event(timed=with_time)
+    gate.close(stream)
+    api.record(event, stream)
+    assert not api.event_ready(event)
+    gate.open()
+    api.synchronize_event(event)
+    assert api.event_ready(event)
+    api.destroy_event(event)
+
+
+def test_an_event_ignores_the_work_after_it(api: Api, stream: int, event: int, gate: Gate) -> None:
+    api.record(event, stream)
+    gate.close(stream)
+    assert api.event_ready(event)
+    api.synchronize_event(event)
+    assert not api.stream_ready(stream)
+
+
+def test_recording_again_moves_the_mark(api: Api, stream: int, event: int, gate: Gate) -> None:
+    api.record(event, stream)
+    assert api.event_ready(event)
+    gate.close(stream)
+    api.record(event, stream)
+    assert not api.event_ready(event)
+    api.record(event, api.default_stream(1))
+    assert api.event_ready(event)
+
+
+def test_elapsed_time(api: Api, stream: int, timed: list[int]) -> None:
+    begin = time.monotonic()
+    api.record(timed[0], stream)
+    api.delay(stream, 0.02)
+    api.record(timed[1], stream)
+    api.synchronize_event(timed[1])
+    outside = (time.monotonic() - begin) * 1000
+    assert 20 <= api.elapsed(*timed) <= outside
+    assert api.elapsed(*reversed(timed)) == -api.elapsed(*timed)
+    assert api.elapsed(timed[0], timed[0]) == 0
+
+
+def test_elapsed_time_between_devices(api: Api, timed: list[int]) -> None:
+    api.record(timed[0], api.default_stream(0))
+    api.delay(api.default_stream(1), 0.01)
+    api.record(timed[1], api.default_stream(1))
+    api.synchronize_event(timed[1])
+    assert api.elapsed(*timed) >= 10
+
+
+def test_the_time_is_that_of_the_last_record(api: Api, stream: int, timed: list[int]) -> None:
+    api.record(timed[0], stream)
+    api.record(timed[1], stream)
+    api.delay(stream, 0.01)
+    api.record(timed[1], stream)
+    api.delay(stream, 0.01)
+    api.record(timed[0], stream)
+    api.synchronize_stream(stream)
+    assert -1000 < api.elapsed(*timed) <= -10
+
+
+def test_elapsed_time_of_pending_work_is_not_ready(
+    api: Api, stream: int, timed: list[int], gate: Gate
+) -> None:
+    api.record(timed[0], stream)
+    gate.close(stream)
+    api.record(timed[1], stream)
+    for pair in (timed, list(reversed(timed))):
+        with pytest.raises(DriverError) as caught:
+            api.elapsed(*pair)
+        assert caught.value.code == Error.orErrorNotReady
+
+
+def test_elapsed_time_needs_timing_and_records(
+    api: Api, stream: int, event: int, timed: list[int]
+) -> None:
+    with pytest.raises(DriverError, match="start event was never recorded"):
+        api.elapsed(*timed)
+    api.record(timed[0], stream)
+    with pytest.raises(DriverError, match="end event was never recorded"):
+        api.elapsed(*timed)
+    api.record(event, stream)
+    for pair, which in [((event, timed[0]), "start"), ((timed[0], event), "end")]:
+        with pytest.raises(DriverError, match=f"{which} .*orEventEnableTiming") as caught:
+            api.elapsed(*pair)
+        assert caught.value.code == Error.orErrorInvalidValue
+
+
+def test_an_event_outlives_its_stream(api: Api, timed: list[int], gate: Gate) -> None:
+    stream = api.stream()
+    api.record(timed[0], stream)
+    gate.close(stream)
+    api.record(timed[1], stream)
+    api.destroy_stream(stream)
+    assert not api.event_ready(timed[1])
+    gate.open()
+    api.synchronize_event(timed[1])
+    assert api.elapsed(*timed) > 0
+    other = api.stream()  # takes the destroyed stream's place
+    api.delay(other, 0.01)
+    assert api.event_ready(timed[1])
+    api.synchronize_event(timed[1])
+    assert not api.stream_ready(other)
+    api.synchronize()
+    api.destroy_stream(other)
+
+
+def test_an_event_belongs_to_the_device_it_was_recorded_on(api: Api, event: int) -> None:
+    """Also when another device's stream took its stream's place."""
+    stream = api.stream()
+    api.record(event, stream)
+    api.destroy_stream(stream)
+    api.set_device(1)
+    heir = api.stream()
+    assert heir & 0xFFFFFFFF == stream & 0xFFFFFFFF, "the test needs the place to be reused"
+    api.launch(heir, lambda: "broken")
+    with pytest.raises(DriverError, match="broken"):
+        api.synchronize()
+    assert api.event_ready(event)
+    api.synchronize_event(event)
+    api.reset()
+    api.destroy_stream(heir)
+
+
+def test_a_destroyed_event_may_be_pending(api: Api, stream: int, gate: Gate) -> None:
+    """The timestamp that is still queued reaches neither the event nor its heir."""
+    gate.close(stream)
+    doomed = api.event(timed=True)
+    api.record(doomed, stream)
+    api.destroy_event(doomed)
+    assert api.c.orEventQuery(doomed) == Error.orErrorInvalidResourceHandle
+    heir = api.event(timed=True)
+    assert heir != doomed
+    start = api.event(timed=True)
+    for event in (start, heir):
+        api.record(event, api.default_stream(1))
+    api.synchronize_event(heir)
+    before = api.elapsed(start, heir)
+    gate.open()
+    api.synchronize_stream(stream)
+    assert api.elapsed(start, heir) == before
+    api.destroy_event(heir)
+    api.destroy_event(start)
+
+
+def test_each_waiting_thread_wakes_for_its_own_event(api: Api, stream: int) -> None:
+    """Waits are registered highest ticket first, and released one at a time."""
+    gates = [Gate(api) for _ in range(8)]
+    events = [api.event() for _ in gates]
+    for gate, event in zip(gates, events, strict=True):
+        api.launch(stream, gate._run)
+        api.record(event, stream)
+    woken = [threading.Event() for _ in events]
+
+    def wait(index: int) -> None:
+        api.synchronize_event(events[index])
+        woken[index].set()
+
+    threads = [threading.Thread(target=wait, args=(index,)) for index in reversed(range(8))]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.002)
+    for index, gate in enumerate(gates):
+        gate.open()
+        assert woken[index].wait(20)
+        assert [waiter.is_set() for waiter in woken] == [True] * (index + 1) + [False] * (7 - index)
+    for thread in threads:
+        thread.join()
+    for event in events:
+        api.destroy_event(event)
+
+
+def test_handles_are_not_reused(api: Api) -> None:
+    seen = set()
+    for _ in range(1000):
+        event = api.event()
+        seen.add(event)
+        api.destroy_event(event)
+    assert len(seen) == 1000
+
+
+def test_an_event_of_a_failed_device_says_so(api: Api, stream: int, event: int) -> None:
+    api.launch(stream, lambda: "broken")
+    api.record(event, stream)
+    for call in (api.synchronize_event, api.event_ready, lambda e: api.record(e, stream)):
+        with pytest.raises(DriverError, match="broken") as caught:
+            call(event)
+        assert caught.value.code == Error.orErrorLaunchFailure
+    api.reset()
+    api.synchronize_event(event)

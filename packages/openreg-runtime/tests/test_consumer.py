@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the wheel installs for other C and C++ projects: find, compile, link, run, and refuse."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parent / "consumer"
+
+
+def cmake(*arguments):
+    """Runs CMake, in the environment's version where it has one; gives status and whole output."""
+    scripts = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    program = shutil.which("cmake", path=scripts)
+    assert program is not None, "cmake is missing: pip install cmake ninja"
+    result = subprocess.run(
+        [program, *map(str, arguments)],
+        env={**os.environ, "PATH": scripts},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    # CMake breaks its messages into lines.
+    return result.returncode, " ".join(result.stdout.split())
+
+
+def site_packages():
+    """The folder that holds the CMake package; in an editable install not that of the sources."""
+    for entry in map(Path, sys.path):
+        if (entry / "openreg_runtime" / "lib" / "cmake" / "openreg_runtime").is_dir():
+            return entry
+    raise AssertionError("no installed openreg_runtime with a CMake package on sys.path")
+
+
+def configure(build, *definitions, prefix=None, python=sys.executable):
+    return cmake(
+        *("-S", PROJECT, "-B", build, "-G", "Ninja"),
+        f"-DCMAKE_PREFIX_PATH={prefix or site_packages()}",
+        f"-DPython_EXECUTABLE={python}",
+        *definitions,
+    )
+
+
+def run(program):
+    suffix = ".exe" if sys.platform == "win32" else ""
+    env = dict(os.environ)
+    if sys.platform == "win32":
+        torch = importlib.util.find_spec("torch").origin
+        libraries = [site_packages() / "openreg_runtime" / "lib", Path(torch).parent / "lib"]
+        env["PATH"] = os.pathsep.join([*map(str, libraries), env["PATH"]])
+    return subprocess.run(
+        [f"{program}{suffix}"], env=env, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def fake_torch(folder, version):
+    """An interpreter's worth of torch: enough to be found, with another version."""
+    (folder / "torch").mkdir(parents=True)
+    (folder / "torch" / "__init__.py").write_text("raise ImportError('it must not be imported')\n")
+    (folder / "torch" / "version.py").write_text(f"__version__ = {version!r}\n")
+    return folder
+
+
+def test_a_project_finds_links_and_runs_both_libraries(tmp_path):
+    status, output = configure(tmp_path)
+    assert status == 0, output
+    status, output = cmake("--build", tmp_path)
+    assert status == 0, output
+    driver = run(tmp_path / "use_driver")
+    assert driver.returncode == 0, driver.stderr
+    assert "received 'there and back'" in driver.stdout
+    runtime = run(tmp_path / "use_runtime")
+    assert runtime.returncode == 0, runtime.stderr
+    assert "the kernel wrote 999" in runtime.stdout
+
+
+def test_the_driver_alone_needs_neither_torch_nor_python(tmp_path):
+    prefix = tmp_path / "prefix"
+    shutil.copytree(site_packages() / "openreg_runtime", prefix / "openreg_runtime")
+    build = tmp_path / "build"
+    status, output = configure(
+        build, "-DCONSUMER_COMPONENT=driver", prefix=prefix, python=tmp_path / "no-such-python"
+    )
+    assert status == 0, output
+    assert "Found torch" not in output
+    assert "Found Python" not in output
+    status, output = cmake("--build", build)
+    assert status == 0, output
+    assert run(build / "use_driver").returncode == 0
+
+
+def test_another_torch_is_refused_with_both_versions_and_the_way_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(fake_torch(tmp_path / "other", "2.12.1")))
+    status, output = configure(tmp_path / "build")
+    assert status != 0
+    assert "openreg_runtime (built against torch 2.13" in output
+    assert "the torch installed for it is 2.12.1" in output
+    assert 'pip install "torch==2.13.*"' in output
+    assert "--no-build-isolation" in output
+
+
+def test_a_missing_torch_is_explained(tmp_path):
+    bare = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
+    scripts = "Scripts" if sys.platform == "win32" else "bin"
+    status, output = configure(tmp_path / "build", python=bare / scripts / "python")
+    assert status != 0
+    assert "no torch is installed for it" in output
+    assert 'pip install "torch==2.13.*"' in output
+
+
+@pytest.mark.parametrize("version", ["0.2", "1.0"])
+def test_another_minor_version_of_the_runtime_is_refused(tmp_path, version):
+    status, output = configure(tmp_path, f"-DCONSUMER_VERSION={version}")
+    assert status != 0
+    assert f'requested version "{version}"' in output

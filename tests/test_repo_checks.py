@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every check passes on this repository and on a good tree, and fails on one that breaks it."""
+
+import pytest
+
+from tools import repo_checks
+from tools.packages import ROOT
+
+LICENCE = "# SPDX-License-Identifier: BSD-3-Clause\n"
+NATIVE_LICENCE = "// SPDX-License-Identifier: BSD-3-Clause\n"
+
+
+def write(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8")
+
+
+def add_package(root, name, dependencies=(), import_name=None, entry_points=""):
+    folder = root / "packages" / name
+    import_name = import_name or name.replace("-", "_")
+    declared = ", ".join(f'"{item}"' for item in dependencies)
+    write(
+        folder / "pyproject.toml",
+        f'[build-system]\nrequires = ["scikit-build-core"]\n'
+        f'[project]\nname = "{name}"\nversion = "0.1.0"\ndependencies = [{declared}]\n'
+        f"{entry_points}",
+    )
+    for file in ("README.md", "CHANGELOG.md", "LICENSE", "tests/test_isolation.py"):
+        write(folder / file, LICENCE)
+    write(folder / "src" / import_name / "__init__.py", LICENCE + "import torch\n")
+    write(folder / "src" / import_name / "py.typed", "")
+    write(root / "examples" / f"{name}.py", LICENCE + f"import {import_name}\n")
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A small repository that keeps every rule."""
+    root = tmp_path / "repository"
+    write(root / "LICENSE", LICENCE)
+    add_package(root, "openreg-runtime", ["torch==2.13.*"])
+    add_package(root, "openreg-ops", ["openreg-runtime==0.1.*"])
+    add_package(root, "openreg-meta", ["openreg-ops==0.1.*"], import_name="torch_openreg")
+    runtime = root / "packages" / "openreg-runtime"
+    write(
+        runtime / "CMakeLists.txt",
+        "project(openreg_runtime)\nopenreg_find_torch(VERSION 2.13)\n"
+        "add_library(openreg csrc/driver/device.cpp csrc/driver/device.h\n"
+        "  csrc/driver/platform_linux.cpp)\n"
+        "# public: include/openreg.h\n",
+    )
+    write(runtime / "include/openreg.h", NATIVE_LICENCE + "#if defined(_WIN32)\n#endif\n")
+    write(runtime / "csrc/driver/device.h", NATIVE_LICENCE)
+    write(runtime / "csrc/driver/device.cpp", NATIVE_LICENCE + '#include "device.h"\n')
+    write(runtime / "csrc/driver/platform_linux.cpp", NATIVE_LICENCE + "#include <sys/mman.h>\n")
+    return root
+
+
+DRIVER = "packages/openreg-runtime/csrc/driver"
+DEVICE = f"{DRIVER}/device.cpp"
+RUNTIME_INIT = "packages/openreg-runtime/src/openreg_runtime/__init__.py"
+OPS_INIT = "packages/openreg-ops/src/openreg_ops/__init__.py"
+CMAKE = "packages/openreg-runtime/CMakeLists.txt"
+BACKENDS = '[project.entry-points."torch.backends"]\nopenreg = "openreg_ops:start"\n'
+
+
+def appended(file, text):
+    def damage(root):
+        path = root / file
+        write(path, (path.read_text(encoding="utf-8") if path.exists() else "") + text)
+
+    return damage
+
+
+def removed(file):
+    return lambda root: (root / file).unlink()
+
+
+def renamed(old, new):
+    return lambda root: (root / old).rename(root / new)
+
+
+PLANTED = {
+    "no readme": ("package_shape", removed("packages/openreg-ops/README.md")),
+    "no py.typed": ("package_shape", removed("packages/openreg-ops/src/openreg_ops/py.typed")),
+    "no example": ("package_shape", removed("examples/openreg-meta.py")),
+    "native without cmake": ("package_shape", removed(CMAKE)),
+    "another licence": ("same_in_every_package", appended("packages/openreg-ops/LICENSE", "x")),
+    "another proof": (
+        "same_in_every_package",
+        appended("packages/openreg-ops/tests/test_isolation.py", "x"),
+    ),
+    "folder name": ("names_derive_from_one", renamed("packages/openreg-ops", "packages/ops")),
+    "import name": (
+        "names_derive_from_one",
+        renamed("packages/openreg-ops/src/openreg_ops", "packages/openreg-ops/src/ops"),
+    ),
+    "cmake project name": (
+        "names_derive_from_one",
+        appended("packages/openreg-ops/CMakeLists.txt", "project(ops)\n"),
+    ),
+    "unlisted source": ("sources_listed", appended(f"{DRIVER}/event.cpp", NATIVE_LICENCE)),
+    "listed by a longer name only": ("sources_listed", appended(f"{DRIVER}/linux.cpp", "")),
+    "unlisted public header": (
+        "sources_listed",
+        appended("packages/openreg-runtime/include/openreg/runtime/event.h", NATIVE_LICENCE),
+    ),
+    "unlisted private header": ("sources_listed", appended(f"{DRIVER}/event.h", NATIVE_LICENCE)),
+    "glob": ("no_glob", appended(CMAKE, "file( glob sources *.cpp)\n")),
+    "all of ATen": ("no_catch_all_header", appended(DEVICE, "#include <ATen/ATen.h>\n")),
+    "all of torch": ("no_catch_all_header", appended(DEVICE, "#include <torch/extension.h>\n")),
+    "driver includes c10": ("driver_without_torch", appended(DEVICE, "#include <c10/util/a.h>\n")),
+    "driver API includes torch": (
+        "driver_without_torch",
+        appended("packages/openreg-runtime/include/openreg.h", '#  include "torch/library.h"\n'),
+    ),
+    "platform header": ("platform_calls_apart", appended(DEVICE, "#include <pthread.h>\n")),
+    "platform test": ("platform_calls_apart", appended(DEVICE, "#elif defined(__APPLE__)\n")),
+    "long file": ("file_length", appended(RUNTIME_INIT, "pass\n" * 400)),
+    "machine path": ("no_machine_paths", appended("README.md", "see " + "/ho" + "me/someone/x\n")),
+    "machine path in a script": ("no_machine_paths", appended(".ci/run", "cd " + "/wo" + "rk/x\n")),
+    "marker": ("nothing_unfinished", appended(DEVICE, "// TO" + "DO: the rest\n")),
+    "no licence line": ("licence_lines", appended("tools/new.py", "import sys\n")),
+    "second autoload": ("one_autoload", appended("packages/openreg-ops/pyproject.toml", BACKENDS)),
+    "another torch in cmake": (
+        "one_torch",
+        appended("packages/openreg-ops/CMakeLists.txt", "openreg_find_torch(VERSION 2.12)\n"),
+    ),
+    "undeclared package": ("imports_declared", appended(OPS_INIT, "import numpy.linalg\n")),
+    "undeclared sibling": (
+        "imports_declared",
+        appended(RUNTIME_INIT, "import openreg_ops\n"),
+    ),
+    "dead link": ("documents_tell_the_truth", appended("README.md", "[see](docs/none.md)\n")),
+    "readme shows other code": (
+        "documents_tell_the_truth",
+        appended("packages/openreg-ops/README.md", "```python\nimport openreg_other\n```\n"),
+    ),
+    "example needs more": (
+        "imports_declared",
+        appended("examples/openreg-runtime.py", "import openreg_ops\n"),
+    ),
+}
+
+
+@pytest.mark.parametrize("check", repo_checks.CHECKS, ids=lambda check: check.__name__)
+def test_this_repository_keeps_the_rule(check):
+    problems = check(ROOT)
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("check", repo_checks.CHECKS, ids=lambda check: check.__name__)
+def test_a_good_tree_passes(check, tree):
+    assert check(tree) == []
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_a_planted_violation_is_found(planted, tree):
+    name, damage = PLANTED[planted]
+    damage(tree)
+    problems = getattr(repo_checks, name)(tree)
+    assert problems, f"{name} did not see it"
+
+
+def test_every_check_has_a_planted_violation():
+    assert {name for name, _ in PLANTED.values()} == {item.__name__ for item in repo_checks.CHECKS}

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the nox sessions stand on: package order, wheel keys, environments proved clean, times."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tools import lane, packages, stopwatch, wheelhouse
+from tools.packages import ROOT
+
+
+def add_package(root, name, dependencies=()):
+    folder = root / "packages" / name
+    (folder / "csrc").mkdir(parents=True)
+    (folder / "tests").mkdir()
+    (folder / "csrc" / "module.cpp").write_text("// one\n")
+    (folder / "tests" / "test_one.py").write_text("# one\n")
+    declared = ", ".join(f'"{item}"' for item in dependencies)
+    (folder / "pyproject.toml").write_text(
+        f'[build-system]\nrequires = ["scikit-build-core", "torch==2.13.*"]\n'
+        f'[project]\nname = "{name}"\nversion = "0.1.0"\ndependencies = [{declared}]\n'
+    )
+    return folder
+
+
+@pytest.fixture
+def tree(tmp_path):
+    add_package(tmp_path, "openreg-a", ["openreg-c==0.1.*"])
+    add_package(tmp_path, "openreg-b", ["torch==2.13.*"])
+    add_package(tmp_path, "openreg-c", ["OpenReg_B==0.1.*"])
+    return tmp_path
+
+
+def keys(root, torch="2.13.0"):
+    house = wheelhouse.Wheelhouse(root, packages.discover(root), stopwatch.Stopwatch())
+    return house.keys(torch)
+
+
+def changed(before, after):
+    return {name for name in before if before[name] != after[name]}
+
+
+def test_packages_come_after_what_they_depend_on(tree):
+    assert list(packages.discover(tree)) == ["openreg-b", "openreg-c", "openreg-a"]
+
+
+def test_a_lane_holds_the_package_and_what_it_needs_only():
+    found = packages.discover(ROOT)
+    assert packages.closure("openreg-runtime", found) == ["openreg-runtime"]
+    assert packages.closure("openreg-ops", found) == ["openreg-runtime", "openreg-ops"]
+    assert packages.closure("openreg-autoload", found) == ["openreg-autoload"]
+    assert set(packages.closure("openreg-meta", found)) == set(found)
+
+
+def test_a_circle_is_refused(tree):
+    text = (tree / "packages/openreg-b/pyproject.toml").read_text()
+    text = text.replace('dependencies = ["torch==2.13.*"]', 'dependencies = ["openreg-a"]')
+    (tree / "packages/openreg-b/pyproject.toml").write_text(text)
+    with pytest.raises(ValueError, match="circle"):
+        packages.discover(tree)
+
+
+def test_a_changed_source_changes_the_key_of_its_package_and_of_those_above(tree):
+    before = keys(tree)
+    (tree / "packages/openreg-c/csrc/module.cpp").write_text("// two\n")
+    assert changed(before, keys(tree)) == {"openreg-c", "openreg-a"}
+
+
+def test_a_renamed_source_changes_the_key(tree):
+    before = keys(tree)
+    (tree / "packages/openreg-a/csrc/module.cpp").rename(tree / "packages/openreg-a/csrc/m.cpp")
+    assert changed(before, keys(tree)) == {"openreg-a"}
+
+
+def test_tests_and_build_products_do_not_change_a_key(tree):
+    before = keys(tree)
+    (tree / "packages/openreg-b/tests/test_one.py").write_text("# two\n")
+    (tree / "packages/openreg-b/build").mkdir()
+    (tree / "packages/openreg-b/build/module.o").write_text("two")
+    assert changed(before, keys(tree)) == set()
+
+
+def test_torch_and_compiler_settings_change_every_key(tree, monkeypatch):
+    before = keys(tree)
+    assert changed(before, keys(tree, torch="2.13.1")) == set(before)
+    monkeypatch.setenv("CXXFLAGS", "-O0 -g")
+    assert changed(before, keys(tree)) == set(before)
+
+
+class Environment:
+    """As much of a nox session as Lane looks at: where its environment lies."""
+
+    def __init__(self, location):
+        self.virtualenv = self
+        self.location = str(location)
+
+
+@pytest.fixture
+def site(tmp_path):
+    place = tmp_path / ("Lib" if sys.platform == "win32" else "lib/python3.11") / "site-packages"
+    place.mkdir(parents=True)
+    return place
+
+
+def make_wheel(folder, name, content="x"):
+    path = folder / f"{name.replace('-', '_')}-0.1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        record = f"{name}/__init__.py,sha256={content},1\n"
+        archive.writestr(f"{name.replace('-', '_')}-0.1.0.dist-info/RECORD", record)
+    return path
+
+
+def unpack(wheel, site):
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+
+
+def holds(location, wheels):
+    return lane.Lane(Environment(location), {}, None, None)._holds(wheels)
+
+
+def test_an_environment_is_clean_with_exactly_the_wheels_wanted(tmp_path, site):
+    runtime = make_wheel(tmp_path, "openreg-runtime")
+    ops = make_wheel(tmp_path, "openreg-ops")
+    unpack(runtime, site)
+    assert holds(tmp_path, {"openreg-runtime": runtime})
+    assert not holds(tmp_path, {"openreg-runtime": runtime, "openreg-ops": ops})
+    unpack(ops, site)
+    assert not holds(tmp_path, {"openreg-runtime": runtime})
+    assert holds(tmp_path, {"openreg-runtime": runtime, "openreg-ops": ops})
+
+
+def test_an_environment_with_another_build_of_a_wheel_is_not_clean(tmp_path, site):
+    unpack(make_wheel(tmp_path, "openreg-runtime", content="old"), site)
+    new = make_wheel(tmp_path, "openreg-runtime", content="new")
+    assert not holds(tmp_path, {"openreg-runtime": new})
+
+
+def test_the_times_of_all_steps_are_printed_and_written(tmp_path, capsys):
+    watch = stopwatch.Stopwatch()
+    with watch.step("lint", "install"):
+        pass
+    with pytest.raises(RuntimeError), watch.step("test-openreg-ops", "pytest"):
+        raise RuntimeError("a failed step is counted too")
+    watch.report(tmp_path / "deep" / "times.txt")
+    printed = capsys.readouterr().out
+    for word in ("lint", "install", "test-openreg-ops", "pytest", "total"):
+        assert word in printed
+        assert word in (tmp_path / "deep" / "times.txt").read_text(encoding="utf-8")
+
+
+def test_the_state_check_fails_where_it_should():
+    script = ROOT / "tools" / "check_shared_state.py"
+    result = subprocess.run(
+        [sys.executable, str(script), "pytest_timeout=editable"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode != 0
+    assert "pytest_timeout is installed regular, not editable" in result.stderr
+
+
+def test_the_pre_commit_file_pins_every_tool():
+    text = Path(ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    tools = [
+        line.split("[")[1].split(",")[0].rstrip("]")
+        for line in text.splitlines()
+        if "additional_dependencies" in line
+    ]
+    assert tools
+    assert all("==" in tool for tool in tools)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks that separately installed packages work on one and the same device state.
+
+usage: check_shared_state.py <import name>=<regular|editable>...
+
+Every package is checked to be installed in the way named. Then what one package does has to be
+visible to another: the runtime chooses a device and counts memory, the operators allocate on it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+import warnings
+from importlib import metadata
+from pathlib import Path
+
+
+def check(holds: bool, message: str) -> None:
+    """Ends the process with the message unless it holds."""
+    if not holds:
+        raise SystemExit(f"check_shared_state: {message}")
+
+
+def is_editable(import_name: str) -> bool:
+    """Whether pip recorded the distribution as an editable install."""
+    distribution = metadata.distribution(import_name.replace("_", "-"))
+    origin = json.loads(distribution.read_text("direct_url.json") or "{}")
+    return bool(origin.get("dir_info", {}).get("editable", False))
+
+
+def loaded_libraries(stem: str) -> set[str]:
+    """The files of this process whose name begins with `stem` (Linux; empty elsewhere)."""
+    maps = Path("/proc/self/maps")
+    if not maps.exists():
+        return set()
+    paths = {line.split(maxsplit=5)[-1].strip() for line in maps.read_text().splitlines()}
+    return {path for path in paths if Path(path).name.startswith(stem)}
+
+
+def main(arguments: list[str]) -> None:
+    """Runs all checks."""
+    # torch says so on import where NumPy is not installed, as in the build environment.
+    warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
+    for argument in arguments:
+        import_name, _, form = argument.partition("=")
+        found = "editable" if is_editable(import_name) else "regular"
+        check(found == form, f"{import_name} is installed {found}, not {form}")
+        importlib.import_module(import_name)
+
+    torch = importlib.import_module("torch")
+    device = torch.openreg
+    device.set_device(1)
+    before = device.memory_allocated(1)
+    tensor = torch.empty(1 << 16, device="openreg")
+    check(tensor.device == torch.device("openreg:1"), f"allocated on {tensor.device}")
+    allocated = device.memory_allocated(1) - before
+    check(
+        allocated >= tensor.nbytes,
+        f"the runtime counts {allocated} bytes for a tensor of {tensor.nbytes}",
+    )
+    result = (tensor.fill_(1) + 2).cpu()
+    check(bool((result == 3).all()), f"a kernel gave {result[:4].tolist()} instead of 3")
+    for stem in ("libopenreg.", "libopenreg_runtime."):
+        loaded = loaded_libraries(stem)
+        check(
+            not sys.platform.startswith("linux") or len(loaded) == 1,
+            f"one {stem}so is expected in the process, and these are loaded: {sorted(loaded)}",
+        )
+    print(f"one device state: {' '.join(arguments)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

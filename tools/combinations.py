@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""All four ways to install runtime and ops, each editable or regular, with one check for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import nox
+
+from tools.packages import ROOT, Package
+from tools.stopwatch import Stopwatch
+from tools.wheelhouse import Wheelhouse
+
+RUNTIME = "openreg-runtime"
+OPS = "openreg-ops"
+# Each differs from the one before in one package, and the first is what a build leaves behind.
+ORDER = (
+    ("regular", "regular"),
+    ("regular", "editable"),
+    ("editable", "editable"),
+    ("editable", "regular"),
+)
+
+
+def run_combinations(
+    session: nox.Session,
+    wheelhouse: Wheelhouse,
+    packages: Mapping[str, Package],
+    stopwatch: Stopwatch,
+) -> None:
+    """Installs runtime and ops in each combination and runs check_shared_state.py.
+
+    Works in the build environment, because an editable install is a build and the object files of
+    the wheels are there. Leaves the environment with the regular runtime, as a build would.
+    """
+    wheelhouse.provide(session, [OPS])
+    script = str(ROOT / "tools" / "check_shared_state.py")
+    current: dict[str, str] = {}
+    try:
+        for forms in ORDER:
+            wanted = dict(zip((RUNTIME, OPS), forms, strict=True))
+            with stopwatch.step(session.name, "runtime {}, ops {}".format(*forms)):
+                for name, form in wanted.items():
+                    if current.get(name) != form:
+                        wheelhouse.install(session, packages[name], editable=form == "editable")
+                        current[name] = form
+                arguments = [
+                    f"{packages[name].import_name}={form}" for name, form in wanted.items()
+                ]
+                wheelhouse.run_python(session, script, *arguments)
+    finally:
+        wheelhouse.uninstall(session, [OPS])
+        wheelhouse.install(session, packages[RUNTIME], editable=False)

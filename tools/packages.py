@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The packages of this repository, read from the folders under packages/."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Package:
+    """One folder under packages/ and what its pyproject.toml declares."""
+
+    name: str
+    folder: Path
+    version: str
+    requirements: tuple[str, ...]
+    build_requirements: tuple[str, ...]
+    entry_points: Mapping[str, Mapping[str, str]]
+
+    @property
+    def import_name(self) -> str:
+        """`openreg_x` for `openreg-x`; the meta package takes the name existing code imports."""
+        return "torch_openreg" if self.name == "openreg-meta" else self.name.replace("-", "_")
+
+
+def requirement_name(requirement: str) -> str:
+    """The normalised distribution name at the front of a requirement."""
+    match = re.match(r"[A-Za-z0-9._-]+", requirement)
+    if match is None:
+        raise ValueError(f"{requirement!r} does not begin with a distribution name")
+    return re.sub(r"[-_.]+", "-", match.group()).lower()
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file."""
+    with path.open("rb") as stream:
+        tables: dict[str, Any] = tomllib.load(stream)
+    return tables
+
+
+def read_package(folder: Path) -> Package:
+    """The package whose pyproject.toml lies in `folder`."""
+    tables = read_toml(folder / "pyproject.toml")
+    project = tables["project"]
+    return Package(
+        name=project["name"],
+        folder=folder,
+        version=project["version"],
+        requirements=tuple(project.get("dependencies", ())),
+        build_requirements=tuple(tables["build-system"]["requires"]),
+        entry_points=project.get("entry-points", {}),
+    )
+
+
+def siblings(requirements: Iterable[str], packages: Mapping[str, Package]) -> list[str]:
+    """Those names among `requirements` that are packages of this repository."""
+    names = map(requirement_name, requirements)
+    return [name for name in names if name in packages]
+
+
+def closure(name: str, packages: Mapping[str, Package]) -> list[str]:
+    """`name` and every package of the repository it needs, each after the ones it depends on."""
+    ordered: list[str] = []
+    stack: list[str] = []
+
+    def visit(current: str) -> None:
+        if current in stack:
+            raise ValueError(f"packages depend on each other in a circle: {[*stack, current]}")
+        if current in ordered:
+            return
+        stack.append(current)
+        package = packages[current]
+        for needed in siblings(package.requirements + package.build_requirements, packages):
+            visit(needed)
+        stack.pop()
+        ordered.append(current)
+
+    visit(name)
+    return ordered
+
+
+def discover(root: Path = ROOT) -> dict[str, Package]:
+    """Every package, each after the ones it depends on."""
+    found = [read_package(path.parent) for path in sorted(root.glob("packages/*/pyproject.toml"))]
+    by_name = {package.name: package for package in found}
+    names: dict[str, None] = {}
+    for name in by_name:
+        names.update(dict.fromkeys(closure(name, by_name)))
+    return {name: by_name[name] for name in names}

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Builds each package's wheel once, in dependency order, into dist/.
+
+All wheels are built in one environment, without build isolation: an isolated build would download
+a torch of its own and compile against that. A wheel is reused as long as its key is the same: a
+digest of the package's sources, of those of the packages it depends on, of the torch at hand, the
+Python, and the settings that reach the compiler.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nox
+
+from tools.packages import Package, closure, requirement_name, siblings
+from tools.stopwatch import Stopwatch
+
+# scikit-build-core asks for these only where the machine has none, and only in isolated builds.
+BUILD_TOOLS = ("cmake>=3.24", "ninja>=1.11")
+# Do not end up in a wheel.
+NOT_SOURCES = {"tests", "build", "dist", "__pycache__", "CHANGELOG.md"}
+COMPILER_VARIABLES = (
+    *("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "MACOSX_DEPLOYMENT_TARGET"),
+    *("CMAKE_ARGS", "CMAKE_GENERATOR", "CMAKE_BUILD_TYPE", "SKBUILD_CMAKE_ARGS"),
+)
+# Below an environment, as a glob pattern.
+SITE_PACKAGES = "Lib/site-packages" if sys.platform == "win32" else "lib/python*/site-packages"
+PYTHON_TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
+
+
+def source_files(folder: Path) -> Iterator[Path]:
+    """The files of a package that decide what its wheel contains, in a fixed order."""
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        hidden = any(part.startswith(".") for part in parts)
+        if path.is_file() and not hidden and not NOT_SOURCES.intersection(parts):
+            yield path
+
+
+def sources_digest(folder: Path) -> str:
+    """A digest of names and contents of a package's sources."""
+    digest = hashlib.sha256()
+    for path in source_files(folder):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of one file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file, empty where there is no such file."""
+    if not path.exists():
+        return {}
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Writes an object as JSON."""
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+class Wheelhouse:
+    """dist/, and the environment its wheels are built in. One nox process at a time."""
+
+    def __init__(self, root: Path, packages: Mapping[str, Package], stopwatch: Stopwatch) -> None:
+        self.dist = root / "dist"
+        self._packages = packages
+        self._stopwatch = stopwatch
+
+    def cache(self, session: nox.Session) -> Path:
+        """What is kept from one run to the next, under .nox/ unless nox was told otherwise."""
+        return session.cache_dir.resolve()
+
+    def environment(self, session: nox.Session) -> Path:
+        """Where the build environment of this Python lies."""
+        return self.cache(session) / f"build-env-{PYTHON_TAG}"
+
+    def python(self, session: nox.Session) -> Path:
+        """The build environment's interpreter."""
+        scripts = "Scripts" if sys.platform == "win32" else "bin"
+        name = "python.exe" if sys.platform == "win32" else "python"
+        return self.environment(session) / scripts / name
+
+    def run_python(self, session: nox.Session, *arguments: str) -> None:
+        """Runs the build environment's interpreter, its tools first on the path."""
+        python = self.python(session)
+        env = {
+            "PATH": os.pathsep.join([str(python.parent), os.environ.get("PATH", "")]),
+            "CMAKE_BUILD_PARALLEL_LEVEL": os.environ.get(
+                "CMAKE_BUILD_PARALLEL_LEVEL", str(usable_cores())
+            ),
+            "PYTHONPATH": None,
+        }
+        session.run(str(python), *arguments, env=env, external=True)
+
+    def torch_version(self, session: nox.Session) -> str:
+        """The version of the torch in the build environment, read without importing it."""
+        found = ""
+        for path in self.environment(session).glob(f"{SITE_PACKAGES}/torch/version.py"):
+            match = re.search(r"__version__ = '([^']+)'", path.read_text(encoding="utf-8"))
+            found = match.group(1) if match else found
+        if not found:
+            session.error(f"no torch in the build environment {self.environment(session)}")
+        return found
+
+    def prepare(self, session: nox.Session) -> str:
+        """Brings the build environment up to date; gives the version of its torch."""
+        wanted = set(BUILD_TOOLS)
+        for package in self._packages.values():
+            wanted.update(package.build_requirements)
+        wanted.difference_update(
+            {item for item in wanted if requirement_name(item) in self._packages}
+        )
+        requirements = sorted(wanted)
+        marker = self.environment(session) / "requirements.json"
+        if read_json(marker).get("requirements") != requirements:
+            with self._stopwatch.step(session.name, "build environment"):
+                location = str(self.environment(session))
+                session.run(sys.executable, "-m", "venv", "--clear", location, external=True)
+                self.run_python(session, "-m", "pip", "install", *requirements)
+                write_json(marker, {"requirements": requirements})
+        version = self.torch_version(session)
+        pin = next(item for item in requirements if requirement_name(item) == "torch")
+        prefix = pin.partition("==")[2].rstrip("*")
+        if not version.startswith(prefix):
+            session.error(f"the build environment has torch {version}, and {pin} is needed")
+        return version
+
+    def keys(self, torch: str) -> dict[str, str]:
+        """For each package the digest of everything that its wheel depends on."""
+        settings = [f"{name}={os.environ.get(name, '')}" for name in COMPILER_VARIABLES]
+        common = [torch, PYTHON_TAG, sysconfig.get_platform(), *settings]
+        digests = {name: sources_digest(item.folder) for name, item in self._packages.items()}
+        return {
+            name: hashlib.sha256(
+                "\0".join(
+                    [*common, *(digests[item] for item in closure(name, self._packages))]
+                ).encode()
+            ).hexdigest()
+            for name in self._packages
+        }
+
+    def provide(self, session: nox.Session, wanted: list[str]) -> dict[str, Path]:
+        """The wheels of `wanted` and of the packages they need, built where necessary."""
+        torch = self.prepare(session)
+        self.dist.mkdir(exist_ok=True)
+        needed: dict[str, None] = {}
+        for name in wanted:
+            needed.update(dict.fromkeys(closure(name, self._packages)))
+        keys = self.keys(torch)
+        wheels = {name: self._provide_one(session, name, keys[name]) for name in needed}
+        if self.torch_version(session) != torch:
+            session.error(f"a build replaced torch {torch} by {self.torch_version(session)}")
+        return wheels
+
+    def constraints(self, session: nox.Session) -> Path:
+        """A constraints file that gives every environment the torch the wheels were built with."""
+        path = self.cache(session) / "constraints.txt"
+        path.write_text(f"torch=={self.torch_version(session)}\n", encoding="utf-8")
+        return path
+
+    def build_tree(self, session: nox.Session, name: str) -> Path:
+        """Where CMake keeps a package's object files from one build to the next."""
+        return self.cache(session) / "build-trees" / f"{name}-{PYTHON_TAG}"
+
+    def install(self, session: nox.Session, package: Package, *, editable: bool) -> None:
+        """Installs a package of this repository, without dependencies, to build against it."""
+        pip = ["-m", "pip", "install", "--no-deps", "--no-index", "--force-reinstall"]
+        if editable:
+            tree = self.build_tree(session, package.name)
+            pip += ["--no-build-isolation", f"--config-settings=build-dir={tree}", "--editable"]
+            source = str(package.folder)
+        else:
+            (wheel,) = self.dist.glob(f"{package.name.replace('-', '_')}-*.whl")
+            source = str(wheel)
+        self._marker(session, package.name).unlink(missing_ok=True)
+        with unchanged_headers(self.environment(session)):
+            self.run_python(session, *pip, source)
+
+    def uninstall(self, session: nox.Session, names: list[str]) -> None:
+        """Removes packages of this repository from the build environment."""
+        for name in names:
+            self._marker(session, name).unlink(missing_ok=True)
+        self.run_python(session, "-m", "pip", "uninstall", "--yes", *names)
+
+    def _provide_one(self, session: nox.Session, name: str, key: str) -> Path:
+        ledger = self.cache(session) / "wheels.json"
+        known = read_json(ledger)
+        entry = known.get(f"{name}-{PYTHON_TAG}", {})
+        wheel: Path = self.dist / entry.get("wheel", "none")
+        if entry.get("key") == key and wheel.exists() and file_digest(wheel) == entry["sha256"]:
+            session.log(f"{name}: {wheel.name} is up to date")
+            return wheel
+        for needed in siblings(self._packages[name].build_requirements, self._packages):
+            self._install_for_build(session, needed, known[f"{needed}-{PYTHON_TAG}"])
+        with self._stopwatch.step(session.name, f"build {name}"):
+            wheel = self._build(session, name)
+        known[f"{name}-{PYTHON_TAG}"] = {
+            "key": key,
+            "wheel": wheel.name,
+            "sha256": file_digest(wheel),
+        }
+        write_json(ledger, known)
+        return wheel
+
+    def _build(self, session: nox.Session, name: str) -> Path:
+        stem = name.replace("-", "_")
+        for old in self.dist.glob(f"{stem}-*.whl"):
+            old.unlink()
+        self.run_python(
+            session,
+            *("-m", "pip", "wheel", "--no-deps", "--no-index", "--no-build-isolation"),
+            *("--no-cache-dir", "--wheel-dir", str(self.dist)),
+            f"--config-settings=build-dir={self.build_tree(session, name)}",
+            str(self._packages[name].folder),
+        )
+        (wheel,) = self.dist.glob(f"{stem}-*.whl")
+        return wheel
+
+    def _install_for_build(self, session: nox.Session, name: str, entry: Mapping[str, str]) -> None:
+        """A package that others compile against, into the build environment."""
+        marker = self._marker(session, name)
+        if read_json(marker) != entry:
+            self.install(session, self._packages[name], editable=False)
+            write_json(marker, entry)
+
+    def _marker(self, session: nox.Session, name: str) -> Path:
+        """Tells which wheel of a package the build environment holds; absent if none."""
+        return self.environment(session) / f"{name}.json"
+
+
+@contextmanager
+def unchanged_headers(environment: Path) -> Iterator[None]:
+    """Files under openreg_runtime/include that a reinstall leaves the same keep their times.
+
+    pip writes every file anew; without this, ninja would compile everything that includes them.
+    """
+    headers = environment.glob(f"{SITE_PACKAGES}/openreg_runtime/include/**/*.h")
+    before = {path: (path.read_bytes(), path.stat()) for path in headers}
+    yield
+    for path, (content, stat) in before.items():
+        if path.exists() and path.read_bytes() == content:
+            os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def usable_cores() -> int:
+    """The cores this process may run on."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
