@@ -96,6 +96,21 @@ def test_the_driver_alone_needs_neither_torch_nor_python(tmp_path):
     assert run(build / "use_driver").returncode == 0
 
 
+def test_every_public_header_compiles_alone(tmp_path):
+    include = site_packages() / "openreg_runtime" / "include"
+    headers = sorted(include.glob("openreg/runtime/*.h"))
+    assert headers
+    sources = []
+    for header in headers:
+        sources.append(tmp_path / f"{header.stem}.cpp")
+        sources[-1].write_text(f"#include <{header.relative_to(include).as_posix()}>\n")
+    listed = ";".join(path.as_posix() for path in sources)
+    status, output = configure(tmp_path / "build", f"-DCONSUMER_SOURCES={listed}")
+    assert status == 0, output
+    status, output = cmake("--build", tmp_path / "build", "--target", "further")
+    assert status == 0, output
+
+
 def test_another_torch_is_refused_with_both_versions_and_the_way_out(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(fake_torch(tmp_path / "other", "2.12.1")))
     status, output = configure(tmp_path / "build")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // C functions on devices.
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -39,7 +40,7 @@ orError_t orGetDeviceProperties(orDeviceProp* properties, int device) {
     *properties = {};
     std::strncpy(properties->name, "OpenReg simulated accelerator", sizeof(properties->name) - 1);
     properties->totalGlobalMem = settings().device_memory;
-    properties->multiProcessorCount = static_cast<int>(std::thread::hardware_concurrency());
+    properties->multiProcessorCount = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     properties->major = OPENREG_API_VERSION / 1000;
     properties->minor = OPENREG_API_VERSION % 1000;
     return orSuccess;

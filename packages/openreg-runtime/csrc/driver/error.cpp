@@ -10,7 +10,7 @@ namespace {
 
 struct LastError {
   orError_t code = orSuccess;
-  char message[1024] = {};
+  char message[2048] = {};
 };
 
 LastError& last_error() {

@@ -17,9 +17,9 @@ namespace openreg::runtime {
 
 namespace {
 
-py::dict device_properties(int index) {
+py::dict device_properties(int64_t index) {
   orDeviceProp properties{};
-  OPENREG_CHECK(orGetDeviceProperties(&properties, index));
+  OPENREG_CHECK(orGetDeviceProperties(&properties, to_device_index(index)));
   py::dict result;
   result["name"] = properties.name;
   result["total_memory"] = properties.totalGlobalMem;
@@ -29,9 +29,9 @@ py::dict device_properties(int index) {
   return result;
 }
 
-py::dict device_stats(int index) {
+py::dict device_stats(int64_t index) {
   orDeviceStats stats{};
-  OPENREG_CHECK(orDeviceGetStats(&stats, index));
+  OPENREG_CHECK(orDeviceGetStats(&stats, to_device_index(index)));
   py::dict result;
   result["launches"] = stats.launches;
   result["copies"] = stats.copies;
@@ -42,13 +42,14 @@ py::dict device_stats(int index) {
   return result;
 }
 
-bool can_access_peer(int index, int peer) {
+bool can_access_peer(int64_t index, int64_t peer) {
   int result = 0;
-  OPENREG_CHECK(orDeviceCanAccessPeer(&result, index, peer));
+  OPENREG_CHECK(orDeviceCanAccessPeer(&result, to_device_index(index), to_device_index(peer)));
   return result != 0;
 }
 
 void delay_current_stream(uint64_t nanoseconds) {
+  torch::utils::device_lazy_init(kDeviceType);  // without it, torch.accelerator.synchronize(0) believes that nothing runs
   OPENREG_CHECK(orStreamDelay(native_handle(current_stream()), nanoseconds));
 }
 
@@ -74,34 +75,31 @@ void bind_device(py::module_& module) {
     OPENREG_CHECK(orGetDeviceCount(&count));
     return count;
   });
+  module.def("_check_device_index", &check_device_index, py::arg("device"));
   module.def("_get_device", &current_device);
-  module.def("_set_device", [](int index) { OPENREG_CHECK(orSetDevice(index)); }, py::arg("device"));
+  module.def("_set_device", [](int64_t index) { set_device(to_device_index(index)); }, py::arg("device"));
   module.def(
       "_exchange_device",
-      [](int index) {
-        const c10::DeviceIndex previous = current_device();
-        OPENREG_CHECK(orSetDevice(index));
-        return previous;
+      [](int64_t index) {
+        return exchange_device(to_device_index(index));
       },
       py::arg("device"));
   module.def(
       "_maybe_exchange_device",
-      [](int index) {
-        const c10::DeviceIndex previous = current_device();
-        if (index >= 0) {
-          OPENREG_CHECK(orSetDevice(index));
-        }
-        return previous;
+      [](int64_t index) {
+        return index < 0 ? current_device() : exchange_device(to_device_index(index));
       },
       py::arg("device"));
-  module.def("_reset_device", &reset_device, py::arg("device"));
+  module.def(
+      "_synchronize_device", [](int64_t index) { synchronize_device(to_device_index(index)); }, py::arg("device"));
+  module.def("_reset_device", [](int64_t index) { reset_device(to_device_index(index)); }, py::arg("device"));
   module.def("_get_device_properties", &device_properties, py::arg("device"));
   module.def("_get_device_stats", &device_stats, py::arg("device"));
   module.def("_can_access_peer", &can_access_peer, py::arg("device"), py::arg("peer"));
   module.def("_delay_current_stream", &delay_current_stream, py::arg("nanoseconds"));
   module.def("_event_elapsed_time", &event_elapsed_time, py::arg("start"), py::arg("end"));
-  module.def("_default_stream_id", [](int index) {
-    return default_stream(static_cast<c10::DeviceIndex>(index)).id();
+  module.def("_default_stream_id", [](int64_t index) {
+    return default_stream(to_device_index(index)).id();
   }, py::arg("device"));
 }
 

@@ -13,7 +13,7 @@ namespace openreg::runtime {
 void bind_generator(py::module_& module) {
   module.def(
       "_get_default_generator",
-      [](int index) { return default_generator(static_cast<c10::DeviceIndex>(index)); },
+      [](int64_t index) { return default_generator(to_device_index(index)); },
       py::arg("device"));
 }
 

@@ -4,7 +4,15 @@
 
 #include <pybind11/pybind11.h>
 
+#include "openreg/runtime/device.h"
+
 namespace openreg::runtime {
+
+// PyTorch's index has 8 bits; a number from Python must not wrap around into a valid one.
+inline c10::DeviceIndex to_device_index(int64_t index) {
+  check_device_index(index);
+  return static_cast<c10::DeviceIndex>(index);
+}
 
 void bind_device(pybind11::module_& module);
 void bind_memory(pybind11::module_& module);

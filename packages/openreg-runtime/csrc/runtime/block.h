@@ -24,7 +24,7 @@ struct Block {
   c10::StreamId stream = 0;  // whose later work may reuse it
   bool allocated = false;
   int pending_events = 0;                  // uses by other streams that have not finished, of a freed block
-  std::vector<c10::StreamId> other_uses;   // streams named by record_stream(), of an allocated block
+  std::vector<c10::Stream> other_uses;     // streams named by record_stream(), of an allocated block
   Block* previous = nullptr;
   Block* next = nullptr;
 

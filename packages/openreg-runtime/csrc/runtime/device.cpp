@@ -8,6 +8,7 @@
 #include "openreg.h"
 #include "openreg/runtime/gil.h"
 #include "openreg/runtime/status.h"
+#include "settings.h"
 
 namespace openreg::runtime {
 
@@ -28,12 +29,11 @@ c10::DeviceIndex device_count() noexcept {
   return static_cast<c10::DeviceIndex>(count);
 }
 
-void check_device_index(c10::DeviceIndex index) {
+void check_device_index(int64_t index) {
   int count = 0;
   OPENREG_CHECK(orGetDeviceCount(&count));
-  TORCH_CHECK(index >= 0 && index < count, "The device index is out of range: openreg:", static_cast<int>(index),
-              " was asked for, but this process has ", count, " devices, openreg:0 to openreg:", count - 1,
-              ". Set OPENREG_DEVICE_COUNT before the process starts to get more.");
+  TORCH_CHECK(index >= 0 && index < count, "The device index is out of range: openreg:", index,
+              " was asked for, but this process has ", count, " devices, openreg:0 to openreg:", count - 1, ". Set OPENREG_DEVICE_COUNT before the process starts to get more.");
 }
 
 c10::DeviceIndex current_device() {
@@ -58,15 +58,21 @@ c10::DeviceIndex maybe_exchange_device(c10::DeviceIndex index) {
   return index < 0 ? current_device() : exchange_device(index);
 }
 
+void start_driver() {
+  settings();  // refuses here what it does not accept, not in the first kernel
+  ptrdiff_t offset = 0;
+  OPENREG_CHECK(orGetKernelViewOffset(&offset));  // the cheapest call that needs the driver
+  initialized() = true;
+}
+
 void ensure_initialized() {
   if (is_initialized()) {
     return;
   }
-  ptrdiff_t offset = 0;
-  OPENREG_CHECK(orGetKernelViewOffset(&offset));  // the cheapest call that needs the driver
-  initialized() = true;
-  // PyTorch looks at pinned memory of this backend only once it knows that the backend was initialised.
+  // PyTorch looks at pinned memory of this backend only once it has initialised it, under a flag of its own, by our hooks. It may
+  // be inside that flag already, so only this direction is safe: from here to PyTorch to start_driver().
   at::globalContext().lazyInitDevice(kDeviceType);
+  start_driver();  // again: in a forked child the flag is set, yet the caller must hear that the device is lost
 }
 
 bool is_initialized() noexcept {
@@ -74,11 +80,12 @@ bool is_initialized() noexcept {
 }
 
 bool is_in_bad_fork() noexcept {
-  return initialized().load(std::memory_order_relaxed) && orDriverIsUsable() == 0;
+  return orDriverIsUsable() == 0;
 }
 
 void synchronize_device(c10::DeviceIndex index) {
-  const c10::DeviceIndex previous = maybe_exchange_device(index);
+  ensure_initialized();
+  const c10::DeviceIndex previous = exchange_device(index);
   orError_t status = orSuccess;
   {
     const GilRelease release;
@@ -89,7 +96,8 @@ void synchronize_device(c10::DeviceIndex index) {
 }
 
 void reset_device(c10::DeviceIndex index) {
-  const c10::DeviceIndex previous = maybe_exchange_device(index);
+  ensure_initialized();
+  const c10::DeviceIndex previous = exchange_device(index);
   orError_t status = orSuccess;
   {
     const GilRelease release;

@@ -92,10 +92,10 @@ void DeviceCache::release(void* address) {
   subtract(stats_.allocated_bytes, *block.pool, block.size);
   subtract(stats_.requested_bytes, *block.pool, block.requested);
   report_to_profiler(address, -static_cast<int64_t>(block.size));
-  for (const c10::StreamId id : block.other_uses) {
+  for (const c10::Stream& stream : block.other_uses) {
     Event event;
-    event.record(c10::Stream(c10::Stream::UNSAFE, c10::Device(kDeviceType, index_), id));
-    events_[id].emplace_back(std::move(event), &block);
+    event.record_for_release(stream);
+    events_[stream].emplace_back(std::move(event), &block);
     ++block.pending_events;
   }
   block.other_uses.clear();
@@ -107,12 +107,16 @@ void DeviceCache::release(void* address) {
 void DeviceCache::record_stream(void* address, c10::Stream stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = allocated_.find(address);
-  if (found == allocated_.end() || found->second->stream == stream.id()) {
+  if (found == allocated_.end()) {
     return;
   }
-  auto& uses = found->second->other_uses;
-  if (std::find(uses.begin(), uses.end(), stream.id()) == uses.end()) {
-    uses.push_back(stream.id());
+  Block& block = *found->second;
+  // The id alone does not tell: the default streams of all devices share it.
+  if (stream.device_index() == index_ && stream.id() == block.stream) {
+    return;
+  }
+  if (std::find(block.other_uses.begin(), block.other_uses.end(), stream) == block.other_uses.end()) {
+    block.other_uses.push_back(stream);
   }
 }
 
@@ -226,7 +230,7 @@ Block* DeviceCache::merge(Block& block, Block* neighbour) {
 
 void DeviceCache::process_events() {
   for (auto& [stream, queue] : events_) {
-    while (!queue.empty() && queue.front().first.query()) {
+    while (!queue.empty() && queue.front().first.query_for_release()) {
       Block& block = *queue.front().second;
       queue.pop_front();
       if (--block.pending_events == 0) {

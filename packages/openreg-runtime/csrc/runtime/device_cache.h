@@ -26,7 +26,7 @@ class DeviceCache {
   void* allocate(size_t size, c10::StreamId stream);
   // Takes a block back; it is reused when the streams named by record_stream() are done with it. Ignores unknown addresses.
   void release(void* address);
-  // Keeps the block from being reused before what `stream` holds when it is released is done. Ignores unknown addresses.
+  // Keeps the block from being reused before what `stream`, of any device, holds when it is released is done. Ignores unknown addresses.
   void record_stream(void* address, c10::Stream stream);
   // Gives every segment without allocated blocks back to the driver, after all work of the device.
   void empty();
@@ -54,7 +54,7 @@ class DeviceCache {
   BlockPool large_{false};
   ska::flat_hash_map<void*, Block*> allocated_;
   // Uses by other streams of blocks that were released, per stream in the order of the records.
-  std::unordered_map<c10::StreamId, std::deque<std::pair<Event, Block*>>> events_;
+  std::unordered_map<c10::Stream, std::deque<std::pair<Event, Block*>>> events_;
   c10::CachingDeviceAllocator::DeviceStats stats_;
 };
 

@@ -48,6 +48,22 @@ bool Event::query() const {
   return true;
 }
 
+void Event::record_for_release(c10::Stream stream) noexcept {
+  try {
+    record(stream);
+  } catch (const c10::Error&) {
+    // The user hears of it from the next call on that stream.
+  }
+}
+
+bool Event::query_for_release() const noexcept {
+  try {
+    return query();
+  } catch (const c10::Error&) {
+    return false;
+  }
+}
+
 void Event::synchronize() const {
   if (event_ == nullptr) {
     return;

@@ -23,7 +23,7 @@ GilRelease::GilRelease() {
   token_ = hooks == nullptr ? nullptr : hooks->release();
 }
 
-GilRelease::~GilRelease() {
+GilRelease::~GilRelease() noexcept(false) {
   if (token_ != nullptr) {
     registered_hooks().load()->acquire(token_);
   }

@@ -25,7 +25,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     return is_initialized() && index >= 0 && index < device_count();
   }
   void init() const override {
-    ensure_initialized();
+    start_driver();
   }
 
   c10::DeviceIndex deviceCount() const override {

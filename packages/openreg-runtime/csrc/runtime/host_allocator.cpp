@@ -20,7 +20,6 @@ using PinnedBlock = at::HostBlock<c10::Stream>;
 struct PinnedMemory final : at::CachingHostAllocatorImpl<c10::Stream, Event, PinnedBlock> {
  private:
   void allocate_host_memory(size_t size, void** address) override {
-    ensure_initialized();
     OPENREG_CHECK(orMallocHost(address, size));
   }
   void free_block(PinnedBlock* block) override {
@@ -28,11 +27,11 @@ struct PinnedMemory final : at::CachingHostAllocatorImpl<c10::Stream, Event, Pin
   }
   void record_stream(std::optional<std::vector<Event>>& events, c10::Stream stream) override {
     Event event;
-    event.record(stream);
+    event.record_for_release(stream);
     events->push_back(std::move(event));
   }
   bool query_event(Event& event) override {
-    return event.query();
+    return event.query_for_release();
   }
   c10::Stream get_current_stream() const override {
     return current_stream();
@@ -44,7 +43,12 @@ struct PinnedMemory final : at::CachingHostAllocatorImpl<c10::Stream, Event, Pin
 
 void release_block(void* block);
 
-using PinnedAllocator = at::CachingHostAllocatorInterface<PinnedMemory, &release_block>;
+struct PinnedAllocator final : at::CachingHostAllocatorInterface<PinnedMemory, &release_block> {
+  at::DataPtr allocate(size_t size) override {
+    ensure_initialized();  // also for a block from the cache, which a forked child inherits but must not use
+    return CachingHostAllocatorInterface::allocate(size);
+  }
+};
 
 PinnedAllocator& pinned_allocator() {
   static auto* const allocator = new PinnedAllocator();  // outlives every tensor

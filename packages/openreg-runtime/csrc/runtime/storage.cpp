@@ -38,6 +38,8 @@ void resize_storage(c10::StorageImpl& storage, size_t new_size) {
     OPENREG_CHECK(orMemcpyAsync(data.get(), storage.data(), kept, orMemcpyDeviceToDevice,
                                 native_handle(current_stream(index))));
   }
+  // The old block may belong to another stream, whose later work must not overwrite it before it is copied.
+  device_allocator().recordStream(storage.data_ptr(), current_stream(index));
   storage.set_data_ptr_noswap(std::move(data));
   storage.set_nbytes(new_size);
 }

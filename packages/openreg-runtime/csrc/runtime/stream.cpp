@@ -28,6 +28,7 @@ c10::StreamId& current_stream_id(c10::DeviceIndex index) {
 }
 
 std::vector<orStream_t> find_default_streams() {
+  ensure_initialized();
   std::vector<orStream_t> handles(static_cast<size_t>(device_count()));
   for (size_t i = 0; i < handles.size(); ++i) {
     OPENREG_CHECK(orDeviceGetDefaultStream(&handles[i], static_cast<int>(i)));
@@ -88,6 +89,7 @@ c10::Stream stream_from_pool(c10::DeviceIndex index, bool high_priority) {
 }
 
 c10::Stream new_stream(c10::DeviceIndex index, int priority) {
+  ensure_initialized();
   index = resolve(index);
   const c10::DeviceIndex previous = exchange_device(index);
   orStream_t handle = nullptr;

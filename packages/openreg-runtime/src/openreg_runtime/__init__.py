@@ -7,7 +7,18 @@ registered, so that the process stays usable without the device.
 
 from __future__ import annotations
 
-from openreg_runtime._startup import load_native_module, refuse_other_backend, refuse_other_torch, register_device
+from collections.abc import Callable
+
+# What has to wait until this package is complete. Importing torch, below, may call openreg-autoload,
+# which leaves the import of the other packages here.
+_after_startup: list[Callable[[], None]] = []
+
+from openreg_runtime._startup import (  # noqa: E402
+    load_native_module,
+    refuse_other_backend,
+    refuse_other_torch,
+    register_device,
+)
 
 __all__ = ["DEVICE_TYPE", "extend"]
 
@@ -20,3 +31,6 @@ from openreg_runtime._extension import extend  # noqa: E402
 from openreg_runtime._startup import DEVICE_TYPE  # noqa: E402
 
 register_device(openreg)
+
+for step in _after_startup:
+    step()

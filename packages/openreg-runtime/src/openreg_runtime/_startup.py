@@ -10,7 +10,10 @@ from pathlib import Path
 from types import ModuleType
 
 import torch
-from torch.utils.backend_registration import generate_methods_for_privateuse1_backend, rename_privateuse1_backend
+from torch.utils.backend_registration import (
+    generate_methods_for_privateuse1_backend,
+    rename_privateuse1_backend,
+)
 
 DEVICE_TYPE = "openreg"
 
@@ -24,7 +27,7 @@ _UNCLAIMED_NAME = "privateuseone"
 def refuse_other_torch() -> None:
     """Raises ImportError unless the installed torch has the minor version that the native parts were built for."""
     installed = str(torch.__version__)
-    if installed.split("+")[0].rsplit(".", 1)[0] != _TORCH_VERSION:
+    if ".".join(installed.split(".")[:2]) != _TORCH_VERSION:
         raise ImportError(
             f"openreg-runtime works with torch {_TORCH_VERSION}.*, but torch {installed} is installed. "
             f"Install a matching torch (pip install 'torch=={_TORCH_VERSION}.*') or another openreg-runtime."
@@ -34,8 +37,9 @@ def refuse_other_torch() -> None:
 def refuse_other_backend() -> None:
     """Raises ImportError if another backend already lives under the dispatch key PrivateUse1."""
     name = torch._C._get_privateuse1_backend_name()
-    if name not in (_UNCLAIMED_NAME, DEVICE_TYPE) or hasattr(torch, DEVICE_TYPE):
-        holder = f"the backend {name!r}" if name != DEVICE_TYPE else "another package named 'openreg'"
+    other_name = name not in (_UNCLAIMED_NAME, DEVICE_TYPE)
+    if other_name or hasattr(torch, DEVICE_TYPE):
+        holder = f"the backend {name!r}" if other_name else "another package named 'openreg'"
         raise ImportError(
             f"PyTorch has room for one PrivateUse1 backend per process, and {holder} already is registered. "
             "Use one of the two: import openreg_runtime in a process of its own, or keep the other one from loading "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""openreg.h for ctypes: the same names and numbers, and short forms that raise instead of returning."""
+"""openreg.h for ctypes: the same names and numbers, and short forms that raise an error."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class DriverError(RuntimeError):
 
 
 class Api:
-    """One loaded copy of the device. `c.orX` are the plain C functions; the methods raise DriverError."""
+    """One loaded copy of the device: `c` has the plain functions, the methods raise DriverError."""
 
     def __init__(self, library: str | Path) -> None:
         self.c = ctypes.CDLL(str(library))
@@ -174,6 +174,7 @@ class Api:
             function = getattr(self.c, name)
             function.restype = result
             function.argtypes = list(arguments)
+        self.allocated: set[int] = set()  # what malloc() gave and free() did not take back
         self._callbacks: list[Any] = []  # ctypes callbacks must outlive the work that calls them
 
     # Errors
@@ -221,10 +222,13 @@ class Api:
     # Memory
 
     def malloc(self, size: int) -> int:
-        return self._out(c_void_p, "orMalloc", size) or 0
+        address = self._out(c_void_p, "orMalloc", size) or 0
+        self.allocated.add(address)
+        return address
 
     def free(self, address: int) -> None:
         self.call("orFree", address)
+        self.allocated.discard(address)
 
     def malloc_host(self, size: int) -> int:
         return self._out(c_void_p, "orMallocHost", size) or 0
@@ -268,10 +272,14 @@ class Api:
         return self._out(c_void_p, "orDeviceGetDefaultStream", device)
 
     def stream_device(self, stream: int | None) -> int:
-        return self._out(c_int, "orStreamGetDevice", stream)
+        value = c_int()
+        self.call("orStreamGetDevice", stream, ctypes.byref(value))
+        return value.value
 
     def stream_priority(self, stream: int | None) -> int:
-        return self._out(c_int, "orStreamGetPriority", stream)
+        value = c_int()
+        self.call("orStreamGetPriority", stream, ctypes.byref(value))
+        return value.value
 
     def destroy_stream(self, stream: int) -> None:
         self.call("orStreamDestroy", stream)
@@ -317,17 +325,17 @@ class Api:
 
     def kernel(
         self,
-        function: Callable[[], str | None] | int,
+        function: Callable[[], object] | int,
         *,
         name: bytes = b"test kernel",
         state: int = 0,
         release: Callable[[int | None], None] | None = None,
     ) -> Kernel:
-        """An orKernel. `function` returns None or the reason of its failure, or is a native address."""
+        """An orKernel. `function` returns the reason if it fails, or is a native address."""
 
         def run(_state: int | None, message: int, size: int) -> int:
             reason = function()  # type: ignore[operator]
-            if reason is None:
+            if not isinstance(reason, str):
                 return Error.orSuccess
             text = reason.encode()[: size - 1] + b"\0"
             ctypes.memmove(message, text, len(text))
@@ -342,7 +350,7 @@ class Api:
         self._callbacks.append(callback)
         return ctypes.cast(callback, c_void_p).value or 0
 
-    def launch(self, stream: int | None, function: Callable[[], str | None] | int, **more: Any) -> None:
+    def launch(self, stream: int | None, function: Callable[[], object] | int, **more: Any) -> None:
         self.call("orLaunchKernel", stream, ctypes.byref(self.kernel(function, **more)))
 
     def launch_host(self, stream: int | None, function: Callable[[], object]) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import random
 
 import pytest
@@ -57,7 +58,7 @@ def test_default_kind_infers_every_direction(api: Api) -> None:
     device = [api.malloc(64), api.malloc(64)]
     host = [ctypes.create_string_buffer(b"a" * 64, 64), ctypes.create_string_buffer(64)]
     chain = [host[0], device[0], device[1], host[1]]
-    for source, destination in zip(chain, chain[1:], strict=False):
+    for source, destination in itertools.pairwise(chain):
         api.call("orMemcpy", destination, source, 64, Kind.orMemcpyDefault)
     assert host[1].raw == b"a" * 64
     third = ctypes.create_string_buffer(64)

@@ -103,6 +103,20 @@ def test_the_time_is_that_of_the_last_record(api: Api, stream: int, timed: list[
     assert -1000 < api.elapsed(*timed) <= -10
 
 
+def test_the_time_of_a_superseded_record_is_not_stored(
+    api: Api, stream: int, timed: list[int], gate: Gate
+) -> None:
+    start, event = timed
+    gate.close(stream)
+    api.record(event, stream)  # waits behind the gate
+    for mark in (start, event):
+        api.record(mark, api.default_stream(1))
+    before = api.elapsed(start, event)
+    gate.open()
+    api.synchronize_stream(stream)
+    assert api.elapsed(start, event) == before
+
+
 def test_elapsed_time_of_pending_work_is_not_ready(
     api: Api, stream: int, timed: list[int], gate: Gate
 ) -> None:
@@ -223,9 +237,11 @@ def test_handles_are_not_reused(api: Api) -> None:
     assert len(seen) == 1000
 
 
-def test_an_event_of_a_failed_device_says_so(api: Api, stream: int, event: int) -> None:
-    api.launch(stream, lambda: "broken")
+def test_an_event_of_a_failed_device_says_so(api: Api, stream: int, event: int, gate: Gate) -> None:
+    gate.reason = "broken"
+    gate.close(stream)
     api.record(event, stream)
+    gate.open()
     for call in (api.synchronize_event, api.event_ready, lambda e: api.record(e, stream)):
         with pytest.raises(DriverError, match="broken") as caught:
             call(event)

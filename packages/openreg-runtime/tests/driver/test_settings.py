@@ -167,7 +167,8 @@ def test_launch_blocking_raises_where_the_kernel_was_launched_and_leaves_its_sta
         for expected in ("no such number", "error state"):  # its own failure, then a refused launch
             assert api.c.orLaunchKernel(None, ctypes.byref(failing)) == Error.orErrorLaunchFailure
             assert expected in api.message(), api.message()
-        assert api.c.orMemcpyAsync(api.malloc(64), b"x" * 64, 64, 4, None) == Error.orErrorLaunchFailure
+        copied = api.c.orMemcpyAsync(api.malloc(64), b"x" * 64, 64, 4, None)
+        assert copied == Error.orErrorLaunchFailure
         assert released == [], released  # the caller still owns the state
         api.reset()
         api.launch(None, lambda: None, release=released.append)

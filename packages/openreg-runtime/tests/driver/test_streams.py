@@ -91,7 +91,8 @@ def test_priorities_choose_between_ready_streams(api: Api, gate: Gate) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "given"), [(0, 0), (-3, -3), (-1, -1), (1, 0), (-4, -3), (2**31 - 1, 0), (-(2**31), -3)]
+    ("asked", "given"),
+    [(0, 0), (-3, -3), (-1, -1), (1, 0), (-4, -3), (2**31 - 1, 0), (-(2**31), -3)],
 )
 def test_priorities_are_clamped(api: Api, asked: int, given: int) -> None:
     stream = api.stream(asked)
@@ -346,7 +347,7 @@ def test_destroying_lets_queued_work_run(api: Api, gate: Gate) -> None:
 
 def test_the_default_stream_cannot_be_destroyed(api: Api) -> None:
     for stream in (None, api.default_stream(0), api.default_stream(1)):
-        with pytest.raises(DriverError, match="default stream of device . cannot be destroyed"):
+        with pytest.raises(DriverError, match=r"default stream of device \d cannot be destroyed"):
             api.call("orStreamDestroy", stream)
 
 

@@ -4,6 +4,8 @@
 
 #include <c10/core/Device.h>
 
+#include <cstdint>
+
 #include "openreg/runtime/export.h"
 
 namespace openreg::runtime {
@@ -14,7 +16,7 @@ constexpr c10::DeviceType kDeviceType = c10::DeviceType::PrivateUse1;
 // Number of devices; 0 when the settings are refused. Never throws, never initialises.
 OPENREG_RUNTIME_API c10::DeviceIndex device_count() noexcept;
 // Throws c10::Error which names the index and the range.
-OPENREG_RUNTIME_API void check_device_index(c10::DeviceIndex index);
+OPENREG_RUNTIME_API void check_device_index(int64_t index);
 
 OPENREG_RUNTIME_API c10::DeviceIndex current_device();
 OPENREG_RUNTIME_API void set_device(c10::DeviceIndex index);
@@ -23,8 +25,11 @@ OPENREG_RUNTIME_API c10::DeviceIndex exchange_device(c10::DeviceIndex index);
 // The same, where a negative index changes nothing.
 OPENREG_RUNTIME_API c10::DeviceIndex maybe_exchange_device(c10::DeviceIndex index);
 
-// Brings the driver up; throws in a forked child of a process that used it.
+// Initialises this backend once: the driver and what PyTorch keeps about it. Every function that needs the driver calls it. Throws in a
+// forked child of a process that used the device.
 OPENREG_RUNTIME_API void ensure_initialized();
+// The part of it that PyTorch calls back, through its hooks (source: at::Context::lazyInitDevice). Call ensure_initialized().
+OPENREG_RUNTIME_API void start_driver();
 // Whether ensure_initialized() succeeded in this process and still holds.
 OPENREG_RUNTIME_API bool is_initialized() noexcept;
 // Whether this process is a forked child of one that used the device.

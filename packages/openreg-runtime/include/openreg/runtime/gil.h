@@ -21,7 +21,8 @@ class OPENREG_RUNTIME_API GilRelease {
   GilRelease();
   GilRelease(const GilRelease&) = delete;
   GilRelease& operator=(const GilRelease&) = delete;
-  ~GilRelease();
+  // While the interpreter shuts down, taking the GIL back ends the calling thread by unwinding its stack (pthread_exit()).
+  ~GilRelease() noexcept(false);
 
  private:
   void* token_;

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from openreg_runtime.openreg import _utils
 from openreg_runtime.openreg._device import (
     can_device_access_peer,
     current_device,
@@ -129,6 +130,7 @@ _PYTORCH_READS = (
     _lazy_init,
     _maybe_exchange_device,
     _sleep,
+    _utils,
 )
 
 

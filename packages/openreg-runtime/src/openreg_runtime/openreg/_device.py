@@ -37,18 +37,30 @@ class DeviceStats(NamedTuple):
     peak_allocated_bytes: int
 
 
-def device_index(device: DeviceLike, *, allow_none: bool = True) -> int:
-    """The index that a device argument means; raises ValueError for another type of device."""
+def unchecked_device_index(device: DeviceLike) -> int:
+    """The index that a device argument means, in range or not; raises ValueError for another type of device."""
     if isinstance(device, int):
         return device
     if device is None:
-        if not allow_none:
-            raise ValueError("expected a device of type 'openreg', got None")
         return current_device()
     device = torch.device(device)
     if device.type != "openreg":
         raise ValueError(f"expected a device of type 'openreg', got {str(device)!r}")
     return current_device() if device.index is None else device.index
+
+
+def device_index(device: DeviceLike) -> int:
+    """The same; raises RuntimeError that names the range unless there is such a device."""
+    index = unchecked_device_index(device)
+    _C._check_device_index(index)
+    return index
+
+
+def _index_to_set(device: DeviceLike) -> int:
+    """The same, or -1 for ``None`` and negative numbers, which mean: leave the current device."""
+    if device is None or (isinstance(device, int) and device < 0):
+        return -1
+    return device_index(device)
 
 
 def is_available() -> bool:
@@ -88,11 +100,7 @@ def current_device() -> int:
 
 def set_device(device: DeviceLike) -> None:
     """Makes a device current in this thread; a negative index or ``None`` changes nothing."""
-    if device is None:
-        return
-    index = device_index(device)
-    if index >= 0:
-        _C._set_device(index)
+    _C._maybe_exchange_device(_index_to_set(device))
 
 
 def exchange_device(device: int) -> int:
@@ -108,19 +116,20 @@ def maybe_exchange_device(device: int) -> int:
 class device:
     """Context in which a device is current; ``None`` or a negative index changes nothing.
 
-    Not reentrant across threads: the current device belongs to the thread that enters.
+    An object may be entered again inside itself, but by one thread only: the current device belongs to the thread.
     """
 
     def __init__(self, device: DeviceLike) -> None:
-        self.idx = -1 if device is None else device_index(device)
-        self.prev_idx = -1
+        self.idx = _index_to_set(device)
+        self._previous: list[int] = []
 
     def __enter__(self) -> None:
-        self.prev_idx = _C._maybe_exchange_device(self.idx)
+        self._previous.append(_C._maybe_exchange_device(self.idx))
 
     def __exit__(self, *args: object) -> None:
+        previous = self._previous.pop()
         if self.idx >= 0:
-            _C._set_device(self.prev_idx)
+            _C._set_device(previous)
 
 
 class device_of(device):
@@ -132,7 +141,7 @@ class device_of(device):
 
 def synchronize(device: DeviceLike = None) -> None:
     """Waits for all work of a device. Raises ``torch.AcceleratorError`` if one of its kernels failed."""
-    torch.accelerator.synchronize(device_index(device))
+    _C._synchronize_device(device_index(device))
 
 
 def reset_device(device: DeviceLike = None) -> None:

@@ -69,29 +69,30 @@ def set_stream(stream: torch.Stream | None) -> None:
 
 
 class StreamContext:
-    """Context in which a stream, and its device, are current; ``None`` changes nothing."""
+    """Context in which a stream, and its device, are current; ``None`` changes nothing.
+
+    An object may be entered again inside itself, but by one thread only: the current stream belongs to the thread.
+    """
 
     def __init__(self, stream: torch.Stream | None) -> None:
         self.stream = stream
-        self._previous: torch.Stream | None = None
-        self._device: device | None = None
+        self._device = device(None if stream is None else stream.device_index)
+        self._previous: list[torch.Stream] = []
 
     def __enter__(self) -> None:
         if self.stream is None:
             return
-        self._previous = torch.accelerator.current_stream(self.stream.device_index)
-        self._device = device(self.stream.device_index)
         self._device.__enter__()
+        self._previous.append(torch.accelerator.current_stream())
         torch.accelerator.set_stream(self.stream)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._previous is None or self._device is None:
+        if self.stream is None:
             return
-        torch.accelerator.set_stream(self._previous)
+        torch.accelerator.set_stream(self._previous.pop())
         self._device.__exit__(kind, error, trace)
-        self._previous = self._device = None
 
 
 def stream(stream: torch.Stream | None) -> StreamContext:

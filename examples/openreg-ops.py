@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tensors on the device: operators, asynchronous launches and the fallback to the CPU."""
+
+import time
+
+import torch
+
+x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device="openreg")
+y = x + 2
+print(y, y.device)
+print(y.cpu())
+
+
+def check(condition, claim):
+    """Prints what was shown; ends the program if it was not."""
+    if not condition:
+        raise SystemExit(f"WRONG: {claim}")
+    print(f"  {claim}")
+
+
+print("\nOperators")
+a, b = torch.rand(64, 64), torch.rand(64, 64)
+check(torch.allclose((a.openreg() @ b.openreg()).cpu(), a @ b), "a product equals the CPU's")
+weight = torch.rand(4, 3, 3, 3, device="openreg", requires_grad=True)
+image = torch.rand(1, 3, 8, 8, device="openreg")
+torch.nn.functional.conv2d(image, weight).sum().backward()
+check(weight.grad.is_openreg, "a convolution has a gradient, on the device")
+torch.manual_seed(0)
+first = torch.randn(3, device="openreg").cpu()
+torch.manual_seed(0)
+check(torch.equal(torch.randn(3, device="openreg").cpu(), first), "random numbers repeat by seed")
+
+print("\nLaunches are asynchronous")
+torch.openreg.synchronize()
+torch.openreg._sleep(100_000_000)  # nanoseconds of work, before the next kernel may run
+begin = time.perf_counter()
+z = y * 3
+returned = (time.perf_counter() - begin) * 1e3
+check(not torch.openreg.current_stream().query(), f"y * 3 took {returned:.2f} ms; it has not run")
+total = z.sum().item()
+waited = (time.perf_counter() - begin) * 1e3
+check(total == 54, f"reading its sum waited for the device: {waited:.0f} ms")
+
+print("\nAn operator without a kernel runs on the CPU, and is counted")
+torch.openreg.reset_fallback_stats()
+expected = torch.special.bessel_j0(a)
+check(torch.allclose(torch.special.bessel_j0(a.openreg()).cpu(), expected), "the numbers are right")
+for name, count in torch.openreg.fallback_stats().items():
+    print(f"  {name}: {count.calls} call, {count.bytes} bytes, {count.seconds * 1e3:.2f} ms")

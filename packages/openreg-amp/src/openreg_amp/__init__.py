@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Mixed precision on openreg devices.
+
+Importing this package makes ``torch.autocast("openreg")`` work. It adds ``torch.openreg.amp`` and
+``torch.openreg.get_amp_supported_dtype`` to the runtime's module.
+"""
+
+from __future__ import annotations
+
+# The runtime first: it checks torch and loads the libraries that the native module is linked with.
+import openreg_runtime
+from openreg_amp import (
+    _C,  # noqa: F401  (importing it registers the rules)
+    amp,
+)
+
+__all__ = ["amp"]
+
+# torch.autocast asks torch.openreg for the types; without this package the runtime answers.
+openreg_runtime.extend("get_amp_supported_dtype", amp.get_amp_supported_dtype)
+openreg_runtime.extend("amp", amp)

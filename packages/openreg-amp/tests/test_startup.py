@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Importing the package: in any order, once, and not with a runtime of another interface."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+
+def python(code, **env):
+    """Runs code in a fresh process without autoload; returns its output."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", **env},
+    )
+
+
+@pytest.mark.parametrize("first", ["openreg_amp", "torch", "openreg_runtime"])
+def test_the_order_of_imports_does_not_matter(first):
+    result = python(
+        f"import {first}, openreg_amp, openreg_runtime, torch\n"
+        "with torch.autocast('openreg'): print(torch.is_autocast_enabled('openreg'))"
+    )
+    assert result.stdout == "True\n", result.stderr
+
+
+def test_importing_does_not_initialise_the_device():
+    result = python("import torch, openreg_amp; print(torch.openreg.is_initialized())")
+    assert result.stdout == "False\n", result.stderr
+
+
+# Stands between the package and the runtime, and says that the package was compiled for the next
+# version of the runtime's headers.
+OTHER_COMPILER = """
+#include <dlfcn.h>
+
+namespace openreg::runtime {
+
+void require_abi_version(const char* package, int compiled) {
+  void* const library = dlopen("libopenreg_runtime.so", RTLD_NOLOAD | RTLD_LAZY);
+  void* const real = dlsym(library, "_ZN7openreg7runtime19require_abi_versionEPKci");
+  reinterpret_cast<void (*)(const char*, int)>(real)(package, compiled + 1);
+}
+
+}  // namespace openreg::runtime
+"""
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("c++") is None,
+    reason="puts a library in front of the runtime's with Linux's LD_PRELOAD and the compiler c++",
+)
+def test_a_package_compiled_for_another_runtime_is_refused_before_it_registers(tmp_path):
+    source, library = tmp_path / "other.cpp", tmp_path / "other.so"
+    source.write_text(OTHER_COMPILER, "utf-8")
+    command = ["c++", "-std=c++17", "-shared", "-fPIC", str(source), "-o", str(library), "-ldl"]
+    subprocess.run(command, check=True, timeout=60)
+    result = python(
+        "import torch, openreg_runtime\n"
+        "try:\n"
+        "    import openreg_amp\n"
+        "except ImportError as error:\n"
+        "    print(error)\n"
+        "print(torch._C._dispatch_get_registrations_for_dispatch_key('AutocastPrivateUse1'))\n"
+        "print(torch.openreg.device_count() > 0)",
+        LD_PRELOAD=str(library),
+    )
+    message, registered, usable = result.stdout.splitlines()
+    number = int(python("from openreg_runtime import _C; print(_C._abi_version)").stdout)
+    for part in ("openreg-amp", f"version {number + 1}", f"version {number}.", "pip install"):
+        assert part in message
+    assert (registered, usable) == ("[]", "True")

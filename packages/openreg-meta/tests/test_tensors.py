@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tensors on the device, used as in any program."""
+
+import copy
+import io
+import threading
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+DTYPES = [
+    torch.bool,
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.float64,
+    torch.complex64,
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_every_type_survives_the_way_there_and_back(dtype):
+    x = (torch.arange(6).reshape(2, 3) % 2).to(dtype)
+    y = x.to("openreg")
+    assert y.dtype is dtype
+    assert torch.equal(y.cpu(), x)
+    assert torch.equal(y.to("openreg:1").cpu(), x)
+    assert torch.equal(y.t().contiguous().cpu(), x.t())
+
+
+@pytest.mark.parametrize("source", ["cpu", "openreg:0", "openreg:1"])
+@pytest.mark.parametrize("target", ["cpu", "openreg:0", "openreg:1"])
+def test_copies_convert_types_and_strides(source, target):
+    values = torch.arange(24.0).reshape(4, 6)
+    x = values.to(source)[::2, 1::2]
+    y = torch.zeros(3, 2, dtype=torch.int32, device=target).t()
+    y.copy_(x)
+    assert torch.equal(y.cpu(), values[::2, 1::2].int())
+
+
+def test_pinned_copies_are_asynchronous_and_ordered():
+    source = torch.arange(1000.0).pin_memory()
+    torch.openreg._sleep(50_000_000)
+    y = source.to("openreg", non_blocking=True) * 2
+    assert not torch.openreg.current_stream().query()
+    back = torch.empty(1000).pin_memory()
+    back.copy_(y, non_blocking=True)
+    torch.openreg.synchronize()
+    assert torch.equal(back, torch.arange(1000.0) * 2)
+
+
+def test_a_pageable_source_may_change_after_the_copy():
+    source = torch.ones(1000)
+    torch.openreg._sleep(20_000_000)
+    y = source.to("openreg", non_blocking=True)
+    source.fill_(5)
+    assert y.sum().item() == 1000
+
+
+def test_launches_return_before_the_kernel_runs():
+    x = torch.ones(4, device="openreg")
+    torch.openreg._sleep(50_000_000)
+    y = x + 1
+    assert not torch.openreg.current_stream().query()
+    assert y.cpu().tolist() == [2, 2, 2, 2]
+    assert torch.openreg.current_stream().query()
+
+
+def test_streams_are_ordered_by_events():
+    stream = torch.openreg.Stream()
+    x = torch.zeros(1000, device="openreg")
+    torch.openreg._sleep(20_000_000)
+    x.add_(1)
+    stream.wait_stream(torch.openreg.current_stream())
+    with torch.openreg.stream(stream):
+        y = x * 3
+    torch.openreg.current_stream().wait_stream(stream)
+    assert y.sum().item() == 3000
+
+
+def test_saved_tensors_load_where_they_were_and_elsewhere():
+    x = torch.arange(6.0, device="openreg:1").reshape(2, 3)
+    file = io.BytesIO()
+    torch.save({"x": x, "view": x[0]}, file)
+    file.seek(0)
+    loaded = torch.load(file)
+    assert loaded["x"].device == torch.device("openreg:1")
+    assert torch.equal(loaded["x"].cpu(), x.cpu())
+    loaded["view"].fill_(9)
+    assert loaded["x"][0].tolist() == [9, 9, 9]
+    for place in ("cpu", "openreg:0"):
+        file.seek(0)
+        moved = torch.load(file, map_location=place)["x"]
+        assert moved.device == torch.device(place)
+        assert torch.equal(moved.cpu(), x.cpu())
+
+
+def test_moving_a_module_keeps_parameters_and_tied_weights():
+    module = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+    module[1].weight = module[0].weight
+    before = list(module.parameters())
+    optimizer = torch.optim.SGD(module.parameters(), lr=1.0)
+    module.to("openreg")
+    after = list(module.parameters())
+    assert [id(item) for item in after] == [id(item) for item in before]
+    assert module[1].weight is module[0].weight
+    assert all(item.is_openreg for item in optimizer.param_groups[0]["params"])
+
+
+def test_deep_copies_are_independent():
+    module = torch.nn.Linear(2, 2).to("openreg")
+    other = copy.deepcopy(module)
+    with torch.no_grad():
+        other.weight.zero_()
+    assert other.weight.is_openreg
+    assert module.weight.abs().sum().item() > 0
+
+
+def test_a_state_dict_moves_between_devices():
+    source, target = (
+        torch.nn.BatchNorm1d(3).to("openreg:0"),
+        torch.nn.BatchNorm1d(3).to("openreg:1"),
+    )
+    source(torch.arange(12.0, device="openreg:0").reshape(4, 3))
+    target.load_state_dict(source.state_dict())
+    assert target.running_mean.device.index == 1
+    assert torch.equal(target.running_mean.cpu(), source.running_mean.cpu())
+    assert target.num_batches_tracked.item() == 1
+
+
+def test_the_data_loader_pins_its_batches():
+    data = TensorDataset(torch.arange(10.0), torch.arange(10))
+    batches = list(DataLoader(data, batch_size=5, pin_memory=True))
+    assert all(item.is_pinned() for batch in batches for item in batch)
+    moved = [batch[0].to("openreg", non_blocking=True) for batch in batches]
+    assert torch.cat(moved).cpu().tolist() == list(range(10))
+
+
+def test_the_data_loader_works_with_worker_processes():
+    torch.ones(1, device="openreg")
+    data = TensorDataset(torch.arange(6.0))
+    loaded = [x.to("openreg") for (x,) in DataLoader(data, batch_size=3, num_workers=1)]
+    assert torch.cat(loaded).sum().item() == 15
+
+
+def test_tensors_print_their_values_and_device():
+    assert repr(torch.tensor([1.5, 2], device="openreg:1")) == (
+        "tensor([1.5000, 2.0000], device='openreg:1')"
+    )
+    assert repr(torch.tensor(3, device="openreg")) == "tensor(3, device='openreg:0')"
+    assert "requires_grad=True" in repr(torch.ones(1, device="openreg", requires_grad=True))
+
+
+def test_numpy_arrays_go_both_ways():
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    x = torch.from_numpy(array).to("openreg")
+    assert np.array_equal((x * 2).cpu().numpy(), array * 2)
+    assert torch.tensor(array, device="openreg").shape == (2, 3)
+
+
+def test_views_share_memory_with_their_base():
+    x = torch.zeros(3, 4, device="openreg")
+    x[1].fill_(1)
+    x[:, 2].add_(5)
+    x.view(-1)[-1] = 9
+    expected = torch.zeros(3, 4)
+    expected[1] = 1
+    expected[:, 2] += 5
+    expected[2, 3] = 9
+    assert torch.equal(x.cpu(), expected)
+    assert x.t().data_ptr() == x.data_ptr()
+
+
+def test_each_thread_has_its_own_current_device():
+    seen = {}
+
+    def work():
+        seen["fresh"] = torch.openreg.current_device()
+        torch.openreg.set_device(1)
+        seen["sum"] = torch.ones(3, device="openreg").sum().item()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == {"fresh": 0, "sum": 3}
+    assert torch.openreg.current_device() == 0
+
+
+def test_gradients_flow_between_devices():
+    x = torch.ones(3, device="openreg:0", requires_grad=True)
+    y = torch.full((3,), 2.0, requires_grad=True)
+    loss = ((x * 2).to("openreg:1") * y.to("openreg:1")).cpu().sum()
+    loss.backward()
+    assert x.grad.device == torch.device("openreg:0")
+    assert x.grad.cpu().tolist() == [4, 4, 4]
+    assert y.grad.tolist() == [2, 2, 2]

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Finding the device that an operator runs on, and refusing operands on several.
+#pragma once
+
+#include <ATen/core/IListRef.h>
+#include <ATen/core/List.h>
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <optional>
+
+#include "openreg/runtime/device.h"
+
+namespace openreg::ops {
+
+// Calls `visit(tensor)` for every defined tensor in an argument; other arguments hold none.
+template <class Visit, class T>
+void for_each_tensor(Visit&& /*visit*/, const T& /*argument*/) {}
+
+template <class Visit>
+void for_each_tensor(Visit&& visit, const at::Tensor& tensor) {
+  if (tensor.defined()) {
+    visit(tensor);
+  }
+}
+
+template <class Visit>
+void for_each_tensor(Visit&& visit, const std::optional<at::Tensor>& tensor) {
+  if (tensor.has_value()) {
+    for_each_tensor(visit, *tensor);
+  }
+}
+
+template <class Visit>
+void for_each_tensor(Visit&& visit, const at::TensorList& tensors) {
+  for (const at::Tensor& tensor : tensors) {
+    for_each_tensor(visit, tensor);
+  }
+}
+
+template <class Visit>
+void for_each_tensor(Visit&& visit, const at::ITensorListRef& tensors) {
+  for (const at::Tensor& tensor : tensors) {
+    for_each_tensor(visit, tensor);
+  }
+}
+
+template <class Visit>
+void for_each_tensor(Visit&& visit, const c10::List<std::optional<at::Tensor>>& tensors) {
+  for (const std::optional<at::Tensor> tensor : tensors) {
+    for_each_tensor(visit, tensor);
+  }
+}
+
+// The device of the first operand on an openreg device. Throws c10::Error when there is none.
+template <class... Args>
+c10::Device device_of(const char* name, const Args&... args) {
+  std::optional<c10::Device> device;
+  const auto visit = [&](const at::Tensor& tensor) {
+    if (!device.has_value() && tensor.device().type() == runtime::kDeviceType) {
+      device = tensor.device();
+    }
+  };
+  (for_each_tensor(visit, args), ...);
+  TORCH_CHECK(device.has_value(), name, ": no operand is on an openreg device");
+  return *device;
+}
+
+// Throws c10::Error, in PyTorch's words, unless every operand is on `device`.
+template <class... Args>
+void check_same_device(const char* name, c10::Device device, const Args&... args) {
+  const auto visit = [&](const at::Tensor& tensor) {
+    TORCH_CHECK(tensor.device() == device, "Expected all tensors to be on the same device, but found at least two devices, ",
+                device, " and ", tensor.device(), "! (when running ", name,
+                " on openreg) Move the operand with .to('", device, "').");
+  };
+  (for_each_tensor(visit, args), ...);
+}
+
+// The same, but a 0-dim tensor on the CPU is accepted: operators take it as a number.
+template <class... Args>
+void check_same_device_or_scalar(const char* name, c10::Device device, const Args&... args) {
+  const auto visit = [&](const at::Tensor& tensor) {
+    if (!(tensor.dim() == 0 && tensor.device().is_cpu())) {
+      check_same_device(name, device, tensor);
+    }
+  };
+  (for_each_tensor(visit, args), ...);
+}
+
+// Makes a device current for its life, without a virtual call where it already is.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(c10::Device device) : previous_(runtime::exchange_device(device.index())), index_(device.index()) {}
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+  ~CurrentDevice() {
+    if (previous_ != index_) {
+      runtime::set_device(previous_);  // was current before, so it cannot be refused
+    }
+  }
+
+ private:
+  c10::DeviceIndex previous_;
+  c10::DeviceIndex index_;
+};
+
+}  // namespace openreg::ops

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The structured table: one line per operator of PyTorch that has a meta function and a CPU kernel.
+//
+// A call runs in three steps: (1) on the host, PyTorch's own meta function (at::meta::structured_X) checks the operands and
+// asks for outputs, which we allocate or check; (2) operands and outputs get aliases; (3) the CPU kernel (at::cpu::X_outf)
+// is launched on the aliases. Source: the code that torchgen generates for CUDA does (1) the same way.
+#pragma once
+
+#include <ATen/TensorIterator.h>
+#include <ATen/TensorMeta.h>
+#include <ATen/core/boxing/KernelFunction.h>
+#include <torch/library.h>
+
+#include <array>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "common/arguments.h"
+#include "common/device_check.h"
+#include "common/outputs.h"
+#include "openreg/runtime/launch.h"
+
+namespace openreg::ops {
+
+enum class Variant { kFunctional, kOut, kInplace };
+
+// Runs the meta function `Base::meta` with our outputs.
+template <class Base, size_t kOutputs, Variant kVariant>
+class MetaCall final : public Base {
+ public:
+  std::array<at::Tensor, kOutputs> outputs;
+
+  const at::Tensor& maybe_get_output(int64_t index) override {
+    return outputs[static_cast<size_t>(index)];
+  }
+
+  // An output whose strides the kernel prescribes and one whose strides it takes as they are need no difference here: the CPU
+  // kernel works through a temporary itself when the alias has other strides than it wants.
+  void set_output_strided(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides,
+                          at::TensorOptions options) override {
+    provide(index, sizes, strides, options);
+  }
+  void set_output_raw_strided(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides,
+                              at::TensorOptions options) override {
+    provide(index, sizes, strides, options);
+  }
+
+ private:
+  void provide(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides, const at::TensorOptions& options) {
+    at::Tensor& output = outputs[static_cast<size_t>(index)];
+    if constexpr (kVariant == Variant::kFunctional) {
+      output = make_output(sizes, strides, options);
+    } else if constexpr (kVariant == Variant::kOut) {
+      resize_out(output, sizes, strides, options);
+    } else {
+      check_inplace(output, sizes, options);
+    }
+    if constexpr (std::is_base_of_v<at::TensorIteratorBase, Base>) {
+      // After the output exists, because the iterator asks for it.
+      at::TensorIteratorBase::set_output_raw_strided(index, sizes, strides, options);
+    }
+  }
+};
+
+// What a meta function takes where the operator takes something else.
+template <class T>
+const T& meta_argument(const T& argument) {
+  return argument;
+}
+inline at::OptionalTensorRef meta_argument(const std::optional<at::Tensor>& argument) {
+  return argument.has_value() ? at::OptionalTensorRef(*argument) : at::OptionalTensorRef();
+}
+inline at::OptionalScalarRef meta_argument(const std::optional<at::Scalar>& argument) {
+  return argument.has_value() ? at::OptionalScalarRef(*argument) : at::OptionalScalarRef();
+}
+
+// Launches `kernel(args..., outputs...)` on aliases, on the current stream of the device.
+template <class Kernel, size_t kOutputs, class... Args>
+void launch_on_aliases(const char* name, c10::Device device, Kernel* kernel,
+                       const std::array<at::Tensor, kOutputs>& outputs, Args... args) {
+  runtime::Aliases aliases(name);
+  std::tuple<Owned<Args>...> owned{Owned<Args>(args, aliases)...};
+  std::array<at::Tensor, kOutputs> output_aliases;
+  for (size_t i = 0; i < kOutputs; ++i) {
+    output_aliases[i] = aliases(outputs[i]);
+  }
+  runtime::launch(name, device.index(),
+                  [kernel, owned = std::move(owned), output_aliases = std::move(output_aliases)]() mutable {
+                    std::apply(
+                        [&](auto&... argument) {
+                          std::apply([&](auto&... output) { kernel(argument.get()..., output...); }, output_aliases);
+                        },
+                        owned);
+                  });
+}
+
+template <size_t>
+using OutputReference = at::Tensor&;
+
+template <class Spec, class Schema, class Indices>
+struct Structured;
+
+// Spec names the operator: `Meta` (the meta class), `Kernel` (type of the CPU kernel), kernel(), name(). Args are the functional
+// form's; Index counts the outputs.
+template <class Spec, class Result, class... Args, size_t... Index>
+struct Structured<Spec, Result(Args...), std::index_sequence<Index...>> {
+  static constexpr size_t kOutputs = sizeof...(Index);
+  using OutResult = std::conditional_t<kOutputs == 1, at::Tensor&, std::tuple<OutputReference<Index>...>>;
+
+  static Result functional(Args... args) {
+    MetaCall<typename Spec::Meta, kOutputs, Variant::kFunctional> call;
+    run(call, args...);
+    if constexpr (kOutputs == 1) {
+      return std::move(call.outputs[0]);
+    } else {
+      return Result(std::move(call.outputs[Index])...);
+    }
+  }
+
+  static OutResult out(Args... args, OutputReference<Index>... outputs) {
+    MetaCall<typename Spec::Meta, kOutputs, Variant::kOut> call;
+    call.outputs = {outputs...};
+    run(call, args...);
+    if constexpr (kOutputs == 1) {
+      return (outputs, ...);
+    } else {
+      return OutResult(outputs...);
+    }
+  }
+
+  template <class Self, class... Rest>
+  static at::Tensor& inplace_from(at::Tensor& self, Rest... rest) {
+    MetaCall<typename Spec::Meta, kOutputs, Variant::kInplace> call;
+    call.outputs = {self};
+    run(call, self, rest...);
+    return self;
+  }
+
+ private:
+  template <class Call>
+  static void run(Call& call, Args... args) {
+    const char* name = Spec::name();
+    const c10::Device device = device_of(name, args..., call.outputs[Index]...);
+    if constexpr (!std::is_base_of_v<at::TensorIteratorBase, typename Spec::Meta>) {
+      check_same_device(name, device, args...);  // a TensorIterator checks by itself, and takes scalars on the CPU
+    }
+    const CurrentDevice current(device);
+    call.meta(meta_argument(args)...);
+    launch_on_aliases<typename Spec::Kernel, kOutputs, Args...>(name, device, Spec::kernel(), call.outputs, args...);
+  }
+};
+
+template <class Spec, class Schema>
+struct Inplace;
+template <class Spec, class Result, class Self, class... Rest>
+struct Inplace<Spec, Result(Self, Rest...)> {
+  template <class Implementation>
+  static at::Tensor& call(at::Tensor& self, Rest... rest) {
+    return Implementation::template inplace_from<Self, Rest...>(self, rest...);
+  }
+};
+
+template <class Result>
+struct OutputCount : std::integral_constant<size_t, 1> {};
+template <class... Outputs>
+struct OutputCount<std::tuple<Outputs...>> : std::integral_constant<size_t, sizeof...(Outputs)> {};
+template <class Schema>
+struct ResultOf;
+template <class Result, class... Args>
+struct ResultOf<Result(Args...)> {
+  using type = Result;
+};
+
+// The operator's schema without symbolic integers: this backend works on real sizes.
+template <class Operator>
+using SchemaOf = typename c10::fn_remove_symint<typename Operator::schema>::type;
+
+// The implementation for an operator that Spec describes.
+template <class Spec>
+using StructuredOf =
+    Structured<Spec, SchemaOf<typename Spec::Functional>,
+               std::make_index_sequence<OutputCount<typename ResultOf<SchemaOf<typename Spec::Functional>>::type>::value>>;
+
+// The name under which the dispatcher knows an operator.
+template <class Operator>
+std::string registered_name() {
+  const std::string overload = Operator::overload_name;
+  return overload.empty() ? std::string(Operator::name) : std::string(Operator::name) + "." + overload;
+}
+
+// Registers the functional and the out form.
+template <class Spec>
+void register_structured(torch::Library& library) {
+  using Implementation = StructuredOf<Spec>;
+  library.impl(registered_name<typename Spec::Functional>().c_str(), TORCH_FN(Implementation::functional));
+  library.impl(registered_name<typename Spec::Out>().c_str(), TORCH_FN(Implementation::out));
+}
+
+// Registers the in-place form as well.
+template <class Spec, class InplaceOperator>
+void register_structured(torch::Library& library) {
+  register_structured<Spec>(library);
+  using InplaceForm = Inplace<Spec, SchemaOf<InplaceOperator>>;
+  library.impl(registered_name<InplaceOperator>().c_str(),
+               TORCH_FN((InplaceForm::template call<StructuredOf<Spec>>)));
+}
+
+}  // namespace openreg::ops
+
+// The next two make a line of the table. They take the names of the operator's forms in at::_ops, and its base name in
+// at::cpu, and need the headers <ATen/ops/BASE_{ops,meta,cpu_dispatch}.h>.
+#define OPENREG_STRUCTURED_SPEC(functional, out, base)              \
+  struct Spec_##functional {                                        \
+    using Functional = at::_ops::functional;                        \
+    using Out = at::_ops::out;                                      \
+    using Meta [[maybe_unused]] = at::meta::structured_##functional; \
+    using Kernel = ::openreg::ops::SchemaOf<Out>;                   \
+    static Kernel* kernel() {                                       \
+      return static_cast<Kernel*>(&at::cpu::base##_outf);           \
+    }                                                               \
+    static const char* name() {                                     \
+      return Functional::name;                                      \
+    }                                                               \
+  };
+
+// OPENREG_STRUCTURED(library, mm, mm_out, mm)
+#define OPENREG_STRUCTURED(library, functional, out, base)          \
+  {                                                                 \
+    OPENREG_STRUCTURED_SPEC(functional, out, base)                  \
+    ::openreg::ops::register_structured<Spec_##functional>(library); \
+  }
+
+// OPENREG_STRUCTURED_INPLACE(library, add_Tensor, add_out, add__Tensor, add)
+#define OPENREG_STRUCTURED_INPLACE(library, functional, out, inplace, base)                \
+  {                                                                                        \
+    OPENREG_STRUCTURED_SPEC(functional, out, base)                                         \
+    ::openreg::ops::register_structured<Spec_##functional, at::_ops::inplace>(library);    \
+  }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Implements the handler of the runtime's global fallback.
+#include "fallback.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+
+#include <chrono>
+#include <exception>
+#include <string>
+
+#include "common/device_check.h"
+#include "fallback_call.h"
+#include "fallback_ledger.h"
+#include "openreg/runtime/launch.h"
+#include "openreg/runtime/stream.h"
+
+namespace openreg::ops {
+
+namespace {
+
+constexpr c10::DispatchKeySet kCpu(c10::DispatchKey::CPU);
+
+std::string full_name(const c10::OperatorHandle& op) {
+  return c10::toString(op.operator_name());
+}
+
+void refuse_views(const c10::OperatorHandle& op) {
+  for (const c10::Argument& result : op.schema().returns()) {
+    const auto* alias_info = result.alias_info();
+    TORCH_CHECK_NOT_IMPLEMENTED(alias_info == nullptr || alias_info->isWrite(), "operator ", op.operator_name(),
+                                " gives a view and has no kernel for the openreg device; it cannot fall back to the CPU, because the "
+                                "result would not share memory with its operand. Register a kernel for PrivateUse1.");
+  }
+}
+
+void require_cpu_kernel(const c10::OperatorHandle& op) {
+  TORCH_CHECK_NOT_IMPLEMENTED(op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU), "operator ", op.operator_name(),
+                              " has neither a kernel for the openreg device nor one for the CPU to fall back to. Register a "
+                              "kernel for PrivateUse1, or write the computation with other operators.");
+}
+
+// Kernels of other libraries may be Python functions, which need the GIL; an engine must not take it.
+bool may_be_python(const c10::OperatorHandle& op) {
+  return op.schema().name().rfind("aten::", 0) != 0;
+}
+
+void run_on_host(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream stream) {
+  runtime::synchronize_stream(stream);
+  const at::AutoDispatchBelowADInplaceOrView guard;
+  op.redispatchBoxed(kCpu, &call.cpu_stack());
+}
+
+// The exception of the kernel belongs to this call alone: the device stays healthy.
+void run_on_engine(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream stream) {
+  std::exception_ptr failure;
+  runtime::launch(op.schema().name().c_str(), stream, [&op, &call, &failure] {
+    try {
+      op.redispatchBoxed(kCpu, &call.cpu_stack());
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  });
+  runtime::synchronize_stream(stream);
+  if (failure) {
+    std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace
+
+void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const std::string name = full_name(op);
+  refuse_views(op);
+  require_cpu_kernel(op);
+  FallbackLedger& ledger = FallbackLedger::instance();
+  ledger.admit(name);
+  const auto begin = std::chrono::steady_clock::now();
+  FallbackCall call(op, *stack);
+  const CurrentDevice current(call.device());
+  const c10::Stream stream = runtime::current_stream(call.device().index());
+  if (may_be_python(op)) {
+    run_on_host(op, call, stream);
+  } else {
+    run_on_engine(op, call, stream);
+  }
+  const size_t bytes = call.finish();
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+  ledger.add(name, bytes, elapsed.count());
+}
+
+}  // namespace openreg::ops

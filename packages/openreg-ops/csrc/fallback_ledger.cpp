@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fallback_ledger.h"
+
+#include <c10/util/Exception.h>
+
+#include <cstdlib>
+
+namespace openreg::ops {
+
+namespace {
+
+FallbackMode read_mode() {
+  const char* text = std::getenv("OPENREG_FALLBACK");
+  return text == nullptr ? FallbackMode::kAllow : parse_fallback_mode(text, "environment variable OPENREG_FALLBACK");
+}
+
+}  // namespace
+
+FallbackMode parse_fallback_mode(const std::string& text, const char* source) {
+  if (text == "allow") {
+    return FallbackMode::kAllow;
+  }
+  if (text == "warn") {
+    return FallbackMode::kWarn;
+  }
+  TORCH_CHECK_VALUE(text == "error", source, "='", text, "' is not accepted; give allow, warn or error");
+  return FallbackMode::kError;
+}
+
+FallbackLedger& FallbackLedger::instance() {
+  static auto* const ledger = new FallbackLedger();
+  return *ledger;
+}
+
+FallbackLedger::FallbackLedger() : mode_(read_mode()) {}
+
+FallbackMode FallbackLedger::mode() const {
+  return mode_.load(std::memory_order_relaxed);
+}
+
+FallbackMode FallbackLedger::exchange_mode(FallbackMode mode) {
+  return mode_.exchange(mode);
+}
+
+void FallbackLedger::admit(const std::string& op) {
+  const FallbackMode current = mode();
+  TORCH_CHECK_NOT_IMPLEMENTED(current != FallbackMode::kError, "operator ", op,
+                              " has no kernel for the openreg device, and falling back to the CPU is refused. Allow it with "
+                              "torch.openreg.fallback_mode('allow') or OPENREG_FALLBACK=allow, or run this operator on the CPU.");
+  if (current != FallbackMode::kWarn) {
+    return;
+  }
+  bool first = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    first = warned_.emplace(op, true).second;
+  }
+  if (first) {
+    TORCH_WARN("operator ", op, " has no kernel for the openreg device and runs on the CPU, which waits for the device; "
+               "torch.openreg.fallback_stats() counts such calls");
+  }
+}
+
+void FallbackLedger::add(const std::string& op, uint64_t bytes, double seconds) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  FallbackCount& count = counts_[op];
+  ++count.calls;
+  count.bytes += bytes;
+  count.seconds += seconds;
+}
+
+std::map<std::string, FallbackCount> FallbackLedger::counts() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return counts_;
+}
+
+void FallbackLedger::reset() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  counts_.clear();
+  warned_.clear();
+}
+
+}  // namespace openreg::ops

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Batch normalisation with backward.
+#include <ATen/ops/native_batch_norm_backward_cpu_dispatch.h>
+#include <ATen/ops/native_batch_norm_cpu_dispatch.h>
+#include <torch/library.h>
+
+#include "common/launch_on.h"
+
+namespace openreg::ops {
+
+namespace {
+
+using MaybeTensor = const std::optional<at::Tensor>&;
+
+// Statistics are kept in float where the operand is of lower precision and the parameters are float.
+at::TensorOptions statistics_options(const at::Tensor& input, MaybeTensor weight) {
+  const bool mixed = weight.has_value() && weight->defined() && weight->scalar_type() != input.scalar_type();
+  const auto options = input.options().memory_format(std::nullopt);
+  return mixed ? options.dtype(weight->scalar_type()) : options;
+}
+
+void forward_kernel(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
+                    MaybeTensor running_var, bool training, double momentum, double eps, at::Tensor& output,
+                    at::Tensor& save_mean, at::Tensor& save_invstd) {
+  const auto [computed, mean, invstd] = at::cpu::native_batch_norm(input, weight, bias, running_mean, running_var,
+                                                                   training, momentum, eps);
+  output.copy_(computed);
+  if (training) {
+    save_mean.copy_(mean);
+    save_invstd.copy_(invstd);
+  }
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(const at::Tensor& input, MaybeTensor weight,
+                                                                 MaybeTensor bias, MaybeTensor running_mean,
+                                                                 MaybeTensor running_var, bool training,
+                                                                 double momentum, double eps) {
+  constexpr const char* kName = "aten::native_batch_norm";
+  const c10::Device device = device_of(kName, input, weight);
+  check_same_device(kName, device, input, weight, bias, running_mean, running_var);
+  const CurrentDevice current(device);
+  at::Tensor output = make_output_like(input);
+  // In evaluation nothing is saved, and PyTorch gives empty tensors.
+  const int64_t saved = training ? input.size(1) : 0;
+  at::Tensor save_mean = make_output({saved}, {}, statistics_options(input, weight));
+  at::Tensor save_invstd = make_output({saved}, {}, statistics_options(input, weight));
+  launch_kernel<decltype(&forward_kernel), const at::Tensor&, MaybeTensor, MaybeTensor, MaybeTensor, MaybeTensor, bool,
+                double, double, at::Tensor&, at::Tensor&, at::Tensor&>(kName, device, &forward_kernel, input, weight, bias,
+                                                                       running_mean, running_var, training, momentum, eps,
+                                                                       output, save_mean, save_invstd);
+  return {std::move(output), std::move(save_mean), std::move(save_invstd)};
+}
+
+void backward_kernel(const at::Tensor& grad, const at::Tensor& input, MaybeTensor weight, MaybeTensor running_mean,
+                     MaybeTensor running_var, MaybeTensor save_mean, MaybeTensor save_invstd, bool train, double eps,
+                     at::Tensor& grad_input, at::Tensor& grad_weight, at::Tensor& grad_bias) {
+  const auto [of_input, of_weight, of_bias] = at::cpu::native_batch_norm_backward(
+      grad, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps,
+      {grad_input.defined(), grad_weight.defined(), grad_bias.defined()});
+  if (grad_input.defined()) {
+    grad_input.copy_(of_input);
+  }
+  if (grad_weight.defined()) {
+    grad_weight.copy_(of_weight);
+  }
+  if (grad_bias.defined()) {
+    grad_bias.copy_(of_bias);
+  }
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm_backward(
+    const at::Tensor& grad, const at::Tensor& input, MaybeTensor weight, MaybeTensor running_mean,
+    MaybeTensor running_var, MaybeTensor save_mean, MaybeTensor save_invstd, bool train, double eps,
+    std::array<bool, 3> output_mask) {
+  constexpr const char* kName = "aten::native_batch_norm_backward";
+  const c10::Device device = device_of(kName, grad, input);
+  check_same_device(kName, device, grad, input, weight, running_mean, running_var, save_mean, save_invstd);
+  const CurrentDevice current(device);
+  const auto parameters = statistics_options(input, weight);
+  at::Tensor grad_input = output_mask[0] ? make_output_like(input) : at::Tensor();
+  at::Tensor grad_weight = output_mask[1] ? make_output({input.size(1)}, {}, parameters) : at::Tensor();
+  at::Tensor grad_bias = output_mask[2] ? make_output({input.size(1)}, {}, parameters) : at::Tensor();
+  launch_kernel<decltype(&backward_kernel), const at::Tensor&, const at::Tensor&, MaybeTensor, MaybeTensor, MaybeTensor,
+                MaybeTensor, MaybeTensor, bool, double, at::Tensor&, at::Tensor&, at::Tensor&>(
+      kName, device, &backward_kernel, grad, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps,
+      grad_input, grad_weight, grad_bias);
+  return {std::move(grad_input), std::move(grad_weight), std::move(grad_bias)};
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("native_batch_norm", TORCH_FN(native_batch_norm));
+  library.impl("native_batch_norm_backward", TORCH_FN(native_batch_norm_backward));
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

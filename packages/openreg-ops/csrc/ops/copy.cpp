@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Minimal set: copies between host and device, between devices, and within one; Tensor.copy_() and Tensor.to() end here.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/copy_native.h>
+#include <torch/library.h>
+
+#include "common/device_check.h"
+#include "openreg/runtime/alias.h"
+#include "openreg/runtime/allocator.h"
+#include "openreg/runtime/event.h"
+#include "openreg/runtime/launch.h"
+#include "openreg/runtime/stream.h"
+
+namespace openreg::ops {
+
+namespace {
+
+constexpr const char* kName = "aten::_copy_from";
+
+bool is_on_device(const at::Tensor& tensor) {
+  return tensor.device().type() == runtime::kDeviceType;
+}
+
+// Whether the copy moves bytes only, so that no kernel is needed.
+bool is_plain(const at::Tensor& source, const at::Tensor& destination) {
+  return source.dtype() == destination.dtype() && source.is_conj() == destination.is_conj() &&
+         source.is_neg() == destination.is_neg() && source.sizes() == destination.sizes() &&
+         source.strides() == destination.strides() && source.is_non_overlapping_and_dense();
+}
+
+// The host side of a copy as its kernel sees it. A launch must not own a tensor that has a Python object, so this is a view
+// without ownership: the caller waits, or the memory is pinned and its allocator waits.
+at::Tensor borrow_host(const at::Tensor& tensor) {
+  at::Tensor alias = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(c10::make_intrusive<c10::StorageImpl>(
+          c10::StorageImpl::use_byte_size_t(), tensor.storage().nbytes(),
+          c10::DataPtr(const_cast<void*>(tensor.storage().data()), c10::Device(c10::kCPU)), nullptr, false)),
+      c10::DispatchKeySet(c10::DispatchKey::CPU), tensor.dtype());
+  auto* impl = alias.unsafeGetTensorImpl();
+  impl->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
+  impl->_set_conj(tensor.is_conj());
+  impl->_set_neg(tensor.is_neg());
+  return alias;
+}
+
+// Enqueues the copy as one kernel; any dtypes, strides and lazy bits.
+void launch_copy(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream) {
+  runtime::Aliases aliases(kName);
+  at::Tensor from = is_on_device(source) ? aliases(source) : borrow_host(source);
+  at::Tensor to = is_on_device(destination) ? aliases(destination) : borrow_host(destination);
+  runtime::launch(kName, stream, [from = std::move(from), to = std::move(to)]() mutable {
+    at::native::copy_(to, from, false);
+  });
+}
+
+void copy_bytes(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream) {
+  OPENREG_CHECK(orMemcpyAsync(destination.mutable_data_ptr(), source.const_data_ptr(), source.nbytes(), orMemcpyDefault,
+                              runtime::native_handle(stream)));
+}
+
+void copy_with_host(const at::Tensor& source, const at::Tensor& destination, bool non_blocking) {
+  const at::Tensor& host = is_on_device(source) ? destination : source;
+  const at::Tensor& device = is_on_device(source) ? source : destination;
+  const c10::Stream stream = runtime::current_stream(device.get_device());
+  const bool pinned = runtime::is_pinned(host.storage().data());
+  // Bytes of a small pageable source are staged by the driver, so that the call need not wait for them.
+  const bool bytes = is_plain(source, destination);
+  const bool stageable = bytes && !is_on_device(source) && !pinned;
+  if (bytes) {
+    copy_bytes(source, destination, stream);
+  } else {
+    launch_copy(source, destination, stream);
+  }
+  if (pinned) {
+    runtime::host_allocator().record_event(host.storage().mutable_data(), host.storage().data_ptr().get_context(),
+                                           stream);
+  }
+  const bool may_return = stageable || (non_blocking && pinned);
+  if (!may_return) {
+    runtime::synchronize_stream(stream);
+  }
+}
+
+// Runs on the source's device; the destination's stream waits for it, and it for the destination's earlier work.
+void copy_between_devices(const at::Tensor& source, const at::Tensor& destination) {
+  const c10::Stream from = runtime::current_stream(source.get_device());
+  const c10::Stream to = runtime::current_stream(destination.get_device());
+  runtime::Event ready;
+  ready.record(to);
+  ready.block(from);
+  launch_copy(source, destination, from);
+  runtime::Event done;
+  done.record(from);
+  done.block(to);
+  runtime::device_allocator().recordStream(destination.storage().data_ptr(), from);
+}
+
+at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
+  TORCH_CHECK(self.defined() && dst.defined(), kName, ": both tensors must be defined");
+  const at::Tensor source = self.sizes() == dst.sizes() ? self : self.expand(dst.sizes());
+  if (source.numel() == 0 || source.is_same(dst)) {
+    return dst;
+  }
+  if (!is_on_device(source) || !is_on_device(dst)) {
+    const at::Tensor& host = is_on_device(source) ? dst : source;
+    TORCH_CHECK(host.device().is_cpu(), kName, ": cannot copy between ", source.device(), " and ", dst.device(),
+                "; copy to the CPU first");
+    copy_with_host(source, dst, non_blocking);
+  } else if (source.device() == dst.device()) {
+    launch_copy(source, dst, runtime::current_stream(dst.get_device()));
+  } else {
+    copy_between_devices(source, dst);
+  }
+  return dst;
+}
+
+at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
+  dst.resize_(self.sizes());
+  return copy_from(self, dst, false);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("_copy_from", TORCH_FN(copy_from));
+  library.impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

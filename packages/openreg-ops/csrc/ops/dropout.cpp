@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Dropout in one launch: the mask and the scaled operand.
+#include "common/random.h"
+
+#include <ATen/ops/mul.h>
+#include <ATen/ops/ones_like.h>
+#include <torch/library.h>
+
+#include "common/launch_on.h"
+
+namespace openreg::ops {
+
+namespace {
+
+void dropout_kernel(const at::Tensor& input, at::Tensor& output, at::Tensor& mask, double keep,
+                    runtime::PhiloxState state) {
+  fill_random<bool, 4>(mask, state, [keep](const RandomBits& bits, auto& values) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<double>(bits[i]) * 0x1p-32 < keep;
+    }
+  });
+  at::mul_out(output, input, mask);
+  output.mul_(keep == 0 ? 0.0 : 1.0 / keep);
+}
+
+// Gives the output and the mask of the elements that were kept.
+std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, double p, std::optional<bool> train) {
+  constexpr const char* kName = "aten::native_dropout";
+  TORCH_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
+  const CurrentDevice current(input.device());
+  const auto mask_options = input.options().dtype(at::kBool);
+  if (!train.value_or(true) || input.numel() == 0) {
+    return {input.clone(), at::ones_like(input, mask_options)};
+  }
+  at::Tensor output = make_output_like(input);
+  at::Tensor mask = make_output(input.sizes(), {}, mask_options.memory_format(input.suggest_memory_format()));
+  const runtime::PhiloxState state = reserve_random(std::nullopt, input.device().index(), input.numel());
+  launch_kernel<decltype(&dropout_kernel), const at::Tensor&, at::Tensor&, at::Tensor&, double, runtime::PhiloxState>(
+      kName, input.device(), &dropout_kernel, input, output, mask, 1 - p, state);
+  return {std::move(output), std::move(mask)};
+}
+
+void dropout_backward_kernel(const at::Tensor& grad, const at::Tensor& mask, double scale, at::Tensor& result) {
+  at::mul_out(result, grad, mask);
+  result.mul_(scale);
+}
+
+at::Tensor native_dropout_backward(const at::Tensor& grad, const at::Tensor& mask, double scale) {
+  constexpr const char* kName = "aten::native_dropout_backward";
+  check_same_device(kName, grad.device(), mask);
+  const CurrentDevice current(grad.device());
+  at::Tensor result = make_output_like(grad);
+  launch_kernel<decltype(&dropout_backward_kernel), const at::Tensor&, const at::Tensor&, double, at::Tensor&>(
+      kName, grad.device(), &dropout_backward_kernel, grad, mask, scale, result);
+  return result;
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("native_dropout", TORCH_FN(native_dropout));
+  library.impl("native_dropout_backward", TORCH_FN(native_dropout_backward));
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Minimal set: making tensors. Every other factory of PyTorch (zeros, rand, tensor, ...) is built on these two.
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/Tensor.h>
+#include <c10/core/DefaultDtype.h>
+#include <torch/library.h>
+
+#include "common/device_check.h"
+#include "openreg/runtime/allocator.h"
+
+namespace openreg::ops {
+
+namespace {
+
+constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
+
+// The device that was asked for, checked: PyTorch itself takes any index.
+c10::Device checked_device(const char* name, std::optional<c10::Device> device, std::optional<c10::Layout> layout,
+                           std::optional<bool> pin_memory) {
+  TORCH_CHECK_NOT_IMPLEMENTED(layout.value_or(c10::kStrided) == c10::kStrided, name,
+                              ": the openreg device stores only strided tensors, not layout ", *layout,
+                              "; make the tensor on the CPU, or with layout=torch.strided");
+  TORCH_CHECK(!pin_memory.value_or(false), name,
+              ": only dense CPU tensors can be pinned, not tensors on openreg; drop pin_memory or the device");
+  const bool has_index = device.has_value() && device->has_index();
+  const c10::DeviceIndex index = has_index ? device->index() : runtime::current_device();
+  runtime::check_device_index(index);
+  return {runtime::kDeviceType, index};
+}
+
+at::Tensor empty_memory_format(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype,
+                               std::optional<c10::Layout> layout, std::optional<c10::Device> device,
+                               std::optional<bool> pin_memory, std::optional<c10::MemoryFormat> memory_format) {
+  const CurrentDevice current(checked_device("aten::empty", device, layout, pin_memory));
+  return at::detail::empty_generic(size, &runtime::device_allocator(), kKeys, c10::dtype_or_default(dtype),
+                                   memory_format);
+}
+
+at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride, std::optional<c10::ScalarType> dtype,
+                         std::optional<c10::Layout> layout, std::optional<c10::Device> device,
+                         std::optional<bool> pin_memory) {
+  const CurrentDevice current(checked_device("aten::empty_strided", device, layout, pin_memory));
+  return at::detail::empty_strided_generic(size, stride, &runtime::device_allocator(), kKeys,
+                                           c10::dtype_or_default(dtype));
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("empty.memory_format", TORCH_FN(empty_memory_format));
+  library.impl("empty_strided", TORCH_FN(empty_strided));
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

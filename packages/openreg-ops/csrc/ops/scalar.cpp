@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Minimal set: reading one element on the host (Tensor.item()).
+#include <ATen/Dispatch.h>
+#include <ATen/Dispatch_v2.h>
+#include <ATen/core/Tensor.h>
+#include <torch/library.h>
+
+#include "openreg/runtime/device.h"
+#include "openreg/runtime/gil.h"
+#include "openreg/runtime/status.h"
+#include "openreg/runtime/stream.h"
+
+namespace openreg::ops {
+
+namespace {
+
+at::Scalar local_scalar_dense(const at::Tensor& self) {
+  at::Scalar result;
+  AT_DISPATCH_V2(self.scalar_type(), "_local_scalar_dense", AT_WRAP([&] {
+                   scalar_t value{};
+                   const orStream_t stream = runtime::native_handle(runtime::current_stream(self.get_device()));
+                   orError_t status = orSuccess;
+                   {
+                     // The host variable is pageable memory, so the copy waits for the stream.
+                     const runtime::GilRelease release;
+                     status = orMemcpyAsync(&value, self.const_data_ptr(), sizeof(value), orMemcpyDeviceToHost, stream);
+                   }
+                   OPENREG_CHECK(status);
+                   result = value;
+                 }),
+                 AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES),
+                 AT_EXPAND(AT_FLOAT8_TYPES), at::kComplexHalf, at::kHalf, at::kBool, at::kBFloat16);
+  return result;
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

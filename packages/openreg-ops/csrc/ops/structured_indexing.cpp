@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Structured operators: indexing, scatter, gather and concatenation.
+#include "common/structured.h"
+
+#include <ATen/ops/cat_cpu_dispatch.h>
+#include <ATen/ops/cat_meta.h>
+#include <ATen/ops/cat_ops.h>
+#include <ATen/ops/gather_cpu_dispatch.h>
+#include <ATen/ops/gather_meta.h>
+#include <ATen/ops/gather_ops.h>
+#include <ATen/ops/index_cpu_dispatch.h>
+#include <ATen/ops/index_meta.h>
+#include <ATen/ops/index_ops.h>
+#include <ATen/ops/index_add_cpu_dispatch.h>
+#include <ATen/ops/index_add_meta.h>
+#include <ATen/ops/index_add_ops.h>
+#include <ATen/ops/index_copy_cpu_dispatch.h>
+#include <ATen/ops/index_copy_meta.h>
+#include <ATen/ops/index_copy_ops.h>
+#include <ATen/ops/index_reduce_cpu_dispatch.h>
+#include <ATen/ops/index_reduce_meta.h>
+#include <ATen/ops/index_reduce_ops.h>
+#include <ATen/ops/isin_cpu_dispatch.h>
+#include <ATen/ops/isin_meta.h>
+#include <ATen/ops/isin_ops.h>
+#include <ATen/ops/scatter_cpu_dispatch.h>
+#include <ATen/ops/scatter_meta.h>
+#include <ATen/ops/scatter_ops.h>
+#include <ATen/ops/scatter_add_cpu_dispatch.h>
+#include <ATen/ops/scatter_add_meta.h>
+#include <ATen/ops/scatter_add_ops.h>
+#include <ATen/ops/scatter_reduce_cpu_dispatch.h>
+#include <ATen/ops/scatter_reduce_meta.h>
+#include <ATen/ops/scatter_reduce_ops.h>
+#include <ATen/ops/tril_cpu_dispatch.h>
+#include <ATen/ops/tril_meta.h>
+#include <ATen/ops/tril_ops.h>
+#include <ATen/ops/triu_cpu_dispatch.h>
+#include <ATen/ops/triu_meta.h>
+#include <ATen/ops/triu_ops.h>
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  OPENREG_STRUCTURED(library, cat, cat_out, cat)
+  OPENREG_STRUCTURED(library, gather, gather_out, gather)
+  OPENREG_STRUCTURED(library, index_Tensor, index_Tensor_out, index)
+  OPENREG_STRUCTURED_INPLACE(library, index_add, index_add_out, index_add_, index_add)
+  OPENREG_STRUCTURED_INPLACE(library, index_copy, index_copy_out, index_copy_, index_copy)
+  OPENREG_STRUCTURED_INPLACE(library, index_reduce, index_reduce_out, index_reduce_, index_reduce)
+  OPENREG_STRUCTURED(library, isin_Scalar_Tensor, isin_Scalar_Tensor_out, isin)
+  OPENREG_STRUCTURED(library, isin_Tensor_Scalar, isin_Tensor_Scalar_out, isin)
+  OPENREG_STRUCTURED(library, isin_Tensor_Tensor, isin_Tensor_Tensor_out, isin)
+  OPENREG_STRUCTURED_INPLACE(library, scatter_add, scatter_add_out, scatter_add_, scatter_add)
+  OPENREG_STRUCTURED_INPLACE(library, scatter_reduce, scatter_reduce_out, scatter__reduce, scatter)
+  OPENREG_STRUCTURED_INPLACE(library, scatter_reduce_two, scatter_reduce_two_out, scatter_reduce__two, scatter_reduce)
+  OPENREG_STRUCTURED_INPLACE(library, scatter_src, scatter_src_out, scatter__src, scatter)
+  OPENREG_STRUCTURED_INPLACE(library, scatter_value, scatter_value_out, scatter__value, scatter)
+  OPENREG_STRUCTURED_INPLACE(library, scatter_value_reduce, scatter_value_reduce_out, scatter__value_reduce, scatter)
+  OPENREG_STRUCTURED_INPLACE(library, tril, tril_out, tril_, tril)
+  OPENREG_STRUCTURED_INPLACE(library, triu, triu_out, triu_, triu)
+}

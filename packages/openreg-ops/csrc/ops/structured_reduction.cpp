@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Structured operators: reductions, scans and sorting.
+#include "common/structured.h"
+
+#include <ATen/ops/all_cpu_dispatch.h>
+#include <ATen/ops/all_meta.h>
+#include <ATen/ops/all_ops.h>
+#include <ATen/ops/amax_cpu_dispatch.h>
+#include <ATen/ops/amax_meta.h>
+#include <ATen/ops/amax_ops.h>
+#include <ATen/ops/amin_cpu_dispatch.h>
+#include <ATen/ops/amin_meta.h>
+#include <ATen/ops/amin_ops.h>
+#include <ATen/ops/aminmax_cpu_dispatch.h>
+#include <ATen/ops/aminmax_meta.h>
+#include <ATen/ops/aminmax_ops.h>
+#include <ATen/ops/any_cpu_dispatch.h>
+#include <ATen/ops/any_meta.h>
+#include <ATen/ops/any_ops.h>
+#include <ATen/ops/argmax_cpu_dispatch.h>
+#include <ATen/ops/argmax_meta.h>
+#include <ATen/ops/argmax_ops.h>
+#include <ATen/ops/argmin_cpu_dispatch.h>
+#include <ATen/ops/argmin_meta.h>
+#include <ATen/ops/argmin_ops.h>
+#include <ATen/ops/cumprod_cpu_dispatch.h>
+#include <ATen/ops/cumprod_meta.h>
+#include <ATen/ops/cumprod_ops.h>
+#include <ATen/ops/cumsum_cpu_dispatch.h>
+#include <ATen/ops/cumsum_meta.h>
+#include <ATen/ops/cumsum_ops.h>
+#include <ATen/ops/hash_tensor_cpu_dispatch.h>
+#include <ATen/ops/hash_tensor_meta.h>
+#include <ATen/ops/hash_tensor_ops.h>
+#include <ATen/ops/max_cpu_dispatch.h>
+#include <ATen/ops/max_meta.h>
+#include <ATen/ops/max_ops.h>
+#include <ATen/ops/mean_cpu_dispatch.h>
+#include <ATen/ops/mean_meta.h>
+#include <ATen/ops/mean_ops.h>
+#include <ATen/ops/min_cpu_dispatch.h>
+#include <ATen/ops/min_meta.h>
+#include <ATen/ops/min_ops.h>
+#include <ATen/ops/norm_cpu_dispatch.h>
+#include <ATen/ops/norm_meta.h>
+#include <ATen/ops/norm_ops.h>
+#include <ATen/ops/prod_cpu_dispatch.h>
+#include <ATen/ops/prod_meta.h>
+#include <ATen/ops/prod_ops.h>
+#include <ATen/ops/renorm_cpu_dispatch.h>
+#include <ATen/ops/renorm_meta.h>
+#include <ATen/ops/renorm_ops.h>
+#include <ATen/ops/sort_cpu_dispatch.h>
+#include <ATen/ops/sort_meta.h>
+#include <ATen/ops/sort_ops.h>
+#include <ATen/ops/sum_cpu_dispatch.h>
+#include <ATen/ops/sum_meta.h>
+#include <ATen/ops/sum_ops.h>
+#include <ATen/ops/topk_cpu_dispatch.h>
+#include <ATen/ops/topk_meta.h>
+#include <ATen/ops/topk_ops.h>
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  OPENREG_STRUCTURED(library, all, all_all_out, all)
+  OPENREG_STRUCTURED(library, all_dim, all_out, all)
+  OPENREG_STRUCTURED(library, all_dims, all_dims_out, all)
+  OPENREG_STRUCTURED(library, amax, amax_out, amax)
+  OPENREG_STRUCTURED(library, amin, amin_out, amin)
+  OPENREG_STRUCTURED(library, aminmax, aminmax_out, aminmax)
+  OPENREG_STRUCTURED(library, any, any_all_out, any)
+  OPENREG_STRUCTURED(library, any_dim, any_out, any)
+  OPENREG_STRUCTURED(library, any_dims, any_dims_out, any)
+  OPENREG_STRUCTURED(library, argmax, argmax_out, argmax)
+  OPENREG_STRUCTURED(library, argmin, argmin_out, argmin)
+  OPENREG_STRUCTURED_INPLACE(library, cumprod, cumprod_out, cumprod_, cumprod)
+  OPENREG_STRUCTURED_INPLACE(library, cumsum, cumsum_out, cumsum_, cumsum)
+  OPENREG_STRUCTURED(library, hash_tensor, hash_tensor_out, hash_tensor)
+  OPENREG_STRUCTURED(library, max_dim, max_dim_max, max)
+  OPENREG_STRUCTURED(library, mean_dim, mean_out, mean)
+  OPENREG_STRUCTURED(library, min_dim, min_dim_min, min)
+  OPENREG_STRUCTURED(library, norm_ScalarOpt_dim, norm_out, norm)
+  OPENREG_STRUCTURED(library, norm_ScalarOpt_dim_dtype, norm_dtype_out, norm)
+  OPENREG_STRUCTURED(library, prod_dim_int, prod_int_out, prod)
+  OPENREG_STRUCTURED_INPLACE(library, renorm, renorm_out, renorm_, renorm)
+  OPENREG_STRUCTURED(library, sort_stable, sort_values_stable, sort)
+  OPENREG_STRUCTURED(library, sum_dim_IntList, sum_IntList_out, sum)
+  OPENREG_STRUCTURED(library, topk, topk_values, topk)
+}

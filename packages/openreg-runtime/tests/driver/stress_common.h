@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the threads of the stress program share: counters, a check that ends the process, and a
+// counted launch.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+
+#include "openreg.h"
+
+namespace stress {
+
+constexpr int kWorkDevices = 2;  // the workers' and the crowd's
+
+inline std::atomic<uint64_t> launched{0};
+inline std::atomic<uint64_t> released{0};
+inline std::atomic<uint64_t> checked_bytes{0};
+inline std::atomic<bool> stop{false};
+
+[[noreturn]] inline void fail(const char* what, const char* file, int line) {
+  std::fprintf(stderr, "%s:%d: %s: %s\n", file, line, what, orGetLastErrorMessage());
+  std::_Exit(1);
+}
+
+#define CHECK(condition)                              \
+  do {                                                \
+    if (!(condition)) {                               \
+      ::stress::fail(#condition, __FILE__, __LINE__); \
+    }                                                 \
+  } while (false)
+
+using Random = std::mt19937_64;
+
+inline size_t pick(Random& random, size_t count) {
+  return static_cast<size_t>(random() % count);
+}
+
+inline uint32_t* kernel_view(void* address) {
+  ptrdiff_t offset = 0;
+  CHECK(orGetKernelViewOffset(&offset) == orSuccess);
+  return reinterpret_cast<uint32_t*>(static_cast<char*>(address) + offset);
+}
+
+struct AddState {
+  uint32_t* data;
+  size_t count;
+  uint32_t amount;
+};
+
+inline orError_t add_kernel(void* state, char*, size_t) {
+  const auto* add = static_cast<const AddState*>(state);
+  for (size_t i = 0; i < add->count; ++i) {
+    add->data[i] += add->amount;
+  }
+  return orSuccess;
+}
+
+inline orError_t failing_kernel(void*, char* message, size_t size) {
+  std::snprintf(message, size, "on purpose");
+  return orErrorUnknown;
+}
+
+inline void release_add(void* state) {
+  delete static_cast<AddState*>(state);
+  released.fetch_add(1, std::memory_order_relaxed);
+}
+
+// True when the device took the launch; otherwise the state is ours again.
+inline bool launch(orStream_t stream, orKernelFunction_t function, const AddState& arguments) {
+  auto* state = new AddState(arguments);
+  const orKernel kernel{"stress", function, state, &release_add};
+  const orError_t code = orLaunchKernel(stream, &kernel);
+  if (code == orSuccess) {
+    launched.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+  CHECK(code == orErrorLaunchFailure || code == orErrorInvalidResourceHandle);
+  delete state;
+  return false;
+}
+
+}  // namespace stress

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A forked child, and the end of the process with work in flight."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from .conftest import RunScript
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="fork(), and native kernels from libc")
+
+FORK = """
+def in_child(body):
+    pid = os.fork()
+    if pid == 0:
+        code = 99
+        try:
+            body()
+            code = 0
+        except BaseException as error:
+            print(repr(error), file=sys.stderr, flush=True)
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+"""
+
+
+def test_a_child_gets_an_error_from_every_call_and_may_release(run_script: RunScript) -> None:
+    done = run_script(
+        FORK
+        + """
+out = ctypes.create_string_buffer(256)
+stream, event, address, pinned = api.stream(), api.event(), api.malloc(4096), api.malloc_host(4096)
+api.delay(stream, 0.01)  # the engines run, and the queue is not empty
+kernel = api.kernel(lambda: None)
+
+REFUSED = {
+    "orDeviceGetStats": (out, 0), "orDeviceSynchronize": (), "orDeviceReset": (),
+    "orDeviceGetError": (0,), "orMalloc": (out, 4096), "orMallocHost": (out, 4096),
+    "orMemGetInfo": (out, out), "orPointerGetAttributes": (out, address),
+    "orGetKernelViewOffset": (out,), "orMemcpy": (address, b"x", 1, 4),
+    "orMemcpyAsync": (address, b"x", 1, 4, stream), "orMemset": (address, 0, 1),
+    "orMemsetAsync": (address, 0, 1, stream), "orStreamCreate": (out,),
+    "orStreamCreateWithPriority": (out, 0, 0), "orDeviceGetDefaultStream": (out, 0),
+    "orStreamQuery": (stream,), "orStreamSynchronize": (stream,),
+    "orStreamWaitEvent": (stream, event, 0), "orStreamGetPriority": (stream, out),
+    "orStreamGetDevice": (stream, out), "orEventCreate": (out,),
+    "orEventCreateWithFlags": (out, 0), "orEventRecord": (event, stream),
+    "orEventQuery": (event,), "orEventSynchronize": (event,),
+    "orEventElapsedTime": (out, event, event), "orLaunchKernel": (stream, ctypes.byref(kernel)),
+    "orLaunchHostFunc": (stream, kernel.function, None), "orStreamDelay": (stream, 0),
+}
+RELEASES = {
+    "orFree": (address,), "orFreeHost": (pinned,),
+    "orStreamDestroy": (stream,), "orEventDestroy": (event,),
+}
+# What needs no device: errors and settings.
+ANSWERED = {
+    "orGetDeviceCount": (out,), "orGetDevice": (out,), "orSetDevice": (1,),
+    "orGetDeviceProperties": (out, 0), "orDeviceGetStreamPriorityRange": (out, out),
+    "orDeviceCanAccessPeer": (out, 0, 1), "orDriverGetVersion": (out,),
+}
+OTHERS = {"orGetErrorName", "orGetErrorString", "orGetLastError", "orPeekAtLastError",
+          "orGetLastErrorMessage", "orDriverIsUsable"}
+assert {*REFUSED, *RELEASES, *ANSWERED, *OTHERS} == set(PROTOTYPES)
+
+def child():
+    assert api.c.orDriverIsUsable() == 0
+    for name, arguments in REFUSED.items():
+        assert getattr(api.c, name)(*arguments) == Error.orErrorForkedChild, name
+        message = api.message()
+        assert name in message or name + "WithPriority" in message or name + "WithFlags" in message
+        assert "fork" in message and "spawn" in message, message
+    assert api.c.orMalloc(out, 0) == api.c.orMallocHost(out, 0) == Error.orErrorForkedChild
+    for _ in range(2):
+        for name, arguments in RELEASES.items():
+            assert getattr(api.c, name)(*arguments) == 0, name
+    for name, arguments in ANSWERED.items():
+        assert getattr(api.c, name)(*arguments) == 0, name
+    assert in_child(lambda: api.free(address)) == 0  # a grandchild too
+
+assert in_child(child) == 0
+# The parent is not touched by what its child did.
+assert api.c.orDriverIsUsable() == 1
+api.upload(address, b"still here")
+assert api.download(address, 10) == b"still here"
+api.synchronize_stream(stream)
+api.free(address)
+api.free_host(pinned)
+print("ok")
+"""
+    )
+    assert (done.output.split(), done.code) == (["ok"], 0), done.errors
+
+
+def test_a_child_does_not_share_the_memory(run_script: RunScript) -> None:
+    done = run_script(
+        FORK
+        + """
+address = api.malloc(4096)
+api.upload(address, b"parent")
+view = api.kernel_view(address)
+assert in_child(lambda: ctypes.memset(view, 0, 4096)) == 0
+assert api.download(address, 6) == b"parent"
+print("ok")
+"""
+    )
+    assert (done.output.split(), done.code) == (["ok"], 0), done.errors
+
+
+def test_a_child_of_a_process_that_did_not_use_the_device_may_use_it(run_script: RunScript) -> None:
+    done = run_script(
+        FORK
+        + """
+def child():
+    api.launch(None, native("getpid"))
+    assert api.c.orDeviceSynchronize() == Error.orErrorLaunchFailure  # getpid() is not 0
+    api.free(api.malloc(4096))
+
+assert api.device_count() == 2  # asks for settings only
+assert in_child(child) == 0
+assert in_child(child) == 0
+child()
+print("ok")
+"""
+    )
+    assert (done.output.split(), done.code) == (["ok"], 0), done.errors
+
+
+def test_a_child_ends_although_the_parent_is_busy(run_script: RunScript) -> None:
+    """The child leaves through exit handlers, not through _exit()."""
+    done = run_script(
+        """
+        opened = threading.Event()
+        api.launch(None, lambda: opened.wait(20) and None)
+        pid = os.fork()
+        if pid == 0:
+            libc.exit(7)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+        opened.set()
+        api.synchronize()
+        print("ok")
+        """
+    )
+    assert (done.output.split(), done.code) == (["ok"], 0), done.errors
+
+
+@pytest.mark.parametrize("attempt", range(20))
+def test_exit_with_work_queued(run_script: RunScript, attempt: int) -> None:
+    """Kernels, copies, pauses and waits are in flight; the number only varies the timing."""
+    begin = time.monotonic()
+    done = run_script(
+        f"""
+        attempt = {attempt}
+        size = 4 << 20
+        pinned, device = api.malloc_host(size), api.malloc(size)
+        streams = [api.stream(-(index % 4)) for index in range(8)]
+        event = api.event(timed=True)
+        for index in range(400):
+            stream = streams[index % 8]
+            api.launch(stream, native("usleep"), state=1000)
+            api.copy_async(device, pinned, size, stream)
+            api.copy_async(device, b"x" * 1000, 1000, stream)
+            api.record(event, stream)
+            api.wait_event(streams[index * 3 % 8], event)
+            if index % 50 == 0:
+                api.delay(stream, 100)
+        time.sleep(attempt * 0.0005)
+        print("queued", flush=True)
+        sys.exit(5)
+        """,
+        timeout=10,
+    )
+    assert (done.output.split(), done.code) == (["queued"], 5), done.errors
+    assert done.errors == ""
+    assert time.monotonic() - begin < 5  # not the hundreds of seconds that are queued
+
+
+def test_exit_waits_for_the_running_kernel_and_drops_the_rest(
+    run_script: RunScript, tmp_path: object
+) -> None:
+    started = f"{tmp_path}/started"
+    done = run_script(
+        f"""
+        first = ctypes.create_string_buffer(b"touch {started}; sleep 0.1; echo finished")
+        second = ctypes.create_string_buffer(b"echo dropped")
+        for command in (first, second):
+            api.launch(None, native("system"), state=ctypes.addressof(command))
+        while not os.path.exists({started!r}):
+            time.sleep(0.001)
+        """
+    )
+    assert (done.output.split(), done.code) == (["finished"], 0), done.errors
+
+
+def test_exit_tells_who_waits_for_dropped_work(run_script: RunScript) -> None:
+    """A thread that waits while another one leaves must not hang those who join it at exit."""
+    done = run_script(
+        """
+        codes = []
+
+        def join_at_exit(_argument):  # a C exit handler, older than the device: it runs after it
+            waiter.join(10)
+            filler.join(10)
+            print(*codes, api.c.orDriverIsUsable(), api.c.orFree(address), flush=True)
+            print(api.c.orMalloc(ctypes.create_string_buffer(8), 4096), flush=True)
+
+        handler = HostFunction(join_at_exit)
+        assert libc.__cxa_atexit(handler, None, None) == 0
+        address = api.malloc(4096)
+        stream = api.stream()
+        api.delay(None, 3600)
+        api.delay(stream, 3600)
+
+        def fill():
+            while True:
+                code = api.c.orStreamDelay(stream, 0)
+                if code:
+                    codes.append(code)
+                    return
+
+        waiter = threading.Thread(target=lambda: codes.append(api.c.orStreamSynchronize(None)))
+        filler = threading.Thread(target=fill)
+        waiter.start()
+        filler.start()
+        time.sleep(0.1)
+        libc.exit(0)
+        """
+    )
+    assert done.output.split() == ["12", "12", "0", "0", "12"], done.errors
+    assert done.code == 0
+
+
+def test_exit_from_a_kernel(run_script: RunScript) -> None:
+    done = run_script(
+        """
+        api.launch(None, native("exit"), state=3)
+        time.sleep(20)
+        """,
+        timeout=15,
+    )
+    assert (done.code, done.errors) == (3, "")
+
+
+def test_a_process_that_used_nothing_ends(run_script: RunScript) -> None:
+    assert run_script("api.device_count()").code == 0
+    assert run_script("api.memory_info()").code == 0

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Events: marks in streams, and the time between them."""
+
+import time
+
+import pytest
+import torch
+
+from openreg_runtime import openreg
+
+pytestmark = pytest.mark.usefixtures("clean_device")
+
+SLEEP = 40_000_000  # nanoseconds
+
+
+def torch_event(**options):
+    return torch.Event(device="openreg", **options)
+
+
+KINDS = pytest.mark.parametrize("make", [openreg.Event, torch_event], ids=["openreg", "torch"])
+
+
+@KINDS
+def test_an_event_is_a_torch_event_of_the_device(make):
+    event = make()
+    assert isinstance(event, torch.Event)
+    assert event.device.type == "openreg"
+    assert isinstance(openreg.Event(), openreg.Event)
+
+
+@KINDS
+def test_an_event_that_was_not_recorded_is_done(make):
+    event = make()
+    assert event.query()
+    event.synchronize()
+    event.wait()
+
+
+@KINDS
+def test_an_event_is_done_when_the_work_before_it_is(make):
+    event = make()
+    openreg._sleep(SLEEP)
+    event.record()
+    openreg._sleep(SLEEP * 10)
+    assert not event.query()
+    begin = time.perf_counter()
+    event.synchronize()
+    assert 0.01 < time.perf_counter() - begin < SLEEP * 10 * 1e-9
+    assert event.query()
+    assert not openreg.current_stream().query()
+
+
+@KINDS
+def test_recording_again_moves_the_mark(make):
+    event = make()
+    event.record()
+    event.synchronize()
+    openreg._sleep(SLEEP)
+    event.record()
+    assert not event.query()
+
+
+@KINDS
+def test_the_time_between_events_is_that_of_the_work_between_them(make):
+    start, end = make(enable_timing=True), make(enable_timing=True)
+    start.record()
+    openreg._sleep(SLEEP)
+    end.record()
+    end.synchronize()
+    assert SLEEP * 1e-6 <= start.elapsed_time(end) < SLEEP * 1e-6 + 500
+    assert end.elapsed_time(start) == -start.elapsed_time(end)
+    assert start.elapsed_time(start) == 0
+
+
+def test_the_two_kinds_of_events_mix():
+    ours, theirs = openreg.Event(enable_timing=True), torch_event(enable_timing=True)
+    ours.record()
+    openreg._sleep(SLEEP)
+    theirs.record()
+    theirs.synchronize()
+    assert ours.elapsed_time(theirs) >= SLEEP * 1e-6
+
+
+def test_events_of_two_devices_share_a_clock():
+    start, end = openreg.Event(enable_timing=True), openreg.Event(enable_timing=True)
+    start.record(openreg.default_stream(0))
+    openreg.synchronize(0)
+    time.sleep(0.002)
+    end.record(openreg.default_stream(1))
+    openreg.synchronize(1)
+    assert 2 <= start.elapsed_time(end) < 2000
+
+
+@KINDS
+def test_time_needs_events_that_were_made_for_it(make):
+    timed, plain = make(enable_timing=True), make()
+    timed.record()
+    plain.record()
+    openreg.synchronize()
+    for start, end in ((timed, plain), (plain, timed), (plain, plain)):
+        with pytest.raises(ValueError, match="enable_timing=True"):
+            start.elapsed_time(end)
+
+
+@KINDS
+def test_time_needs_events_that_were_recorded(make):
+    recorded, empty = make(enable_timing=True), make(enable_timing=True)
+    recorded.record()
+    openreg.synchronize()
+    for start, end in ((recorded, empty), (empty, recorded)):
+        with pytest.raises(ValueError, match="must be recorded"):
+            start.elapsed_time(end)
+
+
+@KINDS
+def test_time_needs_events_that_are_done(make):
+    start, end = make(enable_timing=True), make(enable_timing=True)
+    start.record()
+    openreg._sleep(SLEEP)
+    end.record()
+    with pytest.raises(RuntimeError, match="must be completed"):
+        start.elapsed_time(end)
+    openreg.synchronize()
+    assert start.elapsed_time(end) > 0
+
+
+@pytest.mark.parametrize("other", [None, 3, "event", object()])
+def test_time_to_something_else_is_a_type_error(other):
+    event = openreg.Event(enable_timing=True)
+    with pytest.raises(TypeError):
+        event.elapsed_time(other)
+
+
+@KINDS
+def test_an_event_stays_on_the_device_of_its_first_record(make):
+    event = make()
+    event.record(openreg.default_stream(0))
+    with pytest.raises(RuntimeError, match="device"):
+        event.record(openreg.default_stream(1))
+    event.record(openreg.default_stream(0))
+
+
+@KINDS
+def test_waiting_holds_up_a_stream_of_any_device(make):
+    event = make()
+    first, second = openreg.Stream(0), openreg.Stream(1)
+    with openreg.stream(first):
+        openreg._sleep(SLEEP)
+    event.record(first)
+    event.wait(second)
+    assert not second.query()
+    second.synchronize()
+    assert first.query()
+
+
+def test_a_subclass_of_an_event_works_like_it():
+    class Named(openreg.Event):
+        name = "mark"
+
+    event = Named(enable_timing=True)
+    stream = openreg.Stream()
+    assert stream.record_event(event) is event
+    stream.wait_event(event)
+    event.synchronize()
+    assert event.elapsed_time(event) == 0
+    assert event.name == "mark"
+
+
+def test_thousands_of_events_come_and_go():
+    stream = openreg.Stream()
+    for _ in range(2000):
+        event = openreg.Event()
+        event.record(stream)
+    event.synchronize()
+    assert event.query()

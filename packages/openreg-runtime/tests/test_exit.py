@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ending a process: at once, without a word, whatever is queued or alive."""
+
+import time
+
+import pytest
+
+SCRIPTS = {
+    "queued work": """
+        for device in range(2):
+            with torch.openreg.device(device):
+                for _ in range(1000):
+                    torch.openreg._sleep(10_000_000_000)
+    """,
+    "a wait of centuries": "torch.openreg._sleep(2**64 - 1)",
+    "work that waits for other work": """
+        first, second = torch.openreg.Stream(0), torch.openreg.Stream(1)
+        with torch.openreg.stream(first):
+            torch.openreg._sleep(10_000_000_000)
+        second.wait_stream(first)
+        torch.UntypedStorage(1000, device="openreg:1").resize_(2000)
+    """,
+    "live objects": """
+        import builtins
+        builtins.keep = (
+            torch.UntypedStorage(1000, device="openreg:1"), torch.ones(3).pin_memory(),
+            torch.openreg.Stream(), torch.openreg.Event().record(), torch.Generator("openreg"),
+        )
+        builtins.event = torch.Event("openreg", enable_timing=True)
+        builtins.event.record()
+    """,
+    "a thread in synchronize()": """
+        torch.openreg._sleep(10_000_000_000)
+        in_thread(torch.openreg.synchronize)
+    """,
+    "a thread in empty_cache()": """
+        torch.UntypedStorage(1000, device="openreg")
+        torch.openreg._sleep(10_000_000_000)
+        in_thread(torch.openreg.empty_cache)
+    """,
+    "a thread in reset_device()": """
+        torch.openreg._sleep(10_000_000_000)
+        in_thread(torch.openreg.reset_device)
+    """,
+    "a registered call at exit": """
+        import atexit
+        atexit.register(lambda: torch.UntypedStorage(64, device="openreg").resize_(128))
+    """,
+}
+
+PREAMBLE = """
+import sys, threading, time, torch, openreg_runtime
+def in_thread(function):
+    threading.Thread(target=function, daemon=True).start()
+    time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_process_ends_at_once_with(succeed, name):
+    lines = SCRIPTS[name].strip().splitlines()
+    body = "\n".join(line.removeprefix("        ") for line in lines)
+    begin = time.perf_counter()
+    succeed(PREAMBLE + body, timeout=20, finalise=True)
+    assert time.perf_counter() - begin < 8

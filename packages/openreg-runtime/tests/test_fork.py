@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Forked children: refused with a reason, harmless to their parent."""
+
+import os
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()")
+
+IN_CHILD = """
+import os, sys, torch, openreg_runtime
+storage = torch.UntypedStorage(4096, device="openreg")
+pinned = torch.ones(10).pin_memory()
+cached = torch.ones(3000).pin_memory()
+del cached  # the child inherits a pinned block that is free
+stream, event, generator = torch.openreg.Stream(), torch.openreg.Event(), torch.Generator("openreg")
+event.record(stream)
+torch.openreg._sleep(20_000_000)
+child = os.fork()
+if child == 0:
+    try:
+{body}
+    except BaseException:
+        import traceback
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
+    sys.stdout.flush()
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+torch.openreg.synchronize()
+assert torch.openreg.memory_allocated() == 4096
+assert torch.UntypedStorage(8, device="openreg").nbytes() == 8
+assert event.query() and stream.query() and pinned.is_pinned() and pinned.sum() == 10
+assert torch.ones(3000).pin_memory().is_pinned()
+"""
+
+
+def in_child(body):
+    lines = (f"        {line}" for line in body.strip().splitlines())
+    return IN_CHILD.format(body="\n".join(lines))
+
+
+REFUSED = [
+    'torch.UntypedStorage(8, device="openreg")',
+    "storage.resize_(9999)",
+    "torch.ones(10).pin_memory()",
+    "torch.ones(3000).pin_memory()",
+    "torch.empty(3000, pin_memory=True)",
+    "torch.openreg.init()",
+    "torch.openreg.Stream()",
+    "torch.openreg.current_stream()",
+    "torch.openreg.synchronize()",
+    "torch.openreg.reset_device()",
+    "torch.openreg.mem_get_info()",
+    "torch.openreg.device_stats()",
+    "torch.openreg._sleep(1)",
+    "event.record(stream)",
+    "event.query()",
+    "event.synchronize()",
+    "torch.openreg.Event().record(stream)",
+    "stream.query()",
+    "stream.synchronize()",
+]
+
+
+def test_a_child_is_told_that_it_cannot_use_the_device(succeed):
+    checks = "\n".join(
+        f"""
+try:
+    {code}
+except RuntimeError as error:
+    assert str(error).startswith("Cannot re-initialize OpenReg in forked subprocess."), error
+    assert "spawn" in str(error), error
+else:
+    raise AssertionError({code!r} + " was not refused")"""
+        for code in REFUSED
+    )
+    succeed(in_child(checks))
+
+
+def test_a_child_can_do_what_needs_no_device(succeed):
+    succeed(
+        in_child("""
+assert torch.openreg._is_in_bad_fork()
+assert not torch.openreg.is_initialized() and not torch.openreg._initialized
+assert torch.openreg.is_available() and torch.openreg.device_count() == 2
+assert torch.openreg.get_device_name() == "OpenReg simulated accelerator"
+assert torch.manual_seed(3).initial_seed() == 3
+torch.openreg.default_generators[1].manual_seed(4)
+assert (torch.ones(2) + 1).tolist() == [2, 2]
+assert pinned.sum() == 10
+""")
+    )
+
+
+def test_releasing_in_a_child_does_nothing(succeed):
+    succeed(
+        in_child("""
+import gc
+del storage, pinned, stream, event, generator
+gc.collect()
+torch.openreg.empty_cache()
+""")
+    )
+
+
+def test_a_child_that_ends_by_itself_ends_well(succeed):
+    succeed("""
+        import os, torch, openreg_runtime
+        keep = torch.UntypedStorage(64, device="openreg"), torch.ones(3).pin_memory(), torch.openreg.Event()
+        keep[2].record()
+        child = os.fork()
+        if child != 0:
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+            assert torch.openreg.memory_allocated() == 512
+    """, finalise=True)
+
+
+def test_only_a_process_that_used_the_device_spoils_its_children(succeed):
+    succeed("""
+        import os, torch, openreg_runtime
+        torch.openreg.is_available(), torch.openreg.device_count(), torch.openreg.current_device()
+        torch.openreg.get_device_properties(), torch.openreg.manual_seed_all(1)
+        torch.openreg.set_device(1)
+        torch.accelerator.current_accelerator(), torch.ones(2).is_pinned()
+        child = os.fork()
+        if child == 0:
+            assert not torch.openreg._is_in_bad_fork()
+            torch.UntypedStorage(64, device="openreg")
+            torch.openreg.synchronize()
+            os._exit(7)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    """)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "torch.openreg.Stream()",
+        "torch.openreg.Event().record()",
+        "torch.openreg.synchronize()",
+        "torch.openreg._sleep(1)",
+        "torch.openreg.mem_get_info()",
+        "torch.openreg.current_stream().query()",
+    ],
+)
+def test_every_first_use_counts_as_one(succeed, use):
+    succeed(f"""
+        import os, torch, openreg_runtime
+        {use}
+        assert torch.openreg.is_initialized() and torch.openreg._initialized
+        child = os.fork()
+        if child == 0:
+            os._exit(5 if torch.openreg._is_in_bad_fork() else 6)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
+    """)

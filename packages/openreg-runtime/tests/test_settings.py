@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Environment variables: what they do, and how values that are not accepted are refused."""
+
+import pytest
+
+ACCEPTED = [
+    ("OPENREG_DEVICE_COUNT", "1", "torch.openreg.device_count() == 1"),
+    ("OPENREG_DEVICE_COUNT", "64", "torch.openreg.Stream(63).device_index == 63"),
+    ("OPENREG_DEVICE_MEMORY", "64MiB", "torch.openreg.mem_get_info() == (64 << 20, 64 << 20)"),
+    ("OPENREG_DEVICE_MEMORY", "4194304", "torch.openreg.get_device_properties(1).total_memory == 4 << 20"),
+    ("OPENREG_NUM_THREADS", "1", "torch.openreg.init() is None"),
+    ("OPENREG_NUM_THREADS", "1024", "torch.openreg.init() is None"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "effect"), ACCEPTED)
+def test_an_accepted_value_has_its_effect(succeed, name, value, effect):
+    script = f"import torch, openreg_runtime\nassert {effect}"
+    succeed(script, env={name: value})
+
+
+REFUSED = [
+    ("OPENREG_DEVICE_COUNT", "0", "a whole number from 1 to 64"),
+    ("OPENREG_DEVICE_COUNT", "65", "a whole number from 1 to 64"),
+    ("OPENREG_DEVICE_COUNT", "two", "a whole number from 1 to 64"),
+    ("OPENREG_DEVICE_COUNT", "", "a whole number from 1 to 64"),
+    ("OPENREG_DEVICE_MEMORY", "8 apples", "a size from 2MiB to 1024GiB"),
+    ("OPENREG_DEVICE_MEMORY", "-1", "a size from 2MiB to 1024GiB"),
+    ("OPENREG_LAUNCH_BLOCKING", "yes", "0 or 1"),
+    ("OPENREG_NUM_THREADS", "0", "a whole number from 1 to 1024"),
+    ("OPENREG_NUM_THREADS", "1025", "a whole number from 1 to 1024"),
+    ("OPENREG_NUM_THREADS", "4 ", "a whole number from 1 to 1024"),
+    ("OPENREG_NUM_THREADS", "", "a whole number from 1 to 1024"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "form"), REFUSED)
+def test_a_refused_value_is_named_with_the_accepted_form(succeed, name, value, form):
+    succeed(
+        f"""
+        import torch, openreg_runtime
+        for use in (torch.openreg.init, lambda: torch.UntypedStorage(8, device="openreg")) * 2:
+            try:
+                use()
+            except (RuntimeError, ValueError) as error:
+                for part in ({name!r}, repr({value!r}), {form!r}, "unset it"):
+                    assert part in str(error), (part, error)
+            else:
+                raise AssertionError("not refused")
+        assert not torch.openreg.is_initialized()
+        assert (torch.ones(2) + 1).tolist() == [2, 2]
+        """,
+        env={name: value},
+    )
+
+
+def test_a_refused_device_count_means_no_device(succeed):
+    succeed(
+        """
+        import torch, openreg_runtime
+        assert not torch.openreg.is_available()
+        assert not torch.accelerator.is_available()
+        try:
+            torch.openreg.device_count()
+        except RuntimeError as error:
+            assert "OPENREG_DEVICE_COUNT" in str(error)
+        else:
+            raise AssertionError("not refused")
+        """,
+        env={"OPENREG_DEVICE_COUNT": "many"},
+    )

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Importing the package: what it registers, what it refuses, and what it says about packages that are absent."""
+
+import sys
+
+import pytest
+import torch
+
+import openreg_runtime
+from openreg_runtime import _startup
+
+
+def test_the_device_has_a_name_and_a_module():
+    assert torch._C._get_privateuse1_backend_name() == "openreg"
+    assert torch.openreg.__name__.endswith(".openreg")
+    assert sys.modules["torch.openreg"] is torch.openreg
+    assert torch.get_device_module("openreg") is torch.openreg
+    assert torch.device("openreg", 1).type == "openreg"
+
+
+def test_tensors_modules_and_storages_get_methods_of_the_device():
+    assert not torch.zeros(1).is_openreg
+    assert not torch.UntypedStorage(1).is_openreg
+    assert callable(torch.Tensor.openreg)
+    assert callable(torch.nn.Module.openreg)
+    assert callable(torch.UntypedStorage.openreg)
+
+
+def test_every_public_name_of_the_module_exists_and_is_documented():
+    for name in torch.openreg.__all__:
+        assert getattr(torch.openreg, name).__doc__, name
+
+
+def test_importing_initialises_nothing(succeed):
+    succeed("""
+        import os, torch, openreg_runtime
+        assert torch.openreg.is_available() and torch.openreg.device_count() == 2
+        assert not torch.openreg.is_initialized() and not torch.openreg._initialized
+        if hasattr(os, "fork"):
+            child = os.fork()
+            if child == 0:
+                torch.openreg.init()
+                os._exit(3 if torch.openreg.is_initialized() else 4)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+        assert not torch.openreg.is_initialized()
+    """)
+
+
+@pytest.mark.parametrize(
+    "version", ["2.12.1", "2.14.0", "2.14.0a0+git1234", "2.1.3", "2.130.0", "3.13.0"]
+)
+def test_another_torch_is_refused_with_both_versions_and_the_command(monkeypatch, version):
+    monkeypatch.setattr(torch, "__version__", torch.torch_version.TorchVersion(version))
+    with pytest.raises(ImportError) as error:
+        _startup.refuse_other_torch()
+    assert version in str(error.value)
+    assert "2.13.*" in str(error.value)
+    assert "pip install 'torch==2.13.*'" in str(error.value)
+
+
+@pytest.mark.parametrize("version", ["2.13.0", "2.13.1+cpu", "2.13.0.dev20260101", "2.13.0a0+git1"])
+def test_every_build_of_the_right_torch_is_accepted(monkeypatch, version):
+    monkeypatch.setattr(torch, "__version__", torch.torch_version.TorchVersion(version))
+    _startup.refuse_other_torch()
+
+
+def test_refusing_torch_leaves_the_process_usable(succeed):
+    succeed("""
+        import torch
+        right, torch.__version__ = torch.__version__, "2.12.0"
+        try:
+            import openreg_runtime
+        except ImportError as error:
+            assert "torch 2.12.0 is installed" in str(error)
+        else:
+            raise AssertionError("not refused")
+        assert not hasattr(torch, "openreg")
+        assert torch._C._get_privateuse1_backend_name() == "privateuseone"
+        assert (torch.ones(2) + 1).tolist() == [2, 2]
+        torch.__version__ = right
+        import openreg_runtime
+        assert torch.openreg.is_available()
+    """)
+
+
+def test_another_backend_in_the_process_is_named_and_stays(succeed):
+    succeed("""
+        import torch
+        torch.utils.rename_privateuse1_backend("somebody")
+        try:
+            import openreg_runtime
+        except ImportError as error:
+            assert "the backend 'somebody' already is registered" in str(error)
+            assert "process of its own" in str(error)
+            assert "TORCH_DEVICE_BACKEND_AUTOLOAD=0" in str(error)
+        else:
+            raise AssertionError("not refused")
+        assert torch.device("somebody").type == "somebody"
+        assert not hasattr(torch, "openreg")
+        assert (torch.ones(2) + 1).tolist() == [2, 2]
+    """)
+
+
+@pytest.mark.parametrize("rename", ["torch.utils.rename_privateuse1_backend('openreg')", ""])
+def test_another_package_of_the_same_name_is_refused(succeed, rename):
+    succeed(f"""
+        import types, torch
+        torch.openreg = types.ModuleType("torch_openreg.openreg")
+        {rename}
+        try:
+            import openreg_runtime
+        except ImportError as error:
+            assert "another package named 'openreg' already is registered" in str(error)
+        else:
+            raise AssertionError("not refused")
+        assert (torch.ones(2) + 1).tolist() == [2, 2]
+    """)
+
+
+def test_a_backend_that_comes_later_is_refused_and_the_device_stays():
+    with pytest.raises(RuntimeError, match="openreg"):
+        torch.utils.rename_privateuse1_backend("somebody")
+    assert torch._C._get_privateuse1_backend_name() == "openreg"
+    assert torch.openreg.Stream().query()
+
+
+ABSENT = {
+    'torch.empty(3, device="openreg")': ("NotImplementedError", "openreg-ops"),
+    'torch.tensor([1.0], device="openreg:1")': ("NotImplementedError", "openreg-ops"),
+    'torch.ones(3).to("openreg")': ("NotImplementedError", "openreg-ops"),
+    'torch.UntypedStorage(8, device="openreg").cpu()': ("NotImplementedError", "openreg-ops"),
+    "torch.openreg.fallback_stats()": ("AttributeError", "openreg-ops"),
+    "torch.openreg.reset_fallback_stats()": ("AttributeError", "openreg-ops"),
+    'torch.openreg.fallback_mode("error")': ("AttributeError", "openreg-ops"),
+    "torch.openreg.amp.autocast": ("AttributeError", "openreg-amp"),
+    "torch.openreg.get_amp_supported_dtype()": ("NotImplementedError", "openreg-amp"),
+    'torch.autocast("openreg")': ("NotImplementedError", "openreg-amp"),
+    'torch.amp.autocast("openreg", dtype=torch.bfloat16)': ("NotImplementedError", "openreg-amp"),
+}
+
+
+@pytest.mark.parametrize("code", ABSENT)
+def test_what_an_absent_package_brings_names_it_and_the_command(succeed, code):
+    kind, package = ABSENT[code]
+    succeed(f"""
+        import torch, openreg_runtime
+        try:
+            {code}
+        except {kind} as error:
+            assert type(error) is {kind}, type(error)
+            assert "{package}" in str(error), error
+            assert "pip install {package}" in str(error), error
+        else:
+            raise AssertionError("no error")
+        assert torch.openreg.Stream().query()
+        assert torch.UntypedStorage(8, device="openreg").nbytes() == 8
+        assert (torch.ones(2) + 1).tolist() == [2, 2]
+    """)
+
+
+def test_the_operator_without_a_kernel_is_named(succeed):
+    succeed("""
+        import torch, openreg_runtime
+        try:
+            torch.empty(3, device="openreg")
+        except NotImplementedError as error:
+            assert "aten::empty.memory_format" in str(error)
+        else:
+            raise AssertionError("no error")
+    """)
+
+
+def test_a_name_of_nobody_is_an_ordinary_attribute_error():
+    with pytest.raises(AttributeError, match=r"^module 'torch.openreg' has no attribute 'nonsense'$"):
+        torch.openreg.nonsense  # noqa: B018
+    assert not hasattr(torch.openreg, "nonsense")
+
+
+def test_a_package_may_add_a_name_once(monkeypatch):
+    openreg_runtime.extend("added_by_a_test", 7)
+    monkeypatch.setattr(torch.openreg, "added_by_a_test", 7)  # so that it is taken away again
+    assert torch.openreg.added_by_a_test == 7
+    with pytest.raises(ValueError, match=r"torch\.openreg\.added_by_a_test already exists"):
+        openreg_runtime.extend("added_by_a_test", 8)
+    assert torch.openreg.added_by_a_test == 7
+    monkeypatch.undo()
+    del torch.openreg.added_by_a_test
+
+
+def test_a_package_cannot_replace_what_exists():
+    before = torch.openreg.synchronize
+    with pytest.raises(ValueError, match=r"torch\.openreg\.synchronize already exists"):
+        openreg_runtime.extend("synchronize", print)
+    assert torch.openreg.synchronize is before
+
+
+def test_a_stand_in_is_replaced_once(succeed):
+    succeed("""
+        import torch, openreg_runtime
+        openreg_runtime.extend("get_amp_supported_dtype", lambda: [torch.bfloat16])
+        assert torch.openreg.get_amp_supported_dtype() == [torch.bfloat16]
+        with torch.autocast("openreg", dtype=torch.bfloat16):
+            assert torch.is_autocast_enabled("openreg")
+        assert not torch.is_autocast_enabled("openreg")
+        try:
+            openreg_runtime.extend("get_amp_supported_dtype", list)
+        except ValueError as error:
+            assert "already exists" in str(error)
+        else:
+            raise AssertionError("replaced twice")
+    """)

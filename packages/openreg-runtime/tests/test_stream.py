@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Streams: queues of work, which one is current, and how they wait for each other."""
+
+import threading
+import time
+
+import pytest
+import torch
+
+from openreg_runtime import openreg
+
+pytestmark = pytest.mark.usefixtures("clean_device")
+
+SLEEP = 60_000_000  # nanoseconds
+
+
+def sleep_on(stream):
+    with openreg.stream(stream):
+        openreg._sleep(SLEEP)
+
+
+def test_a_stream_is_a_torch_stream_of_the_device():
+    stream = openreg.Stream(device=1, priority=-1)
+    assert isinstance(stream, openreg.Stream)
+    assert isinstance(stream, torch.Stream)
+    assert stream.device == torch.device("openreg:1")
+    assert stream.device_index == 1
+    assert stream.native_handle != openreg.Stream(1).native_handle
+    assert isinstance(torch.Stream(device="openreg"), torch.Stream)
+
+
+@pytest.mark.parametrize("priority", [0, -1, -3, 100, -100])
+def test_any_priority_is_taken_and_clamped(priority, driver):
+    for stream in (openreg.Stream(priority=priority), torch.Stream("openreg", priority=priority)):
+        assert driver.stream_priority(stream.native_handle) == min(max(priority, -3), 0)
+
+
+def test_an_idle_stream_is_ready_and_a_busy_one_is_not():
+    stream = openreg.Stream()
+    assert stream.query()
+    sleep_on(stream)
+    assert not stream.query()
+    begin = time.perf_counter()
+    stream.synchronize()
+    assert time.perf_counter() - begin > 0.02
+    assert stream.query()
+
+
+def test_enqueueing_does_not_wait_and_streams_do_not_wait_for_each_other():
+    begin = time.perf_counter()
+    busy, idle = openreg.Stream(), openreg.Stream()
+    for _ in range(20):
+        sleep_on(busy)
+    idle.synchronize()
+    openreg.synchronize(1)
+    assert time.perf_counter() - begin < 20 * SLEEP * 1e-9 / 2
+    assert not busy.query()
+    openreg.synchronize()
+    assert busy.query()
+
+
+def test_a_stream_waits_for_an_event_of_another_device():
+    first, second = openreg.Stream(0), openreg.Stream(1)
+    sleep_on(first)
+    event = first.record_event()
+    second.wait_event(event)
+    assert not second.query()
+    second.synchronize()
+    assert first.query()
+    assert event.query()
+
+
+def test_a_stream_waits_for_a_stream():
+    first, second = openreg.Stream(), openreg.Stream()
+    sleep_on(first)
+    second.wait_stream(first)
+    second.synchronize()
+    assert first.query()
+
+
+def test_record_event_marks_in_the_given_event_or_a_new_one():
+    stream = openreg.Stream()
+    given = openreg.Event()
+    assert stream.record_event(given) is given
+    assert isinstance(stream.record_event(), openreg.Event)
+    base = torch.Event("openreg")
+    assert stream.record_event(base) is base
+
+
+def test_the_default_stream_is_current_until_another_is():
+    for device in range(2):
+        assert openreg.current_stream(device) == openreg.default_stream(device)
+        assert openreg.default_stream(device).device_index == device
+    assert openreg.default_stream(0) != openreg.default_stream(1)
+    stream = openreg.Stream(1)
+    openreg.set_stream(stream)
+    assert openreg.current_device() == 1
+    assert openreg.current_stream() == stream == torch.accelerator.current_stream()
+    assert isinstance(openreg.current_stream(), openreg.Stream)
+    assert openreg.current_stream(0) == openreg.default_stream(0)
+    openreg.set_stream(None)
+    assert openreg.current_stream() == stream
+
+
+@pytest.mark.parametrize("enter", [openreg.stream, openreg.StreamContext, lambda stream: stream])
+def test_a_context_makes_stream_and_device_current_and_gives_both_back(enter):
+    before = openreg.Stream(1)
+    openreg.set_stream(before)
+    openreg.set_device(0)
+    stream = openreg.Stream(1)
+    with enter(stream):
+        assert openreg.current_device() == 1
+        assert openreg.current_stream() == stream
+    assert openreg.current_device() == 0
+    assert openreg.current_stream() == openreg.default_stream(0)
+    assert openreg.current_stream(1) == before
+    with pytest.raises(KeyError), enter(stream):
+        raise KeyError
+    assert openreg.current_device() == 0
+    assert openreg.current_stream(1) == before
+
+
+def test_a_context_may_be_entered_inside_itself():
+    stream = openreg.Stream(1)
+    context = openreg.stream(stream)
+    with context:
+        with context, openreg.stream(openreg.Stream(0)):
+            assert openreg.current_device() == 0
+        assert openreg.current_stream() == stream
+    assert openreg.current_device() == 0
+    assert openreg.current_stream(0) == openreg.default_stream(0)
+    assert openreg.current_stream(1) == openreg.default_stream(1)
+
+
+def test_a_context_of_none_changes_nothing():
+    openreg.set_stream(openreg.Stream(1))
+    stream = openreg.current_stream()
+    with openreg.stream(None):
+        assert openreg.current_stream() == stream
+
+
+def test_the_current_stream_belongs_to_the_thread():
+    openreg.set_stream(openreg.Stream(0))
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(openreg.current_stream(0)))
+    thread.start()
+    thread.join()
+    assert seen == [openreg.default_stream(0)]
+
+
+def test_equal_streams_are_one_in_a_set():
+    stream = openreg.Stream()
+    same = torch.Stream(
+        stream_id=stream.stream_id, device_index=stream.device_index, device_type=stream.device_type
+    )
+    assert stream == same
+    assert len({stream, same}) == 1
+    assert stream != openreg.Stream()
+
+
+def test_a_stream_that_does_not_exist_is_refused():
+    real = openreg.Stream()
+    forged = torch.Stream(stream_id=1 << 40, device_index=0, device_type=real.device_type)
+    with pytest.raises(RuntimeError, match="stream"):
+        forged.synchronize()
+    assert real.query()
+
+
+WAITS = {
+    "synchronize": openreg.synchronize,
+    "accelerator.synchronize": torch.accelerator.synchronize,
+    "accelerator.synchronize(0)": lambda: torch.accelerator.synchronize(0),
+    "stream.synchronize": lambda: openreg.current_stream().synchronize(),
+    "event.synchronize": lambda: openreg.current_stream().record_event().synchronize(),
+    "empty_cache": openreg.empty_cache,
+    "reset_device": openreg.reset_device,
+}
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_other_python_threads_run_while_one_waits(name):
+    rounds = 0
+    done = threading.Event()
+
+    def count():
+        nonlocal rounds
+        while not done.wait(0.001):
+            rounds += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        openreg._sleep(SLEEP)
+        before = rounds
+        WAITS[name]()
+        assert rounds - before > 5
+        assert openreg.current_stream().query()
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_many_threads_use_streams_and_memory_at_once():
+    failures = []
+
+    def work(number):
+        try:
+            device = number % 2
+            with openreg.device(device):
+                for i in range(40):
+                    stream = openreg.Stream()
+                    with openreg.stream(stream):
+                        storage = torch.UntypedStorage(1000 + i, device=stream.device)
+                        openreg._sleep(1000)
+                        storage.resize_(2000)
+                        event = stream.record_event(openreg.Event())
+                    if i % 10 == 0:
+                        openreg.empty_cache()
+                    event.synchronize()
+                    assert openreg.current_device() == device
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert failures == []
