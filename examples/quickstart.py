@@ -103,9 +103,7 @@ def report(console, device, seconds, reached):
             torch.openreg.memory_allocated(device),
             torch.openreg.max_memory_allocated(device),
         )
-        table.add_row(
-            "device memory", f"{used / 2**20:.2f} MiB used, {peak / 2**20:.2f} MiB at most"
-        )
+        table.add_row("device memory", f"{used / 2**20:.2f} MiB used, {peak / 2**20:.2f} MiB at most")
         stats = torch.openreg.device_stats(device)
         table.add_row("device work", f"{stats.launches} kernels, {stats.copies} copies")
         fallbacks = torch.openreg.fallback_stats()

@@ -167,9 +167,7 @@ def test_the_state_check_fails_where_it_should():
 def test_the_pre_commit_file_pins_every_tool():
     text = Path(ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     tools = [
-        line.split("[")[1].split(",")[0].rstrip("]")
-        for line in text.splitlines()
-        if "additional_dependencies" in line
+        line.split("[")[1].split(",")[0].rstrip("]") for line in text.splitlines() if "additional_dependencies" in line
     ]
     assert tools
     assert all("==" in tool for tool in tools)

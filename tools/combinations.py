@@ -44,9 +44,7 @@ def run_combinations(
                     if current.get(name) != form:
                         wheelhouse.install(session, packages[name], editable=form == "editable")
                         current[name] = form
-                arguments = [
-                    f"{packages[name].import_name}={form}" for name, form in wanted.items()
-                ]
+                arguments = [f"{packages[name].import_name}={form}" for name, form in wanted.items()]
                 wheelhouse.run_python(session, script, *arguments)
     finally:
         wheelhouse.uninstall(session, [OPS])

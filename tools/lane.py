@@ -63,9 +63,7 @@ class Lane:
     def run(self, step: str, *command: str) -> None:
         """Runs a command from an empty directory, free of settings meant for other programs."""
         env: dict[str, str | None] = {
-            name: None
-            for name in os.environ
-            if name.startswith(("OPENREG_", "TORCH_")) or name == "PYTHONPATH"
+            name: None for name in os.environ if name.startswith(("OPENREG_", "TORCH_")) or name == "PYTHONPATH"
         }
         env["PYTHONDONTWRITEBYTECODE"] = "1"
         if self._package is not None:

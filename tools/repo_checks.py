@@ -28,9 +28,7 @@ PACKAGE_FILES = ("README.md", "CHANGELOG.md", "pyproject.toml", *SAME_IN_EVERY_P
 PLATFORM_HEADERS = re.compile(
     r'#\s*include\s*[<"](sys/mman\.h|windows\.h|pthread\.h|dlfcn\.h|unistd\.h|mach/[^>"]*)[>"]'
 )
-PLATFORM_TESTS = re.compile(
-    r"#\s*(if|ifdef|ifndef|elif).*\b(_WIN32|__linux__|__APPLE__|_MSC_VER)\b"
-)
+PLATFORM_TESTS = re.compile(r"#\s*(if|ifdef|ifndef|elif).*\b(_WIN32|__linux__|__APPLE__|_MSC_VER)\b")
 # The two headers that have to tell how a symbol is exported.
 MAY_ASK_FOR_PLATFORM = {"export.h", "openreg.h"}
 
@@ -53,9 +51,7 @@ def files(folder: Path, suffixes: set[str]) -> Iterator[Path]:
             yield path
 
 
-def lines_matching(
-    root: Path, paths: Iterator[Path], pattern: re.Pattern[str], advice: str
-) -> list[str]:
+def lines_matching(root: Path, paths: Iterator[Path], pattern: re.Pattern[str], advice: str) -> list[str]:
     """One violation per line that matches."""
     return [
         f"{path.relative_to(root)}:{number}: {match.group().strip()!r}: {advice}"
@@ -74,9 +70,7 @@ def package_shape(root: Path) -> list[str]:
         wanted = [*PACKAGE_FILES, f"{source}/__init__.py", f"{source}/py.typed"]
         if (package.folder / "csrc").is_dir():
             wanted.append("CMakeLists.txt")
-        problems += [
-            f"{place}/{name}: missing" for name in wanted if not (package.folder / name).is_file()
-        ]
+        problems += [f"{place}/{name}: missing" for name in wanted if not (package.folder / name).is_file()]
         if not (root / "examples" / f"{package.name}.py").is_file():
             problems.append(f"examples/{package.name}.py: missing")
     return problems
@@ -137,9 +131,7 @@ def no_glob(root: Path) -> list[str]:
 
 def no_catch_all_header(root: Path) -> list[str]:
     """C++ includes the headers of the operators it uses, not all of them."""
-    return lines_matching(
-        root, files(root, NATIVE), CATCH_ALL, "include the single headers you need"
-    )
+    return lines_matching(root, files(root, NATIVE), CATCH_ALL, "include the single headers you need")
 
 
 def driver_without_torch(root: Path) -> list[str]:

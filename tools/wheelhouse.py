@@ -102,9 +102,7 @@ class Wheelhouse:
         python = self.python(session)
         env = {
             "PATH": os.pathsep.join([str(python.parent), os.environ.get("PATH", "")]),
-            "CMAKE_BUILD_PARALLEL_LEVEL": os.environ.get(
-                "CMAKE_BUILD_PARALLEL_LEVEL", str(usable_cores())
-            ),
+            "CMAKE_BUILD_PARALLEL_LEVEL": os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(usable_cores())),
             "PYTHONPATH": None,
         }
         session.run(str(python), *arguments, env=env, external=True)
@@ -124,9 +122,7 @@ class Wheelhouse:
         wanted = set(BUILD_TOOLS)
         for package in self._packages.values():
             wanted.update(package.build_requirements)
-        wanted.difference_update(
-            {item for item in wanted if requirement_name(item) in self._packages}
-        )
+        wanted.difference_update({item for item in wanted if requirement_name(item) in self._packages})
         requirements = sorted(wanted)
         marker = self.environment(session) / "requirements.json"
         if read_json(marker).get("requirements") != requirements:
@@ -149,9 +145,7 @@ class Wheelhouse:
         digests = {name: sources_digest(item.folder) for name, item in self._packages.items()}
         return {
             name: hashlib.sha256(
-                "\0".join(
-                    [*common, *(digests[item] for item in closure(name, self._packages))]
-                ).encode()
+                "\0".join([*common, *(digests[item] for item in closure(name, self._packages))]).encode()
             ).hexdigest()
             for name in self._packages
         }

@@ -22,12 +22,11 @@ using torch::Library;
 // rounded before it could be cast up; the fused form with logits has neither problem.
 Tensor refuse_binary_cross_entropy(const Tensor& /*self*/, const Tensor& /*target*/,
                                    const std::optional<Tensor>& /*weight*/, int64_t /*reduction*/) {
-  TORCH_CHECK(
-      false,
-      "binary_cross_entropy (torch.nn.BCELoss) is not safe under autocast on an openreg "
-      "device: its argument, a probability, loses too much in half precision. Let the model "
-      "return logits and use binary_cross_entropy_with_logits (torch.nn.BCEWithLogitsLoss), "
-      "or compute the loss in float32 inside torch.autocast(\"openreg\", enabled=False).");
+  TORCH_CHECK(false,
+              "binary_cross_entropy (torch.nn.BCELoss) is not safe under autocast on an openreg "
+              "device: its argument, a probability, loses too much in half precision. Let the model "
+              "return logits and use binary_cross_entropy_with_logits (torch.nn.BCEWithLogitsLoss), "
+              "or compute the loss in float32 inside torch.autocast(\"openreg\", enabled=False).");
 }
 
 // PyTorch's macros write `m.impl(...)`, hence the name of the parameter. Their policies differ in

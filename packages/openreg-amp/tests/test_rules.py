@@ -49,9 +49,7 @@ PRECISE = {
     "pow.Tensor_Scalar": lambda x: x**2,
     "layer_norm": lambda x: functional.layer_norm(x, (4,)),
     "mse_loss": lambda x: functional.mse_loss(x, x),
-    "nll_loss": lambda x: functional.nll_loss(
-        x, torch.zeros(4, dtype=torch.long, device="openreg")
-    ),
+    "nll_loss": lambda x: functional.nll_loss(x, torch.zeros(4, dtype=torch.long, device="openreg")),
     "sum": torch.sum,
     "softmax": lambda x: functional.softmax(x, dim=0),
     "log_softmax": lambda x: functional.log_softmax(x, dim=0),
@@ -138,9 +136,7 @@ def test_the_operators_with_rules_are_those_of_cuda():
 
 
 def test_all_other_operators_fall_through():
-    assert not torch._C._dispatch_has_kernel_for_dispatch_key(
-        "aten::add.Tensor", "AutocastPrivateUse1"
-    )
+    assert not torch._C._dispatch_has_kernel_for_dispatch_key("aten::add.Tensor", "AutocastPrivateUse1")
     table = torch._C._dispatch_dump_table("aten::add.Tensor")
     (line,) = (line for line in table.splitlines() if line.startswith("AutocastPrivateUse1:"))
     assert "fallthrough" in line

@@ -70,9 +70,7 @@ def test_a_package_may_be_imported_before_torch(site, first):
 def test_switched_off_it_loads_nothing(site):
     site.runtime()
     site.plugin("openreg-ops")
-    result = site.python(
-        "import torch, sys; print('openreg_autoload' in sys.modules)", autoload=False
-    )
+    result = site.python("import torch, sys; print('openreg_autoload' in sys.modules)", autoload=False)
     assert result.stdout == "False\n", result.stderr
     result = site.python("import openreg_runtime; import torch", autoload=False)
     assert loaded(result) == ["openreg_runtime"]

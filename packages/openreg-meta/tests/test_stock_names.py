@@ -100,10 +100,7 @@ def test_seeding_one_device_leaves_the_other_alone():
     torch.openreg.set_rng_state(state, "openreg:0")
     assert torch.equal(torch.rand(3, device="openreg:0").cpu(), drawn)
     torch.openreg.seed_all()
-    assert (
-        torch.openreg.default_generators[0].initial_seed()
-        == torch.openreg.default_generators[1].initial_seed()
-    )
+    assert torch.openreg.default_generators[0].initial_seed() == torch.openreg.default_generators[1].initial_seed()
 
 
 def test_torch_manual_seed_seeds_the_devices():

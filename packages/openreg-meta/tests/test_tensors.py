@@ -151,9 +151,7 @@ def test_the_data_loader_works_with_worker_processes():
 
 
 def test_tensors_print_their_values_and_device():
-    assert repr(torch.tensor([1.5, 2], device="openreg:1")) == (
-        "tensor([1.5000, 2.0000], device='openreg:1')"
-    )
+    assert repr(torch.tensor([1.5, 2], device="openreg:1")) == ("tensor([1.5000, 2.0000], device='openreg:1')")
     assert repr(torch.tensor(3, device="openreg")) == "tensor(3, device='openreg:0')"
     assert "requires_grad=True" in repr(torch.ones(1, device="openreg", requires_grad=True))
 

@@ -10,9 +10,7 @@ STEPS = 6
 
 OPTIMIZERS = {
     "SGD": lambda parameters: torch.optim.SGD(parameters, lr=0.05),
-    "momentum": lambda parameters: torch.optim.SGD(
-        parameters, lr=0.05, momentum=0.9, nesterov=True
-    ),
+    "momentum": lambda parameters: torch.optim.SGD(parameters, lr=0.05, momentum=0.9, nesterov=True),
     "Adam": lambda parameters: torch.optim.Adam(parameters, lr=0.01, weight_decay=0.01),
     "AdamW": lambda parameters: torch.optim.AdamW(parameters, lr=0.01),
     "single tensor": lambda parameters: torch.optim.Adam(parameters, lr=0.01, foreach=False),
@@ -58,17 +56,13 @@ def test_losses_and_weights_equal_those_of_the_cpu(name):
     actual, model = losses("openreg:1", OPTIMIZERS[name])
     torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
     assert expected[-1] < expected[0]
-    for (key, ours), theirs in zip(
-        model.state_dict().items(), reference.state_dict().values(), strict=True
-    ):
+    for (key, ours), theirs in zip(model.state_dict().items(), reference.state_dict().values(), strict=True):
         assert ours.device == torch.device("openreg:1"), key
         torch.testing.assert_close(ours.cpu(), theirs, rtol=1e-3, atol=1e-4, msg=key)
     model.eval()
     reference.eval()
     images, _ = data()
-    torch.testing.assert_close(
-        model(images.to("openreg:1")).cpu(), reference(images), rtol=1e-3, atol=1e-3
-    )
+    torch.testing.assert_close(model(images.to("openreg:1")).cpu(), reference(images), rtol=1e-3, atol=1e-3)
 
 
 def test_training_needs_no_fallback():

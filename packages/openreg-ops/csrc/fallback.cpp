@@ -27,16 +27,18 @@ std::string full_name(const c10::OperatorHandle& op) {
 void refuse_views(const c10::OperatorHandle& op) {
   for (const c10::Argument& result : op.schema().returns()) {
     const auto* alias_info = result.alias_info();
-    TORCH_CHECK_NOT_IMPLEMENTED(alias_info == nullptr || alias_info->isWrite(), "operator ", op.operator_name(),
-                                " gives a view and has no kernel for the openreg device; it cannot fall back to the CPU, because the "
-                                "result would not share memory with its operand. Register a kernel for PrivateUse1.");
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        alias_info == nullptr || alias_info->isWrite(), "operator ", op.operator_name(),
+        " gives a view and has no kernel for the openreg device; it cannot fall back to the CPU, because the "
+        "result would not share memory with its operand. Register a kernel for PrivateUse1.");
   }
 }
 
 void require_cpu_kernel(const c10::OperatorHandle& op) {
-  TORCH_CHECK_NOT_IMPLEMENTED(op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU), "operator ", op.operator_name(),
-                              " has neither a kernel for the openreg device nor one for the CPU to fall back to. Register a "
-                              "kernel for PrivateUse1, or write the computation with other operators.");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU), "operator ", op.operator_name(),
+      " has neither a kernel for the openreg device nor one for the CPU to fall back to. Register a "
+      "kernel for PrivateUse1, or write the computation with other operators.");
 }
 
 // Kernels of other libraries may be Python functions, which need the GIL; an engine must not take it.

@@ -22,13 +22,9 @@ class FallbackCall {
   // `stack` holds the arguments on top, and keeps them until finish().
   FallbackCall(const c10::OperatorHandle& op, torch::jit::Stack& stack);
 
-  c10::Device device() const {
-    return device_;
-  }
+  c10::Device device() const { return device_; }
   // The arguments as the CPU kernel takes them; the kernel replaces them by its results.
-  torch::jit::Stack& cpu_stack() {
-    return cpu_stack_;
-  }
+  torch::jit::Stack& cpu_stack() { return cpu_stack_; }
   // Replaces the arguments on the caller's stack by results on the device. Returns the bytes copied to it.
   size_t finish();
 

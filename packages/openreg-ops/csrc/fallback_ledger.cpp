@@ -44,9 +44,10 @@ FallbackMode FallbackLedger::exchange_mode(FallbackMode mode) {
 
 void FallbackLedger::admit(const std::string& op) {
   const FallbackMode current = mode();
-  TORCH_CHECK_NOT_IMPLEMENTED(current != FallbackMode::kError, "operator ", op,
-                              " has no kernel for the openreg device, and falling back to the CPU is refused. Allow it with "
-                              "torch.openreg.fallback_mode('allow') or OPENREG_FALLBACK=allow, or run this operator on the CPU.");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      current != FallbackMode::kError, "operator ", op,
+      " has no kernel for the openreg device, and falling back to the CPU is refused. Allow it with "
+      "torch.openreg.fallback_mode('allow') or OPENREG_FALLBACK=allow, or run this operator on the CPU.");
   if (current != FallbackMode::kWarn) {
     return;
   }
@@ -56,7 +57,8 @@ void FallbackLedger::admit(const std::string& op) {
     first = warned_.emplace(op, true).second;
   }
   if (first) {
-    TORCH_WARN("operator ", op, " has no kernel for the openreg device and runs on the CPU, which waits for the device; "
+    TORCH_WARN("operator ", op,
+               " has no kernel for the openreg device and runs on the CPU, which waits for the device; "
                "torch.openreg.fallback_stats() counts such calls");
   }
 }

@@ -15,8 +15,8 @@ enum class FallbackMode : int { kAllow, kWarn, kError };
 
 struct FallbackCount {
   uint64_t calls = 0;
-  uint64_t bytes = 0;    // of results copied to the device
-  double seconds = 0;    // that the host spent, waiting included
+  uint64_t bytes = 0;  // of results copied to the device
+  double seconds = 0;  // that the host spent, waiting included
 };
 
 // Thread-safe.
@@ -24,8 +24,8 @@ class FallbackLedger {
  public:
   static FallbackLedger& instance();
 
-  // At first what OPENREG_FALLBACK says, default allow. One mode for the process, because a backward pass runs on threads of
-  // PyTorch's own.
+  // At first what OPENREG_FALLBACK says, default allow. One mode for the process, because a backward pass runs on
+  // threads of PyTorch's own.
   FallbackMode mode() const;
   FallbackMode exchange_mode(FallbackMode mode);
 

@@ -13,11 +13,12 @@
  *   - Threads: every function may be called from any thread. Only "current device" is per thread.
  *   - Handles: streams and events are opaque values, never addresses. A destroyed or foreign handle is refused with
  *     orErrorInvalidResourceHandle.
- *   - Fork: a child of a process that used the device gets orErrorForkedChild from every call, with two exceptions. Releases
- *     (orFree, orFreeHost, orStreamDestroy, orEventDestroy) do nothing and succeed. What needs no device answers as ever:
- *     errors, versions, orDriverIsUsable(), and the count, properties, peers, priorities and current index of devices.
- *   - Exit: work still queued at process exit is dropped; the kernel that is running is waited for. Then every call answers as
- *     in a forked child, with orErrorDeinitialized, and so do calls that were waiting for dropped work.
+ *   - Fork: a child of a process that used the device gets orErrorForkedChild from every call, with two exceptions.
+ * Releases (orFree, orFreeHost, orStreamDestroy, orEventDestroy) do nothing and succeed. What needs no device answers
+ * as ever: errors, versions, orDriverIsUsable(), and the count, properties, peers, priorities and current index of
+ * devices.
+ *   - Exit: work still queued at process exit is dropped; the kernel that is running is waited for. Then every call
+ * answers as in a forked child, with orErrorDeinitialized, and so do calls that were waiting for dropped work.
  *   - Asynchronous failure: a kernel that fails puts its device into a sticky error state. Later work of that device is
  *     skipped, and every enqueueing or synchronising call on it returns orErrorLaunchFailure until orDeviceReset().
  */
@@ -100,11 +101,11 @@ typedef struct orDeviceProp {
 
 /* Counters of one device since the process started or orDeviceReset(). */
 typedef struct orDeviceStats {
-  uint64_t launches;          /* kernels that ran */
-  uint64_t copies;            /* copies and fills that ran */
-  uint64_t bytes_copied;      /* by those copies */
-  uint64_t busy_nanoseconds;  /* time in which an engine worked for this device */
-  size_t allocated_bytes;     /* device memory in use now */
+  uint64_t launches;         /* kernels that ran */
+  uint64_t copies;           /* copies and fills that ran */
+  uint64_t bytes_copied;     /* by those copies */
+  uint64_t busy_nanoseconds; /* time in which an engine worked for this device */
+  size_t allocated_bytes;    /* device memory in use now */
   size_t peak_allocated_bytes;
 } orDeviceStats;
 
@@ -145,8 +146,8 @@ OPENREG_API orError_t orDeviceGetError(int device);
 OPENREG_API orError_t orDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPriority);
 /* Whether work on `device` may address memory of `peer` (always 1 for two different devices). */
 OPENREG_API orError_t orDeviceCanAccessPeer(int* canAccess, int device, int peer);
-/* 1 unless this process is a forked child of one that used the device, or is exiting. Takes no lock, never fails: for release
- * paths, which must then do nothing. */
+/* 1 unless this process is a forked child of one that used the device, or is exiting. Takes no lock, never fails: for
+ * release paths, which must then do nothing. */
 OPENREG_API int orDriverIsUsable(void);
 /* Version of the library that is loaded: OPENREG_API_VERSION of its build. */
 OPENREG_API orError_t orDriverGetVersion(int* version);
@@ -210,29 +211,30 @@ OPENREG_API orError_t orEventRecord(orEvent_t event, orStream_t stream);
 /* orSuccess when the marked work is done or nothing was recorded, orErrorNotReady otherwise. */
 OPENREG_API orError_t orEventQuery(orEvent_t event);
 OPENREG_API orError_t orEventSynchronize(orEvent_t event);
-/* Milliseconds between two records. Both events need orEventEnableTiming and a record; orErrorNotReady while one of them
- * is not done. */
+/* Milliseconds between two records. Both events need orEventEnableTiming and a record; orErrorNotReady while one of
+ * them is not done. */
 OPENREG_API orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, orEvent_t end);
 
 /* ---- Work --------------------------------------------------------------------------------------------------- */
 
-/* Runs on the engine of the stream's device. Returns orSuccess, or any other code after writing a zero-terminated reason of
- * at most `message_size` bytes. Must not throw, must not call this API except orGetDevice() (the stream's device), and must not
- * wait for other work. May be called again by a graph replay, so it leaves `state` as it found it. */
+/* Runs on the engine of the stream's device. Returns orSuccess, or any other code after writing a zero-terminated
+ * reason of at most `message_size` bytes. Must not throw, must not call this API except orGetDevice() (the stream's
+ * device), and must not wait for other work. May be called again by a graph replay, so it leaves `state` as it found
+ * it. */
 typedef orError_t (*orKernelFunction_t)(void* state, char* message, size_t message_size);
 typedef void (*orReleaseFunction_t)(void* state);
 
 typedef struct orKernel {
-  const char* name;            /* shown in errors; must outlive the kernel's execution (a literal, say) */
+  const char* name; /* shown in errors; must outlive the kernel's execution (a literal, say) */
   orKernelFunction_t function;
-  void* state;                 /* handed to `function` */
-  /* Called once when `state` is no longer needed, on any thread, also when the kernel was skipped; not for work that process
-   * exit drops. Must not call this API. May be null. */
+  void* state; /* handed to `function` */
+  /* Called once when `state` is no longer needed, on any thread, also when the kernel was skipped; not for work that
+   * process exit drops. Must not call this API. May be null. */
   orReleaseFunction_t release;
 } orKernel;
 
-/* Enqueues a kernel. The device owns `state` if, and only if, the call succeeds: with OPENREG_LAUNCH_BLOCKING, a launch whose
- * kernel failed leaves it to the caller. Blocks while the stream holds the most launches that it can (16384). */
+/* Enqueues a kernel. The device owns `state` if, and only if, the call succeeds: with OPENREG_LAUNCH_BLOCKING, a launch
+ * whose kernel failed leaves it to the caller. Blocks while the stream holds the most launches that it can (16384). */
 OPENREG_API orError_t orLaunchKernel(orStream_t stream, const orKernel* kernel);
 typedef void (*orHostFunction_t)(void* user_data);
 /* Enqueues a call on a thread of the device, in order with the stream's work; it must not call this API. */

@@ -148,9 +148,7 @@ def invariants(stats, live):
     assert stats["requested_bytes.all.current"] == sum(s.nbytes() for s in live)
 
 
-SIZES = st.one_of(
-    st.integers(1, 4 * KIB), st.integers(1, 3 * MIB), st.sampled_from([MIB, MIB + 1, 10 * MIB, 21 * MIB])
-)
+SIZES = st.one_of(st.integers(1, 4 * KIB), st.integers(1, 3 * MIB), st.sampled_from([MIB, MIB + 1, 10 * MIB, 21 * MIB]))
 STEPS = st.lists(st.tuples(SIZES, st.integers(0, 2), st.integers(0, 10**6)), max_size=40)
 
 

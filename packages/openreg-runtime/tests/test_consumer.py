@@ -55,9 +55,7 @@ def run(program):
         torch = importlib.util.find_spec("torch").origin
         libraries = [site_packages() / "openreg_runtime" / "lib", Path(torch).parent / "lib"]
         env["PATH"] = os.pathsep.join([*map(str, libraries), env["PATH"]])
-    return subprocess.run(
-        [f"{program}{suffix}"], env=env, capture_output=True, text=True, check=False, timeout=60
-    )
+    return subprocess.run([f"{program}{suffix}"], env=env, capture_output=True, text=True, check=False, timeout=60)
 
 
 def fake_torch(folder, version):
@@ -85,9 +83,7 @@ def test_the_driver_alone_needs_neither_torch_nor_python(tmp_path):
     prefix = tmp_path / "prefix"
     shutil.copytree(site_packages() / "openreg_runtime", prefix / "openreg_runtime")
     build = tmp_path / "build"
-    status, output = configure(
-        build, "-DCONSUMER_COMPONENT=driver", prefix=prefix, python=tmp_path / "no-such-python"
-    )
+    status, output = configure(build, "-DCONSUMER_COMPONENT=driver", prefix=prefix, python=tmp_path / "no-such-python")
     assert status == 0, output
     assert "Found torch" not in output
     assert "Found Python" not in output

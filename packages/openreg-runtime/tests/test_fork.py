@@ -106,7 +106,8 @@ torch.openreg.empty_cache()
 
 
 def test_a_child_that_ends_by_itself_ends_well(succeed):
-    succeed("""
+    succeed(
+        """
         import os, torch, openreg_runtime
         keep = torch.UntypedStorage(64, device="openreg"), torch.ones(3).pin_memory(), torch.openreg.Event()
         keep[2].record()
@@ -114,7 +115,9 @@ def test_a_child_that_ends_by_itself_ends_well(succeed):
         if child != 0:
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
             assert torch.openreg.memory_allocated() == 512
-    """, finalise=True)
+    """,
+        finalise=True,
+    )
 
 
 def test_only_a_process_that_used_the_device_spoils_its_children(succeed):

@@ -46,9 +46,7 @@ def test_importing_initialises_nothing(succeed):
     """)
 
 
-@pytest.mark.parametrize(
-    "version", ["2.12.1", "2.14.0", "2.14.0a0+git1234", "2.1.3", "2.130.0", "3.13.0"]
-)
+@pytest.mark.parametrize("version", ["2.12.1", "2.14.0", "2.14.0a0+git1234", "2.1.3", "2.130.0", "3.13.0"])
 def test_another_torch_is_refused_with_both_versions_and_the_command(monkeypatch, version):
     monkeypatch.setattr(torch, "__version__", torch.torch_version.TorchVersion(version))
     with pytest.raises(ImportError) as error:

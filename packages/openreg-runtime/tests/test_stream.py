@@ -150,9 +150,7 @@ def test_the_current_stream_belongs_to_the_thread():
 
 def test_equal_streams_are_one_in_a_set():
     stream = openreg.Stream()
-    same = torch.Stream(
-        stream_id=stream.stream_id, device_index=stream.device_index, device_type=stream.device_type
-    )
+    same = torch.Stream(stream_id=stream.stream_id, device_index=stream.device_index, device_type=stream.device_type)
     assert stream == same
     assert len({stream, same}) == 1
     assert stream != openreg.Stream()

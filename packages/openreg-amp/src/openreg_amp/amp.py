@@ -55,13 +55,9 @@ class GradScaler(torch.amp.GradScaler):
         )
 
 
-def custom_fwd(
-    fwd: Callable[..., Any] | None = None, *, cast_inputs: torch.dtype | None = None
-) -> Callable[..., Any]:
+def custom_fwd(fwd: Callable[..., Any] | None = None, *, cast_inputs: torch.dtype | None = None) -> Callable[..., Any]:
     """``torch.amp.custom_fwd`` for this device: decorates ``forward`` of an autograd function."""
-    decorated: Callable[..., Any] = torch.amp.custom_fwd(
-        fwd, device_type=_DEVICE_TYPE, cast_inputs=cast_inputs
-    )
+    decorated: Callable[..., Any] = torch.amp.custom_fwd(fwd, device_type=_DEVICE_TYPE, cast_inputs=cast_inputs)
     return decorated
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The forms in which a launch owns the arguments of an operator. A kernel runs after the call returned, when the caller's
-// arrays and tensors may be gone: references become values, tensors become aliases.
+// The forms in which a launch owns the arguments of an operator. A kernel runs after the call returned, when the
+// caller's arrays and tensors may be gone: references become values, tensors become aliases.
 #pragma once
 
 #include <ATen/core/IListRef.h>
@@ -27,27 +27,21 @@ template <class T>
 struct Owned {
   using Value = std::remove_cv_t<std::remove_reference_t<T>>;
   Owned(const Value& value, runtime::Aliases& /*aliases*/) : held(value) {}
-  const Value& get() const {
-    return held;
-  }
+  const Value& get() const { return held; }
   Value held;
 };
 
 template <>
 struct Owned<const at::Tensor&> {
   Owned(const at::Tensor& value, runtime::Aliases& aliases) : held(aliases(value)) {}
-  const at::Tensor& get() const {
-    return held;
-  }
+  const at::Tensor& get() const { return held; }
   at::Tensor held;
 };
 
 template <>
 struct Owned<at::Tensor&> {
   Owned(const at::Tensor& value, runtime::Aliases& aliases) : held(aliases(value)) {}
-  at::Tensor& get() {
-    return held;
-  }
+  at::Tensor& get() { return held; }
   at::Tensor held;
 };
 
@@ -58,9 +52,7 @@ struct Owned<const std::optional<at::Tensor>&> {
       held = aliases(*value);
     }
   }
-  const std::optional<at::Tensor>& get() const {
-    return held;
-  }
+  const std::optional<at::Tensor>& get() const { return held; }
   std::optional<at::Tensor> held;
 };
 
@@ -72,9 +64,7 @@ struct Owned<at::TensorList> {
       held.push_back(aliases(tensor));
     }
   }
-  at::TensorList get() const {
-    return held;
-  }
+  at::TensorList get() const { return held; }
   std::vector<at::Tensor> held;
 };
 
@@ -86,9 +76,7 @@ struct Owned<const at::ITensorListRef&> {
       held.push_back(aliases(tensor));
     }
   }
-  at::ITensorListRef get() const {
-    return at::ITensorListRef(held);
-  }
+  at::ITensorListRef get() const { return at::ITensorListRef(held); }
   std::vector<at::Tensor> held;
 };
 
@@ -101,18 +89,14 @@ struct Owned<const c10::List<std::optional<at::Tensor>>&> {
       held.push_back(tensor.has_value() ? std::optional<at::Tensor>(aliases(*tensor)) : std::nullopt);
     }
   }
-  const List& get() const {
-    return held;
-  }
+  const List& get() const { return held; }
   List held;
 };
 
 template <class Element>
 struct Owned<c10::ArrayRef<Element>> {
   Owned(c10::ArrayRef<Element> value, runtime::Aliases& /*aliases*/) : held(value.begin(), value.end()) {}
-  c10::ArrayRef<Element> get() const {
-    return held;
-  }
+  c10::ArrayRef<Element> get() const { return held; }
   c10::SmallVector<Element, 6> held;
 };
 
@@ -145,9 +129,7 @@ struct Owned<std::optional<c10::ArrayRef<double>>> {
 template <>
 struct Owned<std::string_view> {
   Owned(std::string_view value, runtime::Aliases& /*aliases*/) : held(value) {}
-  std::string_view get() const {
-    return held;
-  }
+  std::string_view get() const { return held; }
   std::string held;
 };
 

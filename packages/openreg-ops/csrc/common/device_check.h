@@ -70,9 +70,9 @@ c10::Device device_of(const char* name, const Args&... args) {
 template <class... Args>
 void check_same_device(const char* name, c10::Device device, const Args&... args) {
   const auto visit = [&](const at::Tensor& tensor) {
-    TORCH_CHECK(tensor.device() == device, "Expected all tensors to be on the same device, but found at least two devices, ",
-                device, " and ", tensor.device(), "! (when running ", name,
-                " on openreg) Move the operand with .to('", device, "').");
+    TORCH_CHECK(tensor.device() == device,
+                "Expected all tensors to be on the same device, but found at least two devices, ", device, " and ",
+                tensor.device(), "! (when running ", name, " on openreg) Move the operand with .to('", device, "').");
   };
   (for_each_tensor(visit, args), ...);
 }
@@ -91,7 +91,8 @@ void check_same_device_or_scalar(const char* name, c10::Device device, const Arg
 // Makes a device current for its life, without a virtual call where it already is.
 class CurrentDevice {
  public:
-  explicit CurrentDevice(c10::Device device) : previous_(runtime::exchange_device(device.index())), index_(device.index()) {}
+  explicit CurrentDevice(c10::Device device)
+      : previous_(runtime::exchange_device(device.index())), index_(device.index()) {}
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;
   ~CurrentDevice() {

@@ -17,8 +17,8 @@
 
 namespace openreg::ops {
 
-// Launches `kernel(args...)` on aliases of its tensors, on the current stream of their device. A 0-dim tensor on the CPU is
-// taken as a number.
+// Launches `kernel(args...)` on aliases of its tensors, on the current stream of their device. A 0-dim tensor on the
+// CPU is taken as a number.
 template <class Kernel, class... Args>
 void launch_kernel(const char* name, c10::Device device, Kernel kernel, Args... args) {
   runtime::Aliases aliases(name);
@@ -28,7 +28,8 @@ void launch_kernel(const char* name, c10::Device device, Kernel kernel, Args... 
   });
 }
 
-// An operator that writes into its operands and returns the first one or nothing. Its CPU kernel has the same signature.
+// An operator that writes into its operands and returns the first one or nothing. Its CPU kernel has the same
+// signature.
 template <class Operator, class Schema = SchemaOf<Operator>>
 struct InplaceLaunch;
 
@@ -46,8 +47,8 @@ struct InplaceLaunch<Operator, Result(Args...)> {
   }
 };
 
-// An operator on lists that gives a list of tensors like its first operand. Where their dtypes may differ, for the operands are not
-// all of one floating-point dtype, PyTorch's composite form runs, one launch per tensor.
+// An operator on lists that gives a list of tensors like its first operand. Where their dtypes may differ, for the
+// operands are not all of one floating-point dtype, PyTorch's composite form runs, one launch per tensor.
 template <class Operator, class Schema = SchemaOf<Operator>>
 struct ListLaunch;
 
@@ -72,17 +73,15 @@ struct ListLaunch<Operator, std::vector<at::Tensor>(at::TensorList, Args...)> {
         results[i].copy_(computed[i]);
       }
     };
-    launch_kernel<decltype(kernel), at::TensorList, at::TensorList, Args...>(Operator::name, device, kernel, outputs, self,
-                                                                            args...);
+    launch_kernel<decltype(kernel), at::TensorList, at::TensorList, Args...>(Operator::name, device, kernel, outputs,
+                                                                             self, args...);
     return outputs;
   }
 
  private:
   static bool one_floating_dtype(at::TensorList self, const Args&... args) {
     bool same = !self.empty() && at::isFloatingType(self[0].scalar_type());
-    const auto visit = [&](const at::Tensor& tensor) {
-      same = same && tensor.scalar_type() == self[0].scalar_type();
-    };
+    const auto visit = [&](const at::Tensor& tensor) { same = same && tensor.scalar_type() == self[0].scalar_type(); };
     for_each_tensor(visit, self);
     (for_each_tensor(visit, args), ...);
     return same;
@@ -92,11 +91,11 @@ struct ListLaunch<Operator, std::vector<at::Tensor>(at::TensorList, Args...)> {
 }  // namespace openreg::ops
 
 // OPENREG_INPLACE(library, fill__Scalar, at::cpu::fill_): registers at::_ops::fill__Scalar with that CPU kernel.
-#define OPENREG_INPLACE(library, op, kernel)                                        \
-  (library).impl(::openreg::ops::registered_name<at::_ops::op>().c_str(),           \
+#define OPENREG_INPLACE(library, op, kernel)                              \
+  (library).impl(::openreg::ops::registered_name<at::_ops::op>().c_str(), \
                  TORCH_FN((::openreg::ops::InplaceLaunch<at::_ops::op>::call<kernel>)))
 
 // The same for an operator on lists that returns a list.
-#define OPENREG_LIST(library, op, composite)                                        \
-  (library).impl(::openreg::ops::registered_name<at::_ops::op>().c_str(),           \
+#define OPENREG_LIST(library, op, composite)                              \
+  (library).impl(::openreg::ops::registered_name<at::_ops::op>().c_str(), \
                  TORCH_FN((::openreg::ops::ListLaunch<at::_ops::op>::call<composite>)))

@@ -48,8 +48,8 @@ void check_inplace(const at::Tensor& self, c10::IntArrayRef sizes, const c10::Te
               " and output tensor dtype ", options.dtype(), " should match");
   TORCH_CHECK(options.device() == self.device(), "Bad in-place call: input tensor device ", self.device(),
               " and output tensor device ", options.device(), " should match");
-  TORCH_CHECK(sizes == self.sizes(), "Bad in-place call: input tensor size ", self.sizes(),
-              " and output tensor size ", sizes, " should match");
+  TORCH_CHECK(sizes == self.sizes(), "Bad in-place call: input tensor size ", self.sizes(), " and output tensor size ",
+              sizes, " should match");
 }
 
 }  // namespace openreg::ops

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The structured table: one line per operator of PyTorch that has a meta function and a CPU kernel.
 //
-// A call runs in three steps: (1) on the host, PyTorch's own meta function (at::meta::structured_X) checks the operands and
-// asks for outputs, which we allocate or check; (2) operands and outputs get aliases; (3) the CPU kernel (at::cpu::X_outf)
-// is launched on the aliases. Source: the code that torchgen generates for CUDA does (1) the same way.
+// A call runs in three steps: (1) on the host, PyTorch's own meta function (at::meta::structured_X) checks the operands
+// and asks for outputs, which we allocate or check; (2) operands and outputs get aliases; (3) the CPU kernel
+// (at::cpu::X_outf) is launched on the aliases. Source: the code that torchgen generates for CUDA does (1) the same
+// way.
 #pragma once
 
 #include <ATen/TensorIterator.h>
@@ -32,12 +33,10 @@ class MetaCall final : public Base {
  public:
   std::array<at::Tensor, kOutputs> outputs;
 
-  const at::Tensor& maybe_get_output(int64_t index) override {
-    return outputs[static_cast<size_t>(index)];
-  }
+  const at::Tensor& maybe_get_output(int64_t index) override { return outputs[static_cast<size_t>(index)]; }
 
-  // An output whose strides the kernel prescribes and one whose strides it takes as they are need no difference here: the CPU
-  // kernel works through a temporary itself when the alias has other strides than it wants.
+  // An output whose strides the kernel prescribes and one whose strides it takes as they are need no difference here:
+  // the CPU kernel works through a temporary itself when the alias has other strides than it wants.
   void set_output_strided(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides,
                           at::TensorOptions options) override {
     provide(index, sizes, strides, options);
@@ -102,8 +101,8 @@ using OutputReference = at::Tensor&;
 template <class Spec, class Schema, class Indices>
 struct Structured;
 
-// Spec names the operator: `Meta` (the meta class), `Kernel` (type of the CPU kernel), kernel(), name(). Args are the functional
-// form's; Index counts the outputs.
+// Spec names the operator: `Meta` (the meta class), `Kernel` (type of the CPU kernel), kernel(), name(). Args are the
+// functional form's; Index counts the outputs.
 template <class Spec, class Result, class... Args, size_t... Index>
 struct Structured<Spec, Result(Args...), std::index_sequence<Index...>> {
   static constexpr size_t kOutputs = sizeof...(Index);
@@ -179,9 +178,9 @@ using SchemaOf = typename c10::fn_remove_symint<typename Operator::schema>::type
 
 // The implementation for an operator that Spec describes.
 template <class Spec>
-using StructuredOf =
-    Structured<Spec, SchemaOf<typename Spec::Functional>,
-               std::make_index_sequence<OutputCount<typename ResultOf<SchemaOf<typename Spec::Functional>>::type>::value>>;
+using StructuredOf = Structured<
+    Spec, SchemaOf<typename Spec::Functional>,
+    std::make_index_sequence<OutputCount<typename ResultOf<SchemaOf<typename Spec::Functional>>::type>::value>>;
 
 // The name under which the dispatcher knows an operator.
 template <class Operator>
@@ -203,38 +202,33 @@ template <class Spec, class InplaceOperator>
 void register_structured(torch::Library& library) {
   register_structured<Spec>(library);
   using InplaceForm = Inplace<Spec, SchemaOf<InplaceOperator>>;
-  library.impl(registered_name<InplaceOperator>().c_str(),
-               TORCH_FN((InplaceForm::template call<StructuredOf<Spec>>)));
+  library.impl(registered_name<InplaceOperator>().c_str(), TORCH_FN((InplaceForm::template call<StructuredOf<Spec>>)));
 }
 
 }  // namespace openreg::ops
 
 // The next two make a line of the table. They take the names of the operator's forms in at::_ops, and its base name in
 // at::cpu, and need the headers <ATen/ops/BASE_{ops,meta,cpu_dispatch}.h>.
-#define OPENREG_STRUCTURED_SPEC(functional, out, base)              \
-  struct Spec_##functional {                                        \
-    using Functional = at::_ops::functional;                        \
-    using Out = at::_ops::out;                                      \
-    using Meta [[maybe_unused]] = at::meta::structured_##functional; \
-    using Kernel = ::openreg::ops::SchemaOf<Out>;                   \
-    static Kernel* kernel() {                                       \
-      return static_cast<Kernel*>(&at::cpu::base##_outf);           \
-    }                                                               \
-    static const char* name() {                                     \
-      return Functional::name;                                      \
-    }                                                               \
+#define OPENREG_STRUCTURED_SPEC(functional, out, base)                              \
+  struct Spec_##functional {                                                        \
+    using Functional = at::_ops::functional;                                        \
+    using Out = at::_ops::out;                                                      \
+    using Meta [[maybe_unused]] = at::meta::structured_##functional;                \
+    using Kernel = ::openreg::ops::SchemaOf<Out>;                                   \
+    static Kernel* kernel() { return static_cast<Kernel*>(&at::cpu::base##_outf); } \
+    static const char* name() { return Functional::name; }                          \
   };
 
 // OPENREG_STRUCTURED(library, mm, mm_out, mm)
-#define OPENREG_STRUCTURED(library, functional, out, base)          \
-  {                                                                 \
-    OPENREG_STRUCTURED_SPEC(functional, out, base)                  \
+#define OPENREG_STRUCTURED(library, functional, out, base)           \
+  {                                                                  \
+    OPENREG_STRUCTURED_SPEC(functional, out, base)                   \
     ::openreg::ops::register_structured<Spec_##functional>(library); \
   }
 
 // OPENREG_STRUCTURED_INPLACE(library, add_Tensor, add_out, add__Tensor, add)
-#define OPENREG_STRUCTURED_INPLACE(library, functional, out, inplace, base)                \
-  {                                                                                        \
-    OPENREG_STRUCTURED_SPEC(functional, out, base)                                         \
-    ::openreg::ops::register_structured<Spec_##functional, at::_ops::inplace>(library);    \
+#define OPENREG_STRUCTURED_INPLACE(library, functional, out, inplace, base)             \
+  {                                                                                     \
+    OPENREG_STRUCTURED_SPEC(functional, out, base)                                      \
+    ::openreg::ops::register_structured<Spec_##functional, at::_ops::inplace>(library); \
   }

@@ -22,8 +22,8 @@ at::TensorOptions statistics_options(const at::Tensor& input, MaybeTensor weight
 void forward_kernel(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
                     MaybeTensor running_var, bool training, double momentum, double eps, at::Tensor& output,
                     at::Tensor& save_mean, at::Tensor& save_invstd) {
-  const auto [computed, mean, invstd] = at::cpu::native_batch_norm(input, weight, bias, running_mean, running_var,
-                                                                   training, momentum, eps);
+  const auto [computed, mean, invstd] =
+      at::cpu::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
   output.copy_(computed);
   if (training) {
     save_mean.copy_(mean);
@@ -45,18 +45,18 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(const at::Tenso
   at::Tensor save_mean = make_output({saved}, {}, statistics_options(input, weight));
   at::Tensor save_invstd = make_output({saved}, {}, statistics_options(input, weight));
   launch_kernel<decltype(&forward_kernel), const at::Tensor&, MaybeTensor, MaybeTensor, MaybeTensor, MaybeTensor, bool,
-                double, double, at::Tensor&, at::Tensor&, at::Tensor&>(kName, device, &forward_kernel, input, weight, bias,
-                                                                       running_mean, running_var, training, momentum, eps,
-                                                                       output, save_mean, save_invstd);
+                double, double, at::Tensor&, at::Tensor&, at::Tensor&>(kName, device, &forward_kernel, input, weight,
+                                                                       bias, running_mean, running_var, training,
+                                                                       momentum, eps, output, save_mean, save_invstd);
   return {std::move(output), std::move(save_mean), std::move(save_invstd)};
 }
 
 void backward_kernel(const at::Tensor& grad, const at::Tensor& input, MaybeTensor weight, MaybeTensor running_mean,
                      MaybeTensor running_var, MaybeTensor save_mean, MaybeTensor save_invstd, bool train, double eps,
                      at::Tensor& grad_input, at::Tensor& grad_weight, at::Tensor& grad_bias) {
-  const auto [of_input, of_weight, of_bias] = at::cpu::native_batch_norm_backward(
-      grad, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps,
-      {grad_input.defined(), grad_weight.defined(), grad_bias.defined()});
+  const auto [of_input, of_weight, of_bias] =
+      at::cpu::native_batch_norm_backward(grad, input, weight, running_mean, running_var, save_mean, save_invstd, train,
+                                          eps, {grad_input.defined(), grad_weight.defined(), grad_bias.defined()});
   if (grad_input.defined()) {
     grad_input.copy_(of_input);
   }
@@ -82,8 +82,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm_backward(
   at::Tensor grad_bias = output_mask[2] ? make_output({input.size(1)}, {}, parameters) : at::Tensor();
   launch_kernel<decltype(&backward_kernel), const at::Tensor&, const at::Tensor&, MaybeTensor, MaybeTensor, MaybeTensor,
                 MaybeTensor, MaybeTensor, bool, double, at::Tensor&, at::Tensor&, at::Tensor&>(
-      kName, device, &backward_kernel, grad, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps,
-      grad_input, grad_weight, grad_bias);
+      kName, device, &backward_kernel, grad, input, weight, running_mean, running_var, save_mean, save_invstd, train,
+      eps, grad_input, grad_weight, grad_bias);
   return {std::move(grad_input), std::move(grad_weight), std::move(grad_bias)};
 }
 

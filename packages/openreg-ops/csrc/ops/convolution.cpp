@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Convolution, 1d to 3d and transposed, with backward. PyTorch checks the operands and sends every convolution of a PrivateUse1
-// device to these two operators.
+// Convolution, 1d to 3d and transposed, with backward. PyTorch checks the operands and sends every convolution of a
+// PrivateUse1 device to these two operators.
 #include <ATen/native/ConvUtils.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
@@ -22,7 +22,8 @@ std::vector<int64_t> output_size(const at::Tensor& input, const at::Tensor& weig
                                  c10::IntArrayRef padding, c10::IntArrayRef dilation, bool transposed,
                                  c10::IntArrayRef output_padding, int64_t groups) {
   if (transposed) {
-    return at::native::conv_input_size(input.sizes(), weight.sizes(), padding, output_padding, stride, dilation, groups);
+    return at::native::conv_input_size(input.sizes(), weight.sizes(), padding, output_padding, stride, dilation,
+                                       groups);
   }
   return at::native::conv_output_size(input.sizes(), weight.sizes(), padding, stride, dilation);
 }
@@ -69,10 +70,11 @@ void backward_kernel(const at::Tensor& grad, const at::Tensor& input, const at::
   copy_if_defined(grad_bias, of_bias);
 }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
-    const at::Tensor& grad, const at::Tensor& input, const at::Tensor& weight, c10::IntArrayRef stride,
-    c10::IntArrayRef padding, c10::IntArrayRef dilation, bool transposed, c10::IntArrayRef output_padding,
-    int64_t groups, std::array<bool, 3> output_mask) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Tensor& grad, const at::Tensor& input,
+                                                                    const at::Tensor& weight, c10::IntArrayRef stride,
+                                                                    c10::IntArrayRef padding, c10::IntArrayRef dilation,
+                                                                    bool transposed, c10::IntArrayRef output_padding,
+                                                                    int64_t groups, std::array<bool, 3> output_mask) {
   constexpr const char* kName = "aten::convolution_backward_overrideable";
   const c10::Device device = device_of(kName, grad, input, weight);
   check_same_device(kName, device, grad, input, weight);
@@ -84,8 +86,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
       output_mask[2] ? make_output({grad.size(1)}, {}, options.memory_format(std::nullopt)) : at::Tensor();
   launch_kernel<decltype(&backward_kernel), const at::Tensor&, const at::Tensor&, const at::Tensor&, c10::IntArrayRef,
                 c10::IntArrayRef, c10::IntArrayRef, bool, c10::IntArrayRef, int64_t, at::Tensor&, at::Tensor&,
-                at::Tensor&>(kName, device, &backward_kernel, grad, input, weight, stride, padding, dilation, transposed,
-                             output_padding, groups, grad_input, grad_weight, grad_bias);
+                at::Tensor&>(kName, device, &backward_kernel, grad, input, weight, stride, padding, dilation,
+                             transposed, output_padding, groups, grad_input, grad_weight, grad_bias);
   return {std::move(grad_input), std::move(grad_weight), std::move(grad_bias)};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Minimal set: copies between host and device, between devices, and within one; Tensor.copy_() and Tensor.to() end here.
+// Minimal set: copies between host and device, between devices, and within one; Tensor.copy_() and Tensor.to() end
+// here.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/copy_native.h>
 #include <torch/library.h>
@@ -28,8 +29,8 @@ bool is_plain(const at::Tensor& source, const at::Tensor& destination) {
          source.strides() == destination.strides() && source.is_non_overlapping_and_dense();
 }
 
-// The host side of a copy as its kernel sees it. A launch must not own a tensor that has a Python object, so this is a view
-// without ownership: the caller waits, or the memory is pinned and its allocator waits.
+// The host side of a copy as its kernel sees it. A launch must not own a tensor that has a Python object, so this is a
+// view without ownership: the caller waits, or the memory is pinned and its allocator waits.
 at::Tensor borrow_host(const at::Tensor& tensor) {
   at::Tensor alias = at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(c10::make_intrusive<c10::StorageImpl>(
@@ -48,9 +49,8 @@ void launch_copy(const at::Tensor& source, const at::Tensor& destination, c10::S
   runtime::Aliases aliases(kName);
   at::Tensor from = is_on_device(source) ? aliases(source) : borrow_host(source);
   at::Tensor to = is_on_device(destination) ? aliases(destination) : borrow_host(destination);
-  runtime::launch(kName, stream, [from = std::move(from), to = std::move(to)]() mutable {
-    at::native::copy_(to, from, false);
-  });
+  runtime::launch(kName, stream,
+                  [from = std::move(from), to = std::move(to)]() mutable { at::native::copy_(to, from, false); });
 }
 
 void copy_bytes(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream) {

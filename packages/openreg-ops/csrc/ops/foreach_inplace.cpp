@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators on lists of tensors, in place: one launch for the whole list. Optimisers use them by default on this device.
+// Operators on lists of tensors, in place: one launch for the whole list. Optimisers use them by default on this
+// device.
 #include "common/launch_on.h"
 
 #include <ATen/ops/_foreach_abs_compositeexplicitautograd_dispatch.h>
@@ -46,14 +47,14 @@
 #include <ATen/ops/_foreach_lerp_ops.h>
 #include <ATen/ops/_foreach_lgamma_compositeexplicitautograd_dispatch.h>
 #include <ATen/ops/_foreach_lgamma_ops.h>
-#include <ATen/ops/_foreach_log_compositeexplicitautograd_dispatch.h>
-#include <ATen/ops/_foreach_log_ops.h>
 #include <ATen/ops/_foreach_log10_compositeexplicitautograd_dispatch.h>
 #include <ATen/ops/_foreach_log10_ops.h>
 #include <ATen/ops/_foreach_log1p_compositeexplicitautograd_dispatch.h>
 #include <ATen/ops/_foreach_log1p_ops.h>
 #include <ATen/ops/_foreach_log2_compositeexplicitautograd_dispatch.h>
 #include <ATen/ops/_foreach_log2_ops.h>
+#include <ATen/ops/_foreach_log_compositeexplicitautograd_dispatch.h>
+#include <ATen/ops/_foreach_log_ops.h>
 #include <ATen/ops/_foreach_maximum_compositeexplicitautograd_dispatch.h>
 #include <ATen/ops/_foreach_maximum_ops.h>
 #include <ATen/ops/_foreach_minimum_compositeexplicitautograd_dispatch.h>

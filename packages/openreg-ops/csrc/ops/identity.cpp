@@ -10,8 +10,9 @@ namespace openreg::ops {
 
 namespace {
 
-// Whether `self` may take the place of `from`'s contents, as `parameter.data = tensor` does. Without this, PyTorch's own answer leaves
-// this device out, and Module.to() makes new Parameters, which unties shared weights and orphans optimisers.
+// Whether `self` may take the place of `from`'s contents, as `parameter.data = tensor` does. Without this, PyTorch's
+// own answer leaves this device out, and Module.to() makes new Parameters, which unties shared weights and orphans
+// optimisers.
 bool has_compatible_shallow_copy_type(const at::Tensor& self, const at::Tensor& from) {
   const auto plain = [](const at::Tensor& tensor) {
     return tensor.layout() == c10::kStrided && !tensor.is_quantized() && !tensor.is_nested() &&

@@ -46,8 +46,8 @@ struct PointwiseOut<Operator, at::Tensor&(Args...)> {
     };
     (for_each_tensor(visit, args), ...);
     // With the output among the operands (in-place), it settles the shape by itself.
-    at::native::resize_output(out, shape.empty() && out.dim() > 0 && all_same(out, args...) ? out.sizes()
-                                                                                            : c10::IntArrayRef(shape));
+    at::native::resize_output(
+        out, shape.empty() && out.dim() > 0 && all_same(out, args...) ? out.sizes() : c10::IntArrayRef(shape));
     launch_kernel<at::Tensor& (*)(Args...), Args...>(Operator::name, out.device(), kKernel, args...);
     return out;
   }
@@ -90,7 +90,7 @@ at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::
   return out;
 }
 
-#define OPENREG_POINTWISE_OUT(library, op, kernel)                            \
+#define OPENREG_POINTWISE_OUT(library, op, kernel) \
   (library).impl(registered_name<at::_ops::op>().c_str(), TORCH_FN((PointwiseOut<at::_ops::op>::call<kernel>)))
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {

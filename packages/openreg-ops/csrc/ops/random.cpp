@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random numbers: own kernels on the Philox generator, because a CPU kernel would draw from a CPU generator, one number after
-// the other. rand(), randn(), randint() and the initialisers of torch.nn are built on these.
+// Random numbers: own kernels on the Philox generator, because a CPU kernel would draw from a CPU generator, one number
+// after the other. rand(), randn(), randint() and the initialisers of torch.nn are built on these.
 #include "common/random.h"
 
 #include <ATen/Dispatch.h>
@@ -71,17 +71,16 @@ at::Tensor& normal_(at::Tensor& self, double mean, double standard_deviation, Ma
     normal_(parts, 0, part_deviation, std::move(generator));
     return mean == 0 ? self : self.add_(mean);
   }
-  TORCH_CHECK(at::isFloatingType(self.scalar_type()), "normal_ on openreg takes floating-point and complex tensors, got ",
-              self.scalar_type());
-  return launch_random("aten::normal_", self, generator,
-                       [mean, standard_deviation](at::Tensor& out, runtime::PhiloxState state) {
-                         AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "normal_", [&] {
-                           fill_random<scalar_t, kValuesPerStep<scalar_t>>(
-                               out, state, [&](const RandomBits& bits, auto& values) {
-                                 draw_normal<scalar_t>(bits, values, mean, standard_deviation);
-                               });
-                         });
-                       });
+  TORCH_CHECK(at::isFloatingType(self.scalar_type()),
+              "normal_ on openreg takes floating-point and complex tensors, got ", self.scalar_type());
+  return launch_random(
+      "aten::normal_", self, generator, [mean, standard_deviation](at::Tensor& out, runtime::PhiloxState state) {
+        AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "normal_", [&] {
+          fill_random<scalar_t, kValuesPerStep<scalar_t>>(out, state, [&](const RandomBits& bits, auto& values) {
+            draw_normal<scalar_t>(bits, values, mean, standard_deviation);
+          });
+        });
+      });
 }
 
 at::Tensor& bernoulli_(at::Tensor& self, double p, MaybeGenerator generator) {
@@ -97,7 +96,8 @@ at::Tensor& bernoulli_(at::Tensor& self, double p, MaybeGenerator generator) {
   });
 }
 
-// Whole numbers in [from, from + range); range 0 stands for all 2^64. Both as PyTorch's kernels count them: modulo 2^64.
+// Whole numbers in [from, from + range); range 0 stands for all 2^64. Both as PyTorch's kernels count them: modulo
+// 2^64.
 at::Tensor& fill_integers(at::Tensor& self, uint64_t range, int64_t from, const MaybeGenerator& generator) {
   return launch_random("aten::random_", self, generator, [range, from](at::Tensor& out, runtime::PhiloxState state) {
     AT_DISPATCH_V2(out.scalar_type(), "random_", AT_WRAP([&] {
@@ -109,7 +109,8 @@ at::Tensor& fill_integers(at::Tensor& self, uint64_t range, int64_t from, const 
                        }
                      });
                    }),
-                   AT_EXPAND(AT_ALL_TYPES), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), at::kBool, at::kHalf, at::kBFloat16);
+                   AT_EXPAND(AT_ALL_TYPES), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), at::kBool, at::kHalf,
+                   at::kBFloat16);
   });
 }
 

@@ -19,9 +19,8 @@ at::Tensor& arange_out(const at::Scalar& start, const at::Scalar& end, const at:
   constexpr const char* kName = "aten::arange";
   const CurrentDevice current(out.device());
   int64_t count = 0;
-  AT_DISPATCH_ALL_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), kName, [&] {
-    count = at::native::compute_arange_size<scalar_t>(start, end, step);
-  });
+  AT_DISPATCH_ALL_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), kName,
+                             [&] { count = at::native::compute_arange_size<scalar_t>(start, end, step); });
   at::native::resize_output(out, {count});
   launch_kernel<decltype(&arange_kernel), const at::Scalar&, const at::Scalar&, const at::Scalar&, at::Tensor&>(
       kName, out.device(), &arange_kernel, start, end, step, out);

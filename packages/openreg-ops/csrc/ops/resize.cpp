@@ -14,9 +14,9 @@ namespace {
 // Makes the storage large enough for the sizes and strides that the tensor has now.
 void grow_storage(c10::TensorImpl& tensor) {
   const size_t needed = tensor.numel() == 0 ? 0
-                                            : at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(),
-                                                                               tensor.dtype().itemsize(),
-                                                                               static_cast<size_t>(tensor.storage_offset()));
+                                            : at::detail::computeStorageNbytes(
+                                                  tensor.sizes(), tensor.strides(), tensor.dtype().itemsize(),
+                                                  static_cast<size_t>(tensor.storage_offset()));
   c10::StorageImpl& storage = *tensor.unsafe_storage().unsafeGetStorageImpl();
   if (needed > storage.nbytes()) {
     runtime::resize_storage(storage, needed);
@@ -37,8 +37,8 @@ const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,
   return self;
 }
 
-at::Tensor& set_storage_with_strides(at::Tensor& self, at::Storage source, int64_t storage_offset, c10::IntArrayRef size,
-                                     c10::IntArrayRef stride) {
+at::Tensor& set_storage_with_strides(at::Tensor& self, at::Storage source, int64_t storage_offset,
+                                     c10::IntArrayRef size, c10::IntArrayRef stride) {
   at::native::checkSetStorage(self, source, storage_offset, size, stride);
   auto& impl = *self.unsafeGetTensorImpl();
   impl.set_storage_offset(storage_offset);

@@ -50,10 +50,12 @@
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_STRUCTURED_INPLACE(library, bitwise_and_Tensor, bitwise_and_Tensor_out, bitwise_and__Tensor, bitwise_and)
-  OPENREG_STRUCTURED_INPLACE(library, bitwise_left_shift_Tensor, bitwise_left_shift_Tensor_out, bitwise_left_shift__Tensor, bitwise_left_shift)
+  OPENREG_STRUCTURED_INPLACE(library, bitwise_left_shift_Tensor, bitwise_left_shift_Tensor_out,
+                             bitwise_left_shift__Tensor, bitwise_left_shift)
   OPENREG_STRUCTURED_INPLACE(library, bitwise_not, bitwise_not_out, bitwise_not_, bitwise_not)
   OPENREG_STRUCTURED_INPLACE(library, bitwise_or_Tensor, bitwise_or_Tensor_out, bitwise_or__Tensor, bitwise_or)
-  OPENREG_STRUCTURED_INPLACE(library, bitwise_right_shift_Tensor, bitwise_right_shift_Tensor_out, bitwise_right_shift__Tensor, bitwise_right_shift)
+  OPENREG_STRUCTURED_INPLACE(library, bitwise_right_shift_Tensor, bitwise_right_shift_Tensor_out,
+                             bitwise_right_shift__Tensor, bitwise_right_shift)
   OPENREG_STRUCTURED_INPLACE(library, bitwise_xor_Tensor, bitwise_xor_Tensor_out, bitwise_xor__Tensor, bitwise_xor)
   OPENREG_STRUCTURED_INPLACE(library, eq_Scalar, eq_Scalar_out, eq__Scalar, eq)
   OPENREG_STRUCTURED_INPLACE(library, eq_Tensor, eq_Tensor_out, eq__Tensor, eq)

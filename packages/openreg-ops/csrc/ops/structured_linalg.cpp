@@ -33,11 +33,11 @@
 #include <ATen/ops/linalg_ldl_solve_meta.h>
 #include <ATen/ops/linalg_ldl_solve_ops.h>
 #include <ATen/ops/linalg_lu_cpu_dispatch.h>
-#include <ATen/ops/linalg_lu_meta.h>
-#include <ATen/ops/linalg_lu_ops.h>
 #include <ATen/ops/linalg_lu_factor_ex_cpu_dispatch.h>
 #include <ATen/ops/linalg_lu_factor_ex_meta.h>
 #include <ATen/ops/linalg_lu_factor_ex_ops.h>
+#include <ATen/ops/linalg_lu_meta.h>
+#include <ATen/ops/linalg_lu_ops.h>
 #include <ATen/ops/linalg_lu_solve_cpu_dispatch.h>
 #include <ATen/ops/linalg_lu_solve_meta.h>
 #include <ATen/ops/linalg_lu_solve_ops.h>

@@ -2,18 +2,18 @@
 // Structured operators: softmax and losses, with their derivatives.
 #include "common/structured.h"
 
-#include <ATen/ops/_log_softmax_cpu_dispatch.h>
-#include <ATen/ops/_log_softmax_meta.h>
-#include <ATen/ops/_log_softmax_ops.h>
 #include <ATen/ops/_log_softmax_backward_data_cpu_dispatch.h>
 #include <ATen/ops/_log_softmax_backward_data_meta.h>
 #include <ATen/ops/_log_softmax_backward_data_ops.h>
-#include <ATen/ops/_softmax_cpu_dispatch.h>
-#include <ATen/ops/_softmax_meta.h>
-#include <ATen/ops/_softmax_ops.h>
+#include <ATen/ops/_log_softmax_cpu_dispatch.h>
+#include <ATen/ops/_log_softmax_meta.h>
+#include <ATen/ops/_log_softmax_ops.h>
 #include <ATen/ops/_softmax_backward_data_cpu_dispatch.h>
 #include <ATen/ops/_softmax_backward_data_meta.h>
 #include <ATen/ops/_softmax_backward_data_ops.h>
+#include <ATen/ops/_softmax_cpu_dispatch.h>
+#include <ATen/ops/_softmax_meta.h>
+#include <ATen/ops/_softmax_ops.h>
 #include <ATen/ops/mse_loss_cpu_dispatch.h>
 #include <ATen/ops/mse_loss_meta.h>
 #include <ATen/ops/mse_loss_ops.h>

@@ -50,12 +50,12 @@
 #include <ATen/ops/erfinv_cpu_dispatch.h>
 #include <ATen/ops/erfinv_meta.h>
 #include <ATen/ops/erfinv_ops.h>
-#include <ATen/ops/exp_cpu_dispatch.h>
-#include <ATen/ops/exp_meta.h>
-#include <ATen/ops/exp_ops.h>
 #include <ATen/ops/exp2_cpu_dispatch.h>
 #include <ATen/ops/exp2_meta.h>
 #include <ATen/ops/exp2_ops.h>
+#include <ATen/ops/exp_cpu_dispatch.h>
+#include <ATen/ops/exp_meta.h>
+#include <ATen/ops/exp_ops.h>
 #include <ATen/ops/expm1_cpu_dispatch.h>
 #include <ATen/ops/expm1_meta.h>
 #include <ATen/ops/expm1_ops.h>
@@ -71,9 +71,6 @@
 #include <ATen/ops/lgamma_cpu_dispatch.h>
 #include <ATen/ops/lgamma_meta.h>
 #include <ATen/ops/lgamma_ops.h>
-#include <ATen/ops/log_cpu_dispatch.h>
-#include <ATen/ops/log_meta.h>
-#include <ATen/ops/log_ops.h>
 #include <ATen/ops/log10_cpu_dispatch.h>
 #include <ATen/ops/log10_meta.h>
 #include <ATen/ops/log10_ops.h>
@@ -83,6 +80,9 @@
 #include <ATen/ops/log2_cpu_dispatch.h>
 #include <ATen/ops/log2_meta.h>
 #include <ATen/ops/log2_ops.h>
+#include <ATen/ops/log_cpu_dispatch.h>
+#include <ATen/ops/log_meta.h>
+#include <ATen/ops/log_ops.h>
 #include <ATen/ops/neg_cpu_dispatch.h>
 #include <ATen/ops/neg_meta.h>
 #include <ATen/ops/neg_ops.h>
@@ -131,8 +131,10 @@
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_STRUCTURED(library, _addmm_activation, _addmm_activation_out, _addmm_activation)
-  OPENREG_STRUCTURED(library, _convert_indices_from_coo_to_csr, _convert_indices_from_coo_to_csr_out, _convert_indices_from_coo_to_csr)
-  OPENREG_STRUCTURED(library, _convert_indices_from_csr_to_coo, _convert_indices_from_csr_to_coo_out, _convert_indices_from_csr_to_coo)
+  OPENREG_STRUCTURED(library, _convert_indices_from_coo_to_csr, _convert_indices_from_coo_to_csr_out,
+                     _convert_indices_from_coo_to_csr)
+  OPENREG_STRUCTURED(library, _convert_indices_from_csr_to_coo, _convert_indices_from_csr_to_coo_out,
+                     _convert_indices_from_csr_to_coo)
   OPENREG_STRUCTURED_INPLACE(library, acos, acos_out, acos_, acos)
   OPENREG_STRUCTURED_INPLACE(library, acosh, acosh_out, acosh_, acosh)
   OPENREG_STRUCTURED_INPLACE(library, asin, asin_out, asin_, asin)

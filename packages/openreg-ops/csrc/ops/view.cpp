@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Minimal set: other shapes over the same bytes. Nothing runs on the device, so PyTorch's own functions serve as they are.
+// Minimal set: other shapes over the same bytes. Nothing runs on the device, so PyTorch's own functions serve as they
+// are.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>

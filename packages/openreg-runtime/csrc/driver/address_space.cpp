@@ -15,8 +15,7 @@ namespace openreg::driver {
 AddressSpace::AddressSpace(int device_count, size_t capacity)
     : capacity_(capacity), total_(capacity * static_cast<size_t>(device_count)) {
   device_view_ = static_cast<char*>(platform::reserve_inaccessible(total_));
-  kernel_view_ =
-      device_view_ == nullptr ? nullptr : static_cast<char*>(platform::reserve_accessible(total_));
+  kernel_view_ = device_view_ == nullptr ? nullptr : static_cast<char*>(platform::reserve_accessible(total_));
   if (kernel_view_ == nullptr) {
     if (device_view_ != nullptr) {
       platform::unreserve(device_view_, total_);

@@ -15,14 +15,10 @@ class AddressSpace {
   AddressSpace& operator=(const AddressSpace&) = delete;
   ~AddressSpace();
 
-  char* device_base(int device) const {
-    return device_view_ + static_cast<size_t>(device) * capacity_;
-  }
+  char* device_base(int device) const { return device_view_ + static_cast<size_t>(device) * capacity_; }
   // Whose address it is: a device index, or -1.
   int owner(const void* address) const;
-  ptrdiff_t kernel_offset() const {
-    return kernel_view_ - device_view_;
-  }
+  ptrdiff_t kernel_offset() const { return kernel_view_ - device_view_; }
   // The address of the same byte in the kernel view.
   template <class T>
   T* kernel_view(T* device_address) const {

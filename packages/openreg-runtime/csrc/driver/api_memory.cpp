@@ -78,8 +78,8 @@ void enqueue_copy(void* dst, const void* src, size_t count, orMemcpyKind kind, o
   task.copy = {destination.address, source.address, count, nullptr};
   const bool pageable = destination.place == Place::kPageable || source.place == Place::kPageable;
   wait = wait || driver.scheduler.launch_blocking();
-  const bool stage = !wait && destination.place != Place::kPageable && source.place == Place::kPageable &&
-                     count <= kStagingLimit;
+  const bool stage =
+      !wait && destination.place != Place::kPageable && source.place == Place::kPageable && count <= kStagingLimit;
   std::unique_ptr<void, decltype(&std::free)> staging(stage ? std::malloc(count) : nullptr, &std::free);
   if (staging != nullptr) {
     std::memcpy(staging.get(), src, count);

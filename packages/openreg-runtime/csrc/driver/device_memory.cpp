@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The memory controller of one device.
 //
-// REAL HW: the driver's page allocator. Here pages are given to the system on release and come back zero-filled on first
-// touch, although the contract calls new memory undefined.
+// REAL HW: the driver's page allocator. Here pages are given to the system on release and come back zero-filled on
+// first touch, although the contract calls new memory undefined.
 #include "device_memory.h"
 
 #include <algorithm>
@@ -91,8 +91,8 @@ bool DeviceMemory::contains(const void* address, size_t size) const {
 }
 
 void DeviceMemory::check_range(const void* address, size_t size) const {
-  OPENREG_DRIVER_CHECK(contains(address, size), orErrorInvalidDevicePointer, size, " bytes at ", address, " of device ", device_,
-                       " do not lie inside one live allocation; check the size, and that it was not freed");
+  OPENREG_DRIVER_CHECK(contains(address, size), orErrorInvalidDevicePointer, size, " bytes at ", address, " of device ",
+                       device_, " do not lie inside one live allocation; check the size, and that it was not freed");
 }
 
 size_t DeviceMemory::allocated() const {

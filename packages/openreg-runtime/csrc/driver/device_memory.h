@@ -12,8 +12,8 @@
 
 namespace openreg::driver {
 
-// Best fit over one address range with coalescing; exact: what is allocated and what is free always add up to the capacity.
-// Thread-safe.
+// Best fit over one address range with coalescing; exact: what is allocated and what is free always add up to the
+// capacity. Thread-safe.
 class DeviceMemory {
  public:
   DeviceMemory(const AddressSpace& space, int device, size_t capacity);
@@ -30,9 +30,7 @@ class DeviceMemory {
   // Throws Error(orErrorInvalidDevicePointer) unless they do.
   void check_range(const void* address, size_t size) const;
 
-  size_t capacity() const {
-    return capacity_;
-  }
+  size_t capacity() const { return capacity_; }
   size_t allocated() const;
   size_t peak_allocated() const;
   void reset_peak();

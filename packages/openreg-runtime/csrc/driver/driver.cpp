@@ -60,9 +60,10 @@ Driver& Driver::get() {
     case Gone::kNo:
       break;
     case Gone::kForked:
-      throw Error(orErrorForkedChild,
-                  "the parent process used the device before fork(), and a child cannot use it; start processes with the "
-                  "'spawn' or 'forkserver' method, or fork before first use");
+      throw Error(
+          orErrorForkedChild,
+          "the parent process used the device before fork(), and a child cannot use it; start processes with the "
+          "'spawn' or 'forkserver' method, or fork before first use");
     case Gone::kExiting:
       throw Error(orErrorDeinitialized, "the process is exiting and the device has stopped");
   }
@@ -76,9 +77,9 @@ bool Driver::is_gone() {
 
 void check_device_index(int index) {
   const int count = settings().device_count;
-  OPENREG_DRIVER_CHECK(index >= 0 && index < count, orErrorInvalidDevice,
-                       "The device index is out of range: ", index, " was asked for, but this process has ", count,
-                       " devices, 0 to ", count - 1, "; OPENREG_DEVICE_COUNT sets their number");
+  OPENREG_DRIVER_CHECK(index >= 0 && index < count, orErrorInvalidDevice, "The device index is out of range: ", index,
+                       " was asked for, but this process has ", count, " devices, 0 to ", count - 1,
+                       "; OPENREG_DEVICE_COUNT sets their number");
 }
 
 Device& Driver::device(int index) {

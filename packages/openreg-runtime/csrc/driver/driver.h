@@ -18,8 +18,8 @@ namespace openreg::driver {
 
 class Driver {
  public:
-  // The one instance, made on first use and never destroyed. Throws Error when the settings are refused, in a forked child of
-  // a process that used the device, and while the process exits.
+  // The one instance, made on first use and never destroyed. Throws Error when the settings are refused, in a forked
+  // child of a process that used the device, and while the process exits.
   static Driver& get();
   // Whether the instance is gone for good (forked child, process exit), so that releases have nothing to do.
   static bool is_gone();

@@ -14,12 +14,8 @@ namespace openreg::driver {
 class Error : public std::exception {
  public:
   Error(orError_t code, std::string message) : code_(code), message_(std::move(message)) {}
-  orError_t code() const {
-    return code_;
-  }
-  const char* what() const noexcept override {
-    return message_.c_str();
-  }
+  orError_t code() const { return code_; }
+  const char* what() const noexcept override { return message_.c_str(); }
 
  private:
   orError_t code_;
@@ -34,11 +30,11 @@ std::string join(const Parts&... parts) {
 }
 
 // Throws unless `condition` holds. The parts after the code say what is wrong and the way out.
-#define OPENREG_DRIVER_CHECK(condition, code, ...)                                    \
-  do {                                                                                \
-    if (!(condition)) {                                                               \
-      throw ::openreg::driver::Error((code), ::openreg::driver::join(__VA_ARGS__));   \
-    }                                                                                 \
+#define OPENREG_DRIVER_CHECK(condition, code, ...)                                  \
+  do {                                                                              \
+    if (!(condition)) {                                                             \
+      throw ::openreg::driver::Error((code), ::openreg::driver::join(__VA_ARGS__)); \
+    }                                                                               \
   } while (false)
 
 // Throws Error(orErrorInvalidValue) that names the argument when it is null.

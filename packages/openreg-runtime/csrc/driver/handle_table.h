@@ -7,9 +7,9 @@
 
 namespace openreg::driver {
 
-// Hands out objects behind handles which can be checked: a handle is (generation, kind, index), never an address, so that
-// a destroyed or invented one, or one of another table, is recognised. Objects keep their address and are reused. Not
-// thread-safe.
+// Hands out objects behind handles which can be checked: a handle is (generation, kind, index), never an address, so
+// that a destroyed or invented one, or one of another table, is recognised. Objects keep their address and are reused.
+// Not thread-safe.
 //
 // T derives from HandleTable<T>::Slot and has a kHandleKind from 0 to 3 of its own.
 template <class T>
@@ -38,9 +38,7 @@ class HandleTable {
     object.alive = false;
     ++object.generation;
   }
-  void recycle(T& object) {
-    free_.push_back(&object);
-  }
+  void recycle(T& object) { free_.push_back(&object); }
 
   static uintptr_t handle(const T& object) {
     static_assert(sizeof(uintptr_t) == 8, "a handle holds two 32-bit numbers");
@@ -59,9 +57,7 @@ class HandleTable {
     return object.alive && object.generation == handle >> 32 ? &object : nullptr;
   }
 
-  std::deque<T>& objects() {
-    return objects_;
-  }
+  std::deque<T>& objects() { return objects_; }
 
  private:
   static constexpr int kKindShift = 30;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The table of host pages that the bus may address.
 //
-// REAL HW: pages are locked and entered into the device's page tables. Here it matters only that they are known: a copy from
-// unknown (pageable) memory must not be left running when the call returns, because the host may free it.
+// REAL HW: pages are locked and entered into the device's page tables. Here it matters only that they are known: a copy
+// from unknown (pageable) memory must not be left running when the call returns, because the host may free it.
 #include "pinned_memory.h"
 
 #include "error.h"
@@ -51,8 +51,9 @@ bool PinnedMemory::contains(const void* address, size_t size) const {
 
 std::map<const char*, size_t>::const_iterator PinnedMemory::find(const void* address) const {
   const auto it = used_.find(static_cast<const char*>(address));
-  OPENREG_DRIVER_CHECK(it != used_.end(), orErrorInvalidValue, "address ", address,
-                       " was not returned by orMallocHost(), or was freed before; free each allocation once, by its start");
+  OPENREG_DRIVER_CHECK(
+      it != used_.end(), orErrorInvalidValue, "address ", address,
+      " was not returned by orMallocHost(), or was freed before; free each allocation once, by its start");
   return it;
 }
 

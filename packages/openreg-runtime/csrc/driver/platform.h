@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the device needs from the operating system. One source file per system implements it; no other file of the driver
-// may contain a platform call.
+// What the device needs from the operating system. One source file per system implements it; no other file of the
+// driver may contain a platform call.
 #pragma once
 
 #include <cstddef>

@@ -29,9 +29,8 @@ size_t read_limit(const char* path) {
 
 size_t usable_memory() {
   const auto machine = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * page_size();
-  return std::min({machine,
-                   read_limit("/sys/fs/cgroup/memory.max"),
-                   read_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes")});
+  return std::min(
+      {machine, read_limit("/sys/fs/cgroup/memory.max"), read_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes")});
 }
 
 void decommit(void* address, size_t size) noexcept {

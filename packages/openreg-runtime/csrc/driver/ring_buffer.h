@@ -11,15 +11,9 @@ namespace openreg::driver {
 template <class T>
 class RingBuffer {
  public:
-  bool empty() const {
-    return size_ == 0;
-  }
-  size_t size() const {
-    return size_;
-  }
-  T& front() {
-    return slots_[head_];
-  }
+  bool empty() const { return size_ == 0; }
+  size_t size() const { return size_; }
+  T& front() { return slots_[head_]; }
   void push(T value) {
     if (size_ == slots_.size()) {
       grow();

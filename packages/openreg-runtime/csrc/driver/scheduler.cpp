@@ -19,7 +19,8 @@ namespace {
 // A copy of this size takes longer than waking a sleeping engine, so that a second engine pays.
 constexpr size_t kCopyEngineThreshold = size_t{1} << 20;
 
-// How long an engine without work looks for more before it sleeps: about what waking it would cost the launching thread.
+// How long an engine without work looks for more before it sleeps: about what waking it would cost the launching
+// thread.
 constexpr uint64_t kIdleNanoseconds = 20'000;
 
 // The timer looks at its deadlines at least this often; a standard library overflows on waits of centuries.
@@ -92,8 +93,9 @@ void Scheduler::drain(Device& device, Lock& lock) {
 }
 
 void Scheduler::check_healthy(const Device& device, const Lock& /*lock*/) {
-  OPENREG_DRIVER_CHECK(!device.failed, orErrorLaunchFailure, "device ", device.index, " is in an error state: ",
-                       device.failure, "; later work was skipped, reset the device to use it again");
+  OPENREG_DRIVER_CHECK(!device.failed, orErrorLaunchFailure, "device ", device.index,
+                       " is in an error state: ", device.failure,
+                       "; later work was skipped, reset the device to use it again");
 }
 
 void Scheduler::stop() {

@@ -28,16 +28,14 @@ constexpr size_t kStreamCapacity = 16384;  // entries that a stream holds before
 // Proof that the scheduler's mutex is held.
 using Lock = std::unique_lock<std::mutex>;
 
-// FIFO within a stream; between ready streams by priority, then in the order in which they became ready. One compute engine
-// serves all devices, because only one thread of a process can run parallel kernels without slowing OpenMP down; large
-// copies, which need no parallelism, run on a second engine.
+// FIFO within a stream; between ready streams by priority, then in the order in which they became ready. One compute
+// engine serves all devices, because only one thread of a process can run parallel kernels without slowing OpenMP down;
+// large copies, which need no parallelism, run on a second engine.
 class Scheduler {
  public:
   Scheduler(std::vector<std::unique_ptr<Device>>& devices, bool launch_blocking);
 
-  Lock lock() {
-    return Lock(mutex_);
-  }
+  Lock lock() { return Lock(mutex_); }
 
   // The object behind a handle; throws Error(orErrorInvalidResourceHandle). A null stream is the default stream of the
   // calling thread's current device.
@@ -51,8 +49,8 @@ class Scheduler {
   Event& create_event(bool timed, const Lock& lock);
   void destroy_event(Event& event, const Lock& lock);
 
-  // Appends; blocks while the stream is full. Throws as make_room() does, and Error(orErrorDeinitialized) while the process
-  // exits; then the task is not taken. Returns the entry's ticket.
+  // Appends; blocks while the stream is full. Throws as make_room() does, and Error(orErrorDeinitialized) while the
+  // process exits; then the task is not taken. Returns the entry's ticket.
   uint64_t submit(Stream& stream, const Task& task, Lock& lock);
   // The same, then wait(). When it throws, the task was not taken, or an engine is done with it.
   void submit_and_wait(Stream& stream, const Task& task, Lock& lock);
@@ -60,20 +58,18 @@ class Scheduler {
   // device has failed, Error(orErrorInvalidResourceHandle) when the stream was destroyed while this call blocked.
   void make_room(Stream& stream, Lock& lock);
 
-  // Waits until the ticket is done. Throws Error(orErrorLaunchFailure) when `device`, to which the stream belonged when the
-  // ticket was drawn, has failed; Error(orErrorNotSupported) when called by a kernel; Error(orErrorDeinitialized) when the
-  // process exits first.
+  // Waits until the ticket is done. Throws Error(orErrorLaunchFailure) when `device`, to which the stream belonged when
+  // the ticket was drawn, has failed; Error(orErrorNotSupported) when called by a kernel; Error(orErrorDeinitialized)
+  // when the process exits first.
   void wait(Stream& stream, const Device& device, uint64_t ticket, Lock& lock);
   // Waits for everything that all streams of the device hold now. Does not look at the error state.
   void drain(Device& device, Lock& lock);
   static void check_healthy(const Device& device, const Lock& lock);
   // Whether every kernel, copy and fill is to be waited for by the call that enqueues it.
-  bool launch_blocking() const {
-    return launch_blocking_;
-  }
+  bool launch_blocking() const { return launch_blocking_; }
 
-  // Stops the engines after what they are running; queued entries are dropped, and who waits for one is told. For process
-  // exit.
+  // Stops the engines after what they are running; queued entries are dropped, and who waits for one is told. For
+  // process exit.
   void stop();
 
  private:

@@ -7,13 +7,13 @@
 namespace openreg::driver {
 
 struct Settings {
-  int device_count;       // OPENREG_DEVICE_COUNT
-  size_t device_memory;   // OPENREG_DEVICE_MEMORY, bytes per device, a multiple of the page size
-  bool launch_blocking;   // OPENREG_LAUNCH_BLOCKING
+  int device_count;      // OPENREG_DEVICE_COUNT
+  size_t device_memory;  // OPENREG_DEVICE_MEMORY, bytes per device, a multiple of the page size
+  bool launch_blocking;  // OPENREG_LAUNCH_BLOCKING
 };
 
-// Read once, on first call. Throws Error(orErrorInvalidConfiguration) that names variable, value and the accepted form; and
-// does so again on every later call.
+// Read once, on first call. Throws Error(orErrorInvalidConfiguration) that names variable, value and the accepted form;
+// and does so again on every later call.
 const Settings& settings();
 
 }  // namespace openreg::driver

@@ -49,7 +49,8 @@ bool can_access_peer(int64_t index, int64_t peer) {
 }
 
 void delay_current_stream(uint64_t nanoseconds) {
-  torch::utils::device_lazy_init(kDeviceType);  // without it, torch.accelerator.synchronize(0) believes that nothing runs
+  torch::utils::device_lazy_init(
+      kDeviceType);  // without it, torch.accelerator.synchronize(0) believes that nothing runs
   OPENREG_CHECK(orStreamDelay(native_handle(current_stream()), nanoseconds));
 }
 
@@ -79,16 +80,10 @@ void bind_device(py::module_& module) {
   module.def("_get_device", &current_device);
   module.def("_set_device", [](int64_t index) { set_device(to_device_index(index)); }, py::arg("device"));
   module.def(
-      "_exchange_device",
-      [](int64_t index) {
-        return exchange_device(to_device_index(index));
-      },
-      py::arg("device"));
+      "_exchange_device", [](int64_t index) { return exchange_device(to_device_index(index)); }, py::arg("device"));
   module.def(
       "_maybe_exchange_device",
-      [](int64_t index) {
-        return index < 0 ? current_device() : exchange_device(to_device_index(index));
-      },
+      [](int64_t index) { return index < 0 ? current_device() : exchange_device(to_device_index(index)); },
       py::arg("device"));
   module.def(
       "_synchronize_device", [](int64_t index) { synchronize_device(to_device_index(index)); }, py::arg("device"));
@@ -98,9 +93,9 @@ void bind_device(py::module_& module) {
   module.def("_can_access_peer", &can_access_peer, py::arg("device"), py::arg("peer"));
   module.def("_delay_current_stream", &delay_current_stream, py::arg("nanoseconds"));
   module.def("_event_elapsed_time", &event_elapsed_time, py::arg("start"), py::arg("end"));
-  module.def("_default_stream_id", [](int64_t index) {
-    return default_stream(to_device_index(index)).id();
-  }, py::arg("device"));
+  module.def(
+      "_default_stream_id", [](int64_t index) { return default_stream(to_device_index(index)).id(); },
+      py::arg("device"));
 }
 
 }  // namespace openreg::runtime

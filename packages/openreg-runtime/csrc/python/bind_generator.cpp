@@ -12,8 +12,7 @@ namespace openreg::runtime {
 
 void bind_generator(py::module_& module) {
   module.def(
-      "_get_default_generator",
-      [](int64_t index) { return default_generator(to_device_index(index)); },
+      "_get_default_generator", [](int64_t index) { return default_generator(to_device_index(index)); },
       py::arg("device"));
 }
 

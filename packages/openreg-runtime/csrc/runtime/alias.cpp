@@ -43,8 +43,9 @@ at::Tensor Aliases::operator()(const at::Tensor& tensor) {
   if (tensor.device().is_cpu() && tensor.dim() == 0) {
     return copy_host_scalar(tensor);
   }
-  TORCH_CHECK(tensor.device().type() == kDeviceType, operation_, ": expected a tensor on an openreg device but got one on ",
-              tensor.device(), "; move it with .to('openreg')");
+  TORCH_CHECK(tensor.device().type() == kDeviceType, operation_,
+              ": expected a tensor on an openreg device but got one on ", tensor.device(),
+              "; move it with .to('openreg')");
   TORCH_CHECK(tensor.layout() == c10::kStrided, operation_, ": the openreg device has no kernels for layout ",
               tensor.layout(), " (tensor on ", tensor.device(), "); convert it with .to_dense()");
   at::Tensor alias = at::detail::make_tensor<c10::TensorImpl>(
@@ -63,8 +64,8 @@ c10::Storage Aliases::storage_alias(const at::Tensor& tensor) {
   }
   const void* address = original->data();
   c10::DataPtr view(address == nullptr ? nullptr : kernel_view(address), c10::Device(c10::DeviceType::CPU));
-  c10::Storage alias(c10::make_intrusive<c10::StorageImpl>(
-      c10::StorageImpl::use_byte_size_t(), original->nbytes(), std::move(view), nullptr, false));
+  c10::Storage alias(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), original->nbytes(),
+                                                           std::move(view), nullptr, false));
   storages_.emplace_back(original, alias);
   return alias;
 }

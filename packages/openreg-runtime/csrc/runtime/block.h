@@ -15,7 +15,8 @@ namespace openreg::runtime {
 
 struct BlockPool;
 
-// A part of a segment (one allocation of the driver). The blocks of a segment form a list in the order of their addresses.
+// A part of a segment (one allocation of the driver). The blocks of a segment form a list in the order of their
+// addresses.
 struct Block {
   char* address = nullptr;
   size_t size = 0;       // bytes
@@ -23,14 +24,12 @@ struct Block {
   BlockPool* pool = nullptr;
   c10::StreamId stream = 0;  // whose later work may reuse it
   bool allocated = false;
-  int pending_events = 0;                  // uses by other streams that have not finished, of a freed block
-  std::vector<c10::Stream> other_uses;     // streams named by record_stream(), of an allocated block
+  int pending_events = 0;               // uses by other streams that have not finished, of a freed block
+  std::vector<c10::Stream> other_uses;  // streams named by record_stream(), of an allocated block
   Block* previous = nullptr;
   Block* next = nullptr;
 
-  bool is_whole_segment() const {
-    return previous == nullptr && next == nullptr;
-  }
+  bool is_whole_segment() const { return previous == nullptr && next == nullptr; }
 };
 
 // Orders free blocks so that lower_bound() gives the best fit among the blocks of a stream.

@@ -29,18 +29,14 @@ class CachingAllocator final : public c10::DeviceAllocator {
     return {address, address, &release, c10::Device(kDeviceType, index)};
   }
 
-  c10::DeleterFnPtr raw_deleter() const override {
-    return &release;
-  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
 
   // Ordered on the current stream, like any other work on the two ranges.
   void copy_data(void* destination, const void* source, size_t count) const override {
     OPENREG_CHECK(orMemcpyAsync(destination, source, count, orMemcpyDeviceToDevice, native_handle(current_stream())));
   }
 
-  bool initialized() override {
-    return is_initialized();
-  }
+  bool initialized() override { return is_initialized(); }
 
   void emptyCache(c10::MempoolId_t /*pool*/) override {
     for (c10::DeviceIndex index = 0; is_initialized() && index < device_count(); ++index) {

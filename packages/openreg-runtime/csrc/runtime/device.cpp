@@ -33,7 +33,8 @@ void check_device_index(int64_t index) {
   int count = 0;
   OPENREG_CHECK(orGetDeviceCount(&count));
   TORCH_CHECK(index >= 0 && index < count, "The device index is out of range: openreg:", index,
-              " was asked for, but this process has ", count, " devices, openreg:0 to openreg:", count - 1, ". Set OPENREG_DEVICE_COUNT before the process starts to get more.");
+              " was asked for, but this process has ", count, " devices, openreg:0 to openreg:", count - 1,
+              ". Set OPENREG_DEVICE_COUNT before the process starts to get more.");
 }
 
 c10::DeviceIndex current_device() {
@@ -69,8 +70,8 @@ void ensure_initialized() {
   if (is_initialized()) {
     return;
   }
-  // PyTorch looks at pinned memory of this backend only once it has initialised it, under a flag of its own, by our hooks. It may
-  // be inside that flag already, so only this direction is safe: from here to PyTorch to start_driver().
+  // PyTorch looks at pinned memory of this backend only once it has initialised it, under a flag of its own, by our
+  // hooks. It may be inside that flag already, so only this direction is safe: from here to PyTorch to start_driver().
   at::globalContext().lazyInitDevice(kDeviceType);
   start_driver();  // again: in a forked child the flag is set, yet the caller must hear that the device is lost
 }

@@ -48,7 +48,8 @@ char* driver_allocate(c10::DeviceIndex index, size_t size) {
 }  // namespace
 
 void* DeviceCache::allocate(size_t size, c10::StreamId stream) {
-  // A size that rounding would wrap cannot fit either; the largest number that is a multiple keeps the arithmetic sound.
+  // A size that rounding would wrap cannot fit either; the largest number that is a multiple keeps the arithmetic
+  // sound.
   constexpr size_t kLargest = std::numeric_limits<size_t>::max() / 2;
   const size_t rounded = block_size_for(std::min(size, kLargest));
   BlockPool& pool = rounded <= c10::CachingAllocator::kSmallSize ? small_ : large_;

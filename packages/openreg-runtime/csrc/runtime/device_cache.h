@@ -22,11 +22,14 @@ class DeviceCache {
  public:
   explicit DeviceCache(c10::DeviceIndex index) : index_(index) {}
 
-  // At least `size` > 0 bytes for work of `stream`. Throws c10::OutOfMemoryError after having given all cached memory back.
+  // At least `size` > 0 bytes for work of `stream`. Throws c10::OutOfMemoryError after having given all cached memory
+  // back.
   void* allocate(size_t size, c10::StreamId stream);
-  // Takes a block back; it is reused when the streams named by record_stream() are done with it. Ignores unknown addresses.
+  // Takes a block back; it is reused when the streams named by record_stream() are done with it. Ignores unknown
+  // addresses.
   void release(void* address);
-  // Keeps the block from being reused before what `stream`, of any device, holds when it is released is done. Ignores unknown addresses.
+  // Keeps the block from being reused before what `stream`, of any device, holds when it is released is done. Ignores
+  // unknown addresses.
   void record_stream(void* address, c10::Stream stream);
   // Gives every segment without allocated blocks back to the driver, after all work of the device.
   void empty();

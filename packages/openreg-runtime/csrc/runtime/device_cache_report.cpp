@@ -18,9 +18,9 @@ constexpr size_t kAggregate = static_cast<size_t>(c10::CachingAllocator::StatTyp
 // All statistics that are kept per size class.
 template <class Function>
 void for_each_stat(c10::CachingDeviceAllocator::DeviceStats& stats, Function function) {
-  for (StatArray* array : {&stats.allocation, &stats.segment, &stats.active, &stats.inactive_split,
-                           &stats.allocated_bytes, &stats.reserved_bytes, &stats.active_bytes,
-                           &stats.inactive_split_bytes, &stats.requested_bytes}) {
+  for (StatArray* array :
+       {&stats.allocation, &stats.segment, &stats.active, &stats.inactive_split, &stats.allocated_bytes,
+        &stats.reserved_bytes, &stats.active_bytes, &stats.inactive_split_bytes, &stats.requested_bytes}) {
     for (auto& stat : *array) {
       function(stat);
     }
@@ -51,14 +51,16 @@ void DeviceCache::throw_out_of_memory(size_t requested) {
   set_device(previous);
   const auto allocated = static_cast<size_t>(stats_.allocated_bytes[kAggregate].current);
   const auto reserved = static_cast<size_t>(stats_.reserved_bytes[kAggregate].current);
-  c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(requested), allocated, reserved, c10::Device(kDeviceType, index_));
-  TORCH_CHECK_WITH(OutOfMemoryError, false, "OpenReg out of memory. Tried to allocate ", format_size(requested),
-                   ". Device openreg:", static_cast<int>(index_), " has a total capacity of ", format_size(total),
-                   " of which ", format_size(free), " is free. Of the rest, ", format_size(allocated),
-                   " is allocated by tensors, and ", format_size(reserved - allocated),
-                   " is reserved by the caching allocator but unallocated. Release tensors, use smaller batches, or give "
-                   "the device more memory: OPENREG_DEVICE_MEMORY sets its capacity before the process starts. If much is "
-                   "reserved but unallocated, it is fragmented: release tensors, then call torch.openreg.empty_cache().");
+  c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(requested), allocated, reserved,
+                                   c10::Device(kDeviceType, index_));
+  TORCH_CHECK_WITH(
+      OutOfMemoryError, false, "OpenReg out of memory. Tried to allocate ", format_size(requested),
+      ". Device openreg:", static_cast<int>(index_), " has a total capacity of ", format_size(total), " of which ",
+      format_size(free), " is free. Of the rest, ", format_size(allocated), " is allocated by tensors, and ",
+      format_size(reserved - allocated),
+      " is reserved by the caching allocator but unallocated. Release tensors, use smaller batches, or give "
+      "the device more memory: OPENREG_DEVICE_MEMORY sets its capacity before the process starts. If much is "
+      "reserved but unallocated, it is fragmented: release tensors, then call torch.openreg.empty_cache().");
 }
 
 void DeviceCache::report_to_profiler(void* address, int64_t size) const {

@@ -59,9 +59,10 @@ uint64_t Generator::get_offset() const {
 }
 
 void Generator::set_state(const c10::TensorImpl& new_state) {
-  TORCH_CHECK_TYPE(new_state.device().is_cpu() && new_state.dtype() == caffe2::TypeMeta::Make<uint8_t>() &&
-                       new_state.is_contiguous(),
-                   "the state of an openreg generator is a contiguous CPU tensor of dtype uint8, as get_state() gives it");
+  TORCH_CHECK_TYPE(
+      new_state.device().is_cpu() && new_state.dtype() == caffe2::TypeMeta::Make<uint8_t>() &&
+          new_state.is_contiguous(),
+      "the state of an openreg generator is a contiguous CPU tensor of dtype uint8, as get_state() gives it");
   TORCH_CHECK_VALUE(new_state.numel() == kStateSize, "the state of an openreg generator has ", kStateSize,
                     " bytes (seed and offset), got ", new_state.numel(),
                     "; it may come from another device's generator");

@@ -21,11 +21,11 @@ orEvent_t to_event(void* event) {
 
 // The dtypes that kernels of the device exist for: those of CPU kernels, without quantised, bit and sub-byte types.
 constexpr c10::ScalarType kSupportedDtypes[] = {
-    c10::kByte,          c10::kChar,           c10::kShort,         c10::kInt,         c10::kLong,
-    c10::kUInt16,        c10::kUInt32,         c10::kUInt64,        c10::kBool,        c10::kHalf,
-    c10::kBFloat16,      c10::kFloat,          c10::kDouble,        c10::kComplexHalf, c10::kComplexFloat,
-    c10::kComplexDouble, c10::kFloat8_e4m3fn,  c10::kFloat8_e5m2,   c10::kFloat8_e4m3fnuz,
-    c10::kFloat8_e5m2fnuz,
+    c10::kByte,          c10::kChar,        c10::kShort,           c10::kInt,
+    c10::kLong,          c10::kUInt16,      c10::kUInt32,          c10::kUInt64,
+    c10::kBool,          c10::kHalf,        c10::kBFloat16,        c10::kFloat,
+    c10::kDouble,        c10::kComplexHalf, c10::kComplexFloat,    c10::kComplexDouble,
+    c10::kFloat8_e4m3fn, c10::kFloat8_e5m2, c10::kFloat8_e4m3fnuz, c10::kFloat8_e5m2fnuz,
 };
 
 c10::DeviceCapability supported_dtypes() {
@@ -38,69 +38,46 @@ c10::DeviceCapability supported_dtypes() {
 }
 
 struct Guard final : c10::impl::DeviceGuardImplInterface {
-  c10::DeviceType type() const override {
-    return kDeviceType;
-  }
+  c10::DeviceType type() const override { return kDeviceType; }
 
-  // Devices. The state is the calling thread's and needs neither locks nor the GIL: autograd starts one thread per device.
+  // Devices. The state is the calling thread's and needs neither locks nor the GIL: autograd starts one thread per
+  // device.
   c10::Device exchangeDevice(c10::Device device) const override {
     TORCH_CHECK(device.type() == kDeviceType, "expected an openreg device, got ", device);
     return {kDeviceType, maybe_exchange_device(device.index())};
   }
-  c10::Device getDevice() const override {
-    return {kDeviceType, current_device()};
-  }
+  c10::Device getDevice() const override { return {kDeviceType, current_device()}; }
   void setDevice(c10::Device device) const override {
     TORCH_CHECK(device.type() == kDeviceType, "expected an openreg device, got ", device);
     set_device(device.index());
   }
-  void uncheckedSetDevice(c10::Device device) const noexcept override {
-    OPENREG_WARN(orSetDevice(device.index()));
-  }
-  c10::DeviceIndex deviceCount() const noexcept override {
-    return device_count();
-  }
+  void uncheckedSetDevice(c10::Device device) const noexcept override { OPENREG_WARN(orSetDevice(device.index())); }
+  c10::DeviceIndex deviceCount() const noexcept override { return device_count(); }
   c10::DeviceCapability getDeviceCapability(c10::Device device) const override {
     check_device_index(device.has_index() ? device.index() : current_device());
     return supported_dtypes();
   }
-  void synchronizeDevice(const c10::DeviceIndex index) const override {
-    synchronize_device(index);
-  }
+  void synchronizeDevice(const c10::DeviceIndex index) const override { synchronize_device(index); }
 
   // Streams.
-  c10::Stream getStream(c10::Device device) const override {
-    return current_stream(device.index());
-  }
-  c10::Stream getDefaultStream(c10::Device device) const override {
-    return default_stream(device.index());
-  }
+  c10::Stream getStream(c10::Device device) const override { return current_stream(device.index()); }
+  c10::Stream getDefaultStream(c10::Device device) const override { return default_stream(device.index()); }
   c10::Stream getStreamFromGlobalPool(c10::Device device, bool high_priority) const override {
     return stream_from_pool(device.index(), high_priority);
   }
   c10::Stream getNewStream(c10::Device device, int priority) const override {
     return new_stream(device.index(), priority);
   }
-  c10::Stream exchangeStream(c10::Stream stream) const override {
-    return exchange_stream(stream);
-  }
-  void* getStreamNativeHandle(const c10::Stream stream) const override {
-    return native_handle(stream);
-  }
-  bool queryStream(const c10::Stream& stream) const override {
-    return query_stream(stream);
-  }
-  void synchronizeStream(const c10::Stream& stream) const override {
-    synchronize_stream(stream);
-  }
+  c10::Stream exchangeStream(c10::Stream stream) const override { return exchange_stream(stream); }
+  void* getStreamNativeHandle(const c10::Stream stream) const override { return native_handle(stream); }
+  bool queryStream(const c10::Stream& stream) const override { return query_stream(stream); }
+  void synchronizeStream(const c10::Stream& stream) const override { synchronize_stream(stream); }
   void recordDataPtrOnStream(const c10::DataPtr& data, const c10::Stream& stream) const override {
     device_allocator().recordStream(data, stream);
   }
 
   // Events. PyTorch asks for BACKEND_DEFAULT when the user enables timing.
-  void record(void** event,
-              const c10::Stream& stream,
-              const c10::DeviceIndex index,
+  void record(void** event, const c10::Stream& stream, const c10::DeviceIndex index,
               const c10::EventFlag flag) const override {
     TORCH_CHECK(index == -1 || index == stream.device_index(), "the event belongs to openreg:", static_cast<int>(index),
                 " and cannot be recorded on a stream of openreg:", static_cast<int>(stream.device_index()),

@@ -14,42 +14,22 @@ namespace openreg::runtime {
 namespace {
 
 struct Hooks final : at::PrivateUse1HooksInterface {
-  bool isBuilt() const override {
-    return true;
-  }
-  bool isAvailable() const override {
-    return device_count() > 0;
-  }
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return device_count() > 0; }
   // Called by every backward pass to learn whose current streams it must keep.
   bool hasPrimaryContext(c10::DeviceIndex index) const override {
     return is_initialized() && index >= 0 && index < device_count();
   }
-  void init() const override {
-    start_driver();
-  }
+  void init() const override { start_driver(); }
 
-  c10::DeviceIndex deviceCount() const override {
-    return device_count();
-  }
-  void setCurrentDevice(c10::DeviceIndex index) const override {
-    set_device(index);
-  }
-  c10::DeviceIndex getCurrentDevice() const override {
-    return current_device();
-  }
-  c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override {
-    return exchange_device(index);
-  }
-  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) const override {
-    return maybe_exchange_device(index);
-  }
+  c10::DeviceIndex deviceCount() const override { return device_count(); }
+  void setCurrentDevice(c10::DeviceIndex index) const override { set_device(index); }
+  c10::DeviceIndex getCurrentDevice() const override { return current_device(); }
+  c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override { return exchange_device(index); }
+  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) const override { return maybe_exchange_device(index); }
 
-  bool isPinnedPtr(const void* address) const override {
-    return is_pinned(address);
-  }
-  c10::Allocator* getPinnedMemoryAllocator() const override {
-    return &host_allocator();
-  }
+  bool isPinnedPtr(const void* address) const override { return is_pinned(address); }
+  c10::Allocator* getPinnedMemoryAllocator() const override { return &host_allocator(); }
   c10::Device getDeviceFromPtr(void* address) const override {
     orPointerAttributes attributes{};
     OPENREG_CHECK(orPointerGetAttributes(&attributes, address));
@@ -58,12 +38,8 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     return {kDeviceType, static_cast<c10::DeviceIndex>(attributes.device)};
   }
 
-  const at::Generator& getDefaultGenerator(c10::DeviceIndex index) const override {
-    return default_generator(index);
-  }
-  at::Generator getNewGenerator(c10::DeviceIndex index) const override {
-    return make_generator(index);
-  }
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex index) const override { return default_generator(index); }
+  at::Generator getNewGenerator(c10::DeviceIndex index) const override { return make_generator(index); }
 
   void resizePrivateUse1Bytes(const c10::Storage& storage, size_t new_size) const override {
     resize_storage(*storage.unsafeGetStorageImpl(), new_size);

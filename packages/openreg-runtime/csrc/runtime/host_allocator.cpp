@@ -19,26 +19,16 @@ using PinnedBlock = at::HostBlock<c10::Stream>;
 // What PyTorch's allocator leaves to the backend: where memory comes from, and when a stream is done with a block.
 struct PinnedMemory final : at::CachingHostAllocatorImpl<c10::Stream, Event, PinnedBlock> {
  private:
-  void allocate_host_memory(size_t size, void** address) override {
-    OPENREG_CHECK(orMallocHost(address, size));
-  }
-  void free_block(PinnedBlock* block) override {
-    OPENREG_WARN(orFreeHost(block->ptr_));
-  }
+  void allocate_host_memory(size_t size, void** address) override { OPENREG_CHECK(orMallocHost(address, size)); }
+  void free_block(PinnedBlock* block) override { OPENREG_WARN(orFreeHost(block->ptr_)); }
   void record_stream(std::optional<std::vector<Event>>& events, c10::Stream stream) override {
     Event event;
     event.record_for_release(stream);
     events->push_back(std::move(event));
   }
-  bool query_event(Event& event) override {
-    return event.query_for_release();
-  }
-  c10::Stream get_current_stream() const override {
-    return current_stream();
-  }
-  bool stream_is_capturing(c10::Stream /*stream*/) const override {
-    return false;
-  }
+  bool query_event(Event& event) override { return event.query_for_release(); }
+  c10::Stream get_current_stream() const override { return current_stream(); }
+  bool stream_is_capturing(c10::Stream /*stream*/) const override { return false; }
 };
 
 void release_block(void* block);

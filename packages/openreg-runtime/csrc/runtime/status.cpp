@@ -24,8 +24,7 @@ void throw_status(orError_t status, c10::SourceLocation location) {
     case orErrorMemoryAllocation:
       throw c10::OutOfMemoryError(location, std::move(message));
     case orErrorLaunchFailure:
-      throw c10::AcceleratorError(location, static_cast<int32_t>(status),
-                                  message + " (torch.openreg.reset_device())");
+      throw c10::AcceleratorError(location, static_cast<int32_t>(status), message + " (torch.openreg.reset_device())");
     case orErrorInvalidValue:
       throw c10::ValueError(location, std::move(message));
     case orErrorNotSupported:

@@ -258,9 +258,7 @@ class Api:
         self.call("orMemcpy", buffer, address, size, Kind.orMemcpyDeviceToHost)
         return buffer.raw
 
-    def copy_async(
-        self, destination: Any, source: Any, size: int, stream: int | None, kind: int = 4
-    ) -> None:
+    def copy_async(self, destination: Any, source: Any, size: int, stream: int | None, kind: int = 4) -> None:
         self.call("orMemcpyAsync", destination, source, size, kind, stream)
 
     # Streams and events

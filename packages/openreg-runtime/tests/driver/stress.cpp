@@ -74,8 +74,7 @@ void break_and_reset(uint64_t seed) {
   }
   while (!stop) {
     for (int i = 0; i < 50; ++i) {
-      launch(streams[pick(random, 3)], pick(random, 20) == 0 ? failing_kernel : add_kernel,
-             {nullptr, 0, 0});
+      launch(streams[pick(random, 3)], pick(random, 20) == 0 ? failing_kernel : add_kernel, {nullptr, 0, 0});
     }
     const orError_t code = orDeviceSynchronize();
     CHECK(code == orSuccess || code == orErrorLaunchFailure);
@@ -93,8 +92,7 @@ void run(double seconds, uint64_t seed) {
   Crowd crowd;
   std::vector<std::thread> threads;
   for (int i = 0; i < kWorkers; ++i) {
-    threads.emplace_back(
-        [&shared, seed, i] { Worker(seed * 100 + static_cast<uint64_t>(i), shared).run(); });
+    threads.emplace_back([&shared, seed, i] { Worker(seed * 100 + static_cast<uint64_t>(i), shared).run(); });
   }
   for (int i = 0; i < kCrowd; ++i) {
     threads.emplace_back([&crowd] { crowd.launch_until_stopped(); });
@@ -131,8 +129,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   stress::run(seconds, seed);
-  std::printf("%llu launches, %llu MiB checked, seed %llu\n",
-              static_cast<unsigned long long>(stress::launched.load()),
+  std::printf("%llu launches, %llu MiB checked, seed %llu\n", static_cast<unsigned long long>(stress::launched.load()),
               static_cast<unsigned long long>(stress::checked_bytes.load() >> 20),
               static_cast<unsigned long long>(seed));
   return 0;

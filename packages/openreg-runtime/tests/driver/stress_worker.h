@@ -111,8 +111,7 @@ class Worker {
   Buffer make_buffer() {
     Buffer buffer{};
     buffer.device = static_cast<int>(pick(random_, kWorkDevices));
-    buffer.count =
-        1 + pick(random_, pick(random_, 8) == 0 ? kPinnedBytes / sizeof(uint32_t) : 20000);
+    buffer.count = 1 + pick(random_, pick(random_, 8) == 0 ? kPinnedBytes / sizeof(uint32_t) : 20000);
     CHECK(orSetDevice(buffer.device) == orSuccess);
     CHECK(orMalloc(&buffer.address, buffer.count * sizeof(uint32_t)) == orSuccess);
     CHECK(orEventCreate(&buffer.last) == orSuccess);
@@ -133,9 +132,7 @@ class Worker {
     return stream;
   }
 
-  static void end(Buffer& buffer, orStream_t stream) {
-    CHECK(orEventRecord(buffer.last, stream) == orSuccess);
-  }
+  static void end(Buffer& buffer, orStream_t stream) { CHECK(orEventRecord(buffer.last, stream) == orSuccess); }
 
   void add(Buffer& buffer) {
     orStream_t stream = begin(buffer);
@@ -211,8 +208,7 @@ class Worker {
         CHECK(orEventRecord(shared_.any(random_), stream) == orSuccess);
         break;
       case 3: {
-        const orError_t code =
-            orEventElapsedTime(&milliseconds, shared_.any(random_), shared_.any(random_));
+        const orError_t code = orEventElapsedTime(&milliseconds, shared_.any(random_), shared_.any(random_));
         CHECK(code == orSuccess || code == orErrorNotReady || code == orErrorInvalidValue);
         break;
       }

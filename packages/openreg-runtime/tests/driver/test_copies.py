@@ -158,9 +158,7 @@ def test_pinned_copies_return_at_once(api: Api, gate: Gate) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 65536])
-def test_a_small_pageable_source_is_read_before_the_call_returns(
-    api: Api, gate: Gate, size: int
-) -> None:
+def test_a_small_pageable_source_is_read_before_the_call_returns(api: Api, gate: Gate, size: int) -> None:
     stream, device = api.stream(), api.malloc(size)
     source = ctypes.create_string_buffer(b"a" * size, size)
     gate.close(stream)

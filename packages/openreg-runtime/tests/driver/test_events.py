@@ -41,9 +41,7 @@ def test_an_event_that_was_never_recorded_is_ready(api: Api, event: int) -> None
 
 
 @pytest.mark.parametrize("with_time", [False, True])
-def test_an_event_follows_the_work_before_it(
-    api: Api, stream: int, gate: Gate, with_time: bool
-) -> None:
+def test_an_event_follows_the_work_before_it(api: Api, stream: int, gate: Gate, with_time: bool) -> None:
     event = api.event(timed=with_time)
     gate.close(stream)
     api.record(event, stream)
@@ -103,9 +101,7 @@ def test_the_time_is_that_of_the_last_record(api: Api, stream: int, timed: list[
     assert -1000 < api.elapsed(*timed) <= -10
 
 
-def test_the_time_of_a_superseded_record_is_not_stored(
-    api: Api, stream: int, timed: list[int], gate: Gate
-) -> None:
+def test_the_time_of_a_superseded_record_is_not_stored(api: Api, stream: int, timed: list[int], gate: Gate) -> None:
     start, event = timed
     gate.close(stream)
     api.record(event, stream)  # waits behind the gate
@@ -117,9 +113,7 @@ def test_the_time_of_a_superseded_record_is_not_stored(
     assert api.elapsed(start, event) == before
 
 
-def test_elapsed_time_of_pending_work_is_not_ready(
-    api: Api, stream: int, timed: list[int], gate: Gate
-) -> None:
+def test_elapsed_time_of_pending_work_is_not_ready(api: Api, stream: int, timed: list[int], gate: Gate) -> None:
     api.record(timed[0], stream)
     gate.close(stream)
     api.record(timed[1], stream)
@@ -129,9 +123,7 @@ def test_elapsed_time_of_pending_work_is_not_ready(
         assert caught.value.code == Error.orErrorNotReady
 
 
-def test_elapsed_time_needs_timing_and_records(
-    api: Api, stream: int, event: int, timed: list[int]
-) -> None:
+def test_elapsed_time_needs_timing_and_records(api: Api, stream: int, event: int, timed: list[int]) -> None:
     with pytest.raises(DriverError, match="start event was never recorded"):
         api.elapsed(*timed)
     api.record(timed[0], stream)

@@ -179,9 +179,7 @@ def test_exit_with_work_queued(run_script: RunScript, attempt: int) -> None:
     assert time.monotonic() - begin < 5  # not the hundreds of seconds that are queued
 
 
-def test_exit_waits_for_the_running_kernel_and_drops_the_rest(
-    run_script: RunScript, tmp_path: object
-) -> None:
+def test_exit_waits_for_the_running_kernel_and_drops_the_rest(run_script: RunScript, tmp_path: object) -> None:
     started = f"{tmp_path}/started"
     done = run_script(
         f"""

@@ -157,9 +157,7 @@ def test_an_error_sticks_to_its_device_until_reset(api: Api) -> None:
         api.synchronize()
     for attempt in range(2):  # it does not wear off
         for name, call in REFUSED.items():
-            with pytest.raises(
-                DriverError, match=f"{name.split()[0]}: .*culprit.*broken"
-            ) as caught:
+            with pytest.raises(DriverError, match=f"{name.split()[0]}: .*culprit.*broken") as caught:
                 call(api, *handles[0])
             assert caught.value.code == Error.orErrorLaunchFailure, (name, attempt)
     api.set_device(1)

@@ -19,9 +19,7 @@ from .conftest import CAPACITY, MIB, Gate, RunScript
 from .device_api import Api, DriverError, Error, MemoryType
 
 PAGE = 4096 if sys.platform == "win32" else os.sysconf("SC_PAGESIZE")
-posix_only = pytest.mark.skipif(
-    os.name != "posix", reason="ctypes turns an access violation into OSError on Windows"
-)
+posix_only = pytest.mark.skipif(os.name != "posix", reason="ctypes turns an access violation into OSError on Windows")
 linux_only = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")
 
 # How the host may try to touch a device address, each in a process of its own.
@@ -42,9 +40,7 @@ ctypes.string_at(address, 1)""",
 @posix_only
 @pytest.mark.parametrize("access", ACCESSES)
 def test_a_host_access_faults(run_script: RunScript, access: str) -> None:
-    done = run_script(
-        f"address = api.malloc(4096)\nprint('before', flush=True)\n{ACCESSES[access]}"
-    )
+    done = run_script(f"address = api.malloc(4096)\nprint('before', flush=True)\n{ACCESSES[access]}")
     assert done.output.split() == ["before"], done.errors
     assert done.code in (-signal.SIGSEGV, -signal.SIGBUS)
 
@@ -78,9 +74,7 @@ def test_capacity_is_exact(api: Api) -> None:
     assert api.memory_info() == (CAPACITY, CAPACITY)
     whole = api.malloc(CAPACITY)
     assert api.memory_info() == (0, CAPACITY)
-    with pytest.raises(
-        DriverError, match=f"device 0 .* 1 bytes requested, 0 of its {CAPACITY} free"
-    ):
+    with pytest.raises(DriverError, match=f"device 0 .* 1 bytes requested, 0 of its {CAPACITY} free"):
         api.malloc(1)
     api.upload(whole + CAPACITY - 1, b"z")
     assert api.download(whole + CAPACITY - 1, 1) == b"z"
@@ -105,9 +99,7 @@ def test_sizes_round_up_to_pages(api: Api, size: int) -> None:
     api.free(address)
 
 
-@pytest.mark.parametrize(
-    "size", [CAPACITY + 1, 1 << 40, (1 << 63) - 1, (1 << 64) - 4096, (1 << 64) - 1]
-)
+@pytest.mark.parametrize("size", [CAPACITY + 1, 1 << 40, (1 << 63) - 1, (1 << 64) - 4096, (1 << 64) - 1])
 def test_out_of_memory_changes_nothing(api: Api, size: int) -> None:
     kept = api.malloc(PAGE)
     out = ctypes.c_void_p(0x1234)
@@ -267,9 +259,7 @@ def test_two_threads_release_one_address(api: Api, gate: Gate) -> None:
     gate.close(None)
     api.allocated.discard(address)
     codes: list[int] = []
-    threads = [
-        threading.Thread(target=lambda: codes.append(api.c.orFree(address))) for _ in range(2)
-    ]
+    threads = [threading.Thread(target=lambda: codes.append(api.c.orFree(address))) for _ in range(2)]
     for thread in threads:
         thread.start()
     gate.open()

@@ -60,12 +60,8 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [(name, value) for name, values in REFUSED.items() for value in values]
-)
-def test_other_values_are_refused_with_the_accepted_form(
-    run_script: RunScript, name: str, value: str
-) -> None:
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in REFUSED.items() for value in values])
+def test_other_values_are_refused_with_the_accepted_form(run_script: RunScript, name: str, value: str) -> None:
     done = run_script(
         """
         for attempt in range(2):  # the second call must not find half an initialisation

@@ -176,9 +176,7 @@ def test_a_wait_orders_streams_of_any_device(
     api.destroy_event(event)
 
 
-def test_a_wait_is_for_what_was_recorded_when_it_was_asked(
-    api: Api, streams: list[int], gate: Gate
-) -> None:
+def test_a_wait_is_for_what_was_recorded_when_it_was_asked(api: Api, streams: list[int], gate: Gate) -> None:
     event = api.event()
     api.delay(streams[0], 0.01)
     api.record(event, streams[0])
@@ -283,9 +281,7 @@ class Filler:
         assert self.count == expected
 
 
-def test_a_full_stream_blocks_the_launch_until_there_is_room(
-    api: Api, streams: list[int], gate: Gate
-) -> None:
+def test_a_full_stream_blocks_the_launch_until_there_is_room(api: Api, streams: list[int], gate: Gate) -> None:
     gate.close(streams[0])
     filler = Filler(api, streams[0], CAPACITY + 100)
     filler.wait_until_blocked(CAPACITY - 1)  # the gate holds one place
@@ -296,9 +292,7 @@ def test_a_full_stream_blocks_the_launch_until_there_is_room(
     api.synchronize()
 
 
-def test_a_blocked_launch_fails_when_the_device_does(
-    api: Api, streams: list[int], gate: Gate
-) -> None:
+def test_a_blocked_launch_fails_when_the_device_does(api: Api, streams: list[int], gate: Gate) -> None:
     gate.reason = "broken"
     gate.close(streams[0])
     filler = Filler(api, streams[0], CAPACITY + 100)

@@ -11,15 +11,17 @@
 
 namespace openreg::runtime {
 
-// Makes the CPU tensors that the kernel of one launch works on: same sizes, strides, offset, dtype and lazy bits, same bytes
-// through the kernel view, no ownership. Tensors that share a storage get aliases that share one, so that PyTorch's overlap
-// checks work. One object per launch; not thread-safe.
+// Makes the CPU tensors that the kernel of one launch works on: same sizes, strides, offset, dtype and lazy bits, same
+// bytes through the kernel view, no ownership. Tensors that share a storage get aliases that share one, so that
+// PyTorch's overlap checks work. One object per launch; not thread-safe.
 //
-// The bytes stay valid until the launch has run, because the allocator reuses memory only for later work of the same stream.
+// The bytes stay valid until the launch has run, because the allocator reuses memory only for later work of the same
+// stream.
 class OPENREG_RUNTIME_API Aliases {
  public:
-  // A dense tensor of this device gives its alias. An undefined one gives an undefined one. A 0-dim CPU tensor gives a copy, for the
-  // host may change or free it before the kernel runs. Anything else throws c10::Error that names operator and device.
+  // A dense tensor of this device gives its alias. An undefined one gives an undefined one. A 0-dim CPU tensor gives a
+  // copy, for the host may change or free it before the kernel runs. Anything else throws c10::Error that names
+  // operator and device.
   at::Tensor operator()(const at::Tensor& tensor);
 
   // `operation` is named in errors and must outlive this object.

@@ -10,8 +10,8 @@
 namespace openreg::runtime {
 
 // The caching allocator of device memory (source: c10::DeviceAllocator). A block belongs to the stream that was current
-// when it was allocated: freed, it is reused at once by later work of that stream. The context of a DataPtr is the device
-// address itself. Thread-safe; lives as long as the process.
+// when it was allocated: freed, it is reused at once by later work of that stream. The context of a DataPtr is the
+// device address itself. Thread-safe; lives as long as the process.
 OPENREG_RUNTIME_API c10::DeviceAllocator& device_allocator();
 
 // The caching allocator of pinned host memory (source: at::HostAllocator).

@@ -25,10 +25,11 @@ OPENREG_RUNTIME_API c10::DeviceIndex exchange_device(c10::DeviceIndex index);
 // The same, where a negative index changes nothing.
 OPENREG_RUNTIME_API c10::DeviceIndex maybe_exchange_device(c10::DeviceIndex index);
 
-// Initialises this backend once: the driver and what PyTorch keeps about it. Every function that needs the driver calls it. Throws in a
-// forked child of a process that used the device.
+// Initialises this backend once: the driver and what PyTorch keeps about it. Every function that needs the driver calls
+// it. Throws in a forked child of a process that used the device.
 OPENREG_RUNTIME_API void ensure_initialized();
-// The part of it that PyTorch calls back, through its hooks (source: at::Context::lazyInitDevice). Call ensure_initialized().
+// The part of it that PyTorch calls back, through its hooks (source: at::Context::lazyInitDevice). Call
+// ensure_initialized().
 OPENREG_RUNTIME_API void start_driver();
 // Whether ensure_initialized() succeeded in this process and still holds.
 OPENREG_RUNTIME_API bool is_initialized() noexcept;

@@ -11,9 +11,9 @@ namespace openreg::runtime {
 
 using FallbackHandler = void (*)(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
-// PyTorch accepts one fallback per dispatch key, so this library registers it and passes every call on to the handler. Without one
-// the call throws c10::NotImplementedError that names the operator and the package that is missing. Thread-safe; null removes
-// the handler. Returns the one before.
+// PyTorch accepts one fallback per dispatch key, so this library registers it and passes every call on to the handler.
+// Without one the call throws c10::NotImplementedError that names the operator and the package that is missing.
+// Thread-safe; null removes the handler. Returns the one before.
 OPENREG_RUNTIME_API FallbackHandler set_fallback_handler(FallbackHandler handler);
 
 }  // namespace openreg::runtime

@@ -14,9 +14,9 @@ struct PhiloxState {
   uint64_t offset;  // in numbers of 128 bits
 };
 
-// Counter-based random numbers: which numbers a kernel draws is settled on the host when it is launched, so results depend
-// neither on the schedule nor on the number of threads. The state is 16 bytes: seed, then offset (source: the layout that
-// torch/distributed/tensor/_random.py reads).
+// Counter-based random numbers: which numbers a kernel draws is settled on the host when it is launched, so results
+// depend neither on the schedule nor on the number of threads. The state is 16 bytes: seed, then offset (source: the
+// layout that torch/distributed/tensor/_random.py reads).
 class OPENREG_RUNTIME_API Generator final : public c10::GeneratorImpl {
  public:
   explicit Generator(c10::DeviceIndex index);

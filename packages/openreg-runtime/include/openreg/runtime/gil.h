@@ -5,8 +5,8 @@
 
 namespace openreg::runtime {
 
-// How to give the GIL away and take it back; this library itself does not know Python. `release` returns a token for `acquire`, null
-// when the calling thread does not hold the GIL.
+// How to give the GIL away and take it back; this library itself does not know Python. `release` returns a token for
+// `acquire`, null when the calling thread does not hold the GIL.
 struct GilHooks {
   void* (*release)();
   void (*acquire)(void* token);
@@ -21,7 +21,8 @@ class OPENREG_RUNTIME_API GilRelease {
   GilRelease();
   GilRelease(const GilRelease&) = delete;
   GilRelease& operator=(const GilRelease&) = delete;
-  // While the interpreter shuts down, taking the GIL back ends the calling thread by unwinding its stack (pthread_exit()).
+  // While the interpreter shuts down, taking the GIL back ends the calling thread by unwinding its stack
+  // (pthread_exit()).
   ~GilRelease() noexcept(false);
 
  private:

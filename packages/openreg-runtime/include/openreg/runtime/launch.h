@@ -22,9 +22,9 @@ OPENREG_RUNTIME_API void prepare_engine_thread();
 // The address at which a kernel finds the byte of a device address.
 OPENREG_RUNTIME_API void* kernel_view(const void* device_address);
 
-// Enqueues `kernel()` on a stream and returns at once. The callable is moved into the launch and destroyed on the engine
-// thread: it owns no device tensor and nothing that has a Python object. It must not change what it captured, because a graph may run it
-// again. An exception that it throws becomes the device's sticky error, with `name`.
+// Enqueues `kernel()` on a stream and returns at once. The callable is moved into the launch and destroyed on the
+// engine thread: it owns no device tensor and nothing that has a Python object. It must not change what it captured,
+// because a graph may run it again. An exception that it throws becomes the device's sticky error, with `name`.
 //
 // `name` must live until the kernel ran (a literal, or the name inside an operator's schema).
 template <class Kernel>

@@ -24,19 +24,19 @@ OPENREG_RUNTIME_API void warn_status(orError_t status) noexcept;
 }  // namespace openreg::runtime
 
 // Throws unless the driver call succeeds.
-#define OPENREG_CHECK(call)                                                                                 \
-  do {                                                                                                      \
-    const orError_t openreg_status = (call);                                                                \
-    if (C10_UNLIKELY(openreg_status != orSuccess)) {                                                        \
+#define OPENREG_CHECK(call)                                                                                    \
+  do {                                                                                                         \
+    const orError_t openreg_status = (call);                                                                   \
+    if (C10_UNLIKELY(openreg_status != orSuccess)) {                                                           \
       ::openreg::runtime::throw_status(openreg_status, {__func__, __FILE__, static_cast<uint32_t>(__LINE__)}); \
-    }                                                                                                       \
+    }                                                                                                          \
   } while (false)
 
 // The same where throwing is not allowed.
-#define OPENREG_WARN(call)                               \
-  do {                                                   \
-    const orError_t openreg_status = (call);             \
-    if (C10_UNLIKELY(openreg_status != orSuccess)) {     \
-      ::openreg::runtime::warn_status(openreg_status);   \
-    }                                                    \
+#define OPENREG_WARN(call)                             \
+  do {                                                 \
+    const orError_t openreg_status = (call);           \
+    if (C10_UNLIKELY(openreg_status != orSuccess)) {   \
+      ::openreg::runtime::warn_status(openreg_status); \
+    }                                                  \
   } while (false)

@@ -17,8 +17,8 @@ OPENREG_RUNTIME_API c10::Stream default_stream(c10::DeviceIndex index);
 
 // One of 32 streams per device and priority class, in turn; they live as long as the process.
 OPENREG_RUNTIME_API c10::Stream stream_from_pool(c10::DeviceIndex index, bool high_priority);
-// A stream of its own; a lower number is served first, numbers are clamped to the device's range. It lives as long as the
-// process, because a c10::Stream has no owner.
+// A stream of its own; a lower number is served first, numbers are clamped to the device's range. It lives as long as
+// the process, because a c10::Stream has no owner.
 OPENREG_RUNTIME_API c10::Stream new_stream(c10::DeviceIndex index, int priority);
 
 // The driver's handle, valid as long as the process.

@@ -5,8 +5,8 @@
 
 namespace openreg::runtime {
 
-// Counts incompatible changes of the headers in this folder. A package compiled against one number refuses to load with a
-// runtime of another: see require_abi_version().
+// Counts incompatible changes of the headers in this folder. A package compiled against one number refuses to load with
+// a runtime of another: see require_abi_version().
 constexpr int kAbiVersion = 1;
 
 // The number that the loaded runtime library was compiled with.
