@@ -5,6 +5,8 @@ import time
 
 import torch
 
+import openreg_ops
+
 x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device="openreg")
 y = x + 2
 print(y, y.device)
@@ -43,7 +45,18 @@ check(total == 54, f"reading its sum waited for the device: {waited:.0f} ms")
 
 print("\nAn operator without a kernel runs on the CPU, and is counted")
 torch.openreg.reset_fallback_stats()
-expected = torch.special.bessel_j0(a)
-check(torch.allclose(torch.special.bessel_j0(a.openreg()).cpu(), expected), "the numbers are right")
-for name, count in torch.openreg.fallback_stats().items():
+counts = torch.histc(a.openreg(), bins=10)
+check(torch.equal(counts.cpu(), torch.histc(a, bins=10)), f"a histogram on {counts.device}")
+stats = torch.openreg.fallback_stats()
+check(stats["aten::histc"].calls == 1, "torch.openreg.fallback_stats() knows of it")
+for name, count in stats.items():
     print(f"  {name}: {count.calls} call, {count.bytes} bytes, {count.seconds * 1e3:.2f} ms")
+try:
+    with torch.openreg.fallback_mode("error"):
+        torch.histc(a.openreg(), bins=10)
+except RuntimeError as error:
+    print(f"  refused where it must not happen: {str(error).splitlines()[0]}")
+else:
+    raise SystemExit("WRONG: the fallback was not refused")
+
+assert torch.openreg.fallback_stats is openreg_ops.fallback_stats

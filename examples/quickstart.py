@@ -115,6 +115,7 @@ def report(console, device, seconds, reached):
 
 
 def main():
+    """Trains, measures and reports."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", type=torch.device, default=torch.device("openreg:0"))
     parser.add_argument("--epochs", type=int, default=12)

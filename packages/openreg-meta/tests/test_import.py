@@ -69,7 +69,7 @@ def test_any_package_may_be_imported_before_torch(python, first):
 
 @pytest.mark.parametrize(
     "order",
-    itertools.permutations(["openreg_amp", "openreg_ops", "torch"]),
+    list(itertools.permutations(["openreg_amp", "openreg_ops", "torch"])),
     ids=" ".join,
 )
 def test_without_autoload_any_order_of_imports_works(python, order):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Training on the device gives what training on the CPU gives."""
 
+import gc
+
 import pytest
 import torch
 from torch import nn
@@ -107,8 +109,10 @@ def test_training_in_half_precision_learns():
 
 def test_memory_returns_to_where_it_was():
     losses("openreg:0", OPTIMIZERS["Adam"])
+    gc.collect()
     before = torch.openreg.memory_allocated(0)
     for _ in range(2):
         losses("openreg:0", OPTIMIZERS["Adam"])
         torch.openreg.synchronize(0)
+    gc.collect()
     assert torch.openreg.memory_allocated(0) == before

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The caching allocator of device memory, seen through storages: they need no operator."""
 
+import itertools
 import random
 
 import pytest
@@ -73,7 +74,7 @@ def test_freed_memory_of_a_stream_is_not_given_to_another():
 def test_blocks_do_not_overlap_and_neighbours_join_when_freed():
     storages = [allocate(size) for size in (512, 1024, 512, 2048)]
     ranges = sorted((s.data_ptr(), s.data_ptr() + s.nbytes()) for s in storages)
-    assert all(low[1] <= high[0] for low, high in zip(ranges, ranges[1:], strict=False))
+    assert all(low[1] <= high[0] for low, high in itertools.pairwise(ranges))
     first = ranges[0][0]
     del storages
     assert openreg.memory_stats()["inactive_split.all.current"] == 0
@@ -166,7 +167,7 @@ def test_statistics_agree_with_each_other_and_with_a_model(steps):
             with openreg.stream(streams[action % 2]):
                 live.append(allocate(size))
         ranges = sorted((s.data_ptr(), s.data_ptr() + s.nbytes()) for s in live)
-        assert all(low[1] <= high[0] for low, high in zip(ranges, ranges[1:], strict=False))
+        assert all(low[1] <= high[0] for low, high in itertools.pairwise(ranges))
         invariants(openreg.memory_stats(), live)
     live.clear()
     invariants(openreg.memory_stats(), live)

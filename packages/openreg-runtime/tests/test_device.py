@@ -6,8 +6,7 @@ import threading
 import pytest
 import torch
 
-import openreg_runtime._C as native
-from openreg_runtime import openreg
+from openreg_runtime import _C, openreg
 
 pytestmark = pytest.mark.usefixtures("clean_device")
 
@@ -36,10 +35,10 @@ BY_INDEX = {
     "set_rng_state": lambda index: openreg.set_rng_state(torch.zeros(16, dtype=torch.uint8), index),
     "synchronize": openreg.synchronize,
     "Stream": openreg.Stream,
-    "_C._default_stream_id": native._default_stream_id,
-    "_C._get_default_generator": native._get_default_generator,
-    "_C._reset_device": native._reset_device,
-    "_C._set_device": native._set_device,
+    "_C._default_stream_id": _C._default_stream_id,
+    "_C._get_default_generator": _C._get_default_generator,
+    "_C._reset_device": _C._reset_device,
+    "_C._set_device": _C._set_device,
 }
 
 

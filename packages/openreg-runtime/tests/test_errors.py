@@ -99,7 +99,7 @@ def test_waiting_inside_a_kernel_is_not_implemented(driver):
 def test_an_unknown_handle_is_a_runtime_error():
     real = openreg.Stream()
     forged = torch.Stream(stream_id=12345, device_index=0, device_type=real.device_type)
-    with pytest.raises(RuntimeError, match="orStreamQuery.*stream"):
+    with pytest.raises(RuntimeError, match=r"orStreamQuery.*stream"):
         forged.query()
 
 

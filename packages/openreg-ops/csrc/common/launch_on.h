@@ -2,9 +2,11 @@
 // Launching operators whose outputs exist before the launch: in-place forms, lists of tensors, fused optimisers.
 #pragma once
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -33,39 +35,75 @@ void launch_kernel(const char* name, c10::Device device, Kernel kernel, Args... 
 template <class Operator, class Schema = SchemaOf<Operator>>
 struct InplaceLaunch;
 
-template <class Operator, class Result, class... Args>
-struct InplaceLaunch<Operator, Result(Args...)> {
-  template <Result (*kKernel)(Args...)>
-  static Result call(Args... args) {
-    const c10::Device device = device_of(Operator::name, args...);
-    check_same_device_or_scalar(Operator::name, device, args...);
+template <class Operator, class Result, class First, class... Args>
+struct InplaceLaunch<Operator, Result(First, Args...)> {
+  template <Result (*kKernel)(First, Args...)>
+  static Result call(First first, Args... args) {
+    const c10::Device device = device_of(Operator::name, first, args...);
+    check_same_device_or_scalar(Operator::name, device, first, args...);
+    if constexpr (std::is_same_v<First, at::Tensor&>) {
+      at::assert_no_internal_overlap(first);
+    }
     const CurrentDevice current(device);
-    launch_kernel<Result (*)(Args...), Args...>(Operator::name, device, kKernel, args...);
+    launch_kernel<Result (*)(First, Args...), First, Args...>(Operator::name, device, kKernel, first, args...);
     if constexpr (!std::is_void_v<Result>) {
-      return std::get<0>(std::tuple<Args...>(args...));
+      return first;
     }
   }
 };
 
-// An operator on lists that gives a list of tensors like its first operand. Where their dtypes may differ, for the
-// operands are not all of one floating-point dtype, PyTorch's composite form runs, one launch per tensor.
+// Whether one launch can work on a whole list: all its tensors are dense, on one device, of one floating-point dtype.
+inline bool is_uniform(at::TensorList list) {
+  if (list.empty() || !at::isFloatingType(list[0].scalar_type())) {
+    return false;
+  }
+  return std::all_of(list.begin(), list.end(), [&](const at::Tensor& tensor) {
+    return tensor.device() == list[0].device() && tensor.scalar_type() == list[0].scalar_type() &&
+           tensor.is_non_overlapping_and_dense();
+  });
+}
+
+// Whether a further argument leaves shapes and dtypes of a uniform list as they are.
+inline bool fits(at::TensorList list, at::TensorList other) {
+  const auto alike = [](const at::Tensor& a, const at::Tensor& b) {
+    return a.device() == b.device() && a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes();
+  };
+  return std::equal(list.begin(), list.end(), other.begin(), other.end(), alike);
+}
+inline bool fits(at::TensorList list, const at::Tensor& number) {
+  return number.dim() == 0 && number.scalar_type() == list[0].scalar_type() &&
+         (number.device().is_cpu() || number.device() == list[0].device());
+}
+inline bool fits(at::TensorList /*list*/, const at::Scalar& number) {
+  return !number.isComplex();
+}
+inline bool fits(at::TensorList list, at::ArrayRef<at::Scalar> numbers) {
+  return numbers.size() == list.size() &&
+         std::none_of(numbers.begin(), numbers.end(), [](const at::Scalar& number) { return number.isComplex(); });
+}
+inline bool fits(at::TensorList /*list*/, bool /*option*/) {
+  return true;
+}
+
+// An operator on lists, in one launch where the lists are uniform; else PyTorch's composite form runs on the host, one
+// launch per tensor, and finds the dtypes and the mistakes.
 template <class Operator, class Schema = SchemaOf<Operator>>
 struct ListLaunch;
 
+// Gives a list of tensors like its first operand.
 template <class Operator, class... Args>
 struct ListLaunch<Operator, std::vector<at::Tensor>(at::TensorList, Args...)> {
   template <std::vector<at::Tensor> (*kComposite)(at::TensorList, Args...)>
   static std::vector<at::Tensor> call(at::TensorList self, Args... args) {
     const c10::Device device = device_of(Operator::name, self, args...);
     const CurrentDevice current(device);
-    if (!one_floating_dtype(self, args...)) {
+    if (!is_uniform(self) || !(fits(self, args) && ...)) {
       return kComposite(self, args...);
     }
-    check_same_device_or_scalar(Operator::name, device, self, args...);
     std::vector<at::Tensor> outputs;
     outputs.reserve(self.size());
     for (const at::Tensor& tensor : self) {
-      outputs.push_back(make_output_like(tensor));
+      outputs.push_back(make_output(tensor.sizes(), tensor.strides(), tensor.options()));
     }
     const auto kernel = [](at::TensorList results, at::TensorList operands, auto&&... rest) {
       const std::vector<at::Tensor> computed = kComposite(operands, rest...);
@@ -77,14 +115,21 @@ struct ListLaunch<Operator, std::vector<at::Tensor>(at::TensorList, Args...)> {
                                                                              self, args...);
     return outputs;
   }
+};
 
- private:
-  static bool one_floating_dtype(at::TensorList self, const Args&... args) {
-    bool same = !self.empty() && at::isFloatingType(self[0].scalar_type());
-    const auto visit = [&](const at::Tensor& tensor) { same = same && tensor.scalar_type() == self[0].scalar_type(); };
-    for_each_tensor(visit, self);
-    (for_each_tensor(visit, args), ...);
-    return same;
+// Writes into the tensors of its first operand.
+template <class Operator, class... Args>
+struct ListLaunch<Operator, void(at::TensorList, Args...)> {
+  template <void (*kComposite)(at::TensorList, Args...)>
+  static void call(at::TensorList self, Args... args) {
+    const c10::Device device = device_of(Operator::name, self, args...);
+    const CurrentDevice current(device);
+    if (!is_uniform(self) || !(fits(self, args) && ...)) {
+      kComposite(self, args...);
+      return;
+    }
+    launch_kernel<void (*)(at::TensorList, Args...), at::TensorList, Args...>(Operator::name, device, kComposite, self,
+                                                                              args...);
   }
 };
 
@@ -95,7 +140,7 @@ struct ListLaunch<Operator, std::vector<at::Tensor>(at::TensorList, Args...)> {
   (library).impl(::openreg::ops::registered_name<at::_ops::op>().c_str(), \
                  TORCH_FN((::openreg::ops::InplaceLaunch<at::_ops::op>::call<kernel>)))
 
-// The same for an operator on lists that returns a list.
+// The same for an operator on lists of tensors, with PyTorch's composite form.
 #define OPENREG_LIST(library, op, composite)                              \
   (library).impl(::openreg::ops::registered_name<at::_ops::op>().c_str(), \
                  TORCH_FN((::openreg::ops::ListLaunch<at::_ops::op>::call<composite>)))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Batch normalisation with backward.
+#include <ATen/native/cpu/mixed_data_type.h>
 #include <ATen/ops/native_batch_norm_backward_cpu_dispatch.h>
 #include <ATen/ops/native_batch_norm_cpu_dispatch.h>
 #include <torch/library.h>
@@ -12,11 +13,14 @@ namespace {
 
 using MaybeTensor = const std::optional<at::Tensor>&;
 
-// Statistics are kept in float where the operand is of lower precision and the parameters are float.
-at::TensorOptions statistics_options(const at::Tensor& input, MaybeTensor weight) {
-  const bool mixed = weight.has_value() && weight->defined() && weight->scalar_type() != input.scalar_type();
-  const auto options = input.options().memory_format(std::nullopt);
-  return mixed ? options.dtype(weight->scalar_type()) : options;
+// Statistics are kept in float where the operand is of lower precision and what is known of them is float.
+template <class... Parameters>
+at::TensorOptions statistics_options(const at::Tensor& input, const Parameters&... parameters) {
+  const bool mixed = at::native::is_mixed_type(input, parameters.value_or(at::Tensor())...);
+  if (mixed) {
+    at::native::check_mixed_data_type(input, parameters.value_or(at::Tensor())...);
+  }
+  return input.options().memory_format(std::nullopt).dtype(at::native::param_scalar_type(input, mixed));
 }
 
 void forward_kernel(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
@@ -42,8 +46,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(const at::Tenso
   at::Tensor output = make_output_like(input);
   // In evaluation nothing is saved, and PyTorch gives empty tensors.
   const int64_t saved = training ? input.size(1) : 0;
-  at::Tensor save_mean = make_output({saved}, {}, statistics_options(input, weight));
-  at::Tensor save_invstd = make_output({saved}, {}, statistics_options(input, weight));
+  const auto statistics = statistics_options(input, weight, bias, running_mean, running_var);
+  at::Tensor save_mean = make_output({saved}, {}, statistics);
+  at::Tensor save_invstd = make_output({saved}, {}, statistics);
   launch_kernel<decltype(&forward_kernel), const at::Tensor&, MaybeTensor, MaybeTensor, MaybeTensor, MaybeTensor, bool,
                 double, double, at::Tensor&, at::Tensor&, at::Tensor&>(kName, device, &forward_kernel, input, weight,
                                                                        bias, running_mean, running_var, training,
@@ -76,7 +81,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm_backward(
   const c10::Device device = device_of(kName, grad, input);
   check_same_device(kName, device, grad, input, weight, running_mean, running_var, save_mean, save_invstd);
   const CurrentDevice current(device);
-  const auto parameters = statistics_options(input, weight);
+  const auto parameters = statistics_options(input, weight, running_mean, running_var, save_mean, save_invstd);
   at::Tensor grad_input = output_mask[0] ? make_output_like(input) : at::Tensor();
   at::Tensor grad_weight = output_mask[1] ? make_output({input.size(1)}, {}, parameters) : at::Tensor();
   at::Tensor grad_bias = output_mask[2] ? make_output({input.size(1)}, {}, parameters) : at::Tensor();

@@ -40,6 +40,9 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
   constexpr const char* kName = "aten::convolution_overrideable";
   const c10::Device device = device_of(kName, input, weight, bias);
   check_same_device(kName, device, input, weight, bias);
+  const bool one_dtype = !bias.has_value() || !bias->defined() || bias->dtype() == input.dtype();
+  TORCH_CHECK(weight.dtype() == input.dtype() && one_dtype, "convolution: input (", input.dtype(), "), weight (",
+              weight.dtype(), ") and bias should have the same dtype; convert the operand with .to()");
   const CurrentDevice current(device);
   at::Tensor output =
       make_output(output_size(input, weight, stride, padding, dilation, transposed, output_padding, groups), {},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Minimal set: copies between host and device, between devices, and within one; Tensor.copy_() and Tensor.to() end
 // here.
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/copy_native.h>
 #include <torch/library.h>
@@ -101,6 +102,7 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
   if (source.numel() == 0 || source.is_same(dst)) {
     return dst;
   }
+  at::assert_no_internal_overlap(dst);
   if (!is_on_device(source) || !is_on_device(dst)) {
     const at::Tensor& host = is_on_device(source) ? dst : source;
     TORCH_CHECK(host.device().is_cpu(), kName, ": cannot copy between ", source.device(), " and ", dst.device(),
@@ -122,6 +124,16 @@ at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("_copy_from", TORCH_FN(copy_from));
   library.impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
+}
+
+// The kernels take conjugate and negative bits as they are. Without these lines PyTorch would resolve the bits first,
+// by a copy, which ends here again.
+TORCH_LIBRARY_IMPL(aten, Conjugate, library) {
+  library.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
+
+TORCH_LIBRARY_IMPL(aten, Negative, library) {
+  library.impl("_copy_from", torch::CppFunction::makeFallthrough());
 }
 
 }  // namespace

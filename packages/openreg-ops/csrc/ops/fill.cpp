@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Filling tensors in place, everywhere or under a mask.
-#include "common/launch_on.h"
-
+#include <ATen/ExpandUtils.h>
 #include <ATen/ops/fill_cpu_dispatch.h>
 #include <ATen/ops/fill_ops.h>
 #include <ATen/ops/masked_fill_cpu_dispatch.h>
@@ -9,10 +8,50 @@
 #include <ATen/ops/zero_cpu_dispatch.h>
 #include <ATen/ops/zero_ops.h>
 
+#include "common/launch_on.h"
+
+namespace openreg::ops {
+
+namespace {
+
+using FillTensor = InplaceLaunch<at::_ops::fill__Tensor>;
+using MaskedFillScalar = InplaceLaunch<at::_ops::masked_fill__Scalar>;
+using MaskedFillTensor = InplaceLaunch<at::_ops::masked_fill__Tensor>;
+
+at::Tensor& fill_(at::Tensor& self, const at::Tensor& value) {
+  TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
+              " dimensions.");
+  return FillTensor::call<at::cpu::fill_>(self, value);
+}
+
+// What the kernel would find out too late for an exception on the caller's line.
+void check_mask(const at::Tensor& self, const at::Tensor& mask) {
+  TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_fill_ only supports boolean masks, but got mask with dtype ",
+              mask.scalar_type());
+  TORCH_CHECK(at::is_expandable_to(mask.sizes(), self.sizes()), "masked_fill_: a mask of shape ", mask.sizes(),
+              " cannot be broadcast to the tensor's shape ", self.sizes());
+}
+
+at::Tensor& masked_fill_scalar(at::Tensor& self, const at::Tensor& mask, const at::Scalar& value) {
+  check_mask(self, mask);
+  return MaskedFillScalar::call<at::cpu::masked_fill_>(self, mask, value);
+}
+
+at::Tensor& masked_fill_tensor(at::Tensor& self, const at::Tensor& mask, const at::Tensor& value) {
+  check_mask(self, mask);
+  TORCH_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+              value.dim(), " dimension(s).");
+  return MaskedFillTensor::call<at::cpu::masked_fill_>(self, mask, value);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_INPLACE(library, fill__Scalar, at::cpu::fill_);
-  OPENREG_INPLACE(library, fill__Tensor, at::cpu::fill_);
   OPENREG_INPLACE(library, zero_, at::cpu::zero_);
-  OPENREG_INPLACE(library, masked_fill__Scalar, at::cpu::masked_fill_);
-  OPENREG_INPLACE(library, masked_fill__Tensor, at::cpu::masked_fill_);
+  library.impl("fill_.Tensor", TORCH_FN(fill_));
+  library.impl("masked_fill_.Scalar", TORCH_FN(masked_fill_scalar));
+  library.impl("masked_fill_.Tensor", TORCH_FN(masked_fill_tensor));
 }
+
+}  // namespace
+
+}  // namespace openreg::ops

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Element by element, not structured: PyTorch settles the dtype of the output before it calls the out= form.
-#include <ATen/ExpandUtils.h>
-#include <ATen/native/Resize.h>
+#include <ATen/TensorIterator.h>
 #include <ATen/ops/abs_cpu_dispatch.h>
 #include <ATen/ops/abs_ops.h>
 #include <ATen/ops/angle_cpu_dispatch.h>
@@ -27,37 +26,45 @@ namespace openreg::ops {
 
 namespace {
 
-// The out= form of an operator whose output has the broadcast shape of its operands. Args end in the output.
+// Gives the output the shape, and where it is new the strides, that PyTorch's iterator settles on; checks devices and
+// overlapping memory. Any number of operands may be 0-dim tensors on the CPU, which have no say in it.
+template <class... Inputs>
+void prepare_output(const at::Tensor& out, const Inputs&... inputs) {
+  at::TensorIteratorConfig config;
+  config.check_all_same_dtype(false).add_output(out);
+  const auto add = [&](const at::Tensor& input) {
+    if (!(input.device().is_cpu() && input.dim() == 0)) {
+      config.add_const_input(input);
+    }
+  };
+  (add(inputs), ...);
+  config.build();
+}
+
+// The out= form of an operator of one operand or two. Args end in the output.
 template <class Operator, class Schema = SchemaOf<Operator>>
 struct PointwiseOut;
 
-template <class Operator, class... Args>
-struct PointwiseOut<Operator, at::Tensor&(Args...)> {
-  template <at::Tensor& (*kKernel)(Args...)>
-  static at::Tensor& call(Args... args) {
-    at::Tensor& out = std::get<sizeof...(Args) - 1>(std::tuple<Args...>(args...));
-    const CurrentDevice current(out.device());
-    check_same_device_or_scalar(Operator::name, out.device(), args...);
-    std::vector<int64_t> shape;
-    const auto visit = [&](const at::Tensor& tensor) {
-      if (!tensor.is_same(out)) {
-        shape = at::infer_size(shape, tensor.sizes());
-      }
-    };
-    (for_each_tensor(visit, args), ...);
-    // With the output among the operands (in-place), it settles the shape by itself.
-    at::native::resize_output(
-        out, shape.empty() && out.dim() > 0 && all_same(out, args...) ? out.sizes() : c10::IntArrayRef(shape));
-    launch_kernel<at::Tensor& (*)(Args...), Args...>(Operator::name, out.device(), kKernel, args...);
+template <class Operator, class... Options>
+struct PointwiseOut<Operator, at::Tensor&(const at::Tensor&, Options...)> {
+  template <at::Tensor& (*kKernel)(const at::Tensor&, Options...)>
+  static at::Tensor& call(const at::Tensor& self, Options... options) {
+    at::Tensor& out = std::get<sizeof...(Options) - 1>(std::tuple<Options...>(options...));
+    const CurrentDevice current(device_of(Operator::name, self, options...));
+    prepare(out, self, options...);
+    launch_kernel<at::Tensor& (*)(const at::Tensor&, Options...), const at::Tensor&, Options...>(
+        Operator::name, out.device(), kKernel, self, options...);
     return out;
   }
 
  private:
-  static bool all_same(const at::Tensor& out, const Args&... args) {
-    bool same = true;
-    const auto visit = [&](const at::Tensor& tensor) { same = same && tensor.is_same(out); };
-    (for_each_tensor(visit, args), ...);
-    return same;
+  template <class... Rest>
+  static void prepare(const at::Tensor& out, const at::Tensor& self, const Rest&... /*options*/) {
+    prepare_output(out, self);
+  }
+  static void prepare(const at::Tensor& out, const at::Tensor& self, const at::Tensor& other,
+                      const at::Tensor& /*out*/) {
+    prepare_output(out, self, other);
   }
 };
 
@@ -73,10 +80,11 @@ at::Tensor& where_out(const at::Tensor& condition, const at::Tensor& self, const
   constexpr const char* kName = "aten::where";
   TORCH_CHECK(condition.scalar_type() == at::kBool || condition.scalar_type() == at::kByte,
               "where expected condition to be a boolean tensor, but got a tensor with dtype ", condition.scalar_type());
+  const c10::ScalarType dtype = at::result_type(self, other);
+  TORCH_CHECK(out.scalar_type() == dtype, "Expected out type to be ", dtype, " but got ", out.scalar_type());
   const c10::Device device = device_of(kName, condition, self, other);
-  check_same_device_or_scalar(kName, device, condition, self, other, out);
   const CurrentDevice current(device);
-  at::native::resize_output(out, at::infer_size(at::infer_size(condition.sizes(), self.sizes()), other.sizes()));
+  prepare_output(out, condition, self, other);
   launch_kernel<decltype(&where_kernel), const at::Tensor&, const at::Tensor&, const at::Tensor&, at::Tensor&>(
       kName, device, &where_kernel, condition, self, other, out);
   return out;

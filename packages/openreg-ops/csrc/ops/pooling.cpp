@@ -19,6 +19,8 @@ at::Tensor adaptive_avg_pool2d(const at::Tensor& self, c10::IntArrayRef output_s
   TORCH_CHECK(output_size.size() == 2, "adaptive_avg_pool2d: output_size must be 2");
   TORCH_CHECK(self.dim() == 3 || self.dim() == 4, "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got ",
               self.sizes());
+  TORCH_CHECK(self.size(-2) > 0 && self.size(-1) > 0, "adaptive_avg_pool2d(): expected rows and columns, but got ",
+              self.sizes());
   const CurrentDevice current(self.device());
   std::vector<int64_t> sizes = self.sizes().vec();
   std::copy(output_size.begin(), output_size.end(), sizes.end() - 2);

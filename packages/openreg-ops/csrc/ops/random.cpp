@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Random numbers: own kernels on the Philox generator, because a CPU kernel would draw from a CPU generator, one number
-// after the other. rand(), randn(), randint() and the initialisers of torch.nn are built on these.
+// after the other. rand(), randn(), randint() and the initialisers of torch.nn are built on these. PyTorch's templates
+// check the arguments and hand complex tensors over as real ones.
 #include "common/random.h"
 
 #include <ATen/Dispatch.h>
 #include <ATen/Dispatch_v2.h>
-#include <ATen/ops/view_as_real.h>
+#include <ATen/native/DistributionTemplates.h>
 #include <torch/library.h>
 
 #include "common/device_check.h"
@@ -17,35 +18,40 @@ namespace openreg::ops {
 namespace {
 
 using MaybeGenerator = std::optional<at::Generator>;
+using runtime::Generator;
+namespace templates = at::native::templates;
 
-// Launches `fill(alias, state)` for an in-place random operator.
-template <class Fill>
-at::Tensor& launch_random(const char* name, at::Tensor& self, const MaybeGenerator& generator, Fill fill) {
-  if (self.numel() == 0) {
-    return self;
-  }
+// Launches fill_random() for an in-place operator.
+template <class Value, int kPerStep, class Draw>
+void launch_random(const char* name, const at::Tensor& self, const MaybeGenerator& generator, Draw draw) {
+  const CurrentDevice current(self.device());
   const c10::DeviceIndex index = self.device().index();
   const runtime::PhiloxState state = reserve_random(generator, index, self.numel());
   at::Tensor alias = runtime::Aliases(name)(self);
-  runtime::launch(name, index, [alias = std::move(alias), state, fill]() mutable { fill(alias, state); });
-  return self;
+  runtime::launch(name, index, [alias = std::move(alias), state, draw]() mutable {
+    fill_random<Value, kPerStep>(alias, state, draw);
+  });
 }
 
-at::Tensor& uniform_(at::Tensor& self, double from, double to, MaybeGenerator generator) {
-  TORCH_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
-  TORCH_CHECK(at::isFloatingType(self.scalar_type()), "uniform_ on openreg takes floating-point tensors, got ",
-              self.scalar_type());
-  return launch_random("aten::uniform_", self, generator, [from, to](at::Tensor& out, runtime::PhiloxState state) {
-    AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "uniform_", [&] {
-      fill_random<scalar_t, kValuesPerStep<scalar_t>>(out, state, [&](const RandomBits& bits, auto& values) {
+template <class>
+struct UniformKernel {
+  void operator()(at::TensorIterator& iterator, double from, double to, const MaybeGenerator& generator) const {
+    const at::Tensor& self = iterator.tensor(0);
+    AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, self.scalar_type(), "uniform_", [&] {
+      const auto draw = [from, to](const RandomBits& bits, auto& values) {
         for (size_t i = 0; i < values.size(); ++i) {
           const auto number = uniform_number<scalar_t>(bits, static_cast<int>(i));
           const auto value = static_cast<scalar_t>(number * (to - from) + from);
           values[i] = value < static_cast<scalar_t>(to) ? value : static_cast<scalar_t>(from);  // rounded up to `to`
         }
-      });
+      };
+      launch_random<scalar_t, kValuesPerStep<scalar_t>>("aten::uniform_", self, generator, draw);
     });
-  });
+  }
+};
+
+at::Tensor& uniform_(at::Tensor& self, double from, double to, MaybeGenerator generator) {
+  return templates::uniform_impl_<UniformKernel, Generator>(self, from, to, std::move(generator));
 }
 
 // Box and Muller: two uniform numbers give two normal ones (Annals of Mathematical Statistics 29, 1958).
@@ -62,104 +68,125 @@ void draw_normal(const RandomBits& bits, Values& values, double mean, double sta
   }
 }
 
-at::Tensor& normal_(at::Tensor& self, double mean, double standard_deviation, MaybeGenerator generator) {
-  TORCH_CHECK(standard_deviation >= 0, "normal expects std >= 0.0, but found std ", standard_deviation);
-  if (self.is_complex()) {
-    // Both parts are independent, and the variance of their sum is that asked for.
-    at::Tensor parts = at::view_as_real(self);
-    const double part_deviation = standard_deviation / std::sqrt(2.0);
-    normal_(parts, 0, part_deviation, std::move(generator));
-    return mean == 0 ? self : self.add_(mean);
+template <class>
+struct NormalKernel {
+  void operator()(at::Tensor& self, double mean, double standard_deviation, const MaybeGenerator& generator) const {
+    at::assert_no_internal_overlap(self);
+    AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, self.scalar_type(), "normal_", [&] {
+      const auto draw = [mean, standard_deviation](const RandomBits& bits, auto& values) {
+        draw_normal<scalar_t>(bits, values, mean, standard_deviation);
+      };
+      launch_random<scalar_t, kValuesPerStep<scalar_t>>("aten::normal_", self, generator, draw);
+    });
   }
-  TORCH_CHECK(at::isFloatingType(self.scalar_type()),
-              "normal_ on openreg takes floating-point and complex tensors, got ", self.scalar_type());
-  return launch_random(
-      "aten::normal_", self, generator, [mean, standard_deviation](at::Tensor& out, runtime::PhiloxState state) {
-        AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "normal_", [&] {
-          fill_random<scalar_t, kValuesPerStep<scalar_t>>(out, state, [&](const RandomBits& bits, auto& values) {
-            draw_normal<scalar_t>(bits, values, mean, standard_deviation);
-          });
-        });
-      });
+};
+
+at::Tensor& normal_(at::Tensor& self, double mean, double standard_deviation, MaybeGenerator generator) {
+  return templates::normal_impl_<NormalKernel, Generator>(self, mean, standard_deviation, std::move(generator));
 }
 
-at::Tensor& bernoulli_(at::Tensor& self, double p, MaybeGenerator generator) {
-  TORCH_CHECK(0 <= p && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
-  return launch_random("aten::bernoulli_", self, generator, [p](at::Tensor& out, runtime::PhiloxState state) {
-    AT_DISPATCH_ALL_TYPES_AND3(at::kBool, at::kHalf, at::kBFloat16, out.scalar_type(), "bernoulli_", [&] {
-      fill_random<scalar_t, 4>(out, state, [p](const RandomBits& bits, auto& values) {
+template <class>
+struct BernoulliKernel {
+  void operator()(at::Tensor& self, double p, const MaybeGenerator& generator) const {
+    AT_DISPATCH_ALL_TYPES_AND3(at::kBool, at::kHalf, at::kBFloat16, self.scalar_type(), "bernoulli_", [&] {
+      const auto draw = [p](const RandomBits& bits, auto& values) {
         for (size_t i = 0; i < values.size(); ++i) {
           values[i] = static_cast<scalar_t>(static_cast<double>(bits[i]) * 0x1p-32 < p);
         }
-      });
+      };
+      launch_random<scalar_t, 4>("aten::bernoulli_", self, generator, draw);
     });
-  });
-}
+  }
+};
 
-// Whole numbers in [from, from + range); range 0 stands for all 2^64. Both as PyTorch's kernels count them: modulo
-// 2^64.
-at::Tensor& fill_integers(at::Tensor& self, uint64_t range, int64_t from, const MaybeGenerator& generator) {
-  return launch_random("aten::random_", self, generator, [range, from](at::Tensor& out, runtime::PhiloxState state) {
-    AT_DISPATCH_V2(out.scalar_type(), "random_", AT_WRAP([&] {
-                     fill_random<scalar_t, 2>(out, state, [&](const RandomBits& bits, auto& values) {
-                       for (size_t i = 0; i < values.size(); ++i) {
-                         const uint64_t word = (static_cast<uint64_t>(bits[2 * i]) << 32) | bits[2 * i + 1];
-                         const uint64_t number = range == 0 ? word : word % range;
-                         values[i] = static_cast<scalar_t>(static_cast<int64_t>(number + static_cast<uint64_t>(from)));
-                       }
-                     });
-                   }),
-                   AT_EXPAND(AT_ALL_TYPES), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), at::kBool, at::kHalf,
-                   at::kBFloat16);
-  });
+at::Tensor& bernoulli_(at::Tensor& self, double p, MaybeGenerator generator) {
+  return templates::bernoulli_impl_<BernoulliKernel, Generator>(self, p, std::move(generator));
 }
 
 // The largest whole number that random_() may give: what the dtype holds exactly.
-uint64_t largest_integer(c10::ScalarType dtype) {
-  uint64_t largest = 1;
-  AT_DISPATCH_V2(dtype, "random_", AT_WRAP([&] {
-                   if constexpr (std::numeric_limits<scalar_t>::is_integer) {
-                     largest = static_cast<uint64_t>(std::numeric_limits<scalar_t>::max());
-                   } else {
-                     largest = uint64_t{1} << std::numeric_limits<scalar_t>::digits;
-                   }
-                 }),
-                 AT_EXPAND(AT_ALL_TYPES), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), at::kBool, at::kHalf, at::kBFloat16);
-  return largest;
+template <class Value>
+constexpr uint64_t largest_integer() {
+  if constexpr (std::numeric_limits<Value>::is_integer) {
+    return static_cast<uint64_t>(std::numeric_limits<Value>::max());
+  } else {
+    return uint64_t{1} << std::numeric_limits<Value>::digits;
+  }
 }
 
+// Whole numbers: in [from, from + range), modulo 2^64; or all of int64; or all that random_() may give.
+template <class>
+struct IntegerKernel {
+  void operator()(at::TensorIterator& iterator, uint64_t range, int64_t from, const MaybeGenerator& generator) const {
+    fill(iterator.tensor(0), generator, [range, from](uint64_t word) { return word % range + uint64_t(from); });
+  }
+  void operator()(at::TensorIterator& iterator, const MaybeGenerator& generator) const {
+    fill(iterator.tensor(0), generator, [](uint64_t word) { return word; });
+  }
+
+  template <class Number>
+  static void fill(const at::Tensor& self, const MaybeGenerator& generator, Number number) {
+    AT_DISPATCH_V2(self.scalar_type(), "random_", AT_WRAP([&] {
+                     const auto draw = [number](const RandomBits& bits, auto& values) {
+                       for (size_t i = 0; i < values.size(); ++i) {
+                         const uint64_t word = (static_cast<uint64_t>(bits[2 * i]) << 32) | bits[2 * i + 1];
+                         values[i] = static_cast<scalar_t>(static_cast<int64_t>(number(word)));
+                       }
+                     };
+                     launch_random<scalar_t, 2>("aten::random_", self, generator, draw);
+                   }),
+                   AT_EXPAND(AT_ALL_TYPES), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), at::kBool, at::kHalf,
+                   at::kBFloat16);
+  }
+};
+
+template <class>
+struct AnyIntegerKernel {
+  void operator()(at::TensorIterator& iterator, const MaybeGenerator& generator) const {
+    uint64_t largest = 0;
+    AT_DISPATCH_V2(iterator.dtype(), "random_", AT_WRAP([&] { largest = largest_integer<scalar_t>(); }),
+                   AT_EXPAND(AT_ALL_TYPES), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), at::kBool, at::kHalf,
+                   at::kBFloat16);
+    if (largest == std::numeric_limits<uint64_t>::max()) {
+      IntegerKernel<Generator>()(iterator, generator);
+    } else {
+      IntegerKernel<Generator>()(iterator, largest + 1, 0, generator);
+    }
+  }
+};
+
 at::Tensor& random_(at::Tensor& self, MaybeGenerator generator) {
-  return fill_integers(self, largest_integer(self.scalar_type()) + 1, 0, generator);
+  return templates::random_impl<AnyIntegerKernel, Generator>(self, std::move(generator));
 }
 
 at::Tensor& random_from_to(at::Tensor& self, int64_t from, std::optional<int64_t> to, MaybeGenerator generator) {
-  if (!to.has_value()) {
-    return fill_integers(self, largest_integer(self.scalar_type()) + 1 - static_cast<uint64_t>(from), from, generator);
-  }
-  TORCH_CHECK(from < *to, "random_ expects 'from' to be less than 'to', but got from=", from, " >= to=", *to);
-  if (at::isIntegralType(self.scalar_type(), true) && self.scalar_type() != at::kUInt64) {
-    TORCH_CHECK(*to - 1 <= static_cast<int64_t>(largest_integer(self.scalar_type())), "to - 1 is out of bounds for ",
-                self.dtype());
-  }
-  return fill_integers(self, static_cast<uint64_t>(*to) - static_cast<uint64_t>(from), from, generator);
+  return templates::random_from_to_impl<IntegerKernel, Generator>(self, from, to, std::move(generator));
 }
 
 at::Tensor& random_to(at::Tensor& self, int64_t to, MaybeGenerator generator) {
   return random_from_to(self, 0, to, std::move(generator));
 }
 
-at::Tensor& exponential_(at::Tensor& self, double lambd, MaybeGenerator generator) {
-  TORCH_CHECK(lambd > 0, "exponential_ expects lambda > 0.0, but found lambda=", lambd);
-  return launch_random("aten::exponential_", self, generator, [lambd](at::Tensor& out, runtime::PhiloxState state) {
-    AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "exponential_", [&] {
-      fill_random<scalar_t, kValuesPerStep<scalar_t>>(out, state, [&](const RandomBits& bits, auto& values) {
+template <class>
+struct ExponentialKernel {
+  void operator()(at::TensorIterator& iterator, double lambda, const MaybeGenerator& generator) const {
+    const at::Tensor& self = iterator.tensor(0);
+    AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, self.scalar_type(), "exponential_", [&] {
+      using Number = std::conditional_t<std::is_same_v<scalar_t, double>, double, float>;
+      const auto draw = [lambda](const RandomBits& bits, auto& values) {
+        // Zero is promised not to occur (sampling divides by these numbers), so the smallest step stands for it.
+        constexpr Number kSmallest = std::numeric_limits<Number>::epsilon() / 2;
         for (size_t i = 0; i < values.size(); ++i) {
-          const auto number = uniform_number<scalar_t>(bits, static_cast<int>(i));
-          values[i] = static_cast<scalar_t>(-std::log1p(-number) / lambd);
+          const Number number = std::max(uniform_number<Number>(bits, static_cast<int>(i)), kSmallest);
+          values[i] = static_cast<scalar_t>(-std::log1p(-number) / lambda);
         }
-      });
+      };
+      launch_random<scalar_t, kValuesPerStep<scalar_t>>("aten::exponential_", self, generator, draw);
     });
-  });
+  }
+};
+
+at::Tensor& exponential_(at::Tensor& self, double lambda, MaybeGenerator generator) {
+  return templates::exponential_impl_<ExponentialKernel, Generator>(self, lambda, std::move(generator));
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {

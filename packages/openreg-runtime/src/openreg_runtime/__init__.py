@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The device side of openreg: importing this package adds the device ``openreg`` and the module ``torch.openreg`` to PyTorch.
+"""The device side of openreg: importing this package adds the device ``openreg`` and the module ``torch.openreg``.
 
-Start-up is the list of steps at the end of this file. A step that refuses to go on raises ``ImportError`` before anything was
-registered, so that the process stays usable without the device.
+Start-up is the list of steps at the end of this file. A step that refuses to go on raises ``ImportError`` before
+anything was registered, so that the process stays usable without the device.
 """
 
 from __future__ import annotations

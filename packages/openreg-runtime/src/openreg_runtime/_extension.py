@@ -15,7 +15,7 @@ _PROVIDERS = {
     "reset_fallback_stats": "openreg-ops",
 }
 
-# Names that this package defines as a stand-in, because PyTorch looks for them with hasattr() and then hides our message.
+# Names that have a stand-in here, because PyTorch looks for them with hasattr() and then hides our message.
 _STAND_INS = {"get_amp_supported_dtype"}
 
 

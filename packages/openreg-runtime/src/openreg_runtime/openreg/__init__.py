@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The module ``torch.openreg``: the device's counterpart of ``torch.cuda``.
 
-PyTorch looks functions up here by name (the readers are listed beside each function's source in its own file), and requires that the
-module's ``__name__`` ends in ``.openreg``.
+PyTorch looks functions up here by name, and requires that the module's ``__name__`` ends in ``.openreg``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Devices: counting, choosing, waiting, describing.
 
-A ``device`` argument is an index, a string such as ``"openreg:1"``, a ``torch.device``, or ``None`` for the current device.
-An index out of range raises ``RuntimeError`` that names the range.
+A ``device`` argument is an index, a string such as ``"openreg:1"``, a ``torch.device``, or ``None`` for the current
+device. An index out of range raises ``RuntimeError`` that names the range.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def device_stats(device: DeviceLike = None) -> DeviceStats:
 def get_amp_supported_dtype() -> list[torch.dtype]:
     """Replaced by openreg-amp; without it, raises NotImplementedError that names the package.
 
-    ``torch.autocast`` looks for the function before calling it and hides any reason why it is missing, so it stands here.
+    ``torch.autocast`` looks for the function before calling it and hides why it is missing, so it stands here.
     """
     raise NotImplementedError(
         "autocast on openreg devices comes with the package openreg-amp, which is not installed or not imported. "

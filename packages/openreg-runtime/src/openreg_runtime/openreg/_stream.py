@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Streams and events under the names of ``torch.cuda``; both are ``torch.Stream`` and ``torch.Event`` of this device type."""
+"""Streams and events under the names of ``torch.cuda``: subclasses of ``torch.Stream`` and ``torch.Event``."""
 
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any
 
 import torch
 
@@ -100,6 +99,6 @@ def stream(stream: torch.Stream | None) -> StreamContext:
     return StreamContext(stream)
 
 
-def sleep(cycles: int, *args: Any) -> None:
+def sleep(cycles: int) -> None:
     """Pauses the current stream, not the host: a kernel of known duration. One cycle is a nanosecond."""
     _C._delay_current_stream(int(cycles))

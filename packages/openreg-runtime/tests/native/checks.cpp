@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What Python cannot reach without operators: memory that several streams use, releases on a failed device, launches.
+#include <ATen/Context.h>
+#include <openreg.h>
+#include <openreg/runtime/allocator.h>
+#include <openreg/runtime/device.h>
+#include <openreg/runtime/event.h>
+#include <openreg/runtime/launch.h>
+#include <openreg/runtime/status.h>
+#include <openreg/runtime/stream.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace runtime = openreg::runtime;
+
+namespace {
+
+constexpr size_t kSize = 4096;
+constexpr uint64_t kDelay = 50'000'000;  // nanoseconds
+
+void check(bool condition, const char* what) {
+  if (!condition) {
+    std::fprintf(stderr, "failed: %s\n", what);
+    std::exit(1);
+  }
+}
+
+template <class Error, class Function>
+void check_throws(Function function, const char* what) {
+  try {
+    function();
+  } catch (const Error&) {
+    return;
+  }
+  check(false, what);
+}
+
+void* allocate_and_use_on(c10::Stream stream) {
+  c10::DataPtr data = runtime::device_allocator().allocate(kSize);
+  runtime::device_allocator().recordStream(data, stream);
+  runtime::device_allocator().recordStream(data, stream);
+  OPENREG_CHECK(orStreamDelay(runtime::native_handle(stream), kDelay));
+  return data.get();  // released here, while the stream works
+}
+
+bool reused(void* address) {
+  return runtime::device_allocator().allocate(kSize).get() == address;
+}
+
+int64_t active_bytes() {
+  return runtime::device_allocator().getDeviceStats(0).active_bytes[0].current;
+}
+
+void memory_waits_for_every_stream_that_uses_it() {
+  // The default streams of all devices have one id, and a stream of the same device has another.
+  for (const c10::Stream stream : {runtime::new_stream(0, 0), runtime::default_stream(1), runtime::new_stream(1, 0)}) {
+    void* address = allocate_and_use_on(stream);
+    check(active_bytes() > 0, "released memory in use counts as active");
+    check(!reused(address), "memory in use by another stream is not reused");
+    runtime::synchronize_stream(stream);
+    check(reused(address), "memory is reused when the other stream is done");
+    check(active_bytes() == 0, "nothing is active afterwards");
+  }
+  void* address = allocate_and_use_on(runtime::default_stream(0));
+  check(reused(address), "the stream that memory belongs to does not wait for itself");
+  runtime::synchronize_device(0);
+}
+
+void emptying_the_cache_waits_for_no_other_device() {
+  void* address = allocate_and_use_on(runtime::default_stream(1));
+  runtime::device_allocator().emptyCache({0, 0});
+  runtime::synchronize_device(1);
+  check(reused(address) || active_bytes() == 0, "the block comes back");
+}
+
+void recording_unknown_memory_does_nothing() {
+  int number = 0;
+  const c10::DataPtr foreign(&number, c10::Device(runtime::kDeviceType, 0));
+  runtime::device_allocator().recordStream(foreign, runtime::new_stream(0, 0));
+  runtime::device_allocator().recordStream(c10::DataPtr(), runtime::new_stream(0, 0));
+}
+
+void releases_on_a_failed_device_neither_throw_nor_lose_memory() {
+  const c10::Stream stream = runtime::new_stream(1, 0);
+  c10::DataPtr device = runtime::device_allocator().allocate(kSize);
+  c10::DataPtr before = runtime::device_allocator().allocate(kSize);
+  c10::DataPtr pinned = runtime::host_allocator().allocate(kSize);
+  runtime::device_allocator().recordStream(device, stream);
+  runtime::device_allocator().recordStream(before, stream);
+  check(runtime::host_allocator().record_event(pinned.get(), pinned.get_context(), stream), "pinned memory is known");
+  OPENREG_CHECK(orStreamDelay(runtime::native_handle(stream), kDelay));
+  before = {};
+  runtime::launch("throws", stream, [] { throw std::runtime_error("on purpose"); });
+  check_throws<c10::AcceleratorError>([&] { runtime::synchronize_stream(stream); }, "a kernel that throws is reported");
+  device = {};
+  pinned = {};
+  runtime::device_allocator().allocate(kSize);  // looks at the marks, on a device that answers nothing
+  runtime::host_allocator().allocate(kSize);
+  runtime::device_allocator().emptyCache({0, 0});
+  runtime::reset_device(1);
+  runtime::device_allocator().emptyCache({0, 0});
+  runtime::host_allocator().empty_cache();
+  check(active_bytes() == 0, "memory released on a failed device comes back");
+  check(runtime::device_allocator().getDeviceStats(0).reserved_bytes[0].current == 0, "and can be given back");
+  check(runtime::host_allocator().get_stats().allocated_bytes.current == 0, "pinned memory too");
+}
+
+void a_launch_returns_before_the_kernel_ends() {
+  std::atomic<bool> open{false};
+  std::atomic<int> order{0};
+  runtime::launch("gate", c10::DeviceIndex{0}, [&] {
+    while (!open) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    order = 1;
+  });
+  runtime::launch("after", c10::DeviceIndex{0}, [&] { order = order == 1 ? 2 : -1; });
+  check(!runtime::query_stream(runtime::current_stream(0)), "the kernel runs while the host goes on");
+  check(order == 0, "it has not ended");
+  open = true;
+  runtime::synchronize_device(0);
+  check(order == 2, "kernels of a stream run in order");
+}
+
+void threads_may_initialise_at_once() {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([i] {
+      if (i % 2 == 0) {
+        at::globalContext().lazyInitDevice(runtime::kDeviceType);
+      } else {
+        runtime::ensure_initialized();
+      }
+      check(runtime::is_initialized(), "initialised on return");
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+}  // namespace
+
+int main() {
+  threads_may_initialise_at_once();
+  memory_waits_for_every_stream_that_uses_it();
+  emptying_the_cache_waits_for_no_other_device();
+  recording_unknown_memory_does_nothing();
+  releases_on_a_failed_device_neither_throw_nor_lose_memory();
+  a_launch_returns_before_the_kernel_ends();
+  std::puts("all checks hold");
+  return 0;
+}
