@@ -36,7 +36,8 @@ class MetaCall final : public Base {
   const at::Tensor& maybe_get_output(int64_t index) override { return outputs[static_cast<size_t>(index)]; }
 
   // An output whose strides the kernel prescribes and one whose strides it takes as they are need no difference here:
-  // the CPU kernel works through a temporary itself when the alias has other strides than it wants.
+  // the CPU kernel works through a temporary itself when the alias has other strides than it wants, or settles them
+  // anew, which run_kernel() undoes.
   void set_output_strided(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides,
                           at::TensorOptions options) override {
     provide(index, sizes, strides, options);
@@ -75,6 +76,28 @@ inline at::OptionalScalarRef meta_argument(const std::optional<at::Scalar>& argu
   return argument.has_value() ? at::OptionalScalarRef(*argument) : at::OptionalScalarRef();
 }
 
+// Calls `kernel(args..., outputs...)`. A few kernels give their output other strides; the tensor that it is an alias of
+// keeps its own, so the values are put in their places, and the alias is as before for another run.
+template <class Kernel, size_t kOutputs, class... Args>
+void run_kernel(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) {
+  std::array<c10::DimVector, kOutputs> sizes;
+  std::array<c10::DimVector, kOutputs> strides;
+  for (size_t i = 0; i < kOutputs; ++i) {
+    sizes[i] = outputs[i].sizes();
+    strides[i] = outputs[i].strides();
+  }
+  std::apply([&](auto&... output) { kernel(std::forward<Args>(args)..., output...); }, outputs);
+  for (size_t i = 0; i < kOutputs; ++i) {
+    TORCH_CHECK(outputs[i].sizes() == sizes[i], name, ": the kernel gave its output the shape ", outputs[i].sizes(),
+                " where the host expected ", sizes[i], "; please report this");
+    if (outputs[i].strides() != strides[i]) {
+      const at::Tensor computed = outputs[i].clone();
+      outputs[i].unsafeGetTensorImpl()->set_sizes_and_strides(sizes[i], strides[i]);
+      outputs[i].copy_(computed);
+    }
+  }
+}
+
 // Launches `kernel(args..., outputs...)` on aliases, on the current stream of the device.
 template <class Kernel, size_t kOutputs, class... Args>
 void launch_on_aliases(const char* name, c10::Device device, Kernel* kernel,
@@ -86,12 +109,9 @@ void launch_on_aliases(const char* name, c10::Device device, Kernel* kernel,
     output_aliases[i] = aliases(outputs[i]);
   }
   runtime::launch(name, device.index(),
-                  [kernel, owned = std::move(owned), output_aliases = std::move(output_aliases)]() mutable {
+                  [name, kernel, owned = std::move(owned), output_aliases = std::move(output_aliases)]() mutable {
                     std::apply(
-                        [&](auto&... argument) {
-                          std::apply([&](auto&... output) { kernel(argument.get()..., output...); }, output_aliases);
-                        },
-                        owned);
+                        [&](auto&... argument) { run_kernel(name, kernel, output_aliases, argument.get()...); }, owned);
                   });
 }
 

@@ -5,6 +5,7 @@
 #include <ATen/ops/abs_ops.h>
 #include <ATen/ops/angle_cpu_dispatch.h>
 #include <ATen/ops/angle_ops.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/logical_and_cpu_dispatch.h>
 #include <ATen/ops/logical_and_ops.h>
 #include <ATen/ops/logical_not_cpu_dispatch.h>
@@ -72,6 +73,15 @@ at::Tensor isnan(const at::Tensor& self) {
   return at::ne(self, self);
 }
 
+at::Tensor angle(const at::Tensor& self) {
+  const c10::ScalarType dtype = at::isIntegralType(self.scalar_type(), true)
+                                    ? c10::get_default_dtype_as_scalartype()
+                                    : c10::toRealValueType(self.scalar_type());
+  at::Tensor out = at::empty({0}, self.options().dtype(dtype));
+  PointwiseOut<at::_ops::angle_out>::call<at::cpu::angle_outf>(self, out);
+  return out;
+}
+
 void where_kernel(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
   at::cpu::where_outf(condition, self, other, out);
 }
@@ -109,6 +119,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_POINTWISE_OUT(library, logical_or_out, at::cpu::logical_or_outf);
   OPENREG_POINTWISE_OUT(library, logical_xor_out, at::cpu::logical_xor_outf);
   OPENREG_POINTWISE_OUT(library, nan_to_num_out, at::cpu::nan_to_num_outf);
+  library.impl("angle", TORCH_FN(angle));
   library.impl("isnan", TORCH_FN(isnan));
   library.impl("where.self", TORCH_FN(where));
   library.impl("where.self_out", TORCH_FN(where_out));

@@ -39,14 +39,49 @@
 #include <ATen/ops/triu_meta.h>
 #include <ATen/ops/triu_ops.h>
 
+namespace openreg::ops {
+
+namespace {
+
+OPENREG_STRUCTURED_SPEC(index_Tensor, index_Tensor_out, index)
+using Index = StructuredOf<Spec_index_Tensor>;
+using Indices = c10::List<std::optional<at::Tensor>>;
+
+// Indices may be on the host: x[torch.tensor([0, 2])].
+Indices move_indices(const at::Tensor& self, const Indices& indices) {
+  Indices moved;
+  moved.reserve(indices.size());
+  for (const std::optional<at::Tensor> index : indices) {
+    const bool on_host = index.has_value() && index->defined() && index->device().is_cpu();
+    moved.push_back(on_host ? std::optional<at::Tensor>(index->to(self.device())) : index);
+  }
+  return moved;
+}
+
+at::Tensor index(const at::Tensor& self, const Indices& indices) {
+  return Index::functional(self, move_indices(self, indices));
+}
+
+at::Tensor& index_out(const at::Tensor& self, const Indices& indices, at::Tensor& out) {
+  return Index::out(self, move_indices(self, indices), out);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("index.Tensor", TORCH_FN(index));
+  library.impl("index.Tensor_out", TORCH_FN(index_out));
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_STRUCTURED(library, cat, cat_out, cat)
   OPENREG_STRUCTURED(library, gather, gather_out, gather)
-  OPENREG_STRUCTURED(library, index_Tensor, index_Tensor_out, index)
   OPENREG_STRUCTURED_INPLACE(library, index_add, index_add_out, index_add_, index_add)
   OPENREG_STRUCTURED_INPLACE(library, index_copy, index_copy_out, index_copy_, index_copy)
   OPENREG_STRUCTURED_INPLACE(library, index_reduce, index_reduce_out, index_reduce_, index_reduce)
-  OPENREG_STRUCTURED(library, isin_Scalar_Tensor, isin_Scalar_Tensor_out, isin)
+  // Not isin.Scalar_Tensor: its meta function announces an empty output, and the kernel gives one number.
   OPENREG_STRUCTURED(library, isin_Tensor_Scalar, isin_Tensor_Scalar_out, isin)
   OPENREG_STRUCTURED(library, isin_Tensor_Tensor, isin_Tensor_Tensor_out, isin)
   OPENREG_STRUCTURED_INPLACE(library, scatter_add, scatter_add_out, scatter_add_, scatter_add)

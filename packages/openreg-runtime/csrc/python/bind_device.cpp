@@ -7,6 +7,7 @@
 #include "bindings.h"
 #include "openreg.h"
 #include "openreg/runtime/device.h"
+#include "openreg/runtime/hooks.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
 #include "openreg/runtime/version.h"
@@ -69,6 +70,7 @@ void bind_device(py::module_& module) {
   torch::utils::register_fork_handler_for_device_init(kDeviceType);
   module.def("_init", &ensure_initialized);
   module.def("_is_initialized", &is_initialized);
+  module.def("_backward_has_run", &backward_has_run);
   module.def("_is_in_bad_fork", &is_in_bad_fork);
   module.def("_is_available", [] { return device_count() > 0; });
   module.def("_get_device_count", [] {

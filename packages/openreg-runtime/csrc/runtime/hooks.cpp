@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Implements at::PrivateUse1HooksInterface: what PyTorch asks of the backend outside of operators.
+#include "openreg/runtime/hooks.h"
+
 #include <ATen/detail/PrivateUse1HooksInterface.h>
+
+#include <atomic>
 
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
@@ -13,11 +17,17 @@ namespace openreg::runtime {
 
 namespace {
 
+std::atomic<bool>& backward_flag() {
+  static std::atomic<bool> value{false};
+  return value;
+}
+
 struct Hooks final : at::PrivateUse1HooksInterface {
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return device_count() > 0; }
   // Called by every backward pass to learn whose current streams it must keep.
   bool hasPrimaryContext(c10::DeviceIndex index) const override {
+    backward_flag().store(true, std::memory_order_relaxed);
     return is_initialized() && index >= 0 && index < device_count();
   }
   void init() const override { start_driver(); }
@@ -52,5 +62,9 @@ struct Hooks final : at::PrivateUse1HooksInterface {
 }();
 
 }  // namespace
+
+bool backward_has_run() noexcept {
+  return backward_flag().load(std::memory_order_relaxed);
+}
 
 }  // namespace openreg::runtime

@@ -18,6 +18,7 @@ from openreg_runtime._startup import (  # noqa: E402
     refuse_other_backend,
     refuse_other_torch,
     register_device,
+    wait_at_exit_for_autograd,
 )
 
 __all__ = ["DEVICE_TYPE", "extend"]
@@ -31,6 +32,7 @@ from openreg_runtime._extension import extend  # noqa: E402
 from openreg_runtime._startup import DEVICE_TYPE  # noqa: E402
 
 register_device(openreg)
+wait_at_exit_for_autograd()
 
 for step in _after_startup:
     step()

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import os
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 
@@ -19,6 +21,9 @@ DEVICE_TYPE = "openreg"
 
 # PyTorch's C++ interfaces change with every minor version.
 _TORCH_VERSION = "2.13"
+
+# Many times what PyTorch's threads need after a backward pass returned, and little in the life of a process.
+_EXIT_WAIT_SECONDS = 0.05
 
 # What torch calls the dispatch key's device before any backend has renamed it.
 _UNCLAIMED_NAME = "privateuseone"
@@ -62,3 +67,15 @@ def register_device(module: ModuleType) -> None:
     rename_privateuse1_backend(DEVICE_TYPE)
     torch._register_device_module(DEVICE_TYPE, module)  # type: ignore[no-untyped-call]
     generate_methods_for_privateuse1_backend(for_storage=True)
+
+
+def wait_at_exit_for_autograd() -> None:
+    """Lets PyTorch's backward threads come to rest before Python finalises.
+
+    A backward pass returns a moment before the thread of its device drops the graph, for which that thread needs the
+    GIL; if Python has begun to finalise by then, the process aborts. PyTorch tells nobody when the thread is done, so
+    processes that ran a backward pass wait a moment on their way out.
+    """
+    from openreg_runtime import _C
+
+    atexit.register(lambda: time.sleep(_EXIT_WAIT_SECONDS) if _C._backward_has_run() else None)

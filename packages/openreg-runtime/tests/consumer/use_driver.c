@@ -18,8 +18,7 @@ int main(void) {
   void* memory = NULL;
   int count = 0;
 
-  if (failed(orGetDeviceCount(&count), "orGetDeviceCount") ||
-      failed(orMalloc(&memory, sizeof sent), "orMalloc") ||
+  if (failed(orGetDeviceCount(&count), "orGetDeviceCount") || failed(orMalloc(&memory, sizeof sent), "orMalloc") ||
       failed(orMemcpy(memory, sent, sizeof sent, orMemcpyHostToDevice), "copy to the device") ||
       failed(orMemcpy(received, memory, sizeof sent, orMemcpyDeviceToHost), "copy back") ||
       failed(orFree(memory), "orFree")) {

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fixtures: every test leaves all devices healthy and settings as they were."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import openreg_ops  # noqa: F401  (registers the operators; the tests use them through torch)
+
+
+@pytest.fixture(autouse=True)
+def healthy_device():
+    """A kernel that fails unnoticed fails the test that launched it."""
+    torch.manual_seed(2026)
+    torch.openreg.reset_fallback_stats()
+    yield
+    try:
+        for index in range(torch.openreg.device_count()):
+            torch.openreg.synchronize(index)
+    finally:
+        for index in range(torch.openreg.device_count()):
+            torch.openreg.reset_device(index)
+        torch.openreg.set_device(0)
+
+
+@pytest.fixture
+def native():
+    """In this test nothing may fall back to the CPU."""
+    with torch.openreg.fallback_mode("error"):
+        yield
+
+
+@pytest.fixture
+def run_python(tmp_path):
+    """Runs code in a fresh process; environment variables are keyword arguments."""
+
+    def run(code, **variables):
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
+        return subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env={**env, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", **variables},
+            cwd=tmp_path,
+        )
+
+    return run
