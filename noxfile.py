@@ -50,7 +50,7 @@ def lane(session: nox.Session) -> Lane:
 def lint(session: nox.Session) -> None:
     """Formatters, linters and types (.pre-commit-config.yaml), then the shape of the repository."""
     with STOPWATCH.step(session.name, "install"):
-        session.install("pre-commit>=4", "pytest>=8.3", "pytest-timeout>=2.3", "tomli")
+        session.install("nox>=2024.10.9", "pre-commit>=4", "pytest>=8.3", "pytest-timeout>=2.3", "tomli")
     with STOPWATCH.step(session.name, "pre-commit"):
         session.run("pre-commit", "run", "--all-files", "--show-diff-on-failure")
     with STOPWATCH.step(session.name, "pytest"):

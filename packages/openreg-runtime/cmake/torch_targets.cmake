@@ -119,8 +119,7 @@ function(openreg_import_torch_library name directory version)
     PROPERTIES
       IMPORTED_LOCATION "${path}"
       INTERFACE_COMPILE_FEATURES cxx_std_17
-      INTERFACE_INCLUDE_DIRECTORIES
-        "${directory}/include;${directory}/include/torch/csrc/api/include"
+      INTERFACE_INCLUDE_DIRECTORIES "${directory}/include;${directory}/include/torch/csrc/api/include"
   )
 endfunction()
 
@@ -193,10 +192,7 @@ function(openreg_library_defaults target)
   if(MSVC)
     target_compile_options(${target} PRIVATE /W4 $<$<BOOL:${OPENREG_WARNINGS_AS_ERRORS}>:/WX>)
   else()
-    target_compile_options(
-      ${target}
-      PRIVATE -Wall -Wextra $<$<BOOL:${OPENREG_WARNINGS_AS_ERRORS}>:-Werror>
-    )
+    target_compile_options(${target} PRIVATE -Wall -Wextra $<$<BOOL:${OPENREG_WARNINGS_AS_ERRORS}>:-Werror>)
   endif()
 endfunction()
 

@@ -10,6 +10,7 @@
 #include <ATen/TensorIterator.h>
 #include <ATen/TensorMeta.h>
 #include <ATen/core/boxing/KernelFunction.h>
+#include <c10/util/DimVector.h>
 #include <torch/library.h>
 
 #include <array>
@@ -110,8 +111,8 @@ void launch_on_aliases(const char* name, c10::Device device, Kernel* kernel,
   }
   runtime::launch(name, device.index(),
                   [name, kernel, owned = std::move(owned), output_aliases = std::move(output_aliases)]() mutable {
-                    std::apply(
-                        [&](auto&... argument) { run_kernel(name, kernel, output_aliases, argument.get()...); }, owned);
+                    std::apply([&](auto&... argument) { run_kernel(name, kernel, output_aliases, argument.get()...); },
+                               owned);
                   });
 }
 

@@ -74,9 +74,8 @@ at::Tensor isnan(const at::Tensor& self) {
 }
 
 at::Tensor angle(const at::Tensor& self) {
-  const c10::ScalarType dtype = at::isIntegralType(self.scalar_type(), true)
-                                    ? c10::get_default_dtype_as_scalartype()
-                                    : c10::toRealValueType(self.scalar_type());
+  const c10::ScalarType dtype = at::isIntegralType(self.scalar_type(), true) ? c10::get_default_dtype_as_scalartype()
+                                                                             : c10::toRealValueType(self.scalar_type());
   at::Tensor out = at::empty({0}, self.options().dtype(dtype));
   PointwiseOut<at::_ops::angle_out>::call<at::cpu::angle_outf>(self, out);
   return out;
