@@ -24,9 +24,14 @@ py::dict fallback_counts() {
 }  // namespace
 
 PYBIND11_MODULE(_C, module) {
+  // A mistake in the settings or the installation reaches the user as the import's error, without a C++ stack.
+  try {
+    runtime::require_abi_version("openreg-ops", runtime::kAbiVersion);
+    FallbackLedger::instance();  // refuses a nonsense OPENREG_FALLBACK now
+  } catch (const c10::Error& error) {
+    throw py::import_error(error.what_without_backtrace());
+  }
   module.doc() = "Native part of openreg_ops: operators of the openreg device and the record of those that fall back.";
-  runtime::require_abi_version("openreg-ops", runtime::kAbiVersion);
-  FallbackLedger::instance();  // refuses a nonsense OPENREG_FALLBACK now
   runtime::set_fallback_handler(&run_fallback);
   module.def("_fallback_counts", &fallback_counts);
   module.def("_reset_fallback_counts", [] { FallbackLedger::instance().reset(); });

@@ -5,11 +5,11 @@ import torch
 from torch.utils import _pytree as pytree
 
 DEVICE = "openreg"
-SLEEP = 300_000_000  # nanoseconds; long enough that a launch returns first even on a busy machine
+SLEEP = 500_000_000  # nanoseconds; long enough that a launch returns first even on a busy machine
 
 
 def move(tensor, device):
-    """A copy elsewhere with the same sizes, strides, offset and requires_grad; 0-dim CPU numbers in, the same out."""
+    """A copy elsewhere with the same sizes, strides, offset and requires_grad."""
     base = tensor.detach()
     count = base.untyped_storage().nbytes() // base.element_size()
     flat = base.as_strided((count,), (1,), 0).to(device, copy=True)
@@ -61,6 +61,7 @@ def check(operation, *args, device=DEVICE, strides=True, tolerance=None, **kwarg
 
 def launches_of(operation, device=0):
     """Kernels and copies that an operation enqueues."""
+    torch.openreg.synchronize(device)
     before = torch.openreg.device_stats(device)
     operation()
     torch.openreg.synchronize(device)

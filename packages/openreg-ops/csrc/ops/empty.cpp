@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Minimal set: making tensors. Every other factory of PyTorch (zeros, rand, tensor, ...) is built on these two.
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/native/TensorFactories.h>
 #include <c10/core/DefaultDtype.h>
 #include <torch/library.h>
 
@@ -28,20 +30,29 @@ c10::Device checked_device(const char* name, std::optional<c10::Device> device, 
   return {runtime::kDeviceType, index};
 }
 
+// torch.use_deterministic_algorithms() asks for contents that stand out where nothing was written.
+at::Tensor with_known_content(at::Tensor tensor) {
+  const at::Context& context = at::globalContext();
+  if (C10_UNLIKELY(context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory())) {
+    at::native::fill_empty_deterministic_(tensor);
+  }
+  return tensor;
+}
+
 at::Tensor empty_memory_format(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype,
                                std::optional<c10::Layout> layout, std::optional<c10::Device> device,
                                std::optional<bool> pin_memory, std::optional<c10::MemoryFormat> memory_format) {
   const CurrentDevice current(checked_device("aten::empty", device, layout, pin_memory));
-  return at::detail::empty_generic(size, &runtime::device_allocator(), kKeys, c10::dtype_or_default(dtype),
-                                   memory_format);
+  return with_known_content(at::detail::empty_generic(size, &runtime::device_allocator(), kKeys,
+                                                      c10::dtype_or_default(dtype), memory_format));
 }
 
 at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride, std::optional<c10::ScalarType> dtype,
                          std::optional<c10::Layout> layout, std::optional<c10::Device> device,
                          std::optional<bool> pin_memory) {
   const CurrentDevice current(checked_device("aten::empty_strided", device, layout, pin_memory));
-  return at::detail::empty_strided_generic(size, stride, &runtime::device_allocator(), kKeys,
-                                           c10::dtype_or_default(dtype));
+  return with_known_content(at::detail::empty_strided_generic(size, stride, &runtime::device_allocator(), kKeys,
+                                                              c10::dtype_or_default(dtype)));
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {

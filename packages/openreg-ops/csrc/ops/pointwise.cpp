@@ -5,6 +5,8 @@
 #include <ATen/ops/abs_ops.h>
 #include <ATen/ops/angle_cpu_dispatch.h>
 #include <ATen/ops/angle_ops.h>
+#include <ATen/ops/conj_physical_cpu_dispatch.h>
+#include <ATen/ops/conj_physical_ops.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/logical_and_cpu_dispatch.h>
 #include <ATen/ops/logical_and_ops.h>
@@ -81,6 +83,11 @@ at::Tensor angle(const at::Tensor& self) {
   return out;
 }
 
+at::Tensor& conj_physical_(at::Tensor& self) {
+  return self.is_complex() ? PointwiseOut<at::_ops::conj_physical_out>::call<at::cpu::conj_physical_outf>(self, self)
+                           : self;
+}
+
 void where_kernel(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
   at::cpu::where_outf(condition, self, other, out);
 }
@@ -113,12 +120,14 @@ at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_POINTWISE_OUT(library, abs_out, at::cpu::abs_outf);
   OPENREG_POINTWISE_OUT(library, angle_out, at::cpu::angle_outf);
+  OPENREG_POINTWISE_OUT(library, conj_physical_out, at::cpu::conj_physical_outf);
   OPENREG_POINTWISE_OUT(library, logical_and_out, at::cpu::logical_and_outf);
   OPENREG_POINTWISE_OUT(library, logical_not_out, at::cpu::logical_not_outf);
   OPENREG_POINTWISE_OUT(library, logical_or_out, at::cpu::logical_or_outf);
   OPENREG_POINTWISE_OUT(library, logical_xor_out, at::cpu::logical_xor_outf);
   OPENREG_POINTWISE_OUT(library, nan_to_num_out, at::cpu::nan_to_num_outf);
   library.impl("angle", TORCH_FN(angle));
+  library.impl("conj_physical_", TORCH_FN(conj_physical_));
   library.impl("isnan", TORCH_FN(isnan));
   library.impl("where.self", TORCH_FN(where));
   library.impl("where.self_out", TORCH_FN(where_out));

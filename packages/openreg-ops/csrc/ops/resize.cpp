@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Minimal set: changing a tensor's size or storage.
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/ResizeCommon.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -37,12 +39,17 @@ const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,
               "; give contiguous_format or a channels-last one");
   at::detail::check_size_nonnegative(size);
   auto& impl = *self.unsafeGetTensorImpl();
+  const size_t old_bytes = self.storage().nbytes();
   if (self.sizes() != size || memory_format.has_value()) {
     grow_storage(impl, size, {}, impl.storage_offset());
     impl.set_sizes_contiguous(size);
   }
   if (memory_format.has_value()) {
     impl.empty_tensor_restride(*memory_format);
+  }
+  const at::Context& context = at::globalContext();
+  if (C10_UNLIKELY(context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory())) {
+    at::native::fill_resize_deterministic_(self, static_cast<int64_t>(old_bytes));
   }
   return self;
 }

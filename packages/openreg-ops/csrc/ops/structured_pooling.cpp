@@ -65,9 +65,6 @@
 #include <ATen/ops/replication_pad3d_cpu_dispatch.h>
 #include <ATen/ops/replication_pad3d_meta.h>
 #include <ATen/ops/replication_pad3d_ops.h>
-#include <ATen/ops/slow_conv_transpose2d_cpu_dispatch.h>
-#include <ATen/ops/slow_conv_transpose2d_meta.h>
-#include <ATen/ops/slow_conv_transpose2d_ops.h>
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_STRUCTURED(library, adaptive_max_pool2d, adaptive_max_pool2d_out, adaptive_max_pool2d)
@@ -98,5 +95,4 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                      replication_pad1d_backward)
   OPENREG_STRUCTURED(library, replication_pad2d, replication_pad2d_out, replication_pad2d)
   OPENREG_STRUCTURED(library, replication_pad3d, replication_pad3d_out, replication_pad3d)
-  OPENREG_STRUCTURED(library, slow_conv_transpose2d, slow_conv_transpose2d_out, slow_conv_transpose2d)
 }

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Optimisers in their forms for lists and fused, against the CPU; gradient scaling."""
+
+import copy
+
+import pytest
+import torch
+from parity import DEVICE, launches_of
+
+pytestmark = pytest.mark.usefixtures("native")
+
+OPTIMIZERS = [
+    (torch.optim.SGD, {"lr": 0.1}),
+    (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}),
+    (torch.optim.Adam, {"lr": 0.01}),
+    (torch.optim.Adam, {"lr": 0.01, "amsgrad": True, "weight_decay": 0.01}),
+    (torch.optim.AdamW, {"lr": 0.01}),
+    (torch.optim.Adagrad, {"lr": 0.1}),
+]
+IDS = [f"{cls.__name__}-{'-'.join(options)}" for cls, options in OPTIMIZERS]
+
+
+def model():
+    torch.random.default_generator.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3))
+
+
+def train(net, optimizer, device, steps=5):
+    x = torch.linspace(-1, 1, 24).view(4, 6).to(device)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(net(x), torch.tensor([0, 1, 2, 1]).to(device))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    return [loss.item() for loss in losses]
+
+
+@pytest.mark.parametrize("form", [{}, {"foreach": True}, {"foreach": False}, {"fused": True}], ids=str)
+@pytest.mark.parametrize(("cls", "options"), OPTIMIZERS, ids=IDS)
+def test_training_equals_the_cpus(cls, options, form):
+    ours, reference = model().to(DEVICE), model()
+    losses = train(ours, cls(ours.parameters(), **options, **form), DEVICE)
+    expected = train(reference, cls(reference.parameters(), **options), "cpu")
+    torch.testing.assert_close(losses, expected)
+    for mine, theirs in zip(ours.parameters(), reference.parameters(), strict=True):
+        torch.testing.assert_close(mine.detach().cpu(), theirs.detach())
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("cls", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW])
+def test_a_learning_rate_in_a_tensor(cls):
+    ours, reference = model().to(DEVICE), model()
+    losses = train(ours, cls(ours.parameters(), lr=torch.tensor(0.05), fused=True), DEVICE)
+    torch.testing.assert_close(losses, train(reference, cls(reference.parameters(), lr=0.05), "cpu"))
+
+
+def test_lists_are_the_default_and_fused_is_one_launch():
+    net = model().to(DEVICE)
+    for parameter in net.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    fused = torch.optim.SGD(net.parameters(), lr=0.1, fused=True)
+    lists = torch.optim.SGD(net.parameters(), lr=0.1)
+    single = torch.optim.SGD(net.parameters(), lr=0.1, foreach=False)
+    torch.openreg.synchronize()
+    assert launches_of(fused.step) == (1, 0)
+    assert launches_of(lists.step) == (1, 0)
+    assert launches_of(single.step) == (len(list(net.parameters())), 0)
+
+
+def test_state_moves_with_its_parameters():
+    net = model().to(DEVICE)
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    train(net, optimizer, DEVICE, steps=2)
+    state = copy.deepcopy(optimizer.state_dict())
+    twin = copy.deepcopy(net)
+    other = torch.optim.Adam(twin.parameters(), lr=0.01)
+    other.load_state_dict(state)
+    assert train(net, optimizer, DEVICE) == train(twin, other, DEVICE)
+
+
+@pytest.mark.parametrize("bad", [float("inf"), float("nan"), 4.0])
+def test_gradients_are_unscaled_and_checked(bad):
+    gradients = [torch.tensor([2.0, 8.0], device=DEVICE), torch.tensor([bad], device=DEVICE)]
+    found, scale = torch.zeros(1, device=DEVICE), torch.tensor([0.5], device=DEVICE)
+    torch._amp_foreach_non_finite_check_and_unscale_(gradients, found, scale)
+    assert found.item() == (0.0 if bad == 4.0 else 1.0)
+    assert gradients[0].cpu().tolist() == [1, 4]
+
+
+@pytest.mark.parametrize(("found", "expected"), [(1.0, 32.0), (0.0, 128.0)])
+def test_the_scale_is_updated(found, expected):
+    scale = torch.tensor(64.0, device=DEVICE)
+    growth = torch.tensor(1, dtype=torch.int32, device=DEVICE)
+    torch._amp_update_scale_(scale, growth, torch.tensor(found, device=DEVICE), 2.0, 0.5, 2)
+    assert scale.item() == expected
+
+
+def test_clipping_gradients():
+    net, reference = model().to(DEVICE), model()
+    for each, device in ((net, DEVICE), (reference, "cpu")):
+        each(torch.ones(2, 6, device=device)).pow(2).sum().backward()
+    norms = [torch.nn.utils.clip_grad_norm_(each.parameters(), 0.5) for each in (net, reference)]
+    torch.testing.assert_close(norms[0].cpu(), norms[1])
+    for mine, theirs in zip(net.parameters(), reference.parameters(), strict=True):
+        torch.testing.assert_close(mine.grad.cpu(), theirs.grad)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reading one element on the host."""
+
+import pytest
+import torch
+from parity import DEVICE, SLEEP
+
+pytestmark = pytest.mark.usefixtures("native")
+
+NUMBERS = {
+    torch.uint8: 200,
+    torch.int8: -100,
+    torch.int16: -30000,
+    torch.int32: -(2**31),
+    torch.int64: 2**62 + 1,
+    torch.uint16: 60000,
+    torch.uint32: 2**32 - 1,
+    torch.uint64: 2**63 + 5,
+    torch.bool: True,
+    torch.float16: 1.5,
+    torch.bfloat16: -2.25,
+    torch.float32: 3.1415927410125732,
+    torch.float64: 2.718281828459045,
+    torch.complex64: 1 + 2j,
+    torch.complex128: -3.5j,
+    torch.float8_e4m3fn: 1.75,
+    torch.float8_e5m2: -0.5,
+}
+
+
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
+def test_every_dtype(dtype):
+    x = torch.tensor([0, NUMBERS[dtype]], dtype=dtype).to(DEVICE)
+    number = x[1].item()
+    assert number == NUMBERS[dtype]
+    assert type(number) is type(NUMBERS[dtype])
+
+
+def test_item_waits_for_the_kernels_before_it():
+    x = torch.zeros(1, device=DEVICE)
+    torch.openreg._sleep(SLEEP)
+    x.fill_(4)
+    assert x.item() == 4
+
+
+def test_item_waits_for_the_current_stream_of_the_tensors_device():
+    x = torch.zeros(1, device="openreg:1")
+    with torch.openreg.device(1):
+        torch.openreg._sleep(SLEEP)
+    x.fill_(4)
+    assert torch.openreg.current_device() == 0
+    assert x.item() == 4
+
+
+def test_lazy_bits_are_resolved():
+    assert torch.tensor(1 + 2j, device=DEVICE).conj().item() == 1 - 2j
+    assert torch.tensor(1 + 2j, device=DEVICE).conj().imag.item() == -2
+
+
+def test_numbers_for_python():
+    x = torch.tensor([3.0], device=DEVICE)
+    assert (float(x), int(x), bool(x), x.tolist()) == (3.0, 3, True, [3.0])
+    assert f"{x[0]:.1f}" == "3.0"
+
+
+def test_only_one_element_can_be_read():
+    with pytest.raises(RuntimeError, match="2 elements cannot be converted to Scalar"):
+        torch.zeros(2, device=DEVICE).item()
