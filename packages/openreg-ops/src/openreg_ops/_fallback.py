@@ -30,8 +30,8 @@ def reset_fallback_stats() -> None:
 class fallback_mode(ContextDecorator):
     """Context, or decorator, in which fallbacks are ``"allow"``-ed, ``"warn"``-ed about, or an ``"error"``.
 
-    It holds for all threads of the process, because backward passes run on threads of PyTorch's own. Contexts nest. Outside
-    of any, ``OPENREG_FALLBACK`` decides (default ``allow``). Raises ValueError for another word.
+    It holds for all threads of the process, because backward passes run on threads of PyTorch's own. Contexts nest.
+    Outside of any, ``OPENREG_FALLBACK`` decides (default ``allow``). Raises ValueError for another word.
     """
 
     def __init__(self, mode: str) -> None:
