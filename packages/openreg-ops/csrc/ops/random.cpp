@@ -24,6 +24,10 @@ namespace templates = at::native::templates;
 // Launches fill_random() for an in-place operator.
 template <class Value, int kPerStep, class Draw>
 void launch_random(const char* name, const at::Tensor& self, const MaybeGenerator& generator, Draw draw) {
+  // A generator of this device brings a tensor of the CPU here, too.
+  TORCH_CHECK(
+      self.device().type() == runtime::kDeviceType, name, ": the tensor is on ", self.device(),
+      " but the generator is on an openreg device; use a CPU generator, or make the tensor with device='openreg'");
   const CurrentDevice current(self.device());
   const c10::DeviceIndex index = self.device().index();
   const runtime::PhiloxState state = reserve_random(generator, index, self.numel());

@@ -68,8 +68,9 @@ void Scheduler::submit_and_wait(Stream& stream, const Task& task, Lock& lock) {
 void Scheduler::make_room(Stream& stream, Lock& lock) {
   const uint32_t generation = stream.generation;
   while (stream.queue.size() >= kStreamCapacity) {
-    // Until a quarter is free: a launch and a wake-up for each single entry would be slow.
-    wait_for_ticket(stream, stream.submitted - kStreamCapacity * 3 / 4, lock);
+    // Until a few are free: a wake-up for each single entry would be slow, and a long wait would keep an interpreter
+    // from handling Ctrl-C between two launches.
+    wait_for_ticket(stream, stream.submitted - (kStreamCapacity - kRoomToMake), lock);
     OPENREG_DRIVER_CHECK(stream.generation == generation, orErrorInvalidResourceHandle,
                          "the stream was destroyed by another thread while this call waited for room in its queue");
   }

@@ -24,6 +24,7 @@ namespace openreg::driver {
 constexpr int kLeastPriority = 0;
 constexpr int kGreatestPriority = -3;
 constexpr size_t kStreamCapacity = 16384;  // entries that a stream holds before launches block
+constexpr size_t kRoomToMake = 64;         // entries that a blocked launch waits for
 
 // Proof that the scheduler's mutex is held.
 using Lock = std::unique_lock<std::mutex>;

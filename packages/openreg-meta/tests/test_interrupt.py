@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ctrl-C while the host launches faster than the device computes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+# The queue is full after a few hundred milliseconds, and the work in it would take minutes.
+ENDLESS = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a test runner in the background may have it ignored
+import torch
+a = torch.ones(512, 512, device="openreg")
+print("started", flush=True)
+while True:
+    a @ a
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends Ctrl-C to a console, not to a process")
+def test_ctrl_c_ends_a_program_whose_queue_is_full(tmp_path):
+    command = [sys.executable, "-c", ENDLESS]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        try:
+            assert process.stdout.readline() == "started\n"
+            time.sleep(2)
+            os.kill(process.pid, signal.SIGINT)
+            _, error = process.communicate(timeout=10)
+        finally:
+            process.kill()
+    assert error.rstrip().endswith("KeyboardInterrupt")
