@@ -13,14 +13,17 @@
  *   - Threads: every function may be called from any thread. Only "current device" is per thread.
  *   - Handles: streams and events are opaque values, never addresses. A destroyed or foreign handle is refused with
  *     orErrorInvalidResourceHandle.
- *   - Fork: a child of a process that used the device gets orErrorForkedChild from every call, with two exceptions.
- * Releases (orFree, orFreeHost, orStreamDestroy, orEventDestroy) do nothing and succeed. What needs no device answers
- * as ever: errors, versions, orDriverIsUsable(), and the count, properties, peers, priorities and current index of
- * devices.
- *   - Exit: work still queued at process exit is dropped; the kernel that is running is waited for. Then every call
- * answers as in a forked child, with orErrorDeinitialized, and so do calls that were waiting for dropped work.
+ *   - Fork: in a child of a process that used the device every call returns orErrorForkedChild. Exceptions: releases
+ *     (orFree, orFreeHost, orStreamDestroy, orEventDestroy, orGraphDestroy, orIpcCloseMemHandle) do nothing and
+ *     succeed; what needs no device answers as ever: errors, versions, orDriverIsUsable(), and the count,
+ *     properties, peers, priorities and current index of devices.
+ *   - Exit: work still queued when the process exits is dropped; the kernel that is running is waited for. From then on
+ *     calls answer as in a forked child, with orErrorDeinitialized, and so do calls that were waiting for dropped work.
  *   - Asynchronous failure: a kernel that fails puts its device into a sticky error state. Later work of that device is
  *     skipped, and every enqueueing or synchronising call on it returns orErrorLaunchFailure until orDeviceReset().
+ *     A device that was lost returns orErrorDeviceLost for the rest of the process.
+ *   - Capture: between orStreamBeginCapture() and orStreamEndCapture() work is recorded, not run. A call that needs
+ *     the result of recorded work returns orErrorStreamCaptureUnsupported and spoils the capture.
  */
 #ifndef OPENREG_H_
 #define OPENREG_H_
@@ -50,19 +53,23 @@ extern "C" {
 
 typedef enum orError_t {
   orSuccess = 0,
-  orErrorUnknown = 1,                /* a failure of the host system that no other code describes */
-  orErrorNotReady = 2,               /* not a failure: the queried work has not finished */
-  orErrorInvalidValue = 3,           /* an argument is null, out of range, or does not fit the others */
-  orErrorMemoryAllocation = 4,       /* the capacity of the device, or host memory, is exhausted */
-  orErrorInvalidDevice = 5,          /* the device index is out of range */
-  orErrorInvalidResourceHandle = 6,  /* a stream or event that does not exist (any more) */
-  orErrorInvalidDevicePointer = 7,   /* an address that this device did not allocate, or already freed */
-  orErrorInvalidMemcpyDirection = 8, /* the kind of copy does not fit its addresses */
-  orErrorInvalidConfiguration = 9,   /* an environment variable has a value that is refused */
-  orErrorLaunchFailure = 10,         /* a kernel failed earlier; sticky until orDeviceReset() */
-  orErrorForkedChild = 11,           /* the device was used before fork() and cannot be used in the child */
-  orErrorDeinitialized = 12,         /* the process is exiting */
-  orErrorNotSupported = 13           /* meaningful, but not on this device */
+  orErrorUnknown = 1,                   /* a failure of the host system that no other code describes */
+  orErrorNotReady = 2,                  /* not a failure: the queried work has not finished */
+  orErrorInvalidValue = 3,              /* an argument is null, out of range, or does not fit the others */
+  orErrorMemoryAllocation = 4,          /* the capacity of the device, or host memory, is exhausted */
+  orErrorInvalidDevice = 5,             /* the device index is out of range */
+  orErrorInvalidResourceHandle = 6,     /* a stream, event or graph that does not exist (any more) */
+  orErrorInvalidDevicePointer = 7,      /* an address that this device did not allocate, or already freed */
+  orErrorInvalidMemcpyDirection = 8,    /* the kind of copy does not fit its addresses */
+  orErrorInvalidConfiguration = 9,      /* an environment variable has a value that is refused */
+  orErrorLaunchFailure = 10,            /* a kernel failed earlier; sticky until orDeviceReset() */
+  orErrorForkedChild = 11,              /* the device was used before fork() and cannot be used in the child */
+  orErrorDeinitialized = 12,            /* the process is exiting */
+  orErrorNotSupported = 13,             /* meaningful, but not on this device */
+  orErrorDeviceLost = 14,               /* the device is gone until the process ends (fault injection) */
+  orErrorStreamCaptureUnsupported = 15, /* the call cannot be part of a capture, or conflicts with one */
+  orErrorStreamCaptureInvalidated = 16, /* an earlier refused call spoiled the capture; it can only be ended */
+  orErrorIllegalState = 17              /* the stream is not in the state that the call needs */
 } orError_t;
 
 /* Copy directions; orMemcpyDefault infers the direction from the addresses. */
@@ -99,7 +106,8 @@ typedef struct orDeviceProp {
   int minor;               /* API version, minor part */
 } orDeviceProp;
 
-/* Counters of one device since the process started or orDeviceReset(). */
+/* Counters of one device since the process started or orDeviceReset(). What an engine is working on counts up to now.
+ */
 typedef struct orDeviceStats {
   uint64_t launches;         /* kernels that ran */
   uint64_t copies;           /* copies and fills that ran */
@@ -109,6 +117,43 @@ typedef struct orDeviceStats {
   size_t peak_allocated_bytes;
 } orDeviceStats;
 
+/* Counters of one stream since it was created. */
+typedef struct orStreamStats {
+  uint64_t launches;
+  uint64_t copies;
+  uint64_t bytes_copied;
+  uint64_t busy_nanoseconds; /* time in which an engine worked for this stream, up to now */
+  uint64_t submitted;        /* entries ever enqueued: work, waits, delays and timestamps */
+  uint64_t completed;        /* of those, done */
+} orStreamStats;
+
+/* Counters of one engine (see orGetEngineCount) since the process started. */
+typedef struct orEngineStats {
+  char name[32];             /* "compute" or "copy" */
+  uint64_t tasks;            /* kernels, copies, fills and host functions that it ran, of all devices */
+  uint64_t busy_nanoseconds; /* time in which it worked, up to now */
+} orEngineStats;
+
+typedef enum orStreamCaptureStatus {
+  orStreamCaptureStatusNone = 0,
+  orStreamCaptureStatusActive = 1,
+  orStreamCaptureStatusInvalidated = 2
+} orStreamCaptureStatus;
+
+/* Which calls are refused while a capture runs, because they would wait for a device whose stream is capturing:
+ * orDeviceSynchronize, orDeviceReset, orMemcpy, orMemset, orFree, orFreeHost. */
+typedef enum orStreamCaptureMode {
+  orStreamCaptureModeGlobal = 0,      /* from every thread */
+  orStreamCaptureModeThreadLocal = 1, /* from the thread that began the capture */
+  orStreamCaptureModeRelaxed = 2      /* from no thread */
+} orStreamCaptureMode;
+
+/* Names a memory segment to another process. Plain bytes: may be sent through a pipe. */
+typedef struct orIpcMemHandle_t {
+  char reserved[128];
+} orIpcMemHandle_t;
+
+typedef struct orGraph* orGraph_t;
 typedef struct orStream* orStream_t; /* NULL names the default stream of the current device */
 typedef struct orEvent* orEvent_t;
 
@@ -140,12 +185,26 @@ OPENREG_API orError_t orDeviceSynchronize(void);
 /* Waits for the current device, then clears its sticky error and its counters. Memory, streams and events stay valid;
  * what skipped kernels should have written is undefined. */
 OPENREG_API orError_t orDeviceReset(void);
-/* Sticky error of a device without waiting: orSuccess or orErrorLaunchFailure, with its text as last message. */
+/* Percentage, 0 to 100, of the past second in which an engine worked for the device (source: NVML's utilisation). */
+OPENREG_API orError_t orDeviceGetUtilization(int* percent, int device);
+/* Number of engines that serve all devices, and what each has done. */
+OPENREG_API orError_t orGetEngineCount(int* count);
+OPENREG_API orError_t orEngineGetStats(orEngineStats* stats, int engine);
+/* Sticky error of a device without waiting: orSuccess, orErrorLaunchFailure or
+ * orErrorDeviceLost, with its text as last message. */
 OPENREG_API orError_t orDeviceGetError(int device);
 /* Range for orStreamCreateWithPriority(): a lower number is served first. */
 OPENREG_API orError_t orDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPriority);
 /* Whether work on `device` may address memory of `peer` (always 1 for two different devices). */
 OPENREG_API orError_t orDeviceCanAccessPeer(int* canAccess, int device, int peer);
+/* Arms faults, replacing those armed before, and counts anew; null or "" disarms all. The form is that of
+ * OPENREG_FAULTS: a comma-separated list of KIND:N or KIND:N@DEVICE, where KIND is one of
+ *   alloc   the N-th orMalloc() fails with orErrorMemoryAllocation
+ *   copy    the N-th copy or fill fails when it runs, as a kernel does
+ *   launch  the N-th kernel fails when it runs, without being run
+ *   lose    the device is lost when its N-th kernel, copy or fill is about to run
+ * Counting starts at 1, over all devices unless one is named; each fault happens once. */
+OPENREG_API orError_t orSetFaults(const char* specification);
 /* 1 unless this process is a forked child of one that used the device, or is exiting. Takes no lock, never fails: for
  * release paths, which must then do nothing. */
 OPENREG_API int orDriverIsUsable(void);
@@ -180,6 +239,24 @@ OPENREG_API orError_t orMemcpyAsync(void* dst, const void* src, size_t count, or
 OPENREG_API orError_t orMemset(void* devPtr, int value, size_t count);
 /* Enqueues a fill of device memory with a byte. */
 OPENREG_API orError_t orMemsetAsync(void* devPtr, int value, size_t count, orStream_t stream);
+/* The same as orMemcpy and orMemcpyAsync from device to device, where the devices that own the two ranges are given and
+ * checked. */
+OPENREG_API orError_t orMemcpyPeer(void* dst, int dstDevice, const void* src, int srcDevice, size_t count);
+OPENREG_API orError_t orMemcpyPeerAsync(void* dst, int dstDevice, const void* src, int srcDevice, size_t count,
+                                        orStream_t stream);
+
+/* ---- Memory of other processes ------------------------------------------------------------------------------ */
+
+/* Describes the allocation that starts at devPtr, for other processes. Waits for the owning device. The allocation
+ * stays the caller's; after orFree() who has opened it keeps its bytes, but not the device's name for them. */
+OPENREG_API orError_t orIpcGetMemHandle(orIpcMemHandle_t* handle, void* devPtr);
+/* Maps the allocation of another process on the current device: *devPtr addresses the same bytes, and writes are seen
+ * on both sides. It takes no capacity here. Owned by the caller until orIpcCloseMemHandle(). Opening a handle of the
+ * own process is refused with orErrorInvalidValue, and so is one whose allocation is gone. Nothing orders the work of
+ * two processes: synchronise before handing over. `flags` must be 0. */
+OPENREG_API orError_t orIpcOpenMemHandle(void** devPtr, orIpcMemHandle_t handle, unsigned int flags);
+/* Unmaps; waits for all work of the device first. */
+OPENREG_API orError_t orIpcCloseMemHandle(void* devPtr);
 
 /* ---- Streams ------------------------------------------------------------------------------------------------ */
 
@@ -200,6 +277,7 @@ OPENREG_API orError_t orStreamSynchronize(orStream_t stream);
 OPENREG_API orError_t orStreamWaitEvent(orStream_t stream, orEvent_t event, unsigned int flags);
 OPENREG_API orError_t orStreamGetPriority(orStream_t stream, int* priority);
 OPENREG_API orError_t orStreamGetDevice(orStream_t stream, int* device);
+OPENREG_API orError_t orStreamGetStats(orStream_t stream, orStreamStats* stats);
 
 /* ---- Events ------------------------------------------------------------------------------------------------- */
 
@@ -212,7 +290,7 @@ OPENREG_API orError_t orEventRecord(orEvent_t event, orStream_t stream);
 OPENREG_API orError_t orEventQuery(orEvent_t event);
 OPENREG_API orError_t orEventSynchronize(orEvent_t event);
 /* Milliseconds between two records. Both events need orEventEnableTiming and a record; orErrorNotReady while one of
- * them is not done. */
+ * them is not done. With OPENREG_SCHEDULE_SEED the time is virtual. */
 OPENREG_API orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, orEvent_t end);
 
 /* ---- Work --------------------------------------------------------------------------------------------------- */
@@ -241,6 +319,29 @@ typedef void (*orHostFunction_t)(void* user_data);
 OPENREG_API orError_t orLaunchHostFunc(orStream_t stream, orHostFunction_t function, void* user_data);
 /* Enqueues a pause of the stream which keeps no engine busy: a kernel of known duration for tests. */
 OPENREG_API orError_t orStreamDelay(orStream_t stream, uint64_t nanoseconds);
+
+/* ---- Graphs ------------------------------------------------------------------------------------------------- */
+
+/* From now on the stream records what is enqueued on it instead of running it. Streams that wait for an event which a
+ * capturing stream recorded join the capture. Kernels, copies between device and pinned memory, fills, delays, host
+ * functions, records and waits can be captured. Whatever the recorded work uses (memory, kernel state) has to stay
+ * valid as long as the graph; the graph owns the state of its kernels. */
+OPENREG_API orError_t orStreamBeginCapture(orStream_t stream, orStreamCaptureMode mode);
+/* Ends the capture that began on this stream. Every stream that joined must have been joined back: this stream waits
+ * for an event recorded after its last work. When this fails, what was recorded is dropped, *graph is null, and the
+ * streams are as before the capture. The graph is owned by the caller until orGraphDestroy(). */
+OPENREG_API orError_t orStreamEndCapture(orStream_t stream, orGraph_t* graph);
+OPENREG_API orError_t orStreamIsCapturing(orStream_t stream, orStreamCaptureStatus* status);
+/* Enqueues the recorded work once more, as if it were one entry of the stream: what the stream held before comes before
+ * all of it. Streams of the capture other than the first are replayed on streams of the graph's own. Launches of one
+ * graph follow one another, also from different streams. The stream must belong to the device of the capture. */
+OPENREG_API orError_t orGraphLaunch(orGraph_t graph, orStream_t stream);
+/* The handle becomes invalid at once; launches already enqueued still run. */
+OPENREG_API orError_t orGraphDestroy(orGraph_t graph);
+/* Number of recorded entries. */
+OPENREG_API orError_t orGraphGetNodeCount(orGraph_t graph, size_t* count);
+/* Writes the entries and their order as a Graphviz file. */
+OPENREG_API orError_t orGraphDebugDotPrint(orGraph_t graph, const char* path);
 
 #ifdef __cplusplus
 }

@@ -88,22 +88,6 @@ void check_same_device_or_scalar(const char* name, c10::Device device, const Arg
   (for_each_tensor(visit, args), ...);
 }
 
-// Makes a device current for its life, without a virtual call where it already is.
-class CurrentDevice {
- public:
-  explicit CurrentDevice(c10::Device device)
-      : previous_(runtime::exchange_device(device.index())), index_(device.index()) {}
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
-  ~CurrentDevice() {
-    if (previous_ != index_) {
-      runtime::set_device(previous_);  // was current before, so it cannot be refused
-    }
-  }
-
- private:
-  c10::DeviceIndex previous_;
-  c10::DeviceIndex index_;
-};
+using runtime::CurrentDevice;
 
 }  // namespace openreg::ops

@@ -30,26 +30,11 @@ bool is_plain(const at::Tensor& source, const at::Tensor& destination) {
          source.strides() == destination.strides() && source.is_non_overlapping_and_dense();
 }
 
-// The host side of a copy as its kernel sees it. A launch must not own a tensor that has a Python object, so this is a
-// view without ownership: the caller waits, or the memory is pinned and its allocator waits.
-at::Tensor borrow_host(const at::Tensor& tensor) {
-  at::Tensor alias = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(c10::make_intrusive<c10::StorageImpl>(
-          c10::StorageImpl::use_byte_size_t(), tensor.storage().nbytes(),
-          c10::DataPtr(const_cast<void*>(tensor.storage().data()), c10::Device(c10::kCPU)), nullptr, false)),
-      c10::DispatchKeySet(c10::DispatchKey::CPU), tensor.dtype());
-  auto* impl = alias.unsafeGetTensorImpl();
-  impl->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
-  impl->_set_conj(tensor.is_conj());
-  impl->_set_neg(tensor.is_neg());
-  return alias;
-}
-
 // Enqueues the copy as one kernel; any dtypes, strides and lazy bits.
 void launch_copy(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream) {
   runtime::Aliases aliases(kName);
-  at::Tensor from = is_on_device(source) ? aliases(source) : borrow_host(source);
-  at::Tensor to = is_on_device(destination) ? aliases(destination) : borrow_host(destination);
+  at::Tensor from = is_on_device(source) ? aliases(source) : aliases.borrow_host(source);
+  at::Tensor to = is_on_device(destination) ? aliases(destination) : aliases.borrow_host(destination);
   runtime::launch(kName, stream,
                   [from = std::move(from), to = std::move(to)]() mutable { at::native::copy_(to, from, false); });
 }

@@ -48,24 +48,32 @@ at::Tensor Aliases::operator()(const at::Tensor& tensor) {
               "; move it with .to('openreg')");
   TORCH_CHECK(tensor.layout() == c10::kStrided, operation_, ": the openreg device has no kernels for layout ",
               tensor.layout(), " (tensor on ", tensor.device(), "); convert it with .to_dense()");
-  at::Tensor alias = at::detail::make_tensor<c10::TensorImpl>(
-      storage_alias(tensor), c10::DispatchKeySet(c10::DispatchKey::CPU), tensor.dtype());
-  alias.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
-  copy_lazy_bits(tensor, alias);
-  return alias;
+  const void* address = tensor.storage().data();
+  return alias(tensor, address == nullptr ? nullptr : kernel_view(address));
 }
 
-c10::Storage Aliases::storage_alias(const at::Tensor& tensor) {
+at::Tensor Aliases::borrow_host(const at::Tensor& tensor) {
+  return alias(tensor, const_cast<void*>(tensor.storage().data()));
+}
+
+at::Tensor Aliases::alias(const at::Tensor& tensor, void* address) {
+  at::Tensor result = at::detail::make_tensor<c10::TensorImpl>(
+      storage_alias(tensor, address), c10::DispatchKeySet(c10::DispatchKey::CPU), tensor.dtype());
+  result.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
+  copy_lazy_bits(tensor, result);
+  return result;
+}
+
+c10::Storage Aliases::storage_alias(const at::Tensor& tensor, void* address) {
   const c10::StorageImpl* original = tensor.storage().unsafeGetStorageImpl();
   for (const auto& [known, alias] : storages_) {
     if (known == original) {
       return alias;
     }
   }
-  const void* address = original->data();
-  c10::DataPtr view(address == nullptr ? nullptr : kernel_view(address), c10::Device(c10::DeviceType::CPU));
-  c10::Storage alias(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), original->nbytes(),
-                                                           std::move(view), nullptr, false));
+  c10::Storage alias(c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), original->nbytes(),
+      c10::DataPtr(address, c10::Device(c10::DeviceType::CPU)), nullptr, false));
   storages_.emplace_back(original, alias);
   return alias;
 }

@@ -68,12 +68,10 @@ class CachingAllocator final : public c10::DeviceAllocator {
 
   std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex index) override {
     check_device_index(index);
-    const c10::DeviceIndex previous = exchange_device(index);
+    const CurrentDevice current(index);
     size_t free = 0;
     size_t total = 0;
-    const orError_t status = orMemGetInfo(&free, &total);
-    set_device(previous);
-    OPENREG_CHECK(status);
+    OPENREG_CHECK(orMemGetInfo(&free, &total));
     return {free, total};
   }
 

@@ -86,25 +86,23 @@ bool is_in_bad_fork() noexcept {
 
 void synchronize_device(c10::DeviceIndex index) {
   ensure_initialized();
-  const c10::DeviceIndex previous = exchange_device(index);
+  const CurrentDevice current(index);
   orError_t status = orSuccess;
   {
     const GilRelease release;
     status = orDeviceSynchronize();
   }
-  set_device(previous);
   OPENREG_CHECK(status);
 }
 
 void reset_device(c10::DeviceIndex index) {
   ensure_initialized();
-  const c10::DeviceIndex previous = exchange_device(index);
+  const CurrentDevice current(index);
   orError_t status = orSuccess;
   {
     const GilRelease release;
     status = orDeviceReset();
   }
-  set_device(previous);
   OPENREG_CHECK(status);
 }
 

@@ -33,10 +33,9 @@ void subtract(StatArray& stat, const BlockPool& pool, size_t amount) {
 
 // A range of the driver, or null when the device has no room for it.
 char* driver_allocate(c10::DeviceIndex index, size_t size) {
-  const c10::DeviceIndex previous = exchange_device(index);
+  const CurrentDevice current(index);
   void* address = nullptr;
   const orError_t status = orMalloc(&address, size);
-  set_device(previous);
   if (status == orErrorMemoryAllocation) {
     orGetLastError();  // expected: the caller has ways to make room
     return nullptr;
@@ -126,10 +125,9 @@ void DeviceCache::empty() {
     // Segments can be given back only after all work that used them. Waiting here, before the mutex is taken, allows to
     // wait without the GIL. A failed device has nothing left to wait for.
     const GilRelease release;
-    const c10::DeviceIndex previous = exchange_device(index_);
+    const CurrentDevice current(index_);
     orDeviceSynchronize();
     orGetLastError();
-    set_device(previous);
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   process_events();

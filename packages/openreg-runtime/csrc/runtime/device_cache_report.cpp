@@ -46,9 +46,10 @@ void DeviceCache::reset_peak_stats() {
 void DeviceCache::throw_out_of_memory(size_t requested) {
   size_t free = 0;
   size_t total = 0;
-  const c10::DeviceIndex previous = exchange_device(index_);
-  orMemGetInfo(&free, &total);
-  set_device(previous);
+  {
+    const CurrentDevice current(index_);
+    orMemGetInfo(&free, &total);
+  }
   const auto allocated = static_cast<size_t>(stats_.allocated_bytes[kAggregate].current);
   const auto reserved = static_cast<size_t>(stats_.reserved_bytes[kAggregate].current);
   c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(requested), allocated, reserved,

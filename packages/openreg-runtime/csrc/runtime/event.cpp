@@ -9,6 +9,43 @@
 
 namespace openreg::runtime {
 
+bool query_event(orEvent_t event) {
+  if (event == nullptr) {
+    return true;
+  }
+  const orError_t status = orEventQuery(event);
+  if (status == orErrorNotReady) {
+    return false;
+  }
+  OPENREG_CHECK(status);
+  return true;
+}
+
+void synchronize_event(orEvent_t event) {
+  if (event == nullptr) {
+    return;
+  }
+  orError_t status = orSuccess;
+  {
+    const GilRelease release;
+    status = orEventSynchronize(event);
+  }
+  OPENREG_CHECK(status);
+}
+
+void block_stream(orEvent_t event, c10::Stream stream) {
+  if (event != nullptr) {
+    OPENREG_CHECK(orStreamWaitEvent(native_handle(stream), event, 0));
+  }
+}
+
+void record_event(orEvent_t& event, c10::Stream stream, bool timed) {
+  if (event == nullptr) {
+    OPENREG_CHECK(orEventCreateWithFlags(&event, timed ? orEventEnableTiming : orEventDisableTiming));
+  }
+  OPENREG_CHECK(orEventRecord(event, native_handle(stream)));
+}
+
 Event::Event(Event&& other) noexcept : timed_(other.timed_), event_(std::exchange(other.event_, nullptr)) {}
 
 Event& Event::operator=(Event&& other) noexcept {
@@ -24,28 +61,15 @@ Event::~Event() {
 }
 
 void Event::record(c10::Stream stream) {
-  if (event_ == nullptr) {
-    OPENREG_CHECK(orEventCreateWithFlags(&event_, timed_ ? orEventEnableTiming : orEventDisableTiming));
-  }
-  OPENREG_CHECK(orEventRecord(event_, native_handle(stream)));
+  record_event(event_, stream, timed_);
 }
 
 void Event::block(c10::Stream stream) const {
-  if (event_ != nullptr) {
-    OPENREG_CHECK(orStreamWaitEvent(native_handle(stream), event_, 0));
-  }
+  block_stream(event_, stream);
 }
 
 bool Event::query() const {
-  if (event_ == nullptr) {
-    return true;
-  }
-  const orError_t status = orEventQuery(event_);
-  if (status == orErrorNotReady) {
-    return false;
-  }
-  OPENREG_CHECK(status);
-  return true;
+  return query_event(event_);
 }
 
 void Event::record_for_release(c10::Stream stream) noexcept {
@@ -65,15 +89,7 @@ bool Event::query_for_release() const noexcept {
 }
 
 void Event::synchronize() const {
-  if (event_ == nullptr) {
-    return;
-  }
-  orError_t status = orSuccess;
-  {
-    const GilRelease release;
-    status = orEventSynchronize(event_);
-  }
-  OPENREG_CHECK(status);
+  synchronize_event(event_);
 }
 
 }  // namespace openreg::runtime

@@ -6,7 +6,7 @@
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/device.h"
-#include "openreg/runtime/gil.h"
+#include "openreg/runtime/event.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
 
@@ -82,41 +82,13 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     TORCH_CHECK(index == -1 || index == stream.device_index(), "the event belongs to openreg:", static_cast<int>(index),
                 " and cannot be recorded on a stream of openreg:", static_cast<int>(stream.device_index()),
                 "; make an event for each device");
-    if (*event == nullptr) {
-      const bool timed = flag == c10::EventFlag::BACKEND_DEFAULT;
-      orEvent_t created = nullptr;
-      OPENREG_CHECK(orEventCreateWithFlags(&created, timed ? orEventEnableTiming : orEventDisableTiming));
-      *event = created;
-    }
-    OPENREG_CHECK(orEventRecord(to_event(*event), native_handle(stream)));
+    orEvent_t handle = to_event(*event);
+    record_event(handle, stream, flag == c10::EventFlag::BACKEND_DEFAULT);
+    *event = handle;
   }
-  void block(void* event, const c10::Stream& stream) const override {
-    if (event != nullptr) {
-      OPENREG_CHECK(orStreamWaitEvent(native_handle(stream), to_event(event), 0));
-    }
-  }
-  bool queryEvent(void* event) const override {
-    if (event == nullptr) {
-      return true;
-    }
-    const orError_t status = orEventQuery(to_event(event));
-    if (status == orErrorNotReady) {
-      return false;
-    }
-    OPENREG_CHECK(status);
-    return true;
-  }
-  void synchronizeEvent(void* event) const override {
-    if (event == nullptr) {
-      return;
-    }
-    orError_t status = orSuccess;
-    {
-      const GilRelease release;
-      status = orEventSynchronize(to_event(event));
-    }
-    OPENREG_CHECK(status);
-  }
+  void block(void* event, const c10::Stream& stream) const override { block_stream(to_event(event), stream); }
+  bool queryEvent(void* event) const override { return query_event(to_event(event)); }
+  void synchronizeEvent(void* event) const override { synchronize_event(to_event(event)); }
   double elapsedTime(void* start, void* end, const c10::DeviceIndex /*index*/) const override {
     float milliseconds = 0;
     OPENREG_CHECK(orEventElapsedTime(&milliseconds, to_event(start), to_event(end)));

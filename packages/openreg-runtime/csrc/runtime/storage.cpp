@@ -14,15 +14,8 @@ namespace openreg::runtime {
 namespace {
 
 c10::DataPtr allocate_on(c10::DeviceIndex index, size_t size) {
-  const c10::DeviceIndex previous = exchange_device(index);
-  try {
-    c10::DataPtr data = device_allocator().allocate(size);
-    set_device(previous);
-    return data;
-  } catch (...) {
-    set_device(previous);
-    throw;
-  }
+  const CurrentDevice current(index);
+  return device_allocator().allocate(size);
 }
 
 }  // namespace

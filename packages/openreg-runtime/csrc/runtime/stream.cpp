@@ -91,11 +91,9 @@ c10::Stream stream_from_pool(c10::DeviceIndex index, bool high_priority) {
 c10::Stream new_stream(c10::DeviceIndex index, int priority) {
   ensure_initialized();
   index = resolve(index);
-  const c10::DeviceIndex previous = exchange_device(index);
+  const CurrentDevice current(index);
   orStream_t handle = nullptr;
-  const orError_t status = orStreamCreateWithPriority(&handle, 0, priority);
-  set_device(previous);
-  OPENREG_CHECK(status);
+  OPENREG_CHECK(orStreamCreateWithPriority(&handle, 0, priority));
   return make_stream(index, static_cast<c10::StreamId>(reinterpret_cast<intptr_t>(handle)));
 }
 

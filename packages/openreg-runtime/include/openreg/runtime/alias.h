@@ -24,11 +24,16 @@ class OPENREG_RUNTIME_API Aliases {
   // operator and device.
   at::Tensor operator()(const at::Tensor& tensor);
 
+  // The same bytes of a CPU tensor, without ownership: a launch must not own a tensor that has a Python object. The
+  // caller keeps the memory alive until the launch has run: it waits, or the memory is pinned and its allocator waits.
+  at::Tensor borrow_host(const at::Tensor& tensor);
+
   // `operation` is named in errors and must outlive this object.
   explicit Aliases(const char* operation) : operation_(operation) {}
 
  private:
-  c10::Storage storage_alias(const at::Tensor& tensor);
+  at::Tensor alias(const at::Tensor& tensor, void* address);
+  c10::Storage storage_alias(const at::Tensor& tensor, void* address);
 
   const char* operation_;
   c10::SmallVector<std::pair<const c10::StorageImpl*, c10::Storage>, 4> storages_;

@@ -25,6 +25,24 @@ OPENREG_RUNTIME_API c10::DeviceIndex exchange_device(c10::DeviceIndex index);
 // The same, where a negative index changes nothing.
 OPENREG_RUNTIME_API c10::DeviceIndex maybe_exchange_device(c10::DeviceIndex index);
 
+// Makes a device current for its life, without a virtual call where it already is.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(c10::DeviceIndex index) : previous_(exchange_device(index)), index_(index) {}
+  explicit CurrentDevice(c10::Device device) : CurrentDevice(device.index()) {}
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+  ~CurrentDevice() {
+    if (previous_ != index_) {
+      set_device(previous_);  // was current before, so it cannot be refused
+    }
+  }
+
+ private:
+  c10::DeviceIndex previous_;
+  c10::DeviceIndex index_;
+};
+
 // Initialises this backend once: the driver and what PyTorch keeps about it. Every function that needs the driver calls
 // it. Throws in a forked child of a process that used the device.
 OPENREG_RUNTIME_API void ensure_initialized();

@@ -8,6 +8,14 @@
 
 namespace openreg::runtime {
 
+// What Event does on the driver's handle, for PyTorch's guard, which keeps handles of its own. Null was never recorded.
+OPENREG_RUNTIME_API bool query_event(orEvent_t event);
+// Releases the GIL while it waits.
+OPENREG_RUNTIME_API void synchronize_event(orEvent_t event);
+OPENREG_RUNTIME_API void block_stream(orEvent_t event, c10::Stream stream);
+// Creates the event if it is null.
+OPENREG_RUNTIME_API void record_event(orEvent_t& event, c10::Stream stream, bool timed);
+
 // Owns an event of the driver; created on first record. Movable, not copyable; not thread-safe.
 class OPENREG_RUNTIME_API Event {
  public:
