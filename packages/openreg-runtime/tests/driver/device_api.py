@@ -196,6 +196,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "orStreamBeginCapture": (c_int, (c_void_p, c_int)),
     "orStreamEndCapture": (c_int, (c_void_p, c_void_p)),
     "orStreamIsCapturing": (c_int, (c_void_p, c_void_p)),
+    "orStreamGetCaptureInfo": (c_int, (c_void_p, c_void_p, c_void_p)),
     "orGraphLaunch": (c_int, (c_void_p, c_void_p)),
     "orGraphDestroy": (c_int, (c_void_p,)),
     "orGraphGetNodeCount": (c_int, (c_void_p, c_void_p)),
@@ -435,6 +436,11 @@ class Api:
         value = c_int()
         self.call("orStreamIsCapturing", stream, ctypes.byref(value))
         return CaptureStatus(value.value)
+
+    def capture_id(self, stream: int | None) -> int:
+        status, number = c_int(), c_uint64()
+        self.call("orStreamGetCaptureInfo", stream, ctypes.byref(status), ctypes.byref(number))
+        return number.value
 
     def launch_graph(self, graph: int, stream: int | None) -> None:
         self.call("orGraphLaunch", graph, stream)

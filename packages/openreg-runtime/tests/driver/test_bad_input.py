@@ -187,6 +187,11 @@ CASES: dict[str, list[Case]] = {
     "orStreamBeginCapture": [*each((-1, 3, 2**31 - 1), VALUE, (STREAM,)), *each(BAD_STREAMS, HANDLE, (), (0,))],
     "orStreamEndCapture": [((STREAM, None), VALUE), ((STREAM, Name("graph out")), STATE)],
     "orStreamIsCapturing": [((STREAM, None), VALUE), *each(BAD_STREAMS, HANDLE, (), (OUT,))],
+    "orStreamGetCaptureInfo": [
+        ((STREAM, None, OUT), VALUE),
+        ((STREAM, OUT, None), VALUE),
+        *each(BAD_STREAMS, HANDLE, (), (OUT, OUT)),
+    ],
     "orGraphLaunch": [
         *each(BAD_GRAPHS, HANDLE, (), (STREAM,)),
         *each(BAD_STREAMS, HANDLE, (GRAPH,)),
