@@ -107,6 +107,7 @@ Settings read_settings() {
   result.device_count = read_device_count();
   result.device_memory = read_device_memory(result.device_count);
   result.launch_blocking = read_flag("OPENREG_LAUNCH_BLOCKING");
+  result.poison = read_flag("OPENREG_POISON");
   return result;
 }
 

@@ -10,6 +10,7 @@ struct Settings {
   int device_count;      // OPENREG_DEVICE_COUNT
   size_t device_memory;  // OPENREG_DEVICE_MEMORY, bytes per device, a multiple of the page size
   bool launch_blocking;  // OPENREG_LAUNCH_BLOCKING
+  bool poison;           // OPENREG_POISON: new memory is filled with kPoison
 };
 
 // Read once, on first call. Throws Error(orErrorInvalidConfiguration) that names variable, value and the accepted form;
