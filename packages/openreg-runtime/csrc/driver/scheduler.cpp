@@ -93,6 +93,22 @@ void Scheduler::drain(Device& device, Lock& lock) {
   }
 }
 
+void Scheduler::pause(Lock& lock) {
+  check_may_wait();
+  ++pauses_;
+  quiet_.wait(lock, [&] { return working_ == 0; });
+}
+
+void Scheduler::resume(const Lock& /*lock*/) {
+  if (--pauses_ > 0) {
+    return;
+  }
+  for (Engine& engine : engines_) {
+    engine.has_work = true;  // an engine that finds nothing sleeps again
+    engine.work.notify_one();
+  }
+}
+
 void Scheduler::check_healthy(const Device& device, const Lock& /*lock*/) {
   OPENREG_DRIVER_CHECK(!device.failed, orErrorLaunchFailure, "device ", device.index,
                        " is in an error state: ", device.failure,
@@ -152,6 +168,7 @@ void Scheduler::run_engine(EngineIndex index) {
     const Task task = stream->queue.front();
     Device& device = *stream->device;
     const bool skip = device.failed;
+    ++working_;
     held.unlock();
     current_device() = device.index;
     Counters counters;
@@ -159,6 +176,9 @@ void Scheduler::run_engine(EngineIndex index) {
     std::string failure = execute(task, skip, counters);
     counters.busy_nanoseconds = now() - begin;
     held.lock();
+    if (--working_ == 0 && pauses_ > 0) {
+      quiet_.notify_all();
+    }
     device.counters.launches += counters.launches;
     device.counters.copies += counters.copies;
     device.counters.bytes_copied += counters.bytes_copied;
@@ -185,7 +205,7 @@ void Scheduler::idle(Engine& engine, Lock& lock) {
 
 Stream* Scheduler::take_ready(Engine& engine) {
   for (auto& level : engine.ready) {
-    if (!level.empty()) {
+    if (!level.empty() && pauses_ == 0) {
       Stream* stream = level.front();
       level.pop_front();
       return stream;

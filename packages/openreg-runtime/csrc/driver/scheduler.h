@@ -65,6 +65,10 @@ class Scheduler {
   void wait(Stream& stream, const Device& device, uint64_t ticket, Lock& lock);
   // Waits for everything that all streams of the device hold now. Does not look at the error state.
   void drain(Device& device, Lock& lock);
+  // Waits until no engine works, and lets none begin anything before resume(). Throws Error(orErrorNotSupported) when
+  // called by a kernel.
+  void pause(Lock& lock);
+  void resume(const Lock& lock);
   static void check_healthy(const Device& device, const Lock& lock);
   // Whether every kernel, copy and fill is to be waited for by the call that enqueues it.
   bool launch_blocking() const { return launch_blocking_; }
@@ -89,7 +93,7 @@ class Scheduler {
   void run_engine(EngineIndex index);
   void run_timer();
   void idle(Engine& engine, Lock& lock);
-  static Stream* take_ready(Engine& engine);
+  Stream* take_ready(Engine& engine);
   void make_ready(Stream& stream, EngineIndex index);
   void advance(Stream& stream);
   bool pass_head(Stream& stream, const Task& head);
@@ -107,6 +111,9 @@ class Scheduler {
   std::thread timer_thread_;
   std::condition_variable timer_work_;
   std::priority_queue<Deadline, std::vector<Deadline>, std::greater<>> deadlines_;
+  int pauses_ = 0;   // calls of pause() without their resume()
+  int working_ = 0;  // engines that run something
+  std::condition_variable quiet_;
   bool started_ = false;
   bool stopping_ = false;  // engines take no more work
   bool stopped_ = false;   // nothing runs any more

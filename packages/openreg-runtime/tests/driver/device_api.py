@@ -88,6 +88,12 @@ class DeviceStats(ctypes.Structure):
     )
 
 
+class IpcMemHandle(ctypes.Structure):
+    """orIpcMemHandle_t."""
+
+    _fields_ = (("reserved", c_char * 128),)
+
+
 KernelFunction = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
 ReleaseFunction = ctypes.CFUNCTYPE(None, c_void_p)
 HostFunction = ctypes.CFUNCTYPE(None, c_void_p)
@@ -134,6 +140,11 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "orMemcpyAsync": (c_int, (c_void_p, c_void_p, c_size_t, c_int, c_void_p)),
     "orMemset": (c_int, (c_void_p, c_int, c_size_t)),
     "orMemsetAsync": (c_int, (c_void_p, c_int, c_size_t, c_void_p)),
+    "orMemcpyPeer": (c_int, (c_void_p, c_int, c_void_p, c_int, c_size_t)),
+    "orMemcpyPeerAsync": (c_int, (c_void_p, c_int, c_void_p, c_int, c_size_t, c_void_p)),
+    "orIpcGetMemHandle": (c_int, (c_void_p, c_void_p)),
+    "orIpcOpenMemHandle": (c_int, (c_void_p, IpcMemHandle, c_uint)),
+    "orIpcCloseMemHandle": (c_int, (c_void_p,)),
     "orStreamCreate": (c_int, (c_void_p,)),
     "orStreamCreateWithPriority": (c_int, (c_void_p, c_uint, c_int)),
     "orDeviceGetDefaultStream": (c_int, (c_void_p, c_int)),
@@ -260,6 +271,17 @@ class Api:
 
     def copy_async(self, destination: Any, source: Any, size: int, stream: int | None, kind: int = 4) -> None:
         self.call("orMemcpyAsync", destination, source, size, kind, stream)
+
+    def export(self, address: int) -> bytes:
+        handle = IpcMemHandle()
+        self.call("orIpcGetMemHandle", ctypes.byref(handle), address)
+        return bytes(handle)
+
+    def open(self, handle: bytes) -> int:
+        return self._out(c_void_p, "orIpcOpenMemHandle", IpcMemHandle.from_buffer_copy(handle), 0) or 0
+
+    def close(self, address: int) -> None:
+        self.call("orIpcCloseMemHandle", address)
 
     # Streams and events
 

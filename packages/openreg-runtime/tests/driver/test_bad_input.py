@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from .conftest import MIB, RunScript
-from .device_api import HEADER, PROTOTYPES, Api, Error, Kernel
+from .device_api import HEADER, PROTOTYPES, Api, Error, IpcMemHandle, Kernel
 
 VALUE = Error.orErrorInvalidValue
 DEVICE = Error.orErrorInvalidDevice
@@ -37,6 +37,8 @@ DEV, PIN, HOST = Name("device"), Name("pinned"), Name("host")  # 4096 bytes each
 INSIDE, PIN_INSIDE = Name("inside device"), Name("inside pinned")
 FREED, PIN_FREED = Name("freed device"), Name("freed pinned")
 KERNEL = Name("kernel")
+EMPTY_HANDLE = IpcMemHandle()
+OWN_HANDLE, DAMAGED_HANDLE = Name("own memory handle"), Name("damaged memory handle")
 
 BAD_DEVICES = (-1, 2, 64, 2**31 - 1, -(2**31))
 # Null is the default stream, so it is not here.
@@ -131,6 +133,35 @@ CASES: dict[str, list[Case]] = {
         *each(BAD_STREAMS, HANDLE, (DEV, 0, 1)),
         *each(BAD_STREAMS, HANDLE, (DEV, 0, 0)),
     ],
+    "orMemcpyPeer": [
+        ((None, 0, DEV, 0, 1), VALUE),
+        *each((HOST, PIN, FREED, 1, HUGE), POINTER, (), (0, DEV, 0, 1)),
+        *each((HOST, PIN, FREED, 1, HUGE), POINTER, (DEV, 0), (0, 1)),
+        ((DEV, 0, None, 0, 1), VALUE),
+        ((DEV, 1, DEV, 0, 1), POINTER),
+        ((DEV, 0, DEV, 1, 1), POINTER),
+        ((DEV, 0, DEV, 0, HUGE), POINTER),
+        ((INSIDE, 0, DEV, 0, 4096), POINTER),
+        *each(BAD_DEVICES, DEVICE, (DEV,), (DEV, 0, 1)),
+        *each(BAD_DEVICES, DEVICE, (DEV, 0, DEV), (1,)),
+        *each(BAD_DEVICES, DEVICE, (DEV, 0, DEV), (0,)),
+    ],
+    "orMemcpyPeerAsync": [
+        ((HOST, 0, DEV, 0, 1, STREAM), POINTER),
+        ((DEV, 0, DEV, 1, 1, STREAM), POINTER),
+        ((DEV, 0, FREED, 0, 1, STREAM), POINTER),
+        ((DEV, 0, DEV, 0, HUGE, STREAM), POINTER),
+        *each(BAD_DEVICES, DEVICE, (DEV,), (DEV, 0, 1, STREAM)),
+        *each(BAD_STREAMS, HANDLE, (DEV, 0, DEV, 0, 1)),
+        *each(BAD_STREAMS, HANDLE, (DEV, 0, DEV, 0, 0)),
+    ],
+    "orIpcGetMemHandle": [((None, DEV), VALUE), *each((None, *NOT_ALLOCATED, INSIDE), POINTER, (OUT,))],
+    "orIpcOpenMemHandle": [
+        ((None, OWN_HANDLE, 0), VALUE),
+        *each((EMPTY_HANDLE, DAMAGED_HANDLE, OWN_HANDLE), VALUE, (OUT,), (0,)),
+        *each((1, 2**32 - 1), VALUE, (OUT, OWN_HANDLE)),
+    ],
+    "orIpcCloseMemHandle": each((None, *NOT_ALLOCATED, DEV, INSIDE), POINTER),
     "orStreamCreate": [((None,), VALUE)],
     "orStreamCreateWithPriority": [
         ((None, 0, 0), VALUE),
@@ -201,6 +232,8 @@ def things(api: Api) -> Iterator[dict[str, Any]]:
     api.record(timed, stream)
     api.synchronize()
     kernel = api.kernel(lambda: None)
+    own_handle = IpcMemHandle.from_buffer_copy(api.export(device))
+    damaged_handle = IpcMemHandle.from_buffer_copy(bytes(own_handle)[:40] + b"?" + bytes(own_handle)[41:])
     yield {
         "out": ctypes.create_string_buffer(b"\xa5" * 256, 256),
         "host": host,
@@ -223,6 +256,8 @@ def things(api: Api) -> Iterator[dict[str, Any]]:
         "kernel without function": ctypes.byref(Kernel(b"name", 0, 0, 0)),
         "kernel without name": ctypes.byref(Kernel(None, kernel.function, 0, 0)),
         "function": kernel.function,
+        "own memory handle": own_handle,
+        "damaged memory handle": damaged_handle,
     }
     api.destroy_stream(stream)
     api.destroy_event(event)

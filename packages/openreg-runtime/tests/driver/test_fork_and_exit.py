@@ -36,6 +36,7 @@ out = ctypes.create_string_buffer(256)
 stream, event, address, pinned = api.stream(), api.event(), api.malloc(4096), api.malloc_host(4096)
 api.delay(stream, 0.01)  # the engines run, and the queue is not empty
 kernel = api.kernel(lambda: None)
+handle = IpcMemHandle.from_buffer_copy(api.export(address))
 
 REFUSED = {
     "orDeviceGetStats": (out, 0), "orDeviceSynchronize": (), "orDeviceReset": (),
@@ -44,6 +45,8 @@ REFUSED = {
     "orGetKernelViewOffset": (out,), "orMemcpy": (address, b"x", 1, 4),
     "orMemcpyAsync": (address, b"x", 1, 4, stream), "orMemset": (address, 0, 1),
     "orMemsetAsync": (address, 0, 1, stream), "orStreamCreate": (out,),
+    "orMemcpyPeer": (address, 0, address, 0, 1), "orMemcpyPeerAsync": (address, 0, address, 0, 1, stream),
+    "orIpcGetMemHandle": (out, address), "orIpcOpenMemHandle": (out, handle, 0),
     "orStreamCreateWithPriority": (out, 0, 0), "orDeviceGetDefaultStream": (out, 0),
     "orStreamQuery": (stream,), "orStreamSynchronize": (stream,),
     "orStreamWaitEvent": (stream, event, 0), "orStreamGetPriority": (stream, out),
@@ -55,7 +58,7 @@ REFUSED = {
 }
 RELEASES = {
     "orFree": (address,), "orFreeHost": (pinned,),
-    "orStreamDestroy": (stream,), "orEventDestroy": (event,),
+    "orStreamDestroy": (stream,), "orEventDestroy": (event,), "orIpcCloseMemHandle": (address,),
 }
 # What needs no device: errors and settings.
 ANSWERED = {
