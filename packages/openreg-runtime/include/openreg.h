@@ -226,6 +226,9 @@ OPENREG_API orError_t orFreeHost(void* hostPtr);
 OPENREG_API orError_t orMemGetInfo(size_t* free, size_t* total);
 /* What an address is. Addresses unknown to this library are orMemoryTypeUnmanaged, not an error. */
 OPENREG_API orError_t orPointerGetAttributes(orPointerAttributes* attributes, const void* ptr);
+/* The allocation (or import of another process) in which a device address lies: its start and its size in bytes, rounded
+ * up to pages. orErrorInvalidDevicePointer where there is none. */
+OPENREG_API orError_t orMemGetAddressRange(void** base, size_t* size, const void* devPtr);
 /* The distance to add to a device address to get the address that a kernel dereferences; one number for the process.
  * REAL HW: a kernel runs on the device and would dereference the device address itself. */
 OPENREG_API orError_t orGetKernelViewOffset(ptrdiff_t* offset);

@@ -2,6 +2,7 @@
 // C functions on memory.
 #include <cstdlib>
 #include <cstring>
+#include <tuple>
 
 #include "driver.h"
 
@@ -220,6 +221,19 @@ orError_t orPointerGetAttributes(orPointerAttributes* attributes, const void* pt
     attributes->type = on_device                        ? orMemoryTypeDevice
                        : driver.pinned.contains(ptr, 1) ? orMemoryTypeHost
                                                         : orMemoryTypeUnmanaged;
+    return orSuccess;
+  });
+}
+
+orError_t orMemGetAddressRange(void** base, size_t* size, const void* devPtr) {
+  return guarded(__func__, [&] {
+    check_pointer(base, "base");
+    check_pointer(size, "size");
+    Driver& driver = Driver::get();
+    const int owner = driver.space.owner(devPtr);
+    OPENREG_DRIVER_CHECK(owner >= 0, orErrorInvalidDevicePointer, "address ", devPtr,
+                         " is not device memory; orPointerGetAttributes() tells what an address is");
+    std::tie(*base, *size) = driver.device(owner).memory.range_of(devPtr);
     return orSuccess;
   });
 }

@@ -106,14 +106,20 @@ bool DeviceMemory::contains(const void* address, size_t size) const {
     return imports_.contains(address, size);
   }
   std::lock_guard<std::mutex> lock(mutex_);
-  const size_t offset = offset_of(address);
-  auto it = used_.upper_bound(offset);
-  if (it == used_.begin()) {
-    return false;
+  const auto found = find_around(address);
+  return found != used_.end() && size <= found->second - (offset_of(address) - found->first);
+}
+
+std::pair<void*, size_t> DeviceMemory::range_of(const void* address) const {
+  const auto import = imports_.range_of(address);
+  if (import.first != nullptr) {
+    return import;
   }
-  --it;
-  const size_t distance = offset - it->first;
-  return distance < it->second && size <= it->second - distance;
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = find_around(address);
+  OPENREG_DRIVER_CHECK(found != used_.end(), orErrorInvalidDevicePointer, "address ", address, " of device ", device_,
+                       " lies in no live allocation; check that it was not freed");
+  return {space_.device_base(device_) + found->first, found->second};
 }
 
 void DeviceMemory::check_range(const void* address, size_t size) const {
@@ -152,6 +158,17 @@ size_t DeviceMemory::largest_free() const {
 
 size_t DeviceMemory::offset_of(const void* address) const {
   return reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(space_.device_base(device_));
+}
+
+// The allocation in which a byte lies, or the end.
+std::map<size_t, size_t>::const_iterator DeviceMemory::find_around(const void* address) const {
+  const size_t offset = offset_of(address);
+  auto entry = used_.upper_bound(offset);
+  if (entry == used_.begin()) {
+    return used_.end();
+  }
+  --entry;
+  return offset - entry->first < entry->second ? entry : used_.end();
 }
 
 std::map<size_t, size_t>::const_iterator DeviceMemory::find_allocated(const void* address) const {

@@ -38,6 +38,8 @@ class DeviceMemory {
   const ImportWindow& imports() const { return imports_; }
   // Whether the bytes lie inside one allocation or one import. `address` belongs to this device.
   bool contains(const void* address, size_t size) const;
+  // Start and size of the allocation or import in which a byte lies. Throws Error(orErrorInvalidDevicePointer).
+  std::pair<void*, size_t> range_of(const void* address) const;
   // Throws Error(orErrorInvalidDevicePointer) unless they do.
   void check_range(const void* address, size_t size) const;
 
@@ -53,6 +55,7 @@ class DeviceMemory {
   void erase_free(size_t offset, size_t size);
   size_t largest_free() const;
   size_t offset_of(const void* address) const;
+  std::map<size_t, size_t>::const_iterator find_around(const void* address) const;
   std::map<size_t, size_t>::const_iterator find_allocated(const void* address) const;
 
   const AddressSpace& space_;

@@ -202,15 +202,22 @@ void ImportWindow::check_closable(const void* address) const {
 }
 
 bool ImportWindow::contains(const void* address, size_t size) const {
+  const auto [base, range_size] = range_of(address);
+  return base != nullptr &&
+         size <= range_size - static_cast<size_t>(static_cast<const char*>(address) - static_cast<char*>(base));
+}
+
+std::pair<void*, size_t> ImportWindow::range_of(const void* address) const {
   std::lock_guard<std::mutex> lock(mutex_);
   const size_t offset = offset_of(address);
   auto entry = used_.upper_bound(offset);
   if (entry == used_.begin()) {
-    return false;
+    return {nullptr, 0};
   }
   --entry;
-  const size_t distance = offset - entry->first;
-  return distance < entry->second && size <= entry->second - distance;
+  const bool inside = offset - entry->first < entry->second;
+  return inside ? std::make_pair(static_cast<void*>(space_.device_base(device_) + entry->first), entry->second)
+                : std::make_pair(static_cast<void*>(nullptr), size_t{0});
 }
 
 std::map<size_t, size_t>::const_iterator ImportWindow::find(const void* address) const {

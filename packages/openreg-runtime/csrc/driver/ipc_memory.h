@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "address_space.h"
 #include "openreg.h"
@@ -54,6 +55,8 @@ class ImportWindow {
   void check_closable(const void* address) const;
   // Whether the bytes lie inside one import.
   bool contains(const void* address, size_t size) const;
+  // Start and size of the import in which a byte lies; null and 0 where there is none.
+  std::pair<void*, size_t> range_of(const void* address) const;
 
  private:
   std::map<size_t, size_t>::const_iterator find(const void* address) const;

@@ -135,6 +135,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "orFreeHost": (c_int, (c_void_p,)),
     "orMemGetInfo": (c_int, (c_void_p, c_void_p)),
     "orPointerGetAttributes": (c_int, (c_void_p, c_void_p)),
+    "orMemGetAddressRange": (c_int, (c_void_p, c_void_p, c_void_p)),
     "orGetKernelViewOffset": (c_int, (c_void_p,)),
     "orMemcpy": (c_int, (c_void_p, c_void_p, c_size_t, c_int)),
     "orMemcpyAsync": (c_int, (c_void_p, c_void_p, c_size_t, c_int, c_void_p)),
@@ -257,6 +258,11 @@ class Api:
         self.call("orPointerGetAttributes", ctypes.byref(result), address)
         assert result.pointer == (address or None)
         return MemoryType(result.type), result.device
+
+    def address_range(self, address: int) -> tuple[int, int]:
+        base, size = c_void_p(), c_size_t()
+        self.call("orMemGetAddressRange", ctypes.byref(base), ctypes.byref(size), address)
+        return base.value or 0, size.value
 
     def kernel_view(self, address: int) -> int:
         return address + self._out(ctypes.c_ssize_t, "orGetKernelViewOffset")

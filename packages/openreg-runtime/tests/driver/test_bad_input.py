@@ -98,6 +98,11 @@ CASES: dict[str, list[Case]] = {
     "orFreeHost": each((HOST, DEV, PIN_FREED, PIN_INSIDE, 1, HUGE), VALUE),
     "orMemGetInfo": [((None, OUT), VALUE), ((OUT, None), VALUE)],
     "orPointerGetAttributes": [((None, DEV), VALUE)],
+    "orMemGetAddressRange": [
+        ((None, OUT, DEV), VALUE),
+        ((OUT, None, DEV), VALUE),
+        *each((None, *NOT_ALLOCATED), POINTER, (OUT, OUT)),
+    ],
     "orGetKernelViewOffset": [((None,), VALUE)],
     "orMemcpy": [
         ((None, HOST, 1, 4), VALUE),

@@ -42,7 +42,7 @@ REFUSED = {
     "orDeviceGetStats": (out, 0), "orDeviceSynchronize": (), "orDeviceReset": (),
     "orDeviceGetError": (0,), "orMalloc": (out, 4096), "orMallocHost": (out, 4096),
     "orMemGetInfo": (out, out), "orPointerGetAttributes": (out, address),
-    "orGetKernelViewOffset": (out,), "orMemcpy": (address, b"x", 1, 4),
+    "orMemGetAddressRange": (out, out, address), "orGetKernelViewOffset": (out,), "orMemcpy": (address, b"x", 1, 4),
     "orMemcpyAsync": (address, b"x", 1, 4, stream), "orMemset": (address, 0, 1),
     "orMemsetAsync": (address, 0, 1, stream), "orStreamCreate": (out,),
     "orMemcpyPeer": (address, 0, address, 0, 1), "orMemcpyPeerAsync": (address, 0, address, 0, 1, stream),

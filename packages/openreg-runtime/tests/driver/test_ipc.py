@@ -7,73 +7,18 @@ import ctypes
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .conftest import CAPACITY, MIB, PREAMBLE, SETTINGS, RunScript
+from .conftest import CAPACITY, MIB, SETTINGS, RunScript
 from .device_api import Api, DriverError, Error, IpcMemHandle, MemoryType
+from .peer import Peer
 
 linux_only = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="reads /proc")
-
-SERVE = """
-names = dict(globals())
-for line in sys.stdin:
-    try:
-        answer = repr(eval(line, names))
-    except DriverError as error:
-        answer = repr((error.code.name, error.message))
-    print(answer, flush=True)
-"""
-
-
-class Peer:
-    """Another process with the device: evaluates expressions in which `api` is its device."""
-
-    def __init__(self, library: Path, **settings: str) -> None:
-        folder = str(Path(__file__).resolve().parents[1])
-        self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-B", "-c", PREAMBLE.format(folder=folder, library=str(library)) + SERVE],
-            env={**{k: v for k, v in os.environ.items() if not k.startswith("OPENREG_")}, **SETTINGS, **settings},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def __call__(self, expression: str) -> Any:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(expression + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        assert answer, f"the process ended over {expression}"
-        return eval(answer)
-
-    def end(self) -> int:
-        self.process.communicate()
-        return self.process.returncode
-
-
-@pytest.fixture
-def peer(library: Path) -> Iterator[Peer]:
-    peer = Peer(library)
-    yield peer
-    assert peer.end() == 0
-
-
-@pytest.fixture
-def shared(api: Api, peer: Peer) -> Iterator[tuple[int, int]]:
-    """16 KiB of this process, and their address in the other one."""
-    address = api.malloc(16384)
-    imported = peer(f"api.open({api.export(address)!r})")
-    yield address, imported
-    peer(f"api.close({imported})")
-    api.free(address)
 
 
 def test_content_is_there_and_writes_are_seen_on_both_sides(api: Api, peer: Peer) -> None:
@@ -129,6 +74,7 @@ def test_an_import_has_the_attributes_of_device_memory(peer: Peer, shared: tuple
     assert peer(f"[*map(int, api.attributes({imported}))]") == [MemoryType.orMemoryTypeDevice, 0]
     assert peer(f"[*map(int, api.attributes({imported + 16383}))]") == [MemoryType.orMemoryTypeDevice, 0]
     assert peer(f"[*map(int, api.attributes({imported + 16384}))]") == [MemoryType.orMemoryTypeUnmanaged, -1]
+    assert peer(f"api.address_range({imported + 16383})") == (imported, 16384)
 
 
 def test_the_current_device_gets_the_import(api: Api, peer: Peer) -> None:
@@ -164,7 +110,7 @@ def test_ranges_beyond_an_import_are_refused(peer: Peer, shared: tuple[int, int]
 
 def test_a_host_access_of_an_import_faults(api: Api, library: Path) -> None:
     address = api.malloc(4096)
-    peer = Peer(library)
+    peer = Peer(library, SETTINGS)
     imported = peer(f"api.open({api.export(address)!r})")
     with pytest.raises(AssertionError, match="ended"):
         peer(f"ctypes.string_at({imported}, 1)")
@@ -186,107 +132,6 @@ def test_a_kernel_that_leaves_the_memory_of_its_device_faults(run_script: RunScr
     )
     assert done.output.split() == ["before"], done.errors
     assert done.code in (-signal.SIGSEGV, -signal.SIGBUS, 0xC0000005, 1)
-
-
-def test_freed_memory_stays_with_who_opened_it_but_cannot_be_opened_again(api: Api, peer: Peer) -> None:
-    address = api.malloc(4096)
-    api.upload(address, b"kept")
-    handle = api.export(address)
-    imported = peer(f"api.open({handle!r})")
-    api.free(address)
-    again = api.malloc(4096)
-    assert again == address
-    api.upload(again, b"new!")
-    assert peer(f"api.download({imported}, 4)") == b"kept"
-    code, message = peer(f"api.open({handle!r})")
-    assert code == "orErrorInvalidValue"
-    assert f"process {os.getpid()}" in message
-    assert "gone" in message
-    peer(f"api.close({imported})")
-    api.free(again)
-
-
-def test_memory_of_an_ended_process(api: Api, library: Path) -> None:
-    peer = Peer(library)
-    handle = peer("[globals().update(address=api.malloc(4096)), api.upload(address, b'kept'), api.export(address)][-1]")
-    imported = api.open(handle)
-    assert peer.end() == 0
-    assert api.download(imported, 4) == b"kept"
-    api.close(imported)
-    with pytest.raises(DriverError, match="is gone") as caught:
-        api.open(handle)
-    assert caught.value.code == Error.orErrorInvalidValue
-
-
-@linux_only
-def test_a_name_that_means_another_object_by_now_is_refused(api: Api, library: Path) -> None:
-    """As when a process number is used again: the descriptor is there, but it is another allocation."""
-    peer = Peer(library)
-    export = "[globals().update(address=api.malloc(4096)), api.export(address)][-1]"
-    first = peer(export)
-    peer("api.free(address)")
-    second = peer(export)
-    assert first != second
-    assert first[48:80] == second[48:80]  # the same name
-    with pytest.raises(DriverError, match="is gone"):
-        api.open(first)
-    api.close(api.open(second))
-    peer("api.free(address)")
-    assert peer.end() == 0
-
-
-@pytest.mark.parametrize("position", [0, 8, 16, 24, 32, 40, 48, 100])
-def test_a_damaged_handle_is_refused(api: Api, peer: Peer, position: int) -> None:
-    address = api.malloc(4096)
-    handle = bytearray(api.export(address))
-    handle[position] ^= 0x10
-    code, message = peer(f"api.open({bytes(handle)!r})")
-    assert code == "orErrorInvalidValue"
-    assert "`handle`" in message
-    api.free(address)
-
-
-@pytest.mark.parametrize("handle", [bytes(128), b"\xff" * 128, b"OregIPC1" * 16])
-def test_garbage_is_refused(api: Api, handle: bytes) -> None:
-    with pytest.raises(DriverError, match=r"not a handle from orIpcGetMemHandle\(\)"):
-        api.open(handle)
-
-
-def test_a_handle_of_the_own_process_is_refused(api: Api) -> None:
-    address = api.malloc(4096)
-    with pytest.raises(DriverError, match="this very process"):
-        api.open(api.export(address))
-    api.free(address)
-
-
-# What must not be done with the address of an import, or of the own memory.
-MISUSES: dict[str, tuple[str, str]] = {
-    "free an import": ("api.free(imported)", "close it with orIpcCloseMemHandle"),
-    "export an import": ("api.export(imported)", "memory of another process"),
-    "close inside an import": ("api.close(imported + 4096)", "close each import once, by its start"),
-    "close own memory": ("api.close(own)", "not returned by orIpcOpenMemHandle"),
-    "close host memory": ("api.close(4096)", "not device memory"),
-}
-
-
-@pytest.mark.parametrize("misuse", MISUSES)
-def test_misuse_is_refused(peer: Peer, shared: tuple[int, int], misuse: str) -> None:
-    expression, text = MISUSES[misuse]
-    own = peer("api.malloc(4096)")
-    code, message = peer(expression.replace("imported", str(shared[1])).replace("own", str(own)))
-    assert code == "orErrorInvalidDevicePointer"
-    assert text in message
-    peer(f"api.free({own})")
-
-
-def test_a_second_close_is_refused(api: Api, peer: Peer) -> None:
-    address = api.malloc(4096)
-    imported = peer(f"api.open({api.export(address)!r})")
-    peer(f"api.close({imported})")
-    code, message = peer(f"api.close({imported})")
-    assert (code, "closed before" in message) == ("orErrorInvalidDevicePointer", True)
-    assert peer(f"api.download({imported}, 1)")[0] == "orErrorInvalidDevicePointer"
-    api.free(address)
 
 
 def test_closing_waits_for_work_on_the_import(api: Api, peer: Peer) -> None:
