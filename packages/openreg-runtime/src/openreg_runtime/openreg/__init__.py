@@ -60,6 +60,7 @@ from openreg_runtime.openreg._random import (
     set_rng_state_all,
 )
 from openreg_runtime.openreg._random import get_generator as _get_generator
+from openreg_runtime.openreg._sharing import ipc_collect
 from openreg_runtime.openreg._stream import (
     Event,
     Stream,
@@ -95,6 +96,7 @@ __all__ = [
     "host_memory_stats",
     "init",
     "initial_seed",
+    "ipc_collect",
     "is_available",
     "is_bf16_supported",
     "is_initialized",
