@@ -18,5 +18,6 @@ void bind_device(pybind11::module_& module);
 void bind_memory(pybind11::module_& module);
 void bind_generator(pybind11::module_& module);
 void bind_graph(pybind11::module_& module);
+void bind_sharing(pybind11::module_& module);
 
 }  // namespace openreg::runtime

@@ -61,6 +61,7 @@ from openreg_runtime.openreg._random import (
     set_rng_state_all,
 )
 from openreg_runtime.openreg._random import get_generator as _get_generator
+from openreg_runtime.openreg._sharing import ipc_collect
 from openreg_runtime.openreg._stream import (
     Event,
     Stream,
@@ -99,6 +100,7 @@ __all__ = [
     "host_memory_stats",
     "init",
     "initial_seed",
+    "ipc_collect",
     "is_available",
     "is_bf16_supported",
     "is_current_stream_capturing",
