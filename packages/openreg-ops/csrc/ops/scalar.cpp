@@ -9,6 +9,7 @@
 #include "openreg/runtime/gil.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
+#include "openreg/runtime/sync_debug.h"
 
 namespace openreg::ops {
 
@@ -19,6 +20,7 @@ at::Scalar local_scalar_dense(const at::Tensor& self) {
   AT_DISPATCH_V2(self.scalar_type(), "_local_scalar_dense", AT_WRAP([&] {
                    scalar_t value{};
                    const orStream_t stream = runtime::native_handle(runtime::current_stream(self.get_device()));
+                   runtime::object_to_waiting();
                    orError_t status = orSuccess;
                    {
                      // The host variable is pageable memory, so the copy waits for the stream.

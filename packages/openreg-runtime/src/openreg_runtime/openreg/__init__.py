@@ -30,6 +30,7 @@ from openreg_runtime.openreg._device import (
 )
 from openreg_runtime.openreg._device import exchange_device as _exchange_device
 from openreg_runtime.openreg._device import is_in_bad_fork as _is_in_bad_fork
+from openreg_runtime.openreg._device import lazy_call as _lazy_call
 from openreg_runtime.openreg._device import lazy_init as _lazy_init
 from openreg_runtime.openreg._device import maybe_exchange_device as _maybe_exchange_device
 from openreg_runtime.openreg._memory import (
@@ -62,17 +63,21 @@ from openreg_runtime.openreg._random import (
 from openreg_runtime.openreg._random import get_generator as _get_generator
 from openreg_runtime.openreg._stream import (
     Event,
+    ExternalStream,
     Stream,
     StreamContext,
     current_stream,
     default_stream,
+    get_stream_from_external,
     set_stream,
     stream,
 )
 from openreg_runtime.openreg._stream import sleep as _sleep
+from openreg_runtime.openreg._sync_debug import get_sync_debug_mode, set_sync_debug_mode
 
 __all__ = [
     "Event",
+    "ExternalStream",
     "Stream",
     "StreamContext",
     "can_device_access_peer",
@@ -92,6 +97,8 @@ __all__ = [
     "get_device_properties",
     "get_rng_state",
     "get_rng_state_all",
+    "get_stream_from_external",
+    "get_sync_debug_mode",
     "host_memory_stats",
     "init",
     "initial_seed",
@@ -117,6 +124,7 @@ __all__ = [
     "set_rng_state",
     "set_rng_state_all",
     "set_stream",
+    "set_sync_debug_mode",
     "stream",
     "synchronize",
 ]
@@ -126,6 +134,7 @@ _PYTORCH_READS = (
     _exchange_device,
     _get_generator,
     _is_in_bad_fork,
+    _lazy_call,
     _lazy_init,
     _maybe_exchange_device,
     _sleep,

@@ -7,6 +7,7 @@ device. An index out of range raises ``RuntimeError`` that names the range.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -78,9 +79,25 @@ def init() -> None:
     lazy_init()
 
 
+# What lazy_call() keeps for the time after initialisation.
+_queued_calls: list[Callable[[], object]] = []
+
+
 def lazy_init() -> None:
     """Initialises once; raises RuntimeError in a forked child of a process that used the device."""
     _C._init()
+    while _queued_calls:
+        _queued_calls.pop(0)()
+
+
+def lazy_call(function: Callable[[], object]) -> None:
+    """Runs ``function`` now if the device is initialised, else by :func:`lazy_init` (source: ``torch.cuda``).
+
+    PyTorch calls :func:`lazy_init` before its first operation on the device.
+    """
+    _queued_calls.append(function)
+    if is_initialized():
+        lazy_init()
 
 
 def is_initialized() -> bool:
