@@ -26,7 +26,7 @@ def signatures(name):
 
 
 def test_the_list_of_names_is_sorted_and_has_each_once():
-    assert NAMES == sorted(set(NAMES))
+    assert sorted(set(NAMES)) == NAMES
 
 
 def test_every_public_name_of_the_module_is_in_the_list():
