@@ -28,19 +28,6 @@ py::dict device_properties(int64_t index) {
   return result;
 }
 
-py::dict device_stats(int64_t index) {
-  orDeviceStats stats{};
-  OPENREG_CHECK(orDeviceGetStats(&stats, to_device_index(index)));
-  py::dict result;
-  result["launches"] = stats.launches;
-  result["copies"] = stats.copies;
-  result["bytes_copied"] = stats.bytes_copied;
-  result["busy_nanoseconds"] = stats.busy_nanoseconds;
-  result["allocated_bytes"] = stats.allocated_bytes;
-  result["peak_allocated_bytes"] = stats.peak_allocated_bytes;
-  return result;
-}
-
 bool can_access_peer(int64_t index, int64_t peer) {
   int result = 0;
   OPENREG_CHECK(orDeviceCanAccessPeer(&result, to_device_index(index), to_device_index(peer)));
@@ -76,7 +63,6 @@ void bind_device(py::module_& module) {
       "_synchronize_device", [](int64_t index) { synchronize_device(to_device_index(index)); }, py::arg("device"));
   module.def("_reset_device", [](int64_t index) { reset_device(to_device_index(index)); }, py::arg("device"));
   module.def("_get_device_properties", &device_properties, py::arg("device"));
-  module.def("_get_device_stats", &device_stats, py::arg("device"));
   module.def("_can_access_peer", &can_access_peer, py::arg("device"), py::arg("peer"));
 }
 

@@ -15,7 +15,6 @@ from openreg_runtime.openreg._device import (
     device,
     device_count,
     device_of,
-    device_stats,
     get_amp_supported_dtype,
     get_device_capability,
     get_device_name,
@@ -33,6 +32,7 @@ from openreg_runtime.openreg._device import is_in_bad_fork as _is_in_bad_fork
 from openreg_runtime.openreg._device import lazy_call as _lazy_call
 from openreg_runtime.openreg._device import lazy_init as _lazy_init
 from openreg_runtime.openreg._device import maybe_exchange_device as _maybe_exchange_device
+from openreg_runtime.openreg._faults import inject_faults
 from openreg_runtime.openreg._memory import (
     empty_cache,
     empty_host_cache,
@@ -61,6 +61,7 @@ from openreg_runtime.openreg._random import (
     set_rng_state_all,
 )
 from openreg_runtime.openreg._random import get_generator as _get_generator
+from openreg_runtime.openreg._statistics import device_stats, engine_stats, stream_stats, utilization
 from openreg_runtime.openreg._stream import (
     Event,
     ExternalStream,
@@ -91,6 +92,7 @@ __all__ = [
     "device_stats",
     "empty_cache",
     "empty_host_cache",
+    "engine_stats",
     "get_amp_supported_dtype",
     "get_device_capability",
     "get_device_name",
@@ -102,6 +104,7 @@ __all__ = [
     "host_memory_stats",
     "init",
     "initial_seed",
+    "inject_faults",
     "is_available",
     "is_bf16_supported",
     "is_initialized",
@@ -126,7 +129,9 @@ __all__ = [
     "set_stream",
     "set_sync_debug_mode",
     "stream",
+    "stream_stats",
     "synchronize",
+    "utilization",
 ]
 
 # PyTorch reads these by their private names; they are not for users.

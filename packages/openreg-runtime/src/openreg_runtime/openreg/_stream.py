@@ -18,6 +18,8 @@ class Stream(torch.Stream):
     It lives as long as the process, and costs no thread. ``native_handle`` is the driver's ``orStream_t`` as a number.
     """
 
+    native_handle: int
+
     def __new__(cls, device: DeviceLike = None, priority: int = 0, **identity: int) -> Stream:
         if identity:  # an existing stream, named by stream_id, device_index and device_type
             return super().__new__(cls, **identity)
