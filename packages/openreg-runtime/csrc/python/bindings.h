@@ -15,6 +15,8 @@ inline c10::DeviceIndex to_device_index(int64_t index) {
 }
 
 void bind_device(pybind11::module_& module);
+void bind_statistics(pybind11::module_& module);
+void bind_stream(pybind11::module_& module);
 void bind_memory(pybind11::module_& module);
 void bind_generator(pybind11::module_& module);
 void bind_graph(pybind11::module_& module);
