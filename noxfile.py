@@ -102,6 +102,30 @@ def bench(session: nox.Session) -> None:
     here.run("run.py", "python", str(ROOT / "benchmarks" / "run.py"), *session.posargs)
 
 
+@nox.session
+def soak(session: nox.Session) -> None:
+    """Use both devices from eight threads for a minute, with poison on (-- --seconds 600 --seed 7)."""
+    here = lane(session)
+    here.install("openreg-meta")
+    program = PACKAGES["openreg-meta"].folder / "tests" / "endurance" / "soak.py"
+    here.run(program.name, "python", str(program), *session.posargs)
+
+
+@nox.session
+def endurance(session: nox.Session) -> None:
+    """End 1000 processes without torch and 100 with it while work is queued."""
+    here = lane(session)
+    here.install("openreg-meta", extra="test")
+    without_torch = PACKAGES["openreg-runtime"].folder / "tests" / "driver" / "test_exits.py"
+    here.run(
+        "exits without torch",
+        *("python", "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)),
+        *("-p", "no:cacheprovider", "--timeout", "1200", "--process-exits", "1000", str(without_torch)),
+    )
+    with_torch = PACKAGES["openreg-meta"].folder / "tests" / "endurance" / "exits.py"
+    here.run("exits with torch", "python", str(with_torch), "--processes", "100")
+
+
 @nox.session(venv_backend="none")
 def combinations(session: nox.Session) -> None:
     """Editable and regular installs of runtime and ops, all four, share one device state."""

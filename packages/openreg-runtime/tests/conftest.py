@@ -13,6 +13,10 @@ from fresh_process import FreshProcesses, Outcome
 RunPython = Callable[..., Outcome]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--process-exits", type=int, default=20, help="how many processes driver/test_exits.py ends")
+
+
 @pytest.fixture(scope="session")
 def fresh_processes() -> Iterator[FreshProcesses]:
     processes = FreshProcesses()

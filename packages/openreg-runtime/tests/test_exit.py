@@ -33,6 +33,22 @@ SCRIPTS = {
         torch.openreg._sleep(10_000_000_000)
         in_thread(torch.openreg.synchronize)
     """,
+    "a thread that waits in one of PyTorch's own methods": """
+        stream, event = torch.Stream("openreg"), torch.Event("openreg")
+        with stream:
+            torch.openreg._sleep(10_000_000_000)
+        event.record(stream)
+        in_thread(stream.synchronize)
+        in_thread(event.synchronize)
+    """,
+    "a thread that finds a full queue": """
+        torch.openreg._sleep(10_000_000_000)
+        def fill():
+            while True:
+                torch.openreg._sleep(1)
+        in_thread(fill)
+        time.sleep(1)
+    """,
     "a thread in empty_cache()": """
         torch.UntypedStorage(1000, device="openreg")
         torch.openreg._sleep(10_000_000_000)
@@ -60,6 +76,7 @@ def in_thread(function):
 def test_a_process_ends_at_once_with(succeed, name):
     lines = SCRIPTS[name].strip().splitlines()
     body = "\n".join(line.removeprefix("        ") for line in lines)
+    succeed("pass")  # the first script waits for the process that imports torch
     begin = time.perf_counter()
     succeed(PREAMBLE + body, timeout=20, finalise=True)
     assert time.perf_counter() - begin < 8

@@ -7,6 +7,7 @@
 #include "bindings.h"
 #include "openreg.h"
 #include "openreg/runtime/device.h"
+#include "openreg/runtime/gil.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
 #include "openreg/runtime/sync_debug.h"
@@ -20,7 +21,9 @@ namespace {
 void delay_current_stream(uint64_t nanoseconds) {
   torch::utils::device_lazy_init(
       kDeviceType);  // without it, torch.accelerator.synchronize(0) believes that nothing runs
-  OPENREG_CHECK(orStreamDelay(native_handle(current_stream()), nanoseconds));
+  const orStream_t stream = native_handle(current_stream());
+  const GilRelease release;  // the call waits while the stream's queue is full
+  OPENREG_CHECK(orStreamDelay(stream, nanoseconds));
 }
 
 // torch.Event.elapsed_time() refuses subclasses of torch.Event, which torch.openreg.Event has to be.

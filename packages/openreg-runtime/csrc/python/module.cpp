@@ -2,6 +2,9 @@
 // The module openreg_runtime._C: what torch.openreg needs beyond PyTorch's own device-agnostic bindings.
 #include <torch/csrc/utils/pybind.h>
 
+#include <atomic>
+#include <thread>
+
 #include "bindings.h"
 #include "openreg/runtime/gil.h"
 
@@ -16,11 +19,25 @@ void acquire_gil(void* token) {
   PyEval_RestoreThread(static_cast<PyThreadState*>(token));
 }
 
+// The thread that finalised Python; no thread before that.
+std::atomic<std::thread::id>& finalising_thread() {
+  static std::atomic<std::thread::id> thread{};
+  return thread;
+}
+
+bool interpreter_ended_elsewhere() {
+  const std::thread::id thread = finalising_thread().load();
+  return thread != std::thread::id() && thread != std::this_thread::get_id();
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_C, module) {
   module.doc() = "Native part of openreg_runtime: the bindings behind torch.openreg.";
-  openreg::runtime::set_gil_hooks({&release_gil, &acquire_gil});
+  openreg::runtime::set_gil_hooks({&release_gil, &acquire_gil, &interpreter_ended_elsewhere});
+  // Called by the last step of Py_Finalize(), before the exit handlers of C stop the device. Python has 32 places for
+  // that; without one, threads that still wait for the device then may abort the process.
+  Py_AtExit([] { finalising_thread() = std::this_thread::get_id(); });
   openreg::runtime::bind_device(module);
   openreg::runtime::bind_statistics(module);
   openreg::runtime::bind_stream(module);

@@ -2,6 +2,8 @@
 #include "openreg/runtime/gil.h"
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 namespace openreg::runtime {
 
@@ -16,6 +18,13 @@ std::atomic<const GilHooks*>& registered_hooks() {
 
 void set_gil_hooks(const GilHooks& hooks) {
   registered_hooks() = new GilHooks(hooks);  // lives as long as the process
+}
+
+void rest_if_interpreter_ended() {
+  const GilHooks* hooks = registered_hooks().load();
+  while (hooks != nullptr && hooks->interpreter_ended_elsewhere()) {
+    std::this_thread::sleep_for(std::chrono::hours(1));
+  }
 }
 
 GilRelease::GilRelease() {

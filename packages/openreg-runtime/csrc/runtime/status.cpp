@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "openreg/runtime/gil.h"
+
 namespace openreg::runtime {
 
 namespace {
@@ -35,6 +37,9 @@ void throw_status(orError_t status, c10::SourceLocation location) {
       throw c10::NotImplementedError(location, std::move(message));
     case orErrorForkedChild:
       throw c10::Error(location, "Cannot re-initialize OpenReg in forked subprocess. " + message);
+    case orErrorDeinitialized:
+      rest_if_interpreter_ended();  // a thread that waited for the device while another one ended the process
+      throw c10::Error(location, std::move(message));
     default:
       throw c10::Error(location, std::move(message));
   }

@@ -18,6 +18,7 @@ namespace openreg::runtime {
 //   orErrorInvalidValue        c10::ValueError          ValueError
 //   orErrorNotSupported        c10::NotImplementedError NotImplementedError
 //   everything else            c10::Error               RuntimeError
+// With orErrorDeinitialized it does not return on threads that cannot run Python any more (gil.h).
 [[noreturn]] OPENREG_RUNTIME_API void throw_status(orError_t status, c10::SourceLocation location);
 
 // Warns instead, for destructors and other paths that must not throw.
