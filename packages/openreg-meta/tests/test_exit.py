@@ -1,5 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ending a process right after a backward pass, when PyTorch's own threads are still at work."""
+"""Ending a process while the device, or one of PyTorch's own threads after a backward pass, is at work."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXITS = Path(__file__).parent / "endurance" / "exits.py"
 
 BACKWARD_LAST = """
 import torch
@@ -13,6 +22,15 @@ MEASURE_EXIT = """
 import atexit, time
 atexit.register(lambda: print(time.monotonic() - end))
 """
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="starts its processes by fork()")
+def test_processes_end_well_whatever_is_queued():
+    """`nox -s endurance` ends a hundred."""
+    command = [sys.executable, str(EXITS), "--processes", "8"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    assert result.returncode == 0, result
+    assert result.stdout.startswith("0 of 8 processes did not end well")
 
 
 def test_a_process_may_end_right_after_a_backward_pass(python):

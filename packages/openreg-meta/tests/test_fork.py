@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a forked child does to its tensors leaves its parent's alone."""
+
+import os
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()")
+
+# The child inherits tensors, free blocks, pinned memory, and work that is under way.
+CHILDREN = """
+import gc, os, sys, torch
+
+def drop(holder):
+    holder.clear()
+    gc.collect()
+
+def empty(holder):
+    torch.openreg.empty_cache()
+    torch.openreg.empty_host_cache()
+
+def drop_and_empty(holder):
+    drop(holder)
+    empty(holder)
+
+def keep(holder):
+    pass
+
+for use in (drop, empty, drop_and_empty, keep):
+    for leave in (sys.exit, os._exit):
+        sizes = (1, 1000, 100_000, 3_000_000)
+        kept = [torch.full((size,), float(size), device=f"openreg:{size % 2}") for size in sizes]
+        pinned = torch.full((5000,), 5.0).pin_memory()
+        torch.ones(3_000_000, device="openreg")  # becomes a free block
+        stream = torch.Stream("openreg")
+        with stream:
+            torch.openreg._sleep(20_000_000)
+            late = torch.full((1000,), 7.0, device="openreg")
+        holder = [*kept, pinned, late, stream]
+        child = os.fork()
+        if child == 0:
+            del kept, pinned, late, stream
+            use(holder)
+            leave(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        stream.synchronize()
+        fresh = [torch.empty(size, device=tensor.device) for size, tensor in zip(sizes, kept)]
+        for size, tensor in zip(sizes, kept):
+            assert tensor.cpu().eq(size).all(), (use, leave, size)
+        assert late.eq(7).all() and pinned.eq(5).all(), (use, leave)
+        for tensor in fresh:
+            assert tensor.view(torch.uint8).eq(0xA5).all(), (use, leave)
+        del fresh, tensor
+"""
+
+
+def test_with_poison_a_child_cannot_change_its_parents_data(python):
+    result = python(CHILDREN, OPENREG_POISON="1")
+    assert (result.returncode, result.stderr) == (0, "")
