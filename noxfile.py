@@ -95,10 +95,11 @@ def examples(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure launches, allocation and a training step against the CPU."""
+    """Measure what a call costs the host, and launches, allocation and a training step against the CPU."""
     here = lane(session)
     requirements = str(ROOT / "benchmarks" / "requirements.txt")
     here.install("openreg-meta", "--requirement", requirements)
+    here.run("host_costs.py", "python", str(ROOT / "benchmarks" / "host_costs.py"))
     here.run("run.py", "python", str(ROOT / "benchmarks" / "run.py"), *session.posargs)
 
 

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Measures what calls of the device and of the caching allocator cost the host, without Python.
+
+Builds host_costs/ against the installed package and runs it several times. README.md says how to read the numbers.
+"""
+
+import argparse
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PROJECT = Path(__file__).with_name("host_costs")
+LIMIT = 1000  # nanoseconds
+LIMITED = ("orLaunchKernel", "orEventRecord", "allocate and release")
+
+
+def package_folder(name):
+    """Where an installed package is, without importing it."""
+    return Path(importlib.util.find_spec(name).submodule_search_locations[0])
+
+
+def build(folder):
+    """The program, compiled with the compiler of the machine."""
+    subprocess.run(
+        [
+            *("cmake", "-S", str(PROJECT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"),
+            f"-DCMAKE_PREFIX_PATH={package_folder('openreg_runtime').parent}",
+            f"-DPython_EXECUTABLE={sys.executable}",
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    subprocess.run(["cmake", "--build", str(folder)], check=True, stdout=subprocess.DEVNULL)
+    return folder / ("host_costs.exe" if sys.platform == "win32" else "host_costs")
+
+
+def run(program, bursts):
+    """{what was measured: nanoseconds per call}."""
+    env = dict(os.environ)
+    if sys.platform == "win32":
+        libraries = [package_folder(name) / "lib" for name in ("openreg_runtime", "torch")]
+        env["PATH"] = os.pathsep.join([*map(str, libraries), env["PATH"]])
+    output = subprocess.run([program, str(bursts)], env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
+    pairs = (line.split("\t") for line in output.splitlines())
+    return {name: float(nanoseconds) for nanoseconds, name in pairs}
+
+
+def show(runs):
+    """Prints the table, marking what costs more than it should."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"nanoseconds per call: medians of {len(runs)} processes")
+    for title in ("call", "least", "greatest", f"at most {LIMIT}"):
+        table.add_column(title, justify="left" if title == "call" else "right")
+    for name in runs[0]:
+        values = [run[name] for run in runs]
+        verdict = ("yes" if min(values) <= LIMIT else "NO") if name.startswith(LIMITED) else ""
+        table.add_row(name, f"{min(values):,.0f}", f"{max(values):,.0f}", verdict)
+    Console(width=100).print(table)
+
+
+def main():
+    """Builds, runs and prints."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="processes")
+    parser.add_argument("--bursts", type=int, default=200, help="of each call and process")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(Path(folder))
+        show([run(program, arguments.bursts) for _ in range(arguments.rounds)])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Times what the host pays for a call, in bursts that fit into the device's queue; the device is idle before each
+// burst. Prints one line per measurement: the median over the bursts in nanoseconds per call, a tab, and what was
+// measured.
+#include <openreg.h>
+#include <openreg/runtime/allocator.h>
+#include <openreg/runtime/device.h>
+#include <openreg/runtime/launch.h>
+#include <openreg/runtime/status.h>
+#include <openreg/runtime/stream.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+namespace runtime = openreg::runtime;
+
+namespace {
+
+constexpr int kBurst = 2000;  // a stream holds 16384 launches
+constexpr int kNodes = 100;
+
+// `prepare` and the wait for the device are not timed. `calls` is what one burst counts as.
+template <class Prepare, class Call>
+void measure(const char* name, int bursts, int repeats, int calls, Prepare prepare, Call call) {
+  std::vector<double> times;
+  for (int burst = 0; burst < bursts; ++burst) {
+    prepare();
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < repeats; ++i) {
+      call();
+    }
+    const std::chrono::duration<double, std::nano> passed = std::chrono::steady_clock::now() - begin;
+    times.push_back(passed.count() / calls);
+    OPENREG_CHECK(orDeviceSynchronize());
+  }
+  std::nth_element(times.begin(), times.begin() + bursts / 2, times.end());
+  std::printf("%.1f\t%s\n", times[bursts / 2], name);
+}
+
+// The least that a kernel can do and be seen to have run.
+orError_t count(void* state, char* /*message*/, std::size_t /*message_size*/) {
+  ++*static_cast<std::int64_t*>(state);
+  return orSuccess;
+}
+
+void measure_driver(int bursts) {
+  orStream_t stream = nullptr;
+  orStream_t other = nullptr;
+  orEvent_t event = nullptr;
+  OPENREG_CHECK(orStreamCreate(&stream));
+  OPENREG_CHECK(orStreamCreate(&other));
+  OPENREG_CHECK(orEventCreate(&event));
+  orKernel kernel{};
+  kernel.name = "empty";
+  kernel.function = &count;
+  std::int64_t runs = 0;
+  kernel.state = &runs;
+
+  const auto nothing = [] {};
+  // Nothing is consumed while the burst lasts.
+  const auto pause = [&] { OPENREG_CHECK(orStreamDelay(stream, 20'000'000)); };
+  measure("orLaunchKernel, the device is idle", bursts, kBurst, kBurst, nothing,
+          [&] { OPENREG_CHECK(orLaunchKernel(stream, &kernel)); });
+  measure("orLaunchKernel, the stream waits", bursts, kBurst, kBurst, pause,
+          [&] { OPENREG_CHECK(orLaunchKernel(stream, &kernel)); });
+  measure("orEventRecord, the device is idle", bursts, kBurst, kBurst, nothing,
+          [&] { OPENREG_CHECK(orEventRecord(event, stream)); });
+  measure("orEventRecord, the stream waits", bursts, kBurst, kBurst, pause,
+          [&] { OPENREG_CHECK(orEventRecord(event, stream)); });
+  measure("orStreamWaitEvent", bursts, kBurst, kBurst, nothing,
+          [&] { OPENREG_CHECK(orStreamWaitEvent(other, event, 0)); });
+  measure("orEventQuery", bursts, kBurst, kBurst, nothing, [&] { OPENREG_CHECK(orEventQuery(event)); });
+  measure("orStreamCreate and orStreamDestroy", bursts, kBurst, kBurst, nothing, [] {
+    orStream_t made = nullptr;
+    OPENREG_CHECK(orStreamCreate(&made));
+    OPENREG_CHECK(orStreamDestroy(made));
+  });
+
+  orGraph_t graph = nullptr;
+  OPENREG_CHECK(orStreamBeginCapture(stream, orStreamCaptureModeGlobal));
+  for (int i = 0; i < kNodes; ++i) {
+    OPENREG_CHECK(orLaunchKernel(stream, &kernel));
+  }
+  OPENREG_CHECK(orStreamEndCapture(stream, &graph));
+  measure("orGraphLaunch, per call", bursts, kNodes, kNodes, nothing,
+          [&] { OPENREG_CHECK(orGraphLaunch(graph, stream)); });
+  measure("orGraphLaunch until done, per node of 100", bursts, 1, kNodes, nothing, [&] {
+    OPENREG_CHECK(orGraphLaunch(graph, stream));
+    OPENREG_CHECK(orStreamSynchronize(stream));
+  });
+  TORCH_CHECK(runs == std::int64_t{bursts} * (2 * kBurst + (kNodes + 1) * kNodes), "kernels were lost: ", runs);
+  OPENREG_CHECK(orGraphDestroy(graph));
+  OPENREG_CHECK(orEventDestroy(event));
+  OPENREG_CHECK(orStreamDestroy(other));
+  OPENREG_CHECK(orStreamDestroy(stream));
+}
+
+void measure_runtime(int bursts) {
+  const auto nothing = [] {};
+  c10::DeviceAllocator& allocator = runtime::device_allocator();
+  const c10::DataPtr neighbour = allocator.allocate(3000);  // the segment stays
+  measure("allocate and release a cached block", bursts, kBurst, kBurst, nothing,
+          [&] { const c10::DataPtr block = allocator.allocate(3000); });
+  float* numbers = static_cast<float*>(runtime::kernel_view(neighbour.get()));
+  measure("launch() of a closure, the device is idle", bursts, kBurst, kBurst, nothing,
+          [&] { runtime::launch("closure", c10::DeviceIndex{0}, [numbers] { numbers[0] = 1; }); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int bursts = argc > 1 ? std::atoi(argv[1]) : 200;
+  runtime::ensure_initialized();
+  measure_driver(bursts);
+  measure_runtime(bursts);
+  return 0;
+}
