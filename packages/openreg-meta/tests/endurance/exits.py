@@ -2,7 +2,7 @@
 """Processes that use torch and end while the device is at work: none may crash or hang.
 
     python exits.py --processes 100
-    python exits.py --processes 200 --work backward --exit-wait 0    # how often PyTorch's own threads abort a process
+    python exits.py --processes 200 --work backward --no-exit-wait  # how often PyTorch's own threads abort a process
     python exits.py --processes 200 --work backward --device cpu     # the same without a device
 
 Importing torch takes seconds, so one process does that, uses no device, and forks a child for each run. The child is
@@ -102,7 +102,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=100)
     parser.add_argument("--work", choices=WORK, help="default: all in turn")
     parser.add_argument("--device", default="openreg", help="openreg, or cpu with --work backward")
-    parser.add_argument("--exit-wait", type=float, help="seconds that a process waits for PyTorch's threads at exit")
+    parser.add_argument("--no-exit-wait", action="store_true", help="do not wait for PyTorch's threads at exit")
     parser.add_argument("--at-once", type=int, default=2, help="processes that run at the same time")
     return parser.parse_args()
 
@@ -156,10 +156,10 @@ def supervise(arguments: argparse.Namespace) -> tuple[int, str | None]:
 
 def main() -> int:
     arguments = parse()
-    if arguments.exit_wait is not None:
-        from openreg_runtime import _startup
+    if arguments.no_exit_wait:
+        from openreg_runtime import _C
 
-        _startup._EXIT_WAIT_SECONDS = arguments.exit_wait
+        _C._backward_has_run = lambda: False
     status, work = supervise(arguments)
     if work is not None:
         global kept
