@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "error.h"
 #include "execute.h"
 #include "platform.h"
 #include "scheduler.h"
