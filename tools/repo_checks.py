@@ -47,7 +47,7 @@ def files(folder: Path, suffixes: set[str]) -> Iterator[Path]:
             hidden = path.name.startswith(".") and path.name not in HIDDEN_BUT_OURS
             if not hidden and path.name not in SKIPPED_FOLDERS:
                 yield from files(path, suffixes)
-        elif path.suffix in suffixes:
+        elif path.suffix in suffixes and path.name != ".git":  # a file where the checkout is a git worktree
             yield path
 
 
