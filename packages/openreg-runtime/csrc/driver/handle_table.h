@@ -7,8 +7,8 @@
 
 namespace openreg::driver {
 
-// What an object needs to stand behind a handle. Not a member of the table: deriving from it would instantiate the table,
-// and with it a container of a type that is not complete yet, which not every standard library accepts.
+// What an object needs to stand behind a handle. Not a member of the table: deriving from it would instantiate the
+// table, and with it a container of a type that is not complete yet, which not every standard library accepts.
 struct HandleSlot {
   uint32_t index = 0;
   uint32_t generation = 1;

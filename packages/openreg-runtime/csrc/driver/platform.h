@@ -34,8 +34,9 @@ void unreserve(void* address, size_t size) noexcept;
 void* allocate_pages(size_t size);
 void free_pages(void* address, size_t size) noexcept;
 
-// Calls `handler` in the child of every later fork(). Does nothing where there is no fork().
-void on_fork_in_child(void (*handler)());
+// Calls the first function before every later fork(), then one of the others in each process, all on the thread that
+// forks. Does nothing where there is no fork().
+void around_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
 
 // Whether other threads still run when exit handlers do, so that waiting for them makes sense.
 bool threads_run_during_exit();

@@ -67,8 +67,8 @@ void free_pages(void* address, size_t size) noexcept {
   munmap(address, size);
 }
 
-void on_fork_in_child(void (*handler)()) {
-  pthread_atfork(nullptr, nullptr, handler);
+void around_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
+  pthread_atfork(before, in_parent, in_child);
 }
 
 bool threads_run_during_exit() {

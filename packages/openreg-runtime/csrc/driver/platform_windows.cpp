@@ -48,7 +48,7 @@ void free_pages(void* address, size_t /*size*/) noexcept {
   VirtualFree(address, 0, MEM_RELEASE);
 }
 
-void on_fork_in_child(void (* /*handler*/)()) {}
+void around_fork(void (* /*before*/)(), void (* /*in_parent*/)(), void (* /*in_child*/)()) {}
 
 bool threads_run_during_exit() {
   return false;  // ExitProcess ends all other threads before the handlers of a library run

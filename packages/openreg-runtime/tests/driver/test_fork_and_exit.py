@@ -130,6 +130,48 @@ print("ok")
     assert (done.output.split(), done.code) == (["ok"], 0), done.errors
 
 
+def test_a_child_forked_during_the_first_call_of_another_thread_never_hangs(run_script: RunScript) -> None:
+    """Each round is a process of its own that forks while its other thread makes settings and devices."""
+    done = run_script(
+        FORK
+        + """
+import random, signal
+out = ctypes.create_string_buffer(8)
+
+def child():
+    signal.alarm(10)  # ends a child that hangs
+    usable = api.c.orDriverIsUsable()
+    assert api.c.orGetDeviceCount(out) == 0
+    code = api.c.orMalloc(out, 4096)
+    assert code == (0 if usable else Error.orErrorForkedChild), code
+    assert api.c.orStreamSynchronize(None) == code
+
+def round():
+    signal.alarm(20)
+    ready = threading.Event()
+    def use():
+        ready.set()
+        assert api.c.orMalloc(ctypes.create_string_buffer(8), 4096) == 0
+    thread = threading.Thread(target=use)
+    thread.start()
+    ready.wait()
+    end = time.perf_counter() + random.random() * 1e-3
+    while time.perf_counter() < end:
+        pass
+    code = in_child(child)
+    thread.join()
+    assert code == 0, f"the child ended with {code}"
+    assert api.c.orStreamSynchronize(None) == 0
+
+for _ in range(200):
+    assert in_child(round) == 0
+print("ok")
+""",
+        timeout=120,
+    )
+    assert (done.output.split(), done.code) == (["ok"], 0), done.errors
+
+
 def test_a_child_ends_although_the_parent_is_busy(run_script: RunScript) -> None:
     """The child leaves through exit handlers, not through _exit()."""
     done = run_script(
