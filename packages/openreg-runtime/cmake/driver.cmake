@@ -23,9 +23,12 @@ set(
   csrc/driver/address_space.h
   csrc/driver/api_device.cpp
   csrc/driver/api_event.cpp
+  csrc/driver/api_graph.cpp
+  csrc/driver/api_ipc.cpp
   csrc/driver/api_launch.cpp
   csrc/driver/api_memory.cpp
   csrc/driver/api_stream.cpp
+  csrc/driver/busy_meter.h
   csrc/driver/device.h
   csrc/driver/device_memory.cpp
   csrc/driver/device_memory.h
@@ -36,20 +39,30 @@ set(
   csrc/driver/event.h
   csrc/driver/execute.cpp
   csrc/driver/execute.h
+  csrc/driver/faults.cpp
+  csrc/driver/faults.h
+  csrc/driver/graph.cpp
+  csrc/driver/graph.h
   csrc/driver/handle_table.h
+  csrc/driver/ipc_memory.cpp
+  csrc/driver/ipc_memory.h
   csrc/driver/pinned_memory.cpp
   csrc/driver/pinned_memory.h
   csrc/driver/platform.h
   csrc/driver/ring_buffer.h
   csrc/driver/scheduler.cpp
   csrc/driver/scheduler.h
+  csrc/driver/scheduler_capture.cpp
+  csrc/driver/scheduler_demand.h
   csrc/driver/scheduler_objects.cpp
+  csrc/driver/scheduler_seeded.cpp
+  csrc/driver/seeded_order.h
   csrc/driver/settings.cpp
   csrc/driver/settings.h
   csrc/driver/stream.h
 )
 if(WIN32)
-  list(APPEND OPENREG_DRIVER_SOURCES csrc/driver/platform_windows.cpp)
+  list(APPEND OPENREG_DRIVER_SOURCES csrc/driver/platform_windows.cpp csrc/driver/platform_windows_memory.cpp)
 elseif(APPLE)
   list(APPEND OPENREG_DRIVER_SOURCES csrc/driver/platform_posix.cpp csrc/driver/platform_macos.cpp)
 else()

@@ -53,10 +53,13 @@ void stop_at_exit() {
   if (gone().load() != Gone::kNo || on_engine()) {
     return;
   }
-  Scheduler& scheduler = Driver::get().scheduler;
+  Driver& driver = Driver::get();
   gone() = Gone::kExiting;
   if (platform::threads_run_during_exit()) {
-    scheduler.stop();
+    driver.scheduler.stop();
+  }
+  for (auto& device : driver.devices) {
+    device->memory.withdraw_shared();
   }
 }
 
@@ -73,7 +76,9 @@ std::vector<std::unique_ptr<Device>> make_devices(const Settings& settings, cons
 Driver::Driver(const Settings& settings)
     : space(settings.device_count, settings.device_memory),
       devices(make_devices(settings, space)),
-      scheduler(devices, settings.launch_blocking) {}
+      scheduler(devices, faults, settings) {
+  faults.arm(settings.faults);
+}
 
 Driver* Driver::create() {
   auto* driver = new Driver(settings());
