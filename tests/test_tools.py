@@ -9,7 +9,7 @@ from pathlib import Path
 import lief
 import pytest
 
-from tools import check_exports, lane, packages, stopwatch, wheelhouse
+from tools import _platform, check_exports, lane, packages, stopwatch, wheelhouse
 from tools.packages import ROOT
 
 
@@ -101,7 +101,7 @@ class Environment:
 
 @pytest.fixture
 def site(tmp_path):
-    place = tmp_path / ("Lib" if sys.platform == "win32" else "lib/python3.11") / "site-packages"
+    place = tmp_path / _platform.SITE_PACKAGES.replace("*", "3.11")
     place.mkdir(parents=True)
     return place
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import lief
 
-# zig links the C++ library of macOS statically, and its operators new and delete are always visible.
-NEW_AND_DELETE = re.compile(r"_Zn[aw]|_Zd[al]")
+# What zig adds on macOS: the visible operators new and delete of the C++ library, which it links statically, and names
+# that the linker makes up.
+OF_THE_TOOLS = re.compile(r"_Zn[aw]|_Zd[al]|__dso_handle$|_mh_dylib_header$")
 
 
 def declared(header: Path) -> set[str]:
@@ -29,7 +30,7 @@ def exported(library: Path) -> set[str]:
     names = {str(item.name) for item in (*binary.exported_functions, *getattr(binary, "exported_symbols", ()))}
     if isinstance(binary, lief.MachO.Binary):
         names = {name.removeprefix("_") for name in names}
-    return {name for name in names if not NEW_AND_DELETE.match(name)}
+    return {name for name in names if not OF_THE_TOOLS.match(name)}
 
 
 def problems(header: Path, library: Path) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nox
 
+from tools._platform import DRIVER_LIBRARIES
 from tools.packages import ROOT
 from tools.stopwatch import Stopwatch
 
@@ -14,9 +15,8 @@ RUNTIME = ROOT / "packages" / "openreg-runtime"
 PROJECT = RUNTIME / "tests" / "driver"
 BUILD_TOOLS = ("cmake>=3.24", "ninja>=1.11")
 
-# Each brings a C++ library and headers of its own: libc++ throughout, and what Windows and macOS declare.
-CROSS_TARGETS = ("x86_64-windows-gnu", "aarch64-macos", "x86_64-macos")
-LIBRARY_PATTERNS = ("libopenreg.dll", "libopenreg.dylib", "libopenreg.so")
+# The systems besides Linux that torch has wheels for. Both come with libc++ as their C++ library.
+CROSS_TARGETS = ("x86_64-windows-gnu", "aarch64-macos")
 
 
 def cross_compile(session: nox.Session, stopwatch: Stopwatch) -> None:
@@ -32,7 +32,7 @@ def cross_compile(session: nox.Session, stopwatch: Stopwatch) -> None:
         with stopwatch.step(session.name, target):
             session.run("cmake", *configure_cross(target, build), env=env)
             session.run("cmake", "--build", str(build), env=env)
-        libraries += [str(build / name) for name in LIBRARY_PATTERNS if (build / name).exists()]
+        libraries += [str(build / name) for name in DRIVER_LIBRARIES if (build / name).exists()]
     check = str(ROOT / "tools" / "check_exports.py")
     session.run("python", check, str(RUNTIME / "include" / "openreg.h"), *libraries)
 

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 import pytest
 
+from ._platform import IS_POSIX
 from .conftest import RunScript
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="fork(), and native kernels from libc")
+pytestmark = pytest.mark.skipif(not IS_POSIX, reason="fork(), and native kernels from libc")
 
 FORK = """
 def in_child(body):
