@@ -23,5 +23,7 @@ PYBIND11_MODULE(_C, module) {
   openreg::runtime::set_gil_hooks({&release_gil, &acquire_gil});
   openreg::runtime::bind_device(module);
   openreg::runtime::bind_memory(module);
+  openreg::runtime::bind_memory_pool(module);
+  openreg::runtime::bind_snapshot(module);
   openreg::runtime::bind_generator(module);
 }

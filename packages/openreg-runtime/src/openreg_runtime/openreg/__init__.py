@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from openreg_runtime.openreg import _utils
+from openreg_runtime.openreg import _utils, memory
 from openreg_runtime.openreg._device import (
     can_device_access_peer,
     current_device,
@@ -32,21 +32,6 @@ from openreg_runtime.openreg._device import exchange_device as _exchange_device
 from openreg_runtime.openreg._device import is_in_bad_fork as _is_in_bad_fork
 from openreg_runtime.openreg._device import lazy_init as _lazy_init
 from openreg_runtime.openreg._device import maybe_exchange_device as _maybe_exchange_device
-from openreg_runtime.openreg._memory import (
-    empty_cache,
-    empty_host_cache,
-    host_memory_stats,
-    max_memory_allocated,
-    max_memory_reserved,
-    mem_get_info,
-    memory_allocated,
-    memory_reserved,
-    memory_stats,
-    reset_accumulated_host_memory_stats,
-    reset_accumulated_memory_stats,
-    reset_peak_host_memory_stats,
-    reset_peak_memory_stats,
-)
 from openreg_runtime.openreg._random import (
     default_generators,
     get_rng_state,
@@ -70,11 +55,41 @@ from openreg_runtime.openreg._stream import (
     stream,
 )
 from openreg_runtime.openreg._stream import sleep as _sleep
+from openreg_runtime.openreg.memory import (
+    MemPool,
+    caching_allocator_alloc,
+    caching_allocator_delete,
+    device_memory_used,
+    empty_cache,
+    empty_host_cache,
+    get_allocator_backend,
+    get_per_process_memory_fraction,
+    host_memory_stats,
+    host_memory_stats_as_nested_dict,
+    max_memory_allocated,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_snapshot,
+    memory_stats,
+    memory_stats_as_nested_dict,
+    memory_summary,
+    reset_accumulated_host_memory_stats,
+    reset_accumulated_memory_stats,
+    reset_peak_host_memory_stats,
+    reset_peak_memory_stats,
+    set_per_process_memory_fraction,
+    use_mem_pool,
+)
 
 __all__ = [
     "Event",
+    "MemPool",
     "Stream",
     "StreamContext",
+    "caching_allocator_alloc",
+    "caching_allocator_delete",
     "can_device_access_peer",
     "current_device",
     "current_stream",
@@ -82,17 +97,21 @@ __all__ = [
     "default_stream",
     "device",
     "device_count",
+    "device_memory_used",
     "device_of",
     "device_stats",
     "empty_cache",
     "empty_host_cache",
+    "get_allocator_backend",
     "get_amp_supported_dtype",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
+    "get_per_process_memory_fraction",
     "get_rng_state",
     "get_rng_state_all",
     "host_memory_stats",
+    "host_memory_stats_as_nested_dict",
     "init",
     "initial_seed",
     "is_available",
@@ -103,9 +122,13 @@ __all__ = [
     "max_memory_allocated",
     "max_memory_reserved",
     "mem_get_info",
+    "memory",
     "memory_allocated",
     "memory_reserved",
+    "memory_snapshot",
     "memory_stats",
+    "memory_stats_as_nested_dict",
+    "memory_summary",
     "reset_accumulated_host_memory_stats",
     "reset_accumulated_memory_stats",
     "reset_device",
@@ -114,11 +137,13 @@ __all__ = [
     "seed",
     "seed_all",
     "set_device",
+    "set_per_process_memory_fraction",
     "set_rng_state",
     "set_rng_state_all",
     "set_stream",
     "stream",
     "synchronize",
+    "use_mem_pool",
 ]
 
 # PyTorch reads these by their private names; they are not for users.
