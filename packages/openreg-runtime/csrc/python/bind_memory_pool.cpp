@@ -39,7 +39,6 @@ py::dict reserved_bytes_by_private_pools(int64_t index) {
 }  // namespace
 
 void bind_memory_pool(py::module_& module) {
-  module.def("_make_pool_id", &make_pool_id, py::arg("for_capture"));
   module.def("_begin_allocate_of_thread_to_pool", &begin_allocate_of_thread, py::arg("device"), py::arg("pool"));
   module.def(
       "_end_allocate_to_pool",

@@ -26,4 +26,5 @@ PYBIND11_MODULE(_C, module) {
   openreg::runtime::bind_memory_pool(module);
   openreg::runtime::bind_snapshot(module);
   openreg::runtime::bind_generator(module);
+  openreg::runtime::bind_graph(module);
 }

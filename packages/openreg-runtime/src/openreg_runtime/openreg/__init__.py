@@ -32,6 +32,7 @@ from openreg_runtime.openreg._device import exchange_device as _exchange_device
 from openreg_runtime.openreg._device import is_in_bad_fork as _is_in_bad_fork
 from openreg_runtime.openreg._device import lazy_init as _lazy_init
 from openreg_runtime.openreg._device import maybe_exchange_device as _maybe_exchange_device
+from openreg_runtime.openreg._graph import Graph, graph, graph_pool_handle, is_current_stream_capturing
 from openreg_runtime.openreg._random import (
     default_generators,
     get_rng_state,
@@ -85,6 +86,7 @@ from openreg_runtime.openreg.memory import (
 
 __all__ = [
     "Event",
+    "Graph",
     "MemPool",
     "Stream",
     "StreamContext",
@@ -110,12 +112,15 @@ __all__ = [
     "get_per_process_memory_fraction",
     "get_rng_state",
     "get_rng_state_all",
+    "graph",
+    "graph_pool_handle",
     "host_memory_stats",
     "host_memory_stats_as_nested_dict",
     "init",
     "initial_seed",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
     "manual_seed",
     "manual_seed_all",
