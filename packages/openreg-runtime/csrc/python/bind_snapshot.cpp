@@ -161,9 +161,14 @@ py::dict trace_dict(const TraceEntry& entry, c10::time_t nanoseconds, const Symb
   return result;
 }
 
+// Compares the clock of the entries with the time of day, from the first call on: call it before recording begins.
+c10::ApproximateClockToUnixTimeConverter& clock() {
+  static c10::ApproximateClockToUnixTimeConverter converter;
+  return converter;
+}
+
 // The segments of all devices and one trace per device.
 py::dict snapshot(c10::MempoolId_t id, bool include_traces) {
-  static c10::ApproximateClockToUnixTimeConverter clock;
   std::vector<MemorySnapshot> snapshots;
   Symbolizer symbolizer;
   for (c10::DeviceIndex index = 0; index < device_count(); ++index) {
@@ -182,7 +187,7 @@ py::dict snapshot(c10::MempoolId_t id, bool include_traces) {
     }
   }
   symbolizer.run();
-  const auto to_nanoseconds = clock.makeConverter();
+  const auto to_nanoseconds = clock().makeConverter();
   py::list segments;
   py::list traces;
   for (const MemorySnapshot& part : snapshots) {
@@ -203,6 +208,7 @@ py::dict snapshot(c10::MempoolId_t id, bool include_traces) {
 
 void start_history(int64_t index, bool trace, int context, bool native_stacks, size_t max_entries, bool clear,
                    const std::vector<std::string>& skip) {
+  clock();
   HistoryOptions options;
   options.trace = trace;
   options.context = static_cast<RecordContext>(context);

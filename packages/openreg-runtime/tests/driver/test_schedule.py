@@ -48,8 +48,7 @@ def test_a_seed_repeats_its_order_and_another_one_differs(run_script: RunScript)
 
 
 def test_200_seeds_show_a_missing_synchronisation_and_repeat_it(run_script: RunScript) -> None:
-    many = (
-        """
+    many = """
     import os
     def shows(seed):
         box, seen = ["empty"], []
@@ -69,7 +68,6 @@ def test_200_seeds_show_a_missing_synchronisation_and_repeat_it(run_script: RunS
     assert [shows(safe) for _ in range(10)] == [0] * 10
     print(sum(results))
     """
-    )
     done = run_script(many, timeout=120)
     assert done.code == 0, done.errors
     assert 20 < int(done.output) < 180
