@@ -35,6 +35,34 @@ def test_any_priority_is_taken_and_clamped(priority, driver):
         assert driver.stream_priority(stream.native_handle) == min(max(priority, -3), 0)
 
 
+def test_the_range_of_priorities_is_that_of_the_streams():
+    least, greatest = openreg.Stream.priority_range()
+    assert (least, greatest) == (0, -3)
+    assert [openreg.Stream(priority=priority).priority for priority in (least, greatest)] == [least, greatest]
+
+
+def test_a_stream_of_another_library_is_used_by_its_handle(driver):
+    with openreg.device(1):
+        made = driver.stream()
+    for stream in (openreg.ExternalStream(made), openreg.get_stream_from_external(made, "openreg:1")):
+        assert isinstance(stream, openreg.Stream)
+        assert (stream.device_index, stream.native_handle) == (1, made)
+        sleep_on(stream)
+        assert not stream.query()
+    assert openreg.ExternalStream(openreg.default_stream(1).native_handle) == openreg.default_stream(1)
+    assert openreg.ExternalStream(0, device=1) == openreg.default_stream(1)
+
+
+def test_a_handle_that_fits_no_stream_is_refused(driver):
+    with openreg.device(1):
+        made = driver.stream()
+    with pytest.raises(ValueError, match="belongs to openreg:1, but device openreg:0 was given"):
+        openreg.ExternalStream(made, device=0)
+    for handle in (1 << 40, -1):
+        with pytest.raises((RuntimeError, TypeError)):
+            openreg.ExternalStream(handle)
+
+
 def test_an_idle_stream_is_ready_and_a_busy_one_is_not():
     stream = openreg.Stream()
     assert stream.query()

@@ -19,10 +19,13 @@ inline c10::DeviceIndex to_device_index(int64_t index) {
 pybind11::dict stat_dict(const c10::CachingAllocator::Stat& stat);
 
 void bind_device(pybind11::module_& module);
+void bind_statistics(pybind11::module_& module);
+void bind_stream(pybind11::module_& module);
 void bind_memory(pybind11::module_& module);
 void bind_memory_pool(pybind11::module_& module);
 void bind_snapshot(pybind11::module_& module);
 void bind_generator(pybind11::module_& module);
 void bind_graph(pybind11::module_& module);
+void bind_sharing(pybind11::module_& module);
 
 }  // namespace openreg::runtime

@@ -39,19 +39,22 @@ kernel = api.kernel(lambda: None)
 captured = api.stream()
 api.begin_capture(captured)
 graph = api.end_capture(captured)
+handle = IpcMemHandle.from_buffer_copy(api.export(address))
 
 REFUSED = {
     "orDeviceGetStats": (out, 0), "orDeviceSynchronize": (), "orDeviceReset": (),
     "orDeviceGetUtilization": (out, 0), "orEngineGetStats": (out, 0),
     "orSetFaults": (b"alloc:1",), "orStreamGetStats": (stream, out), "orStreamBeginCapture": (stream, 0),
-    "orStreamEndCapture": (stream, out), "orStreamIsCapturing": (stream, out), "orStreamGetCaptureInfo": (stream, out, out),
-    "orGraphLaunch": (graph, stream),
+    "orStreamEndCapture": (stream, out), "orStreamIsCapturing": (stream, out),
+    "orStreamGetCaptureInfo": (stream, out, out), "orGraphLaunch": (graph, stream),
     "orGraphGetNodeCount": (graph, out), "orGraphDebugDotPrint": (graph, b"graph.dot"),
     "orDeviceGetError": (0,), "orMalloc": (out, 4096), "orMallocHost": (out, 4096),
     "orMemGetInfo": (out, out), "orPointerGetAttributes": (out, address),
-    "orGetKernelViewOffset": (out,), "orMemcpy": (address, b"x", 1, 4),
+    "orMemGetAddressRange": (out, out, address), "orGetKernelViewOffset": (out,), "orMemcpy": (address, b"x", 1, 4),
     "orMemcpyAsync": (address, b"x", 1, 4, stream), "orMemset": (address, 0, 1),
     "orMemsetAsync": (address, 0, 1, stream), "orStreamCreate": (out,),
+    "orMemcpyPeer": (address, 0, address, 0, 1), "orMemcpyPeerAsync": (address, 0, address, 0, 1, stream),
+    "orIpcGetMemHandle": (out, address), "orIpcOpenMemHandle": (out, handle, 0),
     "orStreamCreateWithPriority": (out, 0, 0), "orDeviceGetDefaultStream": (out, 0),
     "orStreamQuery": (stream,), "orStreamSynchronize": (stream,),
     "orStreamWaitEvent": (stream, event, 0), "orStreamGetPriority": (stream, out),
@@ -63,8 +66,8 @@ REFUSED = {
 }
 RELEASES = {
     "orFree": (address,), "orFreeHost": (pinned,),
-    "orStreamDestroy": (stream,), "orEventDestroy": (event,),
-    "orGraphDestroy": (graph,),
+    "orStreamDestroy": (stream,), "orEventDestroy": (event,), "orGraphDestroy": (graph,),
+    "orIpcCloseMemHandle": (address,),
 }
 # What needs no device: errors and settings.
 ANSWERED = {

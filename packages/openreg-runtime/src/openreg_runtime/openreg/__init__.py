@@ -15,7 +15,6 @@ from openreg_runtime.openreg._device import (
     device,
     device_count,
     device_of,
-    device_stats,
     get_amp_supported_dtype,
     get_device_capability,
     get_device_name,
@@ -30,8 +29,10 @@ from openreg_runtime.openreg._device import (
 )
 from openreg_runtime.openreg._device import exchange_device as _exchange_device
 from openreg_runtime.openreg._device import is_in_bad_fork as _is_in_bad_fork
+from openreg_runtime.openreg._device import lazy_call as _lazy_call
 from openreg_runtime.openreg._device import lazy_init as _lazy_init
 from openreg_runtime.openreg._device import maybe_exchange_device as _maybe_exchange_device
+from openreg_runtime.openreg._faults import inject_faults
 from openreg_runtime.openreg._graph import Graph, graph, graph_pool_handle, is_current_stream_capturing
 from openreg_runtime.openreg._random import (
     default_generators,
@@ -46,16 +47,21 @@ from openreg_runtime.openreg._random import (
     set_rng_state_all,
 )
 from openreg_runtime.openreg._random import get_generator as _get_generator
+from openreg_runtime.openreg._sharing import ipc_collect
+from openreg_runtime.openreg._statistics import device_stats, engine_stats, stream_stats, utilization
 from openreg_runtime.openreg._stream import (
     Event,
+    ExternalStream,
     Stream,
     StreamContext,
     current_stream,
     default_stream,
+    get_stream_from_external,
     set_stream,
     stream,
 )
 from openreg_runtime.openreg._stream import sleep as _sleep
+from openreg_runtime.openreg._sync_debug import get_sync_debug_mode, set_sync_debug_mode
 from openreg_runtime.openreg.memory import (
     MemPool,
     caching_allocator_alloc,
@@ -86,6 +92,7 @@ from openreg_runtime.openreg.memory import (
 
 __all__ = [
     "Event",
+    "ExternalStream",
     "Graph",
     "MemPool",
     "Stream",
@@ -104,6 +111,7 @@ __all__ = [
     "device_stats",
     "empty_cache",
     "empty_host_cache",
+    "engine_stats",
     "get_allocator_backend",
     "get_amp_supported_dtype",
     "get_device_capability",
@@ -112,12 +120,16 @@ __all__ = [
     "get_per_process_memory_fraction",
     "get_rng_state",
     "get_rng_state_all",
+    "get_stream_from_external",
+    "get_sync_debug_mode",
     "graph",
     "graph_pool_handle",
     "host_memory_stats",
     "host_memory_stats_as_nested_dict",
     "init",
     "initial_seed",
+    "inject_faults",
+    "ipc_collect",
     "is_available",
     "is_bf16_supported",
     "is_current_stream_capturing",
@@ -146,9 +158,12 @@ __all__ = [
     "set_rng_state",
     "set_rng_state_all",
     "set_stream",
+    "set_sync_debug_mode",
     "stream",
+    "stream_stats",
     "synchronize",
     "use_mem_pool",
+    "utilization",
 ]
 
 # PyTorch reads these by their private names; they are not for users.
@@ -156,6 +171,7 @@ _PYTORCH_READS = (
     _exchange_device,
     _get_generator,
     _is_in_bad_fork,
+    _lazy_call,
     _lazy_init,
     _maybe_exchange_device,
     _sleep,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 
@@ -24,11 +24,11 @@ class graph:
     """Context that captures into ``openreg_graph`` on a side stream (source: ``torch.cuda.graph``).
 
     ``pool`` names the memory pool of another graph (``Graph.pool()``) or of :func:`graph_pool_handle`, to share it.
-    ``stream`` captures instead of a side stream that all contexts share. An exception inside ends the capture; the graph
-    then holds nothing.
+    ``stream`` captures instead of a side stream that all contexts share. An exception inside ends the capture; the
+    graph then holds what was recorded before it, or nothing if the capture was spoiled.
     """
 
-    _side_streams: dict[int, Stream] = {}
+    _side_streams: ClassVar[dict[int, Stream]] = {}
 
     def __init__(
         self,
