@@ -141,7 +141,7 @@ typedef enum orStreamCaptureStatus {
 } orStreamCaptureStatus;
 
 /* Which calls are refused while a capture runs, because they would wait for a device whose stream is capturing:
- * orDeviceSynchronize, orDeviceReset, orMemcpy, orMemset, orFree, orFreeHost. */
+ * orDeviceSynchronize, orDeviceReset, orMemcpy, orMemset, orFree, orFreeHost, orIpcGetMemHandle, orIpcCloseMemHandle. */
 typedef enum orStreamCaptureMode {
   orStreamCaptureModeGlobal = 0,      /* from every thread */
   orStreamCaptureModeThreadLocal = 1, /* from the thread that began the capture */
@@ -338,6 +338,9 @@ OPENREG_API orError_t orStreamBeginCapture(orStream_t stream, orStreamCaptureMod
  * streams are as before the capture. The graph is owned by the caller until orGraphDestroy(). */
 OPENREG_API orError_t orStreamEndCapture(orStream_t stream, orGraph_t* graph);
 OPENREG_API orError_t orStreamIsCapturing(orStream_t stream, orStreamCaptureStatus* status);
+/* The same, and which capture it is: streams of one capture have the same id, which no other capture of the process has.
+ * 0 when the stream is not capturing. */
+OPENREG_API orError_t orStreamGetCaptureInfo(orStream_t stream, orStreamCaptureStatus* status, uint64_t* id);
 /* Enqueues the recorded work once more, as if it were one entry of the stream: what the stream held before comes before
  * all of it. Streams of the capture other than the first are replayed on streams of the graph's own. Launches of one
  * graph follow one another, also from different streams. The stream must belong to the device of the capture. */

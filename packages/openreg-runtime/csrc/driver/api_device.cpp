@@ -53,12 +53,56 @@ orError_t orDeviceGetStats(orDeviceStats* stats, int device) {
     Driver& driver = Driver::get();
     Device& target = driver.device(device);
     const Lock lock = driver.scheduler.lock();
-    stats->launches = target.counters.launches;
-    stats->copies = target.counters.copies;
-    stats->bytes_copied = target.counters.bytes_copied;
-    stats->busy_nanoseconds = target.counters.busy_nanoseconds;
+    const Counters counters = driver.scheduler.counters(target, lock);
+    stats->launches = counters.launches;
+    stats->copies = counters.copies;
+    stats->bytes_copied = counters.bytes_copied;
+    stats->busy_nanoseconds = counters.busy_nanoseconds;
     stats->allocated_bytes = target.memory.allocated();
     stats->peak_allocated_bytes = target.memory.peak_allocated();
+    return orSuccess;
+  });
+}
+
+orError_t orDeviceGetUtilization(int* percent, int device) {
+  return guarded(__func__, [&] {
+    check_pointer(percent, "percent");
+    Driver& driver = Driver::get();
+    const Device& target = driver.device(device);
+    const Lock lock = driver.scheduler.lock();
+    *percent = driver.scheduler.utilization(target, lock);
+    return orSuccess;
+  });
+}
+
+orError_t orGetEngineCount(int* count) {
+  return guarded(__func__, [&] {
+    check_pointer(count, "count");
+    *count = kEngineCount;
+    return orSuccess;
+  });
+}
+
+orError_t orEngineGetStats(orEngineStats* stats, int engine) {
+  return guarded(__func__, [&] {
+    check_pointer(stats, "stats");
+    OPENREG_DRIVER_CHECK(engine >= 0 && engine < kEngineCount, orErrorInvalidValue, "engine ", engine,
+                         " does not exist; orGetEngineCount() tells how many there are");
+    Driver& driver = Driver::get();
+    const Lock lock = driver.scheduler.lock();
+    driver.scheduler.engine_stats(static_cast<EngineIndex>(engine), *stats, lock);
+    return orSuccess;
+  });
+}
+
+orError_t orSetFaults(const char* specification) {
+  return guarded(__func__, [&] {
+    Driver& driver = Driver::get();
+    std::vector<Fault> faults;
+    const std::string text = specification == nullptr ? "" : specification;
+    OPENREG_DRIVER_CHECK(parse_faults(text, settings().device_count, faults), orErrorInvalidValue, "faults '", text,
+                         "' are not accepted; give ", kFaultForm);
+    driver.faults.arm(std::move(faults));
     return orSuccess;
   });
 }
@@ -68,6 +112,7 @@ orError_t orDeviceSynchronize(void) {
     Driver& driver = Driver::get();
     Device& device = driver.current();
     Lock lock = driver.scheduler.lock();
+    driver.scheduler.check_may_block(device, lock);
     driver.scheduler.drain(device, lock);
     Scheduler::check_healthy(device, lock);
     return orSuccess;
@@ -79,7 +124,11 @@ orError_t orDeviceReset(void) {
     Driver& driver = Driver::get();
     Device& device = driver.current();
     Lock lock = driver.scheduler.lock();
+    driver.scheduler.check_may_block(device, lock);
     driver.scheduler.drain(device, lock);
+    if (device.lost) {
+      Scheduler::check_healthy(device, lock);
+    }
     device.failed = false;
     device.failure.clear();
     device.counters = {};

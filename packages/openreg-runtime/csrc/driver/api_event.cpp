@@ -51,7 +51,12 @@ orError_t orEventRecord(orEvent_t event, orStream_t stream) {
     Stream& target = driver.scheduler.stream(stream, lock);
     driver.scheduler.make_room(target, lock);  // so that the lock is held from here to the end
     Event& mark = driver.scheduler.event(event, lock);
+    if (target.capture != nullptr) {
+      driver.scheduler.record_in_capture(mark, target, lock);
+      return orSuccess;
+    }
     ++mark.record;
+    mark.captured = nullptr;
     mark.stream = &target;
     mark.device = target.device;
     mark.ticket = target.submitted;
@@ -59,7 +64,8 @@ orError_t orEventRecord(orEvent_t event, orStream_t stream) {
       Task task;
       task.kind = Task::Kind::kTimestamp;
       task.timestamp = {&mark, mark.record};
-      mark.ticket = driver.scheduler.submit(target, task, lock);
+      ++mark.ticket;  // what submit() will return; it may release the lock before it does
+      driver.scheduler.submit(target, task, lock);
     }
     return orSuccess;
   });
@@ -68,8 +74,10 @@ orError_t orEventRecord(orEvent_t event, orStream_t stream) {
 orError_t orEventQuery(orEvent_t event) {
   return guarded(__func__, [&] {
     Driver& driver = Driver::get();
-    const Lock lock = driver.scheduler.lock();
+    Lock lock = driver.scheduler.lock();
+    driver.scheduler.let_one_task_run(lock);
     const Event& mark = driver.scheduler.event(event, lock);
+    driver.scheduler.check_not_captured(mark, lock);
     if (mark.stream != nullptr) {
       Scheduler::check_healthy(*mark.device, lock);
     }
@@ -82,6 +90,7 @@ orError_t orEventSynchronize(orEvent_t event) {
     Driver& driver = Driver::get();
     Lock lock = driver.scheduler.lock();
     const Event& mark = driver.scheduler.event(event, lock);
+    driver.scheduler.check_not_captured(mark, lock);
     if (mark.stream != nullptr) {
       driver.scheduler.wait(*mark.stream, *mark.device, mark.ticket, lock);
     }
@@ -96,6 +105,8 @@ orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, orEvent_t end
     const Lock lock = driver.scheduler.lock();
     const Event& first = driver.scheduler.event(start, lock);
     const Event& last = driver.scheduler.event(end, lock);
+    driver.scheduler.check_not_captured(first, lock);
+    driver.scheduler.check_not_captured(last, lock);
     check_timed(first, "start");
     check_timed(last, "end");
     if (!is_done(first) || !is_done(last)) {

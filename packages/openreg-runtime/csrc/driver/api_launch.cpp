@@ -13,6 +13,11 @@ orError_t enqueue(const Task& task, orStream_t handle) {
   return orSuccess;
 }
 
+bool is_capturing(Driver& driver, orStream_t handle) {
+  const Lock lock = driver.scheduler.lock();
+  return driver.scheduler.stream(handle, lock).capture != nullptr;
+}
+
 }  // namespace
 
 orError_t orLaunchKernel(orStream_t stream, const orKernel* kernel) {
@@ -23,7 +28,7 @@ orError_t orLaunchKernel(orStream_t stream, const orKernel* kernel) {
     task.kind = Task::Kind::kKernel;
     task.kernel = *kernel;
     Driver& driver = Driver::get();
-    if (!driver.scheduler.launch_blocking()) {
+    if (!driver.scheduler.launch_blocking() || is_capturing(driver, stream)) {
       return enqueue(task, stream);
     }
     // The caller keeps the state when this call fails, also when it is the kernel that failed: so the engine must not

@@ -63,6 +63,12 @@ void check_stream(Driver& driver, orStream_t handle) {
   Scheduler::check_healthy(*driver.scheduler.stream(handle, lock).device, lock);
 }
 
+// For calls that wait on the default stream of the current device.
+void check_may_block(Driver& driver) {
+  const Lock lock = driver.scheduler.lock();
+  driver.scheduler.check_may_block(driver.current(), lock);
+}
+
 void enqueue_copy(void* dst, const void* src, size_t count, orMemcpyKind kind, orStream_t handle, bool wait) {
   Driver& driver = Driver::get();
   if (count == 0) {
@@ -78,6 +84,9 @@ void enqueue_copy(void* dst, const void* src, size_t count, orMemcpyKind kind, o
   task.kind = Task::Kind::kCopy;
   task.copy = {destination.address, source.address, count, nullptr};
   const bool pageable = destination.place == Place::kPageable || source.place == Place::kPageable;
+  if (wait) {
+    check_may_block(driver);
+  }
   wait = wait || driver.scheduler.launch_blocking();
   const bool stage =
       !wait && destination.place != Place::kPageable && source.place == Place::kPageable && count <= kStagingLimit;
@@ -89,6 +98,14 @@ void enqueue_copy(void* dst, const void* src, size_t count, orMemcpyKind kind, o
   }
   Lock lock = driver.scheduler.lock();
   Stream& stream = driver.scheduler.stream(handle, lock);
+  if (stream.capture != nullptr && !pageable) {
+    driver.scheduler.submit(stream, task, lock);
+    return;
+  }
+  if (stream.capture != nullptr) {
+    // Also where the source could be staged: a launch would copy what it held during the capture.
+    Scheduler::check_not_capturing(stream, lock);
+  }
   if (wait || (pageable && staging == nullptr)) {
     driver.scheduler.submit_and_wait(stream, task, lock);
   } else {
@@ -129,12 +146,15 @@ void enqueue_fill(void* pointer, int value, size_t count, orStream_t handle, boo
   }
   OPENREG_DRIVER_CHECK(driver.space.owner(pointer) >= 0, orErrorInvalidDevicePointer, "address ", pointer,
                        " is not device memory; use memset() for host memory");
+  if (wait) {
+    check_may_block(driver);
+  }
   Task task;
   task.kind = Task::Kind::kFill;
   task.fill = {resolve(driver, pointer, count).address, count, value};
   Lock lock = driver.scheduler.lock();
   Stream& stream = driver.scheduler.stream(handle, lock);
-  if (wait || driver.scheduler.launch_blocking()) {
+  if (stream.capture == nullptr && (wait || driver.scheduler.launch_blocking())) {
     driver.scheduler.submit_and_wait(stream, task, lock);
   } else {
     driver.scheduler.submit(stream, task, lock);
@@ -146,8 +166,16 @@ void enqueue_fill(void* pointer, int value, size_t count, orStream_t handle, boo
 orError_t orMalloc(void** devPtr, size_t size) {
   return guarded(__func__, [&] {
     check_pointer(devPtr, "devPtr");
-    Device& device = Driver::get().current();
-    *devPtr = size == 0 ? nullptr : device.memory.allocate(size);
+    Driver& driver = Driver::get();
+    Device& device = driver.current();
+    if (size == 0) {
+      *devPtr = nullptr;
+      return orSuccess;
+    }
+    OPENREG_DRIVER_CHECK(!driver.faults.strikes(FaultKind::kAllocation, device.index), orErrorMemoryAllocation,
+                         "device ", device.index, " is out of memory for ", size,
+                         " bytes: an injected fault (OPENREG_FAULTS or orSetFaults())");
+    *devPtr = device.memory.allocate(size);
     return orSuccess;
   });
 }
@@ -165,6 +193,7 @@ orError_t orFree(void* devPtr) {
     device.memory.check_releasable(devPtr);
     {
       Lock lock = driver.scheduler.lock();
+      driver.scheduler.check_may_block(device, lock);
       driver.scheduler.drain(device, lock);
     }
     device.memory.release(devPtr);
@@ -190,6 +219,9 @@ orError_t orFreeHost(void* hostPtr) {
     driver.pinned.check_releasable(hostPtr);
     {
       Lock lock = driver.scheduler.lock();
+      for (auto& device : driver.devices) {
+        driver.scheduler.check_may_block(*device, lock);
+      }
       for (auto& device : driver.devices) {
         driver.scheduler.drain(*device, lock);
       }

@@ -47,8 +47,10 @@ orError_t orStreamDestroy(orStream_t stream) {
 orError_t orStreamQuery(orStream_t stream) {
   return guarded(__func__, [&] {
     Driver& driver = Driver::get();
-    const Lock lock = driver.scheduler.lock();
-    const Stream& target = driver.scheduler.stream(stream, lock);
+    Lock lock = driver.scheduler.lock();
+    driver.scheduler.let_one_task_run(lock);
+    Stream& target = driver.scheduler.stream(stream, lock);
+    Scheduler::check_not_capturing(target, lock);
     Scheduler::check_healthy(*target.device, lock);
     return target.completed == target.submitted ? orSuccess : orErrorNotReady;
   });
@@ -59,6 +61,7 @@ orError_t orStreamSynchronize(orStream_t stream) {
     Driver& driver = Driver::get();
     Lock lock = driver.scheduler.lock();
     Stream& target = driver.scheduler.stream(stream, lock);
+    Scheduler::check_not_capturing(target, lock);
     driver.scheduler.wait(target, *target.device, target.submitted, lock);
     return orSuccess;
   });
@@ -72,6 +75,10 @@ orError_t orStreamWaitEvent(orStream_t stream, orEvent_t event, unsigned int fla
     Stream& target = driver.scheduler.stream(stream, lock);
     const Event& mark = driver.scheduler.event(event, lock);
     Scheduler::check_healthy(*target.device, lock);
+    if (target.capture != nullptr || mark.captured != nullptr) {
+      driver.scheduler.wait_in_capture(target, mark, lock);
+      return orSuccess;
+    }
     const bool passed = mark.stream == nullptr || mark.stream == &target || mark.stream->completed >= mark.ticket;
     if (!passed) {
       Task task;
@@ -99,6 +106,23 @@ orError_t orStreamGetDevice(orStream_t stream, int* device) {
     Driver& driver = Driver::get();
     const Lock lock = driver.scheduler.lock();
     *device = driver.scheduler.stream(stream, lock).device->index;
+    return orSuccess;
+  });
+}
+
+orError_t orStreamGetStats(orStream_t stream, orStreamStats* stats) {
+  return guarded(__func__, [&] {
+    check_pointer(stats, "stats");
+    Driver& driver = Driver::get();
+    const Lock lock = driver.scheduler.lock();
+    const Stream& target = driver.scheduler.stream(stream, lock);
+    const Counters counters = driver.scheduler.counters(target, lock);
+    stats->launches = counters.launches;
+    stats->copies = counters.copies;
+    stats->bytes_copied = counters.bytes_copied;
+    stats->busy_nanoseconds = counters.busy_nanoseconds;
+    stats->submitted = target.submitted - target.first_ticket;
+    stats->completed = target.completed - target.first_ticket;
     return orSuccess;
   });
 }

@@ -5,18 +5,11 @@
 #include <cstdint>
 #include <string>
 
+#include "busy_meter.h"
 #include "device_memory.h"
+#include "stream.h"
 
 namespace openreg::driver {
-
-struct Stream;
-
-struct Counters {
-  uint64_t launches = 0;
-  uint64_t copies = 0;
-  uint64_t bytes_copied = 0;
-  uint64_t busy_nanoseconds = 0;
-};
 
 struct Device {
   Device(const AddressSpace& space, int index_, size_t capacity) : index(index_), memory(space, index_, capacity) {}
@@ -26,8 +19,10 @@ struct Device {
   Stream* default_stream = nullptr;
   // Guarded by the scheduler's mutex:
   bool failed = false;
+  bool lost = false;    // failed for good
   std::string failure;  // what failed and why
   Counters counters;
+  BusyMeter busy;
 };
 
 // Index of the calling thread's current device, for reading and writing.

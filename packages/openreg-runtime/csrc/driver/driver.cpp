@@ -49,7 +49,9 @@ std::vector<std::unique_ptr<Device>> make_devices(const Settings& settings, cons
 Driver::Driver(const Settings& settings)
     : space(settings.device_count, settings.device_memory),
       devices(make_devices(settings, space)),
-      scheduler(devices, settings.launch_blocking) {}
+      scheduler(devices, faults, settings) {
+  faults.arm(settings.faults);
+}
 
 Driver* Driver::create() {
   auto* driver = new Driver(settings());

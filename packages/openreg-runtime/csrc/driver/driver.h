@@ -9,6 +9,7 @@
 #include "address_space.h"
 #include "device.h"
 #include "error.h"
+#include "faults.h"
 #include "openreg.h"
 #include "pinned_memory.h"
 #include "scheduler.h"
@@ -29,6 +30,7 @@ class Driver {
 
   AddressSpace space;
   PinnedMemory pinned;
+  Faults faults;
   std::vector<std::unique_ptr<Device>> devices;
   Scheduler scheduler;
 

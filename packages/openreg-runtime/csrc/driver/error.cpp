@@ -38,7 +38,7 @@ Description describe(orError_t error) {
     case orErrorInvalidDevice:
       return {"orErrorInvalidDevice", "the device index is out of range"};
     case orErrorInvalidResourceHandle:
-      return {"orErrorInvalidResourceHandle", "the stream or event does not exist or was destroyed"};
+      return {"orErrorInvalidResourceHandle", "the stream, event or graph does not exist or was destroyed"};
     case orErrorInvalidDevicePointer:
       return {"orErrorInvalidDevicePointer", "the address is not inside a live allocation"};
     case orErrorInvalidMemcpyDirection:
@@ -53,6 +53,14 @@ Description describe(orError_t error) {
       return {"orErrorDeinitialized", "the process is exiting"};
     case orErrorNotSupported:
       return {"orErrorNotSupported", "not supported on this device"};
+    case orErrorDeviceLost:
+      return {"orErrorDeviceLost", "the device is gone until the process ends"};
+    case orErrorStreamCaptureUnsupported:
+      return {"orErrorStreamCaptureUnsupported", "the call cannot be part of a capture, or conflicts with one"};
+    case orErrorStreamCaptureInvalidated:
+      return {"orErrorStreamCaptureInvalidated", "the capture was spoiled by an earlier call and can only be ended"};
+    case orErrorIllegalState:
+      return {"orErrorIllegalState", "the stream is not in the state that the call needs"};
   }
   return {"unknown code", "the code is not one of orError_t"};
 }

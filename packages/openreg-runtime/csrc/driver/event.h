@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "handle_table.h"
 
 namespace openreg::driver {
 
+struct CaptureMark;
 struct Device;
 struct Stream;
 
@@ -20,7 +22,9 @@ struct Event : HandleTable<Event>::Slot {
   Device* device = nullptr;  // of the stream when it was recorded
   uint64_t ticket = 0;
   uint64_t record = 0;       // counts records, so that a superseded timestamp is not stored
-  uint64_t nanoseconds = 0;  // steady clock, when the mark was passed
+  uint64_t nanoseconds = 0;  // of the scheduler's clock, when the mark was passed
+  // Set instead of stream and ticket when a capturing stream recorded the event.
+  std::shared_ptr<const CaptureMark> captured;
 };
 
 }  // namespace openreg::driver

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "error.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 std::string run_kernel(const orKernel& kernel, bool skip, Counters& counters) {
   std::string failure;
-  if (!skip) {
+  if (!skip && kernel.function != nullptr) {
     char reason[768] = {};
     const orError_t code = kernel.function(kernel.state, reason, sizeof(reason));
     reason[sizeof(reason) - 1] = 0;  // whatever the kernel wrote
@@ -47,6 +48,17 @@ void run_fill(const Task::Fill& fill, bool skip, Counters& counters) {
   }
 }
 
+Failure inject(const Task& task) {
+  if (task.injected == Task::Injected::kDeviceLoss) {
+    return {"the device was lost by an injected fault", true};
+  }
+  const char* const advice = " failed: an injected fault (OPENREG_FAULTS or orSetFaults())";
+  return {task.kind == Task::Kind::kKernel ? join("kernel '", task.kernel.name, "'", advice)
+          : task.kind == Task::Kind::kCopy ? join("a copy of ", task.copy.size, " bytes", advice)
+                                           : join("a fill of ", task.fill.size, " bytes", advice),
+          false};
+}
+
 }  // namespace
 
 bool& on_engine() {
@@ -54,10 +66,20 @@ bool& on_engine() {
   return value;
 }
 
-std::string execute(const Task& task, bool skip, Counters& counters) noexcept {
+Failure execute(const Task& task, bool skip, Counters& counters) noexcept {
+  Failure injected;
+  if (!skip && task.injected != Task::Injected::kNothing) {
+    skip = true;
+    injected = inject(task);
+  }
   switch (task.kind) {
-    case Task::Kind::kKernel:
-      return run_kernel(task.kernel, skip, counters);
+    case Task::Kind::kKernel: {
+      std::string failure = run_kernel(task.kernel, skip, counters);
+      if (!failure.empty()) {
+        return {std::move(failure), false};
+      }
+      break;
+    }
     case Task::Kind::kHostFunction:
       if (!skip) {
         task.host.function(task.host.user_data);
@@ -74,7 +96,7 @@ std::string execute(const Task& task, bool skip, Counters& counters) noexcept {
     case Task::Kind::kDelay:
       break;  // passed by the scheduler, never handed to an engine
   }
-  return {};
+  return injected;
 }
 
 }  // namespace openreg::driver

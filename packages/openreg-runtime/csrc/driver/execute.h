@@ -12,8 +12,13 @@ namespace openreg::driver {
 // Whether the calling thread is an engine; it must not wait for work.
 bool& on_engine();
 
-// Runs the task, or only releases what it owns when `skip` is set. Adds to `counters`. Returns an empty string or why
-// the task failed. Never throws.
-std::string execute(const Task& task, bool skip, Counters& counters) noexcept;
+// The outcome of a task.
+struct Failure {
+  std::string text;  // what failed and why; empty when nothing did
+  bool device_lost = false;
+};
+
+// Runs the task, or only releases what it owns when `skip` is set. Adds to `counters`. Never throws.
+Failure execute(const Task& task, bool skip, Counters& counters) noexcept;
 
 }  // namespace openreg::driver

@@ -11,6 +11,7 @@
 #include "error.h"
 #include "execute.h"
 #include "platform.h"
+#include "scheduler_demand.h"
 
 namespace openreg::driver {
 
@@ -38,28 +39,54 @@ uint64_t now() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
 }
 
-Scheduler::Scheduler(std::vector<std::unique_ptr<Device>>& devices, bool launch_blocking)
-    : devices_(devices), launch_blocking_(launch_blocking) {
+Scheduler::Scheduler(std::vector<std::unique_ptr<Device>>& devices, Faults& faults, const Settings& settings)
+    : devices_(devices), faults_(faults), launch_blocking_(settings.launch_blocking) {
+  if (settings.schedule_seed.has_value()) {
+    seeded_.emplace(*settings.schedule_seed);
+  }
   Lock held = lock();
   for (auto& device : devices_) {
     device->default_stream = &create_stream(*device, kLeastPriority, held);
   }
 }
 
-uint64_t Scheduler::submit(Stream& stream, const Task& task, Lock& lock) {
+uint64_t Scheduler::submit(Stream& stream, Task task, Lock& lock) {
   make_room(stream, lock);
+  if (stream.capture != nullptr) {
+    record_node(stream, task, 0, 0);
+    return stream.completed;  // nothing was enqueued
+  }
   start(lock);
+  inject_fault(stream, task);
   stream.queue.push(task);
+  ++pending_;
   const uint64_t ticket = ++stream.submitted;
   if (!stream.busy) {
     advance(stream);
     settle();
   }
+  relieve_backlog(lock);
   return ticket;
+}
+
+// Here and not on the engine, so that with one launching thread the n-th operation is always the same one.
+void Scheduler::inject_fault(const Stream& stream, Task& task) {
+  const bool is_kernel = task.kind == Task::Kind::kKernel && task.kernel.function != nullptr;
+  if (!is_kernel && task.kind != Task::Kind::kCopy && task.kind != Task::Kind::kFill) {
+    return;
+  }
+  const int device = stream.device->index;
+  if (faults_.strikes(is_kernel ? FaultKind::kLaunch : FaultKind::kCopy, device)) {
+    task.injected = Task::Injected::kFailure;
+  }
+  if (faults_.strikes(FaultKind::kLoss, device)) {
+    task.injected = Task::Injected::kDeviceLoss;
+  }
 }
 
 void Scheduler::submit_and_wait(Stream& stream, const Task& task, Lock& lock) {
   check_may_wait();  // before the task is taken
+  check_not_capturing(stream, lock);
   const Device& device = *stream.device;
   const uint64_t ticket = submit(stream, task, lock);
   wait(stream, device, ticket, lock);
@@ -75,6 +102,9 @@ void Scheduler::make_room(Stream& stream, Lock& lock) {
                          "the stream was destroyed by another thread while this call waited for room in its queue");
   }
   check_healthy(*stream.device, lock);
+  OPENREG_DRIVER_CHECK(stream.capture == nullptr || stream.capture->spoiled_by.empty(), orErrorStreamCaptureInvalidated,
+                       "the capture of this stream was spoiled: ", stream.capture->spoiled_by,
+                       "; end it with orStreamEndCapture()");
 }
 
 void Scheduler::wait(Stream& stream, const Device& device, uint64_t ticket, Lock& lock) {
@@ -96,7 +126,8 @@ void Scheduler::drain(Device& device, Lock& lock) {
 void Scheduler::pause(Lock& lock) {
   check_may_wait();
   ++pauses_;
-  quiet_.wait(lock, [&] { return working_ == 0; });
+  const auto idle = [](const Engine& engine) { return engine.running == nullptr; };
+  quiet_.wait(lock, [&] { return std::all_of(engines_.begin(), engines_.end(), idle); });
 }
 
 void Scheduler::resume(const Lock& /*lock*/) {
@@ -104,12 +135,13 @@ void Scheduler::resume(const Lock& /*lock*/) {
     return;
   }
   for (Engine& engine : engines_) {
-    engine.has_work = true;  // an engine that finds nothing sleeps again
-    engine.work.notify_one();
+    wake(engine);  // one that finds nothing sleeps again
   }
 }
 
 void Scheduler::check_healthy(const Device& device, const Lock& /*lock*/) {
+  OPENREG_DRIVER_CHECK(!device.lost, orErrorDeviceLost, "device ", device.index, " is lost: ", device.failure,
+                       "; start the process again to use it");
   OPENREG_DRIVER_CHECK(!device.failed, orErrorLaunchFailure, "device ", device.index,
                        " is in an error state: ", device.failure,
                        "; later work was skipped, reset the device to use it again");
@@ -138,6 +170,7 @@ void Scheduler::stop() {
   for (Stream& stream : streams_.objects()) {
     stream.progress.notify_all();
   }
+  demand_met_.notify_all();
 }
 
 void Scheduler::start(const Lock& /*lock*/) {
@@ -150,7 +183,9 @@ void Scheduler::start(const Lock& /*lock*/) {
       engines_[index].thread = std::thread([this, index] { run_engine(index); });
     }
   }
-  timer_thread_ = std::thread([this] { run_timer(); });
+  if (!seeded_.has_value()) {
+    timer_thread_ = std::thread([this] { run_timer(); });
+  }
   started_ = true;
 }
 
@@ -160,36 +195,57 @@ void Scheduler::run_engine(EngineIndex index) {
   Engine& engine = engines_[index];
   Lock held = lock();
   while (!stopping_) {
-    Stream* stream = take_ready(engine);
+    Stream* stream = next_stream(engine);
     if (stream == nullptr) {
       idle(engine, held);
-      continue;
+    } else {
+      run_task(engine, *stream, held);
     }
-    const Task task = stream->queue.front();
-    Device& device = *stream->device;
-    const bool skip = device.failed;
-    ++working_;
-    held.unlock();
-    current_device() = device.index;
-    Counters counters;
-    const uint64_t begin = now();
-    std::string failure = execute(task, skip, counters);
-    counters.busy_nanoseconds = now() - begin;
-    held.lock();
-    if (--working_ == 0 && pauses_ > 0) {
-      quiet_.notify_all();
-    }
-    device.counters.launches += counters.launches;
-    device.counters.copies += counters.copies;
-    device.counters.bytes_copied += counters.bytes_copied;
-    device.counters.busy_nanoseconds += counters.busy_nanoseconds;
-    if (!failure.empty() && !device.failed) {
-      device.failed = true;
-      device.failure = std::move(failure);
-    }
-    unblocked_.push_back(stream);
-    settle();
   }
+}
+
+void Scheduler::run_task(Engine& engine, Stream& stream, Lock& lock) {
+  const Task task = stream.queue.front();
+  Device& device = *stream.device;
+  const bool skip = device.failed;
+  engine.running = &stream;
+  engine.running_device = &device;
+  engine.running_since = now();
+  lock.unlock();
+  current_device() = device.index;
+  Counters counters;
+  Failure failure = execute(task, skip, counters);
+  const uint64_t end = now();
+  lock.lock();
+  engine.running = nullptr;
+  engine.running_device = nullptr;
+  if (pauses_ > 0) {
+    quiet_.notify_all();
+  }
+  counters.busy_nanoseconds = end - engine.running_since;
+  ++engine.tasks;
+  engine.busy_nanoseconds += counters.busy_nanoseconds;
+  stream.counters.add(counters);
+  device.counters.add(counters);
+  device.busy.add(engine.running_since, end);
+  if (!failure.text.empty() && !device.failed) {
+    device.failed = true;
+    device.lost = failure.device_lost;
+    device.failure = std::move(failure.text);
+  }
+  unblocked_.push_back(&stream);
+  settle();
+  if (seeded_.has_value()) {
+    pass_virtual_time(seeded_->task_duration());
+  }
+}
+
+Stream* Scheduler::next_stream(Engine& engine) {
+  if (pauses_ > 0) {
+    engine.has_work.store(false, std::memory_order_relaxed);
+    return nullptr;
+  }
+  return seeded_.has_value() ? take_demanded(engine) : take_ready(engine);
 }
 
 void Scheduler::idle(Engine& engine, Lock& lock) {
@@ -205,7 +261,7 @@ void Scheduler::idle(Engine& engine, Lock& lock) {
 
 Stream* Scheduler::take_ready(Engine& engine) {
   for (auto& level : engine.ready) {
-    if (!level.empty() && pauses_ == 0) {
+    if (!level.empty()) {
       Stream* stream = level.front();
       level.pop_front();
       return stream;
@@ -216,8 +272,12 @@ Stream* Scheduler::take_ready(Engine& engine) {
 }
 
 void Scheduler::make_ready(Stream& stream, EngineIndex index) {
-  Engine& engine = engines_[index];
+  Engine& engine = engines_[seeded_.has_value() ? kCompute : index];  // one task at a time
   engine.ready[static_cast<size_t>(stream.priority - kGreatestPriority)].push_back(&stream);
+  wake(engine);
+}
+
+void Scheduler::wake(Engine& engine) {
   engine.has_work.store(true, std::memory_order_relaxed);
   if (engine.sleeping) {
     engine.work.notify_one();
@@ -271,14 +331,14 @@ bool Scheduler::pass_head(Stream& stream, const Task& head) {
       return false;
     case Task::Kind::kTimestamp:
       if (head.timestamp.event->record == head.timestamp.record) {
-        head.timestamp.event->nanoseconds = now();
+        head.timestamp.event->nanoseconds = clock();
       }
       return true;
     case Task::Kind::kDelay: {
       if (stream.device->failed) {
         return true;
       }
-      const uint64_t time = now();
+      const uint64_t time = clock();
       const uint64_t longest = std::numeric_limits<uint64_t>::max() - time;
       deadlines_.emplace(time + std::min(head.delay, longest), &stream);
       timer_work_.notify_one();
@@ -298,6 +358,7 @@ bool Scheduler::pass_head(Stream& stream, const Task& head) {
 
 void Scheduler::complete_head(Stream& stream) {
   stream.queue.pop();
+  --pending_;
   ++stream.completed;
   if (stream.completed >= stream.wake_at) {
     stream.wake_at = kNobodyWaits;
@@ -322,8 +383,12 @@ void Scheduler::settle() {
 }
 
 void Scheduler::wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock) {
+  if (stream.completed >= ticket) {
+    return;
+  }
+  check_may_wait();
+  const Demand demand(*this, &stream, ticket, lock);
   while (stream.completed < ticket) {
-    check_may_wait();
     OPENREG_DRIVER_CHECK(!stopped_, orErrorDeinitialized, "the process is exiting and the work waited for was dropped");
     stream.wake_at = std::min(stream.wake_at, ticket);
     stream.progress.wait(lock);

@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <queue>
 #include <thread>
 #include <utility>
@@ -16,7 +17,11 @@
 
 #include "device.h"
 #include "event.h"
+#include "faults.h"
+#include "graph.h"
 #include "handle_table.h"
+#include "seeded_order.h"
+#include "settings.h"
 #include "stream.h"
 
 namespace openreg::driver {
@@ -29,12 +34,14 @@ constexpr size_t kRoomToMake = 64;         // entries that a blocked launch wait
 // Proof that the scheduler's mutex is held.
 using Lock = std::unique_lock<std::mutex>;
 
-// FIFO within a stream; between ready streams by priority, then in the order in which they became ready. One compute
-// engine serves all devices, because only one thread of a process can run parallel kernels without slowing OpenMP down;
-// large copies, which need no parallelism, run on a second engine.
+enum EngineIndex { kCompute, kCopy, kEngineCount };
+
+// FIFO within a stream; between ready streams by priority, then in the order in which they became ready, or, when a
+// seed is set, as the seed says. One compute engine serves all devices, because only one thread of a process can run
+// parallel kernels without slowing OpenMP down; large copies, which need no parallelism, run on a second engine.
 class Scheduler {
  public:
-  Scheduler(std::vector<std::unique_ptr<Device>>& devices, bool launch_blocking);
+  Scheduler(std::vector<std::unique_ptr<Device>>& devices, Faults& faults, const Settings& settings);
 
   Lock lock() { return Lock(mutex_); }
 
@@ -42,21 +49,29 @@ class Scheduler {
   // calling thread's current device.
   Stream& stream(orStream_t handle, const Lock& lock);
   Event& event(orEvent_t handle, const Lock& lock);
+  Graph& graph(orGraph_t handle, const Lock& lock);
   static orStream_t handle(const Stream& stream);
   static orEvent_t handle(const Event& event);
+  static orGraph_t handle(const Graph& graph);
 
   Stream& create_stream(Device& device, int priority, const Lock& lock);
+  // Throws Error(orErrorStreamCaptureUnsupported) while the stream is capturing.
   void destroy_stream(Stream& stream, const Lock& lock);
   Event& create_event(bool timed, const Lock& lock);
   void destroy_event(Event& event, const Lock& lock);
+  Graph& create_graph(std::shared_ptr<GraphBody> body, const Lock& lock);
+  // Gives what the handle owned; the caller drops it after the lock.
+  std::shared_ptr<GraphBody> destroy_graph(Graph& graph, const Lock& lock);
 
-  // Appends; blocks while the stream is full. Throws as make_room() does, and Error(orErrorDeinitialized) while the
-  // process exits; then the task is not taken. Returns the entry's ticket.
-  uint64_t submit(Stream& stream, const Task& task, Lock& lock);
+  // Appends, or records in the stream's capture; blocks while the stream is full. Throws as make_room() does, and
+  // Error(orErrorDeinitialized) while the process exits; then the task is not taken. Returns the entry's ticket.
+  uint64_t submit(Stream& stream, Task task, Lock& lock);
   // The same, then wait(). When it throws, the task was not taken, or an engine is done with it.
   void submit_and_wait(Stream& stream, const Task& task, Lock& lock);
   // Blocks while the stream is full; the next submit() then keeps the lock. Throws Error(orErrorLaunchFailure) when the
-  // device has failed, Error(orErrorInvalidResourceHandle) when the stream was destroyed while this call blocked.
+  // device has failed, Error(orErrorDeviceLost) when it is lost, Error(orErrorStreamCaptureInvalidated) when the
+  // stream's capture is spoiled, Error(orErrorInvalidResourceHandle) when the stream was destroyed while this call
+  // blocked.
   void make_room(Stream& stream, Lock& lock);
 
   // Waits until the ticket is done. Throws Error(orErrorLaunchFailure) when `device`, to which the stream belonged when
@@ -70,8 +85,30 @@ class Scheduler {
   void pause(Lock& lock);
   void resume(const Lock& lock);
   static void check_healthy(const Device& device, const Lock& lock);
+  // Called by queries. With a seed, work is held back until the host waits, so a query lets one task run.
+  void let_one_task_run(Lock& lock);
   // Whether every kernel, copy and fill is to be waited for by the call that enqueues it.
   bool launch_blocking() const { return launch_blocking_; }
+
+  // Captures (scheduler_capture.cpp).
+  void begin_capture(Stream& stream, orStreamCaptureMode mode, const Lock& lock);
+  // Null with `spoiled_by` set when the capture is not sound. The caller drops what is returned after the lock.
+  std::shared_ptr<GraphBody> end_capture(Stream& stream, std::string& spoiled_by, const Lock& lock);
+  void record_in_capture(Event& event, Stream& stream, const Lock& lock);
+  void wait_in_capture(Stream& stream, const Event& event, const Lock& lock);
+  // Refuses a call that would wait for the stream, the event or the whole device, with
+  // Error(orErrorStreamCaptureUnsupported); the first two spoil the capture.
+  static void check_not_capturing(Stream& stream, const Lock& lock);
+  void check_not_captured(const Event& event, const Lock& lock);
+  void check_may_block(const Device& device, const Lock& lock);
+  // Enqueues the work of a graph. Throws as submit() does.
+  void launch_graph(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock);
+
+  // What was done, with what engines are doing up to now.
+  Counters counters(const Device& device, const Lock& lock) const;
+  Counters counters(const Stream& stream, const Lock& lock) const;
+  int utilization(const Device& device, const Lock& lock) const;
+  void engine_stats(EngineIndex index, orEngineStats& stats, const Lock& lock) const;
 
   // Stops the engines after what they are running; queued entries are dropped, and who waits for one is told. For
   // process exit.
@@ -85,34 +122,59 @@ class Scheduler {
     bool sleeping = false;
     std::atomic<bool> has_work{false};
     std::thread thread;
+    const Stream* running = nullptr;  // whose task it runs, since `running_since`
+    const Device* running_device = nullptr;
+    uint64_t running_since = 0;
+    uint64_t tasks = 0;
+    uint64_t busy_nanoseconds = 0;
   };
   using Deadline = std::pair<uint64_t, Stream*>;
-  enum EngineIndex { kCompute, kCopy, kEngineCount };
 
   void start(const Lock& lock);
   void run_engine(EngineIndex index);
+  void run_task(Engine& engine, Stream& stream, Lock& lock);
   void run_timer();
   void idle(Engine& engine, Lock& lock);
-  Stream* take_ready(Engine& engine);
+  Stream* next_stream(Engine& engine);
+  static Stream* take_ready(Engine& engine);
   void make_ready(Stream& stream, EngineIndex index);
+  void wake(Engine& engine);
   void advance(Stream& stream);
   bool pass_head(Stream& stream, const Task& head);
   void complete_head(Stream& stream);
   void settle();
   void wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock);
+  void inject_fault(const Stream& stream, Task& task);
+
+  // With a seed (scheduler_seeded.cpp).
+  class Demand;
+  Stream* take_demanded(Engine& engine);
+  bool is_demanded();
+  void pass_virtual_time(uint64_t nanoseconds);
+  void relieve_backlog(Lock& lock);
+  uint64_t clock() const;
+
+  void record_node(Stream& stream, const Task& task, size_t wait_lane, uint64_t wait_place);
 
   std::vector<std::unique_ptr<Device>>& devices_;
+  Faults& faults_;
   const bool launch_blocking_;
   std::mutex mutex_;
   HandleTable<Stream> streams_;
   HandleTable<Event> events_;
+  HandleTable<Graph> graphs_;
   std::array<Engine, kEngineCount> engines_;
   std::deque<Stream*> unblocked_;  // streams whose head is done but not taken off yet
   std::thread timer_thread_;
   std::condition_variable timer_work_;
   std::priority_queue<Deadline, std::vector<Deadline>, std::greater<>> deadlines_;
-  int pauses_ = 0;   // calls of pause() without their resume()
-  int working_ = 0;  // engines that run something
+  std::optional<SeededOrder> seeded_;
+  std::vector<Demand*> demands_;
+  std::condition_variable demand_met_;
+  size_t pending_ = 0;  // entries in all queues
+  std::vector<std::unique_ptr<Capture>> captures_;
+  uint64_t newest_capture_ = 0;
+  int pauses_ = 0;  // calls of pause() without their resume()
   std::condition_variable quiet_;
   bool started_ = false;
   bool stopping_ = false;  // engines take no more work

@@ -102,11 +102,37 @@ bool read_flag(const char* name) {
   return value == "1";
 }
 
+std::optional<uint64_t> read_schedule_seed() {
+  constexpr const char* kName = "OPENREG_SCHEDULE_SEED";
+  const char* text = std::getenv(kName);
+  if (text == nullptr) {
+    return std::nullopt;
+  }
+  unsigned long long number = 0;
+  std::string unit;
+  if (!parse_number(text, number, unit) || !unit.empty()) {
+    refuse(kName, text, "a whole number from 0 to 18446744073709551615");
+  }
+  return number;
+}
+
+std::vector<Fault> read_faults(int device_count) {
+  constexpr const char* kName = "OPENREG_FAULTS";
+  const char* text = std::getenv(kName);
+  std::vector<Fault> faults;
+  if (text != nullptr && (*text == 0 || !parse_faults(text, device_count, faults))) {
+    refuse(kName, text, kFaultForm);
+  }
+  return faults;
+}
+
 Settings read_settings() {
   Settings result{};
   result.device_count = read_device_count();
   result.device_memory = read_device_memory(result.device_count);
   result.launch_blocking = read_flag("OPENREG_LAUNCH_BLOCKING");
+  result.schedule_seed = read_schedule_seed();
+  result.faults = read_faults(result.device_count);
   return result;
 }
 

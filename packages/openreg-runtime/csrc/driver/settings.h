@@ -3,13 +3,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "faults.h"
 
 namespace openreg::driver {
 
 struct Settings {
-  int device_count;      // OPENREG_DEVICE_COUNT
-  size_t device_memory;  // OPENREG_DEVICE_MEMORY, bytes per device, a multiple of the page size
-  bool launch_blocking;  // OPENREG_LAUNCH_BLOCKING
+  int device_count;                       // OPENREG_DEVICE_COUNT
+  size_t device_memory;                   // OPENREG_DEVICE_MEMORY, bytes per device, a multiple of the page size
+  bool launch_blocking;                   // OPENREG_LAUNCH_BLOCKING
+  std::optional<uint64_t> schedule_seed;  // OPENREG_SCHEDULE_SEED
+  std::vector<Fault> faults;              // OPENREG_FAULTS
 };
 
 // Read once, on first call. Throws Error(orErrorInvalidConfiguration) that names variable, value and the accepted form;

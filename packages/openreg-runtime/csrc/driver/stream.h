@@ -14,13 +14,29 @@
 
 namespace openreg::driver {
 
+struct Capture;
 struct Device;
 struct Stream;
+
+// What was done for a device or a stream.
+struct Counters {
+  uint64_t launches = 0;
+  uint64_t copies = 0;
+  uint64_t bytes_copied = 0;
+  uint64_t busy_nanoseconds = 0;
+
+  void add(const Counters& other) {
+    launches += other.launches;
+    copies += other.copies;
+    bytes_copied += other.bytes_copied;
+    busy_nanoseconds += other.busy_nanoseconds;
+  }
+};
 
 // One entry of a queue. Addresses are those that an engine dereferences (kernel view or host).
 struct Task {
   enum class Kind : uint8_t {
-    kKernel,        // runs on the compute engine
+    kKernel,        // runs on the compute engine; without a function it only releases its state
     kHostFunction,  // runs on the compute engine
     kCopy,          // runs on the engine that suits its size
     kFill,          // runs on the compute engine
@@ -52,7 +68,11 @@ struct Task {
     uint64_t record;
   };
 
+  // What injected faults do to it when it runs.
+  enum class Injected : uint8_t { kNothing, kFailure, kDeviceLoss };
+
   Kind kind = Kind::kDelay;
+  Injected injected = Injected::kNothing;
   union {
     orKernel kernel;
     HostFunction host;
@@ -82,10 +102,14 @@ struct Stream : HandleTable<Stream>::Slot {
   Device* device = nullptr;
   int priority = 0;
   RingBuffer<Task> queue;
-  uint64_t submitted = 0;  // ticket of the newest entry
-  uint64_t completed = 0;  // ticket of the newest entry that is done
-  bool busy = false;       // its head is with an engine, a timer, or another stream
+  uint64_t first_ticket = 0;  // ticket before its own first one, since the object may have been another stream
+  uint64_t submitted = 0;     // ticket of the newest entry
+  uint64_t completed = 0;     // ticket of the newest entry that is done
+  bool busy = false;          // its head is with an engine, a timer, or another stream
   std::vector<Dependent> dependents;
+  Counters counters;
+  Capture* capture = nullptr;        // that records what is submitted
+  size_t lane = 0;                   // of the capture
   uint64_t wake_at = kNobodyWaits;   // the lowest ticket that a host thread waits for
   std::condition_variable progress;  // notified when `completed` reaches `wake_at`
 };

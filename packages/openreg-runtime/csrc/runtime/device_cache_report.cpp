@@ -5,15 +5,13 @@
 #include "device_cache.h"
 #include "openreg.h"
 #include "openreg/runtime/device.h"
+#include "stat_array.h"
 
 namespace openreg::runtime {
 
 namespace {
 
 using c10::CachingAllocator::format_size;
-using c10::CachingAllocator::StatArray;
-
-constexpr size_t kAggregate = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
 
 // All statistics that are kept per size class.
 template <class Function>
@@ -25,15 +23,26 @@ void for_each_stat(c10::CachingDeviceAllocator::DeviceStats& stats, Function fun
       function(stat);
     }
   }
+  for (auto& [id, array] : stats.reserved_bytes_by_private_pools) {
+    for (auto& stat : array) {
+      function(stat);
+    }
+  }
 }
 
 }  // namespace
+
+c10::CachingDeviceAllocator::DeviceStats DeviceCache::stats() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return stats_;
+}
 
 void DeviceCache::reset_accumulated_stats() {
   const std::lock_guard<std::mutex> lock(mutex_);
   for_each_stat(stats_, [](auto& stat) { stat.reset_accumulated(); });
   stats_.num_alloc_retries = 0;
   stats_.num_ooms = 0;
+  stats_.num_sync_all_streams = 0;
   stats_.num_device_alloc = 0;
   stats_.num_device_free = 0;
 }

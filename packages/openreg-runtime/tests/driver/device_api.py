@@ -30,6 +30,10 @@ class Error(enum.IntEnum):
     orErrorForkedChild = 11
     orErrorDeinitialized = 12
     orErrorNotSupported = 13
+    orErrorDeviceLost = 14
+    orErrorStreamCaptureUnsupported = 15
+    orErrorStreamCaptureInvalidated = 16
+    orErrorIllegalState = 17
 
 
 class Kind(enum.IntEnum):
@@ -55,6 +59,22 @@ class EventFlags(enum.IntEnum):
 
     orEventDisableTiming = 0
     orEventEnableTiming = 1
+
+
+class CaptureStatus(enum.IntEnum):
+    """orStreamCaptureStatus."""
+
+    orStreamCaptureStatusNone = 0
+    orStreamCaptureStatusActive = 1
+    orStreamCaptureStatusInvalidated = 2
+
+
+class CaptureMode(enum.IntEnum):
+    """orStreamCaptureMode."""
+
+    orStreamCaptureModeGlobal = 0
+    orStreamCaptureModeThreadLocal = 1
+    orStreamCaptureModeRelaxed = 2
 
 
 class PointerAttributes(ctypes.Structure):
@@ -94,6 +114,21 @@ class IpcMemHandle(ctypes.Structure):
     _fields_ = (("reserved", c_char * 128),)
 
 
+class StreamStats(ctypes.Structure):
+    """orStreamStats."""
+
+    _fields_ = tuple(
+        (name, c_uint64)
+        for name in ("launches", "copies", "bytes_copied", "busy_nanoseconds", "submitted", "completed")
+    )
+
+
+class EngineStats(ctypes.Structure):
+    """orEngineStats."""
+
+    _fields_ = (("name", c_char * 32), ("tasks", c_uint64), ("busy_nanoseconds", c_uint64))
+
+
 KernelFunction = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
 ReleaseFunction = ctypes.CFUNCTYPE(None, c_void_p)
 HostFunction = ctypes.CFUNCTYPE(None, c_void_p)
@@ -125,6 +160,10 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "orDeviceSynchronize": (c_int, ()),
     "orDeviceReset": (c_int, ()),
     "orDeviceGetError": (c_int, (c_int,)),
+    "orDeviceGetUtilization": (c_int, (c_void_p, c_int)),
+    "orGetEngineCount": (c_int, (c_void_p,)),
+    "orEngineGetStats": (c_int, (c_void_p, c_int)),
+    "orSetFaults": (c_int, (c_char_p,)),
     "orDeviceGetStreamPriorityRange": (c_int, (c_void_p, c_void_p)),
     "orDeviceCanAccessPeer": (c_int, (c_void_p, c_int, c_int)),
     "orDriverIsUsable": (c_int, ()),
@@ -165,6 +204,15 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "orLaunchKernel": (c_int, (c_void_p, POINTER(Kernel))),
     "orLaunchHostFunc": (c_int, (c_void_p, c_void_p, c_void_p)),
     "orStreamDelay": (c_int, (c_void_p, c_uint64)),
+    "orStreamGetStats": (c_int, (c_void_p, c_void_p)),
+    "orStreamBeginCapture": (c_int, (c_void_p, c_int)),
+    "orStreamEndCapture": (c_int, (c_void_p, c_void_p)),
+    "orStreamIsCapturing": (c_int, (c_void_p, c_void_p)),
+    "orStreamGetCaptureInfo": (c_int, (c_void_p, c_void_p, c_void_p)),
+    "orGraphLaunch": (c_int, (c_void_p, c_void_p)),
+    "orGraphDestroy": (c_int, (c_void_p,)),
+    "orGraphGetNodeCount": (c_int, (c_void_p, c_void_p)),
+    "orGraphDebugDotPrint": (c_int, (c_void_p, c_char_p)),
 }
 
 
@@ -225,6 +273,20 @@ class Api:
         stats = DeviceStats()
         self.call("orDeviceGetStats", ctypes.byref(stats), device)
         return stats
+
+    def utilization(self, device: int = 0) -> int:
+        return self._out(c_int, "orDeviceGetUtilization", device)
+
+    def engine_stats(self) -> dict[str, EngineStats]:
+        result = {}
+        for engine in range(self._out(c_int, "orGetEngineCount")):
+            stats = EngineStats()
+            self.call("orEngineGetStats", ctypes.byref(stats), engine)
+            result[stats.name.decode()] = stats
+        return result
+
+    def set_faults(self, specification: str | None) -> None:
+        self.call("orSetFaults", None if specification is None else specification.encode())
 
     def properties(self, device: int = 0) -> DeviceProp:
         properties = DeviceProp()
@@ -307,6 +369,11 @@ class Api:
         self.call("orStreamGetPriority", stream, ctypes.byref(value))
         return value.value
 
+    def stream_stats(self, stream: int | None) -> StreamStats:
+        stats = StreamStats()
+        self.call("orStreamGetStats", stream, ctypes.byref(stats))
+        return stats
+
     def destroy_stream(self, stream: int) -> None:
         self.call("orStreamDestroy", stream)
 
@@ -382,3 +449,37 @@ class Api:
     def launch_host(self, stream: int | None, function: Callable[[], object]) -> None:
         callback = HostFunction(lambda _data: function() and None)
         self.call("orLaunchHostFunc", stream, self.address(callback), None)
+
+    # Graphs
+
+    def begin_capture(self, stream: int | None, mode: int = CaptureMode.orStreamCaptureModeGlobal) -> None:
+        self.call("orStreamBeginCapture", stream, mode)
+
+    def end_capture(self, stream: int | None) -> int:
+        graph = c_void_p()
+        self.call("orStreamEndCapture", stream, ctypes.byref(graph))
+        return graph.value or 0
+
+    def capture_status(self, stream: int | None) -> CaptureStatus:
+        value = c_int()
+        self.call("orStreamIsCapturing", stream, ctypes.byref(value))
+        return CaptureStatus(value.value)
+
+    def capture_id(self, stream: int | None) -> int:
+        status, number = c_int(), c_uint64()
+        self.call("orStreamGetCaptureInfo", stream, ctypes.byref(status), ctypes.byref(number))
+        return number.value
+
+    def launch_graph(self, graph: int, stream: int | None) -> None:
+        self.call("orGraphLaunch", graph, stream)
+
+    def destroy_graph(self, graph: int) -> None:
+        self.call("orGraphDestroy", graph)
+
+    def node_count(self, graph: int) -> int:
+        value = c_size_t()
+        self.call("orGraphGetNodeCount", graph, ctypes.byref(value))
+        return value.value
+
+    def print_graph(self, graph: int, path: str | Path) -> None:
+        self.call("orGraphDebugDotPrint", graph, str(path).encode())

@@ -19,6 +19,7 @@ DEVICE = Error.orErrorInvalidDevice
 HANDLE = Error.orErrorInvalidResourceHandle
 POINTER = Error.orErrorInvalidDevicePointer
 MEMORY = Error.orErrorMemoryAllocation
+STATE = Error.orErrorIllegalState
 DIRECTION = Error.orErrorInvalidMemcpyDirection
 HUGE = (1 << 64) - 1
 
@@ -39,6 +40,7 @@ FREED, PIN_FREED = Name("freed device"), Name("freed pinned")
 KERNEL = Name("kernel")
 EMPTY_HANDLE = IpcMemHandle()
 OWN_HANDLE, DAMAGED_HANDLE = Name("own memory handle"), Name("damaged memory handle")
+GRAPH = Name("graph")
 
 BAD_DEVICES = (-1, 2, 64, 2**31 - 1, -(2**31))
 # Null is the default stream, so it is not here.
@@ -53,6 +55,7 @@ BAD_STREAMS = (
     1 << 32,
 )
 BAD_EVENTS = (None, Name("destroyed event"), STREAM, Name("misaligned event"), HOST, 1, HUGE)
+BAD_GRAPHS = (None, Name("destroyed graph"), STREAM, EVENT, HOST, 1, HUGE)
 NOT_ALLOCATED = (HOST, PIN, FREED, 1, HUGE, Name("kernel view"))
 
 Case = tuple[tuple[Any, ...], Error]
@@ -91,6 +94,14 @@ CASES: dict[str, list[Case]] = {
         *each(BAD_DEVICES, DEVICE, (OUT,), (0,)),
         *each(BAD_DEVICES, DEVICE, (OUT, 0)),
     ],
+    "orDeviceGetUtilization": [((None, 0), VALUE), *each(BAD_DEVICES, DEVICE, (OUT,))],
+    "orGetEngineCount": [((None,), VALUE)],
+    "orEngineGetStats": [((None, 0), VALUE), *each((-1, 2, 2**31 - 1), VALUE, (OUT,))],
+    "orSetFaults": each(
+        (b"alloc", b"alloc:", b"alloc:0", b"alloc:-1", b"alloc:x", b"alloc:1@2", b"alloc:1@", b"alloc:1@-1")
+        + (b"free:1", b"alloc:1,", b",alloc:1", b"alloc: 1", b"alloc:99999999999999999999", b"copy:1@1@1"),
+        VALUE,
+    ),
     "orDriverGetVersion": [((None,), VALUE)],
     "orMalloc": [((None, 4096), VALUE), ((None, 0), VALUE), ((OUT, HUGE), MEMORY)],
     "orFree": each((*NOT_ALLOCATED, INSIDE), POINTER),
@@ -208,6 +219,27 @@ CASES: dict[str, list[Case]] = {
         *each(BAD_STREAMS, HANDLE, (), (Name("function"), None)),
     ],
     "orStreamDelay": each(BAD_STREAMS, HANDLE, (), (0,)),
+    "orStreamGetStats": [((STREAM, None), VALUE), *each(BAD_STREAMS, HANDLE, (), (OUT,))],
+    "orStreamBeginCapture": [*each((-1, 3, 2**31 - 1), VALUE, (STREAM,)), *each(BAD_STREAMS, HANDLE, (), (0,))],
+    "orStreamEndCapture": [((STREAM, None), VALUE), ((STREAM, Name("graph out")), STATE)],
+    "orStreamIsCapturing": [((STREAM, None), VALUE), *each(BAD_STREAMS, HANDLE, (), (OUT,))],
+    "orStreamGetCaptureInfo": [
+        ((STREAM, None, OUT), VALUE),
+        ((STREAM, OUT, None), VALUE),
+        *each(BAD_STREAMS, HANDLE, (), (OUT, OUT)),
+    ],
+    "orGraphLaunch": [
+        *each(BAD_GRAPHS, HANDLE, (), (STREAM,)),
+        *each(BAD_STREAMS, HANDLE, (GRAPH,)),
+        ((GRAPH, Name("default stream")), VALUE),  # of another device
+    ],
+    "orGraphDestroy": each(BAD_GRAPHS, HANDLE),
+    "orGraphGetNodeCount": [((GRAPH, None), VALUE), *each(BAD_GRAPHS, HANDLE, (), (OUT,))],
+    "orGraphDebugDotPrint": [
+        ((GRAPH, None), VALUE),
+        ((GRAPH, b"no/such/folder/graph.dot"), VALUE),
+        *each(BAD_GRAPHS, HANDLE, (), (b"graph.dot",)),
+    ],
 }
 
 CALLS = [(name, *case) for name, cases in CASES.items() for case in cases]
@@ -239,6 +271,11 @@ def things(api: Api) -> Iterator[dict[str, Any]]:
     kernel = api.kernel(lambda: None)
     own_handle = IpcMemHandle.from_buffer_copy(api.export(device))
     damaged_handle = IpcMemHandle.from_buffer_copy(bytes(own_handle)[:40] + b"?" + bytes(own_handle)[41:])
+    graphs = []
+    for _ in range(2):
+        api.begin_capture(stream)
+        graphs.append(api.end_capture(stream))
+    api.destroy_graph(graphs[1])
     yield {
         "out": ctypes.create_string_buffer(b"\xa5" * 256, 256),
         "host": host,
@@ -263,7 +300,11 @@ def things(api: Api) -> Iterator[dict[str, Any]]:
         "function": kernel.function,
         "own memory handle": own_handle,
         "damaged memory handle": damaged_handle,
+        "graph": graphs[0],
+        "destroyed graph": graphs[1],
+        "graph out": ctypes.create_string_buffer(8),
     }
+    api.destroy_graph(graphs[0])
     api.destroy_stream(stream)
     api.destroy_event(event)
     api.destroy_event(timed)

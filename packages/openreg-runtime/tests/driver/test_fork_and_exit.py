@@ -37,9 +37,17 @@ stream, event, address, pinned = api.stream(), api.event(), api.malloc(4096), ap
 api.delay(stream, 0.01)  # the engines run, and the queue is not empty
 kernel = api.kernel(lambda: None)
 handle = IpcMemHandle.from_buffer_copy(api.export(address))
+captured = api.stream()
+api.begin_capture(captured)
+graph = api.end_capture(captured)
 
 REFUSED = {
     "orDeviceGetStats": (out, 0), "orDeviceSynchronize": (), "orDeviceReset": (),
+    "orDeviceGetUtilization": (out, 0), "orEngineGetStats": (out, 0),
+    "orSetFaults": (b"alloc:1",), "orStreamGetStats": (stream, out), "orStreamBeginCapture": (stream, 0),
+    "orStreamEndCapture": (stream, out), "orStreamIsCapturing": (stream, out), "orStreamGetCaptureInfo": (stream, out, out),
+    "orGraphLaunch": (graph, stream),
+    "orGraphGetNodeCount": (graph, out), "orGraphDebugDotPrint": (graph, b"graph.dot"),
     "orDeviceGetError": (0,), "orMalloc": (out, 4096), "orMallocHost": (out, 4096),
     "orMemGetInfo": (out, out), "orPointerGetAttributes": (out, address),
     "orMemGetAddressRange": (out, out, address), "orGetKernelViewOffset": (out,), "orMemcpy": (address, b"x", 1, 4),
@@ -59,11 +67,12 @@ REFUSED = {
 RELEASES = {
     "orFree": (address,), "orFreeHost": (pinned,),
     "orStreamDestroy": (stream,), "orEventDestroy": (event,), "orIpcCloseMemHandle": (address,),
+    "orGraphDestroy": (graph,),
 }
 # What needs no device: errors and settings.
 ANSWERED = {
     "orGetDeviceCount": (out,), "orGetDevice": (out,), "orSetDevice": (1,),
-    "orGetDeviceProperties": (out, 0), "orDeviceGetStreamPriorityRange": (out, out),
+    "orGetEngineCount": (out,), "orGetDeviceProperties": (out, 0), "orDeviceGetStreamPriorityRange": (out, out),
     "orDeviceCanAccessPeer": (out, 0, 1), "orDriverGetVersion": (out,),
 }
 OTHERS = {"orGetErrorName", "orGetErrorString", "orGetLastError", "orPeekAtLastError",

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// C functions on captures and graphs.
+#include <utility>
+
+#include "driver.h"
+
+using namespace openreg::driver;
+
+namespace {
+
+// The graph stays alive for the caller, whatever other threads do to its handle.
+std::shared_ptr<GraphBody> body_of(Driver& driver, orGraph_t graph) {
+  const Lock lock = driver.scheduler.lock();
+  return driver.scheduler.graph(graph, lock).body;
+}
+
+void capture_info(orStream_t stream, orStreamCaptureStatus& status, uint64_t& id) {
+  Driver& driver = Driver::get();
+  const Lock lock = driver.scheduler.lock();
+  const Capture* capture = driver.scheduler.stream(stream, lock).capture;
+  if (capture == nullptr) {
+    status = orStreamCaptureStatusNone;
+    id = 0;
+    return;
+  }
+  status = capture->spoiled_by.empty() ? orStreamCaptureStatusActive : orStreamCaptureStatusInvalidated;
+  id = capture->id;
+}
+
+}  // namespace
+
+orError_t orStreamBeginCapture(orStream_t stream, orStreamCaptureMode mode) {
+  return guarded(__func__, [&] {
+    OPENREG_DRIVER_CHECK(mode >= orStreamCaptureModeGlobal && mode <= orStreamCaptureModeRelaxed, orErrorInvalidValue,
+                         "capture mode ", static_cast<int>(mode), " is unknown; pass one of orStreamCaptureMode");
+    Driver& driver = Driver::get();
+    const Lock lock = driver.scheduler.lock();
+    driver.scheduler.begin_capture(driver.scheduler.stream(stream, lock), mode, lock);
+    return orSuccess;
+  });
+}
+
+orError_t orStreamEndCapture(orStream_t stream, orGraph_t* graph) {
+  return guarded(__func__, [&] {
+    check_pointer(graph, "graph");
+    Driver& driver = Driver::get();
+    std::shared_ptr<GraphBody> body;  // dropped without the lock if it is not needed
+    std::string spoiled_by;
+    const Lock lock = driver.scheduler.lock();
+    *graph = nullptr;
+    body = driver.scheduler.end_capture(driver.scheduler.stream(stream, lock), spoiled_by, lock);
+    OPENREG_DRIVER_CHECK(spoiled_by.empty(), orErrorStreamCaptureInvalidated,
+                         "the capture was spoiled and is dropped: ", spoiled_by);
+    *graph = Scheduler::handle(driver.scheduler.create_graph(std::move(body), lock));
+    return orSuccess;
+  });
+}
+
+orError_t orStreamIsCapturing(orStream_t stream, orStreamCaptureStatus* status) {
+  return guarded(__func__, [&] {
+    check_pointer(status, "status");
+    uint64_t id = 0;
+    capture_info(stream, *status, id);
+    return orSuccess;
+  });
+}
+
+orError_t orStreamGetCaptureInfo(orStream_t stream, orStreamCaptureStatus* status, uint64_t* id) {
+  return guarded(__func__, [&] {
+    check_pointer(status, "status");
+    check_pointer(id, "id");
+    capture_info(stream, *status, *id);
+    return orSuccess;
+  });
+}
+
+orError_t orGraphLaunch(orGraph_t graph, orStream_t stream) {
+  return guarded(__func__, [&] {
+    Driver& driver = Driver::get();
+    const std::shared_ptr<GraphBody> body = body_of(driver, graph);
+    Lock lock = driver.scheduler.lock();
+    Stream& target = driver.scheduler.stream(stream, lock);
+    driver.scheduler.launch_graph(body, target, lock);
+    if (driver.scheduler.launch_blocking()) {
+      driver.scheduler.wait(target, *body->device, body->last_ticket, lock);
+    }
+    return orSuccess;
+  });
+}
+
+orError_t orGraphDestroy(orGraph_t graph) {
+  return guarded_release(__func__, [&] {
+    Driver& driver = Driver::get();
+    std::shared_ptr<GraphBody> body;  // outlives the lock, which its destructor takes
+    const Lock lock = driver.scheduler.lock();
+    body = driver.scheduler.destroy_graph(driver.scheduler.graph(graph, lock), lock);
+    return orSuccess;
+  });
+}
+
+orError_t orGraphGetNodeCount(orGraph_t graph, size_t* count) {
+  return guarded(__func__, [&] {
+    check_pointer(count, "count");
+    *count = body_of(Driver::get(), graph)->nodes.size();
+    return orSuccess;
+  });
+}
+
+orError_t orGraphDebugDotPrint(orGraph_t graph, const char* path) {
+  return guarded(__func__, [&] {
+    check_pointer(path, "path");
+    write_dot(*body_of(Driver::get(), graph), path);
+    return orSuccess;
+  });
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace openreg::driver {
+
+// How much of the past second was busy, from intervals that may be reported late and may overlap. Keeps one sum per
+// slice of time, so that an interval costs a few additions. Times are nanoseconds of one steady clock. Not thread-safe.
+class BusyMeter {
+ public:
+  void add(uint64_t begin, uint64_t end) {
+    begin = std::max(begin, end > kWindow ? end - kWindow : 0);  // what is older will not be asked for
+    while (begin < end) {
+      const uint64_t slice = begin / kSlice;
+      const uint64_t until = std::min(end, (slice + 1) * kSlice);
+      Slot& slot = slots_[slice % kSlots];
+      if (slot.slice != slice) {
+        slot = {slice, 0};
+      }
+      slot.busy += until - begin;
+      begin = until;
+    }
+  }
+
+  // Nanoseconds in (time - window, time], to the precision of a slice; at most the window.
+  uint64_t busy(uint64_t time) const {
+    const uint64_t newest = time / kSlice;
+    uint64_t sum = 0;
+    for (const Slot& slot : slots_) {
+      if (slot.slice <= newest && newest - slot.slice < kSlots - 1) {
+        sum += slot.busy;
+      }
+    }
+    return std::min(sum, kWindow);
+  }
+
+  static constexpr uint64_t kWindow = 1'000'000'000;
+
+ private:
+  static constexpr size_t kSlots = 33;  // the window and the slice that is filling
+  static constexpr uint64_t kSlice = kWindow / (kSlots - 1);
+  struct Slot {
+    uint64_t slice = 0;
+    uint64_t busy = 0;
+  };
+  std::array<Slot, kSlots> slots_{};
+};
+
+}  // namespace openreg::driver

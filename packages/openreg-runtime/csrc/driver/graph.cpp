@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "graph.h"
+
+#include <fstream>
+#include <map>
+#include <utility>
+
+#include "device.h"
+#include "error.h"
+#include "scheduler.h"
+
+namespace openreg::driver {
+
+namespace {
+
+std::string label(const GraphNode& node) {
+  switch (node.task.kind) {
+    case Task::Kind::kKernel:
+      return node.task.kernel.name;
+    case Task::Kind::kHostFunction:
+      return "host function";
+    case Task::Kind::kCopy:
+      return join("copy of ", node.task.copy.size, " bytes");
+    case Task::Kind::kFill:
+      return join("fill of ", node.task.fill.size, " bytes");
+    case Task::Kind::kDelay:
+      return join("delay of ", node.task.delay, " ns");
+    case Task::Kind::kWait:
+    case Task::Kind::kTimestamp:
+      break;
+  }
+  return "wait";
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      result += '\\';
+    }
+    result += c;
+  }
+  return result + "\"";
+}
+
+}  // namespace
+
+GraphBody::~GraphBody() {
+  for (const GraphNode& node : nodes) {
+    if (node.task.kind == Task::Kind::kKernel && node.task.kernel.release != nullptr) {
+      node.task.kernel.release(node.task.kernel.state);
+    }
+  }
+  const Lock lock = scheduler.lock();
+  for (Stream* lane : lanes) {
+    if (lane != nullptr) {
+      scheduler.destroy_stream(*lane, lock);
+    }
+  }
+}
+
+void write_dot(const GraphBody& body, const char* path) {
+  std::ofstream file(path);
+  file << "digraph capture {\n  node [shape=box];\n";
+  std::map<std::pair<size_t, uint64_t>, size_t> at;  // (lane, place) -> node
+  std::vector<uint64_t> places(body.lanes.size());
+  for (size_t i = 0; i < body.nodes.size(); ++i) {
+    const GraphNode& node = body.nodes[i];
+    const uint64_t place = ++places[node.lane];
+    at[{node.lane, place}] = i;
+    file << "  n" << i << " [label=" << quoted(join(label(node), "\nstream ", node.lane)) << "];\n";
+    if (const auto before = at.find({node.lane, place - 1}); before != at.end()) {
+      file << "  n" << before->second << " -> n" << i << ";\n";
+    }
+    if (node.task.kind == Task::Kind::kWait) {
+      if (const auto waited = at.find({node.wait_lane, node.wait_place}); waited != at.end()) {
+        file << "  n" << waited->second << " -> n" << i << " [style=dashed];\n";
+      }
+    }
+  }
+  file << "}\n";
+  file.close();
+  OPENREG_DRIVER_CHECK(!file.fail(), orErrorInvalidValue, "the file '", path,
+                       "' cannot be written; give a path in an existing folder that may be written to");
+}
+
+}  // namespace openreg::driver

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Recorded work: what a capture collects and a graph launches.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "handle_table.h"
+#include "openreg.h"
+#include "stream.h"
+
+namespace openreg::driver {
+
+class Scheduler;
+
+// A capture has one lane per stream that takes part; lane 0 is the stream on which it began. A place in a lane is the
+// number of nodes up to and including it.
+struct GraphNode {
+  size_t lane = 0;
+  Task task;  // of a wait only the kind counts:
+  size_t wait_lane = 0;
+  uint64_t wait_place = 0;
+};
+
+// Everything that was recorded. Owns the state of its kernels and the streams of its lanes. Shared by the handle and by
+// launches that are still queued. Destroy it without holding the scheduler's mutex.
+struct GraphBody {
+  explicit GraphBody(Scheduler& scheduler_) : scheduler(scheduler_) {}
+  GraphBody(const GraphBody&) = delete;
+  GraphBody& operator=(const GraphBody&) = delete;
+  ~GraphBody();
+
+  Scheduler& scheduler;
+  Device* device = nullptr;  // of lane 0
+  std::vector<GraphNode> nodes;
+  // Where the lanes are replayed; the first is null, for the stream of the launch.
+  std::vector<Stream*> lanes;
+  // The end of the launch before, which the next one follows. Guarded by the scheduler's mutex.
+  Stream* last_stream = nullptr;
+  uint64_t last_ticket = 0;
+};
+
+struct Graph : HandleTable<Graph>::Slot {
+  static constexpr uint32_t kHandleKind = 3;
+  std::shared_ptr<GraphBody> body;
+};
+
+// Guarded by the scheduler's mutex.
+struct Capture {
+  uint64_t id = 0;
+  orStreamCaptureMode mode = orStreamCaptureModeGlobal;
+  std::thread::id thread;  // that began it
+  std::string spoiled_by;  // why it can only be ended; empty while it is sound
+  std::vector<Stream*> lanes;
+  // For each lane, how far along every lane the work is that its next node comes after; [lane][lane] counts its nodes.
+  std::vector<std::vector<uint64_t>> seen;
+  std::shared_ptr<GraphBody> body;
+};
+
+// Where an event stands that was recorded by a capturing stream.
+struct CaptureMark {
+  uint64_t capture = 0;
+  size_t lane = 0;
+  std::vector<uint64_t> seen;
+};
+
+// Writes nodes and order as a Graphviz file. Throws Error(orErrorInvalidValue) when the file cannot be written.
+void write_dot(const GraphBody& body, const char* path);
+
+}  // namespace openreg::driver

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Counters of devices, streams and engines, readable while they work."""
+
+from __future__ import annotations
+
+import time
+
+from .conftest import MIB, Gate
+from .device_api import Api
+
+
+def test_a_stream_counts_its_own_work(api: Api) -> None:
+    busy, idle = api.stream(), api.stream()
+    block = api.malloc(4096)
+    for _ in range(3):
+        api.launch(busy, lambda: None)
+    api.call("orMemsetAsync", block, 0, 4096, busy)
+    api.synchronize_stream(busy)
+    stats = api.stream_stats(busy)
+    assert (stats.launches, stats.copies, stats.bytes_copied) == (3, 1, 4096)
+    assert (stats.submitted, stats.completed) == (4, 4)
+    assert stats.busy_nanoseconds > 0
+    assert bytes(api.stream_stats(idle)) == bytes(48)
+    api.free(block)
+    api.destroy_stream(busy)
+    api.destroy_stream(idle)
+
+
+def test_a_new_stream_starts_at_zero_where_an_old_one_was(api: Api) -> None:
+    old = api.stream()
+    api.launch(old, lambda: None)
+    api.synchronize_stream(old)
+    api.destroy_stream(old)
+    new = api.stream()
+    assert bytes(api.stream_stats(new)) == bytes(48)
+    api.destroy_stream(new)
+
+
+def test_busy_time_grows_while_a_kernel_runs(api: Api, gate: Gate) -> None:
+    gate.close(None)
+    before = (
+        api.stats(0).busy_nanoseconds,
+        api.stream_stats(None).busy_nanoseconds,
+        api.engine_stats()["compute"].busy_nanoseconds,
+    )
+    time.sleep(0.02)
+    after = (
+        api.stats(0).busy_nanoseconds,
+        api.stream_stats(None).busy_nanoseconds,
+        api.engine_stats()["compute"].busy_nanoseconds,
+    )
+    gate.open()
+    assert all(new - old >= 20e6 for old, new in zip(before, after, strict=True))
+
+
+def test_utilization_is_the_busy_share_of_the_past_second(api: Api, gate: Gate) -> None:
+    api.synchronize()
+    time.sleep(1.1)
+    assert api.utilization(0) == 0
+    gate.close(None)
+    time.sleep(0.5)
+    half = api.utilization(0)
+    assert api.utilization(1) == 0
+    time.sleep(0.7)
+    full = api.utilization(0)
+    gate.open()
+    assert 35 <= half <= 75
+    assert full >= 95
+
+
+def test_large_copies_are_the_copy_engines_work(api: Api) -> None:
+    block = api.malloc(4 * MIB)
+    host = api.malloc_host(4 * MIB)
+    before = {name: stats.tasks for name, stats in api.engine_stats().items()}
+    api.copy_async(block, host, 4 * MIB, None)
+    api.launch(None, lambda: None)
+    api.synchronize()
+    after = {name: stats.tasks for name, stats in api.engine_stats().items()}
+    assert {name: after[name] - before[name] for name in after} == {"compute": 1, "copy": 1}
+    api.free(block)
+    api.free_host(host)
