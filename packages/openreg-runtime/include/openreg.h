@@ -213,8 +213,8 @@ OPENREG_API orError_t orDriverGetVersion(int* version);
 
 /* ---- Memory ------------------------------------------------------------------------------------------------- */
 
-/* Allocates on the current device; the address is aligned to 4 KiB and its content is undefined. Size 0 gives a null
- * address. The host must not dereference it: that faults. Owned by the caller until orFree(). */
+/* Allocates on the current device; the address is aligned to 4 KiB and its content is undefined (0xA5
+ * with OPENREG_POISON=1). Size 0 gives a null address. The host must not dereference it: that faults. Owned by the caller until orFree(). */
 OPENREG_API orError_t orMalloc(void** devPtr, size_t size);
 /* Releases; waits for all work of the owning device first. Null is allowed. */
 OPENREG_API orError_t orFree(void* devPtr);

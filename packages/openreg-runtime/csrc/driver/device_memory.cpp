@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "error.h"
 #include "platform.h"
+#include "settings.h"
 
 namespace openreg::driver {
 
@@ -36,6 +38,9 @@ void* DeviceMemory::allocate(size_t size) {
   OPENREG_DRIVER_CHECK(platform::commit(space_.kernel_view(address), rounded), orErrorMemoryAllocation,
                        "the system has no ", rounded, " bytes left for device ", device_,
                        "; lower OPENREG_DEVICE_MEMORY or end other programs");
+  if (settings().poison) {
+    std::memset(space_.kernel_view(address), kPoison, rounded);  // nobody knows the range yet
+  }
   erase_free(offset, range_size);
   if (range_size > rounded) {
     insert_free(offset + rounded, range_size - rounded);

@@ -17,6 +17,7 @@ inline c10::DeviceIndex to_device_index(int64_t index) {
 void bind_device(pybind11::module_& module);
 void bind_memory(pybind11::module_& module);
 void bind_generator(pybind11::module_& module);
+void bind_graph(pybind11::module_& module);
 void bind_sharing(pybind11::module_& module);
 
 }  // namespace openreg::runtime

@@ -24,5 +24,6 @@ PYBIND11_MODULE(_C, module) {
   openreg::runtime::bind_device(module);
   openreg::runtime::bind_memory(module);
   openreg::runtime::bind_generator(module);
+  openreg::runtime::bind_graph(module);
   openreg::runtime::bind_sharing(module);
 }

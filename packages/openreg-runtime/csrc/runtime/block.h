@@ -24,6 +24,9 @@ struct Block {
   BlockPool* pool = nullptr;
   c10::StreamId stream = 0;  // whose later work may reuse it
   bool allocated = false;
+  bool is_oversize = false;             // an allocated block above max_split_size
+  bool in_oversize_segment = false;     // of the first block of a segment: the segment is above max_split_size
+  size_t freed_at = 0;                  // of a free block: the searches of its pool at that time
   int pending_events = 0;               // uses by other streams that have not finished, of a freed block
   std::vector<c10::Stream> other_uses;  // streams named by record_stream(), of an allocated block
   Block* previous = nullptr;
@@ -48,6 +51,7 @@ struct BlockPool {
   const bool is_small;
   PrivatePool* const owner;  // null: the device's ordinary cache
   std::set<Block*, BlockOrder> free;
+  size_t searches = 0;  // for a free block; the clock that tells how long a block has lain unused
 };
 
 // Memory that serves only the allocations routed to it.

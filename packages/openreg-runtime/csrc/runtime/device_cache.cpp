@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "poison.h"
 #include "size_class.h"
 #include "stat_array.h"
 
@@ -17,13 +18,9 @@ void* DeviceCache::allocate(size_t size, c10::StreamId stream) {
   const size_t rounded = block_size_for(std::min(size, kLargest));
   std::unique_lock<std::mutex> lock(mutex_);
   process_events();
-  Block* block = allocate_block(rounded, stream);
-  if (block == nullptr && !is_capturing()) {
-    ++stats_.num_alloc_retries;
-    lock.unlock();
-    wait_and_release({0, 0});  // waits for the device, with the GIL released
-    lock.lock();
-    block = allocate_block(rounded, stream);
+  Block* block = find_free(pool_for(rounded, stream), rounded, stream);
+  if (block == nullptr) {
+    block = make_room(rounded, stream, lock);
   }
   if (block == nullptr) {
     ++stats_.num_ooms;
@@ -31,6 +28,7 @@ void* DeviceCache::allocate(size_t size, c10::StreamId stream) {
   }
   split(*block, rounded);
   block->allocated = true;
+  block->is_oversize = is_oversize(block->size);
   block->requested = size;
   allocated_.emplace(block->address, block);
   const BlockPool& pool = *block->pool;
@@ -39,7 +37,14 @@ void* DeviceCache::allocate(size_t size, c10::StreamId stream) {
   add(stats_.allocated_bytes, pool, block->size);
   add(stats_.active_bytes, pool, block->size);
   add(stats_.requested_bytes, pool, size);
+  if (block->is_oversize) {
+    stats_.oversize_allocations.increase(1);
+  }
   report_to_profiler(block->address, static_cast<int64_t>(block->size));
+  lock.unlock();
+  if (poison_is_on()) {
+    poison(*block, index_, kAllocationPattern);
+  }
   return block->address;
 }
 
@@ -55,6 +60,9 @@ void DeviceCache::release(void* address) {
   subtract(stats_.allocation, *block.pool, 1);
   subtract(stats_.allocated_bytes, *block.pool, block.size);
   subtract(stats_.requested_bytes, *block.pool, block.requested);
+  if (block.is_oversize) {
+    stats_.oversize_allocations.decrease(1);
+  }
   report_to_profiler(address, -static_cast<int64_t>(block.size));
   if (!block.other_uses.empty()) {
     record_other_uses(block);
@@ -87,7 +95,12 @@ void DeviceCache::empty(c10::MempoolId_t id) {
                 " cannot be emptied while a capture is under way on that device, because that waits for all its work; "
                 "call torch.openreg.empty_cache() before the capture begins or after it ended");
   }
-  wait_and_release(id);
+  wait();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!is_capturing()) {  // or one began meanwhile
+    process_events();
+    release_cached(id);
+  }
 }
 
 }  // namespace openreg::runtime

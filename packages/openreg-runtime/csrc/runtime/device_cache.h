@@ -7,6 +7,7 @@
 #include <c10/core/Stream.h>
 #include <c10/util/flat_hash_map.h>
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -44,6 +45,10 @@ class DeviceCache {
   void retain_pool(c10::MempoolId_t id);
   void release_pool(c10::MempoolId_t id);
 
+  // The part of the capacity that this cache may hold, 0 to 1.
+  double memory_fraction() const;
+  void set_memory_fraction(double fraction);
+
   c10::CachingDeviceAllocator::DeviceStats stats() const;
   void reset_accumulated_stats();
   void reset_peak_stats();
@@ -51,7 +56,6 @@ class DeviceCache {
  private:
   // Blocks (device_cache_blocks.cpp).
   Block* find_free(BlockPool& pool, size_t size, c10::StreamId stream);
-  Block* allocate_block(size_t size, c10::StreamId stream);
   void split(Block& block, size_t size);
   void free_block(Block& block);
   Block* merge(Block& block, Block* neighbour);
@@ -59,9 +63,17 @@ class DeviceCache {
 
   // Segments (device_cache_segments.cpp).
   Block* add_segment(BlockPool& pool, size_t size, c10::StreamId stream);
+  Block* take_segment(BlockPool& pool, size_t size, c10::StreamId stream);
   void release_segment(Block& block);
   void release_segments(BlockPool& pool);
-  void wait_and_release(c10::MempoolId_t id);
+  void release_cached(c10::MempoolId_t id);
+
+  // What is tried when there is no free block (device_cache_room.cpp).
+  Block* make_room(size_t size, c10::StreamId stream, std::unique_lock<std::mutex>& lock);
+  void wait();
+  bool release_oversize(BlockPool& pool, size_t size, c10::StreamId stream);
+  size_t garbage() const;
+  void release_garbage();
 
   // Blocks that other streams use (device_cache_events.cpp).
   void record_other_uses(Block& block);
@@ -72,6 +84,9 @@ class DeviceCache {
   PrivatePool& private_pool(c10::MempoolId_t id);
   void drop_if_unused(PrivatePool& pool);
   bool is_capturing() const { return captures_ > 0; }
+
+  // Limits (device_cache_room.cpp).
+  size_t limit() const;
 
   // Reports (device_cache_report.cpp).
   [[noreturn]] void throw_out_of_memory(size_t requested);
@@ -88,7 +103,8 @@ class DeviceCache {
   std::vector<Block*> kept_back_;  // released with other uses while a capture was under way
   std::map<c10::MempoolId_t, PrivatePool> private_pools_;
   std::vector<PoolRoute> routes_;
-  int captures_ = 0;  // routes for captures
+  int captures_ = 0;      // routes for captures
+  std::atomic<double> fraction_{-1};  // set_memory_fraction(); negative: as PYTORCH_ALLOC_CONF says
   c10::CachingDeviceAllocator::DeviceStats stats_;
 };
 

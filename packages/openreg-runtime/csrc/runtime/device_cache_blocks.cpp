@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Blocks of one device's cache: best fit per stream, splitting, coalescing.
 #include "device_cache.h"
+#include "poison.h"
 #include "size_class.h"
 #include "stat_array.h"
 
 namespace openreg::runtime {
 
-Block* DeviceCache::allocate_block(size_t size, c10::StreamId stream) {
-  BlockPool& pool = pool_for(size, stream);
-  Block* block = find_free(pool, size, stream);
-  if (block == nullptr) {
-    block = add_segment(pool, segment_size_for(size), stream);
-  }
-  // Near the end of the capacity a segment of the usual size may not fit any more where the block itself does.
-  return block != nullptr ? block : add_segment(pool, size, stream);
-}
-
 Block* DeviceCache::find_free(BlockPool& pool, size_t size, c10::StreamId stream) {
+  ++pool.searches;
   Block key;
   key.stream = stream;
   key.size = size;
   const auto found = pool.free.lower_bound(&key);
-  if (found == pool.free.end() || (*found)->stream != stream) {
+  if (found == pool.free.end() || (*found)->stream != stream || !serves(**found, size)) {
     return nullptr;
   }
   Block* block = *found;
@@ -31,15 +23,15 @@ Block* DeviceCache::find_free(BlockPool& pool, size_t size, c10::StreamId stream
 }
 
 void DeviceCache::split(Block& block, size_t size) {
-  const size_t rest_size = block.size - size;
-  if (!worth_splitting(*block.pool, rest_size)) {
+  if (!worth_splitting(block, size)) {
     return;
   }
   auto* rest = new Block;
   rest->address = block.address + size;
-  rest->size = rest_size;
+  rest->size = block.size - size;
   rest->pool = block.pool;
   rest->stream = block.stream;
+  rest->freed_at = block.freed_at;
   rest->previous = &block;
   rest->next = block.next;
   if (rest->next != nullptr) {
@@ -55,8 +47,12 @@ void DeviceCache::free_block(Block& block) {
   BlockPool& pool = *block.pool;
   subtract(stats_.active, pool, 1);
   subtract(stats_.active_bytes, pool, block.size);
+  if (poison_is_on() && !is_capturing() && (pool.owner == nullptr || !pool.owner->is_replayed)) {
+    poison(block, index_, kReleasePattern);
+  }
   Block* whole = merge(block, block.previous);
   whole = merge(*whole, whole->next);
+  whole->freed_at = pool.searches;
   pool.free.insert(whole);
   count_inactive_split(*whole, true);
 }

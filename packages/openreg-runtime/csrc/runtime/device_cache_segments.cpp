@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Segments of one device's cache: taken from the driver, and given back when all work that used them is done.
+// Segments of one device's cache: taken from the driver and given back.
 #include "device_cache.h"
 #include "openreg.h"
 #include "openreg/runtime/device.h"
-#include "openreg/runtime/gil.h"
 #include "openreg/runtime/status.h"
+#include "size_class.h"
 #include "stat_array.h"
 
 namespace openreg::runtime {
@@ -26,7 +26,17 @@ char* driver_allocate(c10::DeviceIndex index, size_t size) {
 
 }  // namespace
 
+// A segment of the usual size for a request, or, near the end of the capacity, one that it fits into exactly. Null when
+// the device or the memory fraction has no room for it.
 Block* DeviceCache::add_segment(BlockPool& pool, size_t size, c10::StreamId stream) {
+  Block* block = take_segment(pool, segment_size_for(size), stream);
+  return block != nullptr ? block : take_segment(pool, size, stream);
+}
+
+Block* DeviceCache::take_segment(BlockPool& pool, size_t size, c10::StreamId stream) {
+  if (static_cast<size_t>(stats_.reserved_bytes[kAggregate].current) + size > limit()) {
+    return nullptr;
+  }
   char* address = driver_allocate(index_, size);
   if (address == nullptr) {
     return nullptr;
@@ -43,6 +53,10 @@ Block* DeviceCache::add_segment(BlockPool& pool, size_t size, c10::StreamId stre
   block->size = size;
   block->pool = &pool;
   block->stream = stream;
+  block->in_oversize_segment = is_oversize(size);
+  if (block->in_oversize_segment) {
+    stats_.oversize_segments.increase(1);
+  }
   segments_.insert(block);
   return block;
 }
@@ -57,6 +71,9 @@ void DeviceCache::release_segment(Block& block) {
   if (pool.owner != nullptr) {
     --pool.owner->segments;
     subtract(stats_.reserved_bytes_by_private_pools[pool.owner->id], pool, block.size);
+  }
+  if (block.in_oversize_segment) {
+    stats_.oversize_segments.decrease(1);
   }
   segments_.erase(&block);
   delete &block;
@@ -74,21 +91,8 @@ void DeviceCache::release_segments(BlockPool& pool) {
   }
 }
 
-void DeviceCache::wait_and_release(c10::MempoolId_t id) {
-  {
-    // Segments can be given back only after all work that used them. Waiting here, before the mutex is taken, allows to
-    // wait without the GIL. A failed device has nothing left to wait for.
-    const GilRelease release;
-    const CurrentDevice current(index_);
-    orDeviceSynchronize();
-    orGetLastError();
-  }
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (is_capturing()) {
-    return;  // a capture began meanwhile
-  }
-  ++stats_.num_sync_all_streams;
-  process_events();
+// Gives the free segments of empty()'s `id` back. All work of the device is done.
+void DeviceCache::release_cached(c10::MempoolId_t id) {
   const bool all = id == c10::MempoolId_t{0, 0};
   if (all) {
     release_segments(small_);

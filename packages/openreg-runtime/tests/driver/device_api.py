@@ -108,12 +108,6 @@ class DeviceStats(ctypes.Structure):
     )
 
 
-class IpcMemHandle(ctypes.Structure):
-    """orIpcMemHandle_t."""
-
-    _fields_ = (("reserved", c_char * 128),)
-
-
 class StreamStats(ctypes.Structure):
     """orStreamStats."""
 
@@ -127,6 +121,12 @@ class EngineStats(ctypes.Structure):
     """orEngineStats."""
 
     _fields_ = (("name", c_char * 32), ("tasks", c_uint64), ("busy_nanoseconds", c_uint64))
+
+
+class IpcMemHandle(ctypes.Structure):
+    """orIpcMemHandle_t."""
+
+    _fields_ = (("reserved", c_char * 128),)
 
 
 KernelFunction = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)

@@ -38,9 +38,9 @@ DEV, PIN, HOST = Name("device"), Name("pinned"), Name("host")  # 4096 bytes each
 INSIDE, PIN_INSIDE = Name("inside device"), Name("inside pinned")
 FREED, PIN_FREED = Name("freed device"), Name("freed pinned")
 KERNEL = Name("kernel")
+GRAPH = Name("graph")
 EMPTY_HANDLE = IpcMemHandle()
 OWN_HANDLE, DAMAGED_HANDLE = Name("own memory handle"), Name("damaged memory handle")
-GRAPH = Name("graph")
 
 BAD_DEVICES = (-1, 2, 64, 2**31 - 1, -(2**31))
 # Null is the default stream, so it is not here.
@@ -269,13 +269,13 @@ def things(api: Api) -> Iterator[dict[str, Any]]:
     api.record(timed, stream)
     api.synchronize()
     kernel = api.kernel(lambda: None)
-    own_handle = IpcMemHandle.from_buffer_copy(api.export(device))
-    damaged_handle = IpcMemHandle.from_buffer_copy(bytes(own_handle)[:40] + b"?" + bytes(own_handle)[41:])
     graphs = []
     for _ in range(2):
         api.begin_capture(stream)
         graphs.append(api.end_capture(stream))
     api.destroy_graph(graphs[1])
+    own_handle = IpcMemHandle.from_buffer_copy(api.export(device))
+    damaged_handle = IpcMemHandle.from_buffer_copy(bytes(own_handle)[:40] + b"?" + bytes(own_handle)[41:])
     yield {
         "out": ctypes.create_string_buffer(b"\xa5" * 256, 256),
         "host": host,
@@ -298,11 +298,11 @@ def things(api: Api) -> Iterator[dict[str, Any]]:
         "kernel without function": ctypes.byref(Kernel(b"name", 0, 0, 0)),
         "kernel without name": ctypes.byref(Kernel(None, kernel.function, 0, 0)),
         "function": kernel.function,
-        "own memory handle": own_handle,
-        "damaged memory handle": damaged_handle,
         "graph": graphs[0],
         "destroyed graph": graphs[1],
         "graph out": ctypes.create_string_buffer(8),
+        "own memory handle": own_handle,
+        "damaged memory handle": damaged_handle,
     }
     api.destroy_graph(graphs[0])
     api.destroy_stream(stream)

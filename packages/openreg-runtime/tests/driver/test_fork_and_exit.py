@@ -36,10 +36,10 @@ out = ctypes.create_string_buffer(256)
 stream, event, address, pinned = api.stream(), api.event(), api.malloc(4096), api.malloc_host(4096)
 api.delay(stream, 0.01)  # the engines run, and the queue is not empty
 kernel = api.kernel(lambda: None)
-handle = IpcMemHandle.from_buffer_copy(api.export(address))
 captured = api.stream()
 api.begin_capture(captured)
 graph = api.end_capture(captured)
+handle = IpcMemHandle.from_buffer_copy(api.export(address))
 
 REFUSED = {
     "orDeviceGetStats": (out, 0), "orDeviceSynchronize": (), "orDeviceReset": (),
@@ -66,8 +66,8 @@ REFUSED = {
 }
 RELEASES = {
     "orFree": (address,), "orFreeHost": (pinned,),
-    "orStreamDestroy": (stream,), "orEventDestroy": (event,), "orIpcCloseMemHandle": (address,),
-    "orGraphDestroy": (graph,),
+    "orStreamDestroy": (stream,), "orEventDestroy": (event,), "orGraphDestroy": (graph,),
+    "orIpcCloseMemHandle": (address,),
 }
 # What needs no device: errors and settings.
 ANSWERED = {

@@ -13,6 +13,8 @@ namespace openreg::runtime {
 // Throws the exception that fits the code, with the driver's message of this thread:
 //   orErrorMemoryAllocation    c10::OutOfMemoryError    torch.OutOfMemoryError
 //   orErrorLaunchFailure       c10::AcceleratorError    torch.AcceleratorError
+//   orErrorDeviceLost          c10::AcceleratorError    torch.AcceleratorError
+//   orErrorStreamCapture...    c10::AcceleratorError    torch.AcceleratorError
 //   orErrorInvalidValue        c10::ValueError          ValueError
 //   orErrorNotSupported        c10::NotImplementedError NotImplementedError
 //   everything else            c10::Error               RuntimeError

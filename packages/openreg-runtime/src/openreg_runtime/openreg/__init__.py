@@ -32,6 +32,7 @@ from openreg_runtime.openreg._device import exchange_device as _exchange_device
 from openreg_runtime.openreg._device import is_in_bad_fork as _is_in_bad_fork
 from openreg_runtime.openreg._device import lazy_init as _lazy_init
 from openreg_runtime.openreg._device import maybe_exchange_device as _maybe_exchange_device
+from openreg_runtime.openreg._graph import Graph, graph, graph_pool_handle, is_current_stream_capturing
 from openreg_runtime.openreg._memory import (
     empty_cache,
     empty_host_cache,
@@ -74,6 +75,7 @@ from openreg_runtime.openreg._stream import sleep as _sleep
 
 __all__ = [
     "Event",
+    "Graph",
     "Stream",
     "StreamContext",
     "can_device_access_peer",
@@ -93,12 +95,15 @@ __all__ = [
     "get_device_properties",
     "get_rng_state",
     "get_rng_state_all",
+    "graph",
+    "graph_pool_handle",
     "host_memory_stats",
     "init",
     "initial_seed",
     "ipc_collect",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
     "manual_seed",
     "manual_seed_all",
