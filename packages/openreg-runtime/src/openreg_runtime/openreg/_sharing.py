@@ -76,7 +76,7 @@ def _rebuild_storage(
         _C._acknowledge(device, page, slot)
         return known
     _acknowledge_at_exit()
-    storage = _C._open_storage(device, segment, offset, size, page, slot)._untyped_storage
+    storage = _C._open_storage(device, segment, offset, size, page, slot)
     reductions.shared_cache[key] = reductions.StorageWeakRef(storage)  # type: ignore[no-untyped-call]
     return storage
 
