@@ -29,9 +29,12 @@ def test_all_devices_are_forked_unless_some_are_named():
     torch.manual_seed(1)
     expected = [draw(device) for device in DEVICES]
     torch.manual_seed(1)
-    with pytest.warns(UserWarning, match="fork_rng"), torch.random.fork_rng(device_type="openreg"):
-        for device in DEVICES:
-            draw(device)
+    with pytest.warns(UserWarning, match="fork_rng"):
+        everything = torch.random.fork_rng(device_type="openreg")
+        everything.__enter__()
+    for device in DEVICES:
+        draw(device)
+    everything.__exit__(None, None, None)
     assert all(torch.equal(draw(device), numbers) for device, numbers in zip(DEVICES, expected, strict=True))
 
 
@@ -61,9 +64,7 @@ def test_a_checkpoint_leaves_the_state_as_if_there_were_none():
 
 def test_without_saved_states_a_checkpoint_drops_other_elements():
     x = torch.ones(2000, device="openreg", requires_grad=True)
-    y = checkpoint(
-        lambda value: functional.dropout(value).sin(), x, use_reentrant=False, preserve_rng_state=False
-    )
+    y = checkpoint(lambda value: functional.dropout(value).sin(), x, use_reentrant=False, preserve_rng_state=False)
     y.sum().backward()
     assert not torch.equal((y == 0).cpu(), (x.grad == 0).cpu())
 

@@ -11,6 +11,7 @@
 #include "common/device_check.h"
 #include "fallback_call.h"
 #include "fallback_ledger.h"
+#include "openreg/runtime/capture.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
 
@@ -80,6 +81,7 @@ void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   FallbackCall call(op, *stack);
   const CurrentDevice current(call.device());
   const c10::Stream stream = runtime::current_stream(call.device().index());
+  runtime::refuse_capture(name.c_str(), stream);  // a recorded kernel would refer to what this call owns
   if (may_be_python(op)) {
     run_on_host(op, call, stream);
   } else {

@@ -50,7 +50,7 @@ bool is_generator(const c10::Argument& argument) {
 at::Generator borrow_generator(const c10::IValue& value, c10::DeviceIndex index) {
   const auto given = value.isNone() ? std::nullopt : std::optional<at::Generator>(value.toGenerator());
   const runtime::PhiloxState start = runtime::generator_or_default(given, index).reserve(1);
-  at::philox_engine engine(start.seed, 0, start.offset);
+  at::philox_engine engine(start.seed(), 0, start.offset());
   const uint64_t high = engine();
   return at::make_generator<at::CPUGeneratorImpl>((high << 32) | engine());
 }

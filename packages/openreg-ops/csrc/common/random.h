@@ -37,7 +37,7 @@ void fill_random(at::Tensor& out, runtime::PhiloxState start, Draw draw) {
   const int64_t count = dense.numel();
   const int64_t steps = (count + kPerStep - 1) / kPerStep;
   at::parallel_for(0, steps, kStepsPerThread, [&](int64_t begin, int64_t end) {
-    at::philox_engine engine(start.seed, 0, start.offset + static_cast<uint64_t>(begin));
+    at::philox_engine engine(start.seed(), 0, start.offset() + static_cast<uint64_t>(begin));
     for (int64_t step = begin; step < end; ++step) {
       const RandomBits bits{engine(), engine(), engine(), engine()};
       std::array<Value, kPerStep> values;

@@ -9,6 +9,7 @@
 #include "common/device_check.h"
 #include "openreg/runtime/alias.h"
 #include "openreg/runtime/allocator.h"
+#include "openreg/runtime/capture.h"
 #include "openreg/runtime/event.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
@@ -52,6 +53,10 @@ void copy_with_host(const at::Tensor& source, const at::Tensor& destination, boo
   // Bytes of a small pageable source are staged by the driver, so that the call need not wait for them.
   const bool bytes = is_plain(source, destination);
   const bool stageable = bytes && !is_on_device(source) && !pinned;
+  const bool may_return = stageable || (non_blocking && pinned);
+  if (!may_return) {
+    runtime::refuse_capture("a copy between openreg and the host that waits (.cpu(), .to(), printing)", stream);
+  }
   if (bytes) {
     copy_bytes(source, destination, stream);
   } else {
@@ -61,7 +66,6 @@ void copy_with_host(const at::Tensor& source, const at::Tensor& destination, boo
     runtime::host_allocator().record_event(host.storage().mutable_data(), host.storage().data_ptr().get_context(),
                                            stream);
   }
-  const bool may_return = stageable || (non_blocking && pinned);
   if (!may_return) {
     runtime::synchronize_stream(stream);
   }

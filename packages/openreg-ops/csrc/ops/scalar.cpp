@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
+#include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/gil.h"
 #include "openreg/runtime/status.h"
@@ -17,9 +18,11 @@ namespace {
 
 at::Scalar local_scalar_dense(const at::Tensor& self) {
   at::Scalar result;
+  const c10::Stream current = runtime::current_stream(self.get_device());
+  runtime::refuse_capture("Tensor.item()", current);
   AT_DISPATCH_V2(self.scalar_type(), "_local_scalar_dense", AT_WRAP([&] {
                    scalar_t value{};
-                   const orStream_t stream = runtime::native_handle(runtime::current_stream(self.get_device()));
+                   const orStream_t stream = runtime::native_handle(current);
                    runtime::object_to_waiting();
                    orError_t status = orSuccess;
                    {

@@ -12,8 +12,22 @@
 
 namespace openreg::driver {
 
+namespace {
+
+// Windows start on a huge page, so that their memory can consist of huge pages; it is also the smallest gap between the
+// memory of a device and whatever comes next.
+constexpr size_t kGap = size_t{2} << 20;
+
+constexpr size_t round_to_gaps(size_t size) {
+  return (size + kGap - 1) / kGap * kGap;
+}
+
+}  // namespace
+
 AddressSpace::AddressSpace(int device_count, size_t capacity)
-    : capacity_(capacity), total_(capacity * static_cast<size_t>(device_count)) {
+    : import_size_(round_to_gaps(capacity) + kGap),
+      window_(round_to_gaps(capacity) + kGap + import_size_),
+      total_(window_ * static_cast<size_t>(device_count)) {
   device_view_ = static_cast<char*>(platform::reserve_inaccessible(total_));
   kernel_view_ = device_view_ == nullptr ? nullptr : static_cast<char*>(platform::reserve_accessible(total_));
   if (kernel_view_ == nullptr) {
@@ -23,6 +37,9 @@ AddressSpace::AddressSpace(int device_count, size_t capacity)
     throw Error(orErrorMemoryAllocation,
                 join("the system refused 2 x ", total_, " bytes of address space for ", device_count,
                      " devices; lower OPENREG_DEVICE_MEMORY or OPENREG_DEVICE_COUNT"));
+  }
+  for (int device = 0; device < device_count; ++device) {
+    platform::make_inaccessible(kernel_view(device_base(device)) + capacity, window_ - capacity);
   }
 }
 
@@ -34,7 +51,7 @@ AddressSpace::~AddressSpace() {
 int AddressSpace::owner(const void* address) const {
   // Unsigned distance: addresses below the base become huge and fail the comparison too.
   const auto distance = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(device_view_);
-  return distance < total_ ? static_cast<int>(distance / capacity_) : -1;
+  return distance < total_ ? static_cast<int>(distance / window_) : -1;
 }
 
 }  // namespace openreg::driver

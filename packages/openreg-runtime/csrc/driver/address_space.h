@@ -6,7 +6,10 @@
 
 namespace openreg::driver {
 
-// Device d owns [d * capacity, (d + 1) * capacity) of both views. Immutable, so free of locks.
+// Each device has one window of addresses in both views: its own memory, as large as its capacity, then room of at
+// least the same size for memory imported from other processes, then addresses that are never used. In the kernel view
+// whatever holds neither is inaccessible, so that a kernel that leaves the memory of its device faults. Immutable, so
+// free of locks.
 class AddressSpace {
  public:
   // Throws Error(orErrorMemoryAllocation) when the system has not enough addresses.
@@ -15,7 +18,10 @@ class AddressSpace {
   AddressSpace& operator=(const AddressSpace&) = delete;
   ~AddressSpace();
 
-  char* device_base(int device) const { return device_view_ + static_cast<size_t>(device) * capacity_; }
+  char* device_base(int device) const { return device_view_ + static_cast<size_t>(device) * window_; }
+  // Where imports go, as distances from the base of a device.
+  size_t import_begin() const { return window_ - import_size_; }
+  size_t import_end() const { return window_; }
   // Whose address it is: a device index, or -1.
   int owner(const void* address) const;
   ptrdiff_t kernel_offset() const { return kernel_view_ - device_view_; }
@@ -26,7 +32,8 @@ class AddressSpace {
   }
 
  private:
-  size_t capacity_;
+  size_t import_size_;
+  size_t window_;
   size_t total_;
   char* device_view_;
   char* kernel_view_;

@@ -14,6 +14,19 @@ std::shared_ptr<GraphBody> body_of(Driver& driver, orGraph_t graph) {
   return driver.scheduler.graph(graph, lock).body;
 }
 
+void capture_info(orStream_t stream, orStreamCaptureStatus& status, uint64_t& id) {
+  Driver& driver = Driver::get();
+  const Lock lock = driver.scheduler.lock();
+  const Capture* capture = driver.scheduler.stream(stream, lock).capture;
+  if (capture == nullptr) {
+    status = orStreamCaptureStatusNone;
+    id = 0;
+    return;
+  }
+  status = capture->spoiled_by.empty() ? orStreamCaptureStatusActive : orStreamCaptureStatusInvalidated;
+  id = capture->id;
+}
+
 }  // namespace
 
 orError_t orStreamBeginCapture(orStream_t stream, orStreamCaptureMode mode) {
@@ -46,12 +59,17 @@ orError_t orStreamEndCapture(orStream_t stream, orGraph_t* graph) {
 orError_t orStreamIsCapturing(orStream_t stream, orStreamCaptureStatus* status) {
   return guarded(__func__, [&] {
     check_pointer(status, "status");
-    Driver& driver = Driver::get();
-    const Lock lock = driver.scheduler.lock();
-    const Capture* capture = driver.scheduler.stream(stream, lock).capture;
-    *status = capture == nullptr            ? orStreamCaptureStatusNone
-              : capture->spoiled_by.empty() ? orStreamCaptureStatusActive
-                                            : orStreamCaptureStatusInvalidated;
+    uint64_t id = 0;
+    capture_info(stream, *status, id);
+    return orSuccess;
+  });
+}
+
+orError_t orStreamGetCaptureInfo(orStream_t stream, orStreamCaptureStatus* status, uint64_t* id) {
+  return guarded(__func__, [&] {
+    check_pointer(status, "status");
+    check_pointer(id, "id");
+    capture_info(stream, *status, *id);
     return orSuccess;
   });
 }

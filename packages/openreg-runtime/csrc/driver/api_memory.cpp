@@ -2,6 +2,7 @@
 // C functions on memory.
 #include <cstdlib>
 #include <cstring>
+#include <tuple>
 
 #include "driver.h"
 
@@ -111,6 +112,30 @@ void enqueue_copy(void* dst, const void* src, size_t count, orMemcpyKind kind, o
     driver.scheduler.submit(stream, task, lock);
     staging.release();  // the task owns it now
   }
+}
+
+// Throws unless all the bytes are memory of the device that an argument names.
+void check_side(Driver& driver, const void* pointer, int device, size_t count, const char* name) {
+  driver.device(device);  // checks the index
+  check_pointer(pointer, name);
+  const int owner = driver.space.owner(pointer);
+  OPENREG_DRIVER_CHECK(owner == device, orErrorInvalidDevicePointer, "argument `", name, "` = ", pointer,
+                       " is memory of ", owner < 0 ? "the host" : join("device ", owner), ", not of device ", device,
+                       "; orPointerGetAttributes() tells the device");
+  driver.device(device).memory.check_range(pointer, count);
+}
+
+void enqueue_peer_copy(void* dst, int dst_device, const void* src, int src_device, size_t count, orStream_t handle,
+                       bool wait) {
+  Driver& driver = Driver::get();
+  if (count > 0) {
+    check_side(driver, dst, dst_device, count, "dst");
+    check_side(driver, src, src_device, count, "src");
+  } else {
+    driver.device(dst_device);
+    driver.device(src_device);
+  }
+  enqueue_copy(dst, src, count, orMemcpyDeviceToDevice, handle, wait);
 }
 
 void enqueue_fill(void* pointer, int value, size_t count, orStream_t handle, bool wait) {
@@ -232,6 +257,19 @@ orError_t orPointerGetAttributes(orPointerAttributes* attributes, const void* pt
   });
 }
 
+orError_t orMemGetAddressRange(void** base, size_t* size, const void* devPtr) {
+  return guarded(__func__, [&] {
+    check_pointer(base, "base");
+    check_pointer(size, "size");
+    Driver& driver = Driver::get();
+    const int owner = driver.space.owner(devPtr);
+    OPENREG_DRIVER_CHECK(owner >= 0, orErrorInvalidDevicePointer, "address ", devPtr,
+                         " is not device memory; orPointerGetAttributes() tells what an address is");
+    std::tie(*base, *size) = driver.device(owner).memory.range_of(devPtr);
+    return orSuccess;
+  });
+}
+
 orError_t orGetKernelViewOffset(ptrdiff_t* offset) {
   return guarded(__func__, [&] {
     check_pointer(offset, "offset");
@@ -264,6 +302,20 @@ orError_t orMemset(void* devPtr, int value, size_t count) {
 orError_t orMemsetAsync(void* devPtr, int value, size_t count, orStream_t stream) {
   return guarded(__func__, [&] {
     enqueue_fill(devPtr, value, count, stream, false);
+    return orSuccess;
+  });
+}
+
+orError_t orMemcpyPeer(void* dst, int dstDevice, const void* src, int srcDevice, size_t count) {
+  return guarded(__func__, [&] {
+    enqueue_peer_copy(dst, dstDevice, src, srcDevice, count, nullptr, true);
+    return orSuccess;
+  });
+}
+
+orError_t orMemcpyPeerAsync(void* dst, int dstDevice, const void* src, int srcDevice, size_t count, orStream_t stream) {
+  return guarded(__func__, [&] {
+    enqueue_peer_copy(dst, dstDevice, src, srcDevice, count, stream, false);
     return orSuccess;
   });
 }

@@ -7,14 +7,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "error.h"
 #include "platform.h"
+#include "settings.h"
 
 namespace openreg::driver {
 
 DeviceMemory::DeviceMemory(const AddressSpace& space, int device, size_t capacity)
-    : space_(space), device_(device), capacity_(capacity) {
+    : space_(space), device_(device), capacity_(capacity), imports_(space, device) {
   insert_free(0, capacity);
 }
 
@@ -36,6 +38,9 @@ void* DeviceMemory::allocate(size_t size) {
   OPENREG_DRIVER_CHECK(platform::commit(space_.kernel_view(address), rounded), orErrorMemoryAllocation,
                        "the system has no ", rounded, " bytes left for device ", device_,
                        "; lower OPENREG_DEVICE_MEMORY or end other programs");
+  if (settings().poison) {
+    std::memset(space_.kernel_view(address), kPoison, rounded);  // nobody knows the range yet
+  }
   erase_free(offset, range_size);
   if (range_size > rounded) {
     insert_free(offset + rounded, range_size - rounded);
@@ -53,7 +58,9 @@ void DeviceMemory::release(void* address) {
   size_t size = it->second;
   used_.erase(it);
   allocated_ -= size;
-  platform::decommit(space_.kernel_view(address), size);
+  if (shared_.erase(offset) == 0) {
+    platform::decommit(space_.kernel_view(address), size);
+  }
   const auto next = free_by_offset_.find(offset + size);
   if (next != free_by_offset_.end()) {
     const size_t next_size = next->second;
@@ -78,16 +85,46 @@ void DeviceMemory::check_releasable(const void* address) const {
   find_allocated(address);
 }
 
-bool DeviceMemory::contains(const void* address, size_t size) const {
+orIpcMemHandle_t DeviceMemory::share(void* address) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const size_t offset = offset_of(address);
-  auto it = used_.upper_bound(offset);
-  if (it == used_.begin()) {
-    return false;
+  const auto allocation = find_allocated(address);
+  auto found = shared_.find(allocation->first);
+  if (found == shared_.end()) {
+    auto shared = std::make_unique<SharedAllocation>(space_.kernel_view(address), allocation->second);
+    found = shared_.emplace(allocation->first, std::move(shared)).first;
   }
-  --it;
-  const size_t distance = offset - it->first;
-  return distance < it->second && size <= it->second - distance;
+  return found->second->handle();
+}
+
+void DeviceMemory::withdraw_shared() noexcept {
+  // Process exit must not wait for a thread that holds the mutex, and that may not even run any more.
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock()) {
+    for (auto& entry : shared_) {
+      entry.second->withdraw();
+    }
+  }
+}
+
+bool DeviceMemory::contains(const void* address, size_t size) const {
+  if (offset_of(address) >= capacity_) {
+    return imports_.contains(address, size);
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = find_around(address);
+  return found != used_.end() && size <= found->second - (offset_of(address) - found->first);
+}
+
+std::pair<void*, size_t> DeviceMemory::range_of(const void* address) const {
+  const auto import = imports_.range_of(address);
+  if (import.first != nullptr) {
+    return import;
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = find_around(address);
+  OPENREG_DRIVER_CHECK(found != used_.end(), orErrorInvalidDevicePointer, "address ", address, " of device ", device_,
+                       " lies in no live allocation; check that it was not freed");
+  return {space_.device_base(device_) + found->first, found->second};
 }
 
 void DeviceMemory::check_range(const void* address, size_t size) const {
@@ -128,7 +165,20 @@ size_t DeviceMemory::offset_of(const void* address) const {
   return reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(space_.device_base(device_));
 }
 
+// The allocation in which a byte lies, or the end.
+std::map<size_t, size_t>::const_iterator DeviceMemory::find_around(const void* address) const {
+  const size_t offset = offset_of(address);
+  auto entry = used_.upper_bound(offset);
+  if (entry == used_.begin()) {
+    return used_.end();
+  }
+  --entry;
+  return offset - entry->first < entry->second ? entry : used_.end();
+}
+
 std::map<size_t, size_t>::const_iterator DeviceMemory::find_allocated(const void* address) const {
+  OPENREG_DRIVER_CHECK(!imports_.contains(address, 1), orErrorInvalidDevicePointer, "address ", address, " of device ",
+                       device_, " is memory of another process; close it with orIpcCloseMemHandle()");
   const auto it = used_.find(offset_of(address));
   OPENREG_DRIVER_CHECK(it != used_.end(), orErrorInvalidDevicePointer, "address ", address, " of device ", device_,
                        " was not returned by orMalloc(), or was freed before; free each allocation once, by its start");

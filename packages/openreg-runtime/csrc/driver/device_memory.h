@@ -4,13 +4,18 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <utility>
 
 #include "address_space.h"
+#include "ipc_memory.h"
 
 namespace openreg::driver {
+
+// The byte that new memory is filled with under OPENREG_POISON; without it, new memory happens to be zero.
+inline constexpr int kPoison = 0xA5;
 
 // Best fit over one address range with coalescing; exact: what is allocated and what is free always add up to the
 // capacity. Thread-safe.
@@ -25,8 +30,19 @@ class DeviceMemory {
   void release(void* address);
   // Throws the same unless release() would accept the address.
   void check_releasable(const void* address) const;
-  // Whether the bytes lie inside one allocation. `address` belongs to this device.
+  // Puts a shared object under the allocation that starts at `address`, and describes it for other processes. The
+  // caller has made sure that nothing uses the allocation meanwhile. Throws Error(orErrorInvalidDevicePointer), and as
+  // SharedAllocation does.
+  orIpcMemHandle_t share(void* address);
+  // Makes every allocation that was shared unknown to processes that have not opened it yet; for process exit.
+  void withdraw_shared() noexcept;
+  // Memory of other processes.
+  ImportWindow& imports() { return imports_; }
+  const ImportWindow& imports() const { return imports_; }
+  // Whether the bytes lie inside one allocation or one import. `address` belongs to this device.
   bool contains(const void* address, size_t size) const;
+  // Start and size of the allocation or import in which a byte lies. Throws Error(orErrorInvalidDevicePointer).
+  std::pair<void*, size_t> range_of(const void* address) const;
   // Throws Error(orErrorInvalidDevicePointer) unless they do.
   void check_range(const void* address, size_t size) const;
 
@@ -42,15 +58,18 @@ class DeviceMemory {
   void erase_free(size_t offset, size_t size);
   size_t largest_free() const;
   size_t offset_of(const void* address) const;
+  std::map<size_t, size_t>::const_iterator find_around(const void* address) const;
   std::map<size_t, size_t>::const_iterator find_allocated(const void* address) const;
 
   const AddressSpace& space_;
   const int device_;
   const size_t capacity_;
+  ImportWindow imports_;
   mutable std::mutex mutex_;
   std::map<size_t, size_t> used_;            // offset -> size
   std::map<size_t, size_t> free_by_offset_;  // offset -> size
   FreeBySize free_by_size_;
+  std::map<size_t, std::unique_ptr<SharedAllocation>> shared_;  // by offset
   size_t allocated_ = 0;
   size_t peak_ = 0;
 };

@@ -26,10 +26,13 @@ void stop_at_exit() {
   if (gone().load() != Gone::kNo || on_engine()) {
     return;
   }
-  Scheduler& scheduler = Driver::get().scheduler;
+  Driver& driver = Driver::get();
   gone() = Gone::kExiting;
   if (platform::threads_run_during_exit()) {
-    scheduler.stop();
+    driver.scheduler.stop();
+  }
+  for (auto& device : driver.devices) {
+    device->memory.withdraw_shared();
   }
 }
 

@@ -27,12 +27,43 @@ bool commit(void* address, size_t size) noexcept;
 // Gives the memory behind a part of an accessible reservation back to the system; its content is lost.
 void decommit(void* address, size_t size) noexcept;
 
+// Makes a part of an accessible reservation that holds nothing fault on every access.
+void make_inaccessible(void* address, size_t size) noexcept;
+
 // Undoes a reservation.
 void unreserve(void* address, size_t size) noexcept;
 
 // Page-aligned host memory, null when the system refuses; and its release.
 void* allocate_pages(size_t size);
 void free_pages(void* address, size_t size) noexcept;
+
+// Memory that several processes map. Whoever holds a copy of it calls close_shared() once; mappings stay.
+struct SharedMemory {
+  intptr_t object = -1;  // a descriptor or handle of this process
+  size_t size = 0;       // bytes
+  char name[64] = {};    // how another process of the same user finds it, until its maker closes it or ends
+};
+
+// Zero-filled, of `size` bytes; and what another process made, by its name. False when the system refuses.
+bool create_shared(size_t size, SharedMemory& memory);
+bool open_shared(const char* name, SharedMemory& memory);
+// Closes what open_shared() opened, or what create_shared() made: then the name is gone, too.
+void close_shared(SharedMemory& memory) noexcept;
+
+// Offsets into shared memory are multiples of this.
+constexpr size_t kSharedGranule = size_t{64} << 10;
+
+// Maps a part of it, readable and writable, wherever there is room; null when the system refuses. And its undoing.
+void* map_shared(const SharedMemory& memory, size_t offset, size_t size);
+void unmap_shared(void* address, size_t size) noexcept;
+
+// The same at an address inside an accessible reservation, in place of what is there, and lost. Unmapping leaves the
+// range as decommit() does. False when the system refuses; then the range is as decommitted.
+bool map_shared_at(const SharedMemory& memory, size_t offset, void* address, size_t size) noexcept;
+void unmap_shared_at(void* address, size_t size) noexcept;
+
+// Number of this process, as other processes know it.
+uint64_t process_id();
 
 // Calls `handler` in the child of every later fork(). Does nothing where there is no fork().
 void on_fork_in_child(void (*handler)());

@@ -21,6 +21,12 @@ void* map_anonymous(size_t size, int protection) {
   return address == MAP_FAILED ? nullptr : address;
 }
 
+void prefer_huge_pages([[maybe_unused]] void* address, [[maybe_unused]] size_t size) {
+#if defined(MADV_HUGEPAGE)
+  madvise(address, size, MADV_HUGEPAGE);
+#endif
+}
+
 }  // namespace
 
 size_t page_size() {
@@ -45,14 +51,16 @@ void* reserve_accessible(size_t size) {
   if (head != kHugePage) {
     munmap(raw + head + size, kHugePage - head);
   }
-#if defined(MADV_HUGEPAGE)
-  madvise(raw + head, size, MADV_HUGEPAGE);
-#endif
+  prefer_huge_pages(raw + head, size);
   return raw + head;
 }
 
 bool commit(void* /*address*/, size_t /*size*/) noexcept {
   return true;  // pages appear on first touch
+}
+
+void make_inaccessible(void* address, size_t size) noexcept {
+  mprotect(address, size, PROT_NONE);
 }
 
 void unreserve(void* address, size_t size) noexcept {
@@ -65,6 +73,34 @@ void* allocate_pages(size_t size) {
 
 void free_pages(void* address, size_t size) noexcept {
   munmap(address, size);
+}
+
+void* map_shared(const SharedMemory& memory, size_t offset, size_t size) {
+  void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, static_cast<int>(memory.object),
+                       static_cast<off_t>(offset));
+  return address == MAP_FAILED ? nullptr : address;
+}
+
+void unmap_shared(void* address, size_t size) noexcept {
+  munmap(address, size);
+}
+
+bool map_shared_at(const SharedMemory& memory, size_t offset, void* address, size_t size) noexcept {
+  const bool mapped = mmap(address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                           static_cast<int>(memory.object), static_cast<off_t>(offset)) != MAP_FAILED;
+  if (!mapped) {
+    unmap_shared_at(address, size);  // the system may have removed what was there
+  }
+  return mapped;
+}
+
+void unmap_shared_at(void* address, size_t size) noexcept {
+  mmap(address, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  prefer_huge_pages(address, size);
+}
+
+uint64_t process_id() {
+  return static_cast<uint64_t>(getpid());
 }
 
 void on_fork_in_child(void (*handler)()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operating system services of Windows.
+// Operating system services of Windows; platform_windows_memory.cpp has those on memory.
 #include "platform.h"
 
 #define WIN32_LEAN_AND_MEAN
@@ -18,34 +18,6 @@ size_t usable_memory() {
   status.dwLength = sizeof(status);
   GlobalMemoryStatusEx(&status);
   return static_cast<size_t>(status.ullTotalPhys);
-}
-
-void* reserve_inaccessible(size_t size) {
-  return VirtualAlloc(nullptr, size, MEM_RESERVE, PAGE_NOACCESS);
-}
-
-void* reserve_accessible(size_t size) {
-  return VirtualAlloc(nullptr, size, MEM_RESERVE, PAGE_READWRITE);
-}
-
-bool commit(void* address, size_t size) noexcept {
-  return VirtualAlloc(address, size, MEM_COMMIT, PAGE_READWRITE) != nullptr;
-}
-
-void decommit(void* address, size_t size) noexcept {
-  VirtualFree(address, size, MEM_DECOMMIT);
-}
-
-void unreserve(void* address, size_t /*size*/) noexcept {
-  VirtualFree(address, 0, MEM_RELEASE);
-}
-
-void* allocate_pages(size_t size) {
-  return VirtualAlloc(nullptr, size, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
-}
-
-void free_pages(void* address, size_t /*size*/) noexcept {
-  VirtualFree(address, 0, MEM_RELEASE);
 }
 
 void on_fork_in_child(void (* /*handler*/)()) {}

@@ -123,6 +123,22 @@ void Scheduler::drain(Device& device, Lock& lock) {
   }
 }
 
+void Scheduler::pause(Lock& lock) {
+  check_may_wait();
+  ++pauses_;
+  quiet_.wait(lock, [&] { return working_ == 0; });
+}
+
+void Scheduler::resume(const Lock& /*lock*/) {
+  if (--pauses_ > 0) {
+    return;
+  }
+  for (Engine& engine : engines_) {
+    engine.has_work = true;  // an engine that finds nothing sleeps again
+    engine.work.notify_one();
+  }
+}
+
 void Scheduler::check_healthy(const Device& device, const Lock& /*lock*/) {
   OPENREG_DRIVER_CHECK(!device.lost, orErrorDeviceLost, "device ", device.index, " is lost: ", device.failure,
                        "; start the process again to use it");
@@ -195,12 +211,16 @@ void Scheduler::run_task(Engine& engine, Stream& stream, Lock& lock) {
   engine.running = &stream;
   engine.running_device = &device;
   engine.running_since = now();
+  ++working_;
   lock.unlock();
   current_device() = device.index;
   Counters counters;
   Failure failure = execute(task, skip, counters);
   const uint64_t end = now();
   lock.lock();
+  if (--working_ == 0 && pauses_ > 0) {
+    quiet_.notify_all();
+  }
   engine.running = nullptr;
   engine.running_device = nullptr;
   counters.busy_nanoseconds = end - engine.running_since;
@@ -234,7 +254,7 @@ void Scheduler::idle(Engine& engine, Lock& lock) {
 
 Stream* Scheduler::take_ready(Engine& engine) {
   for (auto& level : engine.ready) {
-    if (!level.empty()) {
+    if (!level.empty() && pauses_ == 0) {
       Stream* stream = level.front();
       level.pop_front();
       return stream;

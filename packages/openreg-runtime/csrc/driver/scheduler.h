@@ -80,6 +80,10 @@ class Scheduler {
   void wait(Stream& stream, const Device& device, uint64_t ticket, Lock& lock);
   // Waits for everything that all streams of the device hold now. Does not look at the error state.
   void drain(Device& device, Lock& lock);
+  // Waits until no engine works, and lets none begin anything before resume(). Throws Error(orErrorNotSupported) when
+  // called by a kernel.
+  void pause(Lock& lock);
+  void resume(const Lock& lock);
   static void check_healthy(const Device& device, const Lock& lock);
   // Called by queries. With a seed, work is held back until the host waits, so a query lets one task run.
   void let_one_task_run(Lock& lock);
@@ -169,6 +173,9 @@ class Scheduler {
   size_t pending_ = 0;  // entries in all queues
   std::vector<std::unique_ptr<Capture>> captures_;
   uint64_t newest_capture_ = 0;
+  int pauses_ = 0;   // calls of pause() without their resume()
+  int working_ = 0;  // engines that run something
+  std::condition_variable quiet_;
   bool started_ = false;
   bool stopping_ = false;  // engines take no more work
   bool stopped_ = false;   // nothing runs any more

@@ -133,6 +133,7 @@ Settings read_settings() {
   result.launch_blocking = read_flag("OPENREG_LAUNCH_BLOCKING");
   result.schedule_seed = read_schedule_seed();
   result.faults = read_faults(result.device_count);
+  result.poison = read_flag("OPENREG_POISON");
   return result;
 }
 

@@ -17,6 +17,7 @@ struct Settings {
   bool launch_blocking;                   // OPENREG_LAUNCH_BLOCKING
   std::optional<uint64_t> schedule_seed;  // OPENREG_SCHEDULE_SEED
   std::vector<Fault> faults;              // OPENREG_FAULTS
+  bool poison;                            // OPENREG_POISON: new memory is filled with kPoison
 };
 
 // Read once, on first call. Throws Error(orErrorInvalidConfiguration) that names variable, value and the accepted form;

@@ -19,5 +19,7 @@ void bind_statistics(pybind11::module_& module);
 void bind_stream(pybind11::module_& module);
 void bind_memory(pybind11::module_& module);
 void bind_generator(pybind11::module_& module);
+void bind_graph(pybind11::module_& module);
+void bind_sharing(pybind11::module_& module);
 
 }  // namespace openreg::runtime

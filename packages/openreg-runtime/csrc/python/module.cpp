@@ -26,4 +26,6 @@ PYBIND11_MODULE(_C, module) {
   openreg::runtime::bind_stream(module);
   openreg::runtime::bind_memory(module);
   openreg::runtime::bind_generator(module);
+  openreg::runtime::bind_graph(module);
+  openreg::runtime::bind_sharing(module);
 }

@@ -71,9 +71,9 @@ c10::Storage Aliases::storage_alias(const at::Tensor& tensor, void* address) {
       return alias;
     }
   }
-  c10::Storage alias(c10::make_intrusive<c10::StorageImpl>(
-      c10::StorageImpl::use_byte_size_t(), original->nbytes(),
-      c10::DataPtr(address, c10::Device(c10::DeviceType::CPU)), nullptr, false));
+  c10::Storage alias(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), original->nbytes(),
+                                                           c10::DataPtr(address, c10::Device(c10::DeviceType::CPU)),
+                                                           nullptr, false));
   storages_.emplace_back(original, alias);
   return alias;
 }

@@ -2,7 +2,7 @@
 // The units that the caching allocator of one device deals in.
 #pragma once
 
-#include <c10/core/AllocatorConfig.h>
+#include <c10/core/Allocator.h>
 #include <c10/core/Stream.h>
 
 #include <cstddef>
@@ -24,12 +24,16 @@ struct Block {
   BlockPool* pool = nullptr;
   c10::StreamId stream = 0;  // whose later work may reuse it
   bool allocated = false;
+  bool is_oversize = false;             // an allocated block above max_split_size
+  bool in_oversize_segment = false;     // of the first block of a segment: the segment is above max_split_size
+  size_t freed_at = 0;                  // of a free block: the searches of its pool at that time
   int pending_events = 0;               // uses by other streams that have not finished, of a freed block
   std::vector<c10::Stream> other_uses;  // streams named by record_stream(), of an allocated block
   Block* previous = nullptr;
   Block* next = nullptr;
 
   bool is_whole_segment() const { return previous == nullptr && next == nullptr; }
+  bool is_free() const { return !allocated && pending_events == 0; }
 };
 
 // Orders free blocks so that lower_bound() gives the best fit among the blocks of a stream.
@@ -39,35 +43,37 @@ struct BlockOrder {
   }
 };
 
+struct PrivatePool;
+
 // The free blocks of one size class.
 struct BlockPool {
-  explicit BlockPool(bool small) : is_small(small) {}
+  BlockPool(bool small, PrivatePool* owner) : is_small(small), owner(owner) {}
   const bool is_small;
+  PrivatePool* const owner;  // null: the device's ordinary cache
   std::set<Block*, BlockOrder> free;
+  size_t searches = 0;  // for a free block; the clock that tells how long a block has lain unused
 };
 
-// Size classes with PyTorch's constants (source: c10/core/AllocatorConfig.h); all in bytes.
+// Memory that serves only the allocations routed to it.
+struct PrivatePool {
+  explicit PrivatePool(c10::MempoolId_t id) : id(id) {}
+  const c10::MempoolId_t id;
+  BlockPool small{true, this};
+  BlockPool large{false, this};
+  int users = 0;             // without users nothing is allocated from it
+  int routes = 0;            // that lead to it now
+  size_t segments = 0;       // that it holds
+  bool is_replayed = false;  // a capture used it, so a replay may write to its free blocks
 
-inline size_t block_size_for(size_t requested) {
-  using c10::CachingAllocator::kMinBlockSize;
-  return requested < kMinBlockSize ? kMinBlockSize : (requested + kMinBlockSize - 1) / kMinBlockSize * kMinBlockSize;
-}
+  // Whether free segments may go back to the driver.
+  bool may_shrink() const { return users == 0 || !is_replayed; }
+};
 
-inline size_t segment_size_for(size_t block_size) {
-  using namespace c10::CachingAllocator;
-  if (block_size <= kSmallSize) {
-    return kSmallBuffer;
-  }
-  if (block_size < kMinLargeAlloc) {
-    return c10::CachingAllocator::AcceleratorAllocatorConfig::large_segment_size();
-  }
-  return (block_size + kRoundLarge - 1) / kRoundLarge * kRoundLarge;
-}
-
-// Whether the rest of a block is worth keeping as a block of its own.
-inline bool worth_splitting(const BlockPool& pool, size_t rest) {
-  using namespace c10::CachingAllocator;
-  return pool.is_small ? rest >= kMinBlockSize : rest > kSmallSize;
-}
+// Sends allocations to a pool (see begin_allocate_to_pool()).
+struct PoolRoute {
+  c10::MempoolId_t id;
+  std::function<bool(c10::Stream)> accepts;
+  bool for_capture;
+};
 
 }  // namespace openreg::runtime

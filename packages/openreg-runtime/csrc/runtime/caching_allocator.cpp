@@ -3,7 +3,7 @@
 #include <array>
 #include <memory>
 
-#include "device_cache.h"
+#include "device_caches.h"
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/device.h"
@@ -20,12 +20,22 @@ c10::DeviceIndex owner_of(const void* address) {
   return static_cast<c10::DeviceIndex>(attributes.device);
 }
 
+using Caches = std::array<std::unique_ptr<DeviceCache>, OPENREG_MAX_DEVICES>;
+
+Caches* make_caches() {
+  auto* caches = new Caches();
+  for (size_t i = 0; i < caches->size(); ++i) {
+    (*caches)[i] = std::make_unique<DeviceCache>(static_cast<c10::DeviceIndex>(i));
+  }
+  return caches;
+}
+
 class CachingAllocator final : public c10::DeviceAllocator {
  public:
   c10::DataPtr allocate(size_t size) override {
     ensure_initialized();
     const c10::DeviceIndex index = current_device();
-    void* address = size == 0 ? nullptr : cache(index).allocate(size, current_stream(index).id());
+    void* address = size == 0 ? nullptr : device_cache(index).allocate(size, current_stream(index).id());
     return {address, address, &release, c10::Device(kDeviceType, index)};
   }
 
@@ -38,32 +48,32 @@ class CachingAllocator final : public c10::DeviceAllocator {
 
   bool initialized() override { return is_initialized(); }
 
-  void emptyCache(c10::MempoolId_t /*pool*/) override {
+  void emptyCache(c10::MempoolId_t id) override {
     for (c10::DeviceIndex index = 0; is_initialized() && index < device_count(); ++index) {
-      cache(index).empty();
+      device_cache(index).empty(id);
     }
   }
 
   void recordStream(const c10::DataPtr& data, c10::Stream stream) override {
     // Only what this allocator handed out; memory made by from_blob() has another deleter and its own owner.
     if (data.get() != nullptr && data.get_deleter() == &release) {
-      cache(owner_of(data.get())).record_stream(data.get(), stream);
+      device_cache(owner_of(data.get())).record_stream(data.get(), stream);
     }
   }
 
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex index) override {
     check_device_index(index);
-    return cache(index).stats();
+    return device_cache(index).stats();
   }
 
   void resetAccumulatedStats(c10::DeviceIndex index) override {
     check_device_index(index);
-    cache(index).reset_accumulated_stats();
+    device_cache(index).reset_accumulated_stats();
   }
 
   void resetPeakStats(c10::DeviceIndex index) override {
     check_device_index(index);
-    cache(index).reset_peak_stats();
+    device_cache(index).reset_peak_stats();
   }
 
   std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex index) override {
@@ -81,27 +91,13 @@ class CachingAllocator final : public c10::DeviceAllocator {
   }
 
  private:
-  static DeviceCache& cache(c10::DeviceIndex index) {
-    static auto* const caches = make_caches();
-    return *(*caches)[static_cast<size_t>(index)];
-  }
-
-  using Caches = std::array<std::unique_ptr<DeviceCache>, OPENREG_MAX_DEVICES>;
-  static Caches* make_caches() {
-    auto* caches = new Caches();
-    for (size_t i = 0; i < caches->size(); ++i) {
-      (*caches)[i] = std::make_unique<DeviceCache>(static_cast<c10::DeviceIndex>(i));
-    }
-    return caches;
-  }
-
   // A deleter must not throw, and must not touch a mutex that a forked child may have inherited locked.
   static void release(void* address) {
     if (address == nullptr || orDriverIsUsable() == 0) {
       return;
     }
     try {
-      cache(owner_of(address)).release(address);
+      device_cache(owner_of(address)).release(address);
     } catch (const std::exception& error) {
       TORCH_WARN("releasing openreg memory failed: ", error.what());
     }
@@ -111,6 +107,11 @@ class CachingAllocator final : public c10::DeviceAllocator {
 REGISTER_ALLOCATOR(kDeviceType, &CachingAllocator::instance())
 
 }  // namespace
+
+DeviceCache& device_cache(c10::DeviceIndex index) {
+  static auto* const caches = make_caches();
+  return *(*caches)[static_cast<size_t>(index)];
+}
 
 c10::DeviceAllocator& device_allocator() {
   return CachingAllocator::instance();

@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "allocator_settings.h"
 #include "openreg.h"
 #include "openreg/runtime/gil.h"
 #include "openreg/runtime/status.h"
@@ -61,6 +62,7 @@ c10::DeviceIndex maybe_exchange_device(c10::DeviceIndex index) {
 
 void start_driver() {
   settings();  // refuses here what it does not accept, not in the first kernel
+  read_allocator_settings();
   ptrdiff_t offset = 0;
   OPENREG_CHECK(orGetKernelViewOffset(&offset));  // the cheapest call that needs the driver
   initialized() = true;

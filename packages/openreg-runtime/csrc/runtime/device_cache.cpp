@@ -1,66 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The caching allocator's work on one device: best fit per stream, splitting, coalescing, deferred release.
+// The caching allocator's work on one device, as its users see it: allocate, release, name another use, empty.
 #include "device_cache.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "openreg.h"
-#include "openreg/runtime/device.h"
-#include "openreg/runtime/gil.h"
-#include "openreg/runtime/status.h"
-#include "openreg/runtime/stream.h"
+#include "poison.h"
+#include "size_class.h"
+#include "stat_array.h"
 
 namespace openreg::runtime {
-
-namespace {
-
-using c10::CachingAllocator::for_each_selected_stat_type;
-using c10::CachingAllocator::StatArray;
-using c10::CachingAllocator::StatTypes;
-
-StatTypes stat_types(const BlockPool& pool) {
-  return {true, pool.is_small, !pool.is_small};  // aggregate, small pool, large pool
-}
-
-void add(StatArray& stat, const BlockPool& pool, size_t amount) {
-  for_each_selected_stat_type(stat_types(pool), [&](size_t type) { stat[type].increase(amount); });
-}
-
-void subtract(StatArray& stat, const BlockPool& pool, size_t amount) {
-  for_each_selected_stat_type(stat_types(pool), [&](size_t type) { stat[type].decrease(amount); });
-}
-
-// A range of the driver, or null when the device has no room for it.
-char* driver_allocate(c10::DeviceIndex index, size_t size) {
-  const CurrentDevice current(index);
-  void* address = nullptr;
-  const orError_t status = orMalloc(&address, size);
-  if (status == orErrorMemoryAllocation) {
-    orGetLastError();  // expected: the caller has ways to make room
-    return nullptr;
-  }
-  OPENREG_CHECK(status);
-  return static_cast<char*>(address);
-}
-
-}  // namespace
 
 void* DeviceCache::allocate(size_t size, c10::StreamId stream) {
   // A size that rounding would wrap cannot fit either; the largest number that is a multiple keeps the arithmetic
   // sound.
   constexpr size_t kLargest = std::numeric_limits<size_t>::max() / 2;
   const size_t rounded = block_size_for(std::min(size, kLargest));
-  BlockPool& pool = rounded <= c10::CachingAllocator::kSmallSize ? small_ : large_;
   std::unique_lock<std::mutex> lock(mutex_);
   process_events();
-  Block* block = allocate_block(pool, rounded, stream);
+  Block* block = find_free(pool_for(rounded, stream), rounded, stream);
   if (block == nullptr) {
-    ++stats_.num_alloc_retries;
-    lock.unlock();
-    empty();  // waits for the device, with the GIL released
-    lock.lock();
-    block = allocate_block(pool, rounded, stream);
+    block = make_room(rounded, stream, lock);
   }
   if (block == nullptr) {
     ++stats_.num_ooms;
@@ -68,14 +28,23 @@ void* DeviceCache::allocate(size_t size, c10::StreamId stream) {
   }
   split(*block, rounded);
   block->allocated = true;
+  block->is_oversize = is_oversize(block->size);
   block->requested = size;
   allocated_.emplace(block->address, block);
+  const BlockPool& pool = *block->pool;
   add(stats_.allocation, pool, 1);
   add(stats_.active, pool, 1);
   add(stats_.allocated_bytes, pool, block->size);
   add(stats_.active_bytes, pool, block->size);
   add(stats_.requested_bytes, pool, size);
+  if (block->is_oversize) {
+    stats_.oversize_allocations.increase(1);
+  }
   report_to_profiler(block->address, static_cast<int64_t>(block->size));
+  lock.unlock();
+  if (poison_is_on()) {
+    poison(*block, index_, kAllocationPattern);
+  }
   return block->address;
 }
 
@@ -91,14 +60,13 @@ void DeviceCache::release(void* address) {
   subtract(stats_.allocation, *block.pool, 1);
   subtract(stats_.allocated_bytes, *block.pool, block.size);
   subtract(stats_.requested_bytes, *block.pool, block.requested);
-  report_to_profiler(address, -static_cast<int64_t>(block.size));
-  for (const c10::Stream& stream : block.other_uses) {
-    Event event;
-    event.record_for_release(stream);
-    events_[stream].emplace_back(std::move(event), &block);
-    ++block.pending_events;
+  if (block.is_oversize) {
+    stats_.oversize_allocations.decrease(1);
   }
-  block.other_uses.clear();
+  report_to_profiler(address, -static_cast<int64_t>(block.size));
+  if (!block.other_uses.empty()) {
+    record_other_uses(block);
+  }
   if (block.pending_events == 0) {
     free_block(block);
   }
@@ -120,151 +88,19 @@ void DeviceCache::record_stream(void* address, c10::Stream stream) {
   }
 }
 
-void DeviceCache::empty() {
+void DeviceCache::empty(c10::MempoolId_t id) {
   {
-    // Segments can be given back only after all work that used them. Waiting here, before the mutex is taken, allows to
-    // wait without the GIL. A failed device has nothing left to wait for.
-    const GilRelease release;
-    const CurrentDevice current(index_);
-    orDeviceSynchronize();
-    orGetLastError();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    TORCH_CHECK(!is_capturing(), "the cache of openreg:", static_cast<int>(index_),
+                " cannot be emptied while a capture is under way on that device, because that waits for all its work; "
+                "call torch.openreg.empty_cache() before the capture begins or after it ended");
   }
+  wait();
   const std::lock_guard<std::mutex> lock(mutex_);
-  process_events();
-  release_segments();
-}
-
-c10::CachingDeviceAllocator::DeviceStats DeviceCache::stats() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return stats_;
-}
-
-Block* DeviceCache::allocate_block(BlockPool& pool, size_t size, c10::StreamId stream) {
-  Block* block = find_free(pool, size, stream);
-  if (block == nullptr) {
-    block = add_segment(pool, segment_size_for(size), stream);
+  if (!is_capturing()) {  // or one began meanwhile
+    process_events();
+    release_cached(id);
   }
-  // Near the end of the capacity a segment of the usual size may not fit any more where the block itself does.
-  return block != nullptr ? block : add_segment(pool, size, stream);
-}
-
-Block* DeviceCache::find_free(BlockPool& pool, size_t size, c10::StreamId stream) {
-  Block key;
-  key.stream = stream;
-  key.size = size;
-  const auto found = pool.free.lower_bound(&key);
-  if (found == pool.free.end() || (*found)->stream != stream) {
-    return nullptr;
-  }
-  Block* block = *found;
-  pool.free.erase(found);
-  count_inactive_split(*block, false);
-  return block;
-}
-
-Block* DeviceCache::add_segment(BlockPool& pool, size_t size, c10::StreamId stream) {
-  char* address = driver_allocate(index_, size);
-  if (address == nullptr) {
-    return nullptr;
-  }
-  ++stats_.num_device_alloc;
-  add(stats_.segment, pool, 1);
-  add(stats_.reserved_bytes, pool, size);
-  auto* block = new Block;
-  block->address = address;
-  block->size = size;
-  block->pool = &pool;
-  block->stream = stream;
-  return block;
-}
-
-void DeviceCache::split(Block& block, size_t size) {
-  const size_t rest_size = block.size - size;
-  if (!worth_splitting(*block.pool, rest_size)) {
-    return;
-  }
-  auto* rest = new Block;
-  rest->address = block.address + size;
-  rest->size = rest_size;
-  rest->pool = block.pool;
-  rest->stream = block.stream;
-  rest->previous = &block;
-  rest->next = block.next;
-  if (rest->next != nullptr) {
-    rest->next->previous = rest;
-  }
-  block.next = rest;
-  block.size = size;
-  block.pool->free.insert(rest);
-  count_inactive_split(*rest, true);
-}
-
-void DeviceCache::free_block(Block& block) {
-  BlockPool& pool = *block.pool;
-  subtract(stats_.active, pool, 1);
-  subtract(stats_.active_bytes, pool, block.size);
-  Block* whole = merge(block, block.previous);
-  whole = merge(*whole, whole->next);
-  pool.free.insert(whole);
-  count_inactive_split(*whole, true);
-}
-
-// Joins a block that is not in the pool with a neighbour, if that one is free. Returns the block that remains.
-Block* DeviceCache::merge(Block& block, Block* neighbour) {
-  if (neighbour == nullptr || neighbour->allocated || neighbour->pending_events > 0) {
-    return &block;
-  }
-  neighbour->pool->free.erase(neighbour);
-  count_inactive_split(*neighbour, false);
-  Block* low = neighbour == block.previous ? neighbour : &block;
-  Block* high = low == neighbour ? &block : neighbour;
-  low->size += high->size;
-  low->next = high->next;
-  if (low->next != nullptr) {
-    low->next->previous = low;
-  }
-  delete high;
-  return low;
-}
-
-void DeviceCache::process_events() {
-  for (auto& [stream, queue] : events_) {
-    while (!queue.empty() && queue.front().first.query_for_release()) {
-      Block& block = *queue.front().second;
-      queue.pop_front();
-      if (--block.pending_events == 0) {
-        free_block(block);
-      }
-    }
-  }
-}
-
-void DeviceCache::release_segments() {
-  for (BlockPool* pool : {&small_, &large_}) {
-    for (auto it = pool->free.begin(); it != pool->free.end();) {
-      Block* block = *it;
-      if (!block->is_whole_segment()) {
-        ++it;
-        continue;
-      }
-      it = pool->free.erase(it);
-      OPENREG_WARN(orFree(block->address));
-      ++stats_.num_device_free;
-      subtract(stats_.segment, *pool, 1);
-      subtract(stats_.reserved_bytes, *pool, block->size);
-      delete block;
-    }
-  }
-}
-
-// Counts a free block that is only a part of its segment and so cannot be given back.
-void DeviceCache::count_inactive_split(const Block& block, bool increase) {
-  if (block.is_whole_segment()) {
-    return;
-  }
-  const auto change = increase ? add : subtract;
-  change(stats_.inactive_split, *block.pool, 1);
-  change(stats_.inactive_split_bytes, *block.pool, block.size);
 }
 
 }  // namespace openreg::runtime

@@ -11,8 +11,11 @@
 #include <limits>
 #include <mutex>
 
+#include "capture_random.h"
 #include "openreg.h"
+#include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
+#include "openreg/runtime/stream.h"
 
 namespace openreg::runtime {
 
@@ -29,13 +32,24 @@ Generator::Generator(c10::DeviceIndex index, c10::intrusive_ptr<State> state)
       state_(std::move(state)) {}
 
 PhiloxState Generator::reserve(uint64_t count) {
+  if (const uint64_t capture = capture_id(current_stream(device().index())); capture != 0) {
+    return find_capture_random(capture)->reserve(*this, count);
+  }
   const std::lock_guard<std::mutex> lock(mutex_);
-  const PhiloxState start{state_->seed, state_->offset};
+  const PhiloxState start(state_->seed, state_->offset);
   state_->offset += count;
   return start;
 }
 
+// A replay draws from where the generator stands then, so what is set during the capture would be lost.
+void Generator::check_not_capturing(const char* function) const {
+  TORCH_CHECK(!is_initialized() || !is_capturing(current_stream(device().index())), "torch.Generator.", function,
+              "(): the generator of ", device(),
+              " cannot be set or read while the current stream is capturing; do it before the capture or a replay");
+}
+
 void Generator::set_current_seed(uint64_t seed) {
+  check_not_capturing("manual_seed");
   state_->seed = seed;
   state_->offset = 0;
 }
@@ -51,14 +65,17 @@ uint64_t Generator::seed() {
 }
 
 void Generator::set_offset(uint64_t offset) {
+  check_not_capturing("set_offset");
   state_->offset = offset;
 }
 
 uint64_t Generator::get_offset() const {
+  check_not_capturing("get_offset");
   return state_->offset;
 }
 
 void Generator::set_state(const c10::TensorImpl& new_state) {
+  check_not_capturing("set_state");
   TORCH_CHECK_TYPE(
       new_state.device().is_cpu() && new_state.dtype() == caffe2::TypeMeta::Make<uint8_t>() &&
           new_state.is_contiguous(),
@@ -72,6 +89,7 @@ void Generator::set_state(const c10::TensorImpl& new_state) {
 }
 
 c10::intrusive_ptr<c10::TensorImpl> Generator::get_state() const {
+  check_not_capturing("get_state");
   at::Tensor state = at::detail::empty_cpu({kStateSize}, at::kByte);
   auto* bytes = state.data_ptr<uint8_t>();
   std::memcpy(bytes, &state_->seed, sizeof(uint64_t));

@@ -5,6 +5,7 @@
 
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
+#include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/event.h"
 #include "openreg/runtime/status.h"
@@ -72,6 +73,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void* getStreamNativeHandle(const c10::Stream stream) const override { return native_handle(stream); }
   bool queryStream(const c10::Stream& stream) const override { return query_stream(stream); }
   void synchronizeStream(const c10::Stream& stream) const override { synchronize_stream(stream); }
+  bool isStreamCapturing(const c10::Stream& stream) const override { return is_capturing(stream); }
   void recordDataPtrOnStream(const c10::DataPtr& data, const c10::Stream& stream) const override {
     device_allocator().recordStream(data, stream);
   }

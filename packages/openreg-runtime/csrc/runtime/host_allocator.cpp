@@ -5,6 +5,7 @@
 
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
+#include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/event.h"
 #include "openreg/runtime/status.h"
@@ -28,7 +29,7 @@ struct PinnedMemory final : at::CachingHostAllocatorImpl<c10::Stream, Event, Pin
   }
   bool query_event(Event& event) override { return event.query_for_release(); }
   c10::Stream get_current_stream() const override { return current_stream(); }
-  bool stream_is_capturing(c10::Stream /*stream*/) const override { return false; }
+  bool stream_is_capturing(c10::Stream stream) const override { return is_capturing(stream); }
 };
 
 void release_block(void* block);

@@ -25,10 +25,18 @@ int read_num_threads() {
   return number;
 }
 
+bool read_poison() {
+  const char* text = std::getenv("OPENREG_POISON");
+  const std::string_view value(text == nullptr ? "0" : text);
+  TORCH_CHECK_VALUE(value == "0" || value == "1", "environment variable OPENREG_POISON='", value,
+                    "' is not accepted; give 0 or 1 or unset it, and start the process again");
+  return value == "1";
+}
+
 }  // namespace
 
 const Settings& settings() {
-  static const Settings result{read_num_threads()};
+  static const Settings result{read_poison(), read_num_threads()};
   return result;
 }
 

@@ -5,6 +5,7 @@
 namespace openreg::runtime {
 
 struct Settings {
+  bool poison;      // OPENREG_POISON: fill memory on allocation and on release
   int num_threads;  // OPENREG_NUM_THREADS: of the compute engine's kernels; 0 when unset: as many as PyTorch uses
 };
 

@@ -26,7 +26,9 @@ void throw_status(orError_t status, c10::SourceLocation location) {
     case orErrorLaunchFailure:
       throw c10::AcceleratorError(location, static_cast<int32_t>(status), message + " (torch.openreg.reset_device())");
     case orErrorDeviceLost:
-      throw c10::AcceleratorError(location, static_cast<int32_t>(status), std::move(message));
+    case orErrorStreamCaptureUnsupported:
+    case orErrorStreamCaptureInvalidated:
+      throw c10::AcceleratorError(location, static_cast<int32_t>(status), message);
     case orErrorInvalidValue:
       throw c10::ValueError(location, std::move(message));
     case orErrorNotSupported:

@@ -18,6 +18,7 @@ from openreg_runtime._startup import (  # noqa: E402
     refuse_other_backend,
     refuse_other_torch,
     register_device,
+    share_between_processes,
     wait_at_exit_for_autograd,
 )
 
@@ -34,6 +35,7 @@ from openreg_runtime.openreg._compiler import register_with_compiler  # noqa: E4
 
 register_device(openreg)
 register_with_compiler()
+share_between_processes()
 wait_at_exit_for_autograd()
 
 for step in _after_startup:

@@ -69,6 +69,16 @@ def register_device(module: ModuleType) -> None:
     generate_methods_for_privateuse1_backend(for_storage=True)
 
 
+def share_between_processes() -> None:
+    """Teaches ``torch.multiprocessing`` to send memory of the device.
+
+    Only PyTorch's own devices are known there; for others, sending a tensor fails with an error about the CPU.
+    """
+    from openreg_runtime.openreg import _sharing
+
+    _sharing.register_reducer()
+
+
 def wait_at_exit_for_autograd() -> None:
     """Lets PyTorch's backward threads come to rest before Python finalises.
 

@@ -17,22 +17,12 @@ from pathlib import Path
 import pytest
 
 from .device_api import Api
+from .peer import PREAMBLE, Peer
 
 MIB = 1 << 20
 CAPACITY = 64 * MIB
 SETTINGS = {"OPENREG_DEVICE_COUNT": "2", "OPENREG_DEVICE_MEMORY": "64MiB"}
 LIBRARY_NAMES = {"win32": "openreg.dll", "darwin": "libopenreg.dylib"}
-
-# What a script of run_script() starts with.
-PREAMBLE = """
-import ctypes, os, sys, threading, time
-sys.path.insert(0, {folder!r})
-from driver.device_api import *
-api = Api({library!r})
-libc = ctypes.CDLL(None) if os.name == "posix" else None
-def native(name):  # the address of a function of the C library
-    return ctypes.cast(getattr(libc, name), ctypes.c_void_p).value
-"""
 
 
 def find_library() -> Path:
@@ -152,3 +142,20 @@ def run_script(library: Path) -> RunScript:
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def peer(library: Path) -> Iterator[Peer]:
+    peer = Peer(library, SETTINGS)
+    yield peer
+    assert peer.end() == 0
+
+
+@pytest.fixture
+def shared(api: Api, peer: Peer) -> Iterator[tuple[int, int]]:
+    """16 KiB of this process, and their address in the other one."""
+    address = api.malloc(16384)
+    imported = peer(f"api.open({api.export(address)!r})")
+    yield address, imported
+    peer(f"api.close({imported})")
+    api.free(address)

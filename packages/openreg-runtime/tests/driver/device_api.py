@@ -123,6 +123,12 @@ class EngineStats(ctypes.Structure):
     _fields_ = (("name", c_char * 32), ("tasks", c_uint64), ("busy_nanoseconds", c_uint64))
 
 
+class IpcMemHandle(ctypes.Structure):
+    """orIpcMemHandle_t."""
+
+    _fields_ = (("reserved", c_char * 128),)
+
+
 KernelFunction = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
 ReleaseFunction = ctypes.CFUNCTYPE(None, c_void_p)
 HostFunction = ctypes.CFUNCTYPE(None, c_void_p)
@@ -168,11 +174,17 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "orFreeHost": (c_int, (c_void_p,)),
     "orMemGetInfo": (c_int, (c_void_p, c_void_p)),
     "orPointerGetAttributes": (c_int, (c_void_p, c_void_p)),
+    "orMemGetAddressRange": (c_int, (c_void_p, c_void_p, c_void_p)),
     "orGetKernelViewOffset": (c_int, (c_void_p,)),
     "orMemcpy": (c_int, (c_void_p, c_void_p, c_size_t, c_int)),
     "orMemcpyAsync": (c_int, (c_void_p, c_void_p, c_size_t, c_int, c_void_p)),
     "orMemset": (c_int, (c_void_p, c_int, c_size_t)),
     "orMemsetAsync": (c_int, (c_void_p, c_int, c_size_t, c_void_p)),
+    "orMemcpyPeer": (c_int, (c_void_p, c_int, c_void_p, c_int, c_size_t)),
+    "orMemcpyPeerAsync": (c_int, (c_void_p, c_int, c_void_p, c_int, c_size_t, c_void_p)),
+    "orIpcGetMemHandle": (c_int, (c_void_p, c_void_p)),
+    "orIpcOpenMemHandle": (c_int, (c_void_p, IpcMemHandle, c_uint)),
+    "orIpcCloseMemHandle": (c_int, (c_void_p,)),
     "orStreamCreate": (c_int, (c_void_p,)),
     "orStreamCreateWithPriority": (c_int, (c_void_p, c_uint, c_int)),
     "orDeviceGetDefaultStream": (c_int, (c_void_p, c_int)),
@@ -196,6 +208,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "orStreamBeginCapture": (c_int, (c_void_p, c_int)),
     "orStreamEndCapture": (c_int, (c_void_p, c_void_p)),
     "orStreamIsCapturing": (c_int, (c_void_p, c_void_p)),
+    "orStreamGetCaptureInfo": (c_int, (c_void_p, c_void_p, c_void_p)),
     "orGraphLaunch": (c_int, (c_void_p, c_void_p)),
     "orGraphDestroy": (c_int, (c_void_p,)),
     "orGraphGetNodeCount": (c_int, (c_void_p, c_void_p)),
@@ -308,6 +321,11 @@ class Api:
         assert result.pointer == (address or None)
         return MemoryType(result.type), result.device
 
+    def address_range(self, address: int) -> tuple[int, int]:
+        base, size = c_void_p(), c_size_t()
+        self.call("orMemGetAddressRange", ctypes.byref(base), ctypes.byref(size), address)
+        return base.value or 0, size.value
+
     def kernel_view(self, address: int) -> int:
         return address + self._out(ctypes.c_ssize_t, "orGetKernelViewOffset")
 
@@ -321,6 +339,17 @@ class Api:
 
     def copy_async(self, destination: Any, source: Any, size: int, stream: int | None, kind: int = 4) -> None:
         self.call("orMemcpyAsync", destination, source, size, kind, stream)
+
+    def export(self, address: int) -> bytes:
+        handle = IpcMemHandle()
+        self.call("orIpcGetMemHandle", ctypes.byref(handle), address)
+        return bytes(handle)
+
+    def open(self, handle: bytes) -> int:
+        return self._out(c_void_p, "orIpcOpenMemHandle", IpcMemHandle.from_buffer_copy(handle), 0) or 0
+
+    def close(self, address: int) -> None:
+        self.call("orIpcCloseMemHandle", address)
 
     # Streams and events
 
@@ -435,6 +464,11 @@ class Api:
         value = c_int()
         self.call("orStreamIsCapturing", stream, ctypes.byref(value))
         return CaptureStatus(value.value)
+
+    def capture_id(self, stream: int | None) -> int:
+        status, number = c_int(), c_uint64()
+        self.call("orStreamGetCaptureInfo", stream, ctypes.byref(status), ctypes.byref(number))
+        return number.value
 
     def launch_graph(self, graph: int, stream: int | None) -> None:
         self.call("orGraphLaunch", graph, stream)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from .conftest import MIB, RunScript
-from .device_api import HEADER, PROTOTYPES, Api, Error, Kernel
+from .device_api import HEADER, PROTOTYPES, Api, Error, IpcMemHandle, Kernel
 
 VALUE = Error.orErrorInvalidValue
 DEVICE = Error.orErrorInvalidDevice
@@ -39,6 +39,8 @@ INSIDE, PIN_INSIDE = Name("inside device"), Name("inside pinned")
 FREED, PIN_FREED = Name("freed device"), Name("freed pinned")
 KERNEL = Name("kernel")
 GRAPH = Name("graph")
+EMPTY_HANDLE = IpcMemHandle()
+OWN_HANDLE, DAMAGED_HANDLE = Name("own memory handle"), Name("damaged memory handle")
 
 BAD_DEVICES = (-1, 2, 64, 2**31 - 1, -(2**31))
 # Null is the default stream, so it is not here.
@@ -107,6 +109,11 @@ CASES: dict[str, list[Case]] = {
     "orFreeHost": each((HOST, DEV, PIN_FREED, PIN_INSIDE, 1, HUGE), VALUE),
     "orMemGetInfo": [((None, OUT), VALUE), ((OUT, None), VALUE)],
     "orPointerGetAttributes": [((None, DEV), VALUE)],
+    "orMemGetAddressRange": [
+        ((None, OUT, DEV), VALUE),
+        ((OUT, None, DEV), VALUE),
+        *each((None, *NOT_ALLOCATED), POINTER, (OUT, OUT)),
+    ],
     "orGetKernelViewOffset": [((None,), VALUE)],
     "orMemcpy": [
         ((None, HOST, 1, 4), VALUE),
@@ -142,6 +149,35 @@ CASES: dict[str, list[Case]] = {
         *each(BAD_STREAMS, HANDLE, (DEV, 0, 1)),
         *each(BAD_STREAMS, HANDLE, (DEV, 0, 0)),
     ],
+    "orMemcpyPeer": [
+        ((None, 0, DEV, 0, 1), VALUE),
+        *each((HOST, PIN, FREED, 1, HUGE), POINTER, (), (0, DEV, 0, 1)),
+        *each((HOST, PIN, FREED, 1, HUGE), POINTER, (DEV, 0), (0, 1)),
+        ((DEV, 0, None, 0, 1), VALUE),
+        ((DEV, 1, DEV, 0, 1), POINTER),
+        ((DEV, 0, DEV, 1, 1), POINTER),
+        ((DEV, 0, DEV, 0, HUGE), POINTER),
+        ((INSIDE, 0, DEV, 0, 4096), POINTER),
+        *each(BAD_DEVICES, DEVICE, (DEV,), (DEV, 0, 1)),
+        *each(BAD_DEVICES, DEVICE, (DEV, 0, DEV), (1,)),
+        *each(BAD_DEVICES, DEVICE, (DEV, 0, DEV), (0,)),
+    ],
+    "orMemcpyPeerAsync": [
+        ((HOST, 0, DEV, 0, 1, STREAM), POINTER),
+        ((DEV, 0, DEV, 1, 1, STREAM), POINTER),
+        ((DEV, 0, FREED, 0, 1, STREAM), POINTER),
+        ((DEV, 0, DEV, 0, HUGE, STREAM), POINTER),
+        *each(BAD_DEVICES, DEVICE, (DEV,), (DEV, 0, 1, STREAM)),
+        *each(BAD_STREAMS, HANDLE, (DEV, 0, DEV, 0, 1)),
+        *each(BAD_STREAMS, HANDLE, (DEV, 0, DEV, 0, 0)),
+    ],
+    "orIpcGetMemHandle": [((None, DEV), VALUE), *each((None, *NOT_ALLOCATED, INSIDE), POINTER, (OUT,))],
+    "orIpcOpenMemHandle": [
+        ((None, OWN_HANDLE, 0), VALUE),
+        *each((EMPTY_HANDLE, DAMAGED_HANDLE, OWN_HANDLE), VALUE, (OUT,), (0,)),
+        *each((1, 2**32 - 1), VALUE, (OUT, OWN_HANDLE)),
+    ],
+    "orIpcCloseMemHandle": each((None, *NOT_ALLOCATED, DEV, INSIDE), POINTER),
     "orStreamCreate": [((None,), VALUE)],
     "orStreamCreateWithPriority": [
         ((None, 0, 0), VALUE),
@@ -187,6 +223,11 @@ CASES: dict[str, list[Case]] = {
     "orStreamBeginCapture": [*each((-1, 3, 2**31 - 1), VALUE, (STREAM,)), *each(BAD_STREAMS, HANDLE, (), (0,))],
     "orStreamEndCapture": [((STREAM, None), VALUE), ((STREAM, Name("graph out")), STATE)],
     "orStreamIsCapturing": [((STREAM, None), VALUE), *each(BAD_STREAMS, HANDLE, (), (OUT,))],
+    "orStreamGetCaptureInfo": [
+        ((STREAM, None, OUT), VALUE),
+        ((STREAM, OUT, None), VALUE),
+        *each(BAD_STREAMS, HANDLE, (), (OUT, OUT)),
+    ],
     "orGraphLaunch": [
         *each(BAD_GRAPHS, HANDLE, (), (STREAM,)),
         *each(BAD_STREAMS, HANDLE, (GRAPH,)),
@@ -233,6 +274,8 @@ def things(api: Api) -> Iterator[dict[str, Any]]:
         api.begin_capture(stream)
         graphs.append(api.end_capture(stream))
     api.destroy_graph(graphs[1])
+    own_handle = IpcMemHandle.from_buffer_copy(api.export(device))
+    damaged_handle = IpcMemHandle.from_buffer_copy(bytes(own_handle)[:40] + b"?" + bytes(own_handle)[41:])
     yield {
         "out": ctypes.create_string_buffer(b"\xa5" * 256, 256),
         "host": host,
@@ -258,6 +301,8 @@ def things(api: Api) -> Iterator[dict[str, Any]]:
         "graph": graphs[0],
         "destroyed graph": graphs[1],
         "graph out": ctypes.create_string_buffer(8),
+        "own memory handle": own_handle,
+        "damaged memory handle": damaged_handle,
     }
     api.destroy_graph(graphs[0])
     api.destroy_stream(stream)

@@ -251,3 +251,52 @@ def test_copies_are_counted(api: Api) -> None:
     assert stats.busy_nanoseconds > 0
     assert api.stats(1).copies == 0
     api.free(device)
+
+
+@pytest.mark.parametrize("size", [1, 4097, 3 * MIB + 5])
+@pytest.mark.parametrize("function", ["orMemcpyPeer", "orMemcpyPeerAsync"])
+def test_peer_copies_between_devices(api: Api, size: int, function: str) -> None:
+    data = pattern(size)
+    first = api.malloc(size)
+    api.set_device(1)
+    second, third = api.malloc(size), api.malloc(size)
+    api.set_device(0)
+    api.upload(first, data)
+    stream = api.stream()
+    more = () if function == "orMemcpyPeer" else (stream,)
+    api.call(function, second, 1, first, 0, size, *more)
+    api.call(function, third, 1, second, 1, size, *more)  # inside one device, from another one's stream
+    if more:
+        api.synchronize_stream(stream)
+    assert api.download(third, size) == data
+    api.destroy_stream(stream)
+    for address in (first, second, third):
+        api.free(address)
+
+
+def test_a_peer_copy_is_enqueued(api: Api, gate: Gate) -> None:
+    first = api.malloc(4)
+    api.set_device(1)
+    second = api.malloc(4)
+    api.set_device(0)
+    stream = api.stream()
+    api.upload(first, b"old!")
+    gate.close(stream)
+    api.call("orMemcpyPeerAsync", second, 1, first, 0, 4, stream)
+    assert not api.stream_ready(stream)
+    gate.open()
+    api.synchronize_stream(stream)
+    assert api.download(second, 4) == b"old!"
+    api.destroy_stream(stream)
+    api.free(first)
+    api.free(second)
+
+
+def test_a_peer_copy_names_the_device_that_does_not_own_the_range(api: Api) -> None:
+    address = api.malloc(4)
+    with pytest.raises(DriverError, match=r"`src` = 0x\w+ is memory of device 0, not of device 1"):
+        api.call("orMemcpyPeer", address, 0, address, 1, 4)
+    buffer = ctypes.create_string_buffer(4)
+    with pytest.raises(DriverError, match=r"`dst` = 0x\w+ is memory of the host, not of device 0"):
+        api.call("orMemcpyPeer", buffer, 0, address, 0, 4)
+    api.free(address)

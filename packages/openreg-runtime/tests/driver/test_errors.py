@@ -43,7 +43,7 @@ def test_sentences_differ(api: Api) -> None:
     assert len({api.c.orGetErrorString(error) for error in Error}) == len(Error)
 
 
-@pytest.mark.parametrize("code", [-1, 14, 999])
+@pytest.mark.parametrize("code", [-1, 99, 999])
 def test_unknown_codes_are_named_so(api: Api, code: int) -> None:
     assert b"unknown" in api.c.orGetErrorName(code)
     assert api.c.orGetErrorString(code)

@@ -36,14 +36,25 @@ out = ctypes.create_string_buffer(256)
 stream, event, address, pinned = api.stream(), api.event(), api.malloc(4096), api.malloc_host(4096)
 api.delay(stream, 0.01)  # the engines run, and the queue is not empty
 kernel = api.kernel(lambda: None)
+captured = api.stream()
+api.begin_capture(captured)
+graph = api.end_capture(captured)
+handle = IpcMemHandle.from_buffer_copy(api.export(address))
 
 REFUSED = {
     "orDeviceGetStats": (out, 0), "orDeviceSynchronize": (), "orDeviceReset": (),
+    "orDeviceGetUtilization": (out, 0), "orEngineGetStats": (out, 0),
+    "orSetFaults": (b"alloc:1",), "orStreamGetStats": (stream, out), "orStreamBeginCapture": (stream, 0),
+    "orStreamEndCapture": (stream, out), "orStreamIsCapturing": (stream, out), "orStreamGetCaptureInfo": (stream, out, out),
+    "orGraphLaunch": (graph, stream),
+    "orGraphGetNodeCount": (graph, out), "orGraphDebugDotPrint": (graph, b"graph.dot"),
     "orDeviceGetError": (0,), "orMalloc": (out, 4096), "orMallocHost": (out, 4096),
     "orMemGetInfo": (out, out), "orPointerGetAttributes": (out, address),
-    "orGetKernelViewOffset": (out,), "orMemcpy": (address, b"x", 1, 4),
+    "orMemGetAddressRange": (out, out, address), "orGetKernelViewOffset": (out,), "orMemcpy": (address, b"x", 1, 4),
     "orMemcpyAsync": (address, b"x", 1, 4, stream), "orMemset": (address, 0, 1),
     "orMemsetAsync": (address, 0, 1, stream), "orStreamCreate": (out,),
+    "orMemcpyPeer": (address, 0, address, 0, 1), "orMemcpyPeerAsync": (address, 0, address, 0, 1, stream),
+    "orIpcGetMemHandle": (out, address), "orIpcOpenMemHandle": (out, handle, 0),
     "orStreamCreateWithPriority": (out, 0, 0), "orDeviceGetDefaultStream": (out, 0),
     "orStreamQuery": (stream,), "orStreamSynchronize": (stream,),
     "orStreamWaitEvent": (stream, event, 0), "orStreamGetPriority": (stream, out),
@@ -55,12 +66,13 @@ REFUSED = {
 }
 RELEASES = {
     "orFree": (address,), "orFreeHost": (pinned,),
-    "orStreamDestroy": (stream,), "orEventDestroy": (event,),
+    "orStreamDestroy": (stream,), "orEventDestroy": (event,), "orGraphDestroy": (graph,),
+    "orIpcCloseMemHandle": (address,),
 }
 # What needs no device: errors and settings.
 ANSWERED = {
     "orGetDeviceCount": (out,), "orGetDevice": (out,), "orSetDevice": (1,),
-    "orGetDeviceProperties": (out, 0), "orDeviceGetStreamPriorityRange": (out, out),
+    "orGetEngineCount": (out,), "orGetDeviceProperties": (out, 0), "orDeviceGetStreamPriorityRange": (out, out),
     "orDeviceCanAccessPeer": (out, 0, 1), "orDriverGetVersion": (out,),
 }
 OTHERS = {"orGetErrorName", "orGetErrorString", "orGetLastError", "orPeekAtLastError",

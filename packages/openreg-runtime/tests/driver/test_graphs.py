@@ -127,8 +127,10 @@ def test_streams_join_a_capture_by_waiting_and_stay_parallel(api: Api, streams: 
     api.begin_capture(streams[0])
     fork_and_join(api, streams, order)
     assert {api.capture_status(stream) for stream in streams} == {CaptureStatus.orStreamCaptureStatusActive}
+    assert len({api.capture_id(stream) for stream in streams}) == 1
     graph = api.end_capture(streams[0])
     assert {api.capture_status(stream) for stream in streams} == {CaptureStatus.orStreamCaptureStatusNone}
+    assert {api.capture_id(stream) for stream in streams} == {0}
     for _ in range(3):
         api.launch_graph(graph, streams[0])
     api.synchronize()

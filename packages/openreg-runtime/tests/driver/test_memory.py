@@ -303,3 +303,14 @@ def test_pointer_attributes(api: Api) -> None:
     api.free_host(pinned)
     assert api.attributes(device) == (none, -1)
     assert api.attributes(pinned) == (none, -1)
+
+
+def test_the_range_around_an_address(api: Api) -> None:
+    first, second = api.malloc(2 * PAGE), api.malloc(1)
+    for address in (first, first + 1, first + 2 * PAGE - 1):
+        assert api.address_range(address) == (first, 2 * PAGE)
+    assert api.address_range(second + PAGE - 1) == (second, PAGE)
+    api.free(first)
+    with pytest.raises(DriverError, match="lies in no live allocation"):
+        api.address_range(first)
+    api.free(second)

@@ -4,14 +4,36 @@
 #include <ATen/core/Generator.h>
 #include <c10/core/GeneratorImpl.h>
 
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
 #include "openreg/runtime/export.h"
 
 namespace openreg::runtime {
 
-// Where in a Philox sequence a kernel starts; a plain value that a launch captures.
-struct PhiloxState {
+// Where in a Philox sequence a replay of a graph starts. Set on the device, by an entry of the stream before the
+// replay.
+struct PhiloxCell {
   uint64_t seed;
   uint64_t offset;  // in numbers of 128 bits
+};
+
+// Where in a Philox sequence a kernel starts; a value that a launch captures. A kernel in a graph starts at a distance
+// from where the replay does. seed() and offset() are for the kernel, when it runs.
+class PhiloxState {
+ public:
+  PhiloxState(uint64_t seed, uint64_t offset) : seed_(seed), offset_(offset) {}
+  PhiloxState(std::shared_ptr<const PhiloxCell> cell, uint64_t distance) : offset_(distance), cell_(std::move(cell)) {}
+
+  uint64_t seed() const { return cell_ == nullptr ? seed_ : cell_->seed; }
+  uint64_t offset() const { return cell_ == nullptr ? offset_ : cell_->offset + offset_; }
+
+ private:
+  uint64_t seed_ = 0;
+  uint64_t offset_;  // in numbers of 128 bits
+  std::shared_ptr<const PhiloxCell> cell_;
 };
 
 // Counter-based random numbers: which numbers a kernel draws is settled on the host when it is launched, so results
@@ -21,7 +43,8 @@ class OPENREG_RUNTIME_API Generator final : public c10::GeneratorImpl {
  public:
   explicit Generator(c10::DeviceIndex index);
 
-  // Reserves `count` numbers of 128 bits for one launch. Takes mutex_.
+  // Reserves `count` numbers of 128 bits for one launch on the current stream; if that is capturing, of each replay.
+  // Takes mutex_.
   PhiloxState reserve(uint64_t count);
 
   // The interface of c10::GeneratorImpl; as there, the caller holds mutex_ where threads share the generator.
@@ -45,6 +68,7 @@ class OPENREG_RUNTIME_API Generator final : public c10::GeneratorImpl {
 
   Generator(c10::DeviceIndex index, c10::intrusive_ptr<State> state);
   Generator* clone_impl() const override;
+  void check_not_capturing(const char* function) const;
 
   c10::intrusive_ptr<State> state_;  // shared between graph-safe copies
 };

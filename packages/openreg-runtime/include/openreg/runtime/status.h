@@ -14,6 +14,7 @@ namespace openreg::runtime {
 //   orErrorMemoryAllocation    c10::OutOfMemoryError    torch.OutOfMemoryError
 //   orErrorLaunchFailure       c10::AcceleratorError    torch.AcceleratorError
 //   orErrorDeviceLost          c10::AcceleratorError    torch.AcceleratorError
+//   orErrorStreamCapture...    c10::AcceleratorError    torch.AcceleratorError
 //   orErrorInvalidValue        c10::ValueError          ValueError
 //   orErrorNotSupported        c10::NotImplementedError NotImplementedError
 //   everything else            c10::Error               RuntimeError

@@ -33,6 +33,7 @@ from openreg_runtime.openreg._device import lazy_call as _lazy_call
 from openreg_runtime.openreg._device import lazy_init as _lazy_init
 from openreg_runtime.openreg._device import maybe_exchange_device as _maybe_exchange_device
 from openreg_runtime.openreg._faults import inject_faults
+from openreg_runtime.openreg._graph import Graph, graph, graph_pool_handle, is_current_stream_capturing
 from openreg_runtime.openreg._memory import (
     empty_cache,
     empty_host_cache,
@@ -61,6 +62,7 @@ from openreg_runtime.openreg._random import (
     set_rng_state_all,
 )
 from openreg_runtime.openreg._random import get_generator as _get_generator
+from openreg_runtime.openreg._sharing import ipc_collect
 from openreg_runtime.openreg._statistics import device_stats, engine_stats, stream_stats, utilization
 from openreg_runtime.openreg._stream import (
     Event,
@@ -79,6 +81,7 @@ from openreg_runtime.openreg._sync_debug import get_sync_debug_mode, set_sync_de
 __all__ = [
     "Event",
     "ExternalStream",
+    "Graph",
     "Stream",
     "StreamContext",
     "can_device_access_peer",
@@ -101,12 +104,16 @@ __all__ = [
     "get_rng_state_all",
     "get_stream_from_external",
     "get_sync_debug_mode",
+    "graph",
+    "graph_pool_handle",
     "host_memory_stats",
     "init",
     "initial_seed",
     "inject_faults",
+    "ipc_collect",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
     "manual_seed",
     "manual_seed_all",

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// C functions on the memory of other processes.
+#include "driver.h"
+
+using namespace openreg::driver;
+
+namespace {
+
+// Keeps the engines of all devices from working for as long as it lives.
+class PausedEngines {
+ public:
+  PausedEngines(Scheduler& scheduler, Lock& lock) : scheduler_(scheduler), lock_(lock) { scheduler_.pause(lock_); }
+  PausedEngines(const PausedEngines&) = delete;
+  PausedEngines& operator=(const PausedEngines&) = delete;
+  ~PausedEngines() { scheduler_.resume(lock_); }
+
+ private:
+  Scheduler& scheduler_;
+  Lock& lock_;
+};
+
+// The device at whose addresses a pointer lies.
+Device& owning_device(Driver& driver, const void* pointer) {
+  const int owner = driver.space.owner(pointer);
+  OPENREG_DRIVER_CHECK(owner >= 0, orErrorInvalidDevicePointer, "address ", pointer,
+                       " is not device memory; pass what orMalloc() or orIpcOpenMemHandle() returned");
+  return driver.device(owner);
+}
+
+}  // namespace
+
+orError_t orIpcGetMemHandle(orIpcMemHandle_t* handle, void* devPtr) {
+  return guarded(__func__, [&] {
+    check_pointer(handle, "handle");
+    Driver& driver = Driver::get();
+    Device& device = owning_device(driver, devPtr);
+    device.memory.check_releasable(devPtr);
+    Lock lock = driver.scheduler.lock();
+    driver.scheduler.drain(device, lock);
+    Scheduler::check_healthy(device, lock);
+    // Other threads may have enqueued more, and other devices may read or write the allocation: what they have begun
+    // must end before the bytes move, and what they begin afterwards finds them in their new place.
+    const PausedEngines paused(driver.scheduler, lock);
+    *handle = device.memory.share(devPtr);
+    return orSuccess;
+  });
+}
+
+orError_t orIpcOpenMemHandle(void** devPtr, orIpcMemHandle_t handle, unsigned int flags) {
+  return guarded(__func__, [&] {
+    check_pointer(devPtr, "devPtr");
+    OPENREG_DRIVER_CHECK(flags == 0, orErrorInvalidValue, "flags ", flags, " are unknown; pass 0");
+    *devPtr = Driver::get().current().memory.imports().open(handle);
+    return orSuccess;
+  });
+}
+
+orError_t orIpcCloseMemHandle(void* devPtr) {
+  return guarded_release(__func__, [&] {
+    Driver& driver = Driver::get();
+    Device& device = owning_device(driver, devPtr);
+    device.memory.imports().check_closable(devPtr);
+    {
+      Lock lock = driver.scheduler.lock();
+      driver.scheduler.drain(device, lock);
+    }
+    device.memory.imports().close(devPtr);
+    return orSuccess;
+  });
+}

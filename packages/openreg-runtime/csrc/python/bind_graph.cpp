@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Bindings of graphs that torch.accelerator.Graph does not have.
+#include <torch/csrc/utils/pybind.h>
+
+#include "bindings.h"
+#include "openreg/runtime/capture.h"
+#include "openreg/runtime/device.h"
+#include "openreg/runtime/memory_pool.h"
+#include "openreg/runtime/stream.h"
+
+namespace py = pybind11;
+
+namespace openreg::runtime {
+
+void bind_graph(py::module_& module) {
+  module.def("_make_pool_id", &make_pool_id, py::arg("for_capture"));
+  module.def("_is_current_stream_capturing", [] { return is_initialized() && is_capturing(current_stream()); });
+}
+
+}  // namespace openreg::runtime

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "capture_random.h"
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "openreg/runtime/launch.h"
+
+namespace openreg::runtime {
+
+namespace {
+
+struct Captures {
+  std::mutex mutex;
+  std::unordered_map<uint64_t, std::shared_ptr<CaptureRandom>> by_id;
+};
+
+Captures& captures() {
+  static auto* const running = new Captures();  // outlives every thread
+  return *running;
+}
+
+}  // namespace
+
+PhiloxState CaptureRandom::reserve(Generator& generator, uint64_t count) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  auto found = std::find_if(sources_.begin(), sources_.end(),
+                            [&](const Source& source) { return source.generator.get() == &generator; });
+  if (found == sources_.end()) {
+    sources_.push_back(
+        {c10::intrusive_ptr<Generator>::reclaim_copy(&generator), std::make_shared<PhiloxCell>(PhiloxCell{0, 0}), 0});
+    found = std::prev(sources_.end());
+  }
+  const uint64_t distance = found->count;
+  found->count += count;
+  return {found->cell, distance};
+}
+
+void CaptureRandom::begin_replay(c10::Stream stream) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const Source& source : sources_) {
+    const PhiloxState start = source.generator->reserve(source.count);
+    launch("graph random state", stream,
+           [cell = source.cell, seed = start.seed(), offset = start.offset()] { *cell = {seed, offset}; });
+  }
+}
+
+bool CaptureRandom::empty() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return sources_.empty();
+}
+
+void add_capture_random(uint64_t id, std::shared_ptr<CaptureRandom> random) {
+  const std::lock_guard<std::mutex> lock(captures().mutex);
+  captures().by_id.emplace(id, std::move(random));
+}
+
+void remove_capture_random(uint64_t id) {
+  const std::lock_guard<std::mutex> lock(captures().mutex);
+  captures().by_id.erase(id);
+}
+
+std::shared_ptr<CaptureRandom> find_capture_random(uint64_t id) {
+  const std::lock_guard<std::mutex> lock(captures().mutex);
+  const auto found = captures().by_id.find(id);
+  TORCH_CHECK(found != captures().by_id.end(),
+              "random numbers cannot be captured by a capture that was begun with orStreamBeginCapture(), because "
+              "nobody would advance the generator; capture with torch.accelerator.Graph");
+  return found->second;
+}
+
+}  // namespace openreg::runtime

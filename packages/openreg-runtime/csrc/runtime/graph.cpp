@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Implements at::GraphImplInterface: what torch.accelerator.Graph does on this device.
+#include <ATen/core/GraphImplInterface.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "capture_random.h"
+#include "openreg.h"
+#include "openreg/runtime/allocator.h"
+#include "openreg/runtime/capture.h"
+#include "openreg/runtime/device.h"
+#include "openreg/runtime/event.h"
+#include "openreg/runtime/memory_pool.h"
+#include "openreg/runtime/status.h"
+#include "openreg/runtime/stream.h"
+
+namespace openreg::runtime {
+
+namespace {
+
+// PyTorch's default lets the backend choose: other threads, such as a data loader's, may wait for the device meanwhile.
+orStreamCaptureMode to_driver(at::GraphCaptureMode mode) {
+  switch (mode) {
+    case at::GraphCaptureMode::Global:
+      return orStreamCaptureModeGlobal;
+    case at::GraphCaptureMode::Relaxed:
+      return orStreamCaptureModeRelaxed;
+    case at::GraphCaptureMode::Default:
+    case at::GraphCaptureMode::ThreadLocal:
+      break;
+  }
+  return orStreamCaptureModeThreadLocal;
+}
+
+// One graph: the driver's recording, the pool that its memory comes from, and the generators that it draws from. Not
+// thread-safe, as in PyTorch.
+class Graph final : public at::GraphImplInterface {
+ public:
+  // The driver's recording can always be launched and drawn, so there is no raw graph to keep apart.
+  explicit Graph(const at::GraphImplArgs& /*args*/) {}
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  ~Graph() override {
+    try {
+      reset();
+    } catch (const std::exception& error) {
+      TORCH_WARN("destroying a graph of an openreg device failed: ", error.what());
+    }
+  }
+
+  void capture_begin(c10::MempoolId_t pool, at::GraphCaptureMode mode) override {
+    TORCH_CHECK(graph_ == nullptr && !capture_.has_value(),
+                "this graph has been captured already; call reset() before it captures again");
+    ensure_initialized();
+    const c10::Stream stream = current_stream();
+    const c10::MempoolId_t none{0, 0};
+    pool_ = pool == none ? make_pool_id(true) : pool;
+    OPENREG_CHECK(orStreamBeginCapture(native_handle(stream), to_driver(mode)));
+    capture_ = Running{stream, capture_id(stream)};
+    const auto is_captured = [id = capture_->id](c10::Stream other) {
+      return other.device_type() == kDeviceType && capture_id(other) == id;
+    };
+    begin_allocate_to_pool(stream.device_index(), pool_, is_captured);
+    host_allocator().begin_allocate_to_pool(pool_, is_captured);
+    random_ = std::make_shared<CaptureRandom>();
+    add_capture_random(capture_->id, random_);
+  }
+
+  void capture_end() override {
+    TORCH_CHECK(capture_.has_value(), "this graph is not capturing; call capture_begin() first");
+    const Running capture = *capture_;
+    capture_.reset();
+    device_ = capture.stream.device_index();
+    const orError_t status = orStreamEndCapture(native_handle(capture.stream), &graph_);
+    remove_capture_random(capture.id);
+    end_allocate_to_pool(device_, pool_);
+    host_allocator().end_allocate_to_pool(pool_);
+    if (status != orSuccess) {
+      release_pools();
+      OPENREG_CHECK(status);
+    }
+  }
+
+  // REAL HW: compiles the recording for the device. Here a launch submits it entry by entry.
+  void instantiate() override { check_captured("instantiate"); }
+
+  void replay() override {
+    check_captured("replay");
+    const c10::Stream stream = current_stream(device_);
+    if (!random_->empty()) {
+      last_replay_.block(stream);  // on another stream: it still reads what begin_replay() sets
+      random_->begin_replay(stream);
+    }
+    OPENREG_CHECK(orGraphLaunch(graph_, native_handle(stream)));
+    last_replay_.record(stream);
+  }
+
+  void reset() override {
+    if (capture_.has_value()) {
+      try {
+        capture_end();
+      } catch (const c10::Error&) {
+        return;  // the capture was spoiled; then nothing is left of it
+      }
+    }
+    if (graph_ != nullptr) {
+      OPENREG_WARN(orGraphDestroy(graph_));
+      graph_ = nullptr;
+      release_pools();
+    }
+    random_.reset();
+  }
+
+  c10::MempoolId_t pool() const override {
+    check_captured("pool");
+    return pool_;
+  }
+
+  // What a dump shows is kept anyway.
+  void enable_debug_mode() override {}
+
+  void debug_dump(const std::string& path) override {
+    check_captured("debug_dump");
+    OPENREG_CHECK(orGraphDebugDotPrint(graph_, path.c_str()));
+  }
+
+ private:
+  struct Running {
+    c10::Stream stream;
+    uint64_t id;
+  };
+
+  void check_captured(const char* function) const {
+    TORCH_CHECK(graph_ != nullptr, function,
+                "(): this graph holds no capture; capture one first, for example with "
+                "`with torch.Stream(), graph:`");
+  }
+
+  void release_pools() {
+    release_pool(device_, pool_);
+    host_allocator().release_pool(pool_);
+  }
+
+  std::optional<Running> capture_;
+  orGraph_t graph_ = nullptr;
+  c10::DeviceIndex device_ = 0;
+  c10::MempoolId_t pool_{0, 0};
+  std::shared_ptr<CaptureRandom> random_;
+  Event last_replay_;
+};
+
+}  // namespace
+
+}  // namespace openreg::runtime
+
+namespace at {
+
+// The key is the name that rename_privateuse1_backend() gives the device, in capitals.
+REGISTER_GRAPH_IMPL(OPENREG, openreg::runtime::Graph)
+
+}  // namespace at

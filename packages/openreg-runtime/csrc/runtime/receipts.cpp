@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The sender's side of receipts: pages of device memory in which receivers set a byte each.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <mutex>
+
+#include "openreg/runtime/device.h"
+#include "openreg/runtime/gil.h"
+#include "openreg/runtime/shared_memory.h"
+#include "openreg/runtime/status.h"
+
+namespace openreg::runtime {
+
+namespace {
+
+constexpr size_t kPageSize = 4096;  // bytes, and so receipts
+
+// Lives as long as the process, because receivers may set receipts at any time.
+struct Page {
+  c10::DeviceIndex device = 0;
+  char* address = nullptr;
+  orStream_t stream = nullptr;  // so that reading waits for nothing else
+  orIpcMemHandle_t handle{};
+  std::array<bool, kPageSize> taken{};
+  size_t taken_count = 0;
+};
+
+std::unique_ptr<Page> make_page(c10::DeviceIndex index) {
+  const CurrentDevice current(index);
+  auto page = std::make_unique<Page>();
+  page->device = index;
+  void* address = nullptr;
+  OPENREG_CHECK(orMalloc(&address, kPageSize));
+  page->address = static_cast<char*>(address);
+  orError_t status = orMemset(address, 0, kPageSize);
+  if (status == orSuccess) {
+    status = orIpcGetMemHandle(&page->handle, address);
+  }
+  if (status == orSuccess) {
+    status = orStreamCreate(&page->stream);
+  }
+  if (status != orSuccess) {
+    const std::string reason = orGetLastErrorMessage();
+    orFree(address);
+    TORCH_CHECK(false, "openreg:", static_cast<int>(index), " cannot share memory with other processes: ", reason);
+  }
+  return page;
+}
+
+class ReceiptBook {
+ public:
+  Receipt take(c10::DeviceIndex index) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Page& page = page_with_room(index);
+    const auto free = std::find(page.taken.begin(), page.taken.end(), false);
+    *free = true;
+    ++page.taken_count;
+    return {page.handle, static_cast<size_t>(free - page.taken.begin())};
+  }
+
+  std::vector<Receipt> collect() {
+    std::vector<Receipt> result;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& page : pages_) {
+      if (page->taken_count > 0) {
+        collect_page(*page, result);
+      }
+    }
+    return result;
+  }
+
+  void give_back(const Receipt& receipt) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& page : pages_) {
+      if (std::memcmp(&page->handle, &receipt.page, sizeof(receipt.page)) == 0 && receipt.slot < kPageSize &&
+          page->taken[receipt.slot]) {
+        page->taken[receipt.slot] = false;
+        --page->taken_count;
+      }
+    }
+  }
+
+ private:
+  Page& page_with_room(c10::DeviceIndex index) {
+    for (const auto& page : pages_) {
+      if (page->device == index && page->taken_count < kPageSize) {
+        return *page;
+      }
+    }
+    pages_.push_back(make_page(index));
+    return *pages_.back();
+  }
+
+  static void collect_page(Page& page, std::vector<Receipt>& result) {
+    const CurrentDevice current(page.device);
+    std::array<char, kPageSize> bytes{};
+    // On a failed device nothing can be read; its receipts are collected when it was reset.
+    if (orMemcpyAsync(bytes.data(), page.address, kPageSize, orMemcpyDeviceToHost, page.stream) != orSuccess) {
+      orGetLastError();
+      return;
+    }
+    for (size_t slot = 0; slot < kPageSize; ++slot) {
+      if (page.taken[slot] && bytes[slot] != 0) {
+        OPENREG_CHECK(orMemsetAsync(page.address + slot, 0, 1, page.stream));
+        page.taken[slot] = false;
+        --page.taken_count;
+        result.push_back({page.handle, slot});
+      }
+    }
+    OPENREG_CHECK(orStreamSynchronize(page.stream));  // before a receiver of the next owner of a slot sets it
+  }
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Page>> pages_;
+};
+
+ReceiptBook& book() {
+  static auto* const instance = new ReceiptBook();
+  return *instance;
+}
+
+}  // namespace
+
+Receipt make_receipt(c10::DeviceIndex index) {
+  ensure_initialized();
+  check_device_index(index);
+  const GilRelease release;
+  return book().take(index);
+}
+
+void return_receipt(const Receipt& receipt) {
+  const GilRelease release;
+  book().give_back(receipt);
+}
+
+std::vector<Receipt> collect_receipts() {
+  if (!is_initialized()) {
+    return {};
+  }
+  const GilRelease release;
+  return book().collect();
+}
+
+}  // namespace openreg::runtime

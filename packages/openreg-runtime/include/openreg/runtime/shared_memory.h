@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Storages that several processes see: what torch.multiprocessing sends instead of bytes.
+//
+// A storage lies inside a segment of the caching allocator, and only whole segments can be mapped elsewhere: a storage
+// is sent as (handle of the segment, offset, size). The sender must not reuse the block while a receiver has it, so
+// each sending comes with a receipt: a byte of device memory that the sender owns and the receiver sets when it is
+// done. Nobody can wait for it, and a receiver that is killed never sets it.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/Storage.h>
+
+#include <cstddef>
+#include <vector>
+
+#include "openreg.h"
+#include "openreg/runtime/export.h"
+
+namespace openreg::runtime {
+
+struct SharedRange {
+  orIpcMemHandle_t segment;
+  size_t offset;  // bytes
+};
+
+struct Receipt {
+  orIpcMemHandle_t page;  // of receipts of one sender and device
+  size_t slot;
+};
+
+// All functions release the GIL while they wait, and are thread-safe.
+
+// Describes the memory of a storage of this device; waits for the device first, so that what was launched there has
+// been written. The storage cannot be resized any more: its block must stay. Throws c10::Error when the memory belongs
+// to another process itself.
+OPENREG_RUNTIME_API SharedRange share_storage(const c10::Storage& storage);
+
+// A new receipt for something on a device. The caller keeps what it sends until the receipt comes back.
+OPENREG_RUNTIME_API Receipt make_receipt(c10::DeviceIndex index);
+// The receipts that receivers have set since the last call, which are then free for others.
+OPENREG_RUNTIME_API std::vector<Receipt> collect_receipts();
+
+// Gives a receipt back as if its receiver had set it; unknown ones are ignored.
+OPENREG_RUNTIME_API void return_receipt(const Receipt& receipt);
+
+// The storage of another process, not resizable. It sets the receipt when it dies, after all work of the device. Throws
+// c10::Error when the device does not exist here, c10::ValueError when the sender has freed the memory or ended.
+OPENREG_RUNTIME_API c10::Storage open_storage(c10::DeviceIndex index, const SharedRange& range, size_t size,
+                                              const Receipt& receipt);
+// Sets a receipt for something that needs no storage of its own, because the process has it already.
+OPENREG_RUNTIME_API void acknowledge(c10::DeviceIndex index, const Receipt& receipt);
+// Sets the receipts of all storages that are open: for a process that ends and takes nothing apart.
+OPENREG_RUNTIME_API void acknowledge_all();
+
+}  // namespace openreg::runtime
