@@ -132,7 +132,8 @@ void DeviceCache::release_garbage() {
 }
 
 double DeviceCache::memory_fraction() const {
-  return fraction_ < 0 ? memory_fraction_setting() : fraction_;
+  const double fraction = fraction_.load(std::memory_order_relaxed);
+  return fraction < 0 ? memory_fraction_setting() : fraction;
 }
 
 void DeviceCache::set_memory_fraction(double fraction) {
