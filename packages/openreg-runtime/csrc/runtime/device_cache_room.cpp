@@ -132,7 +132,7 @@ void DeviceCache::release_garbage() {
 }
 
 double DeviceCache::memory_fraction() const {
-  const double fraction = fraction_.load(std::memory_order_relaxed);
+  const double fraction = fraction_.load();
   return fraction < 0 ? memory_fraction_setting() : fraction;
 }
 

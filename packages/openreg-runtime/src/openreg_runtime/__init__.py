@@ -34,8 +34,8 @@ from openreg_runtime._startup import DEVICE_TYPE  # noqa: E402
 from openreg_runtime.openreg._compiler import register_with_compiler  # noqa: E402
 
 register_device(openreg)
-register_with_compiler()
 share_between_processes()
+register_with_compiler()
 wait_at_exit_for_autograd()
 
 for step in _after_startup:
