@@ -157,6 +157,15 @@ def test_what_an_absent_package_brings_names_it_and_the_command(succeed, code):
     """)
 
 
+def test_disabled_autocast_needs_no_other_package(succeed):
+    succeed("""
+        import torch, openreg_runtime
+        assert torch.openreg.get_amp_supported_dtype() == []
+        with torch.autocast("openreg", enabled=False):
+            assert not torch.is_autocast_enabled("openreg")
+    """)
+
+
 def test_the_operator_without_a_kernel_is_named(succeed):
     succeed("""
         import torch, openreg_runtime
