@@ -119,8 +119,3 @@ def test_before_first_use_there_are_no_statistics(succeed):
         assert torch.accelerator.memory_allocated() == 0
         torch.accelerator.empty_cache()
     """)
-
-
-def test_a_graph_is_refused_by_name():
-    with pytest.raises(RuntimeError, match="not supported"):
-        accelerator.Graph()
