@@ -2,8 +2,8 @@
 """Forked children: refused with a reason, harmless to their parent."""
 
 import pytest
-from driver.conftest import find_library
 from driver._platform import HAS_FORK
+from driver.conftest import find_library
 
 pytestmark = pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")
 
