@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from openreg_runtime.openreg import _utils, memory
+from openreg_runtime.openreg import _utils
 from openreg_runtime.openreg._device import (
     can_device_access_peer,
     current_device,
@@ -139,7 +139,6 @@ __all__ = [
     "max_memory_allocated",
     "max_memory_reserved",
     "mem_get_info",
-    "memory",
     "memory_allocated",
     "memory_reserved",
     "memory_snapshot",
