@@ -54,6 +54,7 @@ set(
   csrc/driver/scheduler.h
   csrc/driver/scheduler_capture.cpp
   csrc/driver/scheduler_demand.h
+  csrc/driver/scheduler_engines.cpp
   csrc/driver/scheduler_objects.cpp
   csrc/driver/scheduler_seeded.cpp
   csrc/driver/seeded_order.h

@@ -132,7 +132,7 @@ ABSENT = {
     "torch.openreg.reset_fallback_stats()": ("AttributeError", "openreg-ops"),
     'torch.openreg.fallback_mode("error")': ("AttributeError", "openreg-ops"),
     "torch.openreg.amp.autocast": ("AttributeError", "openreg-amp"),
-    "torch.openreg.get_amp_supported_dtype()": ("NotImplementedError", "openreg-amp"),
+    "torch.float16 in torch.openreg.get_amp_supported_dtype()": ("NotImplementedError", "openreg-amp"),
     'torch.autocast("openreg")': ("NotImplementedError", "openreg-amp"),
     'torch.amp.autocast("openreg", dtype=torch.bfloat16)': ("NotImplementedError", "openreg-amp"),
 }
@@ -154,6 +154,15 @@ def test_what_an_absent_package_brings_names_it_and_the_command(succeed, code):
         assert torch.openreg.Stream().query()
         assert torch.UntypedStorage(8, device="openreg").nbytes() == 8
         assert (torch.ones(2) + 1).tolist() == [2, 2]
+    """)
+
+
+def test_disabled_autocast_needs_no_other_package(succeed):
+    succeed("""
+        import torch, openreg_runtime
+        assert torch.openreg.get_amp_supported_dtype() == []
+        with torch.autocast("openreg", enabled=False):
+            assert not torch.is_autocast_enabled("openreg")
     """)
 
 
