@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What limits and tunes the caching allocator: the memory fraction, PYTORCH_ALLOC_CONF, OPENREG_POISON."""
 
-import os
 
 import pytest
 import torch
+from driver._platform import HAS_FORK
 from driver.conftest import find_library
 
 from openreg_runtime import openreg
@@ -264,7 +264,7 @@ assert content(address, 1000) == b"\\xa5" * 1000
     )
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()")
+@pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")
 def test_a_forked_child_poisons_nothing_of_its_parent(succeed):
     succeed(
         POISON
