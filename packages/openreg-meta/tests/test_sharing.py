@@ -5,10 +5,12 @@ import gc
 import os
 import pickle
 from multiprocessing import reduction
+from pathlib import Path
 
 import pytest
 import torch
 import torch.multiprocessing as mp
+
 import torch_openreg  # noqa: F401
 
 DEVICE = "openreg:1"
@@ -304,10 +306,10 @@ def test_a_message_to_the_own_process_is_the_same_storage():
 
 
 def descriptors(state):
-    return len(os.listdir("/proc/self/fd"))
+    return len([*Path("/proc/self/fd").iterdir()])
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="reads /proc")
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="reads /proc")
 def test_no_descriptor_is_left(worker):
     def round_trip():
         worker(read, torch.zeros(30 * MIB, dtype=torch.uint8, device=DEVICE)[:3])  # a segment of its own

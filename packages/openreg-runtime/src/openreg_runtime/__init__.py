@@ -14,6 +14,7 @@ from collections.abc import Callable
 _after_startup: list[Callable[[], None]] = []
 
 from openreg_runtime._startup import (  # noqa: E402
+    export_through_dlpack,
     load_native_module,
     refuse_other_backend,
     refuse_other_torch,
@@ -34,6 +35,7 @@ from openreg_runtime._startup import DEVICE_TYPE  # noqa: E402
 
 register_device(openreg)
 share_between_processes()
+export_through_dlpack()
 wait_at_exit_for_autograd()
 
 for step in _after_startup:
