@@ -14,6 +14,7 @@ from collections.abc import Callable
 _after_startup: list[Callable[[], None]] = []
 
 from openreg_runtime._startup import (  # noqa: E402
+    complete_storages,
     export_through_dlpack,
     load_native_module,
     refuse_other_backend,
@@ -34,6 +35,7 @@ from openreg_runtime._extension import extend  # noqa: E402
 from openreg_runtime._startup import DEVICE_TYPE  # noqa: E402
 
 register_device(openreg)
+complete_storages()
 share_between_processes()
 export_through_dlpack()
 wait_at_exit_for_autograd()

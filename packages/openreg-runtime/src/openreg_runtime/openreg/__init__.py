@@ -61,6 +61,7 @@ from openreg_runtime.openreg._random import (
     set_rng_state_all,
 )
 from openreg_runtime.openreg._random import get_generator as _get_generator
+from openreg_runtime.openreg._serialization import is_resident, set_resident
 from openreg_runtime.openreg._sharing import ipc_collect
 from openreg_runtime.openreg._stream import (
     Event,
@@ -105,6 +106,7 @@ __all__ = [
     "is_bf16_supported",
     "is_current_stream_capturing",
     "is_initialized",
+    "is_resident",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
@@ -121,6 +123,7 @@ __all__ = [
     "seed",
     "seed_all",
     "set_device",
+    "set_resident",
     "set_rng_state",
     "set_rng_state_all",
     "set_stream",
