@@ -5,6 +5,7 @@ import time
 
 import pytest
 import torch
+from driver.device_api import DriverError
 
 from openreg_runtime import openreg
 
@@ -81,6 +82,42 @@ def test_the_two_kinds_of_events_mix():
     assert ours.elapsed_time(theirs) >= SLEEP * 1e-6
 
 
+def test_the_methods_of_torch_take_our_events():
+    stream = torch.Stream("openreg")
+    ours, theirs = openreg.Event(enable_timing=True), torch_event(enable_timing=True)
+    assert stream.record_event(ours) is ours
+    stream.record_event(theirs)
+    stream.wait_event(ours)
+    stream.synchronize()
+    assert theirs.elapsed_time(ours) <= 0 <= ours.elapsed_time(theirs)
+
+
+def test_every_event_of_the_device_counts_as_one_of_the_class():
+    class Named(openreg.Event):
+        pass
+
+    assert isinstance(openreg.Event(), openreg.Event)
+    assert isinstance(torch_event(), openreg.Event)
+    assert isinstance(Named(), openreg.Event)
+    assert isinstance(Named(), Named)
+    assert not isinstance(openreg.Event(), Named)
+    assert not isinstance(torch.Stream("openreg"), openreg.Event)
+
+
+@pytest.mark.parametrize(
+    "share",
+    [
+        lambda: openreg.Event(interprocess=True),
+        lambda: openreg.Event().ipc_handle(),
+        lambda: openreg.Event.from_ipc_handle(torch.device("openreg:0"), b"handle"),
+    ],
+    ids=["interprocess", "ipc_handle", "from_ipc_handle"],
+)
+def test_events_are_not_shared_between_processes(share):
+    with pytest.raises(NotImplementedError, match=r"shared between processes|ipc is not supported"):
+        share()
+
+
 def test_events_of_two_devices_share_a_clock():
     start, end = openreg.Event(enable_timing=True), openreg.Event(enable_timing=True)
     start.record(openreg.default_stream(0))
@@ -125,10 +162,13 @@ def test_time_needs_events_that_are_done(make):
 
 
 @pytest.mark.parametrize("other", [None, 3, "event", object()])
-def test_time_to_something_else_is_a_type_error(other):
-    event = openreg.Event(enable_timing=True)
-    with pytest.raises(TypeError):
-        event.elapsed_time(other)
+def test_time_to_something_else_is_refused(other):
+    class Named(openreg.Event):
+        pass
+
+    for event in (openreg.Event(enable_timing=True), Named(enable_timing=True)):
+        with pytest.raises((TypeError, RuntimeError), match=r"torch\.Event"):
+            event.elapsed_time(other)
 
 
 @KINDS
@@ -163,7 +203,32 @@ def test_a_subclass_of_an_event_works_like_it():
     stream.wait_event(event)
     event.synchronize()
     assert event.elapsed_time(event) == 0
+    later = stream.record_event(openreg.Event(enable_timing=True))
+    later.synchronize()
+    assert event.elapsed_time(later) >= 0
     assert event.name == "mark"
+
+
+def test_a_destroyed_event_gives_its_handle_back(driver):
+    event = openreg.Event()
+    event.record()
+    handle = event.event_id
+    event.synchronize()
+    assert driver.event_ready(handle)
+    del event
+    with pytest.raises(DriverError, match="event"):
+        driver.event_ready(handle)
+
+
+def test_an_event_never_says_done_before_its_kernel_ended(driver):
+    ended = []
+    stream = openreg.Stream()
+    for number in range(100):
+        driver.launch(stream.native_handle, lambda: time.sleep(0.0005) or ended.append(None))
+        event = stream.record_event()
+        while not event.query():
+            pass
+        assert len(ended) == number + 1
 
 
 def test_thousands_of_events_come_and_go():

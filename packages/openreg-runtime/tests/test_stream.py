@@ -35,6 +35,34 @@ def test_any_priority_is_taken_and_clamped(priority, driver):
         assert driver.stream_priority(stream.native_handle) == min(max(priority, -3), 0)
 
 
+def test_the_range_of_priorities_is_that_of_the_streams():
+    least, greatest = openreg.Stream.priority_range()
+    assert (least, greatest) == (0, -3)
+    assert [openreg.Stream(priority=priority).priority for priority in (least, greatest)] == [least, greatest]
+
+
+def test_a_stream_of_another_library_is_used_by_its_handle(driver):
+    with openreg.device(1):
+        made = driver.stream()
+    for stream in (openreg.ExternalStream(made), openreg.get_stream_from_external(made, "openreg:1")):
+        assert isinstance(stream, openreg.Stream)
+        assert (stream.device_index, stream.native_handle) == (1, made)
+        sleep_on(stream)
+        assert not stream.query()
+    assert openreg.ExternalStream(openreg.default_stream(1).native_handle) == openreg.default_stream(1)
+    assert openreg.ExternalStream(0, device=1) == openreg.default_stream(1)
+
+
+def test_a_handle_that_fits_no_stream_is_refused(driver):
+    with openreg.device(1):
+        made = driver.stream()
+    with pytest.raises(ValueError, match="belongs to openreg:1, but device openreg:0 was given"):
+        openreg.ExternalStream(made, device=0)
+    for handle in (1 << 40, -1):
+        with pytest.raises((RuntimeError, TypeError)):
+            openreg.ExternalStream(handle)
+
+
 def test_an_idle_stream_is_ready_and_a_busy_one_is_not():
     stream = openreg.Stream()
     assert stream.query()
@@ -44,6 +72,31 @@ def test_an_idle_stream_is_ready_and_a_busy_one_is_not():
     stream.synchronize()
     assert time.perf_counter() - begin > 0.02
     assert stream.query()
+
+
+def test_a_query_never_says_done_while_a_kernel_runs(driver):
+    ended = []
+    streams = [openreg.Stream(device) for device in (0, 1, 0)]
+    for number in range(100):
+        stream = streams[number % 3]
+        driver.launch(stream.native_handle, lambda: time.sleep(0.0005) or ended.append(None))
+        while not stream.query():
+            pass
+        assert len(ended) == number + 1
+
+
+def test_a_stream_of_higher_priority_overtakes_queued_work(driver):
+    order = []
+    started, opened = threading.Event(), threading.Event()
+    usual, urgent = openreg.Stream(priority=0), openreg.Stream(priority=-3)
+    driver.launch(usual.native_handle, lambda: started.set() or not opened.wait(20) or None)
+    assert started.wait(20)  # from here on everything is queued behind this kernel
+    for number in range(3):
+        driver.launch(usual.native_handle, lambda number=number: order.append(f"usual {number}"))
+    driver.launch(urgent.native_handle, lambda: order.append("urgent"))
+    opened.set()
+    openreg.synchronize()
+    assert order == ["urgent", "usual 0", "usual 1", "usual 2"]
 
 
 def test_enqueueing_does_not_wait_and_streams_do_not_wait_for_each_other():

@@ -10,6 +10,7 @@
 #include "openreg/runtime/gil.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
+#include "openreg/runtime/sync_debug.h"
 
 namespace openreg::ops {
 
@@ -22,6 +23,7 @@ at::Scalar local_scalar_dense(const at::Tensor& self) {
   AT_DISPATCH_V2(self.scalar_type(), "_local_scalar_dense", AT_WRAP([&] {
                    scalar_t value{};
                    const orStream_t stream = runtime::native_handle(current);
+                   runtime::object_to_waiting();
                    orError_t status = orSuccess;
                    {
                      // The host variable is pageable memory, so the copy waits for the stream.

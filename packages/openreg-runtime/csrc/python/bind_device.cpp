@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bindings of devices and streams.
-#include <torch/csrc/Event.h>
+// Bindings of devices.
 #include <torch/csrc/utils/device_lazy_init.h>
 #include <torch/csrc/utils/pybind.h>
 
@@ -9,7 +8,6 @@
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/hooks.h"
 #include "openreg/runtime/status.h"
-#include "openreg/runtime/stream.h"
 #include "openreg/runtime/version.h"
 
 namespace py = pybind11;
@@ -30,36 +28,10 @@ py::dict device_properties(int64_t index) {
   return result;
 }
 
-py::dict device_stats(int64_t index) {
-  orDeviceStats stats{};
-  OPENREG_CHECK(orDeviceGetStats(&stats, to_device_index(index)));
-  py::dict result;
-  result["launches"] = stats.launches;
-  result["copies"] = stats.copies;
-  result["bytes_copied"] = stats.bytes_copied;
-  result["busy_nanoseconds"] = stats.busy_nanoseconds;
-  result["allocated_bytes"] = stats.allocated_bytes;
-  result["peak_allocated_bytes"] = stats.peak_allocated_bytes;
-  return result;
-}
-
 bool can_access_peer(int64_t index, int64_t peer) {
   int result = 0;
   OPENREG_CHECK(orDeviceCanAccessPeer(&result, to_device_index(index), to_device_index(peer)));
   return result != 0;
-}
-
-void delay_current_stream(uint64_t nanoseconds) {
-  torch::utils::device_lazy_init(
-      kDeviceType);  // without it, torch.accelerator.synchronize(0) believes that nothing runs
-  OPENREG_CHECK(orStreamDelay(native_handle(current_stream()), nanoseconds));
-}
-
-// torch.Event.elapsed_time() refuses subclasses of torch.Event, which torch.openreg.Event has to be.
-double event_elapsed_time(const py::object& start, const py::object& end) {
-  TORCH_CHECK_TYPE(THPEvent_Check(start.ptr()) && THPEvent_Check(end.ptr()),
-                   "elapsed_time() takes a torch.Event or torch.openreg.Event");
-  return reinterpret_cast<THPEvent*>(start.ptr())->event.elapsedTime(reinterpret_cast<THPEvent*>(end.ptr())->event);
 }
 
 }  // namespace
@@ -91,13 +63,7 @@ void bind_device(py::module_& module) {
       "_synchronize_device", [](int64_t index) { synchronize_device(to_device_index(index)); }, py::arg("device"));
   module.def("_reset_device", [](int64_t index) { reset_device(to_device_index(index)); }, py::arg("device"));
   module.def("_get_device_properties", &device_properties, py::arg("device"));
-  module.def("_get_device_stats", &device_stats, py::arg("device"));
   module.def("_can_access_peer", &can_access_peer, py::arg("device"), py::arg("peer"));
-  module.def("_delay_current_stream", &delay_current_stream, py::arg("nanoseconds"));
-  module.def("_event_elapsed_time", &event_elapsed_time, py::arg("start"), py::arg("end"));
-  module.def(
-      "_default_stream_id", [](int64_t index) { return default_stream(to_device_index(index)).id(); },
-      py::arg("device"));
 }
 
 }  // namespace openreg::runtime

@@ -22,7 +22,11 @@ PYBIND11_MODULE(_C, module) {
   module.doc() = "Native part of openreg_runtime: the bindings behind torch.openreg.";
   openreg::runtime::set_gil_hooks({&release_gil, &acquire_gil});
   openreg::runtime::bind_device(module);
+  openreg::runtime::bind_statistics(module);
+  openreg::runtime::bind_stream(module);
   openreg::runtime::bind_memory(module);
+  openreg::runtime::bind_memory_pool(module);
+  openreg::runtime::bind_snapshot(module);
   openreg::runtime::bind_generator(module);
   openreg::runtime::bind_graph(module);
   openreg::runtime::bind_sharing(module);

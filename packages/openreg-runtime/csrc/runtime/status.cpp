@@ -28,7 +28,7 @@ void throw_status(orError_t status, c10::SourceLocation location) {
     case orErrorDeviceLost:
     case orErrorStreamCaptureUnsupported:
     case orErrorStreamCaptureInvalidated:
-      throw c10::AcceleratorError(location, static_cast<int32_t>(status), message);
+      throw c10::AcceleratorError(location, static_cast<int32_t>(status), std::move(message));
     case orErrorInvalidValue:
       throw c10::ValueError(location, std::move(message));
     case orErrorNotSupported:

@@ -105,6 +105,17 @@ orStream_t native_handle(c10::Stream stream) {
   return defaults->at(static_cast<size_t>(stream.device_index()));
 }
 
+c10::Stream stream_from_handle(orStream_t handle) {
+  ensure_initialized();
+  int device = 0;
+  OPENREG_CHECK(orStreamGetDevice(handle, &device));
+  const c10::Stream default_of_device = make_stream(static_cast<c10::DeviceIndex>(device), kDefaultStreamId);
+  if (handle == native_handle(default_of_device)) {
+    return default_of_device;
+  }
+  return make_stream(default_of_device.device_index(), static_cast<c10::StreamId>(reinterpret_cast<intptr_t>(handle)));
+}
+
 bool query_stream(c10::Stream stream) {
   const orError_t status = orStreamQuery(native_handle(stream));
   if (status == orErrorNotReady) {

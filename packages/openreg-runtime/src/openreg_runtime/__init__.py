@@ -33,11 +33,13 @@ load_native_module()
 from openreg_runtime import openreg  # noqa: E402  (needs the native module)
 from openreg_runtime._extension import extend  # noqa: E402
 from openreg_runtime._startup import DEVICE_TYPE  # noqa: E402
+from openreg_runtime.openreg._compiler import register_with_compiler  # noqa: E402
 
 register_device(openreg)
 complete_storages()
 share_between_processes()
 export_through_dlpack()
+register_with_compiler()
 wait_at_exit_for_autograd()
 
 for step in _after_startup:

@@ -98,8 +98,10 @@ CASES: dict[str, list[Case]] = {
     "orGetEngineCount": [((None,), VALUE)],
     "orEngineGetStats": [((None, 0), VALUE), *each((-1, 2, 2**31 - 1), VALUE, (OUT,))],
     "orSetFaults": each(
-        (b"alloc", b"alloc:", b"alloc:0", b"alloc:-1", b"alloc:x", b"alloc:1@2", b"alloc:1@", b"alloc:1@-1")
-        + (b"free:1", b"alloc:1,", b",alloc:1", b"alloc: 1", b"alloc:99999999999999999999", b"copy:1@1@1"),
+        tuple(
+            b"alloc alloc: alloc:0 alloc:-1 alloc:x alloc:1@2 alloc:1@ alloc:1@-1 free:1 alloc:1, ,alloc:1 copy:1@1@1"
+            b" alloc:99999999999999999999 alloc:1;copy:1".split()
+        ),
         VALUE,
     ),
     "orDriverGetVersion": [((None,), VALUE)],

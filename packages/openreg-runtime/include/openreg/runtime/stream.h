@@ -23,6 +23,9 @@ OPENREG_RUNTIME_API c10::Stream new_stream(c10::DeviceIndex index, int priority)
 
 // The driver's handle, valid as long as the process.
 OPENREG_RUNTIME_API orStream_t native_handle(c10::Stream stream);
+// The stream that another library made: its owner keeps it alive as long as it is used here. Throws for an unknown
+// handle.
+OPENREG_RUNTIME_API c10::Stream stream_from_handle(orStream_t handle);
 
 OPENREG_RUNTIME_API bool query_stream(c10::Stream stream);
 // Releases the GIL while it waits. Throws the device's sticky error.

@@ -7,6 +7,7 @@ device. An index out of range raises ``RuntimeError`` that names the range.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -24,17 +25,6 @@ class DeviceProperties(NamedTuple):
     multi_processor_count: int  # host cores that kernels may use
     major: int
     minor: int
-
-
-class DeviceStats(NamedTuple):
-    """What a device has done since the process started or :func:`reset_device`."""
-
-    launches: int
-    copies: int
-    bytes_copied: int
-    busy_nanoseconds: int
-    allocated_bytes: int
-    peak_allocated_bytes: int
 
 
 def unchecked_device_index(device: DeviceLike) -> int:
@@ -78,9 +68,25 @@ def init() -> None:
     lazy_init()
 
 
+# What lazy_call() keeps for the time after initialisation.
+_queued_calls: list[Callable[[], object]] = []
+
+
 def lazy_init() -> None:
     """Initialises once; raises RuntimeError in a forked child of a process that used the device."""
     _C._init()
+    while _queued_calls:
+        _queued_calls.pop(0)()
+
+
+def lazy_call(function: Callable[[], object]) -> None:
+    """Runs ``function`` now if the device is initialised, else by :func:`lazy_init` (source: ``torch.cuda``).
+
+    PyTorch calls :func:`lazy_init` before its first operation on the device.
+    """
+    _queued_calls.append(function)
+    if is_initialized():
+        lazy_init()
 
 
 def is_initialized() -> bool:
@@ -177,17 +183,20 @@ def is_bf16_supported() -> bool:
     return torch.bfloat16 in get_device_capability()["supported_dtypes"]
 
 
-def device_stats(device: DeviceLike = None) -> DeviceStats:
-    """Launches, copies, busy time and memory of a device; may be read while it works."""
-    return DeviceStats(**_C._get_device_stats(device_index(device)))
+class _AbsentDtypes(list[torch.dtype]):
+    """The empty list; who looks for a dtype in it is told which package brings it."""
+
+    def __contains__(self, dtype: object) -> bool:
+        raise NotImplementedError(
+            "autocast on openreg devices comes with the package openreg-amp, which is not installed or not imported. "
+            "Install it with: pip install openreg-amp"
+        )
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
-    """Replaced by openreg-amp; without it, raises NotImplementedError that names the package.
+    """Replaced by openreg-amp; without it, an empty list in which looking for a dtype raises NotImplementedError.
 
-    ``torch.autocast`` looks for the function before calling it and hides why it is missing, so it stands here.
+    ``torch.autocast`` reads the list even where it is disabled, as in checkpoints and compiled functions, and looks for
+    a dtype only where it is enabled.
     """
-    raise NotImplementedError(
-        "autocast on openreg devices comes with the package openreg-amp, which is not installed or not imported. "
-        "Install it with: pip install openreg-amp"
-    )
+    return _AbsentDtypes()

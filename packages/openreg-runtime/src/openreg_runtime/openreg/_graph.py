@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 
@@ -14,21 +14,24 @@ from openreg_runtime.openreg._stream import Stream, StreamContext
 Pool = tuple[int, int]
 CaptureErrorMode = Literal["default", "global", "thread_local", "relaxed"]
 
-# A recording of a device's work with a memory pool of its own (source: ``torch.accelerator.Graph``). ``replay()`` runs
-# it on the current stream; random kernels draw new numbers each time. What needs a result on the host (``.item()``,
-# printing, operators that fall back to the CPU) cannot be recorded and raises.
-Graph = torch.accelerator.Graph
+
+class Graph(torch.accelerator.Graph):
+    """A recording of a device's work, with a memory pool of its own (source: ``torch.accelerator.Graph``).
+
+    ``replay()`` runs it on the current stream; random kernels draw new numbers each time. What needs a result on the
+    host (``.item()``, printing, operators that fall back to the CPU) cannot be recorded and raises ``RuntimeError``.
+    """
 
 
 class graph:
     """Context that captures into ``openreg_graph`` on a side stream (source: ``torch.cuda.graph``).
 
     ``pool`` names the memory pool of another graph (``Graph.pool()``) or of :func:`graph_pool_handle`, to share it.
-    ``stream`` captures instead of a side stream that all contexts share. An exception inside ends the capture; the graph
-    then holds nothing.
+    ``stream`` captures instead of a side stream that all contexts share. An exception inside ends the capture; the
+    graph then holds what was recorded before it, or nothing if the capture was spoiled.
     """
 
-    _side_streams: dict[int, Stream] = {}
+    _side_streams: ClassVar[dict[int, Stream]] = {}
 
     def __init__(
         self,
@@ -44,6 +47,7 @@ class graph:
 
     @classmethod
     def _side_stream(cls) -> Stream:
+        """The stream on which contexts of the current device capture."""
         device = _C._get_device()
         if device not in cls._side_streams:
             cls._side_streams[device] = Stream(device)

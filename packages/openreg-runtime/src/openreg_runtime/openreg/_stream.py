@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Any, cast
 
 import torch
 
@@ -14,14 +15,26 @@ from openreg_runtime.openreg._device import DeviceLike, device, device_index
 class Stream(torch.Stream):
     """A queue of work. A lower ``priority`` number is served first (0 to -3; others are clamped).
 
-    It lives as long as the process, and costs no thread.
+    It lives as long as the process, and costs no thread. ``native_handle`` is the driver's ``orStream_t`` as a number.
     """
+
+    native_handle: int
 
     def __new__(cls, device: DeviceLike = None, priority: int = 0, **identity: int) -> Stream:
         if identity:  # an existing stream, named by stream_id, device_index and device_type
             return super().__new__(cls, **identity)
         index = device_index(device)
         return super().__new__(cls, device=torch.device("openreg", index), priority=priority)
+
+    @property
+    def priority(self) -> int:
+        """The priority that the stream has, from 0 down to -3, which is served first."""
+        return _C._stream_priority(self.stream_id, self.device_index)
+
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """The priority served last and the one served first: ``(0, -3)``."""
+        return _C._stream_priority_range()
 
     # PyTorch's method takes no subclass of torch.Event.
     def record_event(self, event: torch.Event | None = None) -> torch.Event:
@@ -31,18 +44,71 @@ class Stream(torch.Stream):
         return marked
 
 
-class Event(torch.Event):
-    """A mark in a stream; ``elapsed_time`` needs ``enable_timing=True`` on both events."""
+class ExternalStream(Stream):
+    """A stream that another library made with ``orStreamCreate()``, by its handle.
+
+    That library keeps the stream alive as long as it is used here. Handle 0 is the default stream of ``device``. Raises
+    RuntimeError for a handle that no stream has, and ValueError if the stream belongs to another device than ``device``
+    (source: ``torch.cuda.ExternalStream``).
+    """
+
+    def __new__(cls, stream_ptr: int, device: DeviceLike = None) -> ExternalStream:
+        index = None if device is None else device_index(device)
+        if stream_ptr == 0:
+            stream_id, owner = 0, device_index(device)
+        else:
+            stream_id, owner = _C._stream_from_handle(stream_ptr)
+        if index not in (None, owner):
+            raise ValueError(
+                f"the stream with handle {stream_ptr:#x} belongs to openreg:{owner}, but device openreg:{index} was "
+                "given; pass its own device or none"
+            )
+        identity = {"stream_id": stream_id, "device_index": owner, "device_type": default_stream(owner).device_type}
+        return cast(ExternalStream, super().__new__(cls, **identity))
+
+
+def get_stream_from_external(data_ptr: int, device: DeviceLike = None) -> ExternalStream:
+    """The stream with a driver's handle; see :class:`ExternalStream` (source: ``torch.cuda``)."""
+    return ExternalStream(data_ptr, device)
+
+
+class _EventType(type):
+    """Lets every event of this device count as an instance of :class:`Event`."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if super().__instancecheck__(instance):
+            return True
+        return cls is Event and isinstance(instance, torch.Event) and instance.device.type == "openreg"
+
+
+class Event(torch.Event, metaclass=_EventType):
+    """A mark in a stream; ``elapsed_time`` needs ``enable_timing=True`` on both events.
+
+    ``Event(...)`` makes a plain ``torch.Event`` of this device, because the methods of ``torch.Stream`` and
+    ``torch.Event`` take no subclass; it counts as an instance of this class all the same. Classes derived from this one
+    have instances of their own. A wait never spins, so ``blocking`` changes nothing. Events cannot be shared between
+    processes: ``interprocess=True`` raises NotImplementedError, and so does ``ipc_handle()``.
+    """
 
     def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> Event:
-        return super().__new__(
-            cls, device="openreg", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess
-        )
+        if interprocess:
+            raise NotImplementedError(
+                "events of openreg devices cannot be shared between processes; call synchronize() on the event and "
+                "tell the other process (a queue or a barrier of torch.multiprocessing)"
+            )
+        made: Any = torch.Event if cls is Event else super().__new__
+        first = () if cls is Event else (cls,)
+        return cast(Event, made(*first, device="openreg", enable_timing=enable_timing, blocking=blocking))
 
     # PyTorch's method takes no subclass of torch.Event.
     def elapsed_time(self, other: torch.Event) -> float:
         """Milliseconds from this event to ``other``; both need ``enable_timing=True`` and must be done."""
         return _C._event_elapsed_time(self, other)
+
+    @classmethod
+    def from_ipc_handle(cls, device: Any, ipc_handle: bytes) -> Event:  # noqa: ARG003
+        """Raises NotImplementedError: events cannot be shared between processes."""
+        return cls(interprocess=True)
 
 
 def _as_stream(stream: torch.Stream) -> Stream:

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What devices, streams and engines count, as Python sees it; the counting itself is tested in driver/."""
+
+import time
+
+import pytest
+import torch
+
+from openreg_runtime import openreg
+
+pytestmark = pytest.mark.usefixtures("clean_device")
+
+
+def test_a_stream_counts_its_work(driver):
+    stream = openreg.Stream(1)
+    assert openreg.stream_stats(stream) == (0, 0, 0, 0, 0, 0)
+    driver.launch(stream.native_handle, lambda: None)
+    stream.synchronize()
+    stats = openreg.stream_stats(stream)
+    assert (stats.launches, stats.copies, stats.submitted, stats.completed) == (1, 0, 1, 1)
+    assert stats.busy_nanoseconds > 0
+    with openreg.stream(stream):
+        assert openreg.stream_stats() == stats
+    assert openreg.stream_stats(torch.Stream("openreg:1")).launches == 0
+
+
+def test_work_that_waits_is_submitted_and_not_completed():
+    stream = openreg.Stream()
+    with openreg.stream(stream):
+        openreg._sleep(60_000_000)
+        stats = openreg.stream_stats()
+    assert stats.submitted > stats.completed == 0
+
+
+def test_the_engines_count_the_work_of_all_devices(driver):
+    before = {engine.name: engine for engine in openreg.engine_stats()}
+    assert "compute" in before
+    for device in range(2):
+        driver.launch(openreg.default_stream(device).native_handle, lambda: time.sleep(0.01))
+        openreg.synchronize(device)
+    after = {engine.name: engine for engine in openreg.engine_stats()}
+    assert after["compute"].tasks == before["compute"].tasks + 2
+    assert after["compute"].busy_nanoseconds - before["compute"].busy_nanoseconds > 15e6
+
+
+def test_utilization_is_a_percentage_of_the_past_second(driver):
+    driver.launch(openreg.default_stream(1).native_handle, lambda: time.sleep(0.3))
+    openreg.synchronize(1)
+    assert 20 <= openreg.utilization(1) <= 60
+    assert openreg.utilization(torch.device("openreg:0")) < 20
