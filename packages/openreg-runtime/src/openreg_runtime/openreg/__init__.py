@@ -47,6 +47,7 @@ from openreg_runtime.openreg._random import (
     set_rng_state_all,
 )
 from openreg_runtime.openreg._random import get_generator as _get_generator
+from openreg_runtime.openreg._serialization import is_resident, set_resident
 from openreg_runtime.openreg._sharing import ipc_collect
 from openreg_runtime.openreg._statistics import device_stats, engine_stats, stream_stats, utilization
 from openreg_runtime.openreg._stream import (
@@ -134,6 +135,7 @@ __all__ = [
     "is_bf16_supported",
     "is_current_stream_capturing",
     "is_initialized",
+    "is_resident",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
@@ -154,6 +156,7 @@ __all__ = [
     "seed_all",
     "set_device",
     "set_per_process_memory_fraction",
+    "set_resident",
     "set_rng_state",
     "set_rng_state_all",
     "set_stream",
