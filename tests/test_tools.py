@@ -6,9 +6,10 @@ import sys
 import zipfile
 from pathlib import Path
 
+import lief
 import pytest
 
-from tools import lane, packages, stopwatch, wheelhouse
+from tools import _platform, check_exports, lane, packages, stopwatch, wheelhouse
 from tools.packages import ROOT
 
 
@@ -100,7 +101,7 @@ class Environment:
 
 @pytest.fixture
 def site(tmp_path):
-    place = tmp_path / ("Lib" if sys.platform == "win32" else "lib/python3.11") / "site-packages"
+    place = tmp_path / _platform.SITE_PACKAGES.replace("*", "3.11")
     place.mkdir(parents=True)
     return place
 
@@ -150,6 +151,17 @@ def test_the_times_of_all_steps_are_printed_and_written(tmp_path, capsys):
     for word in ("lint", "install", "test-openreg-ops", "pytest", "total"):
         assert word in printed
         assert word in (tmp_path / "deep" / "times.txt").read_text(encoding="utf-8")
+
+
+def test_the_export_check_finds_what_is_missing_and_what_is_too_much(tmp_path):
+    header = tmp_path / "some.h"
+    header.write_text("/* OPENREG_API int orInComment(void); */\nOPENREG_API const char* orMissing(int code);\n")
+    found = check_exports.problems(header, Path(lief._lief.__file__))
+    assert [line.split(": ")[1] for line in found if "orMissing" in line] == [
+        "orMissing is declared in some.h and not exported"
+    ]
+    assert any("PyInit__lief is exported and not declared in some.h" in line for line in found)
+    assert not any("orInComment" in line for line in found)
 
 
 def test_the_state_check_fails_where_it_should():

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import nox
 
+from tools._platform import SITE_PACKAGES
 from tools.packages import ROOT, Package
 from tools.stopwatch import Stopwatch
-from tools.wheelhouse import SITE_PACKAGES, Wheelhouse
+from tools.wheelhouse import Wheelhouse
 
 
 class Lane:

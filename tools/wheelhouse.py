@@ -22,6 +22,7 @@ from typing import Any
 
 import nox
 
+from tools._platform import PYTHON_PROGRAM, SCRIPTS_FOLDER, SITE_PACKAGES, usable_cores
 from tools.packages import Package, closure, requirement_name, siblings
 from tools.stopwatch import Stopwatch
 
@@ -33,8 +34,6 @@ COMPILER_VARIABLES = (
     *("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "MACOSX_DEPLOYMENT_TARGET"),
     *("CMAKE_ARGS", "CMAKE_GENERATOR", "CMAKE_BUILD_TYPE", "SKBUILD_CMAKE_ARGS"),
 )
-# Below an environment, as a glob pattern.
-SITE_PACKAGES = "Lib/site-packages" if sys.platform == "win32" else "lib/python*/site-packages"
 PYTHON_TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
 
 
@@ -93,9 +92,7 @@ class Wheelhouse:
 
     def python(self, session: nox.Session) -> Path:
         """The build environment's interpreter."""
-        scripts = "Scripts" if sys.platform == "win32" else "bin"
-        name = "python.exe" if sys.platform == "win32" else "python"
-        return self.environment(session) / scripts / name
+        return self.environment(session) / SCRIPTS_FOLDER / PYTHON_PROGRAM
 
     def run_python(self, session: nox.Session, *arguments: str) -> None:
         """Runs the build environment's interpreter, its tools first on the path."""
@@ -251,10 +248,3 @@ def unchanged_headers(environment: Path) -> Iterator[None]:
     for path, (content, stat) in before.items():
         if path.exists() and path.read_bytes() == content:
             os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-
-
-def usable_cores() -> int:
-    """The cores this process may run on."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

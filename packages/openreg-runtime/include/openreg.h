@@ -141,7 +141,7 @@ typedef enum orStreamCaptureStatus {
 } orStreamCaptureStatus;
 
 /* Which calls are refused while a capture runs, because they would wait for a device whose stream is capturing:
- * orDeviceSynchronize, orDeviceReset, orMemcpy, orMemset, orFree, orFreeHost. */
+ * orDeviceSynchronize, orDeviceReset, orMemcpy, orMemset, orFree, orFreeHost, orIpcGetMemHandle, orIpcCloseMemHandle. */
 typedef enum orStreamCaptureMode {
   orStreamCaptureModeGlobal = 0,      /* from every thread */
   orStreamCaptureModeThreadLocal = 1, /* from the thread that began the capture */

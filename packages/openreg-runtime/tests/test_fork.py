@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Forked children: refused with a reason, harmless to their parent."""
 
-import os
-
 import pytest
+from driver._platform import HAS_FORK
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()")
+pytestmark = pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")
 
 IN_CHILD = """
 import os, sys, torch, openreg_runtime

@@ -124,7 +124,8 @@ void Scheduler::drain(Device& device, Lock& lock) {
 void Scheduler::pause(Lock& lock) {
   check_may_wait();
   ++pauses_;
-  quiet_.wait(lock, [&] { return working_ == 0; });
+  const auto idle = [](const Engine& engine) { return engine.running == nullptr; };
+  quiet_.wait(lock, [&] { return std::all_of(engines_.begin(), engines_.end(), idle); });
 }
 
 void Scheduler::resume(const Lock& /*lock*/) {
@@ -132,8 +133,7 @@ void Scheduler::resume(const Lock& /*lock*/) {
     return;
   }
   for (Engine& engine : engines_) {
-    engine.has_work = true;  // an engine that finds nothing sleeps again
-    engine.work.notify_one();
+    wake(engine);  // one that finds nothing sleeps again
   }
 }
 

@@ -136,7 +136,8 @@ class Scheduler {
   void run_task(Engine& engine, Stream& stream, Lock& lock);
   void run_timer();
   void idle(Engine& engine, Lock& lock);
-  Stream* take_ready(Engine& engine);
+  Stream* next_stream(Engine& engine);
+  static Stream* take_ready(Engine& engine);
   void make_ready(Stream& stream, EngineIndex index);
   void wake(Engine& engine);
   void advance(Stream& stream);
@@ -174,8 +175,7 @@ class Scheduler {
   size_t pending_ = 0;  // entries in all queues
   std::vector<std::unique_ptr<Capture>> captures_;
   uint64_t newest_capture_ = 0;
-  int pauses_ = 0;   // calls of pause() without their resume()
-  int working_ = 0;  // engines that run something
+  int pauses_ = 0;  // calls of pause() without their resume()
   std::condition_variable quiet_;
   bool started_ = false;
   bool stopping_ = false;  // engines take no more work

@@ -72,7 +72,7 @@ void Scheduler::run_engine(EngineIndex index) {
   Engine& engine = engines_[index];
   Lock held = lock();
   while (!stopping_) {
-    Stream* stream = seeded_.has_value() ? take_demanded(engine) : take_ready(engine);
+    Stream* stream = next_stream(engine);
     if (stream == nullptr) {
       idle(engine, held);
     } else {
@@ -88,18 +88,17 @@ void Scheduler::run_task(Engine& engine, Stream& stream, Lock& lock) {
   engine.running = &stream;
   engine.running_device = &device;
   engine.running_since = now();
-  ++working_;
   lock.unlock();
   current_device() = device.index;
   Counters counters;
   Failure failure = execute(task, skip, counters);
   const uint64_t end = now();
   lock.lock();
-  if (--working_ == 0 && pauses_ > 0) {
-    quiet_.notify_all();
-  }
   engine.running = nullptr;
   engine.running_device = nullptr;
+  if (pauses_ > 0) {
+    quiet_.notify_all();
+  }
   counters.busy_nanoseconds = end - engine.running_since;
   ++engine.tasks;
   engine.busy_nanoseconds += counters.busy_nanoseconds;
@@ -118,6 +117,14 @@ void Scheduler::run_task(Engine& engine, Stream& stream, Lock& lock) {
   }
 }
 
+Stream* Scheduler::next_stream(Engine& engine) {
+  if (pauses_ > 0) {
+    engine.has_work.store(false, std::memory_order_relaxed);
+    return nullptr;
+  }
+  return seeded_.has_value() ? take_demanded(engine) : take_ready(engine);
+}
+
 void Scheduler::idle(Engine& engine, Lock& lock) {
   lock.unlock();
   const uint64_t deadline = now() + kIdleNanoseconds;
@@ -131,7 +138,7 @@ void Scheduler::idle(Engine& engine, Lock& lock) {
 
 Stream* Scheduler::take_ready(Engine& engine) {
   for (auto& level : engine.ready) {
-    if (!level.empty() && pauses_ == 0) {
+    if (!level.empty()) {
       Stream* stream = level.front();
       level.pop_front();
       return stream;

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import atexit
 import importlib
-import os
-import sys
 import time
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +14,8 @@ from torch.utils.backend_registration import (
     generate_methods_for_privateuse1_backend,
     rename_privateuse1_backend,
 )
+
+from openreg_runtime._platform import let_loader_search
 
 DEVICE_TYPE = "openreg"
 
@@ -54,11 +54,7 @@ def refuse_other_backend() -> None:
 
 def load_native_module() -> ModuleType:
     """Loads ``openreg_runtime._C``; its shared libraries register the C++ interfaces."""
-    if sys.platform == "win32":
-        # Unlike an rpath, Windows needs to be told where the libraries of another package are.
-        for folder in (Path(torch.__file__).parent / "lib", Path(__file__).parent / "lib"):
-            if folder.is_dir():
-                os.add_dll_directory(str(folder))
+    let_loader_search((Path(torch.__file__).parent / "lib", Path(__file__).parent / "lib"))
     return importlib.import_module("openreg_runtime._C")
 
 

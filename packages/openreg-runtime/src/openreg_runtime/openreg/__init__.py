@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from openreg_runtime.openreg import _utils
+from openreg_runtime.openreg import _utils, memory
 from openreg_runtime.openreg._device import (
     can_device_access_peer,
     current_device,
@@ -34,21 +34,6 @@ from openreg_runtime.openreg._device import lazy_init as _lazy_init
 from openreg_runtime.openreg._device import maybe_exchange_device as _maybe_exchange_device
 from openreg_runtime.openreg._faults import inject_faults
 from openreg_runtime.openreg._graph import Graph, graph, graph_pool_handle, is_current_stream_capturing
-from openreg_runtime.openreg._memory import (
-    empty_cache,
-    empty_host_cache,
-    host_memory_stats,
-    max_memory_allocated,
-    max_memory_reserved,
-    mem_get_info,
-    memory_allocated,
-    memory_reserved,
-    memory_stats,
-    reset_accumulated_host_memory_stats,
-    reset_accumulated_memory_stats,
-    reset_peak_host_memory_stats,
-    reset_peak_memory_stats,
-)
 from openreg_runtime.openreg._random import (
     default_generators,
     get_rng_state,
@@ -77,13 +62,43 @@ from openreg_runtime.openreg._stream import (
 )
 from openreg_runtime.openreg._stream import sleep as _sleep
 from openreg_runtime.openreg._sync_debug import get_sync_debug_mode, set_sync_debug_mode
+from openreg_runtime.openreg.memory import (
+    MemPool,
+    caching_allocator_alloc,
+    caching_allocator_delete,
+    device_memory_used,
+    empty_cache,
+    empty_host_cache,
+    get_allocator_backend,
+    get_per_process_memory_fraction,
+    host_memory_stats,
+    host_memory_stats_as_nested_dict,
+    max_memory_allocated,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_snapshot,
+    memory_stats,
+    memory_stats_as_nested_dict,
+    memory_summary,
+    reset_accumulated_host_memory_stats,
+    reset_accumulated_memory_stats,
+    reset_peak_host_memory_stats,
+    reset_peak_memory_stats,
+    set_per_process_memory_fraction,
+    use_mem_pool,
+)
 
 __all__ = [
     "Event",
     "ExternalStream",
     "Graph",
+    "MemPool",
     "Stream",
     "StreamContext",
+    "caching_allocator_alloc",
+    "caching_allocator_delete",
     "can_device_access_peer",
     "current_device",
     "current_stream",
@@ -91,15 +106,18 @@ __all__ = [
     "default_stream",
     "device",
     "device_count",
+    "device_memory_used",
     "device_of",
     "device_stats",
     "empty_cache",
     "empty_host_cache",
     "engine_stats",
+    "get_allocator_backend",
     "get_amp_supported_dtype",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
+    "get_per_process_memory_fraction",
     "get_rng_state",
     "get_rng_state_all",
     "get_stream_from_external",
@@ -107,6 +125,7 @@ __all__ = [
     "graph",
     "graph_pool_handle",
     "host_memory_stats",
+    "host_memory_stats_as_nested_dict",
     "init",
     "initial_seed",
     "inject_faults",
@@ -120,9 +139,13 @@ __all__ = [
     "max_memory_allocated",
     "max_memory_reserved",
     "mem_get_info",
+    "memory",
     "memory_allocated",
     "memory_reserved",
+    "memory_snapshot",
     "memory_stats",
+    "memory_stats_as_nested_dict",
+    "memory_summary",
     "reset_accumulated_host_memory_stats",
     "reset_accumulated_memory_stats",
     "reset_device",
@@ -131,6 +154,7 @@ __all__ = [
     "seed",
     "seed_all",
     "set_device",
+    "set_per_process_memory_fraction",
     "set_rng_state",
     "set_rng_state_all",
     "set_stream",
@@ -138,6 +162,7 @@ __all__ = [
     "stream",
     "stream_stats",
     "synchronize",
+    "use_mem_pool",
     "utilization",
 ]
 
