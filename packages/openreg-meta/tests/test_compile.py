@@ -21,6 +21,7 @@ BACKENDS = ["eager", "aot_eager"]
 def fresh_compiler():
     torch._dynamo.reset()
     yield
+    torch._dynamo.reset()
     torch.openreg.set_stream(torch.openreg.default_stream(0))
     torch.openreg.set_device(0)
 

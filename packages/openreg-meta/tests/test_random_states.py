@@ -25,16 +25,14 @@ def test_a_forked_state_ends_with_its_block(device):
     assert torch.equal(draw(device), expected)
 
 
+@pytest.mark.filterwarnings("ignore:.*fork_rng:UserWarning")  # advises to name the devices
 def test_all_devices_are_forked_unless_some_are_named():
     torch.manual_seed(1)
     expected = [draw(device) for device in DEVICES]
     torch.manual_seed(1)
-    with pytest.warns(UserWarning, match="fork_rng"):
-        everything = torch.random.fork_rng(device_type="openreg")
-        everything.__enter__()
-    for device in DEVICES:
-        draw(device)
-    everything.__exit__(None, None, None)
+    with torch.random.fork_rng(device_type="openreg"):
+        for device in DEVICES:
+            draw(device)
     assert all(torch.equal(draw(device), numbers) for device, numbers in zip(DEVICES, expected, strict=True))
 
 

@@ -122,7 +122,7 @@ def test_memory_statistics_follow_a_tensor():
     gc.collect()  # what earlier tests left in reference cycles
     torch.openreg.empty_cache()
     before = torch.openreg.memory_allocated()
-    x = torch.empty(1 << 20, dtype=torch.uint8, device="openreg")
+    x = torch.empty(1 << 25, dtype=torch.uint8, device="openreg")  # large enough for a segment of its own
     assert torch.openreg.memory_allocated() - before == x.nbytes
     assert torch.openreg.max_memory_allocated() >= before + x.nbytes
     assert torch.openreg.memory_reserved() >= torch.openreg.memory_allocated()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The table docs/hooks.toml leaves out nothing that the installed PyTorch asks for, nor any public name of ours.
 
-That the table is true, file by file and test by test, is checked with the whole repository at hand: tests/test_hooks.py.
+That the table is true, file by file and test by test, is checked where the whole repository is: tests/test_hooks.py.
 """
 
 import re
