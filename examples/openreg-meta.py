@@ -36,6 +36,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
 
 def train_step():
+    """One step of gradient descent; gives the loss, which stays on the device."""
     optimizer.zero_grad(set_to_none=False)
     loss = model(features).square().mean()
     loss.backward()

@@ -53,6 +53,7 @@ call("orMemcpy", address, bytes(range(SIZE)), SIZE, HOST_TO_DEVICE)
 
 @KernelFunction
 def double(_state, _message, _size):
+    """Doubles every byte."""
     view = (ctypes.c_uint8 * SIZE).from_address(address.value + offset)
     for index in range(SIZE):
         view[index] *= 2
