@@ -31,24 +31,24 @@ def patch_tensor() -> None:
 
 def _wrap_device(original: Any) -> Any:
     @functools.wraps(original)
-    def __dlpack_device__(self: torch.Tensor) -> tuple[enum.IntEnum, int]:
+    def dlpack_device(self: torch.Tensor) -> tuple[enum.IntEnum, int]:
         if self.device.type != "openreg":
             device: tuple[enum.IntEnum, int] = original(self)
             return device
         return DLDeviceType.kDLExtDev, self.device.index
 
-    return __dlpack_device__
+    return dlpack_device
 
 
 def _wrap_export(original: Any) -> Any:
     @functools.wraps(original)
-    def __dlpack__(self: torch.Tensor, *, stream: int | None = _NO_SYNCHRONISATION, **options: Any) -> Any:
+    def dlpack(self: torch.Tensor, *, stream: int | None = _NO_SYNCHRONISATION, **options: Any) -> Any:
         capsule = original(self, stream=stream, **options)  # refuses what cannot be exported, before anything waits
         if self.device.type == "openreg" and stream != _NO_SYNCHRONISATION:
             _let_wait(stream, self.device.index)
         return capsule
 
-    return __dlpack__
+    return dlpack
 
 
 def _let_wait(consumer: int | None, device: int) -> None:
