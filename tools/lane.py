@@ -84,11 +84,12 @@ class Lane:
         )
 
     def example(self) -> None:
-        """The example of the package, where there is one."""
+        """The examples of the package: examples/<package>.py and examples/<package>-<topic>.py."""
         assert self._package is not None, "install() comes first"
-        path = ROOT / "examples" / f"{self._package.name}.py"
-        if path.exists():
-            self.run(path.name, "python", str(path))
+        folder = ROOT / "examples"
+        for path in sorted([folder / f"{self._package.name}.py", *folder.glob(f"{self._package.name}-*.py")]):
+            if path.exists():
+                self.run(path.name, "python", str(path))
 
     def _installed(self) -> list[Path]:
         environment = Path(self._session.virtualenv.location)

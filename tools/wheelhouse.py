@@ -15,6 +15,7 @@ import os
 import re
 import sys
 import sysconfig
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,8 +23,8 @@ from typing import Any
 
 import nox
 
-from tools._platform import PYTHON_PROGRAM, SCRIPTS_FOLDER, SITE_PACKAGES, usable_cores
-from tools.packages import Package, closure, requirement_name, siblings
+from tools._platform import IS_WINDOWS, PYTHON_PROGRAM, SCRIPTS_FOLDER, SITE_PACKAGES, usable_cores
+from tools.packages import ROOT, Package, closure, requirement_name, siblings
 from tools.stopwatch import Stopwatch
 
 # scikit-build-core asks for these only where the machine has none, and only in isolated builds.
@@ -59,6 +60,13 @@ def sources_digest(folder: Path) -> str:
 def file_digest(path: Path) -> str:
     """The SHA-256 of one file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def files_naming(wheel: Path, folders: list[Path]) -> list[str]:
+    """The files in a wheel that contain the path of one of the folders."""
+    paths = {str(form).encode() for folder in folders for form in (folder, folder.resolve())}
+    with zipfile.ZipFile(wheel) as archive:
+        return [name for name in archive.namelist() if any(path in archive.read(name) for path in paths)]
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -199,7 +207,8 @@ class Wheelhouse:
             session.log(f"{name}: {wheel.name} is up to date")
             return wheel
         for needed in siblings(self._packages[name].build_requirements, self._packages):
-            self._install_for_build(session, needed, known[f"{needed}-{PYTHON_TAG}"])
+            with self._stopwatch.step(session.name, f"install {needed} to build {name}"):
+                self._install_for_build(session, needed, known[f"{needed}-{PYTHON_TAG}"])
         with self._stopwatch.step(session.name, f"build {name}"):
             wheel = self._build(session, name)
         known[f"{name}-{PYTHON_TAG}"] = {
@@ -222,6 +231,10 @@ class Wheelhouse:
             str(self._packages[name].folder),
         )
         (wheel,) = self.dist.glob(f"{stem}-*.whl")
+        # MSVC has no documented option that shortens __FILE__.
+        named = [] if IS_WINDOWS else files_naming(wheel, [ROOT, self.environment(session)])
+        if named:
+            session.error(f"{wheel.name} names folders of this machine: {', '.join(named)}")
         return wheel
 
     def _install_for_build(self, session: nox.Session, name: str, entry: Mapping[str, str]) -> None:

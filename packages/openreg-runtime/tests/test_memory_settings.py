@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What limits and tunes the caching allocator: the memory fraction, PYTORCH_ALLOC_CONF, OPENREG_POISON."""
 
-import os
-
 import pytest
 import torch
 from driver.conftest import find_library
@@ -259,27 +257,6 @@ torch.UntypedStorage(1000, device="openreg")
 assert torch.openreg.memory_allocated() == 0
 torch.openreg.reset_device()
 assert content(address, 1000) == b"\\xa5" * 1000
-""",
-        env={"OPENREG_POISON": "1"},
-    )
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()")
-def test_a_forked_child_poisons_nothing_of_its_parent(succeed):
-    succeed(
-        POISON
-        + """
-import os
-write(address, b"1" * 1000)
-child = os.fork()
-if child == 0:
-    del storage
-    try:
-        torch.openreg.empty_cache()
-    finally:
-        os._exit(0)
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-assert content(address, 1000) == b"1" * 1000
 """,
         env={"OPENREG_POISON": "1"},
     )

@@ -92,8 +92,8 @@ void Scheduler::run_task(Engine& engine, Stream& stream, Lock& lock) {
   current_device() = device.index;
   Counters counters;
   Failure failure = execute(task, skip, counters);
-  const uint64_t end = now();
   lock.lock();
+  const uint64_t end = now();  // with the lock: who asked meanwhile was told a time up to then, and it never goes back
   engine.running = nullptr;
   engine.running_device = nullptr;
   if (pauses_ > 0) {

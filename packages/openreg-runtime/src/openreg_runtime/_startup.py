@@ -75,6 +75,26 @@ def share_between_processes() -> None:
     _sharing.register_reducer()
 
 
+def complete_storages() -> None:
+    """Gives storages what ``generate_methods_for_privateuse1_backend`` leaves out: swapping bytes, as for old files.
+
+    PyTorch's method reads the address on the host, which ends the process.
+    """
+    from openreg_runtime.openreg import _serialization
+
+    _serialization.patch_storage()
+
+
+def export_through_dlpack() -> None:
+    """Makes ``torch.from_dlpack`` and other consumers of DLPack take tensors of the device.
+
+    PyTorch compares their device type with the name it had before it was renamed, and refuses them as unknown.
+    """
+    from openreg_runtime.openreg import _dlpack
+
+    _dlpack.patch_tensor()
+
+
 def wait_at_exit_for_autograd() -> None:
     """Lets PyTorch's backward threads come to rest before Python finalises.
 

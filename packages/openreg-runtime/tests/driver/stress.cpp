@@ -17,6 +17,7 @@
 #include "stress_breaker.h"
 #include "stress_common.h"
 #include "stress_crowd.h"
+#include "stress_graph.h"
 #include "stress_host.h"
 #include "stress_observer.h"
 #include "stress_planted.h"
@@ -36,6 +37,7 @@ constexpr Part kParts[] = {
     {1, break_and_reset},
     {1, observe_until_stopped},
     {1, call_host_functions_until_stopped},
+    {2, replay_until_stopped},
 };
 
 void run(double seconds, uint64_t seed) {

@@ -27,9 +27,29 @@ inline void observe_device(int device) {
     CHECK(before.busy_nanoseconds <= after.busy_nanoseconds);
     CHECK(orDeviceGetError(device) == orSuccess);
   }
+  int percent = -1;
+  CHECK(orDeviceGetUtilization(&percent, device) == orSuccess);
+  CHECK(0 <= percent && percent <= 100);
   orDeviceProp properties{};
   CHECK(orGetDeviceProperties(&properties, device) == orSuccess);
   CHECK(properties.totalGlobalMem == total);
+}
+
+inline void observe_engines() {
+  int engines = 0;
+  CHECK(orGetEngineCount(&engines) == orSuccess);
+  for (int engine = 0; engine < engines; ++engine) {
+    orEngineStats before{};
+    orEngineStats after{};
+    CHECK(orEngineGetStats(&before, engine) == orSuccess);
+    CHECK(orEngineGetStats(&after, engine) == orSuccess);
+    CHECK(before.tasks <= after.tasks && before.busy_nanoseconds <= after.busy_nanoseconds);
+  }
+  orStream_t stream = nullptr;
+  orStreamStats stats{};
+  CHECK(orDeviceGetDefaultStream(&stream, 0) == orSuccess);
+  CHECK(orStreamGetStats(stream, &stats) == orSuccess);
+  CHECK(stats.completed <= stats.submitted);
 }
 
 inline void observe_address(void* address, int device) {
@@ -46,8 +66,11 @@ inline void observe_until_stopped(uint64_t seed) {
   void* address = nullptr;
   CHECK(orSetDevice(0) == orSuccess);
   CHECK(orMalloc(&address, 4096) == orSuccess);
+  orIpcMemHandle_t handle{};
+  CHECK(orIpcGetMemHandle(&handle, address) == orSuccess);  // from now on other processes may map it
   while (!stop) {
     observe_device(static_cast<int>(pick(random, kDevices)));
+    observe_engines();
     observe_address(static_cast<char*>(address) + pick(random, 4096), 0);
     pause_milliseconds(pick(random, 3));
   }

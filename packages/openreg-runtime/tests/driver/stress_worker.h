@@ -170,7 +170,10 @@ class Worker {
     const size_t size = destination.count * sizeof(uint32_t);
     orStream_t stream = begin(destination);
     CHECK(orStreamWaitEvent(stream, source.last, 0) == orSuccess);
-    if (pick(random_, 8) == 0) {  // the form that waits
+    if (pick(random_, 4) == 0) {  // the form that names the devices
+      CHECK(orMemcpyPeerAsync(destination.address, destination.device, source.address, source.device, size, stream) ==
+            orSuccess);
+    } else if (pick(random_, 8) == 0) {  // the form that waits
       CHECK(orStreamSynchronize(stream) == orSuccess);
       CHECK(orMemcpy(destination.address, source.address, size, orMemcpyDefault) == orSuccess);
     } else {

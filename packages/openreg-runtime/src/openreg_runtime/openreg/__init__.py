@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from openreg_runtime.openreg import _utils, memory
+from openreg_runtime.openreg import _utils
 from openreg_runtime.openreg._device import (
     can_device_access_peer,
     current_device,
@@ -47,6 +47,7 @@ from openreg_runtime.openreg._random import (
     set_rng_state_all,
 )
 from openreg_runtime.openreg._random import get_generator as _get_generator
+from openreg_runtime.openreg._serialization import is_resident, set_resident
 from openreg_runtime.openreg._sharing import ipc_collect
 from openreg_runtime.openreg._statistics import device_stats, engine_stats, stream_stats, utilization
 from openreg_runtime.openreg._stream import (
@@ -134,12 +135,12 @@ __all__ = [
     "is_bf16_supported",
     "is_current_stream_capturing",
     "is_initialized",
+    "is_resident",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
     "max_memory_reserved",
     "mem_get_info",
-    "memory",
     "memory_allocated",
     "memory_reserved",
     "memory_snapshot",
@@ -155,6 +156,7 @@ __all__ = [
     "seed_all",
     "set_device",
     "set_per_process_memory_fraction",
+    "set_resident",
     "set_rng_state",
     "set_rng_state_all",
     "set_stream",
