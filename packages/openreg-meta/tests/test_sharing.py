@@ -2,7 +2,6 @@
 """Tensors sent to another process: one memory on both sides, its life, and what is refused."""
 
 import gc
-import os
 import pickle
 from multiprocessing import reduction
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.multiprocessing as mp
+from _platform import HAS_FORK
 
 import torch_openreg  # noqa: F401
 
@@ -354,11 +354,12 @@ def test_a_device_that_the_receiver_does_not_have(monkeypatch):
     _sharing._sent.clear()  # what was refused never comes back
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="fork()")
+@pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")
 def test_a_forked_child_says_what_is_wrong(python):
     done = python("""
 import torch, torch_openreg
 import torch.multiprocessing as mp
+
 
 def receive(connection):
     try:
