@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 from tools.combinations import run_combinations  # noqa: E402
 from tools.lane import Lane  # noqa: E402
+from tools.native_driver import cross_compile, run_sanitizer  # noqa: E402
 from tools.packages import discover  # noqa: E402
 from tools.stopwatch import Stopwatch  # noqa: E402
 from tools.wheelhouse import Wheelhouse  # noqa: E402
@@ -28,7 +29,7 @@ PACKAGES = discover(ROOT)
 LANES = [f"test-{name}" for name in PACKAGES]
 STOPWATCH = Stopwatch()
 WHEELHOUSE = Wheelhouse(ROOT, PACKAGES, STOPWATCH)
-DEFAULT = ["lint", *LANES, "combinations"]
+DEFAULT = ["lint", *LANES, "combinations", "cross", "tsan", "asan"]
 
 nox.needs_version = ">=2024.10.9"
 nox.options.default_venv_backend = "venv"
@@ -50,7 +51,7 @@ def lane(session: nox.Session) -> Lane:
 def lint(session: nox.Session) -> None:
     """Formatters, linters and types (.pre-commit-config.yaml), then the shape of the repository."""
     with STOPWATCH.step(session.name, "install"):
-        session.install("nox>=2024.10.9", "pre-commit>=4", "pytest>=8.3", "pytest-timeout>=2.3", "tomli")
+        session.install("nox>=2024.10.9", "pre-commit>=4", "pytest>=8.3", "pytest-timeout>=2.3", "tomli", "lief>=0.17")
     with STOPWATCH.step(session.name, "pre-commit"):
         session.run("pre-commit", "run", "--all-files", "--show-diff-on-failure")
     with STOPWATCH.step(session.name, "pytest"):
@@ -131,6 +132,24 @@ def endurance(session: nox.Session) -> None:
 def combinations(session: nox.Session) -> None:
     """Editable and regular installs of runtime and ops, all four, share one device state."""
     run_combinations(session, WHEELHOUSE, PACKAGES, STOPWATCH)
+
+
+@nox.session
+def cross(session: nox.Session) -> None:
+    """Compile the driver for Windows and macOS, wherever this runs; arguments choose other targets."""
+    cross_compile(session, STOPWATCH)
+
+
+@nox.session
+def tsan(session: nox.Session) -> None:
+    """Stress the driver for 20 s under the thread sanitizer; `-- --seconds 600` does it longer."""
+    run_sanitizer(session, STOPWATCH, "thread")
+
+
+@nox.session
+def asan(session: nox.Session) -> None:
+    """The same under the sanitizers of addresses, leaks and undefined behaviour."""
+    run_sanitizer(session, STOPWATCH, "address")
 
 
 @nox.session(venv_backend="none")

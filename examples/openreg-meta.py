@@ -30,6 +30,30 @@ model = torch.nn.Linear(8, 1).to("openreg")
 model(a.openreg()).sum().backward()
 check(model.weight.grad.is_openreg, "gradients are computed on the device")
 
+print("\ngraphs")
+features = torch.rand(64, 8, device="openreg")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+
+def train_step():
+    """One step of gradient descent; gives the loss, which stays on the device."""
+    optimizer.zero_grad(set_to_none=False)
+    loss = model(features).square().mean()
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+train_step()
+step = torch.openreg.Graph()
+with torch.openreg.graph(step):
+    loss = train_step()  # recorded, not run
+losses = []
+for _ in range(3):
+    step.replay()
+    losses.append(loss.item())
+check(losses[0] > losses[1] > losses[2] > 0, "a captured training step trains at each replay")
+
 print("\namp")
 with torch.autocast("openreg", dtype=torch.bfloat16):
     check((a.openreg() @ b.openreg()).dtype is torch.bfloat16, "a product runs in bfloat16")

@@ -44,13 +44,15 @@ def tree(tmp_path):
     write(
         runtime / "CMakeLists.txt",
         "project(openreg_runtime)\nopenreg_find_torch(VERSION 2.13)\n"
-        "add_library(openreg csrc/driver/device.cpp csrc/driver/device.h\n"
+        "add_library(openreg csrc/driver/device.cpp csrc/driver/device.h csrc/driver/comment.h\n"
         "  csrc/driver/platform_linux.cpp)\n"
         "# public: include/openreg.h\n",
     )
     write(runtime / "include/openreg.h", NATIVE_LICENCE + "#if defined(_WIN32)\n#endif\n")
     write(runtime / "csrc/driver/device.h", NATIVE_LICENCE)
     write(runtime / "csrc/driver/device.cpp", NATIVE_LICENCE + '#include "device.h"\n')
+    write(runtime / "csrc/driver/comment.h", NATIVE_LICENCE + '// fork() and "dlopen()"\n')
+    write(runtime / "src/openreg_runtime/_platform.py", LICENCE + "import sys\n\nsys.platform\n")
     write(runtime / "csrc/driver/platform_linux.cpp", NATIVE_LICENCE + "#include <sys/mman.h>\n")
     return root
 
@@ -114,6 +116,28 @@ PLANTED = {
         appended("packages/openreg-runtime/include/openreg.h", '#  include "torch/library.h"\n'),
     ),
     "platform header": ("platform_calls_apart", appended(DEVICE, "#include <pthread.h>\n")),
+    "platform folder": ("platform_calls_apart", appended(DEVICE, "#include <sys/stat.h>\n")),
+    "platform call": ("platform_calls_apart", appended(DEVICE, "  const auto id = ::getpid();\n")),
+    "platform keyword": ("platform_calls_apart", appended(DEVICE, "__declspec(thread) int x;\n")),
+    "platform macro": ("platform_calls_apart", appended(DEVICE, "#define _GNU_SOURCE\n")),
+    "platform test in Python": (
+        "python_platform_apart",
+        appended(RUNTIME_INIT, "if sys.platform == 'win32':\n    pass\n"),
+    ),
+    "missing function in Python": ("python_platform_apart", appended("tools/new.py", 'hasattr(os, "fork")\n')),
+    "library suffix": (
+        "python_platform_apart",
+        appended("packages/openreg-ops/tests/test_one.py", 'library = folder / "libother.so"\n'),
+    ),
+    "loader path": ("python_platform_apart", appended(OPS_INIT, "os.add_dll_directory(folder)\n")),
+    "a header of the driver": (
+        "device_by_its_interface",
+        appended("packages/openreg-runtime/csrc/runtime/stream.cpp", '#include "../driver/device.h"\n'),
+    ),
+    "a header of the driver by its name": (
+        "device_by_its_interface",
+        appended("packages/openreg-ops/csrc/stream.cpp", '#include "device.h"\n'),
+    ),
     "platform test": ("platform_calls_apart", appended(DEVICE, "#elif defined(__APPLE__)\n")),
     "long file": ("file_length", appended(RUNTIME_INIT, "pass\n" * 400)),
     "machine path": ("no_machine_paths", appended("README.md", "see " + "/ho" + "me/someone/x\n")),

@@ -6,9 +6,10 @@ import sys
 import zipfile
 from pathlib import Path
 
+import lief
 import pytest
 
-from tools import lane, packages, stopwatch, wheelhouse
+from tools import _platform, check_exports, lane, packages, stopwatch, wheelhouse
 from tools.packages import ROOT
 
 
@@ -100,7 +101,7 @@ class Environment:
 
 @pytest.fixture
 def site(tmp_path):
-    place = tmp_path / ("Lib" if sys.platform == "win32" else "lib/python3.11") / "site-packages"
+    place = tmp_path / _platform.SITE_PACKAGES.replace("*", "3.11")
     place.mkdir(parents=True)
     return place
 
@@ -139,6 +140,14 @@ def test_an_environment_with_another_build_of_a_wheel_is_not_clean(tmp_path, sit
     assert not holds(tmp_path, {"openreg-runtime": new})
 
 
+def test_a_wheel_that_names_a_folder_of_this_machine_is_found(tmp_path):
+    folder = tmp_path / "checkout"
+    clean = make_wheel(tmp_path, "openreg-runtime", content="openreg_runtime/csrc/device.cpp")
+    assert wheelhouse.files_naming(clean, [folder]) == []
+    damaged = make_wheel(tmp_path, "openreg-runtime", content=f"{folder}/csrc/device.cpp")
+    assert wheelhouse.files_naming(damaged, [folder]) == ["openreg_runtime-0.1.0.dist-info/RECORD"]
+
+
 def test_the_times_of_all_steps_are_printed_and_written(tmp_path, capsys):
     watch = stopwatch.Stopwatch()
     with watch.step("lint", "install"):
@@ -150,6 +159,32 @@ def test_the_times_of_all_steps_are_printed_and_written(tmp_path, capsys):
     for word in ("lint", "install", "test-openreg-ops", "pytest", "total"):
         assert word in printed
         assert word in (tmp_path / "deep" / "times.txt").read_text(encoding="utf-8")
+
+
+def test_the_export_check_finds_what_is_missing_and_what_is_too_much(tmp_path):
+    header = tmp_path / "some.h"
+    header.write_text("/* OPENREG_API int orInComment(void); */\nOPENREG_API const char* orMissing(int code);\n")
+    found = check_exports.problems(header, Path(lief._lief.__file__))
+    assert [line.split(": ")[1] for line in found if "orMissing" in line] == [
+        "orMissing is declared in some.h and not exported"
+    ]
+    assert any("PyInit__lief is exported and not declared in some.h" in line for line in found)
+    assert not any("orInComment" in line for line in found)
+
+
+def test_time_between_steps_is_the_environments_only_before_the_first_one(monkeypatch):
+    clock = iter([0, 5, 6, 9, 10, 20, 21, 21])
+    monkeypatch.setattr(stopwatch.time, "monotonic", lambda: next(clock))
+    watch = stopwatch.Stopwatch()
+    for session in ("test-openreg-a", "test-openreg-a", "test-openreg-b"):
+        with watch.step(session, "pytest"):
+            pass
+    gaps = [line.split() for line in watch.table().splitlines() if "pytest" not in line]
+    assert gaps[1:-1] == [
+        ["test-openreg-a", "create", "environment", "5.0"],
+        ["test-openreg-a", "between", "steps", "3.0"],
+        ["test-openreg-b", "create", "environment", "10.0"],
+    ]
 
 
 def test_the_state_check_fails_where_it_should():

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import nox
 
+from tools._platform import SITE_PACKAGES
 from tools.packages import ROOT, Package
 from tools.stopwatch import Stopwatch
-from tools.wheelhouse import SITE_PACKAGES, Wheelhouse
+from tools.wheelhouse import Wheelhouse
 
 
 class Lane:
@@ -83,11 +84,12 @@ class Lane:
         )
 
     def example(self) -> None:
-        """The example of the package, where there is one."""
+        """The examples of the package: examples/<package>.py and examples/<package>-<topic>.py."""
         assert self._package is not None, "install() comes first"
-        path = ROOT / "examples" / f"{self._package.name}.py"
-        if path.exists():
-            self.run(path.name, "python", str(path))
+        folder = ROOT / "examples"
+        for path in sorted([folder / f"{self._package.name}.py", *folder.glob(f"{self._package.name}-*.py")]):
+            if path.exists():
+                self.run(path.name, "python", str(path))
 
     def _installed(self) -> list[Path]:
         environment = Path(self._session.virtualenv.location)

@@ -26,11 +26,32 @@ SAME_IN_EVERY_PACKAGE = ("LICENSE", "tests/test_isolation.py")
 PACKAGE_FILES = ("README.md", "CHANGELOG.md", "pyproject.toml", *SAME_IN_EVERY_PACKAGE)
 
 PLATFORM_HEADERS = re.compile(
-    r'#\s*include\s*[<"](sys/mman\.h|windows\.h|pthread\.h|dlfcn\.h|unistd\.h|mach/[^>"]*)[>"]'
+    r'#\s*include\s*[<"]((sys|mach|mach-o|linux|netinet|arpa)/[^>"]*|win\w*\.h|'
+    r"(pthread|dlfcn|unistd|fcntl|sched|semaphore|spawn|poll|link|execinfo|io|process|direct|malloc|intrin)\.h)"
+    r'[>"]',
+    re.IGNORECASE,
 )
-PLATFORM_TESTS = re.compile(r"#\s*(if|ifdef|ifndef|elif).*\b(_WIN32|__linux__|__APPLE__|_MSC_VER)\b")
+PLATFORM_TESTS = re.compile(
+    r"#\s*(if|ifdef|ifndef|elif|define).*\b(_WIN32|_WIN64|_MSC_VER|__MINGW\w+|__linux__|__gnu_linux__|__APPLE__|"
+    r"__unix__|__GLIBC\w*|_GNU_SOURCE|_POSIX_\w+|TARGET_OS_\w+)\b"
+)
+# In code, that is, outside of strings and comments.
+PLATFORM_CALLS = re.compile(
+    r"\b__declspec\b|"
+    r"(?<![\w.>])(mmap|munmap|mprotect|madvise|sysconf|sysctl\w*|getpid|fork|vfork|execv\w*|dlopen|dlsym|dlclose|"
+    r"shm_open|memfd_create|sched_\w+|pthread_\w+|sem_\w+|usleep|nanosleep|VirtualAlloc\w*|VirtualFree|"
+    r"MapViewOfFile\w*|CreateFileMapping\w*|LoadLibrary\w*|GetModuleHandle\w*|GetProcAddress|GetLastError)\s*\("
+)
+STRING_OR_COMMENT = re.compile(r'"(\\.|[^"\\])*"|//.*|/\*.*?(\*/|$)|^\s\*\s.*')
 # The two headers that have to tell how a symbol is exported.
 MAY_ASK_FOR_PLATFORM = {"export.h", "openreg.h"}
+
+# Python that asks where it runs, or names what only one system has. One file of a folder may: _platform.py.
+PYTHON_PLATFORM = re.compile(
+    r"\bsys\.(platform|getwindowsversion)\b|\bos\.(name|uname)\b|\bplatform\.(system|uname|machine|platform)\(|"
+    r"\badd_dll_directory\b|\bhasattr\(os\b|\bctypes\.(windll|WinDLL|CDLL\(None)|\.(so|dylib|dll|pyd)[\"']"
+)
+PYTHON_PLATFORM_FILE = "_platform.py"
 
 TORCH_INCLUDE = re.compile(r'#\s*include\s*[<"]((torch|ATen|c10|caffe2|pybind11)/[^>"]*|Python\.h)')
 CATCH_ALL = re.compile(r'#\s*include\s*[<"](ATen/ATen\.h|torch/(all|torch|extension)\.h)[>"]')
@@ -47,7 +68,7 @@ def files(folder: Path, suffixes: set[str]) -> Iterator[Path]:
             hidden = path.name.startswith(".") and path.name not in HIDDEN_BUT_OURS
             if not hidden and path.name not in SKIPPED_FOLDERS:
                 yield from files(path, suffixes)
-        elif path.suffix in suffixes:
+        elif path.suffix in suffixes and path.name != ".git":  # a file where the checkout is a git worktree
             yield path
 
 
@@ -146,7 +167,7 @@ def platform_calls_apart(root: Path) -> list[str]:
     """What differs between operating systems is behind platform.h, in platform_*.cpp."""
     problems = []
     for package in discover(root).values():
-        for folder in ("csrc", "include"):
+        for folder in ("csrc", "include", "tests"):
             paths = [
                 path
                 for path in files(package.folder / folder, NATIVE)
@@ -155,6 +176,41 @@ def platform_calls_apart(root: Path) -> list[str]:
             for pattern in (PLATFORM_HEADERS, PLATFORM_TESTS):
                 advice = "move it to a platform_*.cpp"
                 problems += lines_matching(root, iter(paths), pattern, advice)
+            problems += [
+                f"{path.relative_to(root)}:{number}: {match.group()!r}: move it to a platform_*.cpp"
+                for path in paths
+                for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1)
+                if (match := PLATFORM_CALLS.search(STRING_OR_COMMENT.sub("", line)))
+            ]
+    return problems
+
+
+def python_platform_apart(root: Path) -> list[str]:
+    """Python asks for the operating system in one small file per folder that needs it."""
+    folders = [root / "tools", root / "tests"]
+    folders += [package.folder / part for package in discover(root).values() for part in ("src", "tests")]
+    paths = (
+        path
+        for folder in folders
+        for path in files(folder, {".py", ".pyi"})
+        if path.name not in {PYTHON_PLATFORM_FILE, Path(__file__).name, f"test_{Path(__file__).name}"}
+    )
+    return lines_matching(root, paths, PYTHON_PLATFORM, f"move it to a {PYTHON_PLATFORM_FILE}")
+
+
+def device_by_its_interface(root: Path) -> list[str]:
+    """Who uses the device includes openreg.h and no header of the driver, so that another driver can take its place."""
+    problems = []
+    for package in discover(root).values():
+        driver = root / "packages" / "openreg-runtime" / "csrc" / "driver"
+        private = {path.name for path in files(driver, {".h"})}
+        for path in files(package.folder, NATIVE):
+            text = path.read_text("utf-8", "replace") if driver not in path.parents else ""
+            for name in re.findall(r'#\s*include\s*[<"]([^>"]+)[>"]', text):
+                # A name without a folder may be that of a neighbour.
+                neighbour = (path.parent / name).is_file() and driver not in (path.parent / name).resolve().parents
+                if not neighbour and ("driver/" in name or name in private):
+                    problems.append(f"{path.relative_to(root)}: includes {name} of the driver; use openreg.h")
     return problems
 
 
@@ -284,6 +340,8 @@ CHECKS = (
     no_catch_all_header,
     driver_without_torch,
     platform_calls_apart,
+    python_platform_apart,
+    device_by_its_interface,
     file_length,
     no_machine_paths,
     nothing_unfinished,

@@ -14,15 +14,18 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self._steps: list[tuple[str, str, float]] = []
+        self._session = ""
         self._begin = time.monotonic()
         self._idle_since = self._begin
 
     @contextmanager
     def step(self, session: str, name: str) -> Iterator[None]:
-        """Times one step. What passed since the step before is nox making the environment."""
+        """Times one step. What passes before the first step of a session is nox making its environment."""
         begin = time.monotonic()
         if begin - self._idle_since > 0.5:
-            self._steps.append((session, "create environment", begin - self._idle_since))
+            between = "between steps" if session == self._session else "create environment"
+            self._steps.append((session, between, begin - self._idle_since))
+        self._session = session
         try:
             yield
         finally:

@@ -15,6 +15,7 @@ import os
 import re
 import sys
 import sysconfig
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,8 @@ from typing import Any
 
 import nox
 
-from tools.packages import Package, closure, requirement_name, siblings
+from tools._platform import IS_WINDOWS, PYTHON_PROGRAM, SCRIPTS_FOLDER, SITE_PACKAGES, usable_cores
+from tools.packages import ROOT, Package, closure, requirement_name, siblings
 from tools.stopwatch import Stopwatch
 
 # scikit-build-core asks for these only where the machine has none, and only in isolated builds.
@@ -33,8 +35,6 @@ COMPILER_VARIABLES = (
     *("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "MACOSX_DEPLOYMENT_TARGET"),
     *("CMAKE_ARGS", "CMAKE_GENERATOR", "CMAKE_BUILD_TYPE", "SKBUILD_CMAKE_ARGS"),
 )
-# Below an environment, as a glob pattern.
-SITE_PACKAGES = "Lib/site-packages" if sys.platform == "win32" else "lib/python*/site-packages"
 PYTHON_TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
 
 
@@ -60,6 +60,13 @@ def sources_digest(folder: Path) -> str:
 def file_digest(path: Path) -> str:
     """The SHA-256 of one file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def files_naming(wheel: Path, folders: list[Path]) -> list[str]:
+    """The files in a wheel that contain the path of one of the folders."""
+    paths = {str(form).encode() for folder in folders for form in (folder, folder.resolve())}
+    with zipfile.ZipFile(wheel) as archive:
+        return [name for name in archive.namelist() if any(path in archive.read(name) for path in paths)]
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -93,9 +100,7 @@ class Wheelhouse:
 
     def python(self, session: nox.Session) -> Path:
         """The build environment's interpreter."""
-        scripts = "Scripts" if sys.platform == "win32" else "bin"
-        name = "python.exe" if sys.platform == "win32" else "python"
-        return self.environment(session) / scripts / name
+        return self.environment(session) / SCRIPTS_FOLDER / PYTHON_PROGRAM
 
     def run_python(self, session: nox.Session, *arguments: str) -> None:
         """Runs the build environment's interpreter, its tools first on the path."""
@@ -202,7 +207,8 @@ class Wheelhouse:
             session.log(f"{name}: {wheel.name} is up to date")
             return wheel
         for needed in siblings(self._packages[name].build_requirements, self._packages):
-            self._install_for_build(session, needed, known[f"{needed}-{PYTHON_TAG}"])
+            with self._stopwatch.step(session.name, f"install {needed} to build {name}"):
+                self._install_for_build(session, needed, known[f"{needed}-{PYTHON_TAG}"])
         with self._stopwatch.step(session.name, f"build {name}"):
             wheel = self._build(session, name)
         known[f"{name}-{PYTHON_TAG}"] = {
@@ -225,6 +231,10 @@ class Wheelhouse:
             str(self._packages[name].folder),
         )
         (wheel,) = self.dist.glob(f"{stem}-*.whl")
+        # MSVC has no documented option that shortens __FILE__.
+        named = [] if IS_WINDOWS else files_naming(wheel, [ROOT, self.environment(session)])
+        if named:
+            session.error(f"{wheel.name} names folders of this machine: {', '.join(named)}")
         return wheel
 
     def _install_for_build(self, session: nox.Session, name: str, entry: Mapping[str, str]) -> None:
@@ -251,10 +261,3 @@ def unchanged_headers(environment: Path) -> Iterator[None]:
     for path, (content, stat) in before.items():
         if path.exists() and path.read_bytes() == content:
             os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-
-
-def usable_cores() -> int:
-    """The cores this process may run on."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

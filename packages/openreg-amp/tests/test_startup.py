@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from _platform import IS_LINUX, RUNTIME_LIBRARY
 
 
 def python(code, **env):
@@ -43,7 +44,7 @@ OTHER_COMPILER = """
 namespace openreg::runtime {
 
 void require_abi_version(const char* package, int compiled) {
-  void* const library = dlopen("libopenreg_runtime.so", RTLD_NOLOAD | RTLD_LAZY);
+  void* const library = dlopen("LIBRARY", RTLD_NOLOAD | RTLD_LAZY);
   void* const real = dlsym(library, "_ZN7openreg7runtime19require_abi_versionEPKci");
   reinterpret_cast<void (*)(const char*, int)>(real)(package, compiled + 1);
 }
@@ -53,12 +54,12 @@ void require_abi_version(const char* package, int compiled) {
 
 
 @pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("c++") is None,
+    not IS_LINUX or shutil.which("c++") is None,
     reason="puts a library in front of the runtime's with Linux's LD_PRELOAD and the compiler c++",
 )
 def test_a_package_compiled_for_another_runtime_is_refused_before_it_registers(tmp_path):
-    source, library = tmp_path / "other.cpp", tmp_path / "other.so"
-    source.write_text(OTHER_COMPILER, "utf-8")
+    source, library = tmp_path / "other.cpp", tmp_path / "other"
+    source.write_text(OTHER_COMPILER.replace("LIBRARY", RUNTIME_LIBRARY), "utf-8")
     command = ["c++", "-std=c++17", "-shared", "-fPIC", str(source), "-o", str(library), "-ldl"]
     subprocess.run(command, check=True, timeout=60)
     result = python(

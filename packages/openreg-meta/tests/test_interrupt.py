@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from _platform import IS_WINDOWS
 
 # The queue is full after a few hundred milliseconds, and the work in it would take minutes.
 ENDLESS = """
@@ -21,7 +22,7 @@ while True:
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends Ctrl-C to a console, not to a process")
+@pytest.mark.skipif(IS_WINDOWS, reason="Windows sends Ctrl-C to a console, not to a process")
 def test_ctrl_c_ends_a_program_whose_queue_is_full(tmp_path):
     command = [sys.executable, "-c", ENDLESS]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:

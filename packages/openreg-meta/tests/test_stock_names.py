@@ -3,12 +3,12 @@
 
 import gc
 import inspect
-import os
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+from _platform import HAS_FORK, IS_LINUX
 from torch.nn.utils.rnn import pack_sequence
 
 import torch_openreg
@@ -122,7 +122,7 @@ def test_memory_statistics_follow_a_tensor():
     gc.collect()  # what earlier tests left in reference cycles
     torch.openreg.empty_cache()
     before = torch.openreg.memory_allocated()
-    x = torch.empty(1 << 20, dtype=torch.uint8, device="openreg")
+    x = torch.empty(1 << 25, dtype=torch.uint8, device="openreg")  # large enough for a segment of its own
     assert torch.openreg.memory_allocated() - before == x.nbytes
     assert torch.openreg.max_memory_allocated() >= before + x.nbytes
     assert torch.openreg.memory_reserved() >= torch.openreg.memory_allocated()
@@ -212,13 +212,13 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), x.sum().item())
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.skipif(not HAS_FORK, reason="this system has no fork")
 def test_a_forked_child_gets_an_error(python):
     result = python(FORKED)
     assert result.stdout == "0 2.0\n", result.stderr
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads thread names from /proc")
+@pytest.mark.skipif(not IS_LINUX, reason="reads thread names from /proc")
 def test_autograd_threads_have_their_names():
     x = torch.ones(2, device="openreg:1", requires_grad=True)
     (x * 2).sum().backward()

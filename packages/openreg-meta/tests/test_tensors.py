@@ -114,6 +114,22 @@ def test_moving_a_module_keeps_parameters_and_tied_weights():
     assert all(item.is_openreg for item in optimizer.param_groups[0]["params"])
 
 
+def test_a_lazy_clone_is_copied_on_the_first_write():
+    x = torch.arange(4.0, device="openreg:1")
+    clone = torch._lazy_clone(x)
+    clone.add_(1)
+    assert (x.tolist(), clone.tolist()) == ([0, 1, 2, 3], [1, 2, 3, 4])
+    assert x.data_ptr() != clone.data_ptr()
+
+
+def test_legacy_type_names_need_no_classes():
+    x = torch.zeros(2).type("torch.openreg.DoubleTensor")
+    assert (x.device.type, x.dtype) == ("openreg", torch.float64)
+    assert x.type() == "torch.openreg.DoubleTensor"
+    with torch.device("openreg:1"):
+        assert torch.zeros(2).device.index == 1
+
+
 def test_deep_copies_are_independent():
     module = torch.nn.Linear(2, 2).to("openreg")
     other = copy.deepcopy(module)

@@ -14,6 +14,7 @@
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
+#include "openreg/runtime/sync_debug.h"
 
 namespace openreg::ops {
 
@@ -48,6 +49,7 @@ bool may_be_python(const c10::OperatorHandle& op) {
 }
 
 void run_on_host(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream stream) {
+  runtime::object_to_waiting();
   runtime::synchronize_stream(stream);
   const at::AutoDispatchBelowADInplaceOrView guard;
   op.redispatchBoxed(kCpu, &call.cpu_stack());
@@ -55,6 +57,7 @@ void run_on_host(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream 
 
 // The exception of the kernel belongs to this call alone: the device stays healthy.
 void run_on_engine(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream stream) {
+  runtime::object_to_waiting();
   std::exception_ptr failure;
   runtime::launch(op.schema().name().c_str(), stream, [&op, &call, &failure] {
     try {

@@ -104,6 +104,40 @@ print(x.double().sum().item(), y.sum().item(), z.sum().item(), d.sum().item(), x
     assert len(outputs.pop().split()) == 5
 
 
+def test_the_schedule_does_not_change_the_numbers(run_python):
+    code = """
+import torch, openreg_ops
+torch.manual_seed(3)
+streams = [torch.openreg.Stream(device) for device in (0, 1, 0, 1)]
+drawn = []
+for number in range(8):
+    with torch.openreg.stream(streams[number % 4]):
+        torch.openreg._sleep(1000 * (8 - number))  # those that draw first run last
+        drawn.append(torch.rand(1000, device="openreg"))
+for device in range(2):
+    torch.openreg.synchronize(device)
+print(*(x.double().sum().item() for x in drawn))
+"""
+    runs = [run_python(code, OPENREG_SCHEDULE_SEED=seed) for seed in ("1", "2", "3")]
+    runs.append(run_python(code))
+    outputs = {run.stdout for run in runs}
+    assert len(outputs) == 1, [run.stderr for run in runs]
+    assert len(set(outputs.pop().split())) == 4  # the devices draw alike, in turn
+
+
+@pytest.mark.parametrize("stream", ["default", "own"])
+def test_the_numbers_are_those_of_the_launch_whenever_the_kernel_runs(stream):
+    chosen = torch.openreg.Stream() if stream == "own" else torch.openreg.current_stream()
+    torch.manual_seed(8)
+    expected = torch.rand(100, device=DEVICE).cpu()
+    torch.manual_seed(8)
+    with torch.openreg.stream(chosen):
+        torch.openreg._sleep(SLEEP // 10)
+        late = torch.rand(100, device=DEVICE)
+        torch.manual_seed(9)  # before the kernel ran
+        assert late.cpu().equal(expected)
+
+
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_uniform(dtype):
     x = empty(COUNT, dtype=dtype).uniform_(-1, 3).cpu().double()

@@ -32,7 +32,8 @@
 #     with it the variable receives the message, empty after success.
 #
 #   openreg_library_defaults(<target> [RPATH <directory>...])
-#     C++17 without extensions, hidden symbols, position-independent code, the project's warnings.
+#     C++17 without extensions, hidden symbols, position-independent code, the project's warnings, and no path of
+#     the machine that builds: __FILE__ begins with the project's name, or with "torch" in torch's headers.
 #     RPATH directories are relative to the installed binary ("." is its own directory).
 #
 #   openreg_add_python_module(<target> SOURCES <file>... [LINK <target>...] [RPATH <directory>...])
@@ -193,6 +194,15 @@ function(openreg_library_defaults target)
     target_compile_options(${target} PRIVATE /W4 $<$<BOOL:${OPENREG_WARNINGS_AS_ERRORS}>:/WX>)
   else()
     target_compile_options(${target} PRIVATE -Wall -Wextra $<$<BOOL:${OPENREG_WARNINGS_AS_ERRORS}>:-Werror>)
+    target_compile_options(${target} PRIVATE "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=${PROJECT_NAME}")
+    if(OPENREG_TORCH_DIR)
+      cmake_path(GET OPENREG_TORCH_DIR PARENT_PATH site_packages)
+      file(REAL_PATH "${OPENREG_TORCH_DIR}" torch) # gcc resolves links in the paths of system headers
+      target_compile_options(
+        ${target}
+        PRIVATE "-ffile-prefix-map=${site_packages}/=" "-ffile-prefix-map=${torch}=torch"
+      )
+    endif()
   endif()
 endfunction()
 

@@ -141,7 +141,8 @@ typedef enum orStreamCaptureStatus {
 } orStreamCaptureStatus;
 
 /* Which calls are refused while a capture runs, because they would wait for a device whose stream is capturing:
- * orDeviceSynchronize, orDeviceReset, orMemcpy, orMemset, orFree, orFreeHost. */
+ * orDeviceSynchronize, orDeviceReset, orMemcpy, orMemset, orFree, orFreeHost, orIpcGetMemHandle, orIpcCloseMemHandle.
+ */
 typedef enum orStreamCaptureMode {
   orStreamCaptureModeGlobal = 0,      /* from every thread */
   orStreamCaptureModeThreadLocal = 1, /* from the thread that began the capture */
@@ -214,7 +215,8 @@ OPENREG_API orError_t orDriverGetVersion(int* version);
 /* ---- Memory ------------------------------------------------------------------------------------------------- */
 
 /* Allocates on the current device; the address is aligned to 4 KiB and its content is undefined (0xA5
- * with OPENREG_POISON=1). Size 0 gives a null address. The host must not dereference it: that faults. Owned by the caller until orFree(). */
+ * with OPENREG_POISON=1). Size 0 gives a null address. The host must not dereference it: that faults. Owned by the
+ * caller until orFree(). */
 OPENREG_API orError_t orMalloc(void** devPtr, size_t size);
 /* Releases; waits for all work of the owning device first. Null is allowed. */
 OPENREG_API orError_t orFree(void* devPtr);
@@ -226,8 +228,8 @@ OPENREG_API orError_t orFreeHost(void* hostPtr);
 OPENREG_API orError_t orMemGetInfo(size_t* free, size_t* total);
 /* What an address is. Addresses unknown to this library are orMemoryTypeUnmanaged, not an error. */
 OPENREG_API orError_t orPointerGetAttributes(orPointerAttributes* attributes, const void* ptr);
-/* The allocation (or import of another process) in which a device address lies: its start and its size in bytes, rounded
- * up to pages. orErrorInvalidDevicePointer where there is none. */
+/* The allocation (or import of another process) in which a device address lies: its start and its size in bytes,
+ * rounded up to pages. orErrorInvalidDevicePointer where there is none. */
 OPENREG_API orError_t orMemGetAddressRange(void** base, size_t* size, const void* devPtr);
 /* The distance to add to a device address to get the address that a kernel dereferences; one number for the process.
  * REAL HW: a kernel runs on the device and would dereference the device address itself. */
@@ -250,10 +252,10 @@ OPENREG_API orError_t orMemcpyPeerAsync(void* dst, int dstDevice, const void* sr
 
 /* ---- Memory of other processes ------------------------------------------------------------------------------ */
 
-/* Describes the allocation that starts at devPtr, for other processes of the same user and machine; the same handle every
- * time. Waits for the owning device, and for what the others are running. Address, content and capacity accounting of
- * the allocation stay, and it stays the caller's: after orFree(), or when this process ends, the handle is refused, but
- * who has opened it keeps its bytes. Costs an open file until orFree(). */
+/* Describes the allocation that starts at devPtr, for other processes of the same user and machine; the same handle
+ * every time. Waits for the owning device, and for what the others are running. Address, content and capacity
+ * accounting of the allocation stay, and it stays the caller's: after orFree(), or when this process ends, the handle
+ * is refused, but who has opened it keeps its bytes. Costs an open file until orFree(). */
 OPENREG_API orError_t orIpcGetMemHandle(orIpcMemHandle_t* handle, void* devPtr);
 /* Maps the allocation of another process on the current device: *devPtr addresses the same bytes, and writes are seen
  * on both sides. It takes no capacity here; all imports of a device together may have the size of its capacity. Opening
@@ -338,8 +340,8 @@ OPENREG_API orError_t orStreamBeginCapture(orStream_t stream, orStreamCaptureMod
  * streams are as before the capture. The graph is owned by the caller until orGraphDestroy(). */
 OPENREG_API orError_t orStreamEndCapture(orStream_t stream, orGraph_t* graph);
 OPENREG_API orError_t orStreamIsCapturing(orStream_t stream, orStreamCaptureStatus* status);
-/* The same, and which capture it is: streams of one capture have the same id, which no other capture of the process has.
- * 0 when the stream is not capturing. */
+/* The same, and which capture it is: streams of one capture have the same id, which no other capture of the process
+ * has. 0 when the stream is not capturing. */
 OPENREG_API orError_t orStreamGetCaptureInfo(orStream_t stream, orStreamCaptureStatus* status, uint64_t* id);
 /* Enqueues the recorded work once more, as if it were one entry of the stream: what the stream held before comes before
  * all of it. Streams of the capture other than the first are replayed on streams of the graph's own. Launches of one

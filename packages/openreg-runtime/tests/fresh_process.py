@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from driver._platform import HAS_FORK
+
 
 @dataclass
 class Outcome:
@@ -55,7 +57,7 @@ class FreshProcesses:
                 "errors": str(Path(folder, "errors")),
                 "timeout": timeout,
             }
-            code = self._fork(request) if hasattr(os, "fork") else self._spawn(request)
+            code = self._fork(request) if HAS_FORK else self._spawn(request)
             output, errors = (Path(request[key]).read_text() for key in ("output", "errors"))
         assert code is not None, f"not done after {timeout} s\n{output}\n{errors}"
         return Outcome(code, output, errors)

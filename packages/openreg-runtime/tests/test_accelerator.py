@@ -105,11 +105,11 @@ def test_memory_is_counted_and_released():
 
 def test_pinned_memory_is_released():
     accelerator.empty_host_cache()
-    before = openreg.host_memory_stats()["allocated_bytes"]["current"]
+    before = openreg.host_memory_stats()["allocated_bytes.current"]
     torch.ones(100).pin_memory()
-    assert openreg.host_memory_stats()["allocated_bytes"]["current"] > before
+    assert openreg.host_memory_stats()["allocated_bytes.current"] > before
     accelerator.empty_host_cache()
-    assert openreg.host_memory_stats()["allocated_bytes"]["current"] == before
+    assert openreg.host_memory_stats()["allocated_bytes.current"] == before
 
 
 def test_before_first_use_there_are_no_statistics(succeed):
@@ -119,8 +119,3 @@ def test_before_first_use_there_are_no_statistics(succeed):
         assert torch.accelerator.memory_allocated() == 0
         torch.accelerator.empty_cache()
     """)
-
-
-def test_a_graph_is_refused_by_name():
-    with pytest.raises(RuntimeError, match="not supported"):
-        accelerator.Graph()

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from driver._platform import IS_WINDOWS, PROGRAM_SUFFIX, SCRIPTS_FOLDER
 
 PROJECT = Path(__file__).resolve().parent / "consumer"
 
@@ -49,13 +50,14 @@ def configure(build, *definitions, prefix=None, python=sys.executable):
 
 
 def run(program):
-    suffix = ".exe" if sys.platform == "win32" else ""
     env = dict(os.environ)
-    if sys.platform == "win32":
+    if IS_WINDOWS:
         torch = importlib.util.find_spec("torch").origin
         libraries = [site_packages() / "openreg_runtime" / "lib", Path(torch).parent / "lib"]
         env["PATH"] = os.pathsep.join([*map(str, libraries), env["PATH"]])
-    return subprocess.run([f"{program}{suffix}"], env=env, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(
+        [f"{program}{PROGRAM_SUFFIX}"], env=env, capture_output=True, text=True, check=False, timeout=60
+    )
 
 
 def fake_torch(folder, version):
@@ -120,8 +122,7 @@ def test_another_torch_is_refused_with_both_versions_and_the_way_out(tmp_path, m
 def test_a_missing_torch_is_explained(tmp_path):
     bare = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
-    scripts = "Scripts" if sys.platform == "win32" else "bin"
-    status, output = configure(tmp_path / "build", python=bare / scripts / "python")
+    status, output = configure(tmp_path / "build", python=bare / SCRIPTS_FOLDER / "python")
     assert status != 0
     assert "no torch is installed for it" in output
     assert 'pip install "torch==2.13.*"' in output

@@ -5,6 +5,7 @@ import time
 
 import pytest
 import torch
+from driver.device_api import DriverError
 
 from openreg_runtime import openreg
 
@@ -206,6 +207,28 @@ def test_a_subclass_of_an_event_works_like_it():
     later.synchronize()
     assert event.elapsed_time(later) >= 0
     assert event.name == "mark"
+
+
+def test_a_destroyed_event_gives_its_handle_back(driver):
+    event = openreg.Event()
+    event.record()
+    handle = event.event_id
+    event.synchronize()
+    assert driver.event_ready(handle)
+    del event
+    with pytest.raises(DriverError, match="event"):
+        driver.event_ready(handle)
+
+
+def test_an_event_never_says_done_before_its_kernel_ended(driver):
+    ended = []
+    stream = openreg.Stream()
+    for number in range(100):
+        driver.launch(stream.native_handle, lambda: time.sleep(0.0005) or ended.append(None))
+        event = stream.record_event()
+        while not event.query():
+            pass
+        assert len(ended) == number + 1
 
 
 def test_thousands_of_events_come_and_go():

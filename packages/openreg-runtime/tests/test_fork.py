@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Forked children: refused with a reason, harmless to their parent."""
 
-import os
-
 import pytest
+from driver._platform import HAS_FORK
+from driver.conftest import find_library
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()")
+pytestmark = pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")
 
 IN_CHILD = """
 import os, sys, torch, openreg_runtime
@@ -158,3 +158,28 @@ def test_every_first_use_counts_as_one(succeed, use):
             os._exit(5 if torch.openreg._is_in_bad_fork() else 6)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
     """)
+
+
+def test_a_child_poisons_nothing_of_its_parent(succeed):
+    succeed(
+        f"""
+import ctypes, os, torch, openreg_runtime
+copy = ctypes.CDLL({str(find_library())!r}).orMemcpy
+copy.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+storage = torch.UntypedStorage(1000, device="openreg")
+address = storage.data_ptr()
+assert copy(address, b"1" * 1000, 1000, 4) == 0
+child = os.fork()
+if child == 0:
+    del storage
+    try:
+        torch.openreg.empty_cache()
+    finally:
+        os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+text = ctypes.create_string_buffer(1000)
+assert copy(text, address, 1000, 4) == 0
+assert text.raw == b"1" * 1000
+""",
+        env={"OPENREG_POISON": "1"},
+    )

@@ -37,7 +37,7 @@ def test_every_public_name_of_the_module_is_in_the_list():
         and not isinstance(value, types.ModuleType)
         and getattr(value, "__module__", "").startswith("openreg_runtime")
     }
-    assert public - {"amp"} == set(NAMES) - {"amp"}
+    assert public <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -45,7 +45,7 @@ def test_a_name_is_documented(name):
     value = getattr(openreg, name)
     assert inspect.getdoc(value), name
     for full_name, function in signatures(name):
-        if not full_name.rpartition(".")[2].startswith("__"):
+        if not full_name.rpartition(".")[2].startswith("_"):
             assert inspect.getdoc(function), full_name
 
 

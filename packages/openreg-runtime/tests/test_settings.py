@@ -54,16 +54,23 @@ def test_a_refused_value_is_named_with_the_accepted_form(succeed, name, value, f
     )
 
 
-def test_a_refused_device_count_means_no_device(succeed):
+def test_a_refused_device_count_means_no_device_and_a_warning_says_why(succeed):
     succeed(
         """
-        import torch, openreg_runtime
-        assert not torch.openreg.is_available()
-        assert not torch.accelerator.is_available()
+        import warnings, torch, openreg_runtime
+        for is_available in (torch.openreg.is_available, torch.accelerator.is_available):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("default")
+                assert [is_available() for _ in range(3)] == [False] * 3
+            (warning,) = caught  # once, though asked three times
+            assert warning.category is RuntimeWarning
+            text = str(warning.message)
+            start = "no openreg device is available: environment variable OPENREG_DEVICE_COUNT='many' is not accepted"
+            assert text.startswith(start), text
         try:
             torch.openreg.device_count()
         except RuntimeError as error:
-            assert "OPENREG_DEVICE_COUNT" in str(error)
+            assert str(error).startswith("environment variable OPENREG_DEVICE_COUNT='many'"), error
         else:
             raise AssertionError("not refused")
         """,

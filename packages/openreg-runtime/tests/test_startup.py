@@ -34,9 +34,10 @@ def test_every_public_name_of_the_module_exists_and_is_documented():
 def test_importing_initialises_nothing(succeed):
     succeed("""
         import os, torch, openreg_runtime
+        from driver._platform import HAS_FORK
         assert torch.openreg.is_available() and torch.openreg.device_count() == 2
         assert not torch.openreg.is_initialized() and not torch.openreg._initialized
-        if hasattr(os, "fork"):
+        if HAS_FORK:
             child = os.fork()
             if child == 0:
                 torch.openreg.init()
@@ -153,6 +154,15 @@ def test_what_an_absent_package_brings_names_it_and_the_command(succeed, code):
         assert torch.openreg.Stream().query()
         assert torch.UntypedStorage(8, device="openreg").nbytes() == 8
         assert (torch.ones(2) + 1).tolist() == [2, 2]
+    """)
+
+
+def test_disabled_autocast_needs_no_other_package(succeed):
+    succeed("""
+        import torch, openreg_runtime
+        assert torch.openreg.get_amp_supported_dtype() == []
+        with torch.autocast("openreg", enabled=False):
+            assert not torch.is_autocast_enabled("openreg")
     """)
 
 

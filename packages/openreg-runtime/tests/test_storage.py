@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Storages on the device: resizing keeps the bytes, and the host cannot reach them."""
 
-import os
-
 import pytest
 import torch
+from driver._platform import IS_POSIX
 
 from openreg_runtime import openreg
 
@@ -92,7 +91,7 @@ def test_a_negative_size_is_refused():
     assert storage.nbytes() == 8
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals tell how the process ended")
+@pytest.mark.skipif(not IS_POSIX, reason="signals tell how the process ended")
 def test_reading_device_memory_on_the_host_faults(run_python):
     outcome = run_python("""
         import ctypes, torch, openreg_runtime

@@ -74,6 +74,31 @@ def test_an_idle_stream_is_ready_and_a_busy_one_is_not():
     assert stream.query()
 
 
+def test_a_query_never_says_done_while_a_kernel_runs(driver):
+    ended = []
+    streams = [openreg.Stream(device) for device in (0, 1, 0)]
+    for number in range(100):
+        stream = streams[number % 3]
+        driver.launch(stream.native_handle, lambda: time.sleep(0.0005) or ended.append(None))
+        while not stream.query():
+            pass
+        assert len(ended) == number + 1
+
+
+def test_a_stream_of_higher_priority_overtakes_queued_work(driver):
+    order = []
+    started, opened = threading.Event(), threading.Event()
+    usual, urgent = openreg.Stream(priority=0), openreg.Stream(priority=-3)
+    driver.launch(usual.native_handle, lambda: started.set() or not opened.wait(20) or None)
+    assert started.wait(20)  # from here on everything is queued behind this kernel
+    for number in range(3):
+        driver.launch(usual.native_handle, lambda number=number: order.append(f"usual {number}"))
+    driver.launch(urgent.native_handle, lambda: order.append("urgent"))
+    opened.set()
+    openreg.synchronize()
+    assert order == ["urgent", "usual 0", "usual 1", "usual 2"]
+
+
 def test_enqueueing_does_not_wait_and_streams_do_not_wait_for_each_other():
     begin = time.perf_counter()
     busy, idle = openreg.Stream(), openreg.Stream()

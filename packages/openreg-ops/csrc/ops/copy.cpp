@@ -13,6 +13,7 @@
 #include "openreg/runtime/event.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
+#include "openreg/runtime/sync_debug.h"
 
 namespace openreg::ops {
 
@@ -56,6 +57,7 @@ void copy_with_host(const at::Tensor& source, const at::Tensor& destination, boo
   const bool may_return = stageable || (non_blocking && pinned);
   if (!may_return) {
     runtime::refuse_capture("a copy between openreg and the host that waits (.cpu(), .to(), printing)", stream);
+    runtime::object_to_waiting();
   }
   if (bytes) {
     copy_bytes(source, destination, stream);

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
 
 #include "execute.h"
 #include "platform.h"
@@ -20,6 +21,32 @@ std::atomic<Gone>& gone() {
   static std::atomic<Gone> state{Gone::kNo};
   return state;
 }
+
+// The board and the lock under which it is made. A thread that forks takes the lock too: a child finds either no board
+// or a whole one, never a lock whose owner does not exist in it. Lives for ever, because calls may come until the very
+// end.
+struct Board {
+  std::mutex making;
+  std::atomic<Driver*> driver{nullptr};
+};
+
+Board& board() {
+  static Board& only = *new Board;
+  return only;
+}
+
+// While the library is loaded, so that board() is made and fork() prepared before there is a second thread.
+[[maybe_unused]] const bool fork_prepared = [] {
+  board();
+  platform::around_fork([] { board().making.lock(); }, [] { board().making.unlock(); },
+                        [] {
+                          if (board().driver.load() != nullptr) {
+                            gone() = Gone::kForked;
+                          }
+                          board().making.unlock();
+                        });
+  return true;
+}();
 
 void stop_at_exit() {
   // In a forked child the engines do not exist; on an engine's own thread there is nobody to wait for but ourselves.
@@ -55,7 +82,6 @@ Driver::Driver(const Settings& settings)
 
 Driver* Driver::create() {
   auto* driver = new Driver(settings());
-  platform::on_fork_in_child([] { gone() = Gone::kForked; });
   std::atexit(stop_at_exit);
   return driver;
 }
@@ -72,8 +98,14 @@ Driver& Driver::get() {
     case Gone::kExiting:
       throw Error(orErrorDeinitialized, "the process is exiting and the device has stopped");
   }
-  static Driver* const instance = create();
-  return *instance;
+  if (Driver* const made = board().driver.load(std::memory_order_acquire)) {
+    return *made;
+  }
+  const std::lock_guard<std::mutex> lock(board().making);
+  if (board().driver.load(std::memory_order_relaxed) == nullptr) {
+    board().driver.store(create(), std::memory_order_release);
+  }
+  return *board().driver.load(std::memory_order_relaxed);
 }
 
 bool Driver::is_gone() {

@@ -70,7 +70,11 @@ Description describe(orError_t error) {
 orError_t record_failure(orError_t code, const char* function, const char* message) noexcept {
   LastError& error = last_error();
   error.code = code;
-  std::snprintf(error.message, sizeof(error.message), "%s: %s", function, message);
+  if (code == orErrorInvalidConfiguration) {  // whichever function came first; the message begins with the setting
+    std::snprintf(error.message, sizeof(error.message), "%s", message);
+  } else {
+    std::snprintf(error.message, sizeof(error.message), "%s: %s", function, message);
+  }
   return code;
 }
 

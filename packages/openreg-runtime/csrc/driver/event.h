@@ -14,7 +14,7 @@ struct Device;
 struct Stream;
 
 // Guarded by the scheduler's mutex. An event is a (stream, ticket) pair; recording one without timing enqueues nothing.
-struct Event : HandleTable<Event>::Slot {
+struct Event : HandleSlot {
   static constexpr uint32_t kHandleKind = 2;
 
   bool timed = false;

@@ -43,7 +43,7 @@ struct GraphBody {
   uint64_t last_ticket = 0;
 };
 
-struct Graph : HandleTable<Graph>::Slot {
+struct Graph : HandleSlot {
   static constexpr uint32_t kHandleKind = 3;
   std::shared_ptr<GraphBody> body;
 };

@@ -7,20 +7,22 @@
 
 namespace openreg::driver {
 
+// What an object needs to stand behind a handle. Not a member of the table: deriving from it would instantiate the
+// table, and with it a container of a type that is not complete yet, which not every standard library accepts.
+struct HandleSlot {
+  uint32_t index = 0;
+  uint32_t generation = 1;
+  bool alive = false;
+};
+
 // Hands out objects behind handles which can be checked: a handle is (generation, kind, index), never an address, so
 // that a destroyed or invented one, or one of another table, is recognised. Objects keep their address and are reused.
 // Not thread-safe.
 //
-// T derives from HandleTable<T>::Slot and has a kHandleKind from 0 to 3 of its own.
+// T derives from HandleSlot and has a kHandleKind from 0 to 3 of its own.
 template <class T>
 class HandleTable {
  public:
-  struct Slot {
-    uint32_t index = 0;
-    uint32_t generation = 1;
-    bool alive = false;
-  };
-
   T& create() {
     if (free_.empty()) {
       objects_.emplace_back();

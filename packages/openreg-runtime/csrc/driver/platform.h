@@ -65,8 +65,9 @@ void unmap_shared_at(void* address, size_t size) noexcept;
 // Number of this process, as other processes know it.
 uint64_t process_id();
 
-// Calls `handler` in the child of every later fork(). Does nothing where there is no fork().
-void on_fork_in_child(void (*handler)());
+// Calls the first function before every later fork(), then one of the others in each process, all on the thread that
+// forks. Does nothing where there is no fork().
+void around_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
 
 // Whether other threads still run when exit handlers do, so that waiting for them makes sense.
 bool threads_run_during_exit();

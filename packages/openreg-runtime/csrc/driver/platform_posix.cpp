@@ -103,8 +103,8 @@ uint64_t process_id() {
   return static_cast<uint64_t>(getpid());
 }
 
-void on_fork_in_child(void (*handler)()) {
-  pthread_atfork(nullptr, nullptr, handler);
+void around_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
+  pthread_atfork(before, in_parent, in_child);
 }
 
 bool threads_run_during_exit() {

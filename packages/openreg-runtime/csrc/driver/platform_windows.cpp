@@ -20,7 +20,7 @@ size_t usable_memory() {
   return static_cast<size_t>(status.ullTotalPhys);
 }
 
-void on_fork_in_child(void (* /*handler*/)()) {}
+void around_fork(void (* /*before*/)(), void (* /*in_parent*/)(), void (* /*in_child*/)()) {}
 
 bool threads_run_during_exit() {
   return false;  // ExitProcess ends all other threads before the handlers of a library run

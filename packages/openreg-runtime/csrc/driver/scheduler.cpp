@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command processor: queues, dependencies between them, and the engines that work them off.
+// The command processor: queues, and the dependencies between them.
 //
 // REAL HW: hardware queues and semaphores in device memory; the driver writes a doorbell instead of waking a thread.
 #include "scheduler.h"
@@ -10,7 +10,6 @@
 
 #include "error.h"
 #include "execute.h"
-#include "platform.h"
 #include "scheduler_demand.h"
 
 namespace openreg::driver {
@@ -19,13 +18,6 @@ namespace {
 
 // A copy of this size takes longer than waking a sleeping engine, so that a second engine pays.
 constexpr size_t kCopyEngineThreshold = size_t{1} << 20;
-
-// How long an engine without work looks for more before it sleeps: about what waking it would cost the launching
-// thread.
-constexpr uint64_t kIdleNanoseconds = 20'000;
-
-// The timer looks at its deadlines at least this often; a standard library overflows on waits of centuries.
-constexpr uint64_t kLongestNap = 3'600'000'000'000;
 
 void check_may_wait() {
   OPENREG_DRIVER_CHECK(!on_engine(), orErrorNotSupported,
@@ -50,12 +42,19 @@ Scheduler::Scheduler(std::vector<std::unique_ptr<Device>>& devices, Faults& faul
   }
 }
 
-uint64_t Scheduler::submit(Stream& stream, Task task, Lock& lock) {
+uint64_t Scheduler::submit(Stream& stream, const Task& task, Lock& lock) {
   make_room(stream, lock);
   if (stream.capture != nullptr) {
     record_node(stream, task, 0, 0);
     return stream.completed;  // nothing was enqueued
   }
+  const uint64_t ticket = append(stream, task, lock);
+  relieve_backlog(lock);
+  return ticket;
+}
+
+// Keeps the lock.
+uint64_t Scheduler::append(Stream& stream, Task task, const Lock& lock) {
   start(lock);
   inject_fault(stream, task);
   stream.queue.push(task);
@@ -65,7 +64,6 @@ uint64_t Scheduler::submit(Stream& stream, Task task, Lock& lock) {
     advance(stream);
     settle();
   }
-  relieve_backlog(lock);
   return ticket;
 }
 
@@ -126,7 +124,8 @@ void Scheduler::drain(Device& device, Lock& lock) {
 void Scheduler::pause(Lock& lock) {
   check_may_wait();
   ++pauses_;
-  quiet_.wait(lock, [&] { return working_ == 0; });
+  const auto idle = [](const Engine& engine) { return engine.running == nullptr; };
+  quiet_.wait(lock, [&] { return std::all_of(engines_.begin(), engines_.end(), idle); });
 }
 
 void Scheduler::resume(const Lock& /*lock*/) {
@@ -134,8 +133,7 @@ void Scheduler::resume(const Lock& /*lock*/) {
     return;
   }
   for (Engine& engine : engines_) {
-    engine.has_work = true;  // an engine that finds nothing sleeps again
-    engine.work.notify_one();
+    wake(engine);  // one that finds nothing sleeps again
   }
 }
 
@@ -145,156 +143,6 @@ void Scheduler::check_healthy(const Device& device, const Lock& /*lock*/) {
   OPENREG_DRIVER_CHECK(!device.failed, orErrorLaunchFailure, "device ", device.index,
                        " is in an error state: ", device.failure,
                        "; later work was skipped, reset the device to use it again");
-}
-
-void Scheduler::stop() {
-  {
-    Lock held = lock();
-    stopping_ = true;
-    for (Engine& engine : engines_) {
-      engine.has_work = true;
-      engine.work.notify_all();
-    }
-    timer_work_.notify_all();
-  }
-  for (Engine& engine : engines_) {
-    if (engine.thread.joinable()) {
-      engine.thread.join();
-    }
-  }
-  if (timer_thread_.joinable()) {
-    timer_thread_.join();
-  }
-  const Lock held = lock();
-  stopped_ = true;
-  for (Stream& stream : streams_.objects()) {
-    stream.progress.notify_all();
-  }
-  demand_met_.notify_all();
-}
-
-void Scheduler::start(const Lock& /*lock*/) {
-  OPENREG_DRIVER_CHECK(!stopping_, orErrorDeinitialized, "the process is exiting and the device has stopped");
-  if (started_) {
-    return;
-  }
-  for (const EngineIndex index : {kCompute, kCopy}) {
-    if (!engines_[index].thread.joinable()) {
-      engines_[index].thread = std::thread([this, index] { run_engine(index); });
-    }
-  }
-  if (!seeded_.has_value()) {
-    timer_thread_ = std::thread([this] { run_timer(); });
-  }
-  started_ = true;
-}
-
-void Scheduler::run_engine(EngineIndex index) {
-  platform::name_thread(index == kCompute ? "openreg_compute" : "openreg_copy");
-  on_engine() = true;
-  Engine& engine = engines_[index];
-  Lock held = lock();
-  while (!stopping_) {
-    Stream* stream = seeded_.has_value() ? take_demanded(engine) : take_ready(engine);
-    if (stream == nullptr) {
-      idle(engine, held);
-    } else {
-      run_task(engine, *stream, held);
-    }
-  }
-}
-
-void Scheduler::run_task(Engine& engine, Stream& stream, Lock& lock) {
-  const Task task = stream.queue.front();
-  Device& device = *stream.device;
-  const bool skip = device.failed;
-  engine.running = &stream;
-  engine.running_device = &device;
-  engine.running_since = now();
-  ++working_;
-  lock.unlock();
-  current_device() = device.index;
-  Counters counters;
-  Failure failure = execute(task, skip, counters);
-  const uint64_t end = now();
-  lock.lock();
-  if (--working_ == 0 && pauses_ > 0) {
-    quiet_.notify_all();
-  }
-  engine.running = nullptr;
-  engine.running_device = nullptr;
-  counters.busy_nanoseconds = end - engine.running_since;
-  ++engine.tasks;
-  engine.busy_nanoseconds += counters.busy_nanoseconds;
-  stream.counters.add(counters);
-  device.counters.add(counters);
-  device.busy.add(engine.running_since, end);
-  if (!failure.text.empty() && !device.failed) {
-    device.failed = true;
-    device.lost = failure.device_lost;
-    device.failure = std::move(failure.text);
-  }
-  unblocked_.push_back(&stream);
-  settle();
-  if (seeded_.has_value()) {
-    pass_virtual_time(seeded_->task_duration());
-  }
-}
-
-void Scheduler::idle(Engine& engine, Lock& lock) {
-  lock.unlock();
-  const uint64_t deadline = now() + kIdleNanoseconds;
-  while (!engine.has_work.load(std::memory_order_relaxed) && now() < deadline) {
-  }
-  lock.lock();
-  engine.sleeping = true;
-  engine.work.wait(lock, [&] { return engine.has_work.load(std::memory_order_relaxed) || stopping_; });
-  engine.sleeping = false;
-}
-
-Stream* Scheduler::take_ready(Engine& engine) {
-  for (auto& level : engine.ready) {
-    if (!level.empty() && pauses_ == 0) {
-      Stream* stream = level.front();
-      level.pop_front();
-      return stream;
-    }
-  }
-  engine.has_work.store(false, std::memory_order_relaxed);
-  return nullptr;
-}
-
-void Scheduler::make_ready(Stream& stream, EngineIndex index) {
-  Engine& engine = engines_[seeded_.has_value() ? kCompute : index];  // one task at a time
-  engine.ready[static_cast<size_t>(stream.priority - kGreatestPriority)].push_back(&stream);
-  wake(engine);
-}
-
-void Scheduler::wake(Engine& engine) {
-  engine.has_work.store(true, std::memory_order_relaxed);
-  if (engine.sleeping) {
-    engine.work.notify_one();
-  }
-}
-
-void Scheduler::run_timer() {
-  platform::name_thread("openreg_timer");
-  Lock held = lock();
-  while (!stopping_) {
-    if (deadlines_.empty()) {
-      timer_work_.wait(held);
-      continue;
-    }
-    const auto [deadline, stream] = deadlines_.top();
-    const uint64_t time = now();
-    if (time < deadline) {
-      timer_work_.wait_for(held, std::chrono::nanoseconds(std::min(deadline - time, kLongestNap)));
-      continue;
-    }
-    deadlines_.pop();
-    unblocked_.push_back(stream);
-    settle();
-  }
 }
 
 // Moves the stream on as far as it goes without an engine. Afterwards it is empty, or its head is with somebody.

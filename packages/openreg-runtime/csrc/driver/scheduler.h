@@ -65,7 +65,7 @@ class Scheduler {
 
   // Appends, or records in the stream's capture; blocks while the stream is full. Throws as make_room() does, and
   // Error(orErrorDeinitialized) while the process exits; then the task is not taken. Returns the entry's ticket.
-  uint64_t submit(Stream& stream, Task task, Lock& lock);
+  uint64_t submit(Stream& stream, const Task& task, Lock& lock);
   // The same, then wait(). When it throws, the task was not taken, or an engine is done with it.
   void submit_and_wait(Stream& stream, const Task& task, Lock& lock);
   // Blocks while the stream is full; the next submit() then keeps the lock. Throws Error(orErrorLaunchFailure) when the
@@ -101,7 +101,7 @@ class Scheduler {
   static void check_not_capturing(Stream& stream, const Lock& lock);
   void check_not_captured(const Event& event, const Lock& lock);
   void check_may_block(const Device& device, const Lock& lock);
-  // Enqueues the work of a graph. Throws as submit() does.
+  // Enqueues the work of a graph, as a whole: blocks only before. Throws as make_room() does.
   void launch_graph(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock);
 
   // What was done, with what engines are doing up to now.
@@ -130,12 +130,14 @@ class Scheduler {
   };
   using Deadline = std::pair<uint64_t, Stream*>;
 
+  uint64_t append(Stream& stream, Task task, const Lock& lock);
   void start(const Lock& lock);
   void run_engine(EngineIndex index);
   void run_task(Engine& engine, Stream& stream, Lock& lock);
   void run_timer();
   void idle(Engine& engine, Lock& lock);
-  Stream* take_ready(Engine& engine);
+  Stream* next_stream(Engine& engine);
+  static Stream* take_ready(Engine& engine);
   void make_ready(Stream& stream, EngineIndex index);
   void wake(Engine& engine);
   void advance(Stream& stream);
@@ -173,8 +175,7 @@ class Scheduler {
   size_t pending_ = 0;  // entries in all queues
   std::vector<std::unique_ptr<Capture>> captures_;
   uint64_t newest_capture_ = 0;
-  int pauses_ = 0;   // calls of pause() without their resume()
-  int working_ = 0;  // engines that run something
+  int pauses_ = 0;  // calls of pause() without their resume()
   std::condition_variable quiet_;
   bool started_ = false;
   bool stopping_ = false;  // engines take no more work

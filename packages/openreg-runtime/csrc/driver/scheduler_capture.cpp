@@ -173,35 +173,36 @@ void Scheduler::launch_graph(const std::shared_ptr<GraphBody>& body, Stream& str
                        "a graph cannot be launched on a capturing stream; end the capture first");
   OPENREG_DRIVER_CHECK(stream.device == body->device, orErrorInvalidValue, "the graph was captured on device ",
                        body->device->index, " and cannot be launched on a stream of device ", stream.device->index);
-  const auto submit_wait = [&](Stream& waiting, Stream* waited, uint64_t ticket) {
+  make_room(stream, lock);
+  for (const Stream* lane : body->lanes) {
+    check_healthy(lane == nullptr ? *stream.device : *lane->device, lock);
+  }
+  const auto append_wait = [&](Stream& waiting, Stream& waited, uint64_t ticket) {
     Task task;
     task.kind = Task::Kind::kWait;
-    task.wait = {waited, ticket};
-    return submit(waiting, task, lock);
+    task.wait = {&waited, ticket};
+    return append(waiting, task, lock);
   };
+  const auto target = [&](size_t lane) -> Stream& { return lane == 0 ? stream : *body->lanes[lane]; };
   if (body->last_stream != nullptr && body->last_stream != &stream) {
-    submit_wait(stream, body->last_stream, body->last_ticket);
+    append_wait(stream, *body->last_stream, body->last_ticket);
   }
-  const size_t lanes = body->lanes.size();
-  std::vector<std::vector<uint64_t>> tickets(lanes);  // of every place, where a lane may be waited for
-  for (size_t lane = 0; lane < lanes; ++lane) {
-    Stream& target = lane == 0 ? stream : *body->lanes[lane];
-    tickets[lane].push_back(target.submitted);
+  std::vector<std::vector<uint64_t>> tickets(body->lanes.size());  // of every place that may be waited for
+  for (size_t lane = 0; lane < tickets.size(); ++lane) {
+    tickets[lane].push_back(target(lane).submitted);
   }
   for (const GraphNode& node : body->nodes) {
-    Stream& target = node.lane == 0 ? stream : *body->lanes[node.lane];
     uint64_t ticket = 0;
     if (node.task.kind == Task::Kind::kWait) {
-      Stream* waited = node.wait_lane == 0 ? &stream : body->lanes[node.wait_lane];
-      ticket = submit_wait(target, waited, tickets[node.wait_lane][node.wait_place]);
+      ticket = append_wait(target(node.lane), target(node.wait_lane), tickets[node.wait_lane][node.wait_place]);
     } else {
       Task task = node.task;
       if (task.kind == Task::Kind::kKernel) {
         task.kernel.release = nullptr;  // the graph keeps the state for the next launch
       }
-      ticket = submit(target, task, lock);
+      ticket = append(target(node.lane), task, lock);
     }
-    if (lanes > 1) {
+    if (tickets.size() > 1) {
       tickets[node.lane].push_back(ticket);
     }
   }
@@ -209,9 +210,10 @@ void Scheduler::launch_graph(const std::shared_ptr<GraphBody>& body, Stream& str
   Task end;
   end.kind = Task::Kind::kKernel;
   end.kernel = {"graph", nullptr, keep.get(), &release_body};
-  body->last_ticket = submit(stream, end, lock);
+  body->last_ticket = append(stream, end, lock);
   body->last_stream = &stream;
   keep.release();  // the entry owns it now
+  relieve_backlog(lock);
 }
 
 }  // namespace openreg::driver

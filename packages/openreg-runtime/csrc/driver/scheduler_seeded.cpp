@@ -23,7 +23,7 @@ uint64_t Scheduler::clock() const {
 }
 
 Stream* Scheduler::take_demanded(Engine& engine) {
-  while (pauses_ == 0 && is_demanded()) {
+  while (is_demanded()) {
     for (auto& level : engine.ready) {
       if (!level.empty()) {
         const auto chosen = level.begin() + static_cast<std::ptrdiff_t>(seeded_->choose(level.size()));

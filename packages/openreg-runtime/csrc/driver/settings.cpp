@@ -3,9 +3,11 @@
 #include "settings.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 #include <string>
 
 #include "error.h"
@@ -140,8 +142,18 @@ Settings read_settings() {
 }  // namespace
 
 const Settings& settings() {
-  static const Settings result = read_settings();
-  return result;
+  // No lock, which fork() could leave locked for ever in a child: threads that come at once all read, and the first one
+  // to finish decides.
+  static std::atomic<const Settings*> published{nullptr};
+  if (const Settings* known = published.load(std::memory_order_acquire)) {
+    return *known;
+  }
+  auto fresh = std::make_unique<const Settings>(read_settings());
+  const Settings* known = nullptr;
+  if (published.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) {
+    return *fresh.release();
+  }
+  return *known;
 }
 
 }  // namespace openreg::driver

@@ -96,7 +96,7 @@ struct Dependent {
 
 // Guarded by the scheduler's mutex. Tickets number the entries of the stream from 1 on and never restart, not even when
 // the object is reused: "ticket t is done" stays true for ever.
-struct Stream : HandleTable<Stream>::Slot {
+struct Stream : HandleSlot {
   static constexpr uint32_t kHandleKind = 1;
 
   Device* device = nullptr;

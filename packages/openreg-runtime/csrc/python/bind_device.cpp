@@ -44,7 +44,6 @@ void bind_device(py::module_& module) {
   module.def("_is_initialized", &is_initialized);
   module.def("_backward_has_run", &backward_has_run);
   module.def("_is_in_bad_fork", &is_in_bad_fork);
-  module.def("_is_available", [] { return device_count() > 0; });
   module.def("_get_device_count", [] {
     int count = 0;
     OPENREG_CHECK(orGetDeviceCount(&count));

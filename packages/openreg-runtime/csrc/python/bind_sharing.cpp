@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bindings of storages that several processes see; handles are bytes.
+// Bindings of what leaves the process: storages that others see (handles are bytes), and hints that files keep.
 #include <torch/csrc/utils/pybind.h>
 
 #include <cstring>
 #include <string>
 
 #include "bindings.h"
+#include "openreg/runtime/serialization.h"
 #include "openreg/runtime/shared_memory.h"
 
 namespace py = pybind11;
@@ -67,6 +68,8 @@ void bind_sharing(py::module_& module) {
       },
       py::arg("device"), py::arg("page"), py::arg("slot"));
   module.def("_acknowledge_all", &acknowledge_all);
+  module.def("_set_resident", &set_resident, py::arg("tensor"), py::arg("resident"));
+  module.def("_is_resident", &is_resident, py::arg("tensor"));
 }
 
 }  // namespace openreg::runtime

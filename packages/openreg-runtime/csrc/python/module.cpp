@@ -42,6 +42,8 @@ PYBIND11_MODULE(_C, module) {
   openreg::runtime::bind_statistics(module);
   openreg::runtime::bind_stream(module);
   openreg::runtime::bind_memory(module);
+  openreg::runtime::bind_memory_pool(module);
+  openreg::runtime::bind_snapshot(module);
   openreg::runtime::bind_generator(module);
   openreg::runtime::bind_graph(module);
   openreg::runtime::bind_sharing(module);

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -29,6 +30,8 @@ struct Block {
   size_t freed_at = 0;                  // of a free block: the searches of its pool at that time
   int pending_events = 0;               // uses by other streams that have not finished, of a freed block
   std::vector<c10::Stream> other_uses;  // streams named by record_stream(), of an allocated block
+  std::shared_ptr<c10::GatheredContext> context;          // where a block in use was allocated, if that is recorded
+  std::shared_ptr<c10::GatheredContext> segment_context;  // of the first block of a segment: where it was
   Block* previous = nullptr;
   Block* next = nullptr;
 

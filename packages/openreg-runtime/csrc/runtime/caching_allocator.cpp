@@ -117,4 +117,21 @@ c10::DeviceAllocator& device_allocator() {
   return CachingAllocator::instance();
 }
 
+double memory_fraction(c10::DeviceIndex index) {
+  check_device_index(index);
+  return device_cache(index).memory_fraction();
+}
+
+void set_memory_fraction(c10::DeviceIndex index, double fraction) {
+  check_device_index(index);
+  TORCH_CHECK_VALUE(fraction >= 0 && fraction <= 1, "the memory fraction of openreg:", static_cast<int>(index),
+                    " must be a number from 0 to 1, got ", fraction);
+  device_cache(index).set_memory_fraction(fraction);
+}
+
+size_t allocated_size(void* address) {
+  const c10::DeviceIndex owner = owner_of(address);
+  return owner < 0 ? 0 : device_cache(owner).allocated_size(address);
+}
+
 }  // namespace openreg::runtime

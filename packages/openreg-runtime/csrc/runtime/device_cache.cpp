@@ -16,15 +16,16 @@ void* DeviceCache::allocate(size_t size, c10::StreamId stream) {
   // sound.
   constexpr size_t kLargest = std::numeric_limits<size_t>::max() / 2;
   const size_t rounded = block_size_for(std::min(size, kLargest));
+  Context context = history_.gather(RecordContext::STATE);
   std::unique_lock<std::mutex> lock(mutex_);
   process_events();
   Block* block = find_free(pool_for(rounded, stream), rounded, stream);
   if (block == nullptr) {
-    block = make_room(rounded, stream, lock);
+    block = make_room(rounded, stream, context, lock);
   }
   if (block == nullptr) {
     ++stats_.num_ooms;
-    throw_out_of_memory(size);
+    throw_out_of_memory(size, stream, context);
   }
   split(*block, rounded);
   block->allocated = true;
@@ -41,6 +42,8 @@ void* DeviceCache::allocate(size_t size, c10::StreamId stream) {
     stats_.oversize_allocations.increase(1);
   }
   report_to_profiler(block->address, static_cast<int64_t>(block->size));
+  trace(Action::ALLOC, *block, size, context);
+  block->context = std::move(context);
   lock.unlock();
   if (poison_is_on()) {
     poison(*block, index_, kAllocationPattern);
@@ -49,6 +52,7 @@ void* DeviceCache::allocate(size_t size, c10::StreamId stream) {
 }
 
 void DeviceCache::release(void* address) {
+  const Context released_at = history_.gather(RecordContext::ALL);
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = allocated_.find(address);
   if (found == allocated_.end()) {
@@ -64,11 +68,13 @@ void DeviceCache::release(void* address) {
     stats_.oversize_allocations.decrease(1);
   }
   report_to_profiler(address, -static_cast<int64_t>(block.size));
+  const Context& context = released_at != nullptr ? released_at : block.context;
+  trace(Action::FREE_REQUESTED, block, block.requested, context);
   if (!block.other_uses.empty()) {
     record_other_uses(block);
   }
   if (block.pending_events == 0) {
-    free_block(block);
+    free_block(block, context);
   }
 }
 
@@ -89,6 +95,7 @@ void DeviceCache::record_stream(void* address, c10::Stream stream) {
 }
 
 void DeviceCache::empty(c10::MempoolId_t id) {
+  const Context context = history_.gather(RecordContext::ALL);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     TORCH_CHECK(!is_capturing(), "the cache of openreg:", static_cast<int>(index_),
@@ -99,7 +106,7 @@ void DeviceCache::empty(c10::MempoolId_t id) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!is_capturing()) {  // or one began meanwhile
     process_events();
-    release_cached(id);
+    release_cached(id, context);
   }
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "block.h"
+#include "history.h"
 #include "openreg/runtime/event.h"
 
 namespace openreg::runtime {
@@ -45,9 +46,17 @@ class DeviceCache {
   void retain_pool(c10::MempoolId_t id);
   void release_pool(c10::MempoolId_t id);
 
+  // History; openreg/runtime/memory_history.h says what they mean.
+  void start_history(const HistoryOptions& options);
+  void stop_history();
+  MemorySnapshot snapshot(c10::MempoolId_t id);
+
+  // Bytes of the allocated block that starts at an address; 0 if there is none.
+  size_t allocated_size(void* address) const;
+
   // The part of the capacity that this cache may hold, 0 to 1.
   double memory_fraction() const;
-  void set_memory_fraction(double fraction);
+  void set_memory_fraction(double fraction) { fraction_ = fraction; }
 
   c10::CachingDeviceAllocator::DeviceStats stats() const;
   void reset_accumulated_stats();
@@ -57,23 +66,23 @@ class DeviceCache {
   // Blocks (device_cache_blocks.cpp).
   Block* find_free(BlockPool& pool, size_t size, c10::StreamId stream);
   void split(Block& block, size_t size);
-  void free_block(Block& block);
+  void free_block(Block& block, const Context& context);
   Block* merge(Block& block, Block* neighbour);
   void count_inactive_split(const Block& block, bool increase);
 
   // Segments (device_cache_segments.cpp).
-  Block* add_segment(BlockPool& pool, size_t size, c10::StreamId stream);
-  Block* take_segment(BlockPool& pool, size_t size, c10::StreamId stream);
-  void release_segment(Block& block);
-  void release_segments(BlockPool& pool);
-  void release_cached(c10::MempoolId_t id);
+  Block* add_segment(BlockPool& pool, size_t size, c10::StreamId stream, const Context& context);
+  Block* take_segment(BlockPool& pool, size_t size, c10::StreamId stream, const Context& context);
+  void release_segment(Block& block, const Context& context);
+  void release_segments(BlockPool& pool, const Context& context);
+  void release_cached(c10::MempoolId_t id, const Context& context);
 
   // What is tried when there is no free block (device_cache_room.cpp).
-  Block* make_room(size_t size, c10::StreamId stream, std::unique_lock<std::mutex>& lock);
+  Block* make_room(size_t size, c10::StreamId stream, const Context& context, std::unique_lock<std::mutex>& lock);
   void wait();
-  bool release_oversize(BlockPool& pool, size_t size, c10::StreamId stream);
+  bool release_oversize(BlockPool& pool, size_t size, c10::StreamId stream, const Context& context);
   size_t garbage() const;
-  void release_garbage();
+  void release_garbage(const Context& context);
 
   // Blocks that other streams use (device_cache_events.cpp).
   void record_other_uses(Block& block);
@@ -85,11 +94,15 @@ class DeviceCache {
   void drop_if_unused(PrivatePool& pool);
   bool is_capturing() const { return captures_ > 0; }
 
+  // History (device_cache_history.cpp).
+  void trace(Action action, const Block& block, size_t size, const Context& context);
+  void trace_event(Action action, size_t number, size_t size, c10::StreamId stream, const Context& context);
+
   // Limits (device_cache_room.cpp).
   size_t limit() const;
 
   // Reports (device_cache_report.cpp).
-  [[noreturn]] void throw_out_of_memory(size_t requested);
+  [[noreturn]] void throw_out_of_memory(size_t requested, c10::StreamId stream, const Context& context);
   void report_to_profiler(void* address, int64_t size) const;
 
   const c10::DeviceIndex index_;
@@ -103,9 +116,10 @@ class DeviceCache {
   std::vector<Block*> kept_back_;  // released with other uses while a capture was under way
   std::map<c10::MempoolId_t, PrivatePool> private_pools_;
   std::vector<PoolRoute> routes_;
-  int captures_ = 0;      // routes for captures
+  int captures_ = 0;                  // routes for captures
   std::atomic<double> fraction_{-1};  // set_memory_fraction(); negative: as PYTORCH_ALLOC_CONF says
   c10::CachingDeviceAllocator::DeviceStats stats_;
+  History history_;
 };
 
 }  // namespace openreg::runtime

@@ -43,13 +43,15 @@ void DeviceCache::split(Block& block, size_t size) {
   count_inactive_split(*rest, true);
 }
 
-void DeviceCache::free_block(Block& block) {
+void DeviceCache::free_block(Block& block, const Context& context) {
+  trace(Action::FREE_COMPLETED, block, block.requested, context);
   BlockPool& pool = *block.pool;
   subtract(stats_.active, pool, 1);
   subtract(stats_.active_bytes, pool, block.size);
   if (poison_is_on() && !is_capturing() && (pool.owner == nullptr || !pool.owner->is_replayed)) {
     poison(block, index_, kReleasePattern);
   }
+  block.context.reset();  // `context` may be the same object: not used from here on
   Block* whole = merge(block, block.previous);
   whole = merge(*whole, whole->next);
   whole->freed_at = pool.searches;

@@ -34,7 +34,7 @@ void DeviceCache::process_events() {
       Block& block = *queue.front().second;
       queue.pop_front();
       if (--block.pending_events == 0) {
-        free_block(block);
+        free_block(block, block.context);
       }
     }
   }

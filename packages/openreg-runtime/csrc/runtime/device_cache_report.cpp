@@ -57,13 +57,14 @@ void DeviceCache::reset_peak_stats() {
   for_each_stat(stats_, [](auto& stat) { stat.reset_peak(); });
 }
 
-void DeviceCache::throw_out_of_memory(size_t requested) {
+void DeviceCache::throw_out_of_memory(size_t requested, c10::StreamId stream, const Context& context) {
   size_t free = 0;
   size_t total = 0;
   {
     const CurrentDevice current(index_);
     orMemGetInfo(&free, &total);
   }
+  trace_event(Action::OOM, free, requested, stream, context);
   const auto allocated = static_cast<size_t>(stats_.allocated_bytes[kAggregate].current);
   const auto reserved = static_cast<size_t>(stats_.reserved_bytes[kAggregate].current);
   c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(requested), allocated, reserved,
@@ -87,6 +88,12 @@ void DeviceCache::throw_out_of_memory(size_t requested) {
       " Release tensors, use smaller batches, or give "
       "the device more memory: OPENREG_DEVICE_MEMORY sets its capacity before the process starts. If much is "
       "reserved but unallocated, it is fragmented: release tensors, then call torch.openreg.empty_cache().");
+}
+
+size_t DeviceCache::allocated_size(void* address) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = allocated_.find(address);
+  return found == allocated_.end() ? 0 : found->second->size;
 }
 
 void DeviceCache::report_to_profiler(void* address, int64_t size) const {

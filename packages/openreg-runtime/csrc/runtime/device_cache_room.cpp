@@ -26,7 +26,8 @@ size_t capacity_of(c10::DeviceIndex index) {
 }  // namespace
 
 // Null when nothing helps. The lock is released while the device is waited for.
-Block* DeviceCache::make_room(size_t size, c10::StreamId stream, std::unique_lock<std::mutex>& lock) {
+Block* DeviceCache::make_room(size_t size, c10::StreamId stream, const Context& context,
+                              std::unique_lock<std::mutex>& lock) {
   const auto wait_unlocked = [&] {
     lock.unlock();
     wait();
@@ -35,9 +36,9 @@ Block* DeviceCache::make_room(size_t size, c10::StreamId stream, std::unique_loc
   };
   if (garbage() > 0 && !is_capturing()) {
     wait_unlocked();
-    release_garbage();
+    release_garbage(context);
   }
-  Block* block = add_segment(pool_for(size, stream), size, stream);
+  Block* block = add_segment(pool_for(size, stream), size, stream, context);
   if (block != nullptr || is_capturing()) {
     return block;  // a capture must not wait for what it records
   }
@@ -45,12 +46,12 @@ Block* DeviceCache::make_room(size_t size, c10::StreamId stream, std::unique_loc
   wait_unlocked();
   BlockPool& pool = pool_for(size, stream);
   block = find_free(pool, size, stream);  // what other streams were still using
-  if (block == nullptr && !is_capturing() && release_oversize(pool, size, stream)) {
-    block = add_segment(pool, size, stream);
+  if (block == nullptr && !is_capturing() && release_oversize(pool, size, stream, context)) {
+    block = add_segment(pool, size, stream, context);
   }
   if (block == nullptr && !is_capturing()) {
-    release_cached({0, 0});
-    block = add_segment(pool_for(size, stream), size, stream);
+    release_cached({0, 0}, context);
+    block = add_segment(pool_for(size, stream), size, stream, context);
   }
   return block;
 }
@@ -70,7 +71,7 @@ void DeviceCache::wait() {
 
 // With max_split_size_mb: gives blocks back that only requests as large as themselves can use; one that suffices, or
 // else the largest ones. False if that makes no room for the request.
-bool DeviceCache::release_oversize(BlockPool& pool, size_t size, c10::StreamId stream) {
+bool DeviceCache::release_oversize(BlockPool& pool, size_t size, c10::StreamId stream, const Context& context) {
   const size_t needed = std::max(size, AllocatorConfig::max_split_size());
   if (needed == kUnlimited) {
     return false;
@@ -90,7 +91,7 @@ bool DeviceCache::release_oversize(BlockPool& pool, size_t size, c10::StreamId s
       if (block->is_whole_segment()) {
         released += block->size;
         it = pool.free.erase(it);
-        release_segment(*block);
+        release_segment(*block, context);
       }
     }
     return released >= needed;
@@ -100,7 +101,7 @@ bool DeviceCache::release_oversize(BlockPool& pool, size_t size, c10::StreamId s
     return false;
   }
   pool.free.erase(it);
-  release_segment(*block);
+  release_segment(*block, context);
   return true;
 }
 
@@ -117,7 +118,7 @@ size_t DeviceCache::garbage() const {
 }
 
 // Gives large cached segments back until nothing is above the threshold: first what has lain unused longest.
-void DeviceCache::release_garbage() {
+void DeviceCache::release_garbage(const Context& context) {
   std::vector<Block*> unused;
   std::copy_if(large_.free.begin(), large_.free.end(), std::back_inserter(unused),
                [](const Block* block) { return block->is_whole_segment(); });
@@ -127,18 +128,13 @@ void DeviceCache::release_garbage() {
       return;
     }
     large_.free.erase(block);
-    release_segment(*block);
+    release_segment(*block, context);
   }
 }
 
 double DeviceCache::memory_fraction() const {
-  const double fraction = fraction_.load();
+  const double fraction = fraction_.load(std::memory_order_relaxed);
   return fraction < 0 ? memory_fraction_setting() : fraction;
-}
-
-void DeviceCache::set_memory_fraction(double fraction) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  fraction_ = fraction;
 }
 
 // Bytes that the cache may hold.

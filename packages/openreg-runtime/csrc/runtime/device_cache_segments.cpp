@@ -28,12 +28,12 @@ char* driver_allocate(c10::DeviceIndex index, size_t size) {
 
 // A segment of the usual size for a request, or, near the end of the capacity, one that it fits into exactly. Null when
 // the device or the memory fraction has no room for it.
-Block* DeviceCache::add_segment(BlockPool& pool, size_t size, c10::StreamId stream) {
-  Block* block = take_segment(pool, segment_size_for(size), stream);
-  return block != nullptr ? block : take_segment(pool, size, stream);
+Block* DeviceCache::add_segment(BlockPool& pool, size_t size, c10::StreamId stream, const Context& context) {
+  Block* block = take_segment(pool, segment_size_for(size), stream, context);
+  return block != nullptr ? block : take_segment(pool, size, stream, context);
 }
 
-Block* DeviceCache::take_segment(BlockPool& pool, size_t size, c10::StreamId stream) {
+Block* DeviceCache::take_segment(BlockPool& pool, size_t size, c10::StreamId stream, const Context& context) {
   if (static_cast<size_t>(stats_.reserved_bytes[kAggregate].current) + size > limit()) {
     return nullptr;
   }
@@ -57,13 +57,16 @@ Block* DeviceCache::take_segment(BlockPool& pool, size_t size, c10::StreamId str
   if (block->in_oversize_segment) {
     stats_.oversize_segments.increase(1);
   }
+  block->segment_context = context;
   segments_.insert(block);
+  trace(Action::SEGMENT_ALLOC, *block, size, context);
   return block;
 }
 
 // Gives the memory of a whole segment that is not in its pool any more back to the driver.
-void DeviceCache::release_segment(Block& block) {
+void DeviceCache::release_segment(Block& block, const Context& context) {
   const BlockPool& pool = *block.pool;
+  trace(Action::SEGMENT_FREE, block, block.size, context);
   OPENREG_WARN(orFree(block.address));
   ++stats_.num_device_free;
   subtract(stats_.segment, pool, 1);
@@ -79,7 +82,7 @@ void DeviceCache::release_segment(Block& block) {
   delete &block;
 }
 
-void DeviceCache::release_segments(BlockPool& pool) {
+void DeviceCache::release_segments(BlockPool& pool, const Context& context) {
   for (auto it = pool.free.begin(); it != pool.free.end();) {
     Block* block = *it;
     if (!block->is_whole_segment()) {
@@ -87,22 +90,22 @@ void DeviceCache::release_segments(BlockPool& pool) {
       continue;
     }
     it = pool.free.erase(it);
-    release_segment(*block);
+    release_segment(*block, context);
   }
 }
 
 // Gives the free segments of empty()'s `id` back. All work of the device is done.
-void DeviceCache::release_cached(c10::MempoolId_t id) {
+void DeviceCache::release_cached(c10::MempoolId_t id, const Context& context) {
   const bool all = id == c10::MempoolId_t{0, 0};
   if (all) {
-    release_segments(small_);
-    release_segments(large_);
+    release_segments(small_, context);
+    release_segments(large_, context);
   }
   for (auto it = private_pools_.begin(); it != private_pools_.end();) {
     PrivatePool& pool = (it++)->second;  // which may be dropped
     if (all ? pool.users == 0 : pool.id == id && pool.may_shrink()) {
-      release_segments(pool.small);
-      release_segments(pool.large);
+      release_segments(pool.small, context);
+      release_segments(pool.large, context);
       drop_if_unused(pool);
     }
   }

@@ -10,6 +10,7 @@
 #include "openreg/runtime/event.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
+#include "openreg/runtime/sync_debug.h"
 
 namespace openreg::runtime {
 
@@ -72,7 +73,10 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::Stream exchangeStream(c10::Stream stream) const override { return exchange_stream(stream); }
   void* getStreamNativeHandle(const c10::Stream stream) const override { return native_handle(stream); }
   bool queryStream(const c10::Stream& stream) const override { return query_stream(stream); }
-  void synchronizeStream(const c10::Stream& stream) const override { synchronize_stream(stream); }
+  void synchronizeStream(const c10::Stream& stream) const override {
+    object_to_waiting();
+    synchronize_stream(stream);
+  }
   bool isStreamCapturing(const c10::Stream& stream) const override { return is_capturing(stream); }
   void recordDataPtrOnStream(const c10::DataPtr& data, const c10::Stream& stream) const override {
     device_allocator().recordStream(data, stream);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Implements at::HostAllocator with PyTorch's own caching host allocator.
+#include <chrono>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -20,8 +22,22 @@ using PinnedBlock = at::HostBlock<c10::Stream>;
 // What PyTorch's allocator leaves to the backend: where memory comes from, and when a stream is done with a block.
 struct PinnedMemory final : at::CachingHostAllocatorImpl<c10::Stream, Event, PinnedBlock> {
  private:
-  void allocate_host_memory(size_t size, void** address) override { OPENREG_CHECK(orMallocHost(address, size)); }
-  void free_block(PinnedBlock* block) override { OPENREG_WARN(orFreeHost(block->ptr_)); }
+  void allocate_host_memory(size_t size, void** address) override {
+    const auto start = std::chrono::steady_clock::now();
+    OPENREG_CHECK(orMallocHost(address, size));
+    count_time(stats_.host_alloc_time, start);
+  }
+  void free_block(PinnedBlock* block) override {
+    const auto start = std::chrono::steady_clock::now();
+    OPENREG_WARN(orFreeHost(block->ptr_));
+    count_time(stats_.host_free_time, start);
+  }
+  void count_time(c10::CachingAllocator::DurationStat& stat, std::chrono::steady_clock::time_point start) {
+    using std::chrono::microseconds;
+    const auto passed = std::chrono::duration_cast<microseconds>(std::chrono::steady_clock::now() - start);
+    const std::lock_guard<std::mutex> lock(stats_.timing_mutex_);
+    stat.increase(passed.count());
+  }
   void record_stream(std::optional<std::vector<Event>>& events, c10::Stream stream) override {
     Event event;
     event.record_for_release(stream);

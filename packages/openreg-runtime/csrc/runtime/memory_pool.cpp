@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "device_caches.h"
+#include "openreg.h"
 #include "openreg/runtime/device.h"
 
 namespace openreg::runtime {
@@ -42,6 +43,9 @@ void retain_pool(c10::DeviceIndex index, c10::MempoolId_t id) {
 }
 
 void release_pool(c10::DeviceIndex index, c10::MempoolId_t id) {
+  if (orDriverIsUsable() == 0) {
+    return;  // a forked child may have inherited the mutex locked
+  }
   check_device_index(index);
   device_cache(index).release_pool(id);
 }

@@ -18,28 +18,22 @@ namespace openreg::runtime {
 
 namespace {
 
-// A receipt as its receiver sees it.
-struct OpenReceipt {
+// What a received storage owns, until its receipt is set.
+struct Received {
   c10::DeviceIndex device;
+  std::shared_ptr<Import> segment;  // null for a receipt without a storage
   std::shared_ptr<Import> page;
   size_t slot;
-};
-
-// What a received storage owns.
-struct Received {
-  std::shared_ptr<Import> segment;
-  OpenReceipt receipt;
 };
 
 class Receiver {
  public:
   c10::Storage open(c10::DeviceIndex index, const SharedRange& range, size_t size, const Receipt& receipt) {
-    auto received = std::make_unique<Received>();
-    received->receipt = open_receipt(index, receipt);
+    auto received = open_receipt(index, receipt);
     try {
       received->segment = imports_.open(index, range.segment);
     } catch (...) {
-      acknowledge(received->receipt);  // nobody will use what was sent
+      acknowledge(std::move(received));  // nobody will use what was sent
       throw;
     }
     void* address = received->segment->address() + range.offset;
@@ -52,27 +46,38 @@ class Receiver {
                                                  &device_allocator(), /*resizable=*/false);
   }
 
-  OpenReceipt open_receipt(c10::DeviceIndex index, const Receipt& receipt) {
-    return {index, imports_.open(index, receipt.page), receipt.slot};
+  std::unique_ptr<Received> open_receipt(c10::DeviceIndex index, const Receipt& receipt) {
+    auto received = std::make_unique<Received>();
+    received->device = index;
+    received->page = imports_.open(index, receipt.page);
+    received->slot = receipt.slot;
+    return received;
   }
 
-  void acknowledge(OpenReceipt receipt) {
+  // All work here has to be done first, because the sender reuses the memory at once. What cannot be said now, because
+  // the device has failed or a capture runs, is said with the next receipt.
+  void acknowledge(std::unique_ptr<Received> received) {
+    std::vector<std::unique_ptr<Received>> due;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      due_.push_back(std::move(receipt));
+      due.swap(due_);
     }
-    set_due_receipts();
-  }
-
-  void acknowledge_all() {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      for (Received* received : live_) {
-        due_.push_back(std::move(received->receipt));
+    due.push_back(std::move(received));
+    for (auto& entry : due) {
+      if (!set_receipt(*entry)) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        due_.push_back(std::move(entry));
       }
-      live_.clear();
     }
-    set_due_receipts();
+  }
+
+  // The storages stay usable, but nobody should.
+  void acknowledge_all() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const Received* received : live_) {
+      set_receipt(*received);
+    }
+    live_.clear();
   }
 
   static Receiver& instance() {
@@ -103,34 +108,24 @@ class Receiver {
       owes = live_.erase(received.get()) > 0;
     }
     if (owes) {
-      acknowledge(std::move(received->receipt));
+      acknowledge(std::move(received));
     }
   }
 
-  // The sender reuses the memory at once, so all work here has to be done. What cannot be said now, because the device
-  // has failed, is said later.
-  void set_due_receipts() {
-    std::vector<OpenReceipt> due;
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      due.swap(due_);
+  static bool set_receipt(const Received& received) {
+    const CurrentDevice current(received.device);
+    const bool set =
+        orDeviceSynchronize() == orSuccess && orMemset(received.page->address() + received.slot, 1, 1) == orSuccess;
+    if (!set) {
+      orGetLastError();
     }
-    for (OpenReceipt& receipt : due) {
-      const CurrentDevice current(receipt.device);
-      const bool set =
-          orDeviceSynchronize() == orSuccess && orMemset(receipt.page->address() + receipt.slot, 1, 1) == orSuccess;
-      if (!set) {
-        orGetLastError();
-        const std::lock_guard<std::mutex> lock(mutex_);
-        due_.push_back(std::move(receipt));
-      }
-    }
+    return set;
   }
 
   ImportCache imports_;
   std::mutex mutex_;
   std::unordered_set<Received*> live_;
-  std::vector<OpenReceipt> due_;
+  std::vector<std::unique_ptr<Received>> due_;
 };
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/gil.h"
 #include "openreg/runtime/status.h"
-#include "openreg/runtime/sync_debug.h"
 
 namespace openreg::runtime {
 
@@ -128,7 +127,6 @@ bool query_stream(c10::Stream stream) {
 
 void synchronize_stream(c10::Stream stream) {
   const orStream_t handle = native_handle(stream);
-  object_to_waiting();
   orError_t status = orSuccess;
   {
     const GilRelease release;

@@ -14,6 +14,8 @@ from collections.abc import Callable
 _after_startup: list[Callable[[], None]] = []
 
 from openreg_runtime._startup import (  # noqa: E402
+    complete_storages,
+    export_through_dlpack,
     load_native_module,
     refuse_other_backend,
     refuse_other_torch,
@@ -34,7 +36,9 @@ from openreg_runtime._startup import DEVICE_TYPE  # noqa: E402
 from openreg_runtime.openreg._compiler import register_with_compiler  # noqa: E402
 
 register_device(openreg)
+complete_storages()
 share_between_processes()
+export_through_dlpack()
 register_with_compiler()
 wait_at_exit_for_autograd()
 

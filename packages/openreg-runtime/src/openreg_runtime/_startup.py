@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import atexit
 import importlib
-import os
-import sys
 import time
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +14,8 @@ from torch.utils.backend_registration import (
     generate_methods_for_privateuse1_backend,
     rename_privateuse1_backend,
 )
+
+from openreg_runtime._platform import let_loader_search
 
 DEVICE_TYPE = "openreg"
 
@@ -54,11 +54,7 @@ def refuse_other_backend() -> None:
 
 def load_native_module() -> ModuleType:
     """Loads ``openreg_runtime._C``; its shared libraries register the C++ interfaces."""
-    if sys.platform == "win32":
-        # Unlike an rpath, Windows needs to be told where the libraries of another package are.
-        for folder in (Path(torch.__file__).parent / "lib", Path(__file__).parent / "lib"):
-            if folder.is_dir():
-                os.add_dll_directory(str(folder))
+    let_loader_search((Path(torch.__file__).parent / "lib", Path(__file__).parent / "lib"))
     return importlib.import_module("openreg_runtime._C")
 
 
@@ -77,6 +73,26 @@ def share_between_processes() -> None:
     from openreg_runtime.openreg import _sharing
 
     _sharing.register_reducer()
+
+
+def complete_storages() -> None:
+    """Gives storages what ``generate_methods_for_privateuse1_backend`` leaves out: swapping bytes, as for old files.
+
+    PyTorch's method reads the address on the host, which ends the process.
+    """
+    from openreg_runtime.openreg import _serialization
+
+    _serialization.patch_storage()
+
+
+def export_through_dlpack() -> None:
+    """Makes ``torch.from_dlpack`` and other consumers of DLPack take tensors of the device.
+
+    PyTorch compares their device type with the name it had before it was renamed, and refuses them as unknown.
+    """
+    from openreg_runtime.openreg import _dlpack
+
+    _dlpack.patch_tensor()
 
 
 def wait_at_exit_for_autograd() -> None:

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
+from ._platform import DRIVER_LIBRARY
 from .device_api import Api
 from .peer import PREAMBLE, Peer
 
 MIB = 1 << 20
 CAPACITY = 64 * MIB
 SETTINGS = {"OPENREG_DEVICE_COUNT": "2", "OPENREG_DEVICE_MEMORY": "64MiB"}
-LIBRARY_NAMES = {"win32": "openreg.dll", "darwin": "libopenreg.dylib"}
 
 
 def find_library() -> Path:
@@ -32,10 +32,9 @@ def find_library() -> Path:
         return Path(chosen)
     spec = importlib.util.find_spec("openreg_runtime")
     assert spec is not None, "install openreg-runtime, or set OPENREG_TEST_LIBRARY"
-    name = LIBRARY_NAMES.get(sys.platform, "libopenreg.so")
     folders = [Path(folder) / "lib" for folder in spec.submodule_search_locations or []]
-    found = [folder / name for folder in folders if (folder / name).exists()]
-    assert found, f"{name} is in none of {folders}; set OPENREG_TEST_LIBRARY"
+    found = [folder / DRIVER_LIBRARY for folder in folders if (folder / DRIVER_LIBRARY).exists()]
+    assert found, f"{DRIVER_LIBRARY} is in none of {folders}; set OPENREG_TEST_LIBRARY"
     return found[0]
 
 

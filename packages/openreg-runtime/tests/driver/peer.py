@@ -14,9 +14,10 @@ from typing import Any
 PREAMBLE = """
 import ctypes, os, sys, threading, time
 sys.path.insert(0, {folder!r})
+from driver._platform import c_library
 from driver.device_api import *
 api = Api({library!r})
-libc = ctypes.CDLL(None) if os.name == "posix" else None
+libc = c_library()
 def native(name):  # the address of a function of the C library
     return ctypes.cast(getattr(libc, name), ctypes.c_void_p).value
 """

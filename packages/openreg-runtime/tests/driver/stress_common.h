@@ -4,16 +4,20 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <thread>
 
 #include "openreg.h"
 
 namespace stress {
 
-constexpr int kWorkDevices = 2;  // the workers' and the crowd's
+constexpr int kDevices = 3;
+constexpr int kWorkDevices = 2;   // devices 0 and 1 stay healthy
+constexpr int kBrokenDevice = 2;  // kernels of this one fail
 
 inline std::atomic<uint64_t> launched{0};
 inline std::atomic<uint64_t> released{0};
@@ -36,6 +40,10 @@ using Random = std::mt19937_64;
 
 inline size_t pick(Random& random, size_t count) {
   return static_cast<size_t>(random() % count);
+}
+
+inline void pause_milliseconds(uint64_t count) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(count));
 }
 
 inline uint32_t* kernel_view(void* address) {

@@ -27,17 +27,12 @@ struct Buffer {
   orEvent_t last;  // the newest use
 };
 
-// Events of all workers, which anybody may record and wait for: waits only add order.
+// Events of all workers, which anybody may record and wait for: waits only add order. They live as long as the process.
 class SharedEvents {
  public:
   SharedEvents() {
     for (auto& event : events_) {
       CHECK(orEventCreateWithFlags(&event, orEventEnableTiming) == orSuccess);
-    }
-  }
-  ~SharedEvents() {
-    for (auto& event : events_) {
-      CHECK(orEventDestroy(event) == orSuccess);
     }
   }
   orEvent_t any(Random& random) const { return events_[pick(random, kSharedEvents)]; }
@@ -46,9 +41,14 @@ class SharedEvents {
   orEvent_t events_[kSharedEvents]{};
 };
 
+inline const SharedEvents& shared_events() {
+  static const SharedEvents events;
+  return events;
+}
+
 class Worker {
  public:
-  Worker(uint64_t seed, const SharedEvents& shared) : random_(seed), shared_(shared) {}
+  explicit Worker(uint64_t seed) : random_(seed), shared_(shared_events()) {}
 
   void run() {
     CHECK(orMallocHost(&pinned_, kPinnedBytes) == orSuccess);
@@ -167,10 +167,18 @@ class Worker {
     if (&source == &destination || source.count < destination.count) {
       return;
     }
+    const size_t size = destination.count * sizeof(uint32_t);
     orStream_t stream = begin(destination);
     CHECK(orStreamWaitEvent(stream, source.last, 0) == orSuccess);
-    CHECK(orMemcpyAsync(destination.address, source.address, destination.count * sizeof(uint32_t),
-                        orMemcpyDeviceToDevice, stream) == orSuccess);
+    if (pick(random_, 4) == 0) {  // the form that names the devices
+      CHECK(orMemcpyPeerAsync(destination.address, destination.device, source.address, source.device, size, stream) ==
+            orSuccess);
+    } else if (pick(random_, 8) == 0) {  // the form that waits
+      CHECK(orStreamSynchronize(stream) == orSuccess);
+      CHECK(orMemcpy(destination.address, source.address, size, orMemcpyDefault) == orSuccess);
+    } else {
+      CHECK(orMemcpyAsync(destination.address, source.address, size, orMemcpyDeviceToDevice, stream) == orSuccess);
+    }
     destination.base = source.base;
     end(destination, stream);
     end(source, stream);
@@ -236,5 +244,9 @@ class Worker {
   std::vector<orStream_t> streams_;
   std::vector<Buffer> buffers_;
 };
+
+inline void work_until_stopped(uint64_t seed) {
+  Worker(seed).run();
+}
 
 }  // namespace stress

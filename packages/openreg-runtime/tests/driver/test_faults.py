@@ -42,6 +42,7 @@ def test_a_fault_of_one_device_leaves_the_others_alone(faulty: Api) -> None:
 def test_the_nth_kernel_fails_without_running(faulty: Api) -> None:
     ran: list[int] = []
     faulty.set_faults("launch:2")
+    faulty.delay(None, 0.05)  # a launch after the failure would be refused
     for index in range(3):
         faulty.launch(None, lambda i=index: ran.append(i), name=b"victim")
     with pytest.raises(DriverError, match="kernel 'victim' failed: an injected fault") as caught:

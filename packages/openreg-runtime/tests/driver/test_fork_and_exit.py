@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 import pytest
 
+from ._platform import IS_POSIX
 from .conftest import RunScript
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="fork(), and native kernels from libc")
+pytestmark = pytest.mark.skipif(not IS_POSIX, reason="fork(), and native kernels from libc")
 
 FORK = """
 def in_child(body):
@@ -138,6 +138,48 @@ assert in_child(child) == 0
 child()
 print("ok")
 """
+    )
+    assert (done.output.split(), done.code) == (["ok"], 0), done.errors
+
+
+def test_a_child_forked_during_the_first_call_of_another_thread_never_hangs(run_script: RunScript) -> None:
+    """Each round is a process of its own that forks while its other thread makes settings and devices."""
+    done = run_script(
+        FORK
+        + """
+import random, signal
+out = ctypes.create_string_buffer(8)
+
+def child():
+    signal.alarm(10)  # ends a child that hangs
+    usable = api.c.orDriverIsUsable()
+    assert api.c.orGetDeviceCount(out) == 0
+    code = api.c.orMalloc(out, 4096)
+    assert code == (0 if usable else Error.orErrorForkedChild), code
+    assert api.c.orStreamSynchronize(None) == code
+
+def round():
+    signal.alarm(20)
+    ready = threading.Event()
+    def use():
+        ready.set()
+        assert api.c.orMalloc(ctypes.create_string_buffer(8), 4096) == 0
+    thread = threading.Thread(target=use)
+    thread.start()
+    ready.wait()
+    end = time.perf_counter() + random.random() * 1e-3
+    while time.perf_counter() < end:
+        pass
+    code = in_child(child)
+    thread.join()
+    assert code == 0, f"the child ended with {code}"
+    assert api.c.orStreamSynchronize(None) == 0
+
+for _ in range(200):
+    assert in_child(round) == 0
+print("ok")
+""",
+        timeout=120,
     )
     assert (done.output.split(), done.code) == (["ok"], 0), done.errors
 

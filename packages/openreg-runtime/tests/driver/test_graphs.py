@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Gate
+from .conftest import Gate, RunScript
 from .device_api import Api, CaptureMode, CaptureStatus, DriverError, Error
 
 UNSUPPORTED = Error.orErrorStreamCaptureUnsupported
@@ -289,3 +289,53 @@ def test_a_graph_can_be_drawn(api: Api, streams: list[int], tmp_path: Path) -> N
     assert text.count("dashed") == 4  # two waits for the fork, two for the join
     assert "delay of 20000000 ns" in text
     api.destroy_graph(graph)
+
+
+def test_a_graph_may_be_longer_than_a_queue(api: Api, streams: list[int]) -> None:
+    block = api.malloc(4096)
+    api.begin_capture(streams[0])
+    for value in range(20_000):
+        api.call("orMemsetAsync", block, value % 251, 1, streams[0])
+    graph = api.end_capture(streams[0])
+    assert api.node_count(graph) == 20_000
+    for _ in range(2):
+        api.launch_graph(graph, streams[0])
+    api.synchronize()
+    assert api.download(block, 1) == bytes([19_999 % 251])
+    api.destroy_graph(graph)
+    api.free(block)
+
+
+SETTINGS_AND_GRAPHS = """
+    order, stream = [], api.stream()
+    api.begin_capture(stream)
+    for name in "ab":
+        api.launch(stream, lambda text=name: order.append(text))
+    graph = api.end_capture(stream)
+    print(order)
+    for _ in range(2):
+        api.launch_graph(graph, stream)
+    {after}
+    print(order)
+"""
+
+
+def test_blocking_launches_record_in_a_capture_and_wait_for_a_graph(run_script: RunScript) -> None:
+    done = run_script(SETTINGS_AND_GRAPHS.format(after=""), env={"OPENREG_LAUNCH_BLOCKING": "1"})
+    assert done.output.splitlines() == ["[]", "['a', 'b', 'a', 'b']"], done.errors
+
+
+def test_a_seed_orders_graphs_too(run_script: RunScript) -> None:
+    done = run_script(SETTINGS_AND_GRAPHS.format(after="api.synchronize()"), env={"OPENREG_SCHEDULE_SEED": "3"})
+    assert done.output.splitlines() == ["[]", "['a', 'b', 'a', 'b']"], done.errors
+
+
+def test_faults_count_what_a_graph_launches(run_script: RunScript) -> None:
+    after = """
+    try:
+        api.synchronize()
+    except DriverError as error:
+        print(error.code.name)
+    """
+    done = run_script(SETTINGS_AND_GRAPHS.format(after=after), env={"OPENREG_FAULTS": "launch:4"})
+    assert done.output.splitlines() == ["[]", "orErrorLaunchFailure", "['a', 'b', 'a']"], done.errors

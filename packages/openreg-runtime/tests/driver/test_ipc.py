@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from ._platform import HAS_FORK
 from .conftest import CAPACITY, MIB, SETTINGS, RunScript
 from .device_api import Api, DriverError, Error, IpcMemHandle, MemoryType
 from .peer import Peer
@@ -257,7 +258,7 @@ def test_pages_that_were_never_used_take_no_memory(api: Api) -> None:
     assert resident() - before < 8 * MIB
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="fork()")
+@pytest.mark.skipif(not HAS_FORK, reason="fork()")
 def test_a_child_that_exits_changes_nothing(run_script: RunScript) -> None:
     done = run_script(
         """

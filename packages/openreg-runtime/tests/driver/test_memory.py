@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import random
 import signal
-import sys
 import threading
 from pathlib import Path
 
@@ -15,11 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ._platform import IS_POSIX, PAGE_SIZE
 from .conftest import CAPACITY, MIB, Gate, RunScript
 from .device_api import Api, DriverError, Error, MemoryType
 
-PAGE = 4096 if sys.platform == "win32" else os.sysconf("SC_PAGESIZE")
-posix_only = pytest.mark.skipif(os.name != "posix", reason="ctypes turns an access violation into OSError on Windows")
+PAGE = PAGE_SIZE
+posix_only = pytest.mark.skipif(not IS_POSIX, reason="ctypes turns an access violation into OSError on Windows")
 linux_only = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")
 
 # How the host may try to touch a device address, each in a process of its own.

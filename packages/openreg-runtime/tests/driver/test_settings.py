@@ -56,6 +56,7 @@ REFUSED = {
         "18014398509481984KiB",  # 2**54: times 1024 it overflows to 0
         "17179869186GiB",  # overflows to 2 GiB
     ],
+    "OPENREG_POISON": ["", "2", "yes"],
     "OPENREG_LAUNCH_BLOCKING": ["", "2", "yes", "true", "01", " 1"],
 }
 
@@ -79,7 +80,7 @@ def test_other_values_are_refused_with_the_accepted_form(run_script: RunScript, 
     lines = done.output.splitlines()
     assert len(lines) == 6, done.errors
     for line in lines:
-        assert f"{name}='{value}'" in line
+        assert line.startswith(f"environment variable {name}='{value}' is not accepted")
         assert "give " in line
         assert "unset it" in line
 
@@ -174,3 +175,19 @@ def test_launch_blocking_raises_where_the_kernel_was_launched_and_leaves_its_sta
         env={"OPENREG_LAUNCH_BLOCKING": "1"},
     )
     assert done.output.split() == ["ok"], done.errors
+
+
+@pytest.mark.parametrize(("poison", "content"), [("0", b"\0"), ("1", b"\xa5")])
+def test_poison_fills_new_memory(run_script: RunScript, poison: str, content: bytes) -> None:
+    done = run_script(
+        f"""
+        for _ in range(2):
+            address = api.malloc(10000)
+            assert api.download(address, 12288) == {content!r} * 12288
+            api.upload(address, b"1" * 12288)
+            api.free(address)
+        print("seen")
+        """,
+        env={"OPENREG_POISON": poison},
+    )
+    assert done.output.split() == ["seen"], done.errors

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What Python cannot reach without operators: memory that several streams use, releases on a failed device, launches.
 #include <ATen/Context.h>
+#include <ATen/ops/from_blob.h>
 #include <openreg.h>
 #include <openreg/runtime/allocator.h>
 #include <openreg/runtime/device.h>
@@ -145,6 +146,21 @@ void threads_may_initialise_at_once() {
   }
 }
 
+// Only the type of the device is given: which one it is, the address tells (getDeviceFromPtr()).
+void a_tensor_over_memory_is_on_the_device_of_the_address() {
+  const auto options = at::TensorOptions().dtype(at::kByte).device(runtime::kDeviceType);
+  for (const c10::DeviceIndex index : {c10::DeviceIndex{0}, c10::DeviceIndex{1}}) {
+    const runtime::CurrentDevice current(index);
+    const c10::DataPtr memory = runtime::device_allocator().allocate(kSize);
+    const runtime::CurrentDevice other(static_cast<c10::DeviceIndex>(1 - index));
+    const at::Tensor tensor = at::from_blob(static_cast<char*>(memory.get()) + 8, {16}, options);
+    check(tensor.device() == c10::Device(runtime::kDeviceType, index), "the device is that of the address");
+    check(tensor.const_data_ptr() == static_cast<char*>(memory.get()) + 8, "and the memory is not copied");
+  }
+  char host[16] = {};
+  check_throws<c10::Error>([&] { at::from_blob(host, {16}, options); }, "host memory is on no device");
+}
+
 }  // namespace
 
 int main() {
@@ -154,6 +170,7 @@ int main() {
   recording_unknown_memory_does_nothing();
   releases_on_a_failed_device_neither_throw_nor_lose_memory();
   a_launch_returns_before_the_kernel_ends();
+  a_tensor_over_memory_is_on_the_device_of_the_address();
   std::puts("all checks hold");
   return 0;
 }

@@ -35,7 +35,7 @@ OPENREG_RUNTIME_API void end_allocate_to_pool(c10::DeviceIndex index, c10::Mempo
 OPENREG_RUNTIME_API void retain_pool(c10::DeviceIndex index, c10::MempoolId_t id);
 // One user less. Without users nothing is allocated from the pool any more, and its memory goes back to the device with
 // the next empty_cache() or when an allocation finds no room; what tensors hold follows when they are freed. Throws if
-// the pool has no user.
+// the pool has no user. Does nothing in a forked child.
 OPENREG_RUNTIME_API void release_pool(c10::DeviceIndex index, c10::MempoolId_t id);
 
 }  // namespace openreg::runtime

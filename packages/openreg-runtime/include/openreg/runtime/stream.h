@@ -28,7 +28,7 @@ OPENREG_RUNTIME_API orStream_t native_handle(c10::Stream stream);
 OPENREG_RUNTIME_API c10::Stream stream_from_handle(orStream_t handle);
 
 OPENREG_RUNTIME_API bool query_stream(c10::Stream stream);
-// Releases the GIL while it waits. Throws the device's sticky error. Objects to the wait as sync_debug.h says.
+// Releases the GIL while it waits. Throws the device's sticky error.
 OPENREG_RUNTIME_API void synchronize_stream(c10::Stream stream);
 
 }  // namespace openreg::runtime

@@ -14,7 +14,8 @@ enum class SyncDebugMode : uint8_t { kDefault = 0, kWarn = 1, kError = 2 };
 OPENREG_RUNTIME_API SyncDebugMode sync_debug_mode() noexcept;
 OPENREG_RUNTIME_API void set_sync_debug_mode(SyncDebugMode mode) noexcept;
 
-// Called before the host waits for a stream: warns or throws in these modes. Whoever waits for a whole device means it.
+// Warns or throws in these modes. Called before the host waits for a stream, and before it enqueues what it will wait
+// for: work that is enqueued already may use memory of the caller. Whoever waits for a whole device means it.
 OPENREG_RUNTIME_API void object_to_waiting();
 
 }  // namespace openreg::runtime

@@ -34,21 +34,6 @@ from openreg_runtime.openreg._device import lazy_init as _lazy_init
 from openreg_runtime.openreg._device import maybe_exchange_device as _maybe_exchange_device
 from openreg_runtime.openreg._faults import inject_faults
 from openreg_runtime.openreg._graph import Graph, graph, graph_pool_handle, is_current_stream_capturing
-from openreg_runtime.openreg._memory import (
-    empty_cache,
-    empty_host_cache,
-    host_memory_stats,
-    max_memory_allocated,
-    max_memory_reserved,
-    mem_get_info,
-    memory_allocated,
-    memory_reserved,
-    memory_stats,
-    reset_accumulated_host_memory_stats,
-    reset_accumulated_memory_stats,
-    reset_peak_host_memory_stats,
-    reset_peak_memory_stats,
-)
 from openreg_runtime.openreg._random import (
     default_generators,
     get_rng_state,
@@ -62,6 +47,7 @@ from openreg_runtime.openreg._random import (
     set_rng_state_all,
 )
 from openreg_runtime.openreg._random import get_generator as _get_generator
+from openreg_runtime.openreg._serialization import is_resident, set_resident
 from openreg_runtime.openreg._sharing import ipc_collect
 from openreg_runtime.openreg._statistics import device_stats, engine_stats, stream_stats, utilization
 from openreg_runtime.openreg._stream import (
@@ -77,13 +63,43 @@ from openreg_runtime.openreg._stream import (
 )
 from openreg_runtime.openreg._stream import sleep as _sleep
 from openreg_runtime.openreg._sync_debug import get_sync_debug_mode, set_sync_debug_mode
+from openreg_runtime.openreg.memory import (
+    MemPool,
+    caching_allocator_alloc,
+    caching_allocator_delete,
+    device_memory_used,
+    empty_cache,
+    empty_host_cache,
+    get_allocator_backend,
+    get_per_process_memory_fraction,
+    host_memory_stats,
+    host_memory_stats_as_nested_dict,
+    max_memory_allocated,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_snapshot,
+    memory_stats,
+    memory_stats_as_nested_dict,
+    memory_summary,
+    reset_accumulated_host_memory_stats,
+    reset_accumulated_memory_stats,
+    reset_peak_host_memory_stats,
+    reset_peak_memory_stats,
+    set_per_process_memory_fraction,
+    use_mem_pool,
+)
 
 __all__ = [
     "Event",
     "ExternalStream",
     "Graph",
+    "MemPool",
     "Stream",
     "StreamContext",
+    "caching_allocator_alloc",
+    "caching_allocator_delete",
     "can_device_access_peer",
     "current_device",
     "current_stream",
@@ -91,15 +107,18 @@ __all__ = [
     "default_stream",
     "device",
     "device_count",
+    "device_memory_used",
     "device_of",
     "device_stats",
     "empty_cache",
     "empty_host_cache",
     "engine_stats",
+    "get_allocator_backend",
     "get_amp_supported_dtype",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
+    "get_per_process_memory_fraction",
     "get_rng_state",
     "get_rng_state_all",
     "get_stream_from_external",
@@ -107,6 +126,7 @@ __all__ = [
     "graph",
     "graph_pool_handle",
     "host_memory_stats",
+    "host_memory_stats_as_nested_dict",
     "init",
     "initial_seed",
     "inject_faults",
@@ -115,6 +135,7 @@ __all__ = [
     "is_bf16_supported",
     "is_current_stream_capturing",
     "is_initialized",
+    "is_resident",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
@@ -122,7 +143,10 @@ __all__ = [
     "mem_get_info",
     "memory_allocated",
     "memory_reserved",
+    "memory_snapshot",
     "memory_stats",
+    "memory_stats_as_nested_dict",
+    "memory_summary",
     "reset_accumulated_host_memory_stats",
     "reset_accumulated_memory_stats",
     "reset_device",
@@ -131,6 +155,8 @@ __all__ = [
     "seed",
     "seed_all",
     "set_device",
+    "set_per_process_memory_fraction",
+    "set_resident",
     "set_rng_state",
     "set_rng_state_all",
     "set_stream",
@@ -138,6 +164,7 @@ __all__ = [
     "stream",
     "stream_stats",
     "synchronize",
+    "use_mem_pool",
     "utilization",
 ]
 

@@ -7,6 +7,7 @@ device. An index out of range raises ``RuntimeError`` that names the range.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -54,8 +55,15 @@ def _index_to_set(device: DeviceLike) -> int:
 
 
 def is_available() -> bool:
-    """Whether there is a device. Neither initialises nor spoils a later fork; False if a setting is refused."""
-    return _C._is_available()
+    """Whether there is a device. Neither initialises nor spoils a later fork.
+
+    False if a setting is refused; a ``RuntimeWarning`` names it, because programs then go on without the device.
+    """
+    try:
+        return _C._get_device_count() > 0
+    except RuntimeError as error:
+        warnings.warn(f"no openreg device is available: {error}", RuntimeWarning, stacklevel=2)
+        return False
 
 
 def device_count() -> int:

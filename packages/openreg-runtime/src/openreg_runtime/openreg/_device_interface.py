@@ -77,11 +77,11 @@ class OpenregInterface(DeviceInterface):
 
 
 def register() -> None:
-    """Makes the device known to the compiler, with and without an index, and its streams part of compiled graphs.
+    """Makes the device known to the compiler, with and without an index.
 
-    Not ``current_stream()``: the compiler would accept it, and then fail where another stream waits for the result.
+    ``stream()`` is not declared fit for graphs (``torch.compiler.allow_in_graph``): backends that interpret the graph
+    would then drop the stream, whereas a break of the graph keeps it.
     """
-    torch.compiler.allow_in_graph(openreg.stream)  # type: ignore[no-untyped-call]
     register_interface_for_device("openreg", OpenregInterface)
     for index in range(openreg.device_count()):
         register_interface_for_device(f"openreg:{index}", OpenregInterface)

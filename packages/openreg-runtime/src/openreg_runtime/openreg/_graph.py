@@ -14,10 +14,13 @@ from openreg_runtime.openreg._stream import Stream, StreamContext
 Pool = tuple[int, int]
 CaptureErrorMode = Literal["default", "global", "thread_local", "relaxed"]
 
-# A recording of a device's work with a memory pool of its own (source: ``torch.accelerator.Graph``). ``replay()`` runs
-# it on the current stream; random kernels draw new numbers each time. What needs a result on the host (``.item()``,
-# printing, operators that fall back to the CPU) cannot be recorded and raises.
-Graph = torch.accelerator.Graph
+
+class Graph(torch.accelerator.Graph):
+    """A recording of a device's work, with a memory pool of its own (source: ``torch.accelerator.Graph``).
+
+    ``replay()`` runs it on the current stream; random kernels draw new numbers each time. What needs a result on the
+    host (``.item()``, printing, operators that fall back to the CPU) cannot be recorded and raises ``RuntimeError``.
+    """
 
 
 class graph:
@@ -44,6 +47,7 @@ class graph:
 
     @classmethod
     def _side_stream(cls) -> Stream:
+        """The stream on which contexts of the current device capture."""
         device = _C._get_device()
         if device not in cls._side_streams:
             cls._side_streams[device] = Stream(device)

@@ -2,8 +2,8 @@
 """Tensors in the queues and pipes of ``torch.multiprocessing``: the receiver maps the sender's memory.
 
 A tensor is pickled as its storage and metadata (source: ``torch/multiprocessing/reductions.py``), so that one reducer
-for storages serves tensors, parameters and modules. A storage is sent as the handle of the segment in which it lies, and
-kept alive here until its receiver has released it.
+for storages serves tensors, parameters and modules. A storage is sent as the handle of the segment in which it lies,
+and kept alive here until its receiver has released it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _reduce_device_storage(storage: torch.UntypedStorage) -> Reduced:
 
 
 def _rebuild_empty(device: int) -> torch.UntypedStorage:
-    return torch.UntypedStorage(0, device=torch.device("openreg", device))
+    return torch.UntypedStorage(0, device=torch.device("openreg", device))  # type: ignore[no-untyped-call]
 
 
 def _rebuild_storage(
@@ -69,12 +69,14 @@ def _rebuild_storage(
         _C._return_receipt(page, slot)
         return own
     key = (device, segment, offset)
-    known = reductions.storage_from_cache(torch.UntypedStorage, key)  # type: ignore[no-untyped-call]
+    known: torch.UntypedStorage | None = reductions.storage_from_cache(  # type: ignore[no-untyped-call]
+        torch.UntypedStorage, key
+    )
     if known is not None:
         _C._acknowledge(device, page, slot)
         return known
     _acknowledge_at_exit()
-    storage = _C._open_storage(device, segment, offset, size, page, slot)._untyped_storage
+    storage = _C._open_storage(device, segment, offset, size, page, slot)
     reductions.shared_cache[key] = reductions.StorageWeakRef(storage)  # type: ignore[no-untyped-call]
     return storage
 

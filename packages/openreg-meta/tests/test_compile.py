@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Compiled functions, exported programs and fake tensors, with the backends that need no code generator."""
+
+import pytest
+import torch
+from torch._dynamo.device_interface import get_interface_for_device
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+# The compiler imports parts of PyTorch that are deprecated, and says once where it breaks a graph.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*torch.jit.:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:Dynamo does not know how to trace:UserWarning"),
+]
+
+BACKENDS = ["eager", "aot_eager"]
+
+
+@pytest.fixture(autouse=True)
+def fresh_compiler():
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+    torch.openreg.set_stream(torch.openreg.default_stream(0))
+    torch.openreg.set_device(0)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_module_computes_and_learns_the_same(backend):
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.GELU(), torch.nn.Linear(8, 1)).to("openreg")
+    x = torch.randn(6, 4, device="openreg")
+    module(x).sum().backward()
+    expected = [parameter.grad.clone() for parameter in module.parameters()]
+    module.zero_grad()
+    compiled = torch.compile(module, backend=backend, fullgraph=True)
+    torch.testing.assert_close(compiled(x), module(x))
+    compiled(x).sum().backward()
+    torch.testing.assert_close([parameter.grad for parameter in module.parameters()], expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_compiled_function_keeps_its_stream(backend):
+    stream = torch.openreg.Stream()
+
+    def function(x):
+        with torch.openreg.stream(stream):
+            return x + 1
+
+    x = torch.ones(3, device="openreg")
+    torch.openreg.synchronize()
+    launches = torch.openreg.stream_stats(stream).launches
+    result = torch.compile(function, backend=backend)(x)
+    torch.openreg.synchronize()
+    assert result.cpu().tolist() == [2, 2, 2]
+    assert torch.openreg.stream_stats(stream).launches > launches
+
+
+def test_events_are_part_of_the_graph():
+    def function(x):
+        event = torch.openreg.Event()
+        event.record()
+        y = x + 1
+        event.wait()
+        return y
+
+    compiled = torch.compile(function, backend="eager", fullgraph=True)
+    assert compiled(torch.ones(2, device="openreg")).cpu().tolist() == [2, 2]
+
+
+def test_the_number_of_devices_is_a_constant_of_the_graph():
+    def function(x):
+        return x + torch.openreg.device_count() if torch.openreg.is_available() else x
+
+    compiled = torch.compile(function, backend="eager", fullgraph=True)
+    assert compiled(torch.ones(2, device="openreg")).cpu().tolist() == [3, 3]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x + torch.openreg.current_device(),
+        lambda x: x + torch.openreg.current_stream().device_index,
+    ],
+    ids=["device", "stream"],
+)
+def test_what_may_change_breaks_the_graph_and_is_right(function):
+    compiled = torch.compile(function, backend="eager")
+    x = torch.ones(2, device="openreg")
+    assert compiled(x).cpu().tolist() == [1, 1]
+    with torch.openreg.device(1):
+        assert compiled(x).cpu().tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "aot_eager_decomp_partition"])
+def test_a_compiled_checkpoint_draws_the_same_numbers_again(backend):
+    def function(x):
+        return checkpoint(lambda y: functional.dropout(y).sin(), x, use_reentrant=False)
+
+    compiled = torch.compile(function, backend=backend, fullgraph=True)
+    for _ in range(2):
+        x = torch.ones(1000, device="openreg", requires_grad=True)
+        y = compiled(x)
+        y.sum().backward()
+        assert 300 < (y == 0).sum().item() < 700
+        assert torch.equal((y == 0).cpu(), (x.grad == 0).cpu())
+
+
+def test_the_compiler_knows_the_device():
+    for name in ("openreg", "openreg:0", "openreg:1", torch.device("openreg")):
+        interface = get_interface_for_device(name)
+        assert interface.is_available()
+    assert interface.device_count() == 2
+    assert issubclass(interface.Stream, torch.Stream)
+    assert issubclass(interface.Event, torch.Event)
+    assert interface.Worker.get_device_properties(1).name == torch.openreg.get_device_name(1)
+    interface.Worker.set_device(1)
+    assert interface.current_device() == interface.Worker.current_device() == 1
+    assert interface.exchange_device(0) == 1
+    assert interface.maybe_exchange_device(-1) == 0
+    with interface.device(1):
+        stream = interface.Stream()
+        interface._set_stream_by_id(stream.stream_id, stream.device_index, stream.device_type)
+        assert interface.current_stream() == stream
+        assert interface.get_raw_stream(1) == stream.native_handle
+        interface.set_stream(torch.openreg.default_stream(1))
+        with interface.stream(stream):
+            assert interface.current_stream() == stream
+        interface.synchronize()
+    assert interface.memory_allocated(0) == torch.openreg.memory_allocated(0)
+    assert interface.get_compute_capability(0) == torch.openreg.get_device_properties(0)[-2:]
+    assert interface.is_bf16_supported()
+    assert interface.is_dtype_supported(torch.float32)
+    assert not interface.is_dtype_supported(torch.quint8)
+    assert not interface.is_triton_capable()
+
+
+def test_importing_the_package_leaves_the_compiler_alone(python):
+    result = python(
+        """
+import sys, torch, torch_openreg
+assert "torch._dynamo" not in sys.modules
+import torch._dynamo
+from torch._dynamo.device_interface import get_interface_for_device
+assert get_interface_for_device("openreg").__name__ == "OpenregInterface"
+assert "torch._dynamo" not in [getattr(finder, "_name", None) for finder in sys.meta_path]
+""",
+        TORCH_DEVICE_BACKEND_AUTOLOAD="0",
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_the_compiler_may_be_imported_first(python):
+    result = python(
+        """
+import torch, torch._dynamo, torch._functorch._aot_autograd.utils as utils, torch_openreg
+from torch._dynamo.device_interface import get_interface_for_device
+assert get_interface_for_device("openreg:1").is_available()
+assert utils.supports_graphsafe_rng(torch.device("openreg"))
+assert not torch.openreg.is_initialized()
+""",
+        TORCH_DEVICE_BACKEND_AUTOLOAD="0",
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_program_is_exported_for_the_device():
+    module = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU()).to("openreg")
+    x = torch.randn(4, 3, device="openreg")
+    program = torch.export.export(module, (x,))
+    torch.testing.assert_close(program.module()(x), module(x))
+
+
+def test_fake_tensors_take_the_current_device():
+    before = torch.openreg.memory_stats(1)["allocation.all.allocated"]
+    with FakeTensorMode(), torch.openreg.device(1):
+        x = torch.empty(3, 4, device="openreg")
+        assert x.device == torch.device("openreg:1")
+        assert (x @ x.t()).shape == (3, 3)
+    assert torch.openreg.memory_stats(1)["allocation.all.allocated"] == before

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""DLPack both ways: same memory without a copy, copies across devices, order of streams, what is refused."""
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.dlpack import DLDeviceType, from_dlpack, to_dlpack
+
+DEVICE = "openreg:1"
+CPU = (DLDeviceType.kDLCPU, 0)
+OPENREG = {index: (DLDeviceType.kDLExtDev, index) for index in range(2)}
+SLEEP = 50_000_000  # nanoseconds
+
+
+@pytest.fixture
+def tensor():
+    return torch.arange(6.0, device=DEVICE)
+
+
+class Producer:
+    """Another library's array: all that a consumer may know of it."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+        self.calls = []
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, **options):
+        self.calls.append(options)
+        return self.tensor.__dlpack__(**options)
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_the_device_is_an_extension_device_with_its_index(index):
+    assert torch.ones(1, device=f"openreg:{index}").__dlpack_device__() == OPENREG[index]
+
+
+def test_other_devices_answer_as_ever():
+    assert torch.ones(1).__dlpack_device__() == CPU
+    with pytest.raises(ValueError, match="Unknown device type meta"):
+        torch.ones(1, device="meta").__dlpack_device__()
+
+
+def test_from_dlpack_shares_the_memory(tensor):
+    for other in (torch.from_dlpack(tensor), torch.from_dlpack(Producer(tensor)), from_dlpack(to_dlpack(tensor))):
+        assert other.device == tensor.device
+        assert other.data_ptr() == tensor.data_ptr()
+        other.add_(1)
+    assert tensor.tolist() == [3, 4, 5, 6, 7, 8]
+
+
+def test_the_memory_lives_as_long_as_the_other_tensor():
+    tensor = torch.arange(6.0, device=DEVICE)
+    before = torch.openreg.memory_allocated(1)
+    other = torch.from_dlpack(tensor)
+    del tensor
+    assert torch.openreg.memory_allocated(1) == before
+    assert other.tolist() == [0, 1, 2, 3, 4, 5]
+    del other
+    assert torch.openreg.memory_allocated(1) < before
+
+
+def test_a_capsule_that_nobody_takes_frees_the_memory():
+    tensor = torch.arange(6.0, device=DEVICE)
+    before = torch.openreg.memory_allocated(1)
+    capsule = tensor.__dlpack__()
+    del tensor, capsule
+    assert torch.openreg.memory_allocated(1) < before
+
+
+def test_a_capsule_is_taken_once(tensor):
+    capsule = tensor.__dlpack__()
+    from_dlpack(capsule)
+    with pytest.raises(RuntimeError, match="consumed only once"):
+        from_dlpack(capsule)
+
+
+def test_views_keep_strides_and_place():
+    base = torch.arange(24.0, device=DEVICE).reshape(4, 6)
+    view = base[1:, 1::2].t()
+    other = torch.from_dlpack(view)
+    assert (other.shape, other.stride()) == (view.shape, view.stride())
+    assert other.tolist() == view.tolist()
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.bool, torch.uint8, torch.int64, torch.float16, torch.bfloat16, torch.float64, torch.complex64]
+)
+def test_types(dtype):
+    values = torch.tensor([0, 1, 1]).to(dtype)
+    other = torch.from_dlpack(values.to(DEVICE))
+    assert other.dtype == dtype
+    assert other.tolist() == values.tolist()
+
+
+def test_empty_and_scalar():
+    assert torch.from_dlpack(torch.empty(0, 3, device=DEVICE)).shape == (0, 3)
+    assert torch.from_dlpack(torch.tensor(2.5, device=DEVICE)).item() == 2.5
+
+
+def test_copy_is_another_memory(tensor):
+    other = torch.from_dlpack(tensor, copy=True)
+    assert other.data_ptr() != tensor.data_ptr()
+    assert other.device == tensor.device
+    assert torch.from_dlpack(tensor, copy=False).data_ptr() == tensor.data_ptr()
+
+
+@pytest.mark.parametrize("target", ["cpu", "openreg:0", "openreg:1"])
+@pytest.mark.parametrize("source", ["cpu", "openreg:0", "openreg:1"])
+def test_across_devices(source, target):
+    values = torch.arange(6.0, device=source)
+    other = torch.from_dlpack(values, device=target)
+    assert str(other.device) == target
+    assert other.tolist() == [0, 1, 2, 3, 4, 5]
+    if source != target:
+        with pytest.raises(ValueError, match="without copying"):
+            torch.from_dlpack(values, device=target, copy=False)
+
+
+def test_a_producer_may_be_asked_for_another_device(tensor):
+    assert from_dlpack(tensor.__dlpack__(dl_device=CPU)).device.type == "cpu"
+    assert from_dlpack(tensor.__dlpack__(dl_device=OPENREG[0])).device == torch.device("openreg:0")
+    assert from_dlpack(tensor.__dlpack__(dl_device=OPENREG[1])).data_ptr() == tensor.data_ptr()
+    with pytest.raises(ValueError, match="without copying"):
+        tensor.__dlpack__(dl_device=CPU, copy=False)
+
+
+def test_a_copy_to_the_host_has_waited(tensor):
+    with torch.openreg.device(1):
+        torch.openreg._sleep(SLEEP)
+    tensor.add_(1)
+    assert from_dlpack(tensor.__dlpack__(dl_device=CPU)).tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_numpy_cannot_read_device_memory_but_gets_a_copy(tensor):
+    with pytest.raises((RuntimeError, BufferError), match=r"[Uu]nsupported device"):
+        np.from_dlpack(tensor)
+    with pytest.raises(TypeError, match=r"Use Tensor\.cpu\(\)"):
+        np.asarray(tensor)
+    assert np.from_dlpack(tensor, device="cpu").tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_numpy_arrays_go_to_the_device():
+    other = torch.from_dlpack(np.arange(4), device=DEVICE)
+    assert str(other.device) == DEVICE
+    assert other.tolist() == [0, 1, 2, 3]
+
+
+def test_pinned_memory_is_shared_with_the_host():
+    pinned = torch.ones(3).pin_memory()
+    torch.from_dlpack(pinned).add_(1)
+    assert pinned.tolist() == [2, 2, 2]
+
+
+def test_the_consumers_stream_waits(tensor):
+    """With a stream's handle, what it does next comes after what the current stream holds."""
+    consumer = torch.openreg.Stream(1)
+    producer = torch.openreg.Stream(1)
+    with torch.openreg.stream(producer):
+        torch.openreg._sleep(SLEEP)
+        tensor.__dlpack__(stream=consumer.native_handle)
+    assert not producer.query()
+    assert not consumer.query()
+    torch.openreg.synchronize(1)
+
+
+@pytest.mark.parametrize("default", [None, 0])
+def test_without_a_handle_the_default_stream_waits(tensor, default):
+    with torch.openreg.stream(torch.openreg.Stream(1)):
+        torch.openreg._sleep(SLEEP)
+        tensor.__dlpack__(stream=default)
+    assert not torch.openreg.default_stream(1).query()
+    torch.openreg.synchronize(1)
+
+
+def test_minus_one_orders_nothing(tensor):
+    consumer = torch.openreg.Stream(1)
+    torch.openreg.synchronize(1)
+    with torch.openreg.stream(torch.openreg.Stream(1)):
+        torch.openreg._sleep(SLEEP)
+        tensor.__dlpack__()
+        tensor.__dlpack__(stream=-1)
+    assert consumer.query()
+    assert torch.openreg.default_stream(1).query()
+    torch.openreg.synchronize(1)
+
+
+def test_a_stream_that_does_not_exist_is_refused(tensor):
+    with pytest.raises(RuntimeError, match="does not exist"):
+        tensor.__dlpack__(stream=12345)
+    with pytest.raises(TypeError, match="stream must be"):
+        tensor.__dlpack__(stream="default")
+
+
+def test_what_dlpack_cannot_say_is_refused():
+    with pytest.raises(BufferError, match="require gradient"):
+        torch.ones(2, device=DEVICE, requires_grad=True).__dlpack__()
+    with pytest.raises(BufferError, match="conjugate"):
+        torch.ones(2, dtype=torch.complex64, device=DEVICE).conj().__dlpack__()
+
+
+def test_subclasses_keep_their_say(tensor):
+    class Answers(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, arguments=(), options=None):
+            if function.__name__ == "__dlpack__":
+                return "my capsule"
+            return super().__torch_function__(function, types, arguments, options or {})
+
+    special = tensor.as_subclass(Answers)
+    assert special.__dlpack_device__() == OPENREG[1]
+    assert special.__dlpack__() == "my capsule"

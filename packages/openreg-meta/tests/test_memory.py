@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The caching allocator under tensors: other streams, captures, poison, the profiler."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.profiler import ProfilerActivity, profile
+
+DEVICE = "openreg"
+SLEEP = 60_000_000  # nanoseconds
+openreg = torch.openreg
+
+
+@pytest.fixture(autouse=True)
+def empty():
+    gc.collect()
+    openreg.empty_cache()
+    yield
+    openreg.synchronize()
+    openreg.empty_cache()
+
+
+def test_memory_that_another_stream_uses_is_awaited_and_then_reused():
+    side = openreg.Stream()
+    tensor = torch.empty(3000, device=DEVICE)
+    address = tensor.data_ptr()
+    with openreg.stream(side):
+        openreg._sleep(SLEEP)
+    tensor.record_stream(side)
+    del tensor
+    assert torch.empty(3000, device=DEVICE).data_ptr() != address
+    (segment,) = [s for s in openreg.memory_snapshot() if s["address"] <= address < s["address"] + s["total_size"]]
+    states = {block["address"]: block["state"] for block in segment["blocks"]}
+    assert states[address] == "active_awaiting_free"
+    side.synchronize()
+    assert torch.empty(3000, device=DEVICE).data_ptr() == address
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["allocate", "release", "use", "empty"]), st.integers(1, 3 << 20), st.integers(0, 2)),
+    max_size=40,
+)
+
+
+@settings(max_examples=30, deadline=None, database=None)
+@given(steps=STEPS)
+def test_no_tensor_is_overwritten_whatever_streams_do_with_others(steps):
+    """Each tensor is filled with its number by its stream, read by others, and holds it until it is gone."""
+    streams = [openreg.default_stream(), openreg.Stream(), openreg.Stream()]
+    live: list[tuple[torch.Tensor, int, torch.Stream]] = []
+    sums = []
+    for step, (action, size, choice) in enumerate(steps):
+        stream = streams[choice]
+        if action == "allocate":
+            with openreg.stream(stream):
+                live.append((torch.full((size // 8 + 1,), step, device=DEVICE, dtype=torch.int64), step, stream))
+        elif action == "release" and live:
+            live.pop(size % len(live))
+        elif action == "use" and live:
+            tensor, number, owner = live[size % len(live)]
+            stream.wait_stream(owner)
+            with openreg.stream(stream):
+                openreg._sleep(200_000)
+                sums.append((tensor.sum(), number * tensor.numel()))
+            tensor.record_stream(stream)
+        elif action == "empty":
+            openreg.empty_cache()
+    openreg.synchronize()
+    assert all(total.item() == expected for total, expected in sums)
+    for tensor, number, _ in live:
+        assert tensor.eq(number).all()
+
+
+def capture(function):
+    graph = torch.accelerator.Graph()
+    stream = torch.Stream(DEVICE)
+    with stream, graph:
+        result = function()
+    return graph, result
+
+
+def test_a_capture_has_a_pool_that_lives_as_long_as_the_graph():
+    x = torch.ones(1 << 20, device=DEVICE)
+    free = openreg.mem_get_info()[0]
+    graph, y = capture(lambda: (x + 1) * 2)
+    first, second = graph.pool()
+    name = f"reserved_bytes_by_private_pools.{first}_{second}.all.current"
+    assert openreg.memory_stats()[name] >= 4 << 20
+    assert all(s["segment_pool_id"] == (first, second) for s in openreg.memory_snapshot((first, second)))
+    openreg.empty_cache()
+    assert openreg.memory_stats()[name] >= 8 << 20  # also the free intermediate: a replay writes there
+    graph.replay()
+    assert torch.equal(y.cpu(), torch.full((1 << 20,), 4.0))
+    del graph, y
+    openreg.empty_cache()
+    assert openreg.memory_stats()[name] == 0
+    assert openreg.mem_get_info()[0] == free
+
+
+def test_memory_used_by_other_streams_of_a_capture_is_kept_back_until_it_ends():
+    x = torch.ones(3000, device=DEVICE)
+    addresses = []
+
+    def fork_and_join():
+        main, side = openreg.current_stream(), openreg.Stream()
+        y = x + 1
+        addresses.append(y.data_ptr())
+        side.wait_stream(main)
+        with openreg.stream(side):
+            z = y * 2
+        y.record_stream(side)
+        del y
+        addresses.append(torch.empty(3000, device=DEVICE).data_ptr())
+        main.wait_stream(side)
+        return z
+
+    graph, z = capture(fork_and_join)
+    assert addresses[0] != addresses[1]
+    graph.replay()
+    assert torch.equal(z.cpu(), torch.full((3000,), 4.0))
+    torch.empty(8, device=DEVICE)  # the allocator looks at what it kept back
+    blocks = [block for segment in openreg.memory_snapshot(graph.pool()) for block in segment["blocks"]]
+    assert {block["state"] for block in blocks if block["address"] == addresses[0]} <= {"inactive"}
+
+
+def test_the_cache_is_not_emptied_during_a_capture():
+    graph = torch.accelerator.Graph()
+    stream = torch.Stream(DEVICE)
+    x = torch.ones(8, device=DEVICE)
+    with stream, graph:
+        y = x + 1
+        with pytest.raises(RuntimeError, match="openreg:0 cannot be emptied while a capture is under way"):
+            openreg.empty_cache()
+    graph.replay()
+    assert torch.equal(y.cpu(), torch.full((8,), 2.0))
+
+
+def test_an_allocation_without_room_fails_in_a_capture_without_spoiling_it():
+    graph = torch.accelerator.Graph()
+    stream = torch.Stream(DEVICE)
+    x = torch.ones(8, device=DEVICE)
+    with stream, graph:
+        with pytest.raises(torch.OutOfMemoryError, match="A capture is under way on the device"):
+            torch.empty(1 << 50, dtype=torch.uint8, device=DEVICE)
+        y = x + 1
+    graph.replay()
+    assert torch.equal(y.cpu(), torch.full((8,), 2.0))
+
+
+POISONED = """
+import torch, torch_openreg
+def content(tensor):
+    return set(tensor.view(torch.uint8).cpu().tolist())
+"""
+
+
+def test_each_replay_starts_from_poisoned_memory(python):
+    outcome = python(
+        POISONED
+        + """
+x = torch.ones(1000, device="openreg")
+graph, stream = torch.accelerator.Graph(), torch.Stream("openreg")
+with stream, graph:
+    untouched = torch.empty(1000, device="openreg")
+    y = (x + 1) * 2
+for _ in range(2):
+    untouched.zero_()
+    torch.openreg.synchronize()
+    graph.replay()
+    assert content(untouched) == {0xA5}
+    assert y.eq(4).all()
+address = y.data_ptr()
+del y, untouched
+graph.replay()
+torch.openreg.synchronize()
+""",
+        OPENREG_POISON="1",
+    )
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+
+
+def test_a_graph_trains_the_same_with_poison(python):
+    script = (
+        POISONED
+        + """
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Dropout(0.5), torch.nn.Linear(16, 1)).to("openreg")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.randn(32, 8).to("openreg")
+def step():
+    optimizer.zero_grad(set_to_none=False)
+    loss = model(x).square().mean()
+    loss.backward()
+    optimizer.step()
+    return loss
+graph, stream = torch.accelerator.Graph(), torch.Stream("openreg")
+with stream:
+    step()
+stream.synchronize()
+with stream, graph:
+    loss = step()
+for _ in range(5):
+    graph.replay()
+print(repr(loss.item()))
+"""
+    )
+    plain, poisoned = python(script), python(script, OPENREG_POISON="1")
+    assert (plain.returncode, plain.stderr) == (0, "")
+    assert (poisoned.returncode, poisoned.stderr) == (0, "")
+    assert plain.stdout == poisoned.stdout
+
+
+def test_new_tensors_hold_poison_and_not_old_contents(python):
+    outcome = python(
+        POISONED
+        + """
+torch.full((1000,), 7.0, device="openreg")
+assert content(torch.empty(1000, device="openreg")) == {0xA5}
+""",
+        OPENREG_POISON="1",
+    )
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+
+
+def test_the_profiler_shows_memory_of_the_device():
+    x = torch.ones(1 << 18, device=DEVICE)
+    activities = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
+    with profile(activities=activities, profile_memory=True) as profiler:
+        y = x + 1
+    (row,) = [event for event in profiler.key_averages() if event.key == "aten::add"]
+    assert row.device_memory_usage == 1 << 20
+    table = profiler.key_averages().table(sort_by="self_device_memory_usage")
+    assert "Self OPENREG Mem" in table
+    assert "1.00 MB" in table
+    assert y.device.type == DEVICE
+
+
+def test_the_viewer_draws_a_profile():
+    from torch.cuda import _memory_viz
+
+    with profile(
+        activities=[ProfilerActivity.CPU], profile_memory=True, record_shapes=True, with_stack=True
+    ) as profiler:
+        x = torch.ones(1 << 18, device=DEVICE)
+        x = x + 1
+    assert "<html" in _memory_viz.profile_plot(profiler).lower()
+    assert x.numel() == 1 << 18
+
+
+def test_stacks_of_a_backward_pass_are_recorded_on_its_thread():
+    openreg.memory._record_memory_history(stacks="python")
+    try:
+        x = torch.ones(1000, device=DEVICE, requires_grad=True)
+        (x * x).sum().backward()
+        entries = openreg.memory._snapshot()["device_traces"][0]
+    finally:
+        openreg.memory._record_memory_history(None)
+    assert sum(entry["action"] == "alloc" for entry in entries) >= 4
+    assert x.grad.eq(2).all()

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What PyTorch's profilers ask of the device's module."""
+
+import torch
+from torch.autograd import profiler
+
+
+def test_the_profiler_waits_for_the_device_before_it_stops():
+    with profiler.profile(use_device="openreg"):
+        torch.openreg._sleep(60_000_000)
+        assert not torch.openreg.current_stream().query()
+    assert torch.openreg.current_stream().query()

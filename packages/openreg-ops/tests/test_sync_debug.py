@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""In the sync debug mode, operators that make the host wait are found; asynchronous ones pass."""
+
+import pytest
+import torch
+from parity import DEVICE
+
+
+@pytest.fixture(autouse=True)
+def default_mode():
+    yield
+    torch.openreg.set_sync_debug_mode("default")
+
+
+WAITS = {
+    "item": lambda x: x.sum().item(),
+    "bool": lambda x: bool(x[0] > 0),
+    "cpu": lambda x: x.cpu(),
+    "reading into pageable memory": lambda x: torch.empty(4).copy_(x, non_blocking=True),
+    "blocking copy to pinned memory": lambda x: torch.empty(4).pin_memory().copy_(x),
+    "fallback": lambda x: torch.unique(x),
+    "repr": repr,
+}
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_what_makes_the_host_wait_is_refused(name):
+    x = torch.ones(4, device=DEVICE)
+    torch.openreg.set_sync_debug_mode("error")
+    with pytest.raises(RuntimeError, match="the host waits for a stream"):
+        WAITS[name](x)
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_what_makes_the_host_wait_is_warned_of(name):
+    x = torch.ones(4, device=DEVICE)
+    torch.openreg.set_sync_debug_mode("warn")
+    with pytest.warns(UserWarning, match="the host waits for a stream"):
+        WAITS[name](x)
+
+
+def test_what_lets_the_host_go_on_is_allowed():
+    x = torch.ones(4, 4, device=DEVICE, requires_grad=True)
+    pinned = torch.ones(4, 4).pin_memory()
+    torch.openreg.set_sync_debug_mode("error")
+    y = (x @ pinned.to(DEVICE, non_blocking=True)).relu().sum()
+    y.backward()
+    torch.empty(4, 4).pin_memory().copy_(x.grad, non_blocking=True)
+    torch.ones(4).to(DEVICE)
+    torch.randn(3, device=DEVICE)
+    torch.openreg.synchronize()

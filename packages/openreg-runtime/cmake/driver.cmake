@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The simulated device, libopenreg: the one list of its sources. It needs neither torch nor Python, so that it can be
+# built alone: for another operating system, under a sanitizer, or by who only wants the C API.
+#
+#   include(cmake/torch_targets.cmake)   # for openreg_library_defaults(); nothing in it looks for torch by itself
+#   include(cmake/driver.cmake)
+#   openreg_add_driver()
+#
+# Defines
+#
+#   openreg_add_driver()
+#     Makes the shared library `openreg`, with the alias openreg::openreg. It exports the functions of openreg.h and
+#     nothing else, whatever the templates of the standard library say about their own visibility.
+
+include_guard(DIRECTORY)
+
+cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH OPENREG_PACKAGE_DIR)
+set(OPENREG_DRIVER_HEADER include/openreg.h)
+set(
+  OPENREG_DRIVER_SOURCES
+  csrc/driver/address_space.cpp
+  csrc/driver/address_space.h
+  csrc/driver/api_device.cpp
+  csrc/driver/api_event.cpp
+  csrc/driver/api_graph.cpp
+  csrc/driver/api_ipc.cpp
+  csrc/driver/api_launch.cpp
+  csrc/driver/api_memory.cpp
+  csrc/driver/api_stream.cpp
+  csrc/driver/busy_meter.h
+  csrc/driver/device.h
+  csrc/driver/device_memory.cpp
+  csrc/driver/device_memory.h
+  csrc/driver/driver.cpp
+  csrc/driver/driver.h
+  csrc/driver/error.cpp
+  csrc/driver/error.h
+  csrc/driver/event.h
+  csrc/driver/execute.cpp
+  csrc/driver/execute.h
+  csrc/driver/faults.cpp
+  csrc/driver/faults.h
+  csrc/driver/graph.cpp
+  csrc/driver/graph.h
+  csrc/driver/handle_table.h
+  csrc/driver/ipc_memory.cpp
+  csrc/driver/ipc_memory.h
+  csrc/driver/pinned_memory.cpp
+  csrc/driver/pinned_memory.h
+  csrc/driver/platform.h
+  csrc/driver/ring_buffer.h
+  csrc/driver/scheduler.cpp
+  csrc/driver/scheduler.h
+  csrc/driver/scheduler_capture.cpp
+  csrc/driver/scheduler_demand.h
+  csrc/driver/scheduler_engines.cpp
+  csrc/driver/scheduler_objects.cpp
+  csrc/driver/scheduler_seeded.cpp
+  csrc/driver/seeded_order.h
+  csrc/driver/settings.cpp
+  csrc/driver/settings.h
+  csrc/driver/stream.h
+)
+if(WIN32)
+  list(APPEND OPENREG_DRIVER_SOURCES csrc/driver/platform_windows.cpp csrc/driver/platform_windows_memory.cpp)
+elseif(APPLE)
+  list(APPEND OPENREG_DRIVER_SOURCES csrc/driver/platform_posix.cpp csrc/driver/platform_macos.cpp)
+else()
+  list(APPEND OPENREG_DRIVER_SOURCES csrc/driver/platform_posix.cpp csrc/driver/platform_linux.cpp)
+endif()
+
+function(openreg_add_driver)
+  find_package(Threads REQUIRED)
+  list(TRANSFORM OPENREG_DRIVER_SOURCES PREPEND "${OPENREG_PACKAGE_DIR}/" OUTPUT_VARIABLE sources)
+  add_library(openreg SHARED ${sources})
+  add_library(openreg::openreg ALIAS openreg)
+  openreg_library_defaults(openreg RPATH .)
+  target_compile_definitions(openreg PRIVATE OPENREG_BUILD_DRIVER)
+  target_sources(
+    openreg
+    PUBLIC
+      FILE_SET HEADERS
+        BASE_DIRS "${OPENREG_PACKAGE_DIR}/include"
+        FILES "${OPENREG_PACKAGE_DIR}/${OPENREG_DRIVER_HEADER}"
+  )
+  target_link_libraries(openreg PRIVATE Threads::Threads)
+  openreg_export_c_api_only()
+endfunction()
+
+# Windows exports what is marked and nothing else.
+function(openreg_export_c_api_only)
+  if(WIN32)
+    return()
+  elseif(APPLE)
+    set(list "${CMAKE_CURRENT_BINARY_DIR}/openreg.exports")
+    file(CONFIGURE OUTPUT "${list}" CONTENT "_or[A-Z]*\n")
+    target_link_options(openreg PRIVATE "LINKER:-exported_symbols_list,${list}")
+  else()
+    set(list "${CMAKE_CURRENT_BINARY_DIR}/openreg.map")
+    file(CONFIGURE OUTPUT "${list}" CONTENT "{ global: or[A-Z]*; local: *; };\n")
+    target_link_options(openreg PRIVATE "LINKER:--version-script=${list}")
+  endif()
+  set_target_properties(openreg PROPERTIES LINK_DEPENDS "${list}")
+endfunction()

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the caching allocator did and holds, in the format of ``torch.cuda.memory``'s history and snapshots.
+
+https://pytorch.org/memory_viz and ``torch.cuda._memory_viz`` show what :func:`_dump_snapshot` writes.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from openreg_runtime import _C
+from openreg_runtime.openreg._device import DeviceLike, device_count, device_index
+from openreg_runtime.openreg._memory import get_per_process_memory_fraction
+
+# Values of c10::CachingDeviceAllocator::RecordContext.
+_CONTEXTS = {None: 0, "state": 1, "alloc": 2, "all": 3}
+_ACTIONS = ("alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "snapshot", "oom")
+_NO_POOL = (0, 0)
+
+
+def _record_memory_history(
+    enabled: Literal["state", "all"] | None = "all",
+    context: Literal["state", "alloc", "all"] | None = "all",
+    stacks: Literal["python", "all"] = "all",
+    max_entries: int = sys.maxsize,
+    device: DeviceLike = None,
+    clear_history: bool = False,
+    skip_actions: Sequence[str] | None = None,
+) -> None:
+    """Starts or stops recording what the allocator does (source: ``torch.cuda.memory._record_memory_history``).
+
+    ``enabled``: ``"state"`` keeps stacks of live allocations only, ``"all"`` a list of all that happens too, ``None``
+    stops and drops the list. ``context``: for what a stack is kept: live allocations, also entries of allocations, also
+    entries of releases. ``stacks``: with ``"all"``, C++ frames too. ``max_entries``: of the list; the oldest are
+    dropped. ``device``: all if ``None``. ``skip_actions``: kinds of entries that are left out. Raises ValueError that
+    names the accepted values.
+    """
+    _check("enabled", enabled, (None, "state", "all"))
+    _check("context", context, tuple(_CONTEXTS))
+    _check("stacks", stacks, ("python", "all"))
+    for action in skip_actions or ():
+        _check("skip_actions", action, _ACTIONS)
+    if max_entries < 1:
+        raise ValueError(f"max_entries must be at least 1, got {max_entries}")
+    for index in range(device_count()) if device is None else [device_index(device)]:
+        if enabled is None:
+            _C._stop_memory_history(index)
+        else:
+            _C._start_memory_history(
+                index,
+                trace=enabled == "all",
+                context=_CONTEXTS[context],
+                native_stacks=stacks == "all",
+                max_entries=max_entries,
+                clear=clear_history,
+                skip=list(skip_actions or ()),
+            )
+
+
+def _snapshot() -> dict[str, Any]:
+    """All segments of all devices, one trace per device, and the allocator's settings."""
+    result = _C._memory_snapshot(_NO_POOL, True)
+    result["allocator_settings"] = _allocator_settings()
+    result["external_annotations"] = []  # of PyTorch's profiler; CUDA alone collects them here
+    return result
+
+
+def _dump_snapshot(filename: str | os.PathLike[str] = "dump_snapshot.pickle") -> None:
+    """Writes :func:`_snapshot` to a file."""
+    Path(filename).write_bytes(pickle.dumps(_snapshot()))
+
+
+def memory_snapshot(mempool_id: tuple[int, int] | None = None, include_traces: bool = True) -> list[dict[str, Any]]:
+    """The segments of the caching allocator on all devices, or of one private pool, each with its blocks.
+
+    ``include_traces`` has no effect on them; it is there because ``torch.cuda.memory_snapshot`` takes it.
+    """
+    segments: list[dict[str, Any]] = _C._memory_snapshot(mempool_id or _NO_POOL, include_traces)["segments"]
+    return segments
+
+
+def _save_segment_usage(filename: str = "output.svg", snapshot: dict[str, Any] | None = None) -> None:
+    """Writes a flame graph of a snapshot by segment (PyTorch fetches the script that draws it)."""
+    _save(filename, "segments", snapshot)
+
+
+def _save_memory_usage(filename: str = "output.svg", snapshot: dict[str, Any] | None = None) -> None:
+    """The same by stream and state."""
+    _save(filename, "memory", snapshot)
+
+
+def _save(filename: str, view: str, snapshot: dict[str, Any] | None) -> None:
+    from torch.cuda import _memory_viz
+
+    svg = getattr(_memory_viz, view)(_snapshot() if snapshot is None else snapshot)
+    Path(filename).write_text(svg, encoding="utf-8")
+
+
+def _allocator_settings() -> dict[str, Any]:
+    return {
+        "PYTORCH_ALLOC_CONF": torch._C._accelerator_getAllocatorSettings(),
+        "expandable_segments": False,
+        "per_process_memory_fraction": [get_per_process_memory_fraction(index) for index in range(device_count())],
+    }
+
+
+def _check(name: str, value: object, accepted: tuple[object, ...]) -> None:
+    if value not in accepted:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, accepted))}; got {value!r}")

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lets kernels and allocations of a device of its own fail, some by injected faults, and resets it.
+#pragma once
+
+#include <cstdint>
+#include <iterator>
+
+#include "openreg.h"
+#include "stress_common.h"
+
+namespace stress {
+
+inline void arm_a_fault(Random& random) {
+  constexpr const char* kFaults[] = {"launch:7@2", "copy:1@2", "alloc:1@2", "launch:1@2,alloc:2@2", ""};
+  CHECK(orSetFaults(kFaults[pick(random, std::size(kFaults))]) == orSuccess);
+}
+
+inline void allocate_and_fill() {
+  void* address = nullptr;
+  const orError_t code = orMalloc(&address, 4096);
+  CHECK(code == orSuccess || code == orErrorMemoryAllocation);
+  if (code == orSuccess) {
+    const orError_t filled = orMemsetAsync(address, 1, 4096, nullptr);
+    CHECK(filled == orSuccess || filled == orErrorLaunchFailure);
+    CHECK(orFree(address) == orSuccess);
+  }
+}
+
+inline void break_and_reset(uint64_t seed) {
+  Random random(seed);
+  CHECK(orSetDevice(kBrokenDevice) == orSuccess);
+  orStream_t streams[3];
+  for (orStream_t& stream : streams) {
+    CHECK(orStreamCreate(&stream) == orSuccess);
+  }
+  while (!stop) {
+    arm_a_fault(random);
+    allocate_and_fill();
+    for (int i = 0; i < 50; ++i) {
+      launch(streams[pick(random, 3)], pick(random, 20) == 0 ? failing_kernel : add_kernel, {nullptr, 0, 0});
+    }
+    const orError_t code = orDeviceSynchronize();
+    CHECK(code == orSuccess || code == orErrorLaunchFailure);
+    CHECK(orDeviceGetError(kBrokenDevice) == code);
+    CHECK(orDeviceReset() == orSuccess);
+    CHECK(orDeviceSynchronize() == orSuccess);
+  }
+  CHECK(orSetFaults(nullptr) == orSuccess);
+  for (orStream_t stream : streams) {
+    CHECK(orStreamDestroy(stream) == orSuccess);
+  }
+}
+
+}  // namespace stress

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The caching allocator against a model, with raw allocations on several streams and snapshots as witnesses."""
+
+import itertools
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openreg_runtime import openreg
+
+pytestmark = pytest.mark.usefixtures("clean_device")
+
+KIB, MIB = 1 << 10, 1 << 20
+SIZES = st.one_of(st.integers(1, 4 * KIB), st.integers(1, 3 * MIB), st.sampled_from([MIB, MIB + 1, 10 * MIB, 21 * MIB]))
+ALLOCATE = st.tuples(st.just("allocate"), SIZES, st.integers(0, 3))
+RELEASE = st.tuples(st.just("release"), st.integers(0, 10**6), st.just(0))
+EMPTY = st.tuples(st.just("empty"), st.just(0), st.just(0))
+STEPS = st.lists(st.one_of(ALLOCATE, ALLOCATE, RELEASE, EMPTY), max_size=50)
+
+
+def blocks_of(segments):
+    return [(segment, block) for segment in segments for block in segment["blocks"]]
+
+
+def rounded(size):
+    return max(512, -(-size // 512) * 512)
+
+
+def best_fit(segments, size, stream):
+    """Address that the request must get, or None if no free block serves it."""
+    kind = "small" if rounded(size) <= MIB else "large"
+    fitting = [
+        (block["size"], block["address"])
+        for segment, block in blocks_of(segments)
+        if block["state"] == "inactive"
+        and block["size"] >= rounded(size)
+        and (segment["stream"], segment["segment_type"]) == (stream, kind)
+    ]
+    return min(fitting)[1] if fitting else None
+
+
+def check(live, segments):
+    ranges = sorted((address, address + size) for address, size in live.items())
+    assert all(low[1] <= high[0] for low, high in itertools.pairwise(ranges))
+    for segment in segments:
+        assert sum(block["size"] for block in segment["blocks"]) == segment["total_size"]
+        states = [block["state"] for block in segment["blocks"]]
+        assert ("inactive", "inactive") not in itertools.pairwise(states)  # free neighbours are joined
+    used = {
+        block["address"]: block["requested_size"] for _, block in blocks_of(segments) if block["state"] != "inactive"
+    }
+    assert used == live
+    stats = openreg.memory_stats()
+    assert stats["requested_bytes.all.current"] == sum(live.values())
+    assert stats["allocation.all.current"] == len(live)
+    assert stats["segment.all.current"] == len(segments)
+    for field, name in (("total_size", "reserved_bytes"), ("allocated_size", "allocated_bytes")):
+        for pool in ("small", "large"):
+            total = sum(segment[field] for segment in segments if segment["segment_type"] == pool)
+            assert stats[f"{name}.{pool}_pool.current"] == total
+
+
+@settings(max_examples=40, deadline=None, database=None)
+@given(steps=STEPS)
+def test_random_use_agrees_with_the_model(steps):
+    openreg.empty_cache()
+    streams = [openreg.default_stream(0).stream_id, *(openreg.Stream(0).stream_id for _ in range(3))]
+    live = {}
+    for action, number, choice in steps:
+        segments = [segment for segment in openreg.memory_snapshot() if segment["device"] == 0]
+        if action == "allocate":
+            expected = best_fit(segments, number, streams[choice])
+            address = openreg.caching_allocator_alloc(number, 0, streams[choice])
+            starts = {segment["address"] for segment in segments}
+            assert address == expected if expected is not None else address not in starts
+            live[address] = number
+        elif action == "release" and live:
+            address = sorted(live)[number % len(live)]
+            openreg.caching_allocator_delete(address)
+            del live[address]
+        elif action == "empty":
+            openreg.empty_cache()
+            whole = [s for s in openreg.memory_snapshot() if s["device"] == 0 and s["active_size"] == 0]
+            assert whole == []
+        check(live, [segment for segment in openreg.memory_snapshot() if segment["device"] == 0])
+    for address in live:
+        openreg.caching_allocator_delete(address)
+    openreg.empty_cache()
+    assert openreg.memory_reserved() == 0
+    assert openreg.mem_get_info()[0] == openreg.mem_get_info()[1]
+
+
+def test_a_raw_allocation_belongs_to_its_stream_and_device():
+    stream = openreg.Stream(1)
+    address = openreg.caching_allocator_alloc(3000, 1, stream)
+    assert openreg.current_device() == 0
+    assert openreg.current_stream(1) == openreg.default_stream(1)
+    (segment,) = [s for s in openreg.memory_snapshot() if s["device"] == 1]
+    assert (segment["address"], segment["stream"]) == (address, stream.stream_id)
+    assert openreg.memory_allocated(1) == 3072
+    openreg.caching_allocator_delete(address)
+    assert openreg.memory_allocated(1) == 0
+
+
+def test_an_address_is_deleted_once_and_only_by_who_got_it():
+    address = openreg.caching_allocator_alloc(3000)
+    for wrong in (address + 512, 4096):
+        with pytest.raises(ValueError, match="was not handed out by the openreg caching allocator"):
+            openreg.caching_allocator_delete(wrong)
+    openreg.caching_allocator_delete(address)
+    with pytest.raises(ValueError, match="deleted before"):
+        openreg.caching_allocator_delete(address)
+    openreg.caching_allocator_delete(0)
+
+
+def test_a_stream_of_another_device_or_of_no_kind_is_refused():
+    with pytest.raises(ValueError, match="belongs to openreg:1, but memory of openreg:0"):
+        openreg.caching_allocator_alloc(8, 0, torch.Stream("openreg:1"))
+    with pytest.raises(TypeError, match="stream must be a stream or its stream_id"):
+        openreg.caching_allocator_alloc(8, 0, "fast")

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What differs between operating systems, for the commands of this repository."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+IS_LINUX = sys.platform == "linux"
+IS_WINDOWS = sys.platform == "win32"
+
+# Below an environment; the second is a glob pattern.
+SCRIPTS_FOLDER = "Scripts" if IS_WINDOWS else "bin"
+SITE_PACKAGES = "Lib/site-packages" if IS_WINDOWS else "lib/python*/site-packages"
+PYTHON_PROGRAM = "python.exe" if IS_WINDOWS else "python"
+
+# What the driver's library is called when it is built for Windows (by zig), macOS and Linux.
+DRIVER_LIBRARIES = ("libopenreg.dll", "libopenreg.dylib", "libopenreg.so")
+
+
+def usable_cores() -> int:
+    """The cores this process may run on."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
