@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Ending a process while the device, or one of PyTorch's own threads after a backward pass, is at work."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from _platform import HAS_FORK
 
 EXITS = Path(__file__).parent / "endurance" / "exits.py"
 
@@ -24,7 +24,7 @@ atexit.register(lambda: print(time.monotonic() - end))
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="starts its processes by fork()")
+@pytest.mark.skipif(not HAS_FORK, reason="starts its processes by fork()")
 def test_processes_end_well_whatever_is_queued():
     """`nox -s endurance` ends a hundred."""
     command = [sys.executable, str(EXITS), "--processes", "8"]

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a forked child does to its tensors leaves its parent's alone."""
 
-import os
-
 import pytest
+from _platform import HAS_FORK
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()")
+pytestmark = pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")
 
 # The child inherits tensors, free blocks, pinned memory, and work that is under way.
 CHILDREN = """

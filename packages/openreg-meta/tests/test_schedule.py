@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A seed selects the interleaving of streams: a missing wait shows, and shows again; a right program is right."""
 
-import os
-
 import pytest
+from _platform import HAS_FORK
 
 # Each child is the first to use the device, so that each has a schedule of its own.
 RUN_SEEDS = """
@@ -75,7 +74,7 @@ for seed in (None, *range(1, 9)):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 """
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="gives each schedule a process by fork()")
+pytestmark = pytest.mark.skipif(not HAS_FORK, reason="gives each schedule a process by fork()")
 
 
 def test_200_seeds_show_a_missing_wait_and_repeat_it(python):

@@ -290,7 +290,7 @@ def leaks(shared: Shared) -> list[str]:
             "in use on the device": torch.openreg.device_stats(device).allocated_bytes,
         }
         found += [f"{device}: {value} bytes {name}" for name, value in counters.items() if value]
-    pinned = torch.openreg.host_memory_stats()["allocated_bytes"]["current"]
+    pinned = torch.openreg.host_memory_stats()["allocated_bytes.current"]
     return found + ([f"{pinned} bytes pinned"] if pinned else [])
 
 

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 import pytest
 
+from ._platform import IS_POSIX
 from .conftest import RunScript
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="native kernels from libc")
+pytestmark = pytest.mark.skipif(not IS_POSIX, reason="native kernels from libc")
 
 # fill() queues hours of work of all kinds.
 SETUP = """
