@@ -91,3 +91,14 @@ def test_pinned_blocks_are_apart_and_keep_their_contents():
 def test_a_loader_pins_its_batches():
     loader = torch.utils.data.DataLoader(torch.arange(8.0), batch_size=4, pin_memory=True)
     assert all(batch.is_pinned() for batch in loader)
+
+
+def test_the_cache_is_given_back_where_only_pinned_memory_was_used(succeed):
+    succeed("""
+        import torch, openreg_runtime
+        torch.ones(1 << 20).pin_memory()
+        stats = torch.openreg.host_memory_stats
+        assert stats()["allocated_bytes.current"] > 0
+        torch.openreg.empty_host_cache()
+        assert stats()["allocated_bytes.current"] == 0
+    """)

@@ -26,8 +26,11 @@ def empty_cache() -> None:
 
 
 def empty_host_cache() -> None:
-    """Gives cached pinned host memory back to the system."""
-    torch.accelerator.empty_host_cache()
+    """Gives cached pinned host memory back to the system.
+
+    ``torch.accelerator.empty_host_cache`` does nothing where pinned memory was all that a process used of the device.
+    """
+    _C._empty_host_cache()
 
 
 def memory_stats(device: DeviceLike = None) -> dict[str, Any]:
