@@ -55,12 +55,15 @@ void Scheduler::start(const Lock& /*lock*/) {
   if (started_) {
     return;
   }
-  for (const EngineIndex index : {kCompute, kCopy}) {
+  const auto start_engine = [this](EngineIndex index) {
     if (!engines_[index].thread.joinable()) {
       engines_[index].thread = std::thread([this, index] { run_engine(index); });
     }
-  }
+  };
+  start_engine(kCompute);
+  // With a seed one thread does everything: a second one would let time pass while the first runs a task.
   if (!seeded_.has_value()) {
+    start_engine(kCopy);
     timer_thread_ = std::thread([this] { run_timer(); });
   }
   started_ = true;

@@ -258,7 +258,7 @@ def test_pages_that_were_never_used_take_no_memory(api: Api) -> None:
     assert resident() - before < 8 * MIB
 
 
-@pytest.mark.skipif(not HAS_FORK, reason="fork()")
+@pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")
 def test_a_child_that_exits_changes_nothing(run_script: RunScript) -> None:
     done = run_script(
         """

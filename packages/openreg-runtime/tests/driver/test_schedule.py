@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from ._platform import HAS_FORK
 from .conftest import RunScript
 
 # Two streams append letters; `order` is what the device did.
@@ -47,6 +48,7 @@ def test_a_seed_repeats_its_order_and_another_one_differs(run_script: RunScript)
             assert own == [f"{name}{index}" for index in range(6)]
 
 
+@pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")
 def test_200_seeds_show_a_missing_synchronisation_and_repeat_it(run_script: RunScript) -> None:
     many = """
     import os
@@ -186,3 +188,53 @@ def test_threads_that_wait_at_once_all_return(run_script: RunScript) -> None:
     print(len(done))
     """
     assert seeded(run_script, body, 7).split() == ["4"]
+
+
+@pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")
+def test_a_seed_repeats_a_program_with_everything_in_it(run_script: RunScript) -> None:
+    """Kernels, large copies (which another engine runs without a seed), delays, events, two devices, a graph."""
+    done = run_script(
+        """
+        MIB = 1 << 20
+        def order_of(seed):
+            reader, writer = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.environ["OPENREG_SCHEDULE_SEED"] = str(seed)
+                order, event = [], api.event()
+                streams = []
+                for device in (0, 1):
+                    api.set_device(device)
+                    streams += [api.stream(), api.stream(-1), api.stream()]
+                source, target = api.malloc(2 * MIB), api.malloc(2 * MIB)
+                api.begin_capture(streams[3])
+                api.launch(streams[3], lambda: order.append("graph"))
+                graph = api.end_capture(streams[3])
+                for step in range(12):
+                    for index, stream in enumerate(streams):
+                        api.launch(stream, lambda text=f"{index}.{step}": order.append(text))
+                        if (index + step) % 3 == 0:
+                            api.delay(stream, 1e-5 * (index + 1))
+                        if (index + step) % 4 == 0:
+                            api.copy_async(target, source, 2 * MIB, stream)
+                    api.record(event, streams[step % 6])
+                    api.wait_event(streams[(step + 1) % 6], event)
+                    api.launch_graph(graph, streams[3 + step % 3])
+                    api.event_ready(event)
+                for device in (0, 1):
+                    api.set_device(device)
+                    api.synchronize()
+                os.write(writer, " ".join(order).encode())
+                os._exit(0)
+            os.close(writer)
+            with os.fdopen(reader) as answer:
+                text = answer.read()
+            os.waitpid(child, 0)
+            assert len(text.split()) == 12 * 7, text
+            return text
+        orders = {seed: {order_of(seed) for _ in range(20)} for seed in range(5)}
+        print([len(different) for different in orders.values()], len(set.union(*orders.values())))
+        """,
+        timeout=120,
+    )
+    assert done.output.strip() == "[1, 1, 1, 1, 1] 5", done.errors
