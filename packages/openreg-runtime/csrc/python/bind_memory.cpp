@@ -76,8 +76,7 @@ py::dict stat_dict(const c10::CachingAllocator::Stat& stat) {
 
 void bind_memory(py::module_& module) {
   module.def("_host_memory_stats", &host_memory_stats);
-  module.def(
-      "_empty_host_cache", [] { host_allocator().empty_cache(); }, py::call_guard<py::gil_scoped_release>());
+  module.def("_empty_host_cache", [] { host_allocator().empty_cache(); }, py::call_guard<py::gil_scoped_release>());
   module.def("_reset_peak_host_memory_stats", [] { host_allocator().reset_peak_stats(); });
   module.def("_reset_accumulated_host_memory_stats", [] { host_allocator().reset_accumulated_stats(); });
   module.def(
