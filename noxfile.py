@@ -108,7 +108,7 @@ def bench(session: nox.Session) -> None:
 def soak(session: nox.Session) -> None:
     """Use both devices from eight threads for a minute, with poison on (-- --seconds 600 --seed 7)."""
     here = lane(session)
-    here.install("openreg-meta")
+    here.install("openreg-meta", "numpy")
     program = PACKAGES["openreg-meta"].folder / "tests" / "endurance" / "soak.py"
     here.run(program.name, "python", str(program), *session.posargs)
 
