@@ -277,3 +277,19 @@ def test_an_exception_inside_ends_the_capture():
         y = torch.ones(2, device=DEVICE)
     graph.replay()
     assert y.sum().item() == 2
+
+
+def test_pinned_memory_may_come_and_go_in_a_capture(stream):
+    targets = [torch.empty(16, device=DEVICE) for _ in range(3)]
+
+    def work():
+        for value, target in enumerate(targets):
+            source = torch.full((16,), float(value), pin_memory=True)
+            target.copy_(source, non_blocking=True)
+            del source  # the graph reads it at each replay, so nothing may reuse it
+
+    graph, _ = capture(work, stream)
+    for _ in range(2):
+        graph.replay()
+        torch.accelerator.synchronize()
+        assert [target.cpu().unique().tolist() for target in targets] == [[0], [1], [2]]
