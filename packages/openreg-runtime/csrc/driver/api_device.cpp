@@ -53,11 +53,7 @@ orError_t orDeviceGetStats(orDeviceStats* stats, int device) {
     Driver& driver = Driver::get();
     Device& target = driver.device(device);
     const Lock lock = driver.scheduler.lock();
-    const Counters counters = driver.scheduler.counters(target, lock);
-    stats->launches = counters.launches;
-    stats->copies = counters.copies;
-    stats->bytes_copied = counters.bytes_copied;
-    stats->busy_nanoseconds = counters.busy_nanoseconds;
+    driver.scheduler.counters(target, lock).write_to(*stats);
     stats->allocated_bytes = target.memory.allocated();
     stats->peak_allocated_bytes = target.memory.peak_allocated();
     return orSuccess;
@@ -112,7 +108,6 @@ orError_t orDeviceSynchronize(void) {
     Driver& driver = Driver::get();
     Device& device = driver.current();
     Lock lock = driver.scheduler.lock();
-    driver.scheduler.check_may_block(device, lock);
     driver.scheduler.drain(device, lock);
     Scheduler::check_healthy(device, lock);
     return orSuccess;
@@ -124,7 +119,6 @@ orError_t orDeviceReset(void) {
     Driver& driver = Driver::get();
     Device& device = driver.current();
     Lock lock = driver.scheduler.lock();
-    driver.scheduler.check_may_block(device, lock);
     driver.scheduler.drain(device, lock);
     if (device.lost) {
       Scheduler::check_healthy(device, lock);

@@ -36,7 +36,6 @@ orError_t orIpcGetMemHandle(orIpcMemHandle_t* handle, void* devPtr) {
     Device& device = owning_device(driver, devPtr);
     device.memory.check_releasable(devPtr);
     Lock lock = driver.scheduler.lock();
-    driver.scheduler.check_may_block(device, lock);
     driver.scheduler.drain(device, lock);
     Scheduler::check_healthy(device, lock);
     // Other threads may have enqueued more, and other devices may read or write the allocation: what they have begun
@@ -63,7 +62,6 @@ orError_t orIpcCloseMemHandle(void* devPtr) {
     device.memory.imports().check_closable(devPtr);
     {
       Lock lock = driver.scheduler.lock();
-      driver.scheduler.check_may_block(device, lock);
       driver.scheduler.drain(device, lock);
     }
     device.memory.imports().close(devPtr);

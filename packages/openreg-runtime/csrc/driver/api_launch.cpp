@@ -13,11 +13,6 @@ orError_t enqueue(const Task& task, orStream_t handle) {
   return orSuccess;
 }
 
-bool is_capturing(Driver& driver, orStream_t handle) {
-  const Lock lock = driver.scheduler.lock();
-  return driver.scheduler.stream(handle, lock).capture != nullptr;
-}
-
 }  // namespace
 
 orError_t orLaunchKernel(orStream_t stream, const orKernel* kernel) {
@@ -28,15 +23,17 @@ orError_t orLaunchKernel(orStream_t stream, const orKernel* kernel) {
     task.kind = Task::Kind::kKernel;
     task.kernel = *kernel;
     Driver& driver = Driver::get();
-    if (!driver.scheduler.launch_blocking() || is_capturing(driver, stream)) {
-      return enqueue(task, stream);
-    }
-    // The caller keeps the state when this call fails, also when it is the kernel that failed: so the engine must not
-    // release it.
-    task.kernel.release = nullptr;
     {
       Lock lock = driver.scheduler.lock();
-      driver.scheduler.submit_and_wait(driver.scheduler.stream(stream, lock), task, lock);
+      Stream& target = driver.scheduler.stream(stream, lock);
+      if (!driver.scheduler.is_blocking(target, lock)) {
+        driver.scheduler.submit(target, task, lock);
+        return orSuccess;
+      }
+      // The caller keeps the state when this call fails, also when it is the kernel that failed: so the engine must not
+      // release it.
+      task.kernel.release = nullptr;
+      driver.scheduler.submit_and_wait(target, task, lock);
     }
     if (kernel->release != nullptr) {
       kernel->release(kernel->state);

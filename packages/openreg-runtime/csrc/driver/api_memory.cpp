@@ -63,12 +63,6 @@ void check_stream(Driver& driver, orStream_t handle) {
   Scheduler::check_healthy(*driver.scheduler.stream(handle, lock).device, lock);
 }
 
-// For calls that wait on the default stream of the current device.
-void check_may_block(Driver& driver) {
-  const Lock lock = driver.scheduler.lock();
-  driver.scheduler.check_may_block(driver.current(), lock);
-}
-
 void enqueue_copy(void* dst, const void* src, size_t count, orMemcpyKind kind, orStream_t handle, bool wait) {
   Driver& driver = Driver::get();
   if (count == 0) {
@@ -84,12 +78,8 @@ void enqueue_copy(void* dst, const void* src, size_t count, orMemcpyKind kind, o
   task.kind = Task::Kind::kCopy;
   task.copy = {destination.address, source.address, count, nullptr};
   const bool pageable = destination.place == Place::kPageable || source.place == Place::kPageable;
-  if (wait) {
-    check_may_block(driver);
-  }
-  wait = wait || driver.scheduler.launch_blocking();
-  const bool stage =
-      !wait && destination.place != Place::kPageable && source.place == Place::kPageable && count <= kStagingLimit;
+  const bool stage = !wait && !driver.scheduler.launch_blocking() && destination.place != Place::kPageable &&
+                     source.place == Place::kPageable && count <= kStagingLimit;
   std::unique_ptr<void, decltype(&std::free)> staging(stage ? std::malloc(count) : nullptr, &std::free);
   if (staging != nullptr) {
     std::memcpy(staging.get(), src, count);
@@ -98,15 +88,14 @@ void enqueue_copy(void* dst, const void* src, size_t count, orMemcpyKind kind, o
   }
   Lock lock = driver.scheduler.lock();
   Stream& stream = driver.scheduler.stream(handle, lock);
-  if (stream.capture != nullptr && !pageable) {
-    driver.scheduler.submit(stream, task, lock);
-    return;
+  if (wait) {
+    driver.scheduler.check_may_block(*stream.device, lock);
   }
-  if (stream.capture != nullptr) {
+  if (pageable) {
     // Also where the source could be staged: a launch would copy what it held during the capture.
     Scheduler::check_not_capturing(stream, lock);
   }
-  if (wait || (pageable && staging == nullptr)) {
+  if (wait || driver.scheduler.is_blocking(stream, lock) || (pageable && staging == nullptr)) {
     driver.scheduler.submit_and_wait(stream, task, lock);
   } else {
     driver.scheduler.submit(stream, task, lock);
@@ -146,15 +135,15 @@ void enqueue_fill(void* pointer, int value, size_t count, orStream_t handle, boo
   }
   OPENREG_DRIVER_CHECK(driver.space.owner(pointer) >= 0, orErrorInvalidDevicePointer, "address ", pointer,
                        " is not device memory; use memset() for host memory");
-  if (wait) {
-    check_may_block(driver);
-  }
   Task task;
   task.kind = Task::Kind::kFill;
   task.fill = {resolve(driver, pointer, count).address, count, value};
   Lock lock = driver.scheduler.lock();
   Stream& stream = driver.scheduler.stream(handle, lock);
-  if (stream.capture == nullptr && (wait || driver.scheduler.launch_blocking())) {
+  if (wait) {
+    driver.scheduler.check_may_block(*stream.device, lock);
+  }
+  if (wait || driver.scheduler.is_blocking(stream, lock)) {
     driver.scheduler.submit_and_wait(stream, task, lock);
   } else {
     driver.scheduler.submit(stream, task, lock);
@@ -193,7 +182,6 @@ orError_t orFree(void* devPtr) {
     device.memory.check_releasable(devPtr);
     {
       Lock lock = driver.scheduler.lock();
-      driver.scheduler.check_may_block(device, lock);
       driver.scheduler.drain(device, lock);
     }
     device.memory.release(devPtr);
@@ -219,9 +207,6 @@ orError_t orFreeHost(void* hostPtr) {
     driver.pinned.check_releasable(hostPtr);
     {
       Lock lock = driver.scheduler.lock();
-      for (auto& device : driver.devices) {
-        driver.scheduler.check_may_block(*device, lock);
-      }
       for (auto& device : driver.devices) {
         driver.scheduler.drain(*device, lock);
       }

@@ -116,11 +116,7 @@ orError_t orStreamGetStats(orStream_t stream, orStreamStats* stats) {
     Driver& driver = Driver::get();
     const Lock lock = driver.scheduler.lock();
     const Stream& target = driver.scheduler.stream(stream, lock);
-    const Counters counters = driver.scheduler.counters(target, lock);
-    stats->launches = counters.launches;
-    stats->copies = counters.copies;
-    stats->bytes_copied = counters.bytes_copied;
-    stats->busy_nanoseconds = counters.busy_nanoseconds;
+    driver.scheduler.counters(target, lock).write_to(*stats);
     stats->submitted = target.submitted - target.first_ticket;
     stats->completed = target.completed - target.first_ticket;
     return orSuccess;

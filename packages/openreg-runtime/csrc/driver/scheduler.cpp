@@ -111,6 +111,7 @@ void Scheduler::wait(Stream& stream, const Device& device, uint64_t ticket, Lock
 }
 
 void Scheduler::drain(Device& device, Lock& lock) {
+  check_may_block(device, lock);
   // Streams made while we wait are not this call's business; the deque keeps addresses.
   const size_t count = streams_.objects().size();
   for (size_t i = 0; i < count; ++i) {

@@ -78,7 +78,8 @@ class Scheduler {
   // the ticket was drawn, has failed; Error(orErrorNotSupported) when called by a kernel; Error(orErrorDeinitialized)
   // when the process exits first.
   void wait(Stream& stream, const Device& device, uint64_t ticket, Lock& lock);
-  // Waits for everything that all streams of the device hold now. Does not look at the error state.
+  // Waits for everything that all streams of the device hold now, unless check_may_block() refuses. Does not look at
+  // the error state.
   void drain(Device& device, Lock& lock);
   // Waits until no engine works, and lets none begin anything before resume(). Throws Error(orErrorNotSupported) when
   // called by a kernel.
@@ -87,8 +88,11 @@ class Scheduler {
   static void check_healthy(const Device& device, const Lock& lock);
   // Called by queries. With a seed, work is held back until the host waits, so a query lets one task run.
   void let_one_task_run(Lock& lock);
-  // Whether every kernel, copy and fill is to be waited for by the call that enqueues it.
+  // Whether every kernel, copy and fill is to be waited for by the call that enqueues it, except in a capture.
   bool launch_blocking() const { return launch_blocking_; }
+  bool is_blocking(const Stream& stream, const Lock& /*lock*/) const {
+    return launch_blocking_ && stream.capture == nullptr;
+  }
 
   // Captures (scheduler_capture.cpp).
   void begin_capture(Stream& stream, orStreamCaptureMode mode, const Lock& lock);

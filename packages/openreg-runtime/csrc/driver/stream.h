@@ -31,6 +31,15 @@ struct Counters {
     bytes_copied += other.bytes_copied;
     busy_nanoseconds += other.busy_nanoseconds;
   }
+
+  // Into the structures of openreg.h, which begin alike.
+  template <class Stats>
+  void write_to(Stats& stats) const {
+    stats.launches = launches;
+    stats.copies = copies;
+    stats.bytes_copied = bytes_copied;
+    stats.busy_nanoseconds = busy_nanoseconds;
+  }
 };
 
 // One entry of a queue. Addresses are those that an engine dereferences (kernel view or host).

@@ -17,14 +17,21 @@ namespace openreg::runtime {
 
 namespace {
 
-py::dict device_stats(int64_t index) {
-  orDeviceStats stats{};
-  OPENREG_CHECK(orDeviceGetStats(&stats, to_device_index(index)));
+// What the counters of devices and streams have in common.
+template <class Stats>
+py::dict work_counters(const Stats& stats) {
   py::dict result;
   result["launches"] = stats.launches;
   result["copies"] = stats.copies;
   result["bytes_copied"] = stats.bytes_copied;
   result["busy_nanoseconds"] = stats.busy_nanoseconds;
+  return result;
+}
+
+py::dict device_stats(int64_t index) {
+  orDeviceStats stats{};
+  OPENREG_CHECK(orDeviceGetStats(&stats, to_device_index(index)));
+  py::dict result = work_counters(stats);
   result["allocated_bytes"] = stats.allocated_bytes;
   result["peak_allocated_bytes"] = stats.peak_allocated_bytes;
   return result;
@@ -33,11 +40,7 @@ py::dict device_stats(int64_t index) {
 py::dict stream_stats(int64_t id, int64_t index) {
   orStreamStats stats{};
   OPENREG_CHECK(orStreamGetStats(native_handle(c10::Stream::unpack3(id, to_device_index(index), kDeviceType)), &stats));
-  py::dict result;
-  result["launches"] = stats.launches;
-  result["copies"] = stats.copies;
-  result["bytes_copied"] = stats.bytes_copied;
-  result["busy_nanoseconds"] = stats.busy_nanoseconds;
+  py::dict result = work_counters(stats);
   result["submitted"] = stats.submitted;
   result["completed"] = stats.completed;
   return result;

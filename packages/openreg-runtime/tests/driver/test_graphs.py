@@ -207,6 +207,19 @@ def test_pageable_copies_are_refused(api: Api, streams: list[int]) -> None:
     api.free(block)
 
 
+def test_copies_and_fills_that_wait_are_refused_in_every_mode(api: Api) -> None:
+    """They run on the default stream, here the capturing one, and must not return before they are done."""
+    block = api.malloc(4096)
+    for call in (
+        lambda: api.call("orMemcpy", block + 8, block, 8, 3),
+        lambda: api.call("orMemset", block, 0, 8),
+    ):
+        api.begin_capture(None, CaptureMode.orStreamCaptureModeRelaxed)
+        refused(UNSUPPORTED, call)
+        refused(INVALIDATED, lambda: api.end_capture(None))
+    api.free(block)
+
+
 def test_a_capture_cannot_wait_for_work_outside(api: Api, streams: list[int], gate: Gate) -> None:
     event = api.event()
     gate.close(streams[1])
