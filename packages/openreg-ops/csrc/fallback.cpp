@@ -49,7 +49,6 @@ bool may_be_python(const c10::OperatorHandle& op) {
 }
 
 void run_on_host(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream stream) {
-  runtime::object_to_waiting();
   runtime::synchronize_stream(stream);
   const at::AutoDispatchBelowADInplaceOrView guard;
   op.redispatchBoxed(kCpu, &call.cpu_stack());
@@ -57,7 +56,6 @@ void run_on_host(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream 
 
 // The exception of the kernel belongs to this call alone: the device stays healthy.
 void run_on_engine(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream stream) {
-  runtime::object_to_waiting();
   std::exception_ptr failure;
   runtime::launch(op.schema().name().c_str(), stream, [&op, &call, &failure] {
     try {
@@ -85,6 +83,7 @@ void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const CurrentDevice current(call.device());
   const c10::Stream stream = runtime::current_stream(call.device().index());
   runtime::refuse_capture(name.c_str(), stream);  // a recorded kernel would refer to what this call owns
+  runtime::object_to_waiting();
   if (may_be_python(op)) {
     run_on_host(op, call, stream);
   } else {
