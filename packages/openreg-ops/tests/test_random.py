@@ -19,6 +19,9 @@ DRAWS = {
     "random to": lambda t, **kw: t.random_(100, **kw),
     "random from to": lambda t, **kw: t.random_(-7, 100, **kw),
     "exponential": lambda t, **kw: t.exponential_(**kw),
+    "geometric": lambda t, **kw: t.geometric_(0.05, **kw),
+    "cauchy": lambda t, **kw: t.cauchy_(**kw),
+    "log normal": lambda t, **kw: t.log_normal_(**kw),
 }
 
 
@@ -189,6 +192,29 @@ def test_exponential(dtype):
     assert x.var().item() == pytest.approx(0.25, rel=0.05)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int64, torch.uint8], ids=str)
+def test_geometric(dtype):
+    x = empty(COUNT, dtype=dtype).geometric_(0.3).cpu().double()
+    assert x.min().item() == 1
+    assert x.frac().abs().max().item() == 0
+    assert x.mean().item() == pytest.approx(1 / 0.3, rel=0.02)
+    assert (x == 1).double().mean().item() == pytest.approx(0.3, abs=0.01)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_cauchy(dtype):
+    x = empty(COUNT, dtype=dtype).cauchy_(1, 2).cpu().double()
+    quartiles = x.quantile(torch.tensor([0.25, 0.5, 0.75], dtype=torch.float64))
+    assert quartiles.tolist() == pytest.approx([-1, 1, 3], abs=0.06)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_log_normal(dtype):
+    x = empty(COUNT, dtype=dtype).log_normal_(0.5, 0.25).cpu().double().log()
+    assert x.mean().item() == pytest.approx(0.5, abs=0.005)
+    assert x.std().item() == pytest.approx(0.25, rel=0.02)
+
+
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool, torch.uint16, torch.uint32]
 
 
@@ -232,6 +258,10 @@ def test_random_ranges():
         (lambda: empty(2).normal_(0, -1), "std >= 0"),
         (lambda: empty(2).bernoulli_(1.5), "p to be in"),
         (lambda: empty(2).exponential_(0), "lambda > 0"),
+        (lambda: empty(2).geometric_(1), "p to be in"),
+        (lambda: empty(2).cauchy_(0, 0), "sigma > 0"),
+        (lambda: empty(2, dtype=torch.int64).cauchy_(), "must be a floating point"),
+        (lambda: empty(2).log_normal_(0, 0), "std > 0"),
         (lambda: empty(2, dtype=torch.int64).normal_(), "not implemented for 'Long'"),
         (lambda: empty(2, dtype=torch.int64).uniform_(), "not implemented for 'Long'"),
         (lambda: empty(2, dtype=torch.complex64).exponential_(), "not implemented for 'ComplexFloat'"),

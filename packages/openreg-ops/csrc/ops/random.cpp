@@ -2,16 +2,12 @@
 // Random numbers: own kernels on the Philox generator, because a CPU kernel would draw from a CPU generator, one number
 // after the other. rand(), randn(), randint() and the initialisers of torch.nn are built on these. PyTorch's templates
 // check the arguments and hand complex tensors over as real ones.
-#include "common/random.h"
+#include "common/launch_random.h"
 
 #include <ATen/Dispatch.h>
 #include <ATen/Dispatch_v2.h>
 #include <ATen/native/DistributionTemplates.h>
 #include <torch/library.h>
-
-#include "common/device_check.h"
-#include "openreg/runtime/alias.h"
-#include "openreg/runtime/launch.h"
 
 namespace openreg::ops {
 
@@ -20,22 +16,6 @@ namespace {
 using MaybeGenerator = std::optional<at::Generator>;
 using runtime::Generator;
 namespace templates = at::native::templates;
-
-// Launches fill_random() for an in-place operator.
-template <class Value, int kPerStep, class Draw>
-void launch_random(const char* name, const at::Tensor& self, const MaybeGenerator& generator, Draw draw) {
-  // A generator of this device brings a tensor of the CPU here, too.
-  TORCH_CHECK(
-      self.device().type() == runtime::kDeviceType, name, ": the tensor is on ", self.device(),
-      " but the generator is on an openreg device; use a CPU generator, or make the tensor with device='openreg'");
-  const CurrentDevice current(self.device());
-  const c10::DeviceIndex index = self.device().index();
-  const runtime::PhiloxState state = reserve_random(generator, index, self.numel());
-  at::Tensor alias = runtime::Aliases(name)(self);
-  runtime::launch(name, index, [alias = std::move(alias), state, draw]() mutable {
-    fill_random<Value, kPerStep>(alias, state, draw);
-  });
-}
 
 template <class>
 struct UniformKernel {
@@ -56,20 +36,6 @@ struct UniformKernel {
 
 at::Tensor& uniform_(at::Tensor& self, double from, double to, MaybeGenerator generator) {
   return templates::uniform_impl_<UniformKernel, Generator>(self, from, to, std::move(generator));
-}
-
-// Box and Muller: two uniform numbers give two normal ones (Annals of Mathematical Statistics 29, 1958).
-template <class Value, class Values>
-void draw_normal(const RandomBits& bits, Values& values, double mean, double standard_deviation) {
-  using Number = std::conditional_t<std::is_same_v<Value, double>, double, float>;
-  constexpr Number kTwoPi = static_cast<Number>(6.283185307179586476925286766559);
-  for (size_t i = 0; i < values.size(); i += 2) {
-    const Number positive = 1 - uniform_number<Number>(bits, static_cast<int>(i));  // in (0, 1], fit for a logarithm
-    const Number angle = kTwoPi * uniform_number<Number>(bits, static_cast<int>(i) + 1);
-    const Number radius = std::sqrt(-2 * std::log(positive)) * static_cast<Number>(standard_deviation);
-    values[i] = static_cast<Value>(radius * std::cos(angle) + static_cast<Number>(mean));
-    values[i + 1] = static_cast<Value>(radius * std::sin(angle) + static_cast<Number>(mean));
-  }
 }
 
 template <class>
@@ -170,29 +136,6 @@ at::Tensor& random_to(at::Tensor& self, int64_t to, MaybeGenerator generator) {
   return random_from_to(self, 0, to, std::move(generator));
 }
 
-template <class>
-struct ExponentialKernel {
-  void operator()(at::TensorIterator& iterator, double lambda, const MaybeGenerator& generator) const {
-    const at::Tensor& self = iterator.tensor(0);
-    AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, self.scalar_type(), "exponential_", [&] {
-      using Number = std::conditional_t<std::is_same_v<scalar_t, double>, double, float>;
-      const auto draw = [lambda](const RandomBits& bits, auto& values) {
-        // Zero is promised not to occur (sampling divides by these numbers), so the smallest step stands for it.
-        constexpr Number kSmallest = std::numeric_limits<Number>::epsilon() / 2;
-        for (size_t i = 0; i < values.size(); ++i) {
-          const Number number = std::max(uniform_number<Number>(bits, static_cast<int>(i)), kSmallest);
-          values[i] = static_cast<scalar_t>(-std::log1p(-number) / lambda);
-        }
-      };
-      launch_random<scalar_t, kValuesPerStep<scalar_t>>("aten::exponential_", self, generator, draw);
-    });
-  }
-};
-
-at::Tensor& exponential_(at::Tensor& self, double lambda, MaybeGenerator generator) {
-  return templates::exponential_impl_<ExponentialKernel, Generator>(self, lambda, std::move(generator));
-}
-
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("uniform_", TORCH_FN(uniform_));
   library.impl("normal_", TORCH_FN(normal_));
@@ -200,7 +143,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("random_", TORCH_FN(random_));
   library.impl("random_.from", TORCH_FN(random_from_to));
   library.impl("random_.to", TORCH_FN(random_to));
-  library.impl("exponential_", TORCH_FN(exponential_));
 }
 
 }  // namespace

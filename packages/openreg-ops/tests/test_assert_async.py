@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Assertions about data on the device."""
+
+import pytest
+import torch
+from parity import DEVICE, SLEEP, is_busy
+
+pytestmark = pytest.mark.usefixtures("native")
+
+
+def test_a_true_assertion_does_not_wait():
+    x = torch.ones((), device=DEVICE)
+    torch.openreg._sleep(SLEEP)
+    torch._assert_async(x)
+    torch._assert_async(x > 0, "must be positive")
+    assert is_busy()
+
+
+@pytest.mark.parametrize(("arguments", "text"), [((), "single nonzero value"), (("mine: zero",), "mine: zero")])
+def test_a_false_assertion_is_found_at_the_next_wait(arguments, text):
+    torch._assert_async(torch.zeros(1, device=DEVICE), *arguments)
+    with pytest.raises(torch.AcceleratorError, match=text):
+        torch.openreg.synchronize()
+    torch.openreg.reset_device()
+
+
+def test_only_one_value_can_be_asserted():
+    with pytest.raises(RuntimeError, match=r"more than one value is ambiguous"):
+        torch._assert_async(torch.ones(2, device=DEVICE))
+    with pytest.raises(RuntimeError, match=r"no values is ambiguous"):
+        torch._assert_async(torch.ones(0, device=DEVICE))
