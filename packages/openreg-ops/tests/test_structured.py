@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every operator of the structured table in all its forms, and what the table promises about operands."""
+"""Every operator of the two tables in all its forms, and what the table promises about operands."""
 
 import pytest
 import torch
+from described_samples import described_samples
 from parity import DEVICE, SLEEP, assert_same, check, is_busy, move_all, tensors_in
 from structured_samples import OPTIONS, make_samples
 
 pytestmark = pytest.mark.usefixtures("native")
 
-SAMPLES = make_samples()
+SAMPLES = make_samples() | described_samples()
 REGISTERED = {
     name.removeprefix("aten::")
     for name in torch._C._dispatch_get_registrations_for_dispatch_key("PrivateUse1")

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "common/output_spec.h"
+
+#include <ATen/ExpandUtils.h>
+#include <ATen/native/ReduceOpsUtils.h>
+
+#include "common/outputs.h"
+
+namespace openreg::ops {
+
+OutputSpec output_of(c10::IntArrayRef sizes, c10::ScalarType dtype) {
+  OutputSpec spec;
+  spec.sizes = c10::DimVector(sizes);
+  spec.dtype = dtype;
+  return spec;
+}
+
+OutputSpec output_of_shape(const at::Tensor& tensor) {
+  return output_of(tensor.sizes(), tensor.scalar_type());
+}
+
+OutputSpec output_like(const at::Tensor& tensor) {
+  return output_like(tensor, tensor.scalar_type());
+}
+
+OutputSpec output_like(const at::Tensor& tensor, c10::ScalarType dtype) {
+  OutputSpec spec = output_of(tensor.sizes(), dtype);
+  if (tensor.is_non_overlapping_and_dense()) {
+    spec.strides = c10::DimVector(tensor.strides());
+  } else {
+    spec.strides = c10::DimVector(at::infer_dense_strides(tensor.sizes(), tensor.strides()));
+  }
+  return spec;
+}
+
+OutputSpec scalar_output(c10::ScalarType dtype) {
+  return output_of({}, dtype);
+}
+
+OutputSpec reduced_output(const at::Tensor& tensor, int64_t dim, bool keepdim, c10::ScalarType dtype) {
+  return reduced_output(tensor, at::OptionalIntArrayRef(dim), keepdim, dtype);
+}
+
+OutputSpec reduced_output(const at::Tensor& tensor, at::OptionalIntArrayRef dims, bool keepdim, c10::ScalarType dtype) {
+  const auto mask = at::native::make_dim_mask(dims, tensor.dim());
+  return output_of(at::native::shape_from_dim_mask(tensor, mask, keepdim), dtype);
+}
+
+at::Tensor make_described(const OutputSpec& spec, c10::Device device) {
+  if (spec.dtype == c10::ScalarType::Undefined) {
+    return {};
+  }
+  return make_output(spec.sizes, spec.strides, at::TensorOptions(device).dtype(spec.dtype).memory_format(spec.format));
+}
+
+void prepare_described(const at::Tensor& out, const OutputSpec& spec, c10::Device device) {
+  const bool casts = spec.casts && c10::canCast(spec.dtype, out.scalar_type());
+  const c10::ScalarType dtype = casts ? out.scalar_type() : spec.dtype;
+  resize_out(out, spec.sizes, spec.strides, at::TensorOptions(device).dtype(dtype).memory_format(spec.format));
+}
+
+void put_result(const char* name, const at::Tensor& result, const at::Tensor& output) {
+  TORCH_CHECK(result.defined() && result.sizes() == output.sizes() && result.scalar_type() == output.scalar_type(),
+              name, ": the kernel gave ", result.toString(), result.defined() ? result.sizes() : c10::IntArrayRef(),
+              " where the host expected ", output.toString(), output.sizes(), "; please report this");
+  if (!result.is_alias_of(output)) {
+    output.copy_(result);
+  } else if (result.strides() != output.strides()) {
+    output.copy_(result.clone());
+  }
+}
+
+}  // namespace openreg::ops

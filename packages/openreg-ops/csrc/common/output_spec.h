@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a description says of an output, and the descriptions that many operators share. Source: the functions of
+// common/described.h call them.
+#pragma once
+
+#include <ATen/MemoryOverlap.h>
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+#include <c10/core/MemoryFormat.h>
+#include <c10/util/DimVector.h>
+#include <c10/util/OptionalArrayRef.h>
+
+#include "common/device_check.h"
+
+namespace openreg::ops {
+
+struct OutputSpec {
+  c10::DimVector sizes;
+  c10::ScalarType dtype = c10::ScalarType::Undefined;  // Undefined: the operator gives no such output
+  c10::DimVector strides;                              // empty: contiguous, or dense in `format`
+  c10::MemoryFormat format = c10::MemoryFormat::Contiguous;
+  bool casts = false;  // whether an out= tensor of another dtype will do, as far as PyTorch casts to it
+};
+
+// An output of these sizes.
+OutputSpec output_of(c10::IntArrayRef sizes, c10::ScalarType dtype);
+
+// Sizes and dtype of a tensor; contiguous.
+OutputSpec output_of_shape(const at::Tensor& tensor);
+
+// Sizes, dtype and memory format of a tensor, as at::empty_like() makes it: dense in the same order.
+OutputSpec output_like(const at::Tensor& tensor);
+OutputSpec output_like(const at::Tensor& tensor, c10::ScalarType dtype);
+
+// A 0-dim output.
+OutputSpec scalar_output(c10::ScalarType dtype);
+
+// The sizes of a tensor without a dimension, or with 1 in its place. Checks `dim`.
+OutputSpec reduced_output(const at::Tensor& tensor, int64_t dim, bool keepdim, c10::ScalarType dtype);
+
+// The same for several dimensions; none given means all. Checks them, and that none stands twice.
+OutputSpec reduced_output(const at::Tensor& tensor, at::OptionalIntArrayRef dims, bool keepdim, c10::ScalarType dtype);
+
+// Ready descriptions: the output is like the first operand (sizes, dtype, order of strides), has its shape but is
+// contiguous, or is a number of its dtype.
+constexpr auto like_first = [](const at::Tensor& self, const auto&... /*rest*/) { return output_like(self); };
+constexpr auto shape_of_first = [](const at::Tensor& self, const auto&... /*rest*/) { return output_of_shape(self); };
+constexpr auto scalar_of_first = [](const at::Tensor& self, const auto&... /*rest*/) {
+  return scalar_output(self.scalar_type());
+};
+// Of an in-place operator that has nothing to check.
+constexpr auto unchecked = [](const auto&... /*arguments*/) {};
+
+// A new output on the current device, or an undefined tensor.
+at::Tensor make_described(const OutputSpec& spec, c10::Device device);
+
+// Checks an out= tensor and gives it the right size, as resize_out() does.
+void prepare_described(const at::Tensor& out, const OutputSpec& spec, c10::Device device);
+
+// On the engine: puts a kernel's result into the output, unless it is there. Throws c10::Error that names the operator
+// where shape or dtype are not what the host expected.
+void put_result(const char* name, const at::Tensor& result, const at::Tensor& output);
+
+// Throws c10::Error, in PyTorch's words, where an out= tensor overlaps itself or an operand.
+template <class... Args>
+void check_overlap(const at::Tensor& out, const Args&... args) {
+  at::assert_no_internal_overlap(out);
+  const auto visit = [&](const at::Tensor& operand) { at::assert_no_overlap(out, operand); };
+  (for_each_tensor(visit, args), ...);
+}
+
+}  // namespace openreg::ops

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the table of described operators promises, whichever the operator."""
+
+import pytest
+import torch
+from parity import DEVICE, SLEEP, is_busy
+
+pytestmark = pytest.mark.usefixtures("native")
+
+
+def ours(values, **options):
+    return torch.tensor(values, device=DEVICE, **options)
+
+
+FORMS = {
+    "functional kernel": lambda x, index, out: x.flip(0),
+    "out kernel": lambda x, index, out: x.take(index),
+    "in-place": lambda x, index, out: x.index_fill_(0, index, 2.0),
+    "out": lambda x, index, out: torch.take(x, index, out=out),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_launch_returns_before_its_kernel_ran(form):
+    x, index, out = ours([1.0, 2.0]), ours([1, 0]), torch.empty(2, device=DEVICE)
+    torch.openreg._sleep(SLEEP)
+    result = FORMS[form](x, index, out)
+    assert is_busy()
+    assert result.cpu().tolist() == ([2, 2] if form == "in-place" else [2, 1])
+
+
+def test_a_graph_replays_the_kernels_on_new_values():
+    x, index, out = ours([1.0, 2.0, 3.0]), ours([2, 0]), torch.empty(2, device=DEVICE)
+    graph = torch.openreg.Graph()
+    with torch.openreg.graph(graph):
+        flipped, taken = x.flip(0), x.take(index)
+        torch.take(x, index, out=out)
+    for values in ([4.0, 5.0, 6.0], [7.0, 8.0, 9.0]):
+        x.copy_(torch.tensor(values))
+        graph.replay()
+        assert flipped.cpu().tolist() == values[::-1]
+        assert taken.cpu().tolist() == out.cpu().tolist() == [values[2], values[0]]
+
+
+def test_out_of_another_size_is_resized_with_pytorchs_warning():
+    x, index, out = ours([1.0, 2.0, 3.0]), ours([2, 0]), torch.empty(5, device=DEVICE)
+    with pytest.warns(UserWarning, match="An output with one or more elements was resized"):
+        torch.take(x, index, out=out)
+    assert out.cpu().tolist() == [3, 1]
+
+
+@pytest.mark.parametrize("other", ["cpu", "openreg:1"])
+def test_operands_on_several_devices_are_refused(other):
+    x, index = ours([1.0, 2.0]), ours([1, 0])
+    operations = [
+        lambda: x.take(index.to(other)),
+        lambda: x.to(other).take(index),
+        lambda: x.index_fill_(0, index.to(other), 1),
+        lambda: torch.take(x, index, out=torch.empty(2, device=other)),
+    ]
+    for operation in operations:
+        with pytest.raises(RuntimeError, match="same device"):
+            operation()
+
+
+def test_mistakes_fail_on_the_calling_line():
+    x, index = ours([1.0, 2.0, 3.0]), ours([1, 0])
+    operations = {
+        "Dimension out of range": lambda: x.flip(1),
+        "Index is supposed to be a vector": lambda: x.index_select(0, index[None]),
+        "Expected a long tensor": lambda: x.take(index.float()),
+        "dtype": lambda: torch.take(x, index, out=torch.empty(2, dtype=torch.int32, device=DEVICE)),
+        "more than one element": lambda: torch.take(x, index, out=torch.empty(1, device=DEVICE).expand(2)),
+        "some elements of the input": lambda: torch.take(x, index, out=x[:2]),
+        "more than one element of": lambda: x[:1].expand(3).index_fill_(0, index, 1),
+    }
+    for message, operation in operations.items():
+        with pytest.raises((RuntimeError, IndexError), match=message):
+            operation()
+    torch.openreg.synchronize()
+    assert x.cpu().tolist() == [1, 2, 3]
+
+
+def test_an_index_out_of_range_fails_at_the_next_synchronisation():
+    ours([1.0, 2.0]).take(ours([5]))
+    with pytest.raises(torch.AcceleratorError, match=r"aten::take.*out of range"):
+        torch.openreg.synchronize()
+    torch.openreg.reset_device(0)
