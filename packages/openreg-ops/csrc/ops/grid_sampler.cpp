@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Described operators: sampling at the points of a grid, with derivatives; and shuffling channels.
+#include "common/described.h"
+
+#include <ATen/native/GridSamplerUtils.h>
+#include <ATen/ops/channel_shuffle_native.h>
+#include <ATen/ops/grid_sampler_2d_backward_cpu_dispatch.h>
+#include <ATen/ops/grid_sampler_2d_backward_ops.h>
+#include <ATen/ops/grid_sampler_2d_cpu_dispatch.h>
+#include <ATen/ops/grid_sampler_2d_ops.h>
+#include <ATen/ops/grid_sampler_3d_backward_cpu_dispatch.h>
+#include <ATen/ops/grid_sampler_3d_backward_ops.h>
+#include <ATen/ops/grid_sampler_3d_cpu_dispatch.h>
+#include <ATen/ops/grid_sampler_3d_ops.h>
+
+namespace openreg::ops {
+
+namespace {
+
+template <int kDims>
+void check(const at::Tensor& input, const at::Tensor& grid, int64_t interpolation_mode) {
+  if constexpr (kDims == 2) {
+    at::native::check_grid_sampler_2d(input, grid);
+  } else {
+    at::native::check_grid_sampler_3d(input, grid, interpolation_mode);
+  }
+  at::native::check_grid_sampler_common(input, grid);
+  TORCH_CHECK(input.scalar_type() == grid.scalar_type(),
+              "grid_sampler(): expected input and grid to have same dtype, but input has ", input.scalar_type(),
+              " and grid has ", grid.scalar_type());
+}
+
+template <int kDims>
+OutputSpec describe_forward(const at::Tensor& input, const at::Tensor& grid, int64_t interpolation_mode,
+                            int64_t /*padding_mode*/, bool /*align_corners*/) {
+  check<kDims>(input, grid, interpolation_mode);
+  c10::DimVector sizes{input.size(0), input.size(1)};
+  const auto points = grid.sizes().slice(1, kDims);
+  sizes.insert(sizes.end(), points.begin(), points.end());
+  return output_of(sizes, input.scalar_type());
+}
+
+template <int kDims>
+std::array<OutputSpec, 2> describe_backward(const at::Tensor& /*grad*/, const at::Tensor& input, const at::Tensor& grid,
+                                            int64_t interpolation_mode, int64_t /*padding_mode*/,
+                                            bool /*align_corners*/, std::array<bool, 2> output_mask) {
+  check<kDims>(input, grid, interpolation_mode);
+  return {output_mask[0] ? output_of_shape(input) : OutputSpec(), output_of_shape(grid)};
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  OPENREG_DESCRIBED(library, grid_sampler_2d, at::cpu::grid_sampler_2d, describe_forward<2>)
+  OPENREG_DESCRIBED(library, grid_sampler_2d_backward, at::cpu::grid_sampler_2d_backward, describe_backward<2>)
+  OPENREG_DESCRIBED(library, grid_sampler_3d, at::cpu::grid_sampler_3d, describe_forward<3>)
+  OPENREG_DESCRIBED(library, grid_sampler_3d_backward, at::cpu::grid_sampler_3d_backward, describe_backward<3>)
+  library.impl("channel_shuffle", TORCH_FN(at::native::channel_shuffle));  // views and a copy
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
