@@ -33,7 +33,7 @@ namespace openreg::ops {
 namespace {
 
 std::array<OutputSpec, 2> describe_log_sigmoid(const at::Tensor& self) {
-  return {output_like(self), output_like(self)};
+  return {output_of_shape(self), output_of_shape(self)};
 }
 
 std::array<OutputSpec, 2> describe_prelu_backward(const at::Tensor& grad, const at::Tensor& self,

@@ -25,6 +25,7 @@
 #include <ATen/ops/smooth_l1_loss_backward_cpu_dispatch.h>
 #include <ATen/ops/smooth_l1_loss_backward_ops.h>
 
+#include "common/as_out.h"
 #include "common/pointwise_spec.h"
 
 namespace openreg::ops {
@@ -43,21 +44,9 @@ OutputSpec describe_cross_entropy(const at::Tensor& self, const at::Tensor& targ
   return reduced(output_of_operands(self, target), reduction);
 }
 
-// The CPU's out= kernel works in the output before it reduces, for which a reduced one is too small.
-at::Tensor& cross_entropy_out(const at::Tensor& self, const at::Tensor& target, const MaybeTensor& weight,
-                              int64_t reduction, at::Tensor& out) {
-  return out = at::cpu::binary_cross_entropy(self, target, weight, reduction);
-}
-
 OutputSpec describe_huber(const at::Tensor& self, const at::Tensor& target, int64_t reduction, double delta) {
   TORCH_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
   return reduced(output_of_operands(self, target), reduction);
-}
-
-// The same as for cross_entropy_out().
-at::Tensor& huber_out(const at::Tensor& self, const at::Tensor& target, int64_t reduction, double delta,
-                      at::Tensor& out) {
-  return out = at::cpu::huber_loss(self, target, reduction, delta);
 }
 
 void check_multi_margin(const at::Tensor& self, const at::Tensor& target, const at::Scalar& p,
@@ -104,24 +93,24 @@ OutputSpec describe_multilabel_backward(const at::Tensor& /*grad*/, const at::Te
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  OPENREG_DESCRIBED_OUT(library, binary_cross_entropy, binary_cross_entropy_out, cross_entropy_out,
-                        describe_cross_entropy)
+  OPENREG_DESCRIBED_OUT(library, binary_cross_entropy, binary_cross_entropy_out,
+                        AsOut<&at::cpu::binary_cross_entropy>::call, describe_cross_entropy)
   OPENREG_DESCRIBED_OUT(library, binary_cross_entropy_backward, binary_cross_entropy_backward_grad_input,
-                        at::cpu::binary_cross_entropy_backward_outf, like_second)
-  OPENREG_DESCRIBED_OUT(library, huber_loss, huber_loss_out, huber_out, describe_huber)
+                        AsOut<&at::cpu::binary_cross_entropy_backward>::call, like_second)
+  OPENREG_DESCRIBED_OUT(library, huber_loss, huber_loss_out, AsOut<&at::cpu::huber_loss>::call, describe_huber)
   OPENREG_DESCRIBED_OUT_ONLY(library, huber_loss_backward_out, at::cpu::huber_loss_backward_outf, like_second)
   OPENREG_DESCRIBED_OUT(library, mse_loss_backward, mse_loss_backward_grad_input, at::cpu::mse_loss_backward_outf,
                         like_second)
   OPENREG_DESCRIBED_OUT_ONLY(library, smooth_l1_loss_backward_grad_input, at::cpu::smooth_l1_loss_backward_outf,
                              like_second)
-  OPENREG_DESCRIBED_OUT(library, multi_margin_loss, multi_margin_loss_out, at::cpu::multi_margin_loss_outf,
+  OPENREG_DESCRIBED_OUT(library, multi_margin_loss, multi_margin_loss_out, AsOut<&at::cpu::multi_margin_loss>::call,
                         describe_multi_margin)
   OPENREG_DESCRIBED_OUT(library, multi_margin_loss_backward, multi_margin_loss_backward_grad_input,
-                        at::cpu::multi_margin_loss_backward_outf, describe_multi_margin_backward)
+                        AsOut<&at::cpu::multi_margin_loss_backward>::call, describe_multi_margin_backward)
   OPENREG_DESCRIBED_OUT(library, multilabel_margin_loss_forward, multilabel_margin_loss_forward_output,
-                        at::cpu::multilabel_margin_loss_forward_outf, describe_multilabel)
+                        AsOut<&at::cpu::multilabel_margin_loss_forward>::call, describe_multilabel)
   OPENREG_DESCRIBED_OUT(library, multilabel_margin_loss_backward, multilabel_margin_loss_backward_grad_input,
-                        at::cpu::multilabel_margin_loss_backward_outf, describe_multilabel_backward)
+                        AsOut<&at::cpu::multilabel_margin_loss_backward>::call, describe_multilabel_backward)
 }
 
 }  // namespace

@@ -24,6 +24,7 @@
 #include <ATen/ops/max_unpool3d_cpu_dispatch.h>
 #include <ATen/ops/max_unpool3d_ops.h>
 
+#include "common/as_out.h"
 #include "common/pointwise_spec.h"
 
 namespace openreg::ops {
@@ -76,6 +77,9 @@ std::array<OutputSpec, 2> describe_max_pool3d(const at::Tensor& self, c10::IntAr
   const auto dilation = triple(given_dilation, "dilation");
   TORCH_CHECK(self.dim() == 4 || self.dim() == 5, "max_pool3d_with_indices_out_cpu_template(): ",
               "Expected 4D or 5D tensor for input, but got: ", self.sizes());
+  const c10::MemoryFormat format = self.suggest_memory_format();
+  TORCH_CHECK(format == c10::MemoryFormat::Contiguous || format == c10::MemoryFormat::ChannelsLast3d,
+              "Unsupported memory format. Supports only ChannelsLast3d, Contiguous");
   std::array<int64_t, 3> in;
   std::array<int64_t, 3> out;
   for (size_t i = 0; i < 3; ++i) {
@@ -149,7 +153,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_DESCRIBED_OUT(library, max_pool3d_with_indices_backward, max_pool3d_with_indices_backward_grad_input,
                         at::cpu::max_pool3d_with_indices_backward_outf, describe_pool_backward)
   OPENREG_DESCRIBED_OUT(library, max_unpool2d, max_unpool2d_out, at::cpu::max_unpool2d_outf, describe_unpool<2>)
-  OPENREG_DESCRIBED_OUT(library, max_unpool3d, max_unpool3d_out, at::cpu::max_unpool3d_outf, describe_unpool3d)
+  OPENREG_DESCRIBED_OUT(library, max_unpool3d, max_unpool3d_out, AsOut<&at::cpu::max_unpool3d>::call, describe_unpool3d)
 }
 
 }  // namespace
