@@ -78,11 +78,12 @@ for package_name in PACKAGES:
 
 @nox.session
 def quickstart(session: nox.Session) -> None:
-    """Install the complete backend and train the model of examples/quickstart.py."""
+    """Install the complete backend and train the model of examples/quickstart.py, also with the minimal operators."""
     here = lane(session)
     here.install("openreg-meta", "scikit-learn", "rich")
     script = str(ROOT / "examples" / "quickstart.py")
     here.run("quickstart.py", "python", script, *session.posargs)
+    here.run("with OPENREG_OPS=minimal", "python", script, *session.posargs, settings={"OPENREG_OPS": "minimal"})
 
 
 @nox.session

@@ -61,14 +61,15 @@ class Lane:
                     f"{self._wheelhouse.dist}: {[item.name for item in self._installed()]}"
                 )
 
-    def run(self, step: str, *command: str) -> None:
-        """Runs a command from an empty directory, free of settings meant for other programs."""
+    def run(self, step: str, *command: str, settings: Mapping[str, str] | None = None) -> None:
+        """Runs a command from an empty directory, with these environment variables and none meant for others."""
         env: dict[str, str | None] = {
             name: None for name in os.environ if name.startswith(("OPENREG_", "TORCH_")) or name == "PYTHONPATH"
         }
         env["PYTHONDONTWRITEBYTECODE"] = "1"
         if self._package is not None:
             env["OPENREG_TEST_LANE"] = self._package.name
+        env.update(settings or {})
         with self._stopwatch.step(self._session.name, step), empty_directory(self._session):
             self._session.run(*command, env=env)
 

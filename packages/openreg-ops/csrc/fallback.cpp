@@ -11,6 +11,7 @@
 #include "common/device_check.h"
 #include "fallback_call.h"
 #include "fallback_ledger.h"
+#include "fallback_refused.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
@@ -24,16 +25,6 @@ constexpr c10::DispatchKeySet kCpu(c10::DispatchKey::CPU);
 
 std::string full_name(const c10::OperatorHandle& op) {
   return c10::toString(op.operator_name());
-}
-
-void refuse_views(const c10::OperatorHandle& op) {
-  for (const c10::Argument& result : op.schema().returns()) {
-    const auto* alias_info = result.alias_info();
-    TORCH_CHECK_NOT_IMPLEMENTED(
-        alias_info == nullptr || alias_info->isWrite(), "operator ", op.operator_name(),
-        " gives a view and has no kernel for the openreg device; it cannot fall back to the CPU, because the "
-        "result would not share memory with its operand. Register a kernel for PrivateUse1.");
-  }
 }
 
 void require_cpu_kernel(const c10::OperatorHandle& op) {
@@ -74,7 +65,7 @@ void run_on_engine(const c10::OperatorHandle& op, FallbackCall& call, c10::Strea
 
 void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const std::string name = full_name(op);
-  refuse_views(op);
+  refuse_unfit_for_fallback(op);
   require_cpu_kernel(op);
   FallbackLedger& ledger = FallbackLedger::instance();
   ledger.admit(name);

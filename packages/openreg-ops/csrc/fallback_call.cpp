@@ -5,6 +5,7 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/PhiloxRNGEngine.h>
 #include <ATen/native/Resize.h>
+#include <ATen/ops/_copy_from_and_resize.h>
 
 #include <array>
 
@@ -173,8 +174,8 @@ size_t FallbackCall::finish() {
 
 void FallbackCall::write_back_outs() {
   for (const auto& [out, filled] : outs_) {
-    at::native::resize_output(out, filled.sizes());
-    out.copy_(filled);
+    at::native::resize_output(out, filled.sizes());  // warns where PyTorch does
+    at::_copy_from_and_resize(filled, out);
     copied_bytes_ += filled.nbytes();
   }
 }

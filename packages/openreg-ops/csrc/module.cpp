@@ -1,50 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The module openreg_ops._C: loading it registers the operators; it exports the fallback ledger.
+// The module openreg_ops._C: loading it registers all operators outside of the minimal set.
 #include <torch/csrc/utils/pybind.h>
 
-#include "fallback.h"
-#include "fallback_ledger.h"
-#include "openreg/runtime/fallback.h"
 #include "openreg/runtime/version.h"
 
 namespace py = pybind11;
 
 namespace openreg::ops {
 
-namespace {
-
-py::dict fallback_counts() {
-  py::dict result;
-  for (const auto& [name, count] : FallbackLedger::instance().counts()) {
-    result[py::str(name)] = py::make_tuple(count.calls, count.bytes, count.seconds);
-  }
-  return result;
-}
-
-}  // namespace
-
 PYBIND11_MODULE(_C, module) {
-  // A mistake in the settings or the installation reaches the user as the import's error, without a C++ stack.
+  // A mistake in the installation reaches the user as the import's error, without a C++ stack.
   try {
     runtime::require_abi_version("openreg-ops", runtime::kAbiVersion);
-    FallbackLedger::instance();  // refuses a nonsense OPENREG_FALLBACK now
   } catch (const c10::Error& error) {
     throw py::import_error(error.what_without_backtrace());
   }
-  module.doc() = "Native part of openreg_ops: operators of the openreg device and the record of those that fall back.";
-  runtime::set_fallback_handler(&run_fallback);
-  module.def("_fallback_counts", &fallback_counts);
-  module.def("_reset_fallback_counts", [] { FallbackLedger::instance().reset(); });
-  module.def(
-      "_parse_fallback_mode",
-      [](const std::string& text) { return static_cast<int>(parse_fallback_mode(text, "fallback mode")); },
-      py::arg("text"));
-  module.def(
-      "_exchange_fallback_mode",
-      [](int mode) {
-        return static_cast<int>(FallbackLedger::instance().exchange_mode(static_cast<FallbackMode>(mode)));
-      },
-      py::arg("mode"));
+  module.doc() = "Native part of openreg_ops: operators of the openreg device outside of the minimal set.";
 }
 
 }  // namespace openreg::ops

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Minimal set: other shapes over the same bytes. Nothing runs on the device, so PyTorch's own functions serve as they
-// are.
+// Views outside of the minimal set. Nothing runs on the device, so PyTorch's own functions serve as they are.
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/_reshape_alias_native.h>
-#include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_as_complex_native.h>
 #include <ATen/ops/view_as_real_native.h>
-#include <ATen/ops/view_native.h>
 #include <torch/library.h>
 
 namespace openreg::ops {
@@ -15,9 +11,6 @@ namespace openreg::ops {
 namespace {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("as_strided", TORCH_FN(at::native::as_strided_tensorimpl));
-  library.impl("view", TORCH_FN(at::native::view));
-  library.impl("_reshape_alias", TORCH_FN(at::native::_reshape_alias));
   library.impl("unfold", TORCH_FN(at::native::unfold));
   library.impl("view_as_real", TORCH_FN(at::native::view_as_real));
   library.impl("view_as_complex", TORCH_FN(at::native::view_as_complex));

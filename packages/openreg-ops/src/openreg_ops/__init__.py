@@ -2,13 +2,17 @@
 """Operators of the openreg device: importing this package registers them with PyTorch.
 
 It adds :func:`fallback_stats`, :func:`reset_fallback_stats` and :class:`fallback_mode` to ``torch.openreg``.
+With ``OPENREG_OPS=minimal`` in the environment it registers the minimal set and the fallback only.
 """
 
 from __future__ import annotations
 
 import openreg_runtime
-from openreg_ops import _C as _C  # registers the operators
+from openreg_ops import _minimal  # registers the minimal set and the fallback
 from openreg_ops._fallback import FallbackCount, fallback_mode, fallback_stats, reset_fallback_stats
+
+if not _minimal._is_alone():
+    from openreg_ops import _C as _C  # registers all other operators
 
 __all__ = ["FallbackCount", "fallback_mode", "fallback_stats", "reset_fallback_stats"]
 

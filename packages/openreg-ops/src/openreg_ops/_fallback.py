@@ -6,7 +6,7 @@ from __future__ import annotations
 from contextlib import ContextDecorator
 from typing import NamedTuple
 
-from openreg_ops import _C
+from openreg_ops import _minimal
 
 
 class FallbackCount(NamedTuple):
@@ -19,12 +19,12 @@ class FallbackCount(NamedTuple):
 
 def fallback_stats() -> dict[str, FallbackCount]:
     """Operators that fell back since the start or :func:`reset_fallback_stats`, by name (``aten::op.overload``)."""
-    return {name: FallbackCount(*count) for name, count in _C._fallback_counts().items()}
+    return {name: FallbackCount(*count) for name, count in _minimal._fallback_counts().items()}
 
 
 def reset_fallback_stats() -> None:
     """Forgets all counts, and which operators were warned about."""
-    _C._reset_fallback_counts()
+    _minimal._reset_fallback_counts()
 
 
 class fallback_mode(ContextDecorator):
@@ -35,11 +35,11 @@ class fallback_mode(ContextDecorator):
     """
 
     def __init__(self, mode: str) -> None:
-        self._mode = _C._parse_fallback_mode(mode)
+        self._mode = _minimal._parse_fallback_mode(mode)
         self._previous: list[int] = []
 
     def __enter__(self) -> None:
-        self._previous.append(_C._exchange_fallback_mode(self._mode))
+        self._previous.append(_minimal._exchange_fallback_mode(self._mode))
 
     def __exit__(self, *args: object) -> None:
-        _C._exchange_fallback_mode(self._previous.pop())
+        _minimal._exchange_fallback_mode(self._previous.pop())

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
+#include "minimal/set.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/gil.h"
@@ -39,7 +40,7 @@ at::Scalar local_scalar_dense(const at::Tensor& self) {
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
+  minimal::implement(library, "_local_scalar_dense", TORCH_FN(local_scalar_dense));
 }
 
 }  // namespace

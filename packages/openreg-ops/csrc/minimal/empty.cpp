@@ -8,6 +8,7 @@
 #include <torch/library.h>
 
 #include "common/device_check.h"
+#include "minimal/set.h"
 #include "openreg/runtime/allocator.h"
 
 namespace openreg::ops {
@@ -56,8 +57,8 @@ at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride, std::op
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("empty.memory_format", TORCH_FN(empty_memory_format));
-  library.impl("empty_strided", TORCH_FN(empty_strided));
+  minimal::implement(library, "empty.memory_format", TORCH_FN(empty_memory_format));
+  minimal::implement(library, "empty_strided", TORCH_FN(empty_strided));
 }
 
 }  // namespace

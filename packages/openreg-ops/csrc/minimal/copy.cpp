@@ -7,6 +7,7 @@
 #include <torch/library.h>
 
 #include "common/device_check.h"
+#include "minimal/set.h"
 #include "openreg/runtime/alias.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/capture.h"
@@ -113,8 +114,8 @@ at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("_copy_from", TORCH_FN(copy_from));
-  library.impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
+  minimal::implement(library, "_copy_from", TORCH_FN(copy_from));
+  minimal::implement(library, "_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
 }
 
 // The kernels take conjugate and negative bits as they are. Without these lines PyTorch would resolve the bits first,

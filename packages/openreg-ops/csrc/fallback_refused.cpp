@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fallback_refused.h"
+
+#include <array>
+#include <string>
+
+namespace openreg::ops {
+
+namespace {
+
+struct Refusal {
+  const char* name;
+  const char* reason;
+};
+
+constexpr const char* kMakesMemory = "makes memory, which only the device's own allocator can do";
+constexpr const char* kMovesData = "moves data between the device and the host, and the fallback itself needs it to";
+
+// Beyond these, the schema of an operator tells.
+constexpr std::array<Refusal, 6> kRefused = {{
+    {"aten::_copy_from", kMovesData},
+    {"aten::_copy_from_and_resize", kMovesData},
+    {"aten::_local_scalar_dense",
+     "brings a number to the host: that has to count as waiting for the device, and not as "
+     "computing on the CPU"},
+    {"aten::empty.memory_format", kMakesMemory},
+    {"aten::empty_strided", kMakesMemory},
+    {"aten::record_stream", "tells the device's own allocator which stream uses the memory"},
+}};
+
+[[noreturn]] void refuse(const c10::OperatorHandle& op, const char* reason) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "operator ", op.operator_name(),
+                              " has no kernel for the openreg device, and must not fall back to the CPU: it ", reason,
+                              ". Register a kernel for PrivateUse1.");
+}
+
+bool gives_view(const c10::OperatorHandle& op) {
+  for (const c10::Argument& result : op.schema().returns()) {
+    const auto* alias_info = result.alias_info();
+    if (alias_info != nullptr && !alias_info->isWrite()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void refuse_unfit_for_fallback(const c10::OperatorHandle& op) {
+  if (gives_view(op)) {
+    refuse(op, "gives a view, and the CPU's result would not share memory with the operand");
+  }
+  if (op.hasTag(at::Tag::inplace_view)) {
+    refuse(op, "changes the sizes or the storage of its operand, and the CPU would change those of a stand-in");
+  }
+  const std::string name = c10::toString(op.operator_name());
+  for (const Refusal& refused : kRefused) {
+    if (name == refused.name) {
+      refuse(op, refused.reason);
+    }
+  }
+}
+
+}  // namespace openreg::ops

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "minimal/set.h"
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace openreg::ops::minimal {
+
+namespace {
+
+constexpr const char* kNamespace = "aten::";
+
+std::string read(const char* variable, const char* otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : text;
+}
+
+const std::string& selected() {
+  static const std::string text = read("OPENREG_OPS", "full");
+  return text;
+}
+
+const std::vector<std::string>& left_out() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> parts;
+    std::istringstream list(read("OPENREG_OPS_LEAVE_OUT", ""));
+    for (std::string part; std::getline(list, part, ',');) {
+      parts.push_back(part);
+    }
+    return parts;
+  }();
+  return names;
+}
+
+std::string names_of_the_set() {
+  std::string text;
+  for (const char* name : kSet) {
+    text += (text.empty() ? "" : ", ") + (kNamespace + std::string(name));
+  }
+  return text;
+}
+
+}  // namespace
+
+void check_settings() {
+  TORCH_CHECK_VALUE(selected() == "full" || selected() == "minimal", "environment variable OPENREG_OPS='", selected(),
+                    "' is not accepted; give full or minimal or unset it, and start the process again");
+  for (const std::string& name : left_out()) {
+    const bool known =
+        std::any_of(kSet.begin(), kSet.end(), [&](const char* ours) { return kNamespace + std::string(ours) == name; });
+    TORCH_CHECK_VALUE(known, "environment variable OPENREG_OPS_LEAVE_OUT: '", name,
+                      "' is not in the minimal set; give names of it, separated by commas: ", names_of_the_set());
+  }
+  TORCH_CHECK_VALUE(left_out().empty() || is_alone(),
+                    "environment variable OPENREG_OPS_LEAVE_OUT leaves operators out of the minimal set; give "
+                    "OPENREG_OPS=minimal as well, or unset it, and start the process again");
+}
+
+bool is_alone() {
+  return selected() == "minimal";
+}
+
+bool is_left_out(const char* name) {
+  const auto& names = left_out();
+  return is_alone() && std::find(names.begin(), names.end(), kNamespace + std::string(name)) != names.end();
+}
+
+}  // namespace openreg::ops::minimal

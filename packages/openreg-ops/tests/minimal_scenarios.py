@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What each operator of the minimal set is for: a small program that the set suffices for, and that fails without it.
+
+Run as a program, it tells for every operator how its scenario ends with the whole set, and with all but that operator:
+``{"aten::view": [null, "NotImplementedError: ..."], ...}``.
+"""
+
+import copy
+import json
+import multiprocessing
+import os
+
+import torch
+
+DEVICE = "openreg"
+
+
+def numbers():
+    return torch.arange(6.0).to(DEVICE)
+
+
+def reads_a_result():
+    assert numbers().cpu().tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def writes_a_result_of_the_cpu_into_out():
+    out = torch.empty(6, device=DEVICE)
+    torch.add(numbers(), 1, out=out)
+    assert out.cpu().tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def reads_one_number():
+    assert numbers().sum().item() == 15
+
+
+def reshapes_a_slice():
+    x = numbers().view(2, 3)[:, :2]
+    assert x.reshape(2, 1, 2).cpu().tolist() == [[[0, 1]], [[3, 4]]]
+
+
+def transposes():
+    assert numbers().view(2, 3).t().cpu().tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+def makes_a_tensor():
+    assert torch.zeros(2, device=DEVICE).cpu().tolist() == [0, 0]
+
+
+def moves_a_transposed_tensor():
+    assert torch.ones(2, 3).t().to(DEVICE).stride() == (1, 3)
+
+
+def grows_an_out_tensor():
+    out = torch.empty(0, device=DEVICE)
+    torch.add(numbers(), 1, out=out)
+    assert out.cpu().tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def looks_at_a_storage():
+    x = torch.empty(0, device=DEVICE).set_(numbers().untyped_storage())
+    assert x.cpu().tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def copies_an_object_that_holds_tensors():
+    x, y = copy.deepcopy([numbers(), numbers()[2:]])
+    assert (x.cpu().tolist(), y.cpu().tolist()) == ([0, 1, 2, 3, 4, 5], [2, 3, 4, 5])
+
+
+def makes_two_tensors_share_memory():
+    x = numbers()
+    y = torch.empty(0, device=DEVICE).set_(x)
+    y.zero_()
+    assert x.cpu().tolist() == [0] * 6
+
+
+def flattens():
+    assert torch.ones(2, 3).to(DEVICE).view(-1).shape == (6,)
+
+
+SCENARIOS = {
+    "aten::_copy_from": reads_a_result,
+    "aten::_copy_from_and_resize": writes_a_result_of_the_cpu_into_out,
+    "aten::_local_scalar_dense": reads_one_number,
+    "aten::_reshape_alias": reshapes_a_slice,
+    "aten::as_strided": transposes,
+    "aten::empty.memory_format": makes_a_tensor,
+    "aten::empty_strided": moves_a_transposed_tensor,
+    "aten::resize_": grows_an_out_tensor,
+    "aten::set_.source_Storage": looks_at_a_storage,
+    "aten::set_.source_Storage_storage_offset": copies_an_object_that_holds_tensors,
+    "aten::set_.source_Tensor": makes_two_tensors_share_memory,
+    "aten::view": flattens,
+}
+
+
+def run(name, left_out, results):
+    """In a process of its own: settings are read once."""
+    os.environ.update({"OPENREG_OPS": "minimal", "OPENREG_OPS_LEAVE_OUT": left_out})
+    import openreg_ops  # noqa: F401  (after the settings)
+
+    try:
+        SCENARIOS[name]()
+        results.put(None)
+    except Exception as error:
+        results.put(f"{type(error).__name__}: {error}")
+
+
+def main():
+    # Where the system can fork, torch is imported once.
+    methods = multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
+    report = {}
+    for name in SCENARIOS:
+        report[name] = []
+        for left_out in ("", name):
+            results = context.SimpleQueue()
+            process = context.Process(target=run, args=(name, left_out, results))
+            process.start()
+            report[name].append(results.get())
+            process.join()
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()
