@@ -20,6 +20,7 @@
 #pragma once
 
 #include <ATen/MemoryOverlap.h>
+#include <c10/util/Exception.h>
 #include <torch/library.h>
 
 #include <array>
@@ -37,6 +38,17 @@
 
 namespace openreg::ops {
 
+// What a user should be warned of is the description's to say, on the calling line: a warning of the engine would name
+// no line of the user's.
+class QuietWarnings {
+ private:
+  class Silence final : public c10::WarningHandler {
+    void process(const c10::Warning& /*warning*/) override {}
+  };
+  Silence silence_;
+  c10::WarningUtils::WarningHandlerGuard guard_{&silence_};
+};
+
 // Every kernel of the table is called here, on the engine: `kernel(args..., outputs...)`, on aliases. The alias of an
 // output must be left as it was found, for another run, and hold the result; its owner goes by what the host expected.
 template <class Kernel, size_t kOutputs, class... Args>
@@ -47,6 +59,7 @@ void run_described(const char* name, Kernel* kernel, std::array<at::Tensor, kOut
       results[i] = outputs[i].alias();  // a tensor of its own, which the kernel may resize
     }
   }
+  const QuietWarnings quiet;
   std::apply([&](auto&... result) { kernel(std::forward<Args>(args)..., result...); }, results);
   for (size_t i = 0; i < kOutputs; ++i) {
     if (outputs[i].defined()) {

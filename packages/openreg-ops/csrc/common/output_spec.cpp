@@ -46,6 +46,10 @@ OutputSpec reduced_output(const at::Tensor& tensor, at::OptionalIntArrayRef dims
   return output_of(at::native::shape_from_dim_mask(tensor, mask, keepdim), dtype);
 }
 
+void require_dtype(bool supported, const char* kernel, c10::ScalarType dtype) {
+  TORCH_CHECK_NOT_IMPLEMENTED(supported, '"', kernel, "\" not implemented for '", c10::toString(dtype), "'");
+}
+
 at::Tensor make_described(const OutputSpec& spec, c10::Device device) {
   if (spec.dtype == c10::ScalarType::Undefined) {
     return {};

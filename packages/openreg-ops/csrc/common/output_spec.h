@@ -41,6 +41,9 @@ OutputSpec reduced_output(const at::Tensor& tensor, int64_t dim, bool keepdim, c
 // The same for several dimensions; none given means all. Checks them, and that none stands twice.
 OutputSpec reduced_output(const at::Tensor& tensor, at::OptionalIntArrayRef dims, bool keepdim, c10::ScalarType dtype);
 
+// Throws NotImplementedError, in PyTorch's words, unless the CPU kernel (as PyTorch calls it) takes the dtype.
+void require_dtype(bool supported, const char* kernel, c10::ScalarType dtype);
+
 // Ready descriptions: the output is like the first operand (sizes, dtype, order of strides), has its shape but is
 // contiguous, or is a number of its dtype.
 constexpr auto like_first = [](const at::Tensor& self, const auto&... /*rest*/) { return output_like(self); };

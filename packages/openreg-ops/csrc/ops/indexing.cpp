@@ -36,7 +36,7 @@ OutputSpec describe_roll(const at::Tensor& self, c10::IntArrayRef shifts, c10::I
   TORCH_CHECK(shifts.size() == dims.size(), "shifts and dimensions must align. shifts: ", shifts.size(),
               ", dims:", dims.size());
   for (const int64_t dim : dims) {
-    at::maybe_wrap_dim(dim, self.dim());
+    self.size(dim);  // in range, and not of a number
   }
   spec.format = self.suggest_memory_format();
   return spec;

@@ -39,25 +39,14 @@
 #include <ATen/ops/triu_meta.h>
 #include <ATen/ops/triu_ops.h>
 
+#include "common/indices.h"
+
 namespace openreg::ops {
 
 namespace {
 
 OPENREG_STRUCTURED_SPEC(index_Tensor, index_Tensor_out, index)
 using Index = StructuredOf<Spec_index_Tensor>;
-using Indices = c10::List<std::optional<at::Tensor>>;
-
-// Indices may be on the host: x[torch.tensor([0, 2])].
-Indices move_indices(const at::Tensor& self, const Indices& indices) {
-  Indices moved;
-  moved.reserve(indices.size());
-  for (const std::optional<at::Tensor> index : indices) {
-    const bool on_host = index.has_value() && index->defined() && index->device().is_cpu();
-    moved.push_back(on_host ? std::optional<at::Tensor>(index->to(self.device())) : index);
-  }
-  return moved;
-}
-
 at::Tensor index(const at::Tensor& self, const Indices& indices) {
   return Index::functional(self, move_indices(self, indices));
 }

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reductions that are not structured: extrema, median, mode, product, variance.
+#include <ATen/native/ReduceOpsUtils.h>
+#include <ATen/ops/count_nonzero_cpu_dispatch.h>
+#include <ATen/ops/count_nonzero_ops.h>
+#include <ATen/ops/kthvalue_cpu_dispatch.h>
+#include <ATen/ops/kthvalue_ops.h>
+#include <ATen/ops/max_cpu_dispatch.h>
+#include <ATen/ops/max_ops.h>
+#include <ATen/ops/median_cpu_dispatch.h>
+#include <ATen/ops/median_ops.h>
+#include <ATen/ops/min_cpu_dispatch.h>
+#include <ATen/ops/min_ops.h>
+#include <ATen/ops/mode_native.h>
+#include <ATen/ops/mode_ops.h>
+#include <ATen/ops/nanmedian_cpu_dispatch.h>
+#include <ATen/ops/nanmedian_ops.h>
+#include <ATen/ops/nansum_cpu_dispatch.h>
+#include <ATen/ops/nansum_ops.h>
+#include <ATen/ops/prod_cpu_dispatch.h>
+#include <ATen/ops/prod_ops.h>
+#include <ATen/ops/std_cpu_dispatch.h>
+#include <ATen/ops/std_mean_cpu_dispatch.h>
+#include <ATen/ops/std_mean_ops.h>
+#include <ATen/ops/std_ops.h>
+#include <ATen/ops/trace_cpu_dispatch.h>
+#include <ATen/ops/trace_ops.h>
+#include <ATen/ops/var_cpu_dispatch.h>
+#include <ATen/ops/var_mean_cpu_dispatch.h>
+#include <ATen/ops/var_mean_ops.h>
+#include <ATen/ops/var_ops.h>
+#include <torch/library.h>
+
+#include "common/described.h"
+
+namespace openreg::ops {
+
+namespace {
+
+using at::native::get_dtype_from_self;
+using Pair = std::array<OutputSpec, 2>;
+
+OutputSpec describe_extremum(const at::Tensor& self, const char* name, const char* kernel) {
+  TORCH_CHECK(self.numel() > 0, name,
+              "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+              "'dim' argument.");
+  require_dtype(!self.is_complex(), kernel, self.scalar_type());
+  return scalar_output(self.scalar_type());
+}
+OutputSpec describe_max(const at::Tensor& self) {
+  return describe_extremum(self, "max", "max_all");
+}
+OutputSpec describe_min(const at::Tensor& self) {
+  return describe_extremum(self, "min", "min_all");
+}
+
+bool is_ordered_number(const at::Tensor& tensor) {
+  return !tensor.is_complex() && tensor.scalar_type() != at::kBool;
+}
+
+// The value at a rank along a dimension, and its index.
+Pair describe_ranked(const at::Tensor& self, int64_t dim, bool keepdim, const char* name) {
+  at::native::zero_numel_check_dims(self, at::maybe_wrap_dim(dim, self.dim()), name);
+  return {reduced_output(self, dim, keepdim, self.scalar_type()), reduced_output(self, dim, keepdim, at::kLong)};
+}
+
+OutputSpec describe_median(const at::Tensor& self) {
+  require_dtype(is_ordered_number(self), "median_cpu", self.scalar_type());
+  return scalar_output(self.scalar_type());
+}
+
+Pair describe_median_dim(const at::Tensor& self, int64_t dim, bool keepdim) {
+  require_dtype(is_ordered_number(self), "median_out", self.scalar_type());
+  return describe_ranked(self, dim, keepdim, "median()");
+}
+
+Pair describe_kthvalue(const at::Tensor& self, int64_t k, int64_t dim, bool keepdim) {
+  const int64_t wrapped = at::maybe_wrap_dim(dim, self.dim());
+  const int64_t size = self.dim() > 0 ? self.size(wrapped) : 1;
+  at::native::zero_numel_check_dims(self, wrapped, "kthvalue()");
+  TORCH_CHECK(k >= 1 && k <= size, "kthvalue(): selected number k out of range for dimension ", wrapped);
+  require_dtype(is_ordered_number(self), "kthvalue_cpu", self.scalar_type());
+  return describe_ranked(self, dim, keepdim, "kthvalue()");
+}
+
+Pair describe_mode(const at::Tensor& self, int64_t dim, bool keepdim) {
+  require_dtype(!self.is_complex(), "mode_cpu", self.scalar_type());
+  return describe_ranked(self, dim, keepdim, "mode()");
+}
+
+OutputSpec describe_prod(const at::Tensor& self, std::optional<c10::ScalarType> dtype) {
+  return scalar_output(get_dtype_from_self(self, dtype, true));
+}
+
+OutputSpec describe_nansum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
+                           std::optional<c10::ScalarType> dtype) {
+  TORCH_CHECK(!self.is_complex(), "nansum on CPU does not support complex inputs");
+  OutputSpec spec = reduced_output(self, dims, keepdim, get_dtype_from_self(self, dtype, true));
+  spec.casts = !dtype.has_value();
+  return spec;
+}
+
+OutputSpec describe_trace(const at::Tensor& self) {
+  TORCH_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim ", self.dim());
+  require_dtype(self.scalar_type() != at::kBool, "trace", self.scalar_type());
+  return scalar_output(get_dtype_from_self(self, std::nullopt, true));
+}
+
+OutputSpec describe_count_nonzero(const at::Tensor& self, c10::IntArrayRef dims) {
+  return reduced_output(self, dims, false, at::kLong);
+}
+
+// Names stand in messages and in the warning.
+OutputSpec describe_spread(const at::Tensor& self, at::OptionalIntArrayRef dims,
+                           const std::optional<at::Scalar>& correction, bool keepdim, const char* name,
+                           const char* subject) {
+  TORCH_CHECK(self.is_floating_point() || self.is_complex(), subject,
+              " only support floating point and complex dtypes");
+  OutputSpec spec = reduced_output(self, dims, keepdim, c10::toRealValueType(self.scalar_type()));
+  const int64_t results = c10::multiply_integers(spec.sizes);
+  const double factor = results > 0 ? static_cast<double>(self.numel()) / static_cast<double>(results) : 1;
+  if (results > 0 && factor - correction.value_or(1).toDouble() <= 0) {
+    TORCH_WARN(name,
+               "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
+               "numel divided by output numel).");
+  }
+  spec.casts = true;
+  return spec;
+}
+OutputSpec describe_std(const at::Tensor& self, at::OptionalIntArrayRef dims,
+                        const std::optional<at::Scalar>& correction, bool keepdim) {
+  return describe_spread(self, dims, correction, keepdim, "std", "std and var");
+}
+OutputSpec describe_var(const at::Tensor& self, at::OptionalIntArrayRef dims,
+                        const std::optional<at::Scalar>& correction, bool keepdim) {
+  return describe_spread(self, dims, correction, keepdim, "var", "std and var");
+}
+Pair describe_std_mean(const at::Tensor& self, at::OptionalIntArrayRef dims,
+                       const std::optional<at::Scalar>& correction, bool keepdim) {
+  return {describe_spread(self, dims, correction, keepdim, "std_mean", "std_mean"),
+          reduced_output(self, dims, keepdim, self.scalar_type())};
+}
+Pair describe_var_mean(const at::Tensor& self, at::OptionalIntArrayRef dims,
+                       const std::optional<at::Scalar>& correction, bool keepdim) {
+  return {describe_spread(self, dims, correction, keepdim, "var_mean", "var_mean"),
+          reduced_output(self, dims, keepdim, self.scalar_type())};
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  OPENREG_DESCRIBED(library, count_nonzero_dim_IntList, at::cpu::count_nonzero, describe_count_nonzero)
+  OPENREG_DESCRIBED_OUT(library, kthvalue, kthvalue_values, at::cpu::kthvalue_outf, describe_kthvalue)
+  OPENREG_DESCRIBED_OUT(library, max, max_unary_out, at::cpu::max_outf, describe_max)
+  OPENREG_DESCRIBED(library, median, at::cpu::median, describe_median)
+  OPENREG_DESCRIBED_OUT(library, median_dim, median_dim_values, at::cpu::median_outf, describe_median_dim)
+  OPENREG_DESCRIBED_OUT(library, min, min_unary_out, at::cpu::min_outf, describe_min)
+  OPENREG_DESCRIBED_OUT(library, mode, mode_values, at::native::mode_out, describe_mode)
+  OPENREG_DESCRIBED(library, nanmedian, at::cpu::nanmedian, describe_median)
+  OPENREG_DESCRIBED_OUT(library, nanmedian_dim, nanmedian_dim_values, at::cpu::nanmedian_outf, describe_median_dim)
+  OPENREG_DESCRIBED_OUT(library, nansum, nansum_out, at::cpu::nansum_outf, describe_nansum)
+  OPENREG_DESCRIBED(library, prod, at::cpu::prod, describe_prod)
+  OPENREG_DESCRIBED_OUT(library, std_correction, std_correction_out, at::cpu::std_outf, describe_std)
+  OPENREG_DESCRIBED(library, std_mean_correction, at::cpu::std_mean, describe_std_mean)
+  OPENREG_DESCRIBED(library, trace, at::cpu::trace, describe_trace)
+  OPENREG_DESCRIBED_OUT(library, var_correction, var_correction_out, at::cpu::var_outf, describe_var)
+  OPENREG_DESCRIBED(library, var_mean_correction, at::cpu::var_mean, describe_var_mean)
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
