@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Inputs that have to fail: the same type of exception as on the CPU, on the calling line."""
+
+from .comparison import is_on_one_device
+from .exceptions import LATE
+from .outcome import DEVICE, attempt
+from .transfer import copy_inputs, inputs_of
+
+
+def check_errors(op, report):
+    """The table's wrong inputs, moved from the CPU, and those that mix devices."""
+    if op.error_inputs_func is None:
+        return
+    for item in op.error_inputs("cpu"):
+        inputs = inputs_of(item.sample_input)
+        theirs = call(op, inputs, "cpu")
+        ours = call(op, inputs, DEVICE)
+        report.error_inputs += 1
+        if ours.late and theirs.error is not None:
+            report.late_errors += 1
+            if op.full_name not in LATE:
+                report.fail("errors", f"late {ours.describe()}; the CPU at once: {theirs.describe()}", item.sample_input)
+        elif type(ours.error) is not type(theirs.error):
+            report.fail("errors", f"{ours.describe()}; the CPU: {theirs.describe()}", item.sample_input)
+    for item in op.error_inputs(DEVICE):
+        inputs = inputs_of(item.sample_input)
+        if is_on_one_device(inputs):
+            continue
+        ours = call(op, inputs, DEVICE)
+        report.error_inputs += 1
+        if ours.late or not isinstance(ours.error, item.error_type):
+            wanted = item.error_type.__name__
+            report.fail("errors", f"mixed devices: {ours.describe()}, not {wanted}", item.sample_input)
+
+
+def call(op, inputs, device):
+    args, kwargs = copy_inputs(op, inputs, device)
+    return attempt(lambda: op(*args, **kwargs), device)

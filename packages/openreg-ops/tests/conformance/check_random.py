@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random entries: repeatable by seed, different from call to call, and distributed as on the CPU."""
+
+import math
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .comparison import difference
+from .outcome import DEVICE, attempt
+from .transfer import copy_inputs, tensors_in
+
+DRAWS = 256
+CHECKED_SAMPLES = 4  # of one entry and dtype; the others differ in sizes only
+FALSE_ALARM = 1e-9
+ROUNDING = 1e-2  # numbers that differ by less are taken for the same: bfloat16 has three digits
+
+
+class SeesRandomOperators(TorchDispatchMode):
+    """Notices operators that PyTorch tags as drawing from a generator."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = False
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen |= torch.Tag.nondeterministic_seeded in func.tags
+        return func(*args, **(kwargs or {}))
+
+
+def draws(op, inputs, computation):
+    """Whether the operator draws random numbers for these inputs."""
+    args, kwargs = copy_inputs(op, inputs, "cpu")
+    with SeesRandomOperators() as mode:
+        attempt(lambda: computation(args, kwargs), "cpu")
+    return mode.seen
+
+
+def random_difference(op, inputs, computation, report):
+    """What is wrong with what the device draws, in one line, or None."""
+
+    def once(device):
+        args, kwargs = copy_inputs(op, inputs, device)
+        return attempt(lambda: computation(args, kwargs), device)
+
+    torch.manual_seed(7)
+    first = once(DEVICE)
+    second = once(DEVICE)
+    torch.manual_seed(7)
+    again = once(DEVICE)
+    for outcome in (first, second, again):
+        if outcome.error is not None:
+            return outcome.describe()
+    theirs = [once("cpu") for _ in range(2)]
+    found = difference(first.result, theirs[0].result, values=False)
+    if found:
+        return found
+    if not same(first.result, again.result):
+        return "not repeatable: two calls after the same seed gave different numbers"
+    if same(first.result, second.result) and not same(theirs[0].result, theirs[1].result):
+        return "two calls in a row gave the same numbers"
+    report.random_samples += 1
+    if report.random_samples > CHECKED_SAMPLES:
+        return None
+    return distribution_difference(
+        [numbers_in(once(DEVICE).result) for _ in range(DRAWS)], [numbers_in(once("cpu").result) for _ in range(DRAWS)]
+    )
+
+
+def same(one, other):
+    mine, theirs = tensors_in(one), tensors_in(other)
+    return all(
+        a.shape == b.shape and torch.allclose(a.detach().cpu(), b.detach().cpu(), 0, 0, equal_nan=True)
+        for a, b in zip(mine, theirs, strict=True)
+    )
+
+
+def numbers_in(values):
+    """All numbers of all tensors, flat."""
+    parts = [tensor.detach().cpu().resolve_conj().resolve_neg() for tensor in tensors_in(values)]
+    parts = [torch.view_as_real(part) if part.is_complex() else part for part in parts]
+    return torch.cat([torch.empty(0, dtype=torch.float64), *(part.reshape(-1).double() for part in parts)])
+
+
+def distribution_difference(ours, theirs):
+    """Kolmogorov-Smirnov, element by element and for all of them together."""
+    mine, reference = torch.stack(ours), torch.stack(theirs)
+    elements = mine.shape[1]
+    if not elements:
+        return None
+    mine, reference = mine.nan_to_num(), reference.nan_to_num()
+    # Elements may depend on each other (a dropped feature map): together they count for less than one by one.
+    cases = ((mine, reference, len(ours)), (mine.view(-1, 1), reference.view(-1, 1), len(ours) * math.sqrt(elements)))
+    for one, other, effective in cases:
+        allowed = math.sqrt(-math.log(FALSE_ALARM / one.shape[1] / 2) / effective)
+        distance = ks_distance(one, other)
+        if distance > allowed:
+            return f"distributed differently: Kolmogorov-Smirnov distance {distance:.3f}, at most {allowed:.3f} allowed"
+    return None
+
+
+def ks_distance(one, other):
+    """The largest distance between the distribution functions of any column, numbers that are close being the same."""
+    mine, theirs = one.t().contiguous().sort().values, other.t().contiguous().sort().values
+
+    def excess(reference, sorted_numbers):
+        upper = (reference + ROUNDING * (1 + reference.abs())).contiguous()
+        at_most = torch.searchsorted(sorted_numbers, upper, right=True)
+        return torch.arange(1, reference.shape[1] + 1) / reference.shape[1] - at_most / sorted_numbers.shape[1]
+
+    return float(max(excess(mine, theirs).max(), excess(theirs, mine).max()))

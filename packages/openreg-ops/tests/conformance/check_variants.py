@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The out= and in-place forms: whatever the CPU does with an operand, the device does too."""
+
+import torch
+from torch.utils import _pytree as pytree
+
+from .check_random import draws
+from .comparison import difference
+from .entries import UNINITIALISED, differentiable, samples_of, spread
+from .outcome import DEVICE, attempt
+from .reference import in_wider_dtype, on_cpu
+from .transfer import copy_inputs, inputs_of, tensors_in
+
+SAMPLES = 24
+GARBAGE = 7  # what an out= operand holds before
+
+
+def same_size(tensor):
+    return torch.full_like(tensor, GARBAGE)
+
+
+def other_strides(tensor):
+    return torch.full(tensor.shape[::-1], GARBAGE, dtype=tensor.dtype).permute(tuple(range(tensor.dim()))[::-1])
+
+
+def wrong_size(tensor):
+    shape = (*tensor.shape[:-1], tensor.shape[-1] + 1) if tensor.dim() else (2,)
+    return torch.full(shape, GARBAGE, dtype=tensor.dtype)
+
+
+def no_elements(tensor):
+    return torch.empty(0, dtype=tensor.dtype)
+
+
+def wider_dtype(tensor):
+    dtype = torch.complex128 if tensor.is_complex() else torch.float64
+    return torch.full_like(tensor, GARBAGE, dtype=dtype)
+
+
+def narrower_dtype(tensor):
+    dtype = torch.float32 if tensor.is_complex() else torch.int32 if tensor.is_floating_point() else torch.bool
+    return torch.full_like(tensor, 1, dtype=dtype)
+
+
+OUT_FORMS = (same_size, other_strides, wrong_size, no_elements, wider_dtype, narrower_dtype)
+
+
+def check_out(op, dtype, report):
+    """Operands of the right and wrong size, of other strides and other dtypes, and one on the wrong device."""
+    if not op.supports_out:
+        return
+    for sample in spread(samples_of(op, dtype), SAMPLES):
+        inputs = inputs_of(sample)
+        plain = on_cpu(op, inputs, dtype, lambda args, kwargs: op(*args, **kwargs))
+        if plain.error is not None:  # the CPU lacks this dtype: only its size and our result can tell what out= has to hold
+            plain = in_wider_dtype(op, inputs, dtype, lambda args, kwargs: op(*args, **kwargs))
+            if plain is None:
+                continue
+            plain.result = pytree.tree_map_only(torch.Tensor, lambda item: narrowed(item, dtype), plain.result)
+        if not is_tensors(plain.result):
+            continue
+        values = op.name not in UNINITIALISED and not draws(op, inputs, lambda args, kwargs: op(*args, **kwargs))
+        for form in OUT_FORMS:
+            operands = pytree.tree_map_only(torch.Tensor, form, plain.result)
+            if compare_out(op, dtype, inputs, operands, values, report, form.__name__.replace("_", " "), sample):
+                return
+        if wrong_device(op, inputs, pytree.tree_map_only(torch.Tensor, same_size, plain.result), report, sample):
+            return
+
+
+def narrowed(tensor, dtype):
+    return tensor.to(dtype) if tensor.dtype.is_floating_point == dtype.is_floating_point else tensor
+
+
+def is_tensors(result):
+    if isinstance(result, torch.Tensor):
+        return result.layout == torch.strided
+    return isinstance(result, (tuple, list)) and all(isinstance(item, torch.Tensor) for item in result)
+
+
+def compare_out(op, dtype, inputs, operands, values, report, form, sample):
+    """Whether a failure was reported."""
+
+    def compute(args, kwargs):
+        kwargs = dict(kwargs)
+        before = [(tensor.data_ptr(), tensor.stride()) for tensor in tensors_in(kwargs["out"])]
+        result = op(*args, **kwargs)
+        operands = tensors_in(kwargs["out"])
+        returned = [tensor.data_ptr() for tensor in tensors_in(result)] == [tensor.data_ptr() for tensor in operands]
+        kept = [
+            not tensor.numel() or (tensor.data_ptr(), tensor.stride()) == old
+            for tensor, old in zip(operands, before, strict=True)
+        ]
+        return operands, returned, kept if form in ("same size", "other strides") else []
+
+    args, kwargs = inputs
+    inputs = args, {**kwargs, "out": operands}
+    theirs = on_cpu(op, inputs, dtype, compute)
+    ours_args, ours_kwargs = copy_inputs(op, inputs, DEVICE)
+    ours = attempt(lambda: compute(ours_args, ours_kwargs), DEVICE)
+    narrow = None
+    if theirs.error is not None and dtype not in op.dtypes:
+        wide = in_wider_dtype(op, inputs, dtype, compute)
+        if wide is not None:
+            theirs, narrow = wide, dtype
+    found = outcome_difference(ours, theirs, report, values, narrow)
+    if found is None and form == "wrong size" and resizes(ours) != resizes(theirs):
+        found = f"warnings {ours.warnings}, not {theirs.warnings}"
+    if found:
+        report.fail("out", f"{form}: {found}", sample)
+    return bool(found)
+
+
+def resizes(outcome):
+    return any("resized" in message for message in outcome.warnings)
+
+
+def outcome_difference(ours, theirs, report, values=True, narrow=None):
+    if type(ours.error) is not type(theirs.error):
+        return f"{ours.describe()}; the CPU: {theirs.describe()}"
+    if ours.error is not None:
+        return None
+    return difference(ours.result, theirs.result, report.tolerance, values=values, narrow=narrow)
+
+
+def wrong_device(op, inputs, operands, report, sample):
+    """A CPU tensor as out= of inputs on the device is refused."""
+    args, kwargs = copy_inputs(op, inputs, DEVICE)
+    if not tensors_in((args, kwargs)):
+        return False
+    ours = attempt(lambda: op(*args, **{**kwargs, "out": operands}), DEVICE)
+    if ours.error is not None and not ours.late:
+        return False
+    report.fail("out", f"wrong device: {ours.describe()} instead of an exception", sample)
+    return True
+
+
+def check_inplace(op, dtype, report):
+    """The in-place form, with gradients where the table lists them."""
+    inplace = op.get_inplace()
+    if inplace is None:
+        return
+    gradient = differentiable(op, dtype) and op.supports_inplace_autograd
+    for sample in spread(samples_of(op, dtype, gradient), SAMPLES):
+        inputs = inputs_of(sample)
+        if not isinstance(sample.input, torch.Tensor):
+            continue
+
+        def compute(args, kwargs):
+            # A clone of an expanded tensor would not be expanded: what the CPU refuses, we have to refuse.
+            target = args[0].clone() if args[0].requires_grad else args[0]
+            result = inplace(target, *args[1:], **kwargs)
+            wanted = [tensor for tensor in tensors_in((args, kwargs)) if tensor.requires_grad]
+            grads = ()
+            if wanted and isinstance(result, torch.Tensor) and result.requires_grad:
+                from .check_results import weights
+
+                grads = torch.autograd.grad([result], wanted, [weights(result)], allow_unused=True)
+            return target, result is target, grads
+
+        theirs = on_cpu(op, inputs, dtype, compute)
+        args, kwargs = copy_inputs(op, inputs, DEVICE)
+        ours = attempt(lambda compute=compute, args=args, kwargs=kwargs: compute(args, kwargs), DEVICE)
+        narrow = None
+        if theirs.error is not None and dtype not in op.dtypes:
+            wide = in_wider_dtype(op, inputs, dtype, compute)
+            if wide is not None:
+                theirs, narrow = wide, dtype
+        values = op.name not in UNINITIALISED
+        found = outcome_difference(ours, theirs, report, values, narrow)
+        if found and values and ours.error is None and theirs.error is None and draws(op, inputs, compute):
+            found = outcome_difference(ours, theirs, report, False, narrow)
+        if found:
+            report.fail("in-place", found, sample)
+            return

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command line, and the run that tests use too."""
+
+import argparse
+import fnmatch
+import json
+import os
+from pathlib import Path
+
+from . import entries
+from .examination import CHECKS
+from .pool import Pool
+from .scorecard import Scorecard
+
+TABLE = "torch.testing._internal.common_methods_invocations:op_db"
+SECONDS_PER_ENTRY = 180
+
+
+def run(dtypes=(), ops=(), checks=CHECKS, jobs=None, limit=SECONDS_PER_ENTRY, table=TABLE, record_operators=False):
+    """A scorecard of the entries and dtypes that match; empty choices mean all."""
+    loaded = entries.load(table)
+    wanted = [entries.name_of(dtype) for dtype in entries.DTYPES]
+    tasks = [
+        (index, op.full_name, entries.name_of(dtype))
+        for dtype in entries.DTYPES
+        for index, op in enumerate(loaded)
+        if dtype in entries.dtypes_of(op)
+        and entries.name_of(dtype) in (dtypes or wanted)
+        and (not ops or any(fnmatch.fnmatchcase(op.full_name, pattern) for pattern in ops))
+    ]
+    pool = Pool(jobs or os.cpu_count() or 1, table, tuple(checks), limit, record_operators)
+    reports = sorted(pool.run(tasks), key=lambda report: (wanted.index(report["dtype"]), report["name"]))
+    complete = not dtypes and not ops and set(checks) == set(CHECKS) and table == TABLE
+    return Scorecard(reports, len(loaded), complete)
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="conformance", description=__doc__)
+    parser.add_argument("--dtype", action="append", default=[], help="only this dtype; may be repeated")
+    parser.add_argument("--op", action="append", default=[], help="only entries of this name or pattern; may be repeated")
+    parser.add_argument("--check", action="append", choices=CHECKS, help="only this check; may be repeated")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes that share the work")
+    parser.add_argument("--limit", type=float, default=SECONDS_PER_ENTRY, help="seconds that an entry may take")
+    parser.add_argument("--table", default=TABLE, help="module:attribute of another table of entries")
+    parser.add_argument("--json", type=Path, help="file to write the scorecard and all reports to")
+    options = parser.parse_args(arguments)
+    card = run(
+        options.dtype, options.op, options.check or CHECKS, options.jobs, options.limit, options.table
+    )
+    if options.json:
+        options.json.write_text(json.dumps(card.as_dictionary(), indent=1), "utf-8")
+    card.show()
+    return 1 if card.problems() or not card.reports else 0

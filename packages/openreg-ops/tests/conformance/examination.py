@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""All checks of one entry and dtype, and the report of it."""
+
+import time
+from dataclasses import asdict, dataclass, field
+
+import torch
+
+from . import record
+from .check_errors import check_errors
+from .check_results import check_forward, check_noncontiguous
+from .check_variants import check_inplace, check_out
+from .comparison import tolerance_of
+from .entries import dtypes_of, name_of
+
+CHECKS = ("forward", "backward", "noncontiguous", "out", "in-place", "errors")
+
+
+@dataclass
+class Report:
+    """What the checks found; failures are the first reason per check."""
+
+    name: str
+    dtype: str
+    checks: tuple[str, ...] = CHECKS
+    tolerance: tuple[float, float] | None = None
+    samples: int = 0
+    failures: dict[str, str] = field(default_factory=dict)
+    fell_back: dict[str, int] = field(default_factory=dict)
+    error_inputs: int = 0
+    late_errors: int = 0
+    random_samples: int = 0
+    exercised: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def wants(self, check):
+        return check in self.checks
+
+    def fail(self, check, reason, sample=None):
+        """Keeps the first reason of a check."""
+        self.failures.setdefault(check, f"{reason} [{describe(sample)}]" if sample is not None else reason)
+
+    def as_dictionary(self):
+        return asdict(self)
+
+
+def describe(sample):
+    """The sample in short: shapes and arguments."""
+    return sample.summary()[:300].replace("\n", " ")
+
+
+def examine(op, dtype, checks=CHECKS, record_operators=False):
+    """Runs the checks; an exception of the harness itself, or of the table, is a failure too."""
+    report = Report(op.full_name, name_of(dtype), tuple(checks), tolerance_of(op, dtype))
+    start = time.monotonic()
+    torch.openreg.reset_fallback_stats()
+    with record.operators(record_operators) as exercised:
+        guarded(report, "forward", check_forward, op, dtype, report)
+        report.fell_back = {name: stats.calls for name, stats in torch.openreg.fallback_stats().items()}
+    report.exercised = sorted(exercised)
+    if report.wants("noncontiguous"):
+        guarded(report, "noncontiguous", check_noncontiguous, op, dtype, report)
+    if report.wants("out"):
+        guarded(report, "out", check_out, op, dtype, report)
+    if report.wants("in-place"):
+        guarded(report, "in-place", check_inplace, op, dtype, report)
+    if report.wants("errors") and dtype == dtypes_of(op)[0]:
+        guarded(report, "errors", check_errors, op, report)
+    report.seconds = time.monotonic() - start
+    return report
+
+
+def guarded(report, name, check, *args):
+    try:
+        check(*args)
+    except Exception as error:
+        report.fail(name, f"the check itself: {type(error).__name__}: {str(error).strip().splitlines()[:1]}")
+        torch.openreg.reset_device()

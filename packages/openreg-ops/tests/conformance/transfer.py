@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fresh copies of a sample's inputs on a device: the same bytes, sizes, strides, offsets and shared storages."""
+
+import torch
+from torch.utils import _pytree as pytree
+
+# Operands that stay on the CPU whatever the device: positions in (input, *args), as in the table's samples for a GPU.
+HOST_OPERANDS = {"tensor_split": (1,)}
+
+
+def inputs_of(sample):
+    """What the operator is called with: positional and named arguments."""
+    return (sample.input, *sample.args), dict(sample.kwargs)
+
+
+def copy_inputs(op, inputs, device):
+    """A copy for one call. Devices and generators among the arguments become those of the device."""
+    args, kwargs = inputs
+    storages = {}
+    host = HOST_OPERANDS.get(op.name, ())
+    args = tuple(
+        copy_value(value, "cpu" if position in host and isinstance(value, torch.Tensor) else device, storages)
+        for position, value in enumerate(args)
+    )
+    kwargs = {name: copy_value(value, device, storages) for name, value in kwargs.items()}
+    if device != "cpu" and "out" not in kwargs and not tensors_in((args, kwargs)):
+        kwargs["device"] = torch.device(device)  # a factory whose sample names no device
+    return args, kwargs
+
+
+def copy_value(value, device, storages):
+    def convert(leaf):
+        if isinstance(leaf, torch.Tensor):
+            return copy_tensor(leaf, device, storages)
+        if leaf == "cpu" if isinstance(leaf, str) else isinstance(leaf, torch.device) and leaf.type == "cpu":
+            return torch.device(device)
+        if isinstance(leaf, torch.Generator):
+            return torch.Generator(device).manual_seed(leaf.initial_seed())
+        return leaf
+
+    return pytree.tree_map(convert, value)
+
+
+def copy_tensor(tensor, device, storages):
+    if tensor.device.type != "cpu":
+        return tensor
+    if tensor.layout != torch.strided or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        return tensor.detach().to(device, copy=True).requires_grad_(tensor.requires_grad)
+    storage = tensor.untyped_storage()
+    if (storage._cdata, device) not in storages:
+        content = torch.empty(0, dtype=torch.uint8).set_(storage)
+        storages[storage._cdata, device] = content.to(device, copy=True).untyped_storage()
+    copy = torch.empty(0, dtype=tensor.dtype, device=device).set_(
+        storages[storage._cdata, device], tensor.storage_offset(), tensor.size(), tensor.stride()
+    )
+    if tensor.is_conj():
+        copy = copy.conj()
+    if tensor.is_neg():
+        copy = torch._neg_view(copy)
+    return copy.requires_grad_() if tensor.requires_grad else copy
+
+
+def tensors_in(values):
+    return [leaf for leaf in pytree.tree_leaves(values) if isinstance(leaf, torch.Tensor)]
+
+
+def change_dtype(values, narrow, wide):
+    """The same values with every tensor and dtype argument of one dtype in another."""
+
+    def convert(leaf):
+        if isinstance(leaf, torch.Tensor) and leaf.dtype == narrow:
+            return leaf.detach().to(wide).requires_grad_(leaf.requires_grad)
+        return wide if leaf is narrow else leaf
+
+    return pytree.tree_map(convert, values)

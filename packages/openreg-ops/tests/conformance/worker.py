@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A process that examines entries one by one, as its parent asks; it may crash or hang at any of them."""
+
+import faulthandler
+import os
+import warnings
+
+
+def serve(connection, log, table, checks, record_operators):
+    """Answers (index, dtype) with a report, until the parent closes the connection."""
+    with open(log, "w", encoding="utf-8") as stream:
+        os.dup2(stream.fileno(), 1)
+        os.dup2(stream.fileno(), 2)
+    faulthandler.enable()
+    warnings.simplefilter("ignore")
+    import torch
+
+    import openreg_ops  # noqa: F401  (registers the operators)
+
+    from . import entries
+    from .examination import examine
+
+    torch.set_num_threads(1)
+    loaded = entries.load(table)
+    connection.send("ready")
+    while True:
+        try:
+            index, dtype = connection.recv()
+        except EOFError:
+            return
+        report = examine(loaded[index], getattr(torch, dtype), checks, record_operators)
+        connection.send(report.as_dictionary())
