@@ -119,6 +119,13 @@ void launch_on_aliases(const char* name, c10::Device device, Kernel* kernel,
 template <size_t>
 using OutputReference = at::Tensor&;
 
+// Whether Spec brings a kernel of our own: bool Spec::launch(device, args..., outputs...) launches it, or gives false
+// for operands that it does not serve, which then go to the CPU kernel.
+template <class Spec, class = void>
+struct HasOwnKernel : std::false_type {};
+template <class Spec>
+struct HasOwnKernel<Spec, std::void_t<decltype(&Spec::launch)>> : std::true_type {};
+
 template <class Spec, class Schema, class Indices>
 struct Structured;
 
@@ -168,6 +175,11 @@ struct Structured<Spec, Result(Args...), std::index_sequence<Index...>> {
     }
     const CurrentDevice current(device);
     call.meta(meta_argument(args)...);
+    if constexpr (HasOwnKernel<Spec>::value) {
+      if (Spec::launch(device, args..., call.outputs[Index]...)) {
+        return;
+      }
+    }
     launch_on_aliases<typename Spec::Kernel, kOutputs, Args...>(name, device, Spec::kernel(), call.outputs, args...);
   }
 };

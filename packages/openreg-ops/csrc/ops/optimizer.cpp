@@ -15,9 +15,15 @@
 #include <ATen/ops/_fused_sgd_cpu_dispatch.h>
 #include <ATen/ops/_fused_sgd_ops.h>
 
+#include "kernel_choice.h"
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  OPENREG_INPLACE(library, _fused_sgd_, at::cpu::_fused_sgd_);
-  OPENREG_INPLACE(library, _fused_sgd__tensor_lr, at::cpu::_fused_sgd_);
+  using openreg::ops::raw_kernels_chosen;
+
+  if (!raw_kernels_chosen()) {
+    OPENREG_INPLACE(library, _fused_sgd_, at::cpu::_fused_sgd_);
+    OPENREG_INPLACE(library, _fused_sgd__tensor_lr, at::cpu::_fused_sgd_);
+  }
   OPENREG_INPLACE(library, _fused_adam_, at::cpu::_fused_adam_);
   OPENREG_INPLACE(library, _fused_adam__tensor_lr, at::cpu::_fused_adam_);
   OPENREG_INPLACE(library, _fused_adamw_, at::cpu::_fused_adamw_);

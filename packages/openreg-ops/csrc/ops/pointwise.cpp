@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Element by element, not structured: PyTorch settles the dtype of the output before it calls the out= form.
 #include <ATen/TensorIterator.h>
-#include <ATen/ops/abs_cpu_dispatch.h>
-#include <ATen/ops/abs_ops.h>
 #include <ATen/ops/angle_cpu_dispatch.h>
 #include <ATen/ops/angle_ops.h>
 #include <ATen/ops/conj_physical_cpu_dispatch.h>
@@ -118,7 +116,6 @@ at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::
   (library).impl(registered_name<at::_ops::op>().c_str(), TORCH_FN((PointwiseOut<at::_ops::op>::call<kernel>)))
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  OPENREG_POINTWISE_OUT(library, abs_out, at::cpu::abs_outf);
   OPENREG_POINTWISE_OUT(library, angle_out, at::cpu::angle_outf);
   OPENREG_POINTWISE_OUT(library, conj_physical_out, at::cpu::conj_physical_outf);
   OPENREG_POINTWISE_OUT(library, logical_and_out, at::cpu::logical_and_outf);

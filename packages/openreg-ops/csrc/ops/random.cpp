@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Random numbers: own kernels on the Philox generator, because a CPU kernel would draw from a CPU generator, one number
-// after the other. rand(), randn(), randint() and the initialisers of torch.nn are built on these. PyTorch's templates
-// check the arguments and hand complex tensors over as real ones.
+// after the other. randn(), randint() and the initialisers of torch.nn are built on these and on uniform.cpp. PyTorch's
+// templates check the arguments and hand complex tensors over as real ones.
 #include "common/launch_random.h"
 
 #include <ATen/Dispatch.h>
@@ -16,27 +16,6 @@ namespace {
 using MaybeGenerator = std::optional<at::Generator>;
 using runtime::Generator;
 namespace templates = at::native::templates;
-
-template <class>
-struct UniformKernel {
-  void operator()(at::TensorIterator& iterator, double from, double to, const MaybeGenerator& generator) const {
-    const at::Tensor& self = iterator.tensor(0);
-    AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, self.scalar_type(), "uniform_", [&] {
-      const auto draw = [from, to](const RandomBits& bits, auto& values) {
-        for (size_t i = 0; i < values.size(); ++i) {
-          const auto number = uniform_number<scalar_t>(bits, static_cast<int>(i));
-          const auto value = static_cast<scalar_t>(number * (to - from) + from);
-          values[i] = value < static_cast<scalar_t>(to) ? value : static_cast<scalar_t>(from);  // rounded up to `to`
-        }
-      };
-      launch_random<scalar_t, kValuesPerStep<scalar_t>>("aten::uniform_", self, generator, draw);
-    });
-  }
-};
-
-at::Tensor& uniform_(at::Tensor& self, double from, double to, MaybeGenerator generator) {
-  return templates::uniform_impl_<UniformKernel, Generator>(self, from, to, std::move(generator));
-}
 
 template <class>
 struct NormalKernel {
@@ -137,7 +116,6 @@ at::Tensor& random_to(at::Tensor& self, int64_t to, MaybeGenerator generator) {
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("uniform_", TORCH_FN(uniform_));
   library.impl("normal_", TORCH_FN(normal_));
   library.impl("bernoulli_.float", TORCH_FN(bernoulli_));
   library.impl("random_", TORCH_FN(random_));

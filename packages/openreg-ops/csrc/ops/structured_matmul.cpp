@@ -18,10 +18,16 @@
 #include <ATen/ops/mm_meta.h>
 #include <ATen/ops/mm_ops.h>
 
+#include "kernel_choice.h"
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  using openreg::ops::raw_kernels_chosen;
+
   OPENREG_STRUCTURED_INPLACE(library, addmm, addmm_out, addmm_, addmm)
   OPENREG_STRUCTURED_INPLACE(library, addmv, addmv_out, addmv_, addmv)
   OPENREG_STRUCTURED_INPLACE(library, baddbmm, baddbmm_out, baddbmm_, baddbmm)
   OPENREG_STRUCTURED(library, bmm, bmm_out, bmm)
-  OPENREG_STRUCTURED(library, mm, mm_out, mm)
+  if (!raw_kernels_chosen()) {
+    OPENREG_STRUCTURED(library, mm, mm_out, mm)
+  }
 }

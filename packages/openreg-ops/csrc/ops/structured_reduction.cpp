@@ -60,7 +60,11 @@
 #include <ATen/ops/topk_meta.h>
 #include <ATen/ops/topk_ops.h>
 
+#include "kernel_choice.h"
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  using openreg::ops::raw_kernels_chosen;
+
   OPENREG_STRUCTURED(library, all, all_all_out, all)
   OPENREG_STRUCTURED(library, all_dim, all_out, all)
   OPENREG_STRUCTURED(library, all_dims, all_dims_out, all)
@@ -83,6 +87,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_STRUCTURED(library, prod_dim_int, prod_int_out, prod)
   OPENREG_STRUCTURED_INPLACE(library, renorm, renorm_out, renorm_, renorm)
   OPENREG_STRUCTURED(library, sort_stable, sort_values_stable, sort)
-  OPENREG_STRUCTURED(library, sum_dim_IntList, sum_IntList_out, sum)
+  if (!raw_kernels_chosen()) {
+    OPENREG_STRUCTURED(library, sum_dim_IntList, sum_IntList_out, sum)
+  }
   OPENREG_STRUCTURED(library, topk, topk_values, topk)
 }

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From tensors to what a kernel of csrc/raw takes: addresses, sizes, strides, types. On the host, before the launch.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "openreg/runtime/launch.h"
+#include "raw/axes.h"
+#include "raw/types.h"
+
+namespace openreg::ops {
+
+// The kernel's name for a dtype; nothing for one that no kernel knows.
+inline std::optional<raw::Type> raw_type(c10::ScalarType dtype) {
+  switch (dtype) {
+    case at::kBool:
+      return raw::Type::kBool;
+    case at::kByte:
+      return raw::Type::kUInt8;
+    case at::kChar:
+      return raw::Type::kInt8;
+    case at::kShort:
+      return raw::Type::kInt16;
+    case at::kInt:
+      return raw::Type::kInt32;
+    case at::kLong:
+      return raw::Type::kInt64;
+    case at::kHalf:
+      return raw::Type::kFloat16;
+    case at::kBFloat16:
+      return raw::Type::kBFloat16;
+    case at::kFloat:
+      return raw::Type::kFloat32;
+    case at::kDouble:
+      return raw::Type::kFloat64;
+    case at::kComplexFloat:
+      return raw::Type::kComplex64;
+    case at::kComplexDouble:
+      return raw::Type::kComplex128;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Where the kernel finds a device tensor's first element. The memory stays valid until the launch has run: the
+// allocator reuses it only for later work of the same stream.
+inline const void* kernel_address(const at::Tensor& tensor) {
+  return runtime::kernel_view(tensor.const_data_ptr());
+}
+inline void* mutable_kernel_address(const at::Tensor& tensor) {
+  return runtime::kernel_view(tensor.mutable_data_ptr());
+}
+
+enum class AxisOrder { kByIndex, kByStride };
+
+// The axes of operands of one shape, the fastest first, in as few as describe the same places: sizes of one dropped,
+// neighbours merged. kByIndex keeps the order in which elements are numbered; kByStride sorts by the first operand's
+// strides, for kernels to which the order does not matter.
+template <size_t kOperands>
+raw::Axes<kOperands> merged_axes(c10::IntArrayRef sizes, const std::array<c10::IntArrayRef, kOperands>& strides,
+                                 AxisOrder order) {
+  raw::Axes<kOperands> axes;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i] == 1) {
+      continue;
+    }
+    raw::Axis<kOperands> axis{sizes[i], {}};
+    for (size_t k = 0; k < kOperands; ++k) {
+      axis.strides[k] = strides[k][i];
+    }
+    axes.push_back(axis);
+  }
+  if (order == AxisOrder::kByStride) {
+    std::stable_sort(axes.begin(), axes.end(),
+                     [](const auto& one, const auto& other) { return one.strides[0] < other.strides[0]; });
+  }
+  raw::Axes<kOperands> merged;
+  for (const raw::Axis<kOperands>& axis : axes) {
+    const auto continues = [&](const raw::Axis<kOperands>& last) {
+      for (size_t k = 0; k < kOperands; ++k) {
+        if (axis.strides[k] != last.strides[k] * last.size) {
+          return false;
+        }
+      }
+      return true;
+    };
+    if (!merged.empty() && continues(merged.back())) {
+      merged.back().size *= axis.size;
+    } else {
+      merged.push_back(axis);
+    }
+  }
+  return merged;
+}
+
+// Launches a kernel on the current stream of the device. The launch owns numbers and addresses, no tensor.
+template <class Arguments>
+void launch_raw(const char* name, c10::Device device, void (*kernel)(const Arguments&), Arguments arguments) {
+  runtime::launch(name, device.index(), [kernel, arguments = std::move(arguments)] { kernel(arguments); });
+}
+
+}  // namespace openreg::ops

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernel_choice.h"
+
+#include <c10/util/Exception.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace openreg::ops {
+
+namespace {
+
+std::string chosen() {
+  const char* text = std::getenv("OPENREG_KERNELS");
+  return text == nullptr ? "aten" : text;
+}
+
+}  // namespace
+
+bool raw_kernels_chosen() {
+  return chosen() == "raw";
+}
+
+void check_kernel_choice() {
+  const std::string text = chosen();
+  TORCH_CHECK_VALUE(text == "aten" || text == "raw", "environment variable OPENREG_KERNELS='", text,
+                    "' is not accepted; give aten or raw, or unset it");
+}
+
+}  // namespace openreg::ops

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Registration through a stub: PyTorch's own at::native::abs_out checks the operands, makes the output and calls the
+// kernel that is registered for the device in abs_stub. docs/stubs.md lists all stubs.
+#include <ATen/TensorIterator.h>
+#include <ATen/native/UnaryOps.h>
+#include <ATen/ops/abs_native.h>
+#include <torch/library.h>
+
+#include "common/raw_operands.h"
+#include "raw/abs.h"
+
+namespace openreg::ops {
+
+namespace {
+
+// Called on the host. The iterator holds device tensors, already broadcast and with their axes merged; the launch takes
+// addresses, sizes and strides from it.
+void abs_kernel(at::TensorIteratorBase& iterator) {
+  const std::optional<raw::Type> type = raw_type(iterator.dtype());
+  TORCH_CHECK_NOT_IMPLEMENTED(type.has_value() && raw::abs_serves(*type), "\"abs\" not implemented for '",
+                              iterator.dtype(), "'");
+  if (iterator.numel() == 0) {
+    return;
+  }
+  raw::AbsArguments arguments{
+      *type, runtime::kernel_view(iterator.data_ptr(1)), runtime::kernel_view(iterator.data_ptr(0)), {}};
+  const int64_t size = iterator.element_size(0);
+  for (int axis = 0; axis < iterator.ndim(); ++axis) {
+    const auto i = static_cast<size_t>(axis);
+    arguments.axes.push_back(
+        {iterator.shape()[i], {iterator.strides(1)[i] / size, iterator.strides(0)[i] / size}});  // they are in bytes
+  }
+  launch_raw("aten::abs", iterator.device(0), &raw::abs, std::move(arguments));
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  // PyTorch makes abs and abs_ from this form.
+  library.impl("abs.out", TORCH_FN(at::native::abs_out));
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
+
+// The macro names a type of the namespace in which the stub is declared.
+namespace at::native {
+REGISTER_PRIVATEUSE1_DISPATCH(abs_stub, &openreg::ops::abs_kernel)
+}  // namespace at::native

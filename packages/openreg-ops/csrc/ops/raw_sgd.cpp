@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The fused step of SGD with our own kernel, where OPENREG_KERNELS=raw asks for it.
+#include <ATen/ops/_fused_sgd_cpu_dispatch.h>
+#include <ATen/ops/_fused_sgd_ops.h>
+#include <torch/library.h>
+
+#include "common/launch_on.h"
+#include "common/raw_operands.h"
+#include "kernel_choice.h"
+#include "raw/sgd.h"
+
+namespace openreg::ops {
+
+namespace {
+
+using MaybeTensor = std::optional<at::Tensor>;
+
+bool same_layouts(at::TensorList list, at::TensorList other) {
+  const auto alike = [](const at::Tensor& a, const at::Tensor& b) { return a.strides() == b.strides(); };
+  return fits(list, other) && std::equal(list.begin(), list.end(), other.begin(), other.end(), alike);
+}
+
+// A number of the device that the kernel may read: one float32.
+bool is_readable(const MaybeTensor& number, c10::Device device) {
+  return !number.has_value() ||
+         (number->numel() == 1 && number->scalar_type() == at::kFloat && number->device() == device);
+}
+
+const float* address_of(const MaybeTensor& number) {
+  return number.has_value() ? static_cast<const float*>(kernel_address(*number)) : nullptr;
+}
+
+// Gives false for operands that the kernel does not serve: those that are not laid out alike, or of several dtypes.
+bool launch(at::TensorList self, at::TensorList grads, at::TensorList momenta, raw::SgdArguments arguments,
+            const MaybeTensor& learning_rate, const MaybeTensor& scale, const MaybeTensor& found_inf) {
+  if (!is_uniform(self) || !same_layouts(self, grads) || !(momenta.empty() || same_layouts(self, momenta))) {
+    return false;
+  }
+  const c10::Device device = self[0].device();
+  const std::optional<raw::Type> type = raw_type(self[0].scalar_type());
+  if (!type.has_value() || !raw::sgd_serves(*type) || !is_readable(learning_rate, device) ||
+      !is_readable(scale, device) || !is_readable(found_inf, device)) {
+    return false;
+  }
+  arguments.type = *type;
+  arguments.learning_rate_address = address_of(learning_rate);
+  arguments.scale = address_of(scale);
+  arguments.found_inf = address_of(found_inf);
+  arguments.parameters.reserve(self.size());
+  const bool has_momentum = arguments.momentum != 0 && !momenta.empty();
+  for (size_t i = 0; i < self.size(); ++i) {
+    arguments.parameters.push_back({mutable_kernel_address(self[i]), mutable_kernel_address(grads[i]),
+                                    has_momentum ? mutable_kernel_address(momenta[i]) : nullptr, self[i].numel()});
+  }
+  launch_raw("aten::_fused_sgd_", device, &raw::sgd, std::move(arguments));
+  return true;
+}
+
+raw::SgdArguments numbers(double weight_decay, double momentum, double learning_rate, double dampening, bool nesterov,
+                          bool maximize, bool is_first_step) {
+  raw::SgdArguments arguments{};
+  arguments.learning_rate = learning_rate;
+  arguments.momentum = momentum;
+  arguments.dampening = dampening;
+  arguments.weight_decay = weight_decay;
+  arguments.nesterov = nesterov;
+  arguments.maximize = maximize;
+  arguments.first_step = is_first_step;
+  return arguments;
+}
+
+void fused_sgd_(at::TensorList self, at::TensorList grads, at::TensorList momenta, double weight_decay, double momentum,
+                double lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
+                const MaybeTensor& grad_scale, const MaybeTensor& found_inf) {
+  const auto arguments = numbers(weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step);
+  if (!launch(self, grads, momenta, arguments, std::nullopt, grad_scale, found_inf)) {
+    InplaceLaunch<at::_ops::_fused_sgd_>::call<at::cpu::_fused_sgd_>(self, grads, momenta, weight_decay, momentum, lr,
+                                                                     dampening, nesterov, maximize, is_first_step,
+                                                                     grad_scale, found_inf);
+  }
+}
+
+void fused_sgd_tensor_lr_(at::TensorList self, at::TensorList grads, at::TensorList momenta, double weight_decay,
+                          double momentum, const at::Tensor& lr, double dampening, bool nesterov, bool maximize,
+                          bool is_first_step, const MaybeTensor& grad_scale, const MaybeTensor& found_inf) {
+  const bool on_host = lr.device().is_cpu();  // read now: the caller may change it before the kernel runs
+  const auto arguments =
+      numbers(weight_decay, momentum, on_host ? lr.item<double>() : 0, dampening, nesterov, maximize, is_first_step);
+  if (!launch(self, grads, momenta, arguments, on_host ? MaybeTensor() : MaybeTensor(lr), grad_scale, found_inf)) {
+    InplaceLaunch<at::_ops::_fused_sgd__tensor_lr>::call<at::cpu::_fused_sgd_>(
+        self, grads, momenta, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step, grad_scale,
+        found_inf);
+  }
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  if (raw_kernels_chosen()) {
+    library.impl("_fused_sgd_", TORCH_FN(fused_sgd_));
+    library.impl("_fused_sgd_.tensor_lr", TORCH_FN(fused_sgd_tensor_lr_));
+  }
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
