@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Scaled dot-product attention, one launch forward and one backward. PyTorch asks a function which of its forms to take
+// (the stub, not the operator `_fused_sdp_choice`, which is for users), and has operators for a device's own form.
+#include <ATen/Context.h>
+#include <ATen/ExpandUtils.h>
+#include <ATen/OpMathType.h>
+#include <ATen/native/transformers/attention.h>
+#include <ATen/ops/empty_like.h>
+#include <torch/library.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "common/launch_function.h"
+#include "common/random.h"
+#include "ops/attention_kernel.h"
+
+namespace openreg::ops {
+
+namespace {
+
+constexpr const char* kForward = "aten::_scaled_dot_product_fused_attention_overrideable";
+constexpr const char* kBackward = "aten::_scaled_dot_product_fused_attention_overrideable_backward";
+
+// Our form is a flash kernel too: it also serves who asks for one of PyTorch's, as code written for GPUs does.
+bool fused_is_enabled() {
+  const at::Context& context = at::globalContext();
+  return context.userEnabledOverrideableSDP() || context.userEnabledFlashSDP() || context.userEnabledMemEfficientSDP();
+}
+
+bool is_plain(const at::Tensor& tensor) {
+  return !tensor.is_nested() && !tensor.key_set().has(c10::DispatchKey::FuncTorchBatched);
+}
+
+// Sizes may be symbols here, while torch.compile traces.
+bool fits_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, MaybeTensor mask,
+                bool is_causal, bool enable_gqa) {
+  const int64_t dims = query.dim();
+  if ((dims != 3 && dims != 4) || key.dim() != dims || value.dim() != dims ||
+      !at::isFloatingType(query.scalar_type())) {
+    return false;
+  }
+  if (!is_plain(query) || !is_plain(key) || !is_plain(value) || (is_given(mask) && (is_causal || !is_plain(*mask)))) {
+    return false;
+  }
+  if (query.scalar_type() != key.scalar_type() || query.scalar_type() != value.scalar_type()) {
+    return false;
+  }
+  const c10::SymInt heads = query.sym_size(-3);
+  const c10::SymInt key_heads = key.sym_size(-3);
+  const bool shared = enable_gqa && key_heads != 0 && heads % key_heads == 0;
+  return (dims == 3 || (query.sym_size(0) == key.sym_size(0) && query.sym_size(0) == value.sym_size(0))) &&
+         (heads == key_heads || shared) && key_heads == value.sym_size(-3) && query.sym_size(-1) == key.sym_size(-1) &&
+         key.sym_size(-2) == value.sym_size(-2) && query.sym_size(-1) != 0;
+}
+
+int64_t fused_sdp_choice(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, MaybeTensor mask,
+                         double /*dropout_p*/, bool is_causal, std::optional<double> /*scale*/, bool enable_gqa) {
+  if (fused_is_enabled() && fits_fused(query, key, value, mask, is_causal, enable_gqa)) {
+    return static_cast<int64_t>(at::SDPBackend::overrideable);
+  }
+  TORCH_CHECK(at::globalContext().userEnabledMathSDP(),
+              "No viable backend for scaled_dot_product_attention was found: the openreg device's fused kernel is "
+              "disabled or does not take these operands, and the math kernel is disabled; enable SDPBackend.MATH in "
+              "torch.nn.attention.sdpa_kernel");
+  return static_cast<int64_t>(at::SDPBackend::math);
+}
+
+// The mistakes that a direct call can make; scaled_dot_product_attention() never gets here with them.
+void check_operands(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, MaybeTensor mask,
+                    double dropout_p) {
+  TORCH_CHECK(fits_fused(query, key, value, std::nullopt, false, true), kForward,
+              ": query, key and value must be (batch, heads, length, width) or (heads, length, width), of one floating "
+              "dtype, with the same batch and width, and heads a multiple of those of key and value; got ",
+              query.sizes(), ", ", key.sizes(), " and ", value.sizes());
+  TORCH_CHECK(dropout_p >= 0 && dropout_p <= 1, "dropout probability has to be between 0 and 1, but got ", dropout_p);
+  if (is_given(mask)) {
+    std::vector<int64_t> scores = query.sizes().vec();
+    scores.back() = key.size(-2);
+    TORCH_CHECK(at::is_expandable_to(mask->sizes(), scores), kForward, ": the mask of shape ", mask->sizes(),
+                " does not broadcast to the scores, ", scores);
+  }
+}
+
+// The dimensions lie in memory as the query's do.
+at::Tensor output_like(const at::Tensor& query, int64_t width) {
+  if (query.size(-1) == width) {
+    return at::empty_like(query);
+  }
+  std::vector<int64_t> sizes = query.sizes().vec();
+  sizes.back() = width;
+  std::vector<int64_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return query.stride(a) > query.stride(b); });
+  std::vector<int64_t> strides(sizes.size());
+  int64_t stride = 1;
+  for (auto dim = order.rbegin(); dim != order.rend(); ++dim) {
+    strides[*dim] = stride;
+    stride *= sizes[*dim];
+  }
+  return make_output(sizes, strides, query.options());
+}
+
+using Forward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt, at::Tensor,
+                           at::Tensor, at::Tensor>;
+
+Forward fused_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, MaybeTensor mask,
+                        double dropout_p, bool is_causal, bool return_debug_mask, std::optional<double> scale) {
+  const c10::Device device = device_of(kForward, query, key, value);
+  check_same_device(kForward, device, query, key, value, mask);
+  check_operands(query, key, value, mask, dropout_p);
+  TORCH_CHECK(!return_debug_mask, kForward, ": the openreg device keeps no debug mask; pass return_debug_mask=False");
+  const CurrentDevice current(device);
+  const auto plain = query.options().memory_format(std::nullopt);
+  const int64_t batch = query.dim() == 4 ? query.size(0) : 1;
+  const int64_t heads = query.size(-3);
+  const int64_t queries = query.size(-2);
+  const int64_t keys = key.size(-2);
+  at::Tensor output = output_like(query, value.size(-1));
+  at::Tensor logsumexp = make_output({batch, heads, queries}, {}, plain.dtype(at::toOpMathType(query.scalar_type())));
+  at::Tensor seed = make_output({}, {}, plain.dtype(at::kLong));
+  at::Tensor offset = make_output({}, {}, plain.dtype(at::kLong));
+  const runtime::PhiloxState random = dropout_p > 0
+                                          ? reserve_random(std::nullopt, device.index(), batch * heads * queries * keys)
+                                          : runtime::PhiloxState(0, 0);
+  launch_function(kForward, device, &attention_forward, query, key, value, mask,
+                  AttentionOptions{dropout_p, is_causal, scale}, random, output, logsumexp, seed, offset);
+  return {std::move(output), std::move(logsumexp), at::Tensor(), at::Tensor(), queries, keys,
+          std::move(seed),   std::move(offset),    at::Tensor()};
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> fused_attention_backward(
+    const at::Tensor& grad, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+    const at::Tensor& mask, std::array<bool, 4> wanted, const at::Tensor& output, const at::Tensor& logsumexp,
+    const at::Tensor& /*cum_seq_q*/, const at::Tensor& /*cum_seq_k*/, c10::SymInt /*max_q*/, c10::SymInt /*max_k*/,
+    double dropout_p, bool is_causal, const at::Tensor& seed, const at::Tensor& offset, std::optional<double> scale) {
+  if (!grad.defined()) {
+    return {};
+  }
+  const c10::Device device = device_of(kBackward, grad, query);
+  check_same_device(kBackward, device, grad, query, key, value, mask, output, logsumexp, seed, offset);
+  const std::optional<at::Tensor> maybe_mask = mask.defined() ? std::optional(mask) : std::nullopt;
+  check_operands(query, key, value, maybe_mask, dropout_p);
+  TORCH_CHECK(grad.sizes() == output.sizes(), kBackward, ": the gradient has shape ", grad.sizes(), ", the output ",
+              output.sizes());
+  const CurrentDevice current(device);
+  const auto gradient_of = [](bool needed, const at::Tensor& operand) {
+    return needed && operand.defined() ? at::empty_like(operand) : at::Tensor();
+  };
+  at::Tensor grad_query = gradient_of(wanted[0], query);
+  at::Tensor grad_key = gradient_of(wanted[1], key);
+  at::Tensor grad_value = gradient_of(wanted[2], value);
+  at::Tensor grad_mask = gradient_of(wanted[3], mask);
+  launch_function(kBackward, device, &attention_backward, grad, query, key, value, maybe_mask, output, logsumexp,
+                  AttentionOptions{dropout_p, is_causal, scale}, seed, offset, grad_query, grad_key, grad_value,
+                  grad_mask);
+  return {std::move(grad_query), std::move(grad_key), std::move(grad_value), std::move(grad_mask)};
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("_fused_sdp_choice", TORCH_FN(fused_sdp_choice));
+  library.impl("_scaled_dot_product_fused_attention_overrideable", TORCH_FN(fused_attention));
+  library.impl("_scaled_dot_product_fused_attention_overrideable_backward", TORCH_FN(fused_attention_backward));
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
+
+namespace at::native {
+
+REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &openreg::ops::fused_sdp_choice)
+
+}  // namespace at::native
