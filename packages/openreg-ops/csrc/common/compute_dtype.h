@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Dtypes that a GPU has and the CPU's kernel lacks: the kernel runs in another dtype.
+//
+//   OPENREG_STRUCTURED_IN(library, reduced_as_float, avg_pool3d, avg_pool3d_out, avg_pool3d)
+//
+// is a line of the structured table, and ComputedIn<reduced_as_float, &at::cpu::histc_outf>::call a kernel for any
+// other table. The conversions are part of the kernel: they run on the engine, and a launch costs the host nothing
+// more.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/ScalarType.h>
+
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace openreg::ops {
+
+// Which dtype stands in for one that a kernel lacks. A dtype that gives itself stays: the kernel has it, or it is that
+// of an index.
+inline c10::ScalarType reduced_as_float(c10::ScalarType dtype) {
+  switch (dtype) {
+    case c10::ScalarType::Half:
+    case c10::ScalarType::BFloat16:
+      return c10::ScalarType::Float;
+    case c10::ScalarType::ComplexHalf:
+      return c10::ScalarType::ComplexFloat;
+    default:
+      return dtype;
+  }
+}
+inline c10::ScalarType bool_as_byte(c10::ScalarType dtype) {
+  return dtype == c10::ScalarType::Bool ? c10::ScalarType::Byte : dtype;
+}
+inline c10::ScalarType integer_as_double(c10::ScalarType dtype) {
+  return c10::isIntegralType(dtype, /*includeBool=*/false) ? c10::ScalarType::Double : dtype;
+}
+
+// What a kernel gets in place of an argument. Lives as long as the call; what the kernel wrote goes back at its end.
+template <class T>
+struct Converted {
+  using Value = std::remove_cv_t<std::remove_reference_t<T>>;
+  template <class Compute>
+  Converted(const Value& value, Compute /*compute*/) : held(value) {}
+  const Value& get() const { return held; }
+  void write_back() const {}
+  const Value& held;
+};
+
+template <>
+struct Converted<const at::Tensor&> {
+  template <class Compute>
+  Converted(const at::Tensor& value, Compute compute)
+      : held(value.defined() ? value.to(compute(value.scalar_type())) : value) {}
+  const at::Tensor& get() const { return held; }
+  void write_back() const {}
+  at::Tensor held;
+};
+
+template <>
+struct Converted<const std::optional<at::Tensor>&> {
+  template <class Compute>
+  Converted(const std::optional<at::Tensor>& value, Compute compute)
+      : held(value.has_value() && value->defined() ? std::optional(value->to(compute(value->scalar_type()))) : value) {}
+  const std::optional<at::Tensor>& get() const { return held; }
+  void write_back() const {}
+  std::optional<at::Tensor> held;
+};
+
+template <>
+struct Converted<at::Tensor&> {
+  template <class Compute>
+  Converted(at::Tensor& value, Compute compute)
+      : original(value), held(value.defined() ? value.to(compute(value.scalar_type())) : value) {}
+  at::Tensor& get() { return held; }
+  void write_back() const {
+    if (!held.is_same(original)) {
+      original.copy_(held);
+    }
+  }
+  at::Tensor& original;
+  at::Tensor held;
+};
+
+// kKernel with the same signature, on operands whose dtypes `kCompute` has replaced. kKernel writes into outputs; what
+// it returns refers to the caller's tensors.
+template <c10::ScalarType (*kCompute)(c10::ScalarType), auto kKernel, class Kernel = decltype(kKernel)>
+struct ComputedIn;
+
+template <c10::ScalarType (*kCompute)(c10::ScalarType), auto kKernel, class Result, class... Args>
+struct ComputedIn<kCompute, kKernel, Result (*)(Args...)> {
+  static Result call(Args... args) {
+    std::tuple<Converted<Args>...> converted{Converted<Args>(args, kCompute)...};
+    std::apply(
+        [](auto&... argument) {
+          kKernel(argument.get()...);
+          (argument.write_back(), ...);
+        },
+        converted);
+    return returned<Result>(args...);
+  }
+
+ private:
+  // Kernels return their outputs, the last arguments.
+  template <class R>
+  static R returned(Args... args) {
+    if constexpr (std::is_same_v<R, at::Tensor&>) {
+      return std::get<sizeof...(Args) - 1>(std::tie(args...));
+    } else if constexpr (!std::is_void_v<R>) {
+      return last_of<R>(std::tie(args...), std::make_index_sequence<std::tuple_size_v<R>>());
+    }
+  }
+  template <class R, class All, size_t... Index>
+  static R last_of(All&& all, std::index_sequence<Index...>) {
+    return R(std::get<sizeof...(Args) - sizeof...(Index) + Index>(all)...);
+  }
+};
+
+}  // namespace openreg::ops
+
+// A line of the structured table (see common/structured.h) whose kernel computes as said above.
+#define OPENREG_STRUCTURED_IN(library, compute, functional, out, base)                                      \
+  {                                                                                                         \
+    OPENREG_STRUCTURED_SPEC(functional, out, base)                                                          \
+    struct Computed_##functional : Spec_##functional {                                                      \
+      static Kernel* kernel() { return &::openreg::ops::ComputedIn<compute, &at::cpu::base##_outf>::call; } \
+    };                                                                                                      \
+    ::openreg::ops::register_structured<Computed_##functional>(library);                                    \
+  }

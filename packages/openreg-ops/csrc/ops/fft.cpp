@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Fourier transforms. All of torch.fft, torch.stft and torch.istft is built on these three.
+#include <ATen/WrapDimUtils.h>
+#include <ATen/native/SpectralOpsUtils.h>
+#include <ATen/ops/_fft_c2c_cpu_dispatch.h>
+#include <ATen/ops/_fft_c2c_ops.h>
+#include <ATen/ops/_fft_c2r_cpu_dispatch.h>
+#include <ATen/ops/_fft_c2r_ops.h>
+#include <ATen/ops/_fft_r2c_cpu_dispatch.h>
+#include <ATen/ops/_fft_r2c_ops.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "common/compute_dtype.h"
+#include "common/described.h"
+
+namespace openreg::ops {
+
+namespace {
+
+// The output is dense, in the order in which the CPU's kernels leave it: dimensions that are not transformed, then
+// those that are, each as they lie in the input; the last one innermost where it is halved.
+OutputSpec transformed(const at::Tensor& self, std::vector<int64_t> sizes, c10::IntArrayRef dims, bool last_innermost,
+                       c10::ScalarType dtype) {
+  std::vector<int64_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto rank = [&](int64_t dim) {
+    if (std::find(dims.begin(), dims.end(), dim) == dims.end()) {
+      return 0;
+    }
+    return last_innermost && dim == dims.back() ? 2 : 1;
+  };
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return rank(a) != rank(b) ? rank(a) < rank(b) : self.stride(a) > self.stride(b);
+  });
+  OutputSpec spec = output_of(sizes, dtype);
+  spec.strides.resize(sizes.size());
+  int64_t stride = 1;
+  for (auto dim = order.rbegin(); dim != order.rend(); ++dim) {
+    spec.strides[*dim] = stride;
+    stride *= std::max<int64_t>(sizes[*dim], 1);
+  }
+  return spec;
+}
+
+c10::DimVector wrap_dims(c10::IntArrayRef dims, const at::Tensor& self) {
+  TORCH_CHECK(!dims.empty(), "Fourier transform of no dimension; name at least one");
+  c10::DimVector wrapped(dims);
+  at::maybe_wrap_dims(wrapped, self.dim());
+  return wrapped;
+}
+
+OutputSpec describe_c2c(const at::Tensor& self, c10::IntArrayRef dim, int64_t /*normalization*/, bool /*forward*/) {
+  TORCH_CHECK(self.is_complex(), "Only supports complex dtypes, but found: ", self.scalar_type());
+  if (dim.empty()) {
+    return output_like(self);
+  }
+  return transformed(self, self.sizes().vec(), wrap_dims(dim, self), false, self.scalar_type());
+}
+
+OutputSpec describe_r2c(const at::Tensor& self, c10::IntArrayRef dim, int64_t /*normalization*/, bool onesided) {
+  TORCH_CHECK(self.is_floating_point(), "Only supports floating-point dtypes, but found: ", self.scalar_type());
+  const c10::DimVector dims = wrap_dims(dim, self);
+  std::vector<int64_t> sizes = self.sizes().vec();
+  if (onesided) {
+    sizes[dims.back()] = at::native::infer_ft_real_to_complex_onesided_size(sizes[dims.back()]);
+  }
+  return transformed(self, std::move(sizes), dims, true, c10::toComplexType(self.scalar_type()));
+}
+
+OutputSpec describe_c2r(const at::Tensor& self, c10::IntArrayRef dim, int64_t /*normalization*/,
+                        int64_t last_dim_size) {
+  TORCH_CHECK(self.is_complex(), "Only supports complex dtypes, but found: ", self.scalar_type());
+  const c10::DimVector dims = wrap_dims(dim, self);
+  std::vector<int64_t> sizes = self.sizes().vec();
+  sizes[dims.back()] = last_dim_size;
+  return transformed(self, std::move(sizes), dims, true, c10::toRealValueType(self.scalar_type()));
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  OPENREG_DESCRIBED_OUT(library, _fft_c2c, _fft_c2c_out, (ComputedIn<reduced_as_float, &at::cpu::_fft_c2c_outf>::call),
+                        describe_c2c)
+  OPENREG_DESCRIBED_OUT(library, _fft_c2r, _fft_c2r_out, (ComputedIn<reduced_as_float, &at::cpu::_fft_c2r_outf>::call),
+                        describe_c2r)
+  OPENREG_DESCRIBED_OUT(library, _fft_r2c, _fft_r2c_out, (ComputedIn<reduced_as_float, &at::cpu::_fft_r2c_outf>::call),
+                        describe_r2c)
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Systems of linear equations that are not structured: triangular ones, those of a Cholesky factor, least squares.
+#include <ATen/native/LinearAlgebraUtils.h>
+#include <ATen/ops/_cholesky_solve_helper_cpu_dispatch.h>
+#include <ATen/ops/_cholesky_solve_helper_ops.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linalg_lstsq_cpu_dispatch.h>
+#include <ATen/ops/linalg_solve_triangular_cpu_dispatch.h>
+#include <ATen/ops/linalg_solve_triangular_ops.h>
+
+#include "common/described.h"
+#include "common/linalg_spec.h"
+#include "openreg/runtime/capture.h"
+
+namespace openreg::ops {
+
+namespace {
+
+OutputSpec describe_cholesky_solve(const at::Tensor& self, const at::Tensor& /*factor*/, bool /*upper*/) {
+  return column_major(self.sizes(), self.scalar_type());  // cholesky_solve() has checked and expanded the operands
+}
+
+OutputSpec describe_solve_triangular(const at::Tensor& self, const at::Tensor& b, bool /*upper*/, bool left,
+                                     bool /*unitriangular*/) {
+  constexpr const char* kName = "linalg.solve_triangular";
+  at::native::checkInputsSolver(self, b, left, kName);
+  TORCH_CHECK(self.scalar_type() == b.scalar_type(), kName,
+              ": Expected A and B to have the same dtype, but found A of ", "type ", self.scalar_type(),
+              " and B of type ", b.scalar_type(), " instead");
+  const auto sizes = std::get<1>(at::native::_linalg_broadcast_batch_dims(self, b));
+  return column_major(sizes, b.scalar_type());
+}
+
+// What linalg_lstsq() computes, known from its arguments.
+struct LeastSquares {
+  std::string driver;
+  bool is_vector = false;
+  c10::DimVector solution;
+  c10::DimVector residuals;
+  c10::DimVector rank;
+  c10::DimVector singular_values;
+
+  bool needs_full_rank() const { return !residuals.empty() && residuals != c10::DimVector{0} && driver != "gels"; }
+};
+
+// The residuals of gelsd and gelss exist only for a matrix of full rank, which the kernel finds out.
+LeastSquares describe_lstsq(const at::Tensor& self, const at::Tensor& b, std::optional<std::string_view> driver) {
+  constexpr const char* kName = "torch.linalg.lstsq";
+  TORCH_CHECK(self.dim() >= 2, kName, ": input must have at least 2 dimensions.");
+  TORCH_CHECK(b.dim() >= 1, kName, ": other must have at least 1 dimension.");
+  TORCH_CHECK(self.scalar_type() == b.scalar_type(), kName,
+              ": Expected input and other to have the same dtype, but got input's dtype ", self.scalar_type(),
+              " and other's dtype ", b.scalar_type());
+  at::native::checkFloatingOrComplex(self, kName, /*allow_low_precision_dtypes=*/false);
+  const int64_t difference = self.dim() - b.dim();
+  TORCH_CHECK(difference == 0 || difference == 1, kName,
+              ": input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1");
+  LeastSquares result;
+  result.is_vector = at::native::linalg_solve_is_vector_rhs(self, b);
+  const at::Tensor columns = result.is_vector ? b.unsqueeze(-1) : b;
+  TORCH_CHECK(self.size(-2) == columns.size(-2), kName, ": input.size(-2) should match other.size(",
+              result.is_vector ? -1 : -2, ")");
+  result.driver = driver.value_or("gelsy");
+  const bool is_known =
+      result.driver == "gels" || result.driver == "gelsy" || result.driver == "gelsd" || result.driver == "gelss";
+  TORCH_CHECK(is_known, kName, ": parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
+  const int64_t m = self.size(-2);
+  const int64_t n = self.size(-1);
+  const auto broadcast = std::get<1>(at::native::_linalg_broadcast_batch_dims(self, columns));
+  const c10::DimVector batch(c10::IntArrayRef(broadcast).slice(0, broadcast.size() - 2));
+  const auto with_batch = [&](std::initializer_list<int64_t> sizes) {
+    c10::DimVector all = batch;
+    all.append(sizes);
+    return all;
+  };
+  result.solution = result.is_vector ? with_batch({n}) : with_batch({n, columns.size(-1)});
+  result.residuals = m > n && result.driver != "gelsy" ? with_batch({columns.size(-1)}) : c10::DimVector{0};
+  result.rank = result.driver == "gels" ? c10::DimVector{0} : batch;
+  const bool has_singular_values = result.driver == "gelsd" || result.driver == "gelss";
+  result.singular_values = has_singular_values ? with_batch({std::min(m, n)}) : c10::DimVector{0};
+  return result;
+}
+
+void lstsq_kernel(const at::Tensor& self, const at::Tensor& b, std::optional<double> rcond,
+                  std::optional<std::string_view> driver, at::Tensor& solution, at::Tensor& residuals, at::Tensor& rank,
+                  at::Tensor& singular_values) {
+  at::Tensor found = at::empty({0}, residuals.options());
+  at::cpu::linalg_lstsq_outf(self, b, rcond, driver, solution, found, rank, singular_values);
+  if (found.sizes() == residuals.sizes()) {
+    residuals.copy_(found);
+  }
+}
+
+using FourTensors = std::tuple<at::Tensor&, at::Tensor&, at::Tensor&, at::Tensor&>;
+
+FourTensors lstsq_out(const at::Tensor& self, const at::Tensor& b, std::optional<double> rcond,
+                      std::optional<std::string_view> driver, at::Tensor& solution, at::Tensor& residuals,
+                      at::Tensor& rank, at::Tensor& singular_values) {
+  constexpr const char* kName = "aten::linalg_lstsq";
+  const c10::Device device = device_of(kName, self, b);
+  check_same_device(kName, device, self, b, solution, residuals, rank, singular_values);
+  const CurrentDevice current(device);
+  const LeastSquares expected = describe_lstsq(self, b, driver);
+  if (expected.needs_full_rank()) {
+    runtime::refuse_capture("linalg.lstsq with this driver", runtime::current_stream(device.index()));
+  }
+  const c10::ScalarType real = c10::toRealValueType(self.scalar_type());
+  const auto prepare = [&](const at::Tensor& out, const c10::DimVector& sizes, c10::ScalarType dtype) {
+    OutputSpec spec = output_of(sizes, dtype);
+    spec.casts = true;
+    prepare_described(out, spec, device);
+  };
+  if (expected.is_vector) {
+    prepare(solution, expected.solution, self.scalar_type());
+  } else {
+    prepare_described(solution, column_major(expected.solution, self.scalar_type()), device);
+  }
+  prepare(residuals, expected.residuals, real);
+  prepare(rank, expected.rank, at::kLong);
+  prepare(singular_values, expected.singular_values, real);
+  launch_described<void(const at::Tensor&, const at::Tensor&, std::optional<double>, std::optional<std::string_view>,
+                        at::Tensor&, at::Tensor&, at::Tensor&, at::Tensor&),
+                   4, const at::Tensor&, const at::Tensor&, std::optional<double>, std::optional<std::string_view>>(
+      kName, device, &lstsq_kernel, {solution, residuals, rank, singular_values}, self, b, rcond,
+      std::string_view(expected.driver));
+  if (expected.needs_full_rank() && !rank.eq(self.size(-1)).all().item<bool>()) {
+    residuals.resize_({0});
+  }
+  return FourTensors(solution, residuals, rank, singular_values);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  OPENREG_DESCRIBED(library, _cholesky_solve_helper, at::cpu::_cholesky_solve_helper, describe_cholesky_solve)
+  OPENREG_DESCRIBED_OUT(library, linalg_solve_triangular, linalg_solve_triangular_out,
+                        at::cpu::linalg_solve_triangular_outf, describe_solve_triangular)
+  library.impl("linalg_lstsq.out", TORCH_FN(lstsq_out));
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
