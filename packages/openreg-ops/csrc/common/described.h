@@ -113,7 +113,7 @@ struct Described<Spec, Result(Args...), std::index_sequence<Index...>> {
     const CurrentDevice current(device);
     const Specs specs = describe(args...);
     (prepare_described(outputs, specs[Index], device), ...);
-    (check_overlap(outputs, args...), ...);
+    (check_overlap(outputs, specs[Index], args...), ...);
     launch(device, {outputs...}, args...);
     if constexpr (kOutputs == 1) {
       return (outputs, ...);

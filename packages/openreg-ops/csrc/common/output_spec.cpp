@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "common/output_spec.h"
 
+#include <ATen/Dispatch.h>
+#include <ATen/Dispatch_v2.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/native/ReduceOpsUtils.h>
 
@@ -48,6 +50,12 @@ OutputSpec reduced_output(const at::Tensor& tensor, at::OptionalIntArrayRef dims
 
 void require_dtype(bool supported, const char* kernel, c10::ScalarType dtype) {
   TORCH_CHECK_NOT_IMPLEMENTED(supported, '"', kernel, "\" not implemented for '", c10::toString(dtype), "'");
+}
+
+void require_number(const at::Scalar& number, c10::ScalarType dtype) {
+  AT_DISPATCH_V2(dtype, "a number", AT_WRAP([&] { (void)number.to<scalar_t>(); }), AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX),
+                 AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), AT_EXPAND(AT_FLOAT8_TYPES), at::kComplexHalf, at::kHalf,
+                 at::kBool, at::kBFloat16);
 }
 
 at::Tensor make_described(const OutputSpec& spec, c10::Device device) {

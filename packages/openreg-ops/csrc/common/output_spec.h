@@ -19,7 +19,8 @@ struct OutputSpec {
   c10::ScalarType dtype = c10::ScalarType::Undefined;  // Undefined: the operator gives no such output
   c10::DimVector strides;                              // empty: contiguous, or dense in `format`
   c10::MemoryFormat format = c10::MemoryFormat::Contiguous;
-  bool casts = false;  // whether an out= tensor of another dtype will do, as far as PyTorch casts to it
+  bool casts = false;        // whether an out= tensor of another dtype will do, as far as PyTorch casts to it
+  bool elementwise = false;  // whether an out= tensor may be an operand itself
 };
 
 // An output of these sizes.
@@ -44,6 +45,9 @@ OutputSpec reduced_output(const at::Tensor& tensor, at::OptionalIntArrayRef dims
 // Throws NotImplementedError, in PyTorch's words, unless the CPU kernel (as PyTorch calls it) takes the dtype.
 void require_dtype(bool supported, const char* kernel, c10::ScalarType dtype);
 
+// Throws c10::Error, in PyTorch's words, unless a tensor of the dtype can hold the number.
+void require_number(const at::Scalar& number, c10::ScalarType dtype);
+
 // Ready descriptions: the output is like the first operand (sizes, dtype, order of strides), has its shape but is
 // contiguous, or is a number of its dtype.
 constexpr auto like_first = [](const at::Tensor& self, const auto&... /*rest*/) { return output_like(self); };
@@ -66,9 +70,11 @@ void put_result(const char* name, const at::Tensor& result, const at::Tensor& ou
 
 // Throws c10::Error, in PyTorch's words, where an out= tensor overlaps itself or an operand.
 template <class... Args>
-void check_overlap(const at::Tensor& out, const Args&... args) {
+void check_overlap(const at::Tensor& out, const OutputSpec& spec, const Args&... args) {
   at::assert_no_internal_overlap(out);
-  const auto visit = [&](const at::Tensor& operand) { at::assert_no_overlap(out, operand); };
+  const auto visit = [&](const at::Tensor& operand) {
+    spec.elementwise ? at::assert_no_partial_overlap(out, operand) : at::assert_no_overlap(out, operand);
+  };
   (for_each_tensor(visit, args), ...);
 }
 

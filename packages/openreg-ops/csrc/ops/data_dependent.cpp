@@ -45,7 +45,10 @@ int64_t wait_for_count(const char* name, const at::Tensor& tensor) {
 }
 
 OutputSpec describe_nonzero(const at::Tensor& self) {
-  return output_of({wait_for_count("aten::nonzero", self), self.dim()}, at::kLong);
+  const int64_t count = wait_for_count("aten::nonzero", self);
+  OutputSpec spec = output_of({count, self.dim()}, at::kLong);
+  spec.strides = {1, std::max<int64_t>(count, 1)};  // the indices of one dimension stand together
+  return spec;
 }
 
 OutputSpec describe_nonzero_static(const at::Tensor& self, int64_t size, int64_t /*fill_value*/) {
@@ -55,7 +58,7 @@ OutputSpec describe_nonzero_static(const at::Tensor& self, int64_t size, int64_t
 
 OutputSpec describe_masked_select(const at::Tensor& self, const at::Tensor& mask) {
   TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_select: expected BoolTensor for mask");
-  const at::Tensor everywhere = mask.expand(at::infer_size_dimvector(self.sizes(), mask.sizes()));
+  const at::Tensor everywhere = mask.expand(at::infer_size_dimvector(mask.sizes(), self.sizes()));
   return output_of({wait_for_count("aten::masked_select", everywhere)}, self.scalar_type());
 }
 

@@ -9,16 +9,23 @@
 #include <ATen/ops/zero_ops.h>
 
 #include "common/launch_on.h"
+#include "common/output_spec.h"
 
 namespace openreg::ops {
 
 namespace {
 
+using FillScalar = InplaceLaunch<at::_ops::fill__Scalar>;
 using FillTensor = InplaceLaunch<at::_ops::fill__Tensor>;
 using MaskedFillScalar = InplaceLaunch<at::_ops::masked_fill__Scalar>;
 using MaskedFillTensor = InplaceLaunch<at::_ops::masked_fill__Tensor>;
 
-at::Tensor& fill_(at::Tensor& self, const at::Tensor& value) {
+at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
+  require_number(value, self.scalar_type());
+  return FillScalar::call<at::cpu::fill_>(self, value);
+}
+
+at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value) {
   TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
               " dimensions.");
   return FillTensor::call<at::cpu::fill_>(self, value);
@@ -34,6 +41,7 @@ void check_mask(const at::Tensor& self, const at::Tensor& mask) {
 
 at::Tensor& masked_fill_scalar(at::Tensor& self, const at::Tensor& mask, const at::Scalar& value) {
   check_mask(self, mask);
+  require_number(value, self.scalar_type());
   return MaskedFillScalar::call<at::cpu::masked_fill_>(self, mask, value);
 }
 
@@ -45,9 +53,9 @@ at::Tensor& masked_fill_tensor(at::Tensor& self, const at::Tensor& mask, const a
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  OPENREG_INPLACE(library, fill__Scalar, at::cpu::fill_);
   OPENREG_INPLACE(library, zero_, at::cpu::zero_);
-  library.impl("fill_.Tensor", TORCH_FN(fill_));
+  library.impl("fill_.Scalar", TORCH_FN(fill_scalar));
+  library.impl("fill_.Tensor", TORCH_FN(fill_tensor));
   library.impl("masked_fill_.Scalar", TORCH_FN(masked_fill_scalar));
   library.impl("masked_fill_.Tensor", TORCH_FN(masked_fill_tensor));
 }

@@ -91,9 +91,9 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
   const Indices moved = move_indices(self, indices);
   check_same_device(kName, self.device(), moved);
   check_same_device_or_scalar(kName, self.device(), values);
-  TORCH_CHECK_INDEX(self.scalar_type() == values.scalar_type(),
-                    "Index put requires the source and destination dtypes match, got ", self.scalar_type(),
-                    " for the destination and ", values.scalar_type(), " for the source.");
+  TORCH_CHECK(self.scalar_type() == values.scalar_type(),
+              "Index put requires the source and destination dtypes match, got ", self.scalar_type(),
+              " for the destination and ", values.scalar_type(), " for the source.");
   const IndexedShape shape = indexed_shape(self, moved);
   TORCH_CHECK(!shape.is_known || at::is_expandable_to(values.sizes(), shape.sizes),
               "shape mismatch: value tensor of shape ", values.sizes(),

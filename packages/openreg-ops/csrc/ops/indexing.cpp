@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Moving elements by index, not structured: select, take, put, fill, flip and roll.
+// Moving elements by index, not structured: select, take, put, fill, flip, roll and the gradient of unfold.
 #include <ATen/WrapDimUtils.h>
 #include <ATen/WrapDimUtilsMulti.h>
 #include <ATen/ops/flip_cpu_dispatch.h>
@@ -14,6 +14,8 @@
 #include <ATen/ops/roll_ops.h>
 #include <ATen/ops/take_cpu_dispatch.h>
 #include <ATen/ops/take_ops.h>
+#include <ATen/ops/unfold_backward_cpu_dispatch.h>
+#include <ATen/ops/unfold_backward_ops.h>
 #include <torch/library.h>
 
 #include "common/described.h"
@@ -86,6 +88,7 @@ void check_index_fill(const at::Tensor& self, int64_t dim, const at::Tensor& ind
   TORCH_CHECK(self.is_complex() || !value.isComplex(),
               "index_fill_(): Converting complex Scalar to non-complex type is not supported");
   TORCH_CHECK(index.dim() <= 1, "Index has to be a vector/scalar");
+  require_number(value, self.scalar_type());
   at::maybe_wrap_dim(dim, self.dim());
   at::assert_no_overlap(self, index);
 }
@@ -106,6 +109,11 @@ at::Tensor& index_fill_tensor(at::Tensor& self, int64_t dim, const at::Tensor& i
   return DescribedInplace<at::_ops::index_fill__int_Tensor>::call<Spec_index_fill__int_Tensor>(self, dim, index, value);
 }
 
+OutputSpec describe_unfold_backward(const at::Tensor& grad, c10::IntArrayRef input_sizes, int64_t /*dim*/,
+                                    int64_t /*size*/, int64_t /*step*/) {
+  return output_of(input_sizes, grad.scalar_type());
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_DESCRIBED(library, flip, at::cpu::flip, describe_flip)
   OPENREG_DESCRIBED_INPLACE(library, index_fill__int_Scalar, at::cpu::index_fill_, check_index_fill)
@@ -114,6 +122,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_DESCRIBED_INPLACE(library, put_, at::cpu::put_, check_put)
   OPENREG_DESCRIBED(library, roll, at::cpu::roll, describe_roll)
   OPENREG_DESCRIBED_OUT(library, take, take_out, at::cpu::take_outf, describe_take)
+  OPENREG_DESCRIBED(library, unfold_backward, at::cpu::unfold_backward, describe_unfold_backward)
 }
 
 }  // namespace

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Histograms of one and of several dimensions.
+#include <ATen/ops/_histogramdd_bin_edges_cpu_dispatch.h>
+#include <ATen/ops/_histogramdd_bin_edges_ops.h>
+#include <ATen/ops/_histogramdd_from_bin_cts_cpu_dispatch.h>
+#include <ATen/ops/_histogramdd_from_bin_cts_ops.h>
+#include <ATen/ops/_histogramdd_from_bin_tensors_cpu_dispatch.h>
+#include <ATen/ops/_histogramdd_from_bin_tensors_ops.h>
+#include <ATen/ops/histc_cpu_dispatch.h>
+#include <ATen/ops/histc_ops.h>
+#include <ATen/ops/histogram_cpu_dispatch.h>
+#include <ATen/ops/histogram_ops.h>
+#include <torch/library.h>
+
+#include <cmath>
+
+#include "common/described.h"
+
+namespace openreg::ops {
+
+namespace {
+
+using MaybeRange = std::optional<c10::ArrayRef<double>>;
+using MaybeTensor = std::optional<at::Tensor>;
+using Pair = std::array<OutputSpec, 2>;
+
+void check_bin_counts(c10::IntArrayRef bins, const char* name) {
+  for (size_t i = 0; i < bins.size(); ++i) {
+    TORCH_CHECK(bins[i] > 0, name, "(): bins must be > 0, but got ", bins[i], " for dimension ", i);
+  }
+}
+
+void check_bin_tensors(const at::Tensor& self, at::TensorList bins) {
+  for (size_t i = 0; i < bins.size(); ++i) {
+    TORCH_CHECK(bins[i].dim() == 1, "torch.histogramdd: bins tensor should have one dimension, but got ", bins[i].dim(),
+                " dimensions in the bins tensor for dimension ", i);
+    TORCH_CHECK(
+        bins[i].dtype() == self.dtype(),
+        "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype ",
+        self.dtype(), " and bins for dimension ", i, " with dtype ", bins[i].dtype());
+    TORCH_CHECK(bins[i].numel() > 0, "torch.histogramdd: bins tensor should have at least 1 element, but got ",
+                bins[i].numel(), " elements in the bins tensor for dimension ", i);
+  }
+}
+
+// `points` is the shape of the input without its innermost dimension, which has the coordinates.
+void check_weight(const at::Tensor& self, const MaybeTensor& weight, c10::IntArrayRef points, int64_t coordinates) {
+  if (!weight.has_value() || !weight->defined()) {
+    return;
+  }
+  TORCH_CHECK(weight->dtype() == self.dtype(),
+              "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
+              "dtype, but got input(dtype=",
+              self.dtype(), ") and weight(dtype=", weight->dtype(), ")");
+  TORCH_CHECK(weight->sizes() == points,
+              "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+              "excluding its innermost dimension, but got input with shape ",
+              points, " by ", coordinates, " and weight with shape ", weight->sizes());
+}
+
+void check_range(const MaybeRange& range, size_t coordinates) {
+  if (!range.has_value()) {
+    return;
+  }
+  TORCH_CHECK(range->size() == 2 * coordinates, "torch.histogramdd: for a ", coordinates,
+              "-dimensional histogram range should have ", 2 * coordinates, " elements, but got ", range->size());
+  for (size_t i = 0; i < coordinates; ++i) {
+    const double low = (*range)[2 * i];
+    const double high = (*range)[2 * i + 1];
+    TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histogramdd: dimension ", i, "'s range [", low, ", ",
+                high, "] is not finite");
+    TORCH_CHECK(low <= high, "torch.histogramdd: min should not exceed max, but got min ", low, " max ", high,
+                " for dimension ", i);
+  }
+}
+
+void check_dtype(const at::Tensor& self, const char* kernel) {
+  require_dtype(self.scalar_type() == at::kFloat || self.scalar_type() == at::kDouble, kernel, self.scalar_type());
+}
+
+OutputSpec describe_histc(const at::Tensor& self, int64_t bins, const at::Scalar& min, const at::Scalar& max) {
+  require_dtype(at::isFloatingType(self.scalar_type()), "histogram_cpu", self.scalar_type());
+  check_bin_counts({bins}, "torch.histogram");
+  const double low = min.toDouble();
+  const double high = max.toDouble();
+  TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high, "] is not finite");
+  TORCH_CHECK(low <= high, "torch.histc: max must be larger than min");
+  return output_of({bins}, self.scalar_type());
+}
+
+Pair describe_histogram(const at::Tensor& self, const at::Tensor& bins, const MaybeTensor& weight, bool /*density*/) {
+  check_dtype(self, "histogramdd");
+  check_bin_tensors(self, bins);
+  if (weight.has_value() && weight->defined()) {
+    check_weight(self, weight->reshape({weight->numel()}), {self.numel()}, 1);
+  }
+  return {output_of({bins.numel() - 1}, self.scalar_type()), output_of({bins.numel()}, self.scalar_type())};
+}
+
+Pair describe_histogram_of_count(const at::Tensor& self, int64_t bins, const MaybeRange& range,
+                                 const MaybeTensor& weight, bool /*density*/) {
+  check_dtype(self, "histogramdd");
+  check_bin_counts({bins}, "torch.histogram");
+  if (weight.has_value() && weight->defined()) {
+    check_weight(self, weight->reshape({weight->numel()}), {self.numel()}, 1);
+  }
+  check_range(range, 1);
+  return {output_of({bins}, self.scalar_type()), output_of({bins + 1}, self.scalar_type())};
+}
+
+void check_points(const at::Tensor& self, size_t coordinates, const MaybeTensor& weight) {
+  check_dtype(self, "histogramdd");
+  TORCH_CHECK(self.dim() >= 2, "torch.histogramdd: input tensor should have at least 2 dimensions, but got ",
+              self.dim());
+  TORCH_CHECK(static_cast<size_t>(self.size(-1)) == coordinates,
+              "histogramdd: The size of bins must be equal to the innermost dimension of the input.");
+  check_weight(self, weight, self.sizes().slice(0, static_cast<size_t>(self.dim() - 1)), self.size(-1));
+}
+
+OutputSpec describe_histogramdd_of_counts(const at::Tensor& self, c10::IntArrayRef bins, const MaybeRange& range,
+                                          const MaybeTensor& weight, bool /*density*/) {
+  check_points(self, bins.size(), weight);
+  check_bin_counts(bins, "torch.histogramdd");
+  check_range(range, bins.size());
+  return output_of(bins, self.scalar_type());
+}
+
+OutputSpec describe_histogramdd(const at::Tensor& self, at::TensorList bins, const MaybeTensor& weight,
+                                bool /*density*/) {
+  check_points(self, bins.size(), weight);
+  check_bin_tensors(self, bins);
+  OutputSpec spec = output_of({}, self.scalar_type());
+  for (const at::Tensor& edges : bins) {
+    spec.sizes.push_back(edges.numel() - 1);
+  }
+  return spec;
+}
+
+void bin_edges_kernel(const at::Tensor& self, c10::IntArrayRef bins, MaybeRange range, const MaybeTensor& weight,
+                      bool density, at::TensorList outputs) {
+  const std::vector<at::Tensor> edges = at::cpu::_histogramdd_bin_edges(self, bins, range, weight, density);
+  for (size_t i = 0; i < edges.size(); ++i) {
+    outputs[i].copy_(edges[i]);
+  }
+}
+
+std::vector<at::Tensor> histogramdd_bin_edges(const at::Tensor& self, c10::IntArrayRef bins, MaybeRange range,
+                                              const MaybeTensor& weight, bool density) {
+  constexpr const char* kName = "aten::_histogramdd_bin_edges";
+  const c10::Device device = device_of(kName, self, weight);
+  check_same_device(kName, device, self, weight);
+  const CurrentDevice current(device);
+  describe_histogramdd_of_counts(self, bins, range, weight, density);
+  std::vector<at::Tensor> outputs;
+  for (const int64_t count : bins) {
+    outputs.push_back(make_output({count + 1}, {}, self.options()));
+  }
+  launch_described<decltype(bin_edges_kernel), 0, const at::Tensor&, c10::IntArrayRef, MaybeRange, const MaybeTensor&,
+                   bool, at::TensorList>(kName, device, &bin_edges_kernel, {}, self, bins, range, weight, density,
+                                         outputs);
+  return outputs;
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("_histogramdd_bin_edges", TORCH_FN(histogramdd_bin_edges));
+  OPENREG_DESCRIBED(library, _histogramdd_from_bin_cts, at::cpu::_histogramdd_from_bin_cts,
+                    describe_histogramdd_of_counts)
+  OPENREG_DESCRIBED(library, _histogramdd_from_bin_tensors, at::cpu::_histogramdd_from_bin_tensors,
+                    describe_histogramdd)
+  OPENREG_DESCRIBED_OUT(library, histc, histc_out, at::cpu::histc_outf, describe_histc)
+  OPENREG_DESCRIBED_OUT(library, histogram_bin_ct, histogram_bin_ct_out, at::cpu::histogram_outf,
+                        describe_histogram_of_count)
+  OPENREG_DESCRIBED_OUT(library, histogram_bins_tensor, histogram_bins_tensor_out, at::cpu::histogram_outf,
+                        describe_histogram)
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

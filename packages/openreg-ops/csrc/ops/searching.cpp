@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Searching sorted sequences, and a number among tests.
+#include <ATen/native/BucketizationUtils.h>
+#include <ATen/ops/bucketize_cpu_dispatch.h>
+#include <ATen/ops/bucketize_ops.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/isin_cpu_dispatch.h>
+#include <ATen/ops/isin_ops.h>
+#include <ATen/ops/searchsorted_cpu_dispatch.h>
+#include <ATen/ops/searchsorted_ops.h>
+#include <torch/library.h>
+
+#include "common/described.h"
+
+namespace openreg::ops {
+
+namespace {
+
+using MaybeSide = std::optional<std::string_view>;
+using MaybeTensor = std::optional<at::Tensor>;
+
+void check_search(const at::Tensor& sequence, const at::Tensor& values, bool out_int32, bool right,
+                  const MaybeSide& side) {
+  const at::Tensor output = at::empty({0}, out_int32 ? at::kInt : at::kLong);  // only its dtype is looked at
+  at::native::searchsorted_pre_check(sequence, values, output, out_int32, right, side, {});
+  for (const c10::ScalarType dtype : {sequence.scalar_type(), values.scalar_type()}) {
+    require_dtype(!c10::isComplexType(dtype) && dtype != at::kBool, "searchsorted_out_cpu", dtype);
+  }
+}
+
+// PyTorch's own check would wait for the values of the sorter; the kernel looks at them.
+void check_sorter(const at::Tensor& sequence, const MaybeTensor& sorter) {
+  if (!sorter.has_value() || !sorter->defined()) {
+    return;
+  }
+  TORCH_CHECK(sorter->sizes() == sequence.sizes(),
+              "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
+              sequence.sizes(), "and got sorter tensor ", sorter->sizes());
+  TORCH_CHECK(sorter->scalar_type() == at::kLong,
+              "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype ", sorter->scalar_type());
+}
+
+c10::ScalarType index_dtype(bool out_int32) {
+  return out_int32 ? at::kInt : at::kLong;
+}
+
+OutputSpec describe_searchsorted(const at::Tensor& sequence, const at::Tensor& self, bool out_int32, bool right,
+                                 const MaybeSide& side, const MaybeTensor& sorter) {
+  check_search(sequence, self, out_int32, right, side);
+  check_sorter(sequence, sorter);
+  return output_of(self.sizes(), index_dtype(out_int32));
+}
+
+OutputSpec describe_searchsorted_scalar(const at::Tensor& sequence, const at::Scalar& /*self*/, bool out_int32,
+                                        bool right, const MaybeSide& side, const MaybeTensor& sorter) {
+  TORCH_CHECK(sequence.dim() == 1,
+              "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we "
+              "got boundaries tensor dim(",
+              sequence.dim(), ") and input value's dim(0) numel(1)");
+  check_search(sequence, sequence, out_int32, right, side);
+  check_sorter(sequence, sorter);
+  return scalar_output(index_dtype(out_int32));
+}
+
+void check_boundaries(const at::Tensor& boundaries) {
+  TORCH_CHECK(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim(", boundaries.dim(), ")");
+}
+
+OutputSpec describe_bucketize(const at::Tensor& self, const at::Tensor& boundaries, bool out_int32, bool right) {
+  check_boundaries(boundaries);
+  return describe_searchsorted(boundaries, self, out_int32, right, std::nullopt, std::nullopt);
+}
+
+OutputSpec describe_bucketize_scalar(const at::Scalar& self, const at::Tensor& boundaries, bool out_int32, bool right) {
+  check_boundaries(boundaries);
+  return describe_searchsorted_scalar(boundaries, self, out_int32, right, std::nullopt, std::nullopt);
+}
+
+// Not in the structured table: the meta function announces an empty output, and the kernel gives one number.
+OutputSpec describe_isin(const at::Scalar& /*element*/, const at::Tensor& /*tests*/, bool /*assume_unique*/,
+                         bool /*invert*/) {
+  return scalar_output(at::kBool);
+}
+
+at::Tensor& isin_kernel(const at::Scalar& element, const at::Tensor& tests, bool assume_unique, bool invert,
+                        at::Tensor& out) {
+  out = at::cpu::isin(element, tests, assume_unique, invert);
+  return out;
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  OPENREG_DESCRIBED(library, bucketize_Scalar, at::cpu::bucketize, describe_bucketize_scalar)
+  OPENREG_DESCRIBED_OUT(library, bucketize_Tensor, bucketize_Tensor_out, at::cpu::bucketize_outf, describe_bucketize)
+  OPENREG_DESCRIBED_OUT(library, isin_Scalar_Tensor, isin_Scalar_Tensor_out, isin_kernel, describe_isin)
+  OPENREG_DESCRIBED_OUT(library, searchsorted_Scalar, searchsorted_Scalar_out, at::cpu::searchsorted_outf,
+                        describe_searchsorted_scalar)
+  OPENREG_DESCRIBED_OUT(library, searchsorted_Tensor, searchsorted_Tensor_out, at::cpu::searchsorted_outf,
+                        describe_searchsorted)
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reductions of segments, whose lengths or offsets are a tensor.
+#include <ATen/WrapDimUtils.h>
+#include <ATen/native/ReductionType.h>
+#include <ATen/ops/_segment_reduce_backward_cpu_dispatch.h>
+#include <ATen/ops/_segment_reduce_backward_ops.h>
+#include <ATen/ops/segment_reduce_cpu_dispatch.h>
+#include <ATen/ops/segment_reduce_ops.h>
+#include <torch/library.h>
+
+#include "common/described.h"
+
+namespace openreg::ops {
+
+namespace {
+
+using MaybeTensor = std::optional<at::Tensor>;
+
+bool is_given(const MaybeTensor& tensor) {
+  return tensor.has_value() && tensor->defined();
+}
+
+// What lengths say, the kernel checks: it depends on data.
+OutputSpec describe_segment_reduce(const at::Tensor& data, std::string_view reduce, const MaybeTensor& lengths,
+                                   const MaybeTensor& indices, const MaybeTensor& offsets, int64_t axis,
+                                   bool /*unsafe*/, const std::optional<at::Scalar>& /*initial*/) {
+  at::native::get_reduction_enum(reduce);
+  TORCH_CHECK(!is_given(indices), "segment_reduce(): indices based reduction is not supported yet.");
+  TORCH_CHECK(is_given(lengths) || is_given(offsets), "segment_reduce(): Either lengths or offsets must be defined.");
+  const int64_t wrapped = at::maybe_wrap_dim(axis, data.dim());
+  const at::Tensor& bounds = is_given(offsets) ? *offsets : *lengths;
+  const char* const name = is_given(offsets) ? "offsets" : "lengths";
+  TORCH_CHECK(data.dim() >= bounds.dim(), "segment_reduce(): Expected data.dim() >= ", name, ".dim()");
+  TORCH_CHECK(wrapped == bounds.dim() - 1, "segment_reduce(): Expected axis to be the last dimension of ", name,
+              " but got ", axis, ".");
+  OutputSpec spec = output_of_shape(data);
+  spec.sizes[static_cast<size_t>(wrapped)] = bounds.size(wrapped) - (is_given(offsets) ? 1 : 0);
+  return spec;
+}
+
+OutputSpec describe_backward(const at::Tensor& grad, const at::Tensor& /*output*/, const at::Tensor& data,
+                             std::string_view reduce, const MaybeTensor& lengths, const MaybeTensor& offsets,
+                             int64_t /*axis*/, const std::optional<at::Scalar>& /*initial*/) {
+  at::native::get_reduction_enum(reduce);
+  TORCH_CHECK(is_given(lengths) || is_given(offsets), "segment_reduce(): Either lengths or offsets must be defined.");
+  return output_of(data.sizes(), grad.scalar_type());
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  OPENREG_DESCRIBED(library, _segment_reduce_backward, at::cpu::_segment_reduce_backward, describe_backward)
+  OPENREG_DESCRIBED(library, segment_reduce, at::cpu::segment_reduce, describe_segment_reduce)
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
