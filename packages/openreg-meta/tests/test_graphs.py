@@ -110,11 +110,16 @@ def test_replays_on_two_streams_follow_one_another(stream):
     assert noise.cpu().unique().numel() > 1
 
 
+def fall_back(x):
+    with torch.openreg.fallback_operators("aten::flip"):
+        x.flip(0)
+
+
 REFUSED = {
     "item": (lambda x: x.sum().item(), r"Tensor.item\(\) cannot be captured"),
     "to the host": (lambda x: x.cpu(), r"waits \(\.cpu\(\), \.to\(\), printing\) cannot be captured"),
     "from pageable memory": (lambda x: x.copy_(torch.ones(8)), "pageable memory"),
-    "fallback": (lambda x: x.flip(0), "aten::flip cannot be captured"),
+    "fallback": (fall_back, "aten::flip cannot be captured"),
     "stream synchronize": (lambda x: torch.accelerator.current_stream().synchronize(), "capturing"),
     "device synchronize": (lambda x: torch.accelerator.synchronize(), "wait for the whole device"),
     "seed": (lambda x: torch.openreg.manual_seed(3), "while the current stream is capturing"),

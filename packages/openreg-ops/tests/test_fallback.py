@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Operators without a kernel: their results, what is refused, and the record of them.
 
-The operators named here (histc, bincount, kthvalue, put_, ...) have no kernel of ours. Whoever writes one
-for them takes another operator here.
+The operators in ON_THE_CPU have kernels of ours, too: these tests send them to the fallback.
 """
 
-import threading
 import uuid
 import warnings
 
@@ -14,6 +12,20 @@ import torch
 from parity import DEVICE, SLEEP, assert_same, check
 
 HISTC = "aten::histc"
+ON_THE_CPU = [HISTC, "aten::histc.out", "aten::kthvalue", "aten::kthvalue.values", "aten::bincount", "aten::put_"]
+ON_THE_CPU += ["aten::_cdist_forward", "aten::_cdist_backward", "aten::histogram.bin_ct", "aten::unbind_copy.int"]
+ON_THE_CPU += ["aten::_histogramdd_bin_edges", "aten::_histogramdd_from_bin_tensors", "aten::_index_put_impl_"]
+ON_THE_CPU += ["aten::linspace.out", "aten::linspace.Tensor_Tensor_out", "aten::tril_indices", "aten::_fft_c2c"]
+ON_THE_CPU += ["aten::multinomial", "aten::randperm.generator_out"]
+
+
+@pytest.fixture(autouse=True)
+def on_the_cpu(request):
+    if "run_python" in request.fixturenames:
+        yield
+    else:
+        with torch.openreg.fallback_operators(*ON_THE_CPU):
+            yield
 
 
 def histc(x=None):
@@ -23,21 +35,6 @@ def histc(x=None):
 def calls(name):
     count = torch.openreg.fallback_stats().get(name)
     return 0 if count is None else count.calls
-
-
-@pytest.fixture
-def custom():
-    """Defines an operator in a namespace that ends with the test: (schema, CPU function) to the operator."""
-    namespace = f"openreg_test_{uuid.uuid4().hex}"
-    library = torch.library.Library(namespace, "DEF")
-
-    def define(schema, function):
-        name = library.define(schema)
-        library.impl(name, function, "CPU")
-        return getattr(getattr(torch.ops, namespace), name)
-
-    yield define
-    library._destroy()
 
 
 # Results
@@ -213,58 +210,6 @@ def test_a_device_that_failed_before_says_so():
     assert histc().cpu().tolist() == [1.0] * 5
 
 
-# Kernels in Python
-
-
-def test_a_kernel_in_python_runs_on_the_calling_thread(custom):
-    threads = []
-
-    def double(x):
-        threads.append(threading.get_ident())
-        assert x.device.type == "cpu"
-        return x * 2
-
-    operation = custom("double(Tensor x) -> Tensor", double)
-    x = torch.zeros(3, device=DEVICE)
-    torch.openreg._sleep(SLEEP)
-    x.fill_(4)
-    y = operation(x)
-    assert (y.device.type, y.cpu().tolist(), threads) == (DEVICE, [8] * 3, [threading.get_ident()])
-
-
-def test_a_kernel_in_python_may_write_into_its_operand_or_return_it(custom):
-    operation = custom("grow_(Tensor(a!) x) -> Tensor(a!)", lambda x: x.add_(1))
-    x = torch.zeros(3, device=DEVICE)
-    assert operation(x) is x
-    assert x.cpu().tolist() == [1] * 3
-
-
-def test_a_kernel_in_python_that_raises(custom):
-    def fail(x):
-        raise KeyError("no such thing")
-
-    operation = custom("fail(Tensor x) -> Tensor", fail)
-    with pytest.raises(KeyError, match="no such thing"):
-        operation(torch.zeros(3, device=DEVICE))
-    assert torch.ones(2, device=DEVICE).sum().item() == 2
-
-
-def test_kernels_in_python_from_threads(custom):
-    operation = custom("triple(Tensor x) -> Tensor", lambda x: x * 3)
-    results = []
-
-    def work():
-        for _ in range(20):
-            results.append(operation(torch.ones(3, device=DEVICE)).sum().item())
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert results == [9.0] * 80
-
-
 # The record
 
 
@@ -362,6 +307,8 @@ SCRIPT = """
 import warnings
 warnings.simplefilter("error")
 import torch, openreg_ops
+on_the_cpu = torch.openreg.fallback_operators("aten::histc")
+on_the_cpu.__enter__()
 try:
     print(torch.histc(torch.arange(5.0, device="openreg"), 5).sum().item())
 except (NotImplementedError, UserWarning) as error:

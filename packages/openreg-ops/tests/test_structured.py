@@ -3,7 +3,7 @@
 
 import pytest
 import torch
-from described_samples import described_samples
+from described_samples import DESCRIBED_OPTIONS, described_samples
 from layer_samples import layer_samples
 from parity import DEVICE, SLEEP, assert_same, check, is_busy, move_all, tensors_in
 from structured_samples import OPTIONS, make_samples
@@ -91,7 +91,7 @@ def cases():
 
 
 def sample(name, i):
-    return SAMPLES[name][i], OPTIONS.get(name, {})
+    return SAMPLES[name][i], (OPTIONS | DESCRIBED_OPTIONS).get(name, {})
 
 
 def test_the_table_and_these_samples_agree():

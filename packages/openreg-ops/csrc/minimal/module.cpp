@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The module openreg_ops._minimal: loading it registers the minimal set and the fallback; it exports the fallback
 // ledger.
+#include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include "fallback.h"
 #include "fallback_ledger.h"
+#include "fallback_override.h"
 #include "minimal/set.h"
 #include "openreg/runtime/fallback.h"
 #include "openreg/runtime/version.h"
@@ -40,6 +42,9 @@ PYBIND11_MODULE(_minimal, module) {
   module.def("_is_alone", &minimal::is_alone);
   module.def("_fallback_counts", &fallback_counts);
   module.def("_reset_fallback_counts", [] { FallbackLedger::instance().reset(); });
+  py::class_<FallbackOverride>(module, "_FallbackOverride")
+      .def(py::init<const std::vector<std::string>&>(), py::arg("operators"))
+      .def("release", &FallbackOverride::release);
   module.def(
       "_parse_fallback_mode",
       [](const std::string& text) { return static_cast<int>(parse_fallback_mode(text, "fallback mode")); },

@@ -33,13 +33,21 @@ OutputSpec describe_complex(const at::Tensor& a, const at::Tensor& b, const at::
   return output_of(at::infer_size_dimvector(a.sizes(), b.sizes()), c10::toComplexType(a.scalar_type()));
 }
 
+void check_floor_divide(const at::Tensor& self, const at::Tensor& other) {
+  const c10::ScalarType dtype = at::result_type(self, other);
+  require_dtype(!c10::isComplexType(dtype), "div_floor_cpu", dtype);
+}
+
 at::Tensor floor_divide(const at::Tensor& self, const at::Tensor& other) {
+  check_floor_divide(self, other);
   return at::div(self, other, "floor");
 }
 at::Tensor& floor_divide_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
+  check_floor_divide(self, other);
   return at::div_out(out, self, other, "floor");
 }
 at::Tensor& floor_divide_(at::Tensor& self, const at::Tensor& other) {
+  check_floor_divide(self, other);
   return self.div_(other, "floor");
 }
 

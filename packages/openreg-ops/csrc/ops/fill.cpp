@@ -28,6 +28,9 @@ at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
 at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value) {
   TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
               " dimensions.");
+  if (value.device().is_cpu()) {
+    return fill_scalar(self, value.item());
+  }
   return FillTensor::call<at::cpu::fill_>(self, value);
 }
 
@@ -49,6 +52,9 @@ at::Tensor& masked_fill_tensor(at::Tensor& self, const at::Tensor& mask, const a
   check_mask(self, mask);
   TORCH_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
               value.dim(), " dimension(s).");
+  if (value.device().is_cpu()) {
+    return masked_fill_scalar(self, mask, value.item());
+  }
   return MaskedFillTensor::call<at::cpu::masked_fill_>(self, mask, value);
 }
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Operators of the openreg device: importing this package registers them with PyTorch.
 
-It adds :func:`fallback_stats`, :func:`reset_fallback_stats` and :class:`fallback_mode` to ``torch.openreg``.
+It adds :func:`fallback_stats`, :func:`reset_fallback_stats`, :class:`fallback_mode` and :func:`fallback_operators` to
+``torch.openreg``.
 With ``OPENREG_OPS=minimal`` in the environment it registers the minimal set and the fallback only.
 """
 
@@ -10,12 +11,14 @@ from __future__ import annotations
 import openreg_runtime
 from openreg_ops import _minimal  # registers the minimal set and the fallback
 from openreg_ops._fallback import FallbackCount, fallback_mode, fallback_stats, reset_fallback_stats
+from openreg_ops._fallback_override import fallback_operators
 
 if not _minimal._is_alone():
     from openreg_ops import _C as _C  # registers all other operators
 
-__all__ = ["FallbackCount", "fallback_mode", "fallback_stats", "reset_fallback_stats"]
+__all__ = ["FallbackCount", "fallback_mode", "fallback_operators", "fallback_stats", "reset_fallback_stats"]
 
 openreg_runtime.extend("fallback_mode", fallback_mode)
+openreg_runtime.extend("fallback_operators", fallback_operators)
 openreg_runtime.extend("fallback_stats", fallback_stats)
 openreg_runtime.extend("reset_fallback_stats", reset_fallback_stats)

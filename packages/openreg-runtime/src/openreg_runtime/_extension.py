@@ -11,6 +11,7 @@ from openreg_runtime import openreg
 _PROVIDERS = {
     "amp": "openreg-amp",
     "fallback_mode": "openreg-ops",
+    "fallback_operators": "openreg-ops",
     "fallback_stats": "openreg-ops",
     "reset_fallback_stats": "openreg-ops",
 }
