@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Operators that PyTorch does not have, for tensors on the openreg device.
+
+The first three are registered in C++ (``csrc/custom``) and called here through ``torch.ops``; :func:`rotary_embedding`
+is registered in this file, with nothing but Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from openreg_ops import _minimal
+
+__all__ = ["add_rms_norm", "clip_grad_norm_", "rotary_embedding", "swiglu"]
+
+if _minimal._is_alone():
+    raise ImportError(
+        "openreg_ops.functional needs operators that OPENREG_OPS=minimal does not register; "
+        "unset it, and start the process again"
+    )
+
+
+def swiglu(gate: Tensor, up: Tensor) -> Tensor:
+    """``silu(gate) * up`` in one kernel, forward and backward; differentiable any number of times.
+
+    Both operands have one shape and dtype: float, double, half or bfloat16.
+    """
+    return cast(Tensor, torch.ops.openreg.swiglu(gate, up))
+
+
+def add_rms_norm(input: Tensor, residual: Tensor, weight: Tensor, eps: float = 1e-6) -> tuple[Tensor, Tensor]:
+    """``total = input + residual`` and ``rms_norm(total) * weight``, in one kernel; returns ``(normalised, total)``.
+
+    The norm is over the last dimension, whose size is that of `weight`. Differentiable once: a second derivative raises
+    NotImplementedError.
+    """
+    normalised, total = torch.ops.openreg.add_rms_norm(input, residual, weight, eps)
+    return normalised, total
+
+
+def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> Tensor:
+    """Scales all gradients so that their common 2-norm is at most `max_norm`; returns the norm from before.
+
+    Does what ``torch.nn.utils.clip_grad_norm_`` does, in two kernels. Gradients are on one device and of one dtype;
+    parameters without a gradient are passed over. The result is on that device: reading it waits.
+    """
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    if not gradients:
+        return torch.tensor(0.0)
+    norm, factor = torch.ops.aten._openreg_clip_factor(gradients, max_norm)
+    torch._foreach_mul_(gradients, factor)
+    return cast(Tensor, norm)
+
+
+# A custom operator in Python: a function, here for one device, and what PyTorch has to know about it.
+
+
+@torch.library.custom_op("openreg::rotary_embedding", mutates_args=(), device_types="openreg")
+def rotary_embedding(x: Tensor, angles: Tensor) -> Tensor:
+    """Turns pairs of features by an angle each, which tells a transformer where a token stands.
+
+    Feature i of the first half of the last dimension of `x` makes a pair with feature i of the second half. `angles`
+    has half of that dimension, and broadcasts against the others, such as (tokens, features / 2). It gets no gradient.
+    """
+    first, second = x.chunk(2, dim=-1)
+    cosine, sine = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
+
+
+@rotary_embedding.register_fake
+def _(x: Tensor, angles: Tensor) -> Tensor:
+    torch._check(
+        x.dim() > 0 and x.shape[-1] == 2 * angles.shape[-1],
+        lambda: f"rotary_embedding: expected half as many angles as features, but got {angles.shape} and {x.shape}",
+    )
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+def _save_angles(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+    ctx.save_for_backward(inputs[1])
+
+
+def _turn_back(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+    (angles,) = ctx.saved_tensors
+    return rotary_embedding(grad, -angles), None
+
+
+rotary_embedding.register_autograd(_turn_back, setup_context=_save_angles)
+
+
+@rotary_embedding.register_vmap
+def _(info: Any, in_dims: tuple[int | None, int | None], x: Tensor, angles: Tensor) -> tuple[Tensor, int]:
+    x_dim, angles_dim = in_dims
+    x = x.expand(info.batch_size, *x.shape) if x_dim is None else x.movedim(x_dim, 0)
+    if angles_dim is not None:
+        angles = angles.movedim(angles_dim, 0)
+        # The batch comes first in both, and the dimensions between it and the angles are those that broadcast.
+        angles = angles.reshape(info.batch_size, *[1] * (x.dim() - angles.dim()), *angles.shape[1:])
+    return rotary_embedding(x, angles), 0
