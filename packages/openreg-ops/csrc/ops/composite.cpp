@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Overriding composite operators where a kernel of our own pays; linear.cpp is one with a derivative. PyTorch composes
 // these of other operators for every device; a kernel for PrivateUse1 takes precedence over that, also above autograd.
+#include <ATen/ExpandUtils.h>
 #include <ATen/ops/isfinite.h>
 #include <torch/library.h>
 
@@ -17,8 +18,8 @@ void isfinite_kernel(const at::Tensor& self, at::Tensor& output) {
 
 at::Tensor isfinite(const at::Tensor& self) {
   const CurrentDevice current(self.device());
-  at::Tensor output =
-      make_output(self.sizes(), {}, self.options().dtype(at::kBool).memory_format(self.suggest_memory_format()));
+  const auto strides = at::infer_dense_strides(self.sizes(), self.strides());
+  at::Tensor output = make_output(self.sizes(), strides, self.options().dtype(at::kBool));
   launch_kernel<decltype(&isfinite_kernel), const at::Tensor&, at::Tensor&>("aten::isfinite", self.device(),
                                                                             &isfinite_kernel, self, output);
   return output;

@@ -40,6 +40,9 @@ void forward_kernel(const at::Tensor& input, const at::Tensor& weight, const std
 
 at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
   constexpr const char* kName = "aten::linear";
+  // PyTorch's product finds this out in its kernel only, too late for an error on the calling line.
+  TORCH_CHECK(weight.scalar_type() == input.scalar_type(), "mat1 and mat2 must have the same dtype, but got ",
+              input.scalar_type(), " and ", weight.scalar_type());
   if (!is_usual(input, weight, bias) || input.numel() == 0 || weight.numel() == 0) {
     return at::native::linear(input, weight, bias);
   }

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""aten::linear, which has a kernel of its own here in place of PyTorch's composite."""
+
+import pytest
+import torch
+from parity import DEVICE, SLEEP, check, is_busy, launches_of
+from torch.nn.functional import linear
+
+pytestmark = pytest.mark.usefixtures("native")
+
+
+@pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 4), (0, 4), (2, 0, 4)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_forward_and_backward(shape, bias):
+    x, weight = torch.randn(shape, requires_grad=True), torch.randn(5, 4, requires_grad=True)
+    check(linear, x, weight, torch.randn(5, requires_grad=True) if bias else None)
+
+
+def test_a_weight_that_is_a_vector():
+    check(linear, torch.randn(3, 4, requires_grad=True), torch.randn(4, requires_grad=True))
+    check(linear, torch.randn(2, 3, 4, requires_grad=True), torch.randn(4, requires_grad=True), torch.tensor(2.0))
+
+
+@pytest.mark.parametrize("chosen", [(0,), (1,), (2,), (0, 2), (1, 2)])
+def test_only_the_gradients_that_are_wanted(chosen):
+    operands = torch.randn(2, 3, 4), torch.randn(5, 4), torch.randn(5)
+    check(linear, *[operand.requires_grad_(i in chosen) for i, operand in enumerate(operands)])
+
+
+def test_operands_of_any_layout():
+    x, weight = torch.randn(4, 3, 2).transpose(0, 2), torch.randn(4, 5).t()
+    check(linear, x.requires_grad_(), weight.requires_grad_(), torch.randn(10)[::2].requires_grad_())
+    check(linear, torch.randn(1, 4).expand(3, 4), weight.detach())
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16, torch.complex64, torch.int64])
+def test_dtypes(dtype):
+    tolerance = {"rtol": 2e-2, "atol": 2e-2} if dtype.itemsize == 2 else None
+    x, weight, bias = (torch.randn(shape).mul(4).to(dtype) for shape in ((2, 3, 4), (5, 4), (5,)))
+    check(linear, x, weight, bias, tolerance=tolerance)
+
+
+def test_second_derivatives():
+    operands = [torch.randn(s, dtype=torch.float64, device=DEVICE).requires_grad_() for s in ((2, 4), (5, 4), (5,))]
+    with torch.openreg.fallback_mode("allow"):  # for what the check itself computes
+        assert torch.autograd.gradgradcheck(linear, operands)
+
+
+def test_one_launch_forward_and_one_backward():
+    x, weight, bias = (torch.randn(s, device=DEVICE).requires_grad_() for s in ((2, 3, 4), (5, 4), (5,)))
+    results = []
+    assert launches_of(lambda: results.append(linear(x, weight, bias))) == (1, 0)
+    grad = torch.ones_like(results[0])
+    assert launches_of(lambda: torch.autograd.grad(results[0], (x, weight, bias), grad)) == (1, 0)
+    torch.openreg._sleep(SLEEP)
+    linear(x, weight, bias)
+    assert is_busy()
+
+
+@pytest.mark.parametrize(
+    ("operands", "said"),
+    [
+        (((2, 3), (4, 5)), r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 5x4\)"),
+        (((2, 3, 4), (4, 5)), r"mat1 and mat2 shapes cannot be multiplied \(6x4 and 5x4\)"),
+    ],
+)
+def test_mistakes_have_pytorchs_messages(operands, said):
+    with pytest.raises(RuntimeError, match=said):
+        linear(*[torch.ones(shape, device=DEVICE) for shape in operands])
+
+
+def test_mixed_devices_and_dtypes_are_refused():
+    x, weight = torch.ones(2, 3, device=DEVICE), torch.ones(4, 3)
+    for other in (weight, weight.to("openreg:1")):
+        with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+            linear(x, other)
+    with pytest.raises(RuntimeError, match="mat1 and mat2 must have the same dtype, but got Float and Double"):
+        linear(x, weight.double().to(DEVICE))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.:DeprecationWarning")
+def test_transforms():
+    x, weight = torch.randn(6, 3, 4).to(DEVICE), torch.randn(5, 4).to(DEVICE)
+    torch.testing.assert_close(torch.vmap(linear, (0, None))(x, weight), linear(x, weight))
+    with torch.openreg.fallback_mode("allow"):  # for zeros that PyTorch makes
+        _, tangent = torch.func.jvp(lambda t: linear(t, weight), (x,), (torch.ones_like(x),))
+    torch.testing.assert_close(tangent, linear(torch.ones_like(x), weight))
