@@ -2,7 +2,6 @@
 // How random kernels use the counter-based generator: number k of a launch belongs to element k, whoever computes it.
 #pragma once
 
-#include <ATen/Parallel.h>
 #include <ATen/core/PhiloxRNGEngine.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
@@ -15,6 +14,7 @@
 #include <type_traits>
 
 #include "openreg/runtime/generator.h"
+#include "raw/grid.h"
 
 namespace openreg::ops {
 
@@ -36,7 +36,7 @@ void fill_random(at::Tensor& out, runtime::PhiloxState start, Draw draw) {
   Value* data = dense.mutable_data_ptr<Value>();
   const int64_t count = dense.numel();
   const int64_t steps = (count + kPerStep - 1) / kPerStep;
-  at::parallel_for(0, steps, kStepsPerThread, [&](int64_t begin, int64_t end) {
+  raw::parallel(steps, kStepsPerThread, [&](int64_t begin, int64_t end) {
     at::philox_engine engine(start.seed(), 0, start.offset() + static_cast<uint64_t>(begin));
     for (int64_t step = begin; step < end; ++step) {
       const RandomBits bits{engine(), engine(), engine(), engine()};

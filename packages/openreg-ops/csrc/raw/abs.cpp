@@ -5,6 +5,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "raw/clones.h"
 #include "raw/grid.h"
 
 namespace openreg::ops::raw {
@@ -54,7 +55,8 @@ Value magnitude(Value x) {
 }
 
 template <class Value>
-void abs_row(const Value* input, Value* output, int64_t count, int64_t input_stride, int64_t output_stride) {
+OPENREG_CLONES void abs_row(const Value* input, Value* output, int64_t count, int64_t input_stride,
+                            int64_t output_stride) {
   if (input == output && input_stride == output_stride && output_stride == 1) {
     for (int64_t i = 0; i < count; ++i) {  // one pointer, so that the compiler sees that nothing else overlaps
       output[i] = magnitude(output[i]);

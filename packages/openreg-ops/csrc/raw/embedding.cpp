@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "raw/clones.h"
 #include "raw/grid.h"
 
 namespace openreg::ops::raw {
@@ -32,6 +33,13 @@ int64_t checked_index(const void* indices, Type type, int64_t i, int64_t rows) {
                             std::to_string(rows) + " rows");
   }
   return index;
+}
+
+template <class Value, class Sum>
+OPENREG_CLONES void add_row(const Value* row, int64_t width, Sum* sums) {
+  for (int64_t column = 0; column < width; ++column) {
+    sums[column] += static_cast<Sum>(row[column]);
+  }
 }
 
 template <class Value>
@@ -61,10 +69,7 @@ void backward(const EmbeddingBackwardArguments& arguments) {
       const int64_t last = row == arguments.padding ? first : starts[static_cast<size_t>(row) + 1];
       std::fill(sums.begin(), sums.end(), Sum(0));
       for (int64_t i = first; i < last; ++i) {
-        const Value* term = gradient + places[static_cast<size_t>(i)] * width;
-        for (int64_t column = 0; column < width; ++column) {
-          sums[static_cast<size_t>(column)] += static_cast<Sum>(term[column]);
-        }
+        add_row(gradient + places[static_cast<size_t>(i)] * width, width, sums.data());
       }
       const Sum divisor = arguments.by_frequency && last > first ? static_cast<Sum>(last - first) : Sum(1);
       for (int64_t column = 0; column < width; ++column) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "raw/clones.h"
 #include "raw/grid.h"
 
 namespace openreg::ops::raw {
@@ -15,7 +16,7 @@ namespace {
 constexpr int64_t kTile = 64;      // rows and columns of a tile of the output
 constexpr int64_t kDepth = 128;    // terms that are packed at a time
 constexpr int64_t kMicroRows = 4;  // of the micro-kernel
-constexpr int64_t kMicroColumns = 8;
+constexpr int64_t kMicroColumns = 16;
 constexpr int64_t kGrainProducts = 1 << 15;
 
 // What one thread works with. Strips of micro-kernel width, in the order in which it reads them.
@@ -41,7 +42,8 @@ void pack(Sum (*strips)[kDepth][kWidth], const Value* first, int64_t width, int6
 }
 
 template <class Sum>
-void multiply_strips(const Sum (*left)[kMicroRows], const Sum (*right)[kMicroColumns], int64_t depth, Sum* sums) {
+OPENREG_CLONES void multiply_strips(const Sum (*left)[kMicroRows], const Sum (*right)[kMicroColumns], int64_t depth,
+                                    Sum* sums) {
   Sum registers[kMicroRows][kMicroColumns] = {};
   for (int64_t i = 0; i < depth; ++i) {
     for (int64_t row = 0; row < kMicroRows; ++row) {

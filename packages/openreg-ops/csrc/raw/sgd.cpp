@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "raw/clones.h"
 #include "raw/grid.h"
 
 namespace openreg::ops::raw {
@@ -28,7 +29,7 @@ struct Step {
 };
 
 template <class Value, class Number>
-void update(const SgdArguments& arguments, const Step<Number>& step, const Chunk& chunk) {
+OPENREG_CLONES void update(const SgdArguments& arguments, const Step<Number>& step, const Chunk& chunk) {
   auto* parameter = static_cast<Value*>(chunk.parameter->parameter);
   auto* gradient = static_cast<Value*>(chunk.parameter->gradient);
   auto* momentum = static_cast<Value*>(chunk.parameter->momentum);

@@ -4,20 +4,21 @@
 
 #include <algorithm>
 
+#include "raw/clones.h"
 #include "raw/grid.h"
 
 namespace openreg::ops::raw {
 
 namespace {
 
-constexpr int64_t kTile = 16;       // outputs that are summed side by side
+constexpr int64_t kWideTile = 64;   // outputs that are summed side by side, where they lie side by side
 constexpr int64_t kLeaf = 256;      // terms that are added one after the other
 constexpr int64_t kPart = 1 << 15;  // terms of one item of the grid; fixed, so that threads do not change results
 constexpr int64_t kGrainTerms = 1 << 15;
 
 template <class Value, class Sum>
-Sum sum_of_row(const Value* row, int64_t count, int64_t stride) {
-  constexpr int64_t kLanes = 8;
+OPENREG_CLONES Sum sum_of_row(const Value* row, int64_t count, int64_t stride) {
+  constexpr int64_t kLanes = 16;
   Sum lanes[kLanes] = {};
   int64_t i = 0;
   if (stride == 1) {
@@ -30,123 +31,142 @@ Sum sum_of_row(const Value* row, int64_t count, int64_t stride) {
   for (; i < count; ++i) {
     lanes[0] += static_cast<Sum>(row[i * stride]);
   }
-  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+  for (int64_t distance = kLanes / 2; distance > 0; distance /= 2) {
+    for (int64_t lane = 0; lane < distance; ++lane) {
+      lanes[lane] += lanes[lane + distance];
+    }
+  }
+  return lanes[0];
 }
 
-// A tile of outputs: where its first term is, how many outputs, and how far apart their terms are.
+// Adds `count` rows of outputs that lie side by side, `step` apart.
+template <class Value, class Sum>
+OPENREG_CLONES void add_rows(const Value* row, int64_t count, int64_t step, int64_t width, Sum* totals) {
+  if (width == kWideTile) {
+    for (int64_t i = 0; i < count; ++i, row += step) {
+      for (int64_t lane = 0; lane < kWideTile; ++lane) {
+        totals[lane] += static_cast<Sum>(row[lane]);
+      }
+    }
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i, row += step) {
+    for (int64_t lane = 0; lane < width; ++lane) {
+      totals[lane] += static_cast<Sum>(row[lane]);
+    }
+  }
+}
+
+// A tile of outputs: where its first term is, and how many outputs.
 template <class Value>
 struct Tile {
   const Value* first;
   int64_t width;
-  int64_t stride;
 };
 
 // Adds the terms [begin, end) of every output of the tile to `totals`.
-template <class Value, class Sum>
-void add_terms(const Tile<Value>& tile, const Axes<1>& reduced, int64_t begin, int64_t end, Sum* totals) {
+template <int64_t kWidth, class Value, class Sum>
+void add_terms(const Tile<Value>& tile, const Axes<1>& reduced, int64_t begin, int64_t end,
+               std::array<Sum, kWidth>& totals) {
   if (end - begin > kLeaf) {
     const int64_t middle = begin + (end - begin) / 2;
-    Sum halves[2][kTile] = {};
-    add_terms(tile, reduced, begin, middle, halves[0]);
-    add_terms(tile, reduced, middle, end, halves[1]);
-    for (int64_t lane = 0; lane < kTile; ++lane) {
-      totals[lane] += halves[0][lane] + halves[1][lane];
+    std::array<Sum, kWidth> left{};
+    std::array<Sum, kWidth> right{};
+    add_terms<kWidth>(tile, reduced, begin, middle, left);
+    add_terms<kWidth>(tile, reduced, middle, end, right);
+    for (size_t lane = 0; lane < kWidth; ++lane) {
+      totals[lane] += left[lane] + right[lane];
     }
     return;
   }
   const int64_t step = row_strides(reduced)[0];
   for_each_row(reduced, begin, end, [&](const std::array<int64_t, 1>& offsets, int64_t length) {
     const Value* row = tile.first + offsets[0];
-    if (tile.width == 1) {
+    if constexpr (kWidth == 1) {
       totals[0] += sum_of_row<Value, Sum>(row, length, step);
-    } else if (tile.width == kTile && tile.stride == 1) {
-      for (int64_t i = 0; i < length; ++i, row += step) {
-        for (int64_t lane = 0; lane < kTile; ++lane) {
-          totals[lane] += static_cast<Sum>(row[lane]);
-        }
-      }
     } else {
-      for (int64_t i = 0; i < length; ++i, row += step) {
-        for (int64_t lane = 0; lane < tile.width; ++lane) {
-          totals[lane] += static_cast<Sum>(row[lane * tile.stride]);
-        }
-      }
+      add_rows(row, length, step, tile.width, totals.data());
     }
   });
 }
 
-// How the outputs are cut into tiles: along the first kept axis where neighbours there are closer in memory than the
-// terms of one sum, else one by one.
+// How the outputs are cut into tiles along the first kept axis.
 struct Tiling {
   int64_t width;       // of a full tile
-  int64_t row_length;  // outputs along the first kept axis
+  int64_t row_length;  // outputs along the axis
   int64_t tiles_per_row;
   int64_t count;
 
-  explicit Tiling(const SumArguments& arguments) {
-    const bool across = !arguments.kept.empty() &&
-                        (arguments.reduced.empty() || arguments.kept[0].strides[0] < arguments.reduced[0].strides[0]);
-    width = across ? kTile : 1;
-    row_length = arguments.kept.empty() ? 1 : arguments.kept[0].size;
+  Tiling(const Axes<2>& kept, int64_t tile_width) : width(tile_width) {
+    row_length = kept.empty() ? 1 : kept[0].size;
     tiles_per_row = (row_length + width - 1) / width;
-    count = row_length == 0 ? 0 : element_count(arguments.kept) / row_length * tiles_per_row;
+    count = row_length == 0 ? 0 : element_count(kept) / row_length * tiles_per_row;
   }
   int64_t first_output(int64_t tile) const { return tile / tiles_per_row * row_length + tile % tiles_per_row * width; }
   int64_t width_of(int64_t tile) const { return std::min(width, row_length - tile % tiles_per_row * width); }
 };
 
-template <class Value, class Result>
-void run(const SumArguments& arguments) {
-  using Sum = Accumulator<Value>;
-  const Tiling tiling(arguments);
+template <int64_t kWidth, class Value, class Result>
+void run_tiles(const SumArguments& arguments) {
+  using Totals = std::array<Accumulator<Value>, kWidth>;
+  const Tiling tiling(arguments.kept, kWidth);
   const int64_t terms = element_count(arguments.reduced);
   const int64_t parts = std::max<int64_t>(1, (terms + kPart - 1) / kPart);
-  const std::array<int64_t, 2> steps = row_strides(arguments.kept);
 
-  const auto tile_total = [&](int64_t tile, int64_t begin, int64_t end, Sum* totals) {
-    const auto offsets = offsets_at(arguments.kept, tiling.first_output(tile));
-    const auto* first = static_cast<const Value*>(arguments.input) + offsets[0];
-    add_terms(Tile<Value>{first, tiling.width_of(tile), steps[0]}, arguments.reduced, begin, end, totals);
+  const auto total = [&](int64_t tile, int64_t begin, int64_t end) {
+    const int64_t offset = offsets_at(arguments.kept, tiling.first_output(tile))[0];
+    const Tile<Value> described{static_cast<const Value*>(arguments.input) + offset, tiling.width_of(tile)};
+    Totals totals{};
+    add_terms<kWidth>(described, arguments.reduced, begin, end, totals);
+    return totals;
   };
-  const auto store = [&](int64_t tile, const Sum* totals) {
-    const auto offsets = offsets_at(arguments.kept, tiling.first_output(tile));
-    auto* output = static_cast<Result*>(arguments.output) + offsets[1];
+  const auto store = [&](int64_t tile, const Totals& totals) {
+    const int64_t step = row_strides(arguments.kept)[1];
+    auto* output = static_cast<Result*>(arguments.output) + offsets_at(arguments.kept, tiling.first_output(tile))[1];
     for (int64_t lane = 0; lane < tiling.width_of(tile); ++lane) {
-      output[lane * steps[1]] = static_cast<Result>(totals[lane]);
+      output[lane * step] = static_cast<Result>(totals[static_cast<size_t>(lane)]);
     }
   };
 
   if (parts == 1) {
-    const int64_t grain = std::max<int64_t>(1, kGrainTerms / std::max<int64_t>(1, terms * tiling.width));
+    const int64_t grain = std::max<int64_t>(1, kGrainTerms / std::max<int64_t>(1, terms * kWidth));
     parallel(tiling.count, grain, [&](int64_t begin, int64_t end) {
       for (int64_t tile = begin; tile < end; ++tile) {
-        Sum totals[kTile] = {};
-        tile_total(tile, 0, terms, totals);
-        store(tile, totals);
+        store(tile, total(tile, 0, terms));
       }
     });
     return;
   }
-  std::vector<std::array<Sum, kTile>> partial(static_cast<size_t>(tiling.count * parts));
+  std::vector<Totals> partial(static_cast<size_t>(tiling.count * parts));
   parallel(tiling.count * parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t first = item % parts * kPart;
-      std::array<Sum, kTile> totals{};
-      tile_total(item / parts, first, std::min(terms, first + kPart), totals.data());
-      partial[static_cast<size_t>(item)] = totals;
+      partial[static_cast<size_t>(item)] = total(item / parts, first, std::min(terms, first + kPart));
     }
   });
   // REAL HW: a second launch, or the block that finishes last.
   for (int64_t tile = 0; tile < tiling.count; ++tile) {
-    auto* rows = &partial[static_cast<size_t>(tile * parts)];
+    Totals* rows = &partial[static_cast<size_t>(tile * parts)];
     for (int64_t distance = 1; distance < parts; distance *= 2) {
       for (int64_t i = 0; i + distance < parts; i += 2 * distance) {
-        for (int64_t lane = 0; lane < kTile; ++lane) {
+        for (size_t lane = 0; lane < kWidth; ++lane) {
           rows[i][lane] += rows[i + distance][lane];
         }
       }
     }
-    store(tile, rows->data());
+    store(tile, rows[0]);
+  }
+}
+
+template <class Value, class Result>
+void run(const SumArguments& arguments) {
+  // Outputs that lie side by side are summed together where the terms of one output lie further apart.
+  const bool across = !arguments.kept.empty() && arguments.kept[0].strides[0] == 1 &&
+                      (arguments.reduced.empty() || arguments.reduced[0].strides[0] != 1);
+  if (across) {
+    run_tiles<kWideTile, Value, Result>(arguments);
+  } else {
+    run_tiles<1, Value, Result>(arguments);
   }
 }
 
