@@ -10,8 +10,8 @@ from .comparison import difference
 from .outcome import DEVICE, attempt
 from .transfer import copy_inputs, tensors_in
 
-DRAWS = 256
-CHECKED_SAMPLES = 4  # of one entry and dtype; the others differ in sizes only
+DRAWS = 128
+CHECKED_SAMPLES = 2  # of one entry and dtype; the others differ in sizes only
 FALSE_ALARM = 1e-9
 ROUNDING = 1e-2  # numbers that differ by less are taken for the same: bfloat16 has three digits
 

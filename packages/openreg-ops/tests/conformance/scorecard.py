@@ -8,6 +8,7 @@ from rich.table import Table
 
 from .exceptions import EXCEPTIONS, LATE, MOST_EXCEPTIONS
 
+FALLBACKS_SHOWN = 30  # the file written by --json has all
 NATIVE_FLOAT32 = 600  # entries that have to run forward and backward without falling back
 
 
@@ -96,9 +97,9 @@ class Scorecard:
                 dtypes[name].add(report["dtype"])
         if not dtypes:
             return
-        table = Table(title="operators that fell back", title_justify="left")
+        table = Table(title=f"{len(dtypes)} operators fell back; the most frequent", title_justify="left")
         for name in ("operator", "runs", "dtypes"):
             table.add_column(name)
-        for name, count in self.fallbacks().most_common():
+        for name, count in self.fallbacks().most_common(FALLBACKS_SHOWN):
             table.add_row(name, str(count), ", ".join(sorted(dtypes[name])))
         console.print(table)
