@@ -226,7 +226,7 @@ def test_dropout_moves_the_generator():
 def test_dropout_zeroes_and_scales():
     keys = 400
     q = torch.zeros(1, 1, 50, keys, device=DEVICE)
-    weights = attention(q, torch.zeros(1, 1, keys, keys, device=DEVICE), torch.eye(keys, device=DEVICE)[None, None], dropout_p=0.25)
+    weights = attention(q, torch.zeros(1, 1, keys, keys, device=DEVICE), torch.eye(keys)[None, None].to(DEVICE), dropout_p=0.25)
     weights = weights.cpu() * keys
     torch.testing.assert_close(weights[weights > 0], torch.full_like(weights[weights > 0], 4 / 3))
     assert abs((weights > 0).float().mean().item() - 0.75) < 0.02
@@ -252,7 +252,7 @@ def test_numbers_of_dropout_do_not_depend_on_threads(run_python):
 import torch, openreg_ops
 torch.openreg.manual_seed_all(3)
 ones = torch.ones(2, 4, 64, 64, device="openreg")
-kept = torch.nn.functional.scaled_dot_product_attention(ones * 0, ones, torch.eye(64, device="openreg").expand(2, 4, 64, 64), dropout_p=0.5)
+kept = torch.nn.functional.scaled_dot_product_attention(ones * 0, ones, torch.eye(64).to("openreg").expand(2, 4, 64, 64), dropout_p=0.5)
 print(hash((kept.cpu() > 0).numpy().tobytes()))
 """
     results = {

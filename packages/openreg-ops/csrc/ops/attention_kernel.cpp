@@ -123,10 +123,12 @@ void flash_backward(const Operands& x, const at::Tensor& grad, const at::Tensor&
   const at::Tensor key = dense_rows(x.key);
   const at::Tensor value = dense_rows(x.value);
   const at::Tensor dense_grad = dense_rows(grad);
+  const at::Tensor dense_output = dense_rows(output);
   for (const HeadGroup& group : head_groups(x)) {
     const auto [of_query, of_key, of_value] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-        group.heads(dense_grad), group.heads(query), group.key_heads(key), group.key_heads(value), group.heads(output),
-        group.heads(logsumexp), 0.0, x.options.is_causal, group.mask(x.mask), x.options.scale);
+        group.heads(dense_grad), group.heads(query), group.key_heads(key), group.key_heads(value),
+        group.heads(dense_output), group.heads(logsumexp), 0.0, x.options.is_causal, group.mask(x.mask),
+        x.options.scale);
     if (grad_query.defined()) {
       group.heads(grad_query).copy_(of_query);
     }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Batch normalisation with backward.
+// Batch normalisation with backward. PyTorch has three families of operators for it; all run the same two kernels.
 #include <ATen/native/cpu/mixed_data_type.h>
 #include <ATen/ops/native_batch_norm_backward_cpu_dispatch.h>
 #include <ATen/ops/native_batch_norm_cpu_dispatch.h>
 #include <torch/library.h>
 
-#include "common/launch_on.h"
+#include "common/launch_function.h"
 
 namespace openreg::ops {
 
 namespace {
 
-using MaybeTensor = const std::optional<at::Tensor>&;
+using Tensors = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
 // Statistics are kept in float where the operand is of lower precision and what is known of them is float.
 template <class... Parameters>
@@ -92,9 +92,88 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm_backward(
   return {std::move(grad_input), std::move(grad_weight), std::move(grad_bias)};
 }
 
+// Running statistics that are always there, or never.
+
+Tensors native_batch_norm_legit(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, at::Tensor& running_mean,
+                                at::Tensor& running_var, bool training, double momentum, double eps) {
+  return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
+}
+
+Tensors native_batch_norm_no_stats(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, bool training,
+                                   double momentum, double eps) {
+  return native_batch_norm(input, weight, bias, std::nullopt, std::nullopt, training, momentum, eps);
+}
+
+// The `reserve` is for devices whose library wants a workspace back; this one does not.
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> batch_norm_with_update(const at::Tensor& input,
+                                                                                  MaybeTensor weight, MaybeTensor bias,
+                                                                                  at::Tensor& running_mean,
+                                                                                  at::Tensor& running_var,
+                                                                                  double momentum, double eps) {
+  auto [output, mean, invstd] = native_batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps);
+  const CurrentDevice current(input.device());
+  at::Tensor reserve = make_output({0}, {}, input.options().memory_format(std::nullopt).dtype(at::kByte));
+  return {std::move(output), std::move(mean), std::move(invstd), std::move(reserve)};
+}
+
+Tensors batch_norm_backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& weight,
+                            MaybeTensor running_mean, MaybeTensor running_var, MaybeTensor save_mean,
+                            MaybeTensor save_invstd, bool update, double eps, std::array<bool, 3> output_mask,
+                            const at::Tensor& /*reserve*/) {
+  return native_batch_norm_backward(grad, input, weight, running_mean, running_var, save_mean, save_invstd, update, eps,
+                                    output_mask);
+}
+
+// The out forms put the results in their places afterwards.
+
+std::tuple<at::Tensor&, at::Tensor&, at::Tensor&> give(const Tensors& results, at::Tensor& output, at::Tensor& mean,
+                                                       at::Tensor& invstd) {
+  const auto put = [](at::Tensor& place, const at::Tensor& result) {
+    resize_out(place, result.sizes(), {}, result.options());
+    place.copy_(result);
+  };
+  put(output, std::get<0>(results));
+  put(mean, std::get<1>(results));
+  put(invstd, std::get<2>(results));
+  return {output, mean, invstd};
+}
+
+std::tuple<at::Tensor&, at::Tensor&, at::Tensor&> native_batch_norm_out(const at::Tensor& input, MaybeTensor weight,
+                                                                        MaybeTensor bias, MaybeTensor running_mean,
+                                                                        MaybeTensor running_var, bool training,
+                                                                        double momentum, double eps, at::Tensor& output,
+                                                                        at::Tensor& mean, at::Tensor& invstd) {
+  return give(native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps), output, mean,
+              invstd);
+}
+
+std::tuple<at::Tensor&, at::Tensor&, at::Tensor&> native_batch_norm_legit_out(
+    const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, at::Tensor& running_mean, at::Tensor& running_var,
+    bool training, double momentum, double eps, at::Tensor& output, at::Tensor& mean, at::Tensor& invstd) {
+  return give(native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps), output, mean,
+              invstd);
+}
+
+std::tuple<at::Tensor&, at::Tensor&, at::Tensor&> native_batch_norm_no_stats_out(const at::Tensor& input,
+                                                                                 MaybeTensor weight, MaybeTensor bias,
+                                                                                 bool training, double momentum,
+                                                                                 double eps, at::Tensor& output,
+                                                                                 at::Tensor& mean, at::Tensor& invstd) {
+  return give(native_batch_norm(input, weight, bias, std::nullopt, std::nullopt, training, momentum, eps), output, mean,
+              invstd);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("native_batch_norm", TORCH_FN(native_batch_norm));
+  library.impl("native_batch_norm.out", TORCH_FN(native_batch_norm_out));
   library.impl("native_batch_norm_backward", TORCH_FN(native_batch_norm_backward));
+  library.impl("_native_batch_norm_legit", TORCH_FN(native_batch_norm_legit));
+  library.impl("_native_batch_norm_legit.out", TORCH_FN(native_batch_norm_legit_out));
+  library.impl("_native_batch_norm_legit.no_stats", TORCH_FN(native_batch_norm_no_stats));
+  library.impl("_native_batch_norm_legit.no_stats_out", TORCH_FN(native_batch_norm_no_stats_out));
+  library.impl("_batch_norm_with_update", TORCH_FN(batch_norm_with_update));
+  library.impl("batch_norm_backward", TORCH_FN(batch_norm_backward));
 }
 
 }  // namespace

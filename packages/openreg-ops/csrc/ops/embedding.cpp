@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Embedding and its gradient, with our own kernels.
 #include <ATen/TensorUtils.h>
+#include <ATen/ops/embedding_renorm_cpu_dispatch.h>
+#include <ATen/ops/embedding_renorm_ops.h>
 #include <torch/library.h>
 
-#include "common/device_check.h"
-#include "common/outputs.h"
+#include "common/launch_on.h"
 #include "common/raw_operands.h"
 #include "raw/embedding.h"
 
@@ -65,6 +66,7 @@ at::Tensor embedding_dense_backward(const at::Tensor& grad_output, const at::Ten
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("embedding", TORCH_FN(embedding));
   library.impl("embedding_dense_backward", TORCH_FN(embedding_dense_backward));
+  OPENREG_INPLACE(library, embedding_renorm_, at::cpu::embedding_renorm_);
 }
 
 }  // namespace
