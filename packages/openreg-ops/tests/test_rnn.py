@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Recurrent networks and their cells: results and gradients of all inputs and weights."""
+
+import copy
+
+import pytest
+import torch
+from parity import DEVICE, assert_same, gradients, launches_of, tensors_in
+from torch import nn
+from torch.nn.utils import rnn
+
+pytestmark = pytest.mark.usefixtures("native")
+
+CLOSE = {"rtol": 1e-4, "atol": 1e-5}
+NETWORKS = {
+    "LSTM": nn.LSTM,
+    "GRU": nn.GRU,
+    "RNN": nn.RNN,
+    "RNN-relu": lambda *sizes, **options: nn.RNN(*sizes, nonlinearity="relu", **options),
+}
+CELLS = {
+    "LSTM": nn.LSTMCell,
+    "GRU": nn.GRUCell,
+    "RNN": nn.RNNCell,
+    "RNN-relu": lambda *sizes, **options: nn.RNNCell(*sizes, nonlinearity="relu", **options),
+}
+
+
+def compare(module, *inputs, run=None, tolerance=CLOSE):
+    """Runs a module on both, forward and backward to its inputs and parameters."""
+    run = run or (lambda net, *args: net(*args))
+    ours = copy.deepcopy(module).to(DEVICE)
+    theirs = [None if each is None else each.clone().requires_grad_() for each in inputs]
+    mine = [None if each is None else each.detach().to(DEVICE).requires_grad_() for each in inputs]
+    expected, result = run(module, *theirs), run(ours, *mine)
+    assert_same(result, expected, strides=False, **tolerance)
+    reference = gradients(expected, [*theirs, *module.parameters()])
+    assert_same(gradients(result, [*mine, *ours.parameters()]), reference, strides=False, **tolerance)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"bias": False},
+        {"num_layers": 3},
+        {"bidirectional": True, "num_layers": 2},
+        {"batch_first": True},
+        {"num_layers": 2, "dropout": 0.5, "eval": True},
+    ],
+    ids=str,
+)
+def test_networks(name, options):
+    options = dict(options)
+    training = not options.pop("eval", False)
+    compare(NETWORKS[name](5, 4, **options).train(training), torch.randn(6, 3, 5))
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_projections(bidirectional):
+    compare(nn.LSTM(5, 6, 2, proj_size=3, bidirectional=bidirectional), torch.randn(6, 3, 5))
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_sequence_without_batch_and_given_states(name):
+    network = NETWORKS[name](5, 4, 2)
+    state = torch.randn(2, 4)
+    if name == "LSTM":
+        compare(network, torch.randn(6, 5), state, torch.randn(2, 4), run=lambda net, x, h, c: net(x, (h, c)))
+    else:
+        compare(network, torch.randn(6, 5), state)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_packed_sequences(name, bidirectional):
+    lengths = torch.tensor([2, 6, 4])
+
+    def run(network, x):
+        packed = rnn.pack_padded_sequence(x, lengths, enforce_sorted=False)
+        output, state = network(packed)
+        padded, again = rnn.pad_packed_sequence(output)
+        assert again.tolist() == lengths.tolist()
+        return padded, state
+
+    compare(NETWORKS[name](5, 4, 2, bidirectional=bidirectional), torch.randn(6, 3, 5), run=run)
+
+
+@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("bias", [True, False])
+def test_cells(name, bias):
+    cell, x, h = CELLS[name](5, 4, bias=bias), torch.randn(3, 5), torch.randn(3, 4)
+    compare(cell, x)
+    if name == "LSTM":
+        compare(cell, x, h, torch.randn(3, 4), run=lambda net, x, h, c: net(x, (h, c)))
+    else:
+        compare(cell, x, h)
+
+
+@pytest.mark.parametrize("wanted", [0, 1])
+def test_one_output_of_a_cell_alone(wanted):
+    compare(nn.LSTMCell(5, 4), torch.randn(3, 5), run=lambda net, x: net(x)[wanted])
+
+
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16], ids=str)
+def test_dtypes(name, dtype):
+    tolerance = {} if dtype == torch.float64 else {"rtol": 0.05, "atol": 0.05}
+    compare(NETWORKS[name](5, 4).to(dtype), torch.randn(6, 3, 5).to(dtype), tolerance=tolerance)
+
+
+def test_an_empty_batch():
+    compare(nn.LSTMCell(5, 4), torch.randn(0, 5))
+    compare(nn.GRUCell(5, 4), torch.randn(0, 5))
+
+
+@pytest.mark.parametrize("name", ["LSTM", "GRU"])
+def test_gradients_of_gradients(name):
+    cell = CELLS[name](3, 2).double()
+
+    def second(net, x):
+        output = net(x)
+        (first,) = torch.autograd.grad(tensors_in(output)[0].square().sum(), x, create_graph=True)
+        return first.square().sum()
+
+    compare(cell, torch.randn(2, 3).double(), run=second, tolerance={})
+
+
+def test_dropout_between_layers_is_repeatable():
+    network = nn.LSTM(5, 4, 3, dropout=0.5).to(DEVICE)
+    x = torch.randn(6, 3, 5, device=DEVICE)
+
+    def run(seed):
+        torch.openreg.manual_seed_all(seed)
+        return network(x)[0].detach().cpu()
+
+    assert torch.equal(run(1), run(1))
+    assert not torch.equal(run(1), run(2))
+
+
+@pytest.mark.parametrize(("operator", "count"), [("_thnn_fused_lstm_cell", 4), ("_thnn_fused_gru_cell", 3)])
+def test_a_step_is_one_launch(operator, count):
+    gates, hidden, bias = torch.randn(3, 4 * count), torch.randn(3, 4), torch.randn(4 * count)
+    gates, hidden, bias = (each.to(DEVICE) for each in (gates, hidden, bias))
+    cell = getattr(torch.ops.aten, operator)
+    assert launches_of(lambda: cell(gates, gates, hidden, bias, bias)) == (1, 0)
+    saved = cell(gates, gates, hidden, bias, bias)
+    if operator.endswith("lstm_cell"):
+        backward = torch.ops.aten._thnn_fused_lstm_cell_backward_impl
+        assert launches_of(lambda: backward(hidden, hidden, hidden, saved[1], saved[2], True)) == (1, 0)
+    else:
+        backward = torch.ops.aten._thnn_fused_gru_cell_backward
+        assert launches_of(lambda: backward(hidden, saved[1], True)) == (1, 0)
+
+
+def test_mistakes_are_told_on_the_calling_line():
+    cell = torch.ops.aten._thnn_fused_lstm_cell
+    gates, hidden = torch.zeros(3, 16, device=DEVICE), torch.zeros(3, 4, device=DEVICE)
+    with pytest.raises(RuntimeError, match="matrices of one shape"):
+        cell(gates, gates[:2], hidden)
+    with pytest.raises(RuntimeError, match="expected a hidden state of shape"):
+        cell(gates, gates, hidden[:, :3])
+    with pytest.raises(RuntimeError, match="both biases or none"):
+        cell(gates, gates, hidden, gates[0], None)
+    with pytest.raises(RuntimeError, match="biases of 16 elements"):
+        cell(gates, gates, hidden, hidden[0], hidden[0])
+    with pytest.raises(RuntimeError, match="expected all operands to be"):
+        cell(gates, gates.double(), hidden)
+    with pytest.raises(RuntimeError, match="same device"):
+        cell(gates, gates, torch.zeros(3, 4, device="openreg:1"))
