@@ -5,7 +5,7 @@ import copy
 
 import pytest
 import torch
-from parity import DEVICE, assert_same, check
+from parity import DEVICE, assert_same, check, move_all
 
 pytestmark = pytest.mark.usefixtures("native")
 
@@ -95,3 +95,45 @@ def test_an_empty_batch():
     ours = copy.deepcopy(module).to(DEVICE)
     x = torch.zeros(0, 4, 3, 3)
     assert_same(ours(x.to(DEVICE)), module(x))
+
+
+def operands():
+    x, weight, bias = torch.randn(SHAPES[4]), torch.rand(4) + 0.5, torch.randn(4)
+    return x, weight, bias, torch.randn(4), torch.rand(4) + 0.5
+
+
+def compare_operator(operator, *args, **outputs):
+    """Results, and what the operator wrote into its operands."""
+    theirs, ours = move_all((args, outputs), "cpu"), move_all((args, outputs), DEVICE)
+    expected = operator(*theirs[0], **theirs[1])
+    result = operator(*ours[0], **ours[1])
+    assert_same((result, ours), (expected, theirs), strides=False, rtol=1e-4, atol=1e-4)
+    return expected
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_the_family_with_running_statistics(training):
+    aten = torch.ops.aten
+    settings = (training, 0.3, 1e-3)
+    compare_operator(aten._native_batch_norm_legit, *operands(), *settings)
+    saved = 4 if training else 0
+    places = {"out": torch.empty(SHAPES[4]), "save_mean": torch.empty(saved), "save_invstd": torch.empty(saved)}
+    compare_operator(aten._native_batch_norm_legit.out, *operands(), *settings, **places)
+    compare_operator(aten.native_batch_norm.out, *operands(), *settings, **places)
+
+
+def test_the_family_without_running_statistics():
+    aten = torch.ops.aten
+    compare_operator(aten._native_batch_norm_legit.no_stats, *operands()[:3], True, 0.1, 1e-3)
+    places = {"out": torch.empty(0), "save_mean": torch.empty(0), "save_invstd": torch.empty(0)}
+    compare_operator(aten._native_batch_norm_legit.no_stats_out, *operands()[:3], True, 0.1, 1e-3, **places)
+    compare_operator(aten._native_batch_norm_legit_no_training, *operands(), 0.1, 1e-3)
+
+
+def test_the_family_with_a_reserve():
+    aten = torch.ops.aten
+    x, weight, bias, mean, var = operands()
+    _, save_mean, save_invstd, reserve = compare_operator(aten._batch_norm_with_update, x, weight, bias, mean, var, 0.1, 1e-3)
+    compare_operator(aten._batch_norm_no_update, x, weight, bias, mean, var, 0.1, 1e-3)
+    rest = (mean, var, save_mean, save_invstd, True, 1e-3, [True, True, True], reserve)
+    compare_operator(aten.batch_norm_backward, torch.randn(SHAPES[4]), x, weight, *rest)

@@ -57,6 +57,7 @@ def test_networks(name, options):
     compare(NETWORKS[name](5, 4, **options).train(training), torch.randn(6, 3, 5))
 
 
+@pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN")  # of the CPU
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_projections(bidirectional):
     compare(nn.LSTM(5, 6, 2, proj_size=3, bidirectional=bidirectional), torch.randn(6, 3, 5))
