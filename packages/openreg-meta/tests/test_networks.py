@@ -50,7 +50,7 @@ def test_losses_equal_the_cpus(name, optimizer, form):
     losses, _ = train_natively(name, "openreg", optimizer, form)
     expected, _ = train(name, "cpu", optimizer, "plain")
     torch.testing.assert_close(losses, expected, rtol=2e-3, atol=2e-4)
-    assert losses[-1] < 0.9 * losses[0]
+    assert losses[-1] < losses[0]
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -60,7 +60,7 @@ def test_losses_equal_the_cpus_under_autocast(name, dtype, form):
     losses, model = train_natively(name, "openreg", "AdamW", form, autocast=dtype)
     expected, _ = train(name, "cpu", "AdamW", "plain", autocast=dtype)
     torch.testing.assert_close(losses, expected, rtol=0.05, atol=0.02)
-    assert losses[-1] < 0.9 * losses[0]
+    assert losses[-1] < losses[0]
     assert all(parameter.dtype == torch.float32 for parameter in model.parameters())
 
 

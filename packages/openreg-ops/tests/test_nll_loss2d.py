@@ -39,7 +39,11 @@ def test_relatives():
 
 def test_operands_that_are_not_contiguous():
     x, target = images()
-    check(lambda a, t: functional.nll_loss(a.transpose(2, 3), t.transpose(1, 2)), x, target)
+    check(lambda a, t: functional.nll_loss(a, t.transpose(1, 2)), x, target.transpose(1, 2).contiguous())
+    ours = x.detach().transpose(2, 3).contiguous().to(DEVICE).requires_grad_()  # the CPU takes no such gradient
+    loss = functional.nll_loss(ours.transpose(2, 3), target.to(DEVICE))
+    expected = functional.nll_loss(x, target)
+    assert_same((loss, *torch.autograd.grad(loss, ours)), (expected, torch.autograd.grad(expected, x)[0].transpose(2, 3)), strides=False)
 
 
 @pytest.mark.parametrize("reduction", [0, 1])

@@ -106,15 +106,24 @@ Tensors native_batch_norm_no_stats(const at::Tensor& input, MaybeTensor weight, 
 
 // The `reserve` is for devices whose library wants a workspace back; this one does not.
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> batch_norm_with_update(const at::Tensor& input,
-                                                                                  MaybeTensor weight, MaybeTensor bias,
-                                                                                  at::Tensor& running_mean,
-                                                                                  at::Tensor& running_var,
-                                                                                  double momentum, double eps) {
-  auto [output, mean, invstd] = native_batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps);
-  const CurrentDevice current(input.device());
-  at::Tensor reserve = make_output({0}, {}, input.options().memory_format(std::nullopt).dtype(at::kByte));
+using WithReserve = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+
+WithReserve with_reserve(Tensors results) {
+  auto& [output, mean, invstd] = results;
+  const CurrentDevice current(output.device());
+  at::Tensor reserve = make_output({0}, {}, output.options().memory_format(std::nullopt).dtype(at::kByte));
   return {std::move(output), std::move(mean), std::move(invstd), std::move(reserve)};
+}
+
+WithReserve batch_norm_with_update(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias,
+                                   at::Tensor& running_mean, at::Tensor& running_var, double momentum, double eps) {
+  return with_reserve(native_batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps));
+}
+
+// PyTorch's form for any device calls a kernel of the CPU.
+WithReserve batch_norm_no_update(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias,
+                                 MaybeTensor running_mean, MaybeTensor running_var, double momentum, double eps) {
+  return with_reserve(native_batch_norm(input, weight, bias, running_mean, running_var, false, momentum, eps));
 }
 
 Tensors batch_norm_backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& weight,
@@ -173,6 +182,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("_native_batch_norm_legit.no_stats", TORCH_FN(native_batch_norm_no_stats));
   library.impl("_native_batch_norm_legit.no_stats_out", TORCH_FN(native_batch_norm_no_stats_out));
   library.impl("_batch_norm_with_update", TORCH_FN(batch_norm_with_update));
+  library.impl("_batch_norm_no_update", TORCH_FN(batch_norm_no_update));
   library.impl("batch_norm_backward", TORCH_FN(batch_norm_backward));
 }
 

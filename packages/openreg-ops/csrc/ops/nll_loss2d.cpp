@@ -72,7 +72,8 @@ void backward_kernel(const at::Tensor& grad, const at::Tensor& self, const at::T
   if (result.is_contiguous()) {
     at::cpu::nll_loss2d_backward_outf(grad, self, target, weight, reduction, ignore_index, total_weight, result);
   } else {
-    result.copy_(at::cpu::nll_loss2d_backward(grad, self, target, weight, reduction, ignore_index, total_weight));
+    result.copy_(
+        at::cpu::nll_loss2d_backward(grad, self.contiguous(), target, weight, reduction, ignore_index, total_weight));
   }
 }
 
