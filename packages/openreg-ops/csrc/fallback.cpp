@@ -3,10 +3,12 @@
 #include "fallback.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <c10/util/Exception.h>
 
 #include <chrono>
 #include <exception>
 #include <string>
+#include <vector>
 
 #include "common/device_check.h"
 #include "fallback_call.h"
@@ -45,10 +47,26 @@ void run_on_host(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream 
   op.redispatchBoxed(kCpu, &call.cpu_stack());
 }
 
+// Keeps what a kernel warns about for the caller's thread, whose handler shows it in Python.
+class WarningCollector : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning& warning) override { warnings_.push_back(warning); }
+  void issue() const {
+    for (const c10::Warning& warning : warnings_) {
+      c10::warn(warning);
+    }
+  }
+
+ private:
+  std::vector<c10::Warning> warnings_;
+};
+
 // The exception of the kernel belongs to this call alone: the device stays healthy.
 void run_on_engine(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream stream) {
   std::exception_ptr failure;
-  runtime::launch(op.schema().name().c_str(), stream, [&op, &call, &failure] {
+  WarningCollector warnings;
+  runtime::launch(op.schema().name().c_str(), stream, [&op, &call, &failure, &warnings] {
+    const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
     try {
       op.redispatchBoxed(kCpu, &call.cpu_stack());
     } catch (...) {
@@ -56,6 +74,7 @@ void run_on_engine(const c10::OperatorHandle& op, FallbackCall& call, c10::Strea
     }
   });
   runtime::synchronize_stream(stream);
+  warnings.issue();
   if (failure) {
     std::rethrow_exception(failure);
   }

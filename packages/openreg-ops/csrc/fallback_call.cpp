@@ -2,10 +2,9 @@
 #include "fallback_call.h"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/EmptyTensor.h>
 #include <ATen/core/PhiloxRNGEngine.h>
-#include <ATen/native/Resize.h>
 #include <ATen/ops/_copy_from_and_resize.h>
+#include <c10/core/CPUAllocator.h>
 
 #include <array>
 
@@ -38,6 +37,10 @@ void for_each_tensor_in(const c10::IValue& value, Visit&& visit) {
       }
     }
   }
+}
+
+bool is_written(const c10::Argument& argument) {
+  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
 }
 
 bool is_generator(const c10::Argument& argument) {
@@ -101,24 +104,28 @@ void FallbackCall::check_devices() const {
       return;
     }
   }
-  const auto visit = [&](const at::Tensor& tensor) { check_same_device_or_scalar(name_.c_str(), device_, tensor); };
-  for (size_t i = first_argument_; i < stack_.size(); ++i) {
-    for_each_tensor_in(stack_[i], visit);
+  const auto& arguments = op_.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const bool written = is_written(arguments[i]);
+    for_each_tensor_in(stack_[first_argument_ + i], [&](const at::Tensor& tensor) {
+      written ? check_same_device(name_.c_str(), device_, tensor)
+              : check_same_device_or_scalar(name_.c_str(), device_, tensor);
+    });
   }
 }
 
 c10::IValue FallbackCall::to_cpu(const c10::IValue& value, const c10::Argument& argument) {
-  const bool is_out = argument.kwarg_only() && argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+  const bool written = is_written(argument);
   if (is_generator(argument)) {
     return borrow_generator(value, device_.index());
   }
   if (value.isTensor()) {
-    return tensor_to_cpu(value.toTensor(), is_out);
+    return tensor_to_cpu(value.toTensor(), written);
   }
   if (value.isTensorList()) {
     c10::List<at::Tensor> list;
     for (const at::Tensor& tensor : value.toTensorVector()) {
-      list.push_back(tensor_to_cpu(tensor, is_out));
+      list.push_back(tensor_to_cpu(tensor, written));
     }
     return list;
   }
@@ -135,23 +142,24 @@ c10::IValue FallbackCall::to_cpu(const c10::IValue& value, const c10::Argument& 
   return value;
 }
 
-at::Tensor FallbackCall::tensor_to_cpu(const at::Tensor& tensor, bool is_out) {
+at::Tensor FallbackCall::tensor_to_cpu(const at::Tensor& tensor, bool written) {
   if (!tensor.defined() || tensor.device().type() != runtime::kDeviceType) {
     return tensor;  // the host waits for the kernel, so a tensor of the host needs no copy
   }
-  if (is_out) {
-    // An alias cannot be resized, and only the kernel knows the size: it fills an empty tensor instead.
-    at::Tensor fresh = at::detail::empty_cpu({0}, tensor.scalar_type());
-    outs_.emplace_back(tensor, fresh);
-    return fresh;
-  }
   at::Tensor alias = aliases_(tensor);
+  if (written) {
+    // The kernel may resize it: it then gets memory of the CPU, and write_back() makes room on the device.
+    c10::StorageImpl* storage = alias.storage().unsafeGetStorageImpl();
+    storage->set_allocator(c10::GetCPUAllocator());
+    storage->set_resizable(true);
+    written_.push_back({tensor, alias, storage->data()});
+  }
   passed_.emplace_back(tensor, alias);
   return alias;
 }
 
 size_t FallbackCall::finish() {
-  write_back_outs();
+  write_back();
   const auto& schema = op_.schema();
   std::vector<c10::IValue> results;
   for (size_t i = 0; i < schema.returns().size(); ++i) {
@@ -172,11 +180,19 @@ size_t FallbackCall::finish() {
   return copied_bytes_;
 }
 
-void FallbackCall::write_back_outs() {
-  for (const auto& [out, filled] : outs_) {
-    at::native::resize_output(out, filled.sizes());  // warns where PyTorch does
-    at::_copy_from_and_resize(filled, out);
-    copied_bytes_ += filled.nbytes();
+void FallbackCall::write_back() {
+  for (const auto& [given, seen, memory] : written_) {
+    const bool moved = seen.storage().data() != memory;
+    if (moved || seen.sizes() != given.sizes()) {
+      given.resize_(seen.sizes());
+    }
+    if (seen.strides() != given.strides()) {
+      given.as_strided_(seen.sizes(), seen.strides());
+    }
+    if (moved) {
+      at::_copy_from_and_resize(seen, given);
+      copied_bytes_ += seen.nbytes();
+    }
   }
 }
 

@@ -29,13 +29,20 @@ class FallbackCall {
   size_t finish();
 
  private:
+  // An operand that the kernel writes.
+  struct Written {
+    at::Tensor given;    // by the caller
+    at::Tensor seen;     // by the kernel
+    const void* memory;  // of `seen` before the kernel
+  };
+
   void find_device();
   void check_devices() const;
   c10::IValue to_cpu(const c10::IValue& value, const c10::Argument& argument);
-  at::Tensor tensor_to_cpu(const at::Tensor& tensor, bool is_out);
+  at::Tensor tensor_to_cpu(const at::Tensor& tensor, bool written);
   c10::IValue to_device(const c10::IValue& value);
   at::Tensor tensor_to_device(const at::Tensor& tensor);
-  void write_back_outs();
+  void write_back();
 
   const c10::OperatorHandle& op_;
   torch::jit::Stack& stack_;
@@ -45,7 +52,7 @@ class FallbackCall {
   runtime::Aliases aliases_;
   torch::jit::Stack cpu_stack_;
   std::vector<std::pair<at::Tensor, at::Tensor>> passed_;  // (given by the caller, seen by the kernel)
-  std::vector<std::pair<at::Tensor, at::Tensor>> outs_;    // (out= tensor of the caller, what the kernel fills)
+  std::vector<Written> written_;
   size_t copied_bytes_ = 0;
 };
 

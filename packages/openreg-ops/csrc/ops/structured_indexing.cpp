@@ -32,12 +32,6 @@
 #include <ATen/ops/scatter_reduce_cpu_dispatch.h>
 #include <ATen/ops/scatter_reduce_meta.h>
 #include <ATen/ops/scatter_reduce_ops.h>
-#include <ATen/ops/tril_cpu_dispatch.h>
-#include <ATen/ops/tril_meta.h>
-#include <ATen/ops/tril_ops.h>
-#include <ATen/ops/triu_cpu_dispatch.h>
-#include <ATen/ops/triu_meta.h>
-#include <ATen/ops/triu_ops.h>
 
 #include "common/indices.h"
 
@@ -79,6 +73,4 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_STRUCTURED_INPLACE(library, scatter_src, scatter_src_out, scatter__src, scatter)
   OPENREG_STRUCTURED_INPLACE(library, scatter_value, scatter_value_out, scatter__value, scatter)
   OPENREG_STRUCTURED_INPLACE(library, scatter_value_reduce, scatter_value_reduce_out, scatter__value_reduce, scatter)
-  OPENREG_STRUCTURED_INPLACE(library, tril, tril_out, tril_, tril)
-  OPENREG_STRUCTURED_INPLACE(library, triu, triu_out, triu_, triu)
 }

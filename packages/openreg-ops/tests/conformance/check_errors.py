@@ -26,7 +26,8 @@ def check_errors(op, report):
         inputs = inputs_of(item.sample_input)
         if is_on_one_device(inputs):
             continue
-        ours = call(op, inputs, DEVICE)
+        args, kwargs = inputs
+        ours = attempt(lambda args=args, kwargs=kwargs: op(*args, **kwargs), DEVICE)
         report.error_inputs += 1
         if ours.late or not isinstance(ours.error, item.error_type):
             wanted = item.error_type.__name__

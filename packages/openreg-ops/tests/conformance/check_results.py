@@ -6,7 +6,7 @@ from torch.testing._internal.opinfo.core import OpInfo
 
 from .check_random import draws, random_difference
 from .comparison import difference
-from .entries import UNINITIALISED, differentiable, samples_of, spread
+from .entries import UNINITIALISED, differentiable, samples_of
 from .outcome import DEVICE, attempt
 from .reference import in_wider_dtype, on_cpu
 from .transfer import copy_inputs, inputs_of, tensors_in
@@ -62,7 +62,7 @@ def check_forward(op, dtype, report):
 def check_noncontiguous(op, dtype, report):
     """Inputs whose elements do not follow each other."""
     gradient = differentiable(op, dtype)
-    for sample in spread(samples_of(op, dtype, gradient), NONCONTIGUOUS_SAMPLES):
+    for sample in report.choose(samples_of(op, dtype, gradient), NONCONTIGUOUS_SAMPLES):
         check_sample(op, dtype, sample.noncontiguous(), gradient, report, "noncontiguous")
 
 

@@ -13,11 +13,11 @@ from .pool import Pool
 from .scorecard import Scorecard
 
 TABLE = "torch.testing._internal.common_methods_invocations:op_db"
-SECONDS_PER_ENTRY = 180
+SECONDS_PER_ENTRY = 300
 
 
-def run(dtypes=(), ops=(), checks=CHECKS, jobs=None, limit=SECONDS_PER_ENTRY, table=TABLE, record_operators=False):
-    """A scorecard of the entries and dtypes that match; empty choices mean all."""
+def run(dtypes=(), ops=(), checks=CHECKS, jobs=None, limit=SECONDS_PER_ENTRY, table=TABLE, **settings):
+    """A scorecard of the entries and dtypes that match; empty choices mean all. Settings are those of examine()."""
     loaded = entries.load(table)
     wanted = [entries.name_of(dtype) for dtype in entries.DTYPES]
     tasks = [
@@ -28,7 +28,7 @@ def run(dtypes=(), ops=(), checks=CHECKS, jobs=None, limit=SECONDS_PER_ENTRY, ta
         and entries.name_of(dtype) in (dtypes or wanted)
         and (not ops or any(fnmatch.fnmatchcase(op.full_name, pattern) for pattern in ops))
     ]
-    pool = Pool(jobs or os.cpu_count() or 1, table, tuple(checks), limit, record_operators)
+    pool = Pool(jobs or os.cpu_count() or 1, limit, table, {"checks": tuple(checks), **settings})
     reports = sorted(pool.run(tasks), key=lambda report: (wanted.index(report["dtype"]), report["name"]))
     complete = not dtypes and not ops and set(checks) == set(CHECKS) and table == TABLE
     return Scorecard(reports, len(loaded), complete)
@@ -44,9 +44,7 @@ def main(arguments=None):
     parser.add_argument("--table", default=TABLE, help="module:attribute of another table of entries")
     parser.add_argument("--json", type=Path, help="file to write the scorecard and all reports to")
     options = parser.parse_args(arguments)
-    card = run(
-        options.dtype, options.op, options.check or CHECKS, options.jobs, options.limit, options.table
-    )
+    card = run(options.dtype, options.op, options.check or CHECKS, options.jobs, options.limit, options.table)
     if options.json:
         options.json.write_text(json.dumps(card.as_dictionary(), indent=1), "utf-8")
     card.show()

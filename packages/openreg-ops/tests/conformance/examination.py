@@ -8,12 +8,19 @@ import torch
 
 from . import record
 from .check_errors import check_errors
+from .check_overloads import check_overloads
 from .check_results import check_forward, check_noncontiguous
 from .check_variants import check_inplace, check_out
 from .comparison import tolerance_of
-from .entries import dtypes_of, name_of
+from .entries import dtypes_of, name_of, spread
 
-CHECKS = ("forward", "backward", "noncontiguous", "out", "in-place", "errors")
+VARIANT_CHECKS = {
+    "noncontiguous": check_noncontiguous,
+    "out": check_out,
+    "in-place": check_inplace,
+    "overloads": check_overloads,
+}
+CHECKS = ("forward", "backward", *VARIANT_CHECKS, "errors")
 
 
 @dataclass
@@ -23,6 +30,7 @@ class Report:
     name: str
     dtype: str
     checks: tuple[str, ...] = CHECKS
+    variant_samples: int | None = None
     tolerance: tuple[float, float] | None = None
     samples: int = 0
     failures: dict[str, str] = field(default_factory=dict)
@@ -35,6 +43,10 @@ class Report:
 
     def wants(self, check):
         return check in self.checks
+
+    def choose(self, samples, most):
+        """The samples that a check of variants takes: so many, or fewer where the caller wants to be quick."""
+        return spread(samples, min(most, self.variant_samples or most))
 
     def fail(self, check, reason, sample=None):
         """Keeps the first reason of a check."""
@@ -49,23 +61,20 @@ def describe(sample):
     return sample.summary()[:300].replace("\n", " ")
 
 
-def examine(op, dtype, checks=CHECKS, record_operators=False):
+def examine(op, dtype, checks=CHECKS, variant_samples=None, record_operators=False):
     """Runs the checks; an exception of the harness itself, or of the table, is a failure too."""
-    report = Report(op.full_name, name_of(dtype), tuple(checks), tolerance_of(op, dtype))
+    report = Report(op.full_name, name_of(dtype), tuple(checks), variant_samples, tolerance_of(op, dtype))
     start = time.monotonic()
     torch.openreg.reset_fallback_stats()
     with record.operators(record_operators) as exercised:
         guarded(report, "forward", check_forward, op, dtype, report)
         report.fell_back = {name: stats.calls for name, stats in torch.openreg.fallback_stats().items()}
+        for name, check in VARIANT_CHECKS.items():
+            if report.wants(name):
+                guarded(report, name, check, op, dtype, report)
+        if report.wants("errors") and dtype == dtypes_of(op)[0]:
+            guarded(report, "errors", check_errors, op, report)
     report.exercised = sorted(exercised)
-    if report.wants("noncontiguous"):
-        guarded(report, "noncontiguous", check_noncontiguous, op, dtype, report)
-    if report.wants("out"):
-        guarded(report, "out", check_out, op, dtype, report)
-    if report.wants("in-place"):
-        guarded(report, "in-place", check_inplace, op, dtype, report)
-    if report.wants("errors") and dtype == dtypes_of(op)[0]:
-        guarded(report, "errors", check_errors, op, report)
     report.seconds = time.monotonic() - start
     return report
 

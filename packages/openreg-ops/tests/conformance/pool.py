@@ -15,12 +15,15 @@ START_LIMIT = 180  # seconds until a process has imported the table
 
 
 class Pool:
-    """Runs tasks (index, name, dtype) in `jobs` processes; reports come in the order in which they end."""
+    """Runs tasks (index, name, dtype) in `jobs` processes; reports come in the order in which they end.
 
-    def __init__(self, jobs, table, checks, limit, record_operators=False):
+    A task may take `limit` seconds. `settings` are named arguments of examine().
+    """
+
+    def __init__(self, jobs, limit, table, settings):
         self.jobs = jobs
         self.limit = limit
-        self.settings = (table, checks, record_operators)
+        self.settings = (table, settings)
         self.tasks = queue.SimpleQueue()
         self.reports = queue.SimpleQueue()
 

@@ -6,7 +6,7 @@ import os
 import warnings
 
 
-def serve(connection, log, table, checks, record_operators):
+def serve(connection, log, table, settings):
     """Answers (index, dtype) with a report, until the parent closes the connection."""
     with open(log, "w", encoding="utf-8") as stream:
         os.dup2(stream.fileno(), 1)
@@ -28,5 +28,5 @@ def serve(connection, log, table, checks, record_operators):
             index, dtype = connection.recv()
         except EOFError:
             return
-        report = examine(loaded[index], getattr(torch, dtype), checks, record_operators)
+        report = examine(loaded[index], getattr(torch, dtype), **settings)
         connection.send(report.as_dictionary())

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A table of operators that are wrong on the device, each in one way; the harness has to notice every one."""
+
+import os
+import time
+
+import torch
+from torch.testing._internal.common_dtype import floating_types_and
+from torch.testing._internal.opinfo.core import ErrorInput, OpInfo, SampleInput
+
+DEVICE = "openreg"
+
+
+def on_device(tensor):
+    return tensor.device.type == DEVICE
+
+
+def right(x):
+    return x * 2
+
+
+def wrong_number(x):
+    return x * 2 + 0.01 if on_device(x) else x * 2
+
+
+def wrong_dtype(x):
+    return (x * 2).double() if on_device(x) else x * 2
+
+
+def wrong_shape(x):
+    return (x * 2).view(-1) if on_device(x) else x * 2
+
+
+def on_the_host(x):
+    return (x * 2).cpu()
+
+
+class WrongGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * (3 if on_device(grad) else 2)
+
+
+def wrong_for_strides(x):
+    return x * 2 if x.is_contiguous() or not on_device(x) else x * 3
+
+
+def double_inplace(x):
+    return x.mul_(3 if on_device(x) else 2)
+
+
+def ignores_out(x, out=None):
+    if out is None or not on_device(x):
+        return torch.mul(x, 2, out=out)
+    return x * 2
+
+
+def crashes(x):
+    if on_device(x):
+        os.abort()
+    return x * 2
+
+
+def hangs(x):
+    while on_device(x):
+        time.sleep(1)
+    return x * 2
+
+
+def accepts_anything(x):
+    if x.dim() == 0 and not on_device(x):
+        raise ValueError("a number has no length")
+    return x * 2
+
+
+def falls_back(x):
+    return torch.kthvalue(x, 1).values
+
+
+def other_distribution(x):
+    return torch.rand_like(x) * (2 if on_device(x) else 1)
+
+
+def not_repeatable(x):
+    return torch.rand_like(x) + (time.perf_counter() % 1 if on_device(x) else 0)
+
+
+def samples(op_info, device, dtype, requires_grad, **kwargs):
+    for shape in ((4, 3), (2, 5)):
+        values = torch.rand(shape, dtype=dtype, device=device) + 1
+        yield SampleInput(values.requires_grad_(requires_grad))
+
+
+def number_as_input(op_info, device, **kwargs):
+    yield ErrorInput(SampleInput(torch.tensor(1.0, device=device)), error_type=ValueError)
+
+
+def entry(name, function, *, out=False, **others):
+    return OpInfo(
+        name,
+        op=function,
+        dtypes=floating_types_and(),
+        sample_inputs_func=samples,
+        supports_out=out,
+        method_variant=None,
+        inplace_variant=others.pop("inplace_variant", None),
+        operator_variant=None,
+        inplace_operator_variant=None,
+        **others,
+    )
+
+
+TABLE = [
+    entry("right", right),
+    entry("wrong_number", wrong_number),
+    entry("wrong_dtype", wrong_dtype),
+    entry("wrong_shape", wrong_shape),
+    entry("on_the_host", on_the_host),
+    entry("wrong_gradient", WrongGradient.apply),
+    entry("wrong_for_strides", wrong_for_strides),
+    entry("wrong_inplace", right, inplace_variant=double_inplace),
+    entry("ignores_out", ignores_out, out=True),
+    entry("crashes", crashes),
+    entry("hangs", hangs),
+    entry("accepts_anything", accepts_anything, error_inputs_func=number_as_input),
+    entry("falls_back", falls_back),
+    entry("other_distribution", other_distribution, supports_autograd=False),
+    entry("not_repeatable", not_repeatable, supports_autograd=False),
+]
