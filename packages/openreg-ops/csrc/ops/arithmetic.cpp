@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Element by element, not structured: complex numbers from parts, floor division, reversed subtraction, frexp, logit.
-#include <ATen/ExpandUtils.h>
+#include <ATen/TensorIterator.h>
 #include <ATen/ops/complex_cpu_dispatch.h>
 #include <ATen/ops/complex_ops.h>
 #include <ATen/ops/div.h>
@@ -21,7 +21,7 @@ namespace openreg::ops {
 namespace {
 
 // Of the real parts and the imaginary ones, or of moduli and angles.
-OutputSpec describe_complex(const at::Tensor& a, const at::Tensor& b, const at::Tensor& /*out*/) {
+OutputSpec describe_complex(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
   const auto has_parts = [](c10::ScalarType dtype) {
     return dtype == at::kHalf || dtype == at::kFloat || dtype == at::kDouble;
   };
@@ -30,7 +30,14 @@ OutputSpec describe_complex(const at::Tensor& a, const at::Tensor& b, const at::
               b.scalar_type());
   TORCH_CHECK(a.scalar_type() == b.scalar_type(), "Expected object of scalar type ", a.scalar_type(),
               " but got scalar type ", b.scalar_type(), " for second argument");
-  return output_of(at::infer_size_dimvector(a.sizes(), b.sizes()), c10::toComplexType(a.scalar_type()));
+  const c10::ScalarType dtype = c10::toComplexType(a.scalar_type());
+  TORCH_CHECK(out.scalar_type() == dtype, "Expected object of scalar type ", dtype, " but got scalar type ",
+              out.scalar_type(), " for argument 'out'");
+  // Gives the output the shape, and where it is new the strides, that PyTorch settles on.
+  at::TensorIteratorConfig config;
+  config.check_all_same_dtype(false).allow_cpu_scalars(true).add_output(out).add_const_input(a).add_const_input(b);
+  config.build();
+  return output_of_shape(out);
 }
 
 void check_floor_divide(const at::Tensor& self, const at::Tensor& other) {

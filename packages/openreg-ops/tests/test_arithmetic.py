@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Element by element: complex numbers from parts, floor division, reversed subtraction, frexp, logit."""
+
+import pytest
+import torch
+from parity import DEVICE, check
+
+pytestmark = pytest.mark.usefixtures("native")
+
+X, Y = torch.randn(3, 4), torch.randn(4)
+
+
+def test_complex_numbers_from_parts():
+    for operation in (torch.complex, torch.polar):
+        check(operation, X, Y)
+        check(operation, X.t(), Y[:, None])
+        check(operation, X.clone().requires_grad_(), Y.clone().requires_grad_())
+        check(operation, X.double(), torch.tensor(2.0, dtype=torch.float64))
+        check(operation, torch.empty(0), torch.empty(0))
+        with pytest.raises(RuntimeError, match="Expected object of scalar type Float"):
+            operation(X.to(DEVICE), X.double().to(DEVICE))
+        with pytest.raises(RuntimeError, match="Half, Float or Double"):
+            operation(X.long().to(DEVICE), X.long().to(DEVICE))
+
+
+def test_floor_division():
+    integers = torch.tensor([-7, 7, 6])
+    check(lambda t: t // 2, integers)
+    check(torch.floor_divide, integers, torch.tensor([2, -2, 4]))
+    check(torch.floor_divide, X, Y)
+    check(lambda t: t.floor_divide_(3), X)
+    check(lambda t, d: torch.floor_divide(t, d, out=torch.empty(0, device=t.device)), X, Y)
+    with pytest.raises(NotImplementedError, match="div_floor_cpu"):
+        torch.floor_divide(X.to(DEVICE, torch.complex64), 2)
+
+
+def test_reversed_subtraction():
+    check(torch.rsub, X, Y)
+    check(lambda t, u: torch.rsub(t, u, alpha=2), X.clone().requires_grad_(), Y.clone().requires_grad_())
+    check(lambda t: 5 - t, torch.tensor([1, 2]))
+    with pytest.raises(RuntimeError, match="two bool tensors"):
+        torch.rsub(X.to(DEVICE) > 0, Y.to(DEVICE) > 0)
+
+
+def test_frexp():
+    check(torch.frexp, X)
+    check(torch.frexp, X.t().double())
+    check(lambda t: torch.frexp(t)[0], X.clone().requires_grad_())
+    with pytest.raises(RuntimeError, match="floating-point"):
+        torch.frexp(torch.ones(2, dtype=torch.int64, device=DEVICE))
+
+
+def test_logit():
+    probabilities = torch.rand(3, 4)
+    check(torch.logit, probabilities.clone().requires_grad_())
+    check(lambda t: t.logit(0.2), probabilities.t())
+    check(torch.logit, torch.tensor([0, 1]))
+    check(lambda t: t.logit_(), probabilities)
+    x = probabilities.to(DEVICE)
+    torch.logit(x, out=x)
+    torch.testing.assert_close(x.cpu(), probabilities.logit())
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        torch.ones(2, dtype=torch.int64, device=DEVICE).logit_()
