@@ -2,12 +2,26 @@
 // The module openreg_ops._C: loading it registers all operators outside of the minimal set.
 #include <torch/csrc/utils/pybind.h>
 
+#include "common/operand_dtypes.h"
 #include "kernel_choice.h"
 #include "openreg/runtime/version.h"
 
 namespace py = pybind11;
 
 namespace openreg::ops {
+
+namespace {
+
+// Per operator: the dtypes that it refuses, a bit for each number of c10::ScalarType, and whether operands must agree.
+py::dict dtype_rules_by_name() {
+  py::dict result;
+  for (const auto& [name, rule] : dtype_rules()) {
+    result[py::str(name)] = py::make_tuple(rule.refused, rule.agreement != Agreement::kNone);
+  }
+  return result;
+}
+
+}  // namespace
 
 PYBIND11_MODULE(_C, module) {
   // A mistake in the settings or the installation reaches the user as the import's error, without a C++ stack.
@@ -18,6 +32,7 @@ PYBIND11_MODULE(_C, module) {
     throw py::import_error(error.what_without_backtrace());
   }
   module.doc() = "Native part of openreg_ops: operators of the openreg device outside of the minimal set.";
+  module.def("_dtype_rules", &dtype_rules_by_name);
 }
 
 }  // namespace openreg::ops

@@ -11,9 +11,12 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/ScalarType.h>
 
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+
+#include "common/structured.h"
 
 namespace openreg::ops {
 
@@ -120,11 +123,13 @@ struct ComputedIn<kCompute, kKernel, Result (*)(Args...)> {
 }  // namespace openreg::ops
 
 // A line of the structured table (see common/structured.h) whose kernel computes as said above.
-#define OPENREG_STRUCTURED_IN(library, compute, functional, out, base)                                      \
-  {                                                                                                         \
-    OPENREG_STRUCTURED_SPEC(functional, out, base)                                                          \
-    struct Computed_##functional : Spec_##functional {                                                      \
-      static Kernel* kernel() { return &::openreg::ops::ComputedIn<compute, &at::cpu::base##_outf>::call; } \
-    };                                                                                                      \
-    ::openreg::ops::register_structured<Computed_##functional>(library);                                    \
+#define OPENREG_STRUCTURED_IN(library, compute, functional, out, base)                            \
+  {                                                                                               \
+    OPENREG_STRUCTURED_SPEC(functional, out, base)                                                \
+    struct Computed_##functional : Spec_##functional {                                            \
+      static Kernel* kernel() {                                                                   \
+        return &::openreg::ops::ComputedIn<::openreg::ops::compute, &at::cpu::base##_outf>::call; \
+      }                                                                                           \
+    };                                                                                            \
+    ::openreg::ops::register_structured<Computed_##functional>(library);                          \
   }

@@ -20,9 +20,10 @@
 namespace openreg::ops {
 
 // Launches `kernel(args...)` on aliases of its tensors, on the current stream of their device. A 0-dim tensor on the
-// CPU is taken as a number.
+// CPU is taken as a number. Dtypes that the operator `name` refuses throw here.
 template <class Kernel, class... Args>
 void launch_kernel(const char* name, c10::Device device, Kernel kernel, Args... args) {
+  check_operand_dtypes(name, dtype_rule(name), std::nullopt, args...);
   runtime::Aliases aliases(name);
   std::tuple<Owned<Args>...> owned{Owned<Args>(args, aliases)...};
   runtime::launch(name, device.index(), [kernel, owned = std::move(owned)]() mutable {

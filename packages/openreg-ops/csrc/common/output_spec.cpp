@@ -77,7 +77,7 @@ void put_result(const char* name, const at::Tensor& result, const at::Tensor& ou
               " where the host expected ", output.toString(), output.sizes(), "; please report this");
   if (!result.is_alias_of(output)) {
     output.copy_(result);
-  } else if (result.strides() != output.strides()) {
+  } else if (result.strides() != output.strides() || result.is_conj() != output.is_conj()) {
     output.copy_(result.clone());
   }
 }

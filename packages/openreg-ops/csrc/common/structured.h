@@ -21,6 +21,7 @@
 
 #include "common/arguments.h"
 #include "common/device_check.h"
+#include "common/operand_dtypes.h"
 #include "common/outputs.h"
 #include "openreg/runtime/launch.h"
 
@@ -35,6 +36,15 @@ class MetaCall final : public Base {
   std::array<at::Tensor, kOutputs> outputs;
 
   const at::Tensor& maybe_get_output(int64_t index) override { return outputs[static_cast<size_t>(index)]; }
+
+  // The dtype in which the kernel computes, where that is the iterator's to settle; else it is the first operand's.
+  std::optional<c10::ScalarType> computed_dtype() const {
+    if constexpr (std::is_base_of_v<at::TensorIteratorBase, Base>) {
+      return this->maybe_common_dtype();
+    } else {
+      return std::nullopt;
+    }
+  }
 
   // An output whose strides the kernel prescribes and one whose strides it takes as they are need no difference here:
   // the CPU kernel works through a temporary itself when the alias has other strides than it wants, or settles them
@@ -77,23 +87,27 @@ inline at::OptionalScalarRef meta_argument(const std::optional<at::Scalar>& argu
   return argument.has_value() ? at::OptionalScalarRef(*argument) : at::OptionalScalarRef();
 }
 
-// Calls `kernel(args..., outputs...)`. A few kernels give their output other strides; the tensor that it is an alias of
-// keeps its own, so the values are put in their places, and the alias is as before for another run.
+// Calls `kernel(args..., outputs...)`. A few kernels give their output other strides, or leave it to be conjugated; the
+// tensor that it is an alias of stays as it is, so the values are put in their places, and the alias is as before for
+// another run.
 template <class Kernel, size_t kOutputs, class... Args>
 void run_kernel(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) {
   std::array<c10::DimVector, kOutputs> sizes;
   std::array<c10::DimVector, kOutputs> strides;
+  std::array<bool, kOutputs> conjugated;
   for (size_t i = 0; i < kOutputs; ++i) {
     sizes[i] = outputs[i].sizes();
     strides[i] = outputs[i].strides();
+    conjugated[i] = outputs[i].is_conj();
   }
   std::apply([&](auto&... output) { kernel(std::forward<Args>(args)..., output...); }, outputs);
   for (size_t i = 0; i < kOutputs; ++i) {
     TORCH_CHECK(outputs[i].sizes() == sizes[i], name, ": the kernel gave its output the shape ", outputs[i].sizes(),
                 " where the host expected ", sizes[i], "; please report this");
-    if (outputs[i].strides() != strides[i]) {
+    if (outputs[i].strides() != strides[i] || outputs[i].is_conj() != conjugated[i]) {
       const at::Tensor computed = outputs[i].clone();
       outputs[i].unsafeGetTensorImpl()->set_sizes_and_strides(sizes[i], strides[i]);
+      outputs[i]._set_conj(conjugated[i]);
       outputs[i].copy_(computed);
     }
   }
@@ -114,6 +128,13 @@ void launch_on_aliases(const char* name, c10::Device device, Kernel* kernel,
                     std::apply([&](auto&... argument) { run_kernel(name, kernel, output_aliases, argument.get()...); },
                                owned);
                   });
+}
+
+// The name under which the dispatcher knows an operator.
+template <class Operator>
+std::string registered_name() {
+  const std::string overload = Operator::overload_name;
+  return overload.empty() ? std::string(Operator::name) : std::string(Operator::name) + "." + overload;
 }
 
 template <size_t>
@@ -166,6 +187,18 @@ struct Structured<Spec, Result(Args...), std::index_sequence<Index...>> {
   }
 
  private:
+  static void check_dtypes(const char* name, std::optional<c10::ScalarType> computed, Args... args) {
+    static const std::string op = registered_name<typename Spec::Functional>();
+    static const DtypeRule& rule = dtype_rule(op);
+    check_operand_dtypes(name, rule, computed, args...);
+    if constexpr ((is_mode<Args> || ...)) {
+      static const bool has_modes = has_mode_rules(op);
+      if (has_modes) {
+        check_mode_dtypes(name, op, computed, args...);
+      }
+    }
+  }
+
   template <class Call>
   static void run(Call& call, Args... args) {
     const char* name = Spec::name();
@@ -175,6 +208,7 @@ struct Structured<Spec, Result(Args...), std::index_sequence<Index...>> {
     }
     const CurrentDevice current(device);
     call.meta(meta_argument(args)...);
+    check_dtypes(name, call.computed_dtype(), args...);
     if constexpr (HasOwnKernel<Spec>::value) {
       if (Spec::launch(device, args..., call.outputs[Index]...)) {
         return;
@@ -214,13 +248,6 @@ template <class Spec>
 using StructuredOf = Structured<
     Spec, SchemaOf<typename Spec::Functional>,
     std::make_index_sequence<OutputCount<typename ResultOf<SchemaOf<typename Spec::Functional>>::type>::value>>;
-
-// The name under which the dispatcher knows an operator.
-template <class Operator>
-std::string registered_name() {
-  const std::string overload = Operator::overload_name;
-  return overload.empty() ? std::string(Operator::name) : std::string(Operator::name) + "." + overload;
-}
 
 // Registers the functional and the out form.
 template <class Spec>

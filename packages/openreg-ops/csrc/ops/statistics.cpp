@@ -23,6 +23,7 @@
 #include <ATen/ops/std_mean_cpu_dispatch.h>
 #include <ATen/ops/std_mean_ops.h>
 #include <ATen/ops/std_ops.h>
+#include <ATen/ops/sum_cpu_dispatch.h>
 #include <ATen/ops/trace_cpu_dispatch.h>
 #include <ATen/ops/trace_ops.h>
 #include <ATen/ops/var_cpu_dispatch.h>
@@ -94,16 +95,28 @@ OutputSpec describe_prod(const at::Tensor& self, std::optional<c10::ScalarType> 
 
 OutputSpec describe_nansum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
                            std::optional<c10::ScalarType> dtype) {
-  TORCH_CHECK(!self.is_complex(), "nansum on CPU does not support complex inputs");
   OutputSpec spec = reduced_output(self, dims, keepdim, get_dtype_from_self(self, dtype, true));
   spec.casts = !dtype.has_value();
   return spec;
 }
 
+// The CPU's kernel takes no complex numbers; a GPU's does.
+at::Tensor& nansum_kernel(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
+                          std::optional<c10::ScalarType> dtype, at::Tensor& out) {
+  if (self.is_complex()) {
+    return at::cpu::sum_outf(self.masked_fill(self.ne(self), 0), dims, keepdim, dtype, out);
+  }
+  return at::cpu::nansum_outf(self, dims, keepdim, dtype, out);
+}
+
 OutputSpec describe_trace(const at::Tensor& self) {
   TORCH_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim ", self.dim());
-  require_dtype(self.scalar_type() != at::kBool, "trace", self.scalar_type());
   return scalar_output(get_dtype_from_self(self, std::nullopt, true));
+}
+
+// Of booleans, too, which the CPU's kernel does not count.
+at::Tensor trace_kernel(const at::Tensor& self) {
+  return at::cpu::trace(self.scalar_type() == at::kBool ? self.to(at::kLong) : self);
 }
 
 OutputSpec describe_count_nonzero(const at::Tensor& self, c10::IntArrayRef dims) {
@@ -156,11 +169,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_DESCRIBED_OUT(library, mode, mode_values, at::native::mode_out, describe_mode)
   OPENREG_DESCRIBED(library, nanmedian, at::cpu::nanmedian, describe_median)
   OPENREG_DESCRIBED_OUT(library, nanmedian_dim, nanmedian_dim_values, at::cpu::nanmedian_outf, describe_median_dim)
-  OPENREG_DESCRIBED_OUT(library, nansum, nansum_out, at::cpu::nansum_outf, describe_nansum)
+  OPENREG_DESCRIBED_OUT(library, nansum, nansum_out, nansum_kernel, describe_nansum)
   OPENREG_DESCRIBED(library, prod, at::cpu::prod, describe_prod)
   OPENREG_DESCRIBED_OUT(library, std_correction, std_correction_out, at::cpu::std_outf, describe_std)
   OPENREG_DESCRIBED(library, std_mean_correction, at::cpu::std_mean, describe_std_mean)
-  OPENREG_DESCRIBED(library, trace, at::cpu::trace, describe_trace)
+  OPENREG_DESCRIBED(library, trace, trace_kernel, describe_trace)
   OPENREG_DESCRIBED_OUT(library, var_correction, var_correction_out, at::cpu::var_outf, describe_var)
   OPENREG_DESCRIBED(library, var_mean_correction, at::cpu::var_mean, describe_var_mean)
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Structured operators: pooling, padding and what works on windows.
+#include "common/compute_dtype.h"
 #include "common/structured.h"
 
 #include <ATen/ops/adaptive_max_pool2d_backward_cpu_dispatch.h>
@@ -75,8 +76,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                      adaptive_max_pool3d_backward)
   OPENREG_STRUCTURED(library, avg_pool2d, avg_pool2d_out, avg_pool2d)
   OPENREG_STRUCTURED(library, avg_pool2d_backward, avg_pool2d_backward_grad_input, avg_pool2d_backward)
-  OPENREG_STRUCTURED(library, avg_pool3d, avg_pool3d_out, avg_pool3d)
-  OPENREG_STRUCTURED(library, avg_pool3d_backward, avg_pool3d_backward_grad_input, avg_pool3d_backward)
+  OPENREG_STRUCTURED_IN(library, reduced_as_float, avg_pool3d, avg_pool3d_out, avg_pool3d)
+  OPENREG_STRUCTURED_IN(library, reduced_as_float, avg_pool3d_backward, avg_pool3d_backward_grad_input,
+                        avg_pool3d_backward)
   OPENREG_STRUCTURED(library, fractional_max_pool2d, fractional_max_pool2d_output, fractional_max_pool2d)
   OPENREG_STRUCTURED(library, fractional_max_pool2d_backward, fractional_max_pool2d_backward_grad_input,
                      fractional_max_pool2d_backward)

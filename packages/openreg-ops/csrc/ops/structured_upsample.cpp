@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Structured operators: resampling of images.
+#include "common/compute_dtype.h"
 #include "common/structured.h"
 
 #include <ATen/ops/_upsample_bicubic2d_aa_backward_cpu_dispatch.h>
@@ -82,15 +83,18 @@
 #include <ATen/ops/upsample_trilinear3d_ops.h>
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  OPENREG_STRUCTURED(library, _upsample_bicubic2d_aa, _upsample_bicubic2d_aa_out, _upsample_bicubic2d_aa)
-  OPENREG_STRUCTURED(library, _upsample_bicubic2d_aa_backward, _upsample_bicubic2d_aa_backward_grad_input,
-                     _upsample_bicubic2d_aa_backward)
-  OPENREG_STRUCTURED(library, _upsample_bilinear2d_aa, _upsample_bilinear2d_aa_out, _upsample_bilinear2d_aa)
-  OPENREG_STRUCTURED(library, _upsample_bilinear2d_aa_backward, _upsample_bilinear2d_aa_backward_grad_input,
-                     _upsample_bilinear2d_aa_backward)
-  OPENREG_STRUCTURED(library, _upsample_lanczos2d_aa, _upsample_lanczos2d_aa_out, _upsample_lanczos2d_aa)
-  OPENREG_STRUCTURED(library, _upsample_lanczos2d_aa_backward, _upsample_lanczos2d_aa_backward_grad_input,
-                     _upsample_lanczos2d_aa_backward)
+  OPENREG_STRUCTURED_IN(library, reduced_as_float, _upsample_bicubic2d_aa, _upsample_bicubic2d_aa_out,
+                        _upsample_bicubic2d_aa)
+  OPENREG_STRUCTURED_IN(library, reduced_as_float, _upsample_bicubic2d_aa_backward,
+                        _upsample_bicubic2d_aa_backward_grad_input, _upsample_bicubic2d_aa_backward)
+  OPENREG_STRUCTURED_IN(library, reduced_as_float, _upsample_bilinear2d_aa, _upsample_bilinear2d_aa_out,
+                        _upsample_bilinear2d_aa)
+  OPENREG_STRUCTURED_IN(library, reduced_as_float, _upsample_bilinear2d_aa_backward,
+                        _upsample_bilinear2d_aa_backward_grad_input, _upsample_bilinear2d_aa_backward)
+  OPENREG_STRUCTURED_IN(library, reduced_as_float, _upsample_lanczos2d_aa, _upsample_lanczos2d_aa_out,
+                        _upsample_lanczos2d_aa)
+  OPENREG_STRUCTURED_IN(library, reduced_as_float, _upsample_lanczos2d_aa_backward,
+                        _upsample_lanczos2d_aa_backward_grad_input, _upsample_lanczos2d_aa_backward)
   OPENREG_STRUCTURED(library, _upsample_nearest_exact1d, _upsample_nearest_exact1d_out, _upsample_nearest_exact1d)
   OPENREG_STRUCTURED(library, _upsample_nearest_exact1d_backward, _upsample_nearest_exact1d_backward_grad_input,
                      _upsample_nearest_exact1d_backward)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fourier transforms: torch.fft, torch.stft and torch.istft."""
+
+import pytest
+import torch
+from parity import DEVICE, SLEEP, check, is_busy
+
+pytestmark = pytest.mark.usefixtures("native")
+
+CLOSE = {"rtol": 1e-4, "atol": 1e-4}
+ONE_DIMENSION = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
+SEVERAL = ["fft2", "ifft2", "rfft2", "irfft2", "hfft2", "ihfft2", "fftn", "ifftn", "rfftn", "irfftn", "hfftn", "ihfftn"]
+TAKE_REAL = {"rfft", "ihfft", "rfft2", "ihfft2", "rfftn", "ihfftn"}
+
+
+def operand(name, *shape, dtype=torch.float32):
+    torch.manual_seed(3)
+    return torch.randn(shape, dtype=dtype if name in TAKE_REAL else dtype.to_complex())
+
+
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+@pytest.mark.parametrize("name", ONE_DIMENSION)
+def test_one_dimension(name, norm):
+    transform = getattr(torch.fft, name)
+    for dim, n in ((-1, None), (0, 7), (1, 4)):
+        x = operand(name, 5, 6, 4).requires_grad_()
+        check(lambda t, dim=dim, n=n: transform(t, n=n, dim=dim, norm=norm), x, tolerance=CLOSE)
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_dimensions(name):
+    transform = getattr(torch.fft, name)
+    for dim in ((-2, -1), (1, 0), (2, 0)):
+        x = operand(name, 5, 6, 4).requires_grad_()
+        check(lambda t, dim=dim: transform(t, dim=dim), x, tolerance=CLOSE)
+    check(lambda t: transform(t, s=(4, 8), dim=(0, 2)), operand(name, 5, 6, 4), tolerance=CLOSE)
+
+
+@pytest.mark.parametrize("name", ONE_DIMENSION)
+def test_strided_and_conjugated_operands(name):
+    transform = getattr(torch.fft, name)
+    x = operand(name, 6, 8, dtype=torch.float64)
+    for layout in (x.t(), x[::2, 1:], x.conj(), x.conj().t()):
+        check(transform, layout)
+
+
+@pytest.mark.parametrize("name", ["fft", "rfft", "irfft", "fftn", "irfftn"])
+def test_out(name):
+    transform = getattr(torch.fft, name)
+    x = operand(name, 4, 6)
+    expected = transform(x)
+    for out in (torch.empty(0, dtype=expected.dtype, device=DEVICE), torch.zeros_like(expected, device=DEVICE)):
+        assert transform(x.to(DEVICE), out=out) is out
+        torch.testing.assert_close(out.cpu(), expected, **CLOSE)
+
+
+def test_short_time_transform_and_back():
+    signal = torch.randn(2, 400, requires_grad=True)
+    window = torch.hann_window(64)
+
+    def there_and_back(x, w):
+        spectrum = torch.stft(x, 64, 16, window=w, return_complex=True)
+        return spectrum, torch.istft(spectrum * 1, 64, 16, window=w, length=400)
+
+    with torch.openreg.fallback_mode("allow"):
+        check(there_and_back, signal, window, tolerance=CLOSE, strides=False)
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+@pytest.mark.parametrize("name", ONE_DIMENSION + SEVERAL)
+def test_half_is_computed_in_float(name):
+    transform = getattr(torch.fft, name)
+    x = operand(name, 4, 8).real.half()
+    ours = transform(x.to(DEVICE))
+    expected = transform(x.float())
+    assert ours.dtype == (torch.complex32 if expected.is_complex() else torch.float16)
+    torch.testing.assert_close(ours.to(expected.dtype).cpu(), expected, rtol=2e-3, atol=2e-2)
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+def test_half_has_gradients_and_out():
+    x = torch.randn(8).half().to(DEVICE).requires_grad_()
+    torch.fft.rfft(x).abs().float().sum().backward()
+    reference = x.detach().cpu().float().requires_grad_()
+    torch.fft.rfft(reference).abs().sum().backward()
+    torch.testing.assert_close(x.grad.float().cpu(), reference.grad, rtol=1e-2, atol=1e-2)
+    out = torch.empty(0, dtype=torch.complex32, device=DEVICE)
+    assert torch.fft.fft(x.detach(), out=out) is out
+    assert out.shape == (8,)
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+def test_complex_half_is_computed_in_complex_float():
+    z = torch.randn(6, dtype=torch.complex64)
+    ours = torch.fft.ifft(z.to(torch.complex32).to(DEVICE))
+    assert ours.dtype == torch.complex32
+    torch.testing.assert_close(ours.to(torch.complex64).cpu(), torch.fft.ifft(z), rtol=1e-2, atol=1e-2)
+
+
+def test_dtypes_that_no_kernel_takes_are_refused():
+    x = torch.ones(4, device=DEVICE)
+    with pytest.raises(RuntimeError, match="Unsupported dtype BFloat16"):
+        torch.fft.fft(x.bfloat16())
+    with pytest.raises(RuntimeError, match="Only supports complex dtypes"):
+        torch.ops.aten._fft_c2c(x, [0], 0, True)
+    with pytest.raises(RuntimeError, match="Only supports floating-point dtypes"):
+        torch.ops.aten._fft_r2c(x + 0j, [0], 0, True)
+
+
+def test_a_launch_returns_before_its_kernel_ran():
+    x = torch.randn(16, device=DEVICE)
+    torch.openreg._sleep(SLEEP)
+    y = torch.fft.fft(x)
+    assert is_busy()
+    torch.testing.assert_close(y.cpu(), torch.fft.fft(x.cpu()), **CLOSE)

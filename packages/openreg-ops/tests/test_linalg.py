@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Linear algebra that is not structured; the rest is in test_structured.py."""
+
+import pytest
+import torch
+from parity import DEVICE, SLEEP, check, is_busy, move_all
+
+pytestmark = pytest.mark.usefixtures("native")
+
+CLOSE = {"rtol": 1e-4, "atol": 1e-4}
+DTYPES = [torch.float32, torch.complex64]
+
+
+def random(*shape, dtype=torch.float32):
+    torch.manual_seed(5)
+    return torch.randn(shape, dtype=dtype)
+
+
+def positive(*batch, n=4, dtype=torch.float32):
+    a = random(*batch, n, n, dtype=dtype)
+    return a @ a.mH + n * torch.eye(n)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.filterwarnings("ignore:.*cholesky is deprecated")
+def test_cholesky(upper, dtype):
+    for batch in ((), (2, 3)):
+        a = positive(*batch, dtype=dtype)
+        check(lambda t: torch.cholesky(t, upper), a.requires_grad_(), tolerance=CLOSE)
+        factor = torch.linalg.cholesky(a.detach(), upper=upper)
+        check(lambda t: torch.cholesky_inverse(t, upper), factor.requires_grad_(), tolerance=CLOSE)
+        b = random(4, 2, dtype=dtype).requires_grad_()
+        check(lambda t, f: torch.cholesky_solve(t, f, upper), b, factor.detach(), tolerance=CLOSE)
+
+
+@pytest.mark.filterwarnings("ignore:.*cholesky is deprecated")
+def test_a_matrix_without_a_factor_or_inverse_shows_on_the_calling_line():
+    singular = torch.zeros(2, 3, 3, device=DEVICE)
+    operations = {
+        "cholesky.*not positive-definite": lambda: torch.cholesky(singular),
+        "cholesky_inverse: .Batch element 0.: The diagonal element 1 is zero": lambda: torch.cholesky_inverse(singular),
+        "linalg.inv.*singular": lambda: torch.linalg.inv(singular),
+    }
+    for message, operation in operations.items():
+        with pytest.raises(torch.linalg.LinAlgError, match=message):
+            operation()
+    with pytest.raises(RuntimeError, match="should not contain infs or NaNs"):
+        torch.linalg.eig(singular / 0)
+    torch.openreg.synchronize()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_householder_reflectors(dtype):
+    a = random(2, 5, 3, dtype=dtype)
+    check(torch.geqrf, a, tolerance=CLOSE)
+    reflectors, tau = torch.geqrf(a)
+    check(torch.linalg.householder_product, reflectors.requires_grad_(), tau.requires_grad_(), tolerance=CLOSE)
+    reflectors, tau = reflectors.detach(), tau.detach()
+    for left, other in ((True, random(2, 5, 4, dtype=dtype)), (False, random(2, 4, 5, dtype=dtype))):
+        for transpose in (False, True):
+            check(lambda q, t, o, left=left, tr=transpose: torch.ormqr(q, t, o, left, tr), reflectors, tau, other)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("upper", [True, False])
+def test_solve_triangular(upper, left, dtype):
+    a = positive(3, n=3, dtype=dtype)
+    b = random(3, 2, dtype=dtype) if left else random(2, 3, dtype=dtype)
+    for unitriangular in (False, True):
+        options = {"upper": upper, "left": left, "unitriangular": unitriangular}
+        check(torch.linalg.solve_triangular, a.requires_grad_(), b.requires_grad_(), tolerance=CLOSE, **options)
+
+
+@pytest.mark.parametrize("adjoint", [True, False])
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 1, 1), (2, 4, 4)], ids=str)
+def test_lu_solve_of_complex_numbers(shape, left, adjoint):
+    """The CPU's kernel leaves its output to be conjugated."""
+    factor, pivots = torch.linalg.lu_factor(random(*shape, dtype=torch.complex64))
+    b = random(*shape[:-1], 1, dtype=torch.complex64)
+    b = b if left else b.mT.contiguous()
+    solve = torch.linalg.lu_solve
+    check(lambda f, p, t: solve(f, p, t, left=left, adjoint=adjoint), factor, pivots, b, strides=False, tolerance=CLOSE)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("driver", [None, "gels", "gelsy", "gelsd", "gelss"])
+def test_least_squares(driver, dtype):
+    for a, b in (
+        (random(5, 3, dtype=dtype), random(5, 2, dtype=dtype)),
+        (random(2, 5, 3, dtype=dtype), random(2, 5, dtype=dtype)),
+        (random(2, 3, 5, dtype=dtype), random(2, 3, 2, dtype=dtype)),
+        (random(0, 5, 3, dtype=dtype), random(0, 5, 2, dtype=dtype)),
+    ):
+        check(lambda x, y: torch.linalg.lstsq(x, y, driver=driver), a, b, strides=False, tolerance=CLOSE)
+
+
+@pytest.mark.parametrize("driver", ["gelsd", "gelss"])
+def test_least_squares_of_a_matrix_without_full_rank_has_no_residuals(driver):
+    a, b = torch.ones(4, 2, device=DEVICE), torch.ones(4, 1, device=DEVICE)
+    result = torch.linalg.lstsq(a, b, driver=driver)
+    assert result.residuals.shape == (0,)
+    assert result.rank.item() == 1
+
+
+def test_eigenvalues_and_vectors():
+    for a in (random(3, 3), random(2, 4, 4), random(3, 3, dtype=torch.complex128)):
+        values, vectors = torch.linalg.eig(a.to(DEVICE))
+        assert values.dtype == vectors.dtype == a.dtype.to_complex()
+        torch.testing.assert_close(a.to(DEVICE).to(values.dtype) @ vectors, vectors * values[..., None, :], **CLOSE)
+        check(torch.linalg.eigvals, a, tolerance=CLOSE)
+        check(lambda t: torch.linalg.eigvals(t).abs().sum(), a.requires_grad_(), tolerance=CLOSE)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_matrix_exponential(dtype):
+    for a in (random(3, 3, dtype=dtype), random(2, 3, 3, dtype=dtype).mT, random(0, 3, 3, dtype=dtype)):
+        check(torch.linalg.matrix_exp, a.requires_grad_(), tolerance=CLOSE)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, torch.int64], ids=str)
+def test_addbmm(dtype):
+    one, two = (random(3, 2, 4) * 3).to(dtype), (random(3, 4, 5) * 3).to(dtype)
+    for self in ((random(2, 5) * 3).to(dtype), torch.ones(1, dtype=dtype)):
+        check(lambda s, a, b: torch.addbmm(s, a, b, beta=2, alpha=3), self, one, two, tolerance=CLOSE)
+        # In place, `self` takes the size of the product.
+        check(lambda s, a, b: s.addbmm_(a, b), self.clone(), one, two, tolerance=CLOSE)
+        check(lambda s, a, b: torch.addbmm(s, a, b, out=torch.empty_like(s[:0])), self, one, two, tolerance=CLOSE)
+
+
+OUT_FORMS = {
+    "geqrf": (lambda: (random(4, 3),), torch.geqrf, 2),
+    "solve_triangular": (
+        lambda: (positive(n=3), random(3, 2)),
+        lambda a, b, out: torch.linalg.solve_triangular(a, b, upper=True, out=out),
+        1,
+    ),
+    "householder_product": (lambda: torch.geqrf(random(4, 3)), torch.linalg.householder_product, 1),
+    "ormqr": (lambda: (*torch.geqrf(random(4, 3)), random(4, 2)), torch.ormqr, 1),
+    "cholesky_inverse": (lambda: (torch.linalg.cholesky(positive()),), torch.cholesky_inverse, 1),
+    "eigvals": (lambda: (positive(),), torch.linalg.eigvals, 1),
+    "lstsq": (lambda: (random(5, 3), random(5, 2)), torch.linalg.lstsq, 4),
+}
+
+
+@pytest.mark.parametrize("name", OUT_FORMS)
+def test_out(name):
+    make, operation, count = OUT_FORMS[name]
+    args = make()
+    call = operation
+    if name == "solve_triangular":
+        expected = torch.linalg.solve_triangular(*args, upper=True)
+    else:
+        expected = operation(*args)
+    expected = [expected] if count == 1 else list(expected)
+    outs = [torch.empty(0, dtype=t.dtype, device=DEVICE) for t in expected]
+    call(*move_all(args, DEVICE), out=outs[0] if count == 1 else tuple(outs))
+    for out, reference in zip(outs, expected, strict=True):
+        torch.testing.assert_close(out.cpu(), reference, **CLOSE)
+
+
+def test_mistakes_fail_on_the_calling_line():
+    a, b = random(5, 3).to(DEVICE), random(5, 2).to(DEVICE)
+    square, tau = positive(n=3).to(DEVICE), random(3).to(DEVICE)
+    batch = random(2, 3, 4).to(DEVICE)
+    linalg = torch.linalg
+    operations = {
+        "at least 2 dimensions": lambda: torch.geqrf(tau),
+        "A must be batches of square": lambda: linalg.matrix_exp(a),
+        "Expected a floating point or complex": lambda: linalg.matrix_exp(square.int()),
+        "Incompatible shapes of A and B": lambda: linalg.solve_triangular(square, a, upper=True),
+        "same dtype": lambda: linalg.solve_triangular(square, square.double(), upper=True),
+        "must be greater than or equal": lambda: linalg.householder_product(a.mT, tau),
+        "tau dtype Double": lambda: linalg.householder_product(a, tau.double()),
+        "must be equal to input.shape": lambda: torch.ormqr(a, tau, square),
+        "should match other.size": lambda: linalg.lstsq(a, square),
+        "should be one of .gels": lambda: linalg.lstsq(a, b, driver="fast"),
+        "safely castable": lambda: linalg.eigvals(square, out=torch.empty(0, device=DEVICE)),
+        "same number of batches": lambda: torch.addbmm(square, batch, batch[:1].mT),
+        "Incompatible matrix sizes": lambda: torch.addbmm(square, batch, batch),
+    }
+    for message, operation in operations.items():
+        with pytest.raises(RuntimeError, match=f"{message}|dtype" if message == "safely castable" else message):
+            operation()
+    torch.openreg.synchronize()
+
+
+def test_a_launch_returns_before_its_kernel_ran():
+    a, b = positive().to(DEVICE), random(4, 2).to(DEVICE)
+    torch.openreg._sleep(SLEEP)
+    torch.geqrf(a)
+    torch.linalg.solve_triangular(a, b, upper=True)
+    torch.linalg.lstsq(a, b)
+    torch.linalg.matrix_exp(a)
+    assert is_busy()
+
+
+def test_what_must_wait_is_refused_in_a_capture():
+    a = positive().to(DEVICE)
+    for operation in (torch.linalg.eig, lambda t: torch.linalg.lstsq(t[:, :2], t, driver="gelsd")):
+        graph = torch.openreg.Graph()
+        with pytest.raises(RuntimeError, match="captur"), torch.openreg.graph(graph):
+            operation(a)

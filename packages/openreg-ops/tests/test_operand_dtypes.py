@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Dtypes that no kernel takes are refused on the calling line, and the table of them says what the CPU's kernels do."""
+
+import pytest
+import torch
+from parity import DEVICE, tensors_in
+from structured_samples import OPTIONS, make_samples
+from torch.utils import _pytree as pytree
+
+import openreg_ops._C
+
+pytestmark = [
+    pytest.mark.usefixtures("native"),
+    pytest.mark.filterwarnings("ignore:.*deprecated"),
+    pytest.mark.filterwarnings("ignore:index_reduce.. is in beta"),
+]
+
+# By c10::ScalarType's numbers.
+NUMBERS = {
+    torch.uint8: 0,
+    torch.int8: 1,
+    torch.int16: 2,
+    torch.int32: 3,
+    torch.int64: 4,
+    torch.float16: 5,
+    torch.float32: 6,
+    torch.float64: 7,
+    torch.complex64: 9,
+    torch.complex128: 10,
+    torch.bool: 11,
+    torch.bfloat16: 15,
+}
+REDUCED = {torch.float16, torch.bfloat16}
+# What the CPU's kernel refuses and a GPU's takes: test_compute_dtype.py.
+COMPUTED = {
+    "abs": {torch.bool},
+    "_upsample_bicubic2d_aa": REDUCED,
+    "_upsample_bicubic2d_aa_backward": REDUCED,
+    "_upsample_bilinear2d_aa": REDUCED,
+    "_upsample_bilinear2d_aa_backward": REDUCED,
+    "_upsample_lanczos2d_aa": REDUCED,
+    "_upsample_lanczos2d_aa_backward": REDUCED,
+    "avg_pool3d": REDUCED,
+    "avg_pool3d_backward": REDUCED,
+}
+# Refused in some modes only.
+MODES = {
+    "div.Tensor_mode:floor": lambda x: torch.div(x, x, rounding_mode="floor"),
+    "div.Tensor_mode:trunc": lambda x: torch.div(x, x, rounding_mode="trunc"),
+    "scatter_reduce.two:amax": lambda x: x.scatter_reduce(0, torch.tensor([0, 1, 0], device=x.device), x, "amax"),
+    "scatter_reduce.two:amin": lambda x: x.scatter_reduce(0, torch.tensor([0, 1, 0], device=x.device), x, "amin"),
+    "scatter_reduce.two:mean": lambda x: x.scatter_reduce(0, torch.tensor([0, 1, 0], device=x.device), x, "mean"),
+}
+# Not of the structured table.
+BY_HAND = {
+    "_adaptive_avg_pool2d": lambda x: torch.nn.functional.adaptive_avg_pool2d(x.expand(1, 3, 3), 2),
+    "convolution_overrideable": lambda x: torch.conv1d(x.expand(1, 1, 3), x.expand(1, 1, 3)),
+    "native_batch_norm": lambda x: torch.native_batch_norm(x[None], None, None, None, None, True, 0.1, 0.1),
+}
+
+
+def rules():
+    return openreg_ops._C._dtype_rules()
+
+
+def overload(name):
+    base, _, rest = name.partition(".")
+    return getattr(getattr(torch.ops.aten, base), rest or "default")
+
+
+def in_dtype(args, dtype):
+    """The same arguments in another dtype; indices stay."""
+    tensors = tensors_in(args)
+    has_numbers = any(t.is_floating_point() or t.is_complex() for t in tensors)
+
+    def convert(tensor):
+        changes = tensor.is_floating_point() if has_numbers else tensor.dtype == tensors[0].dtype
+        return tensor.to(dtype) if changes or tensor.is_complex() else tensor
+
+    return pytree.tree_map_only(torch.Tensor, convert, args)
+
+
+def refused_by_the_cpu(operation):
+    refused = set()
+    for dtype in NUMBERS:
+        try:
+            operation(dtype)
+        except NotImplementedError:
+            refused.add(dtype)
+        except RuntimeError:
+            pass
+    return refused
+
+
+def dtypes_in(bits):
+    return {dtype for dtype, number in NUMBERS.items() if bits >> number & 1}
+
+
+@pytest.mark.parametrize(("name", "samples"), sorted(make_samples().items()), ids=lambda v: v if type(v) is str else "")
+def test_the_table_says_what_the_cpus_kernels_refuse(name, samples):
+    if any(mode.startswith(f"{name}:") for mode in MODES):
+        pytest.skip("refuses by mode: the next test")
+    args = samples[0]
+    measured = refused_by_the_cpu(lambda dtype: overload(name)(*in_dtype(args, dtype), **OPTIONS.get(name, {})))
+    assert dtypes_in(rules().get(name, (0, False))[0]) == measured - COMPUTED.get(name, set())
+
+
+@pytest.mark.parametrize("name", [*MODES, *BY_HAND])
+def test_the_table_says_what_modes_and_other_kernels_refuse(name):
+    operation = {**MODES, **BY_HAND}[name]
+    measured = refused_by_the_cpu(lambda dtype: operation(torch.ones(3).to(dtype)))
+    assert dtypes_in(rules()[name][0]) == measured
+    assert measured
+
+
+def test_the_table_names_no_other_operators():
+    assert set(rules()) <= {*make_samples(), *MODES, *BY_HAND}
+
+
+@pytest.mark.parametrize("name", sorted(n for n, rule in openreg_ops._C._dtype_rules().items() if rule[0]))
+def test_refused_dtypes_fail_on_the_calling_line(name):
+    dtype = min(dtypes_in(rules()[name][0]), key=NUMBERS.get)
+    other = {**MODES, **BY_HAND}.get(name)
+    with pytest.raises(NotImplementedError, match=r"\" not implemented for '\w+' on the openreg device"):
+        if other is not None:
+            other(torch.ones(3).to(dtype).to(DEVICE))
+        else:
+            args = in_dtype(make_samples()[name][0], dtype)
+            overload(name)(*pytree.tree_map_only(torch.Tensor, lambda t: t.to(DEVICE), args), **OPTIONS.get(name, {}))
+    torch.openreg.synchronize()
+
+
+def test_the_other_modes_of_such_an_operator_run():
+    z = torch.tensor([1 + 1j, 2, 3], device=DEVICE)
+    assert torch.div(z, z).cpu().tolist() == [1, 1, 1]
+    assert z.scatter_reduce(0, torch.tensor([0, 1, 0], device=DEVICE), z, "sum").cpu().tolist() == [5 + 2j, 4, 3]
+
+
+MIXED = {
+    "mm": lambda x, y: x @ y,
+    "bmm": lambda x, y: torch.bmm(x[None], y[None]),
+    "baddbmm": lambda x, y: torch.baddbmm(x[None], x[None], y[None]),
+    "linalg_cross": lambda x, y: torch.linalg.cross(x, y),
+    "nll_loss_forward": lambda x, y: torch.nn.functional.nll_loss(x, torch.zeros(3, device=x.device).long(), y[0]),
+    "target": lambda x, y: torch.nn.functional.nll_loss(x, torch.zeros(3, device=x.device).int()),
+    "convolution": lambda x, y: torch.conv1d(x[None], y[None]),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", MIXED)
+def test_operands_of_two_dtypes_fail_on_the_calling_line(name, dtype):
+    for device in ("cpu", DEVICE):
+        x, y = torch.ones(3, 3, device=device), torch.ones(3, 3, device=device, dtype=dtype)
+        with pytest.raises(RuntimeError, match=r"same dtype|expected scalar type|should be the same"):
+            MIXED[name](x, y)
+    torch.openreg.synchronize()
+
+
+def test_refusals_are_recorded_in_no_graph():
+    x = torch.ones(2, 2, device=DEVICE)
+    flags, out = x > 0, torch.zeros(2, 2, device=DEVICE)
+    graph = torch.openreg.Graph()
+    with torch.openreg.graph(graph):
+        torch.add(x, x, out=out)
+        with pytest.raises(NotImplementedError, match="not implemented for 'Bool'"):
+            torch.mm(flags, flags)
+    graph.replay()
+    assert out.sum().item() == 8
