@@ -21,7 +21,6 @@
 #include <ATen/ops/where_cpu_dispatch.h>
 #include <torch/library.h>
 
-#include "common/compute_dtype.h"
 #include "common/launch_on.h"
 
 namespace openreg::ops {
