@@ -46,7 +46,7 @@ constexpr Refusal kRefusals[] = {
      "upsample_trilinear3d upsample_trilinear3d_backward"},
     {kComplex,
      "amax amin aminmax atan2 clamp clamp_max clamp_max.Tensor clamp_min clamp_min.Tensor copysign.Tensor "
-     "digamma erf erfc erfinv ge.Scalar ge.Tensor gt.Scalar gt.Tensor hash_tensor i0 le.Scalar le.Tensor "
+     "digamma erf erfc erfinv ge.Scalar ge.Tensor gt.Scalar gt.Tensor hash_tensor i0 index_reduce le.Scalar le.Tensor "
      "lgamma lt.Scalar lt.Tensor polygamma scatter_reduce.two:amax scatter_reduce.two:amin sign signbit "
      "special_entr special_i0e special_i1 special_i1e special_xlog1py xlogy.Tensor"},
     {kReduced | kComplex,
@@ -65,7 +65,7 @@ constexpr Refusal kRefusals[] = {
      "scatter_reduce.two:mean"},
     {kBoolean | kComplex,
      "_addmm_activation ceil clamp.Tensor div.Tensor_mode:floor div.Tensor_mode:trunc floor fmod.Tensor "
-     "index_reduce max_pool2d_with_indices remainder.Tensor round threshold threshold_backward trunc"},
+     "max_pool2d_with_indices remainder.Tensor round threshold threshold_backward trunc"},
     {kBoolean | kSignedIntegers | kComplex,
      "_upsample_bicubic2d_aa _upsample_bilinear2d_aa _upsample_lanczos2d_aa _upsample_nearest_exact1d "
      "_upsample_nearest_exact2d _upsample_nearest_exact3d upsample_bicubic2d upsample_bilinear2d "
@@ -93,7 +93,7 @@ constexpr std::string_view kOneDtype =
 // The same beside indices.
 constexpr std::string_view kOneDtypeAndIndices =
     "adaptive_max_pool2d_backward adaptive_max_pool3d_backward fractional_max_pool2d_backward "
-    "fractional_max_pool3d_backward max_pool2d_with_indices_backward nll_loss_backward nll_loss_forward";
+    "max_pool2d_with_indices_backward nll_loss_backward nll_loss_forward";
 
 using Rules = std::unordered_map<std::string_view, DtypeRule>;
 
