@@ -3,6 +3,12 @@
 
 import json
 
+import test_foreach
+import test_optimizer
+import torch
+from conformance import outcome, record
+from parity import DEVICE, check
+
 LIST = """
 import json, torch
 import openreg_runtime
@@ -20,5 +26,77 @@ def names(run_python):
 
 
 def exercise():
-    """Calls every sample; gives the names of the operators that ran."""
-    return set()
+    """Makes every call below; gives the names of the operators that ran."""
+    with record.operators() as seen:
+        for call in CALLS:
+            made = outcome.attempt(call, DEVICE)
+            if made.error is not None:
+                raise made.error
+    return seen
+
+
+def lists_of_tensors():
+    for name in test_foreach.REGISTERED:
+        operation = test_foreach.overload(name)
+        operation(*test_foreach.to_device(test_foreach.arguments(operation)))
+
+
+def optimizers():
+    for cls, options in test_optimizer.OPTIMIZERS:
+        net = test_optimizer.model().to(DEVICE)
+        test_optimizer.train(net, cls(net.parameters(), **options, fused=True), DEVICE, steps=1)
+    for cls in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
+        net = test_optimizer.model().to(DEVICE)
+        test_optimizer.train(net, cls(net.parameters(), lr=torch.tensor(0.05), fused=True), DEVICE, steps=1)
+
+
+def gradient_scaling():
+    scale, growth = torch.full((), 4.0, device=DEVICE), torch.zeros((), dtype=torch.int32, device=DEVICE)
+    found = torch.zeros((), device=DEVICE)
+    gradients = [torch.full((3,), 8.0, device=DEVICE)]
+    torch._amp_foreach_non_finite_check_and_unscale_(gradients, found, torch.full((), 0.25, device=DEVICE))
+    torch._amp_update_scale_(scale, growth, found, 2.0, 0.5, 1)
+    assert (gradients[0].tolist(), scale.item()) == ([2.0] * 3, 8.0)
+
+
+def storages():
+    x = torch.arange(6.0, device=DEVICE)
+    for y in (
+        torch.empty(0, device=DEVICE).set_(x),
+        torch.empty(0, device=DEVICE).set_(x.untyped_storage()),
+        torch.empty(0, device=DEVICE).set_(x.untyped_storage(), 0, (6,), (1,)),
+    ):
+        assert y.data_ptr() == x.data_ptr()
+    assert torch.empty(2, device=DEVICE).set_().numel() == 0
+    assert torch._has_compatible_shallow_copy_type(x, x)
+    x.record_stream(torch.openreg.current_stream())
+    out = torch.empty(0, device=DEVICE)
+    torch.ops.aten._copy_from_and_resize(torch.ones(3), out)
+    assert out.tolist() == [1.0] * 3
+
+
+def random_numbers():
+    x = torch.empty(100, device=DEVICE)
+    assert x.random_().min() >= 0
+    assert x.random_(5).max() < 5
+
+
+def resampling():
+    x = torch.rand(1, 2, 6, 6, requires_grad=True)
+    for kind in (torch.ops.aten._upsample_bicubic2d_aa, torch.ops.aten._upsample_lanczos2d_aa):
+        check(lambda t, kind=kind: kind(t, [4, 4], False), x)
+
+
+X = torch.linspace(-2, 2, 12).view(3, 4)
+CALLS = [
+    lists_of_tensors,
+    optimizers,
+    gradient_scaling,
+    storages,
+    random_numbers,
+    resampling,
+    lambda: check(lambda t: torch._addmm_activation(t[:, 0], t, t.t()), torch.rand(3, 3)),
+    lambda: check(lambda t: torch._convert_indices_from_coo_to_csr(t, 4), torch.tensor([0, 1, 1, 3])),
+    lambda: check(lambda t, u: torch._convert_indices_from_csr_to_coo(t, u), torch.tensor([0, 1, 3]), torch.arange(3)),
+    lambda: check(lambda t: torch.isin(t, 2), X),
+]

@@ -32,12 +32,9 @@
 #include <ATen/ops/linalg_ldl_solve_cpu_dispatch.h>
 #include <ATen/ops/linalg_ldl_solve_meta.h>
 #include <ATen/ops/linalg_ldl_solve_ops.h>
-#include <ATen/ops/linalg_lu_cpu_dispatch.h>
 #include <ATen/ops/linalg_lu_factor_ex_cpu_dispatch.h>
 #include <ATen/ops/linalg_lu_factor_ex_meta.h>
 #include <ATen/ops/linalg_lu_factor_ex_ops.h>
-#include <ATen/ops/linalg_lu_meta.h>
-#include <ATen/ops/linalg_lu_ops.h>
 #include <ATen/ops/linalg_lu_solve_cpu_dispatch.h>
 #include <ATen/ops/linalg_lu_solve_meta.h>
 #include <ATen/ops/linalg_lu_solve_ops.h>
@@ -47,9 +44,6 @@
 #include <ATen/ops/linalg_vector_norm_cpu_dispatch.h>
 #include <ATen/ops/linalg_vector_norm_meta.h>
 #include <ATen/ops/linalg_vector_norm_ops.h>
-#include <ATen/ops/lu_unpack_cpu_dispatch.h>
-#include <ATen/ops/lu_unpack_meta.h>
-#include <ATen/ops/lu_unpack_ops.h>
 #include <ATen/ops/triangular_solve_cpu_dispatch.h>
 #include <ATen/ops/triangular_solve_meta.h>
 #include <ATen/ops/triangular_solve_ops.h>
@@ -65,11 +59,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_STRUCTURED(library, linalg_inv_ex, linalg_inv_ex_inverse, linalg_inv_ex)
   OPENREG_STRUCTURED(library, linalg_ldl_factor_ex, linalg_ldl_factor_ex_out, linalg_ldl_factor_ex)
   OPENREG_STRUCTURED(library, linalg_ldl_solve, linalg_ldl_solve_out, linalg_ldl_solve)
-  OPENREG_STRUCTURED(library, linalg_lu, linalg_lu_out, linalg_lu)
   OPENREG_STRUCTURED(library, linalg_lu_factor_ex, linalg_lu_factor_ex_out, linalg_lu_factor_ex)
   OPENREG_STRUCTURED(library, linalg_lu_solve, linalg_lu_solve_out, linalg_lu_solve)
   OPENREG_STRUCTURED(library, linalg_qr, linalg_qr_out, linalg_qr)
   OPENREG_STRUCTURED(library, linalg_vector_norm, linalg_vector_norm_out, linalg_vector_norm)
-  OPENREG_STRUCTURED(library, lu_unpack, lu_unpack_out, lu_unpack)
   OPENREG_STRUCTURED(library, triangular_solve, triangular_solve_X, triangular_solve)
 }

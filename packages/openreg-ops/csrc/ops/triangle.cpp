@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Upper and lower triangles: structured, with a detour for outputs that are not contiguous.
+// Triangular parts, and the factorisations that end in them: structured, with a detour for some outputs.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/linalg_lu_cpu_dispatch.h>
+#include <ATen/ops/linalg_lu_meta.h>
+#include <ATen/ops/linalg_lu_ops.h>
+#include <ATen/ops/lu_unpack_cpu_dispatch.h>
+#include <ATen/ops/lu_unpack_meta.h>
+#include <ATen/ops/lu_unpack_ops.h>
 #include <ATen/ops/tril_cpu_dispatch.h>
 #include <ATen/ops/tril_meta.h>
 #include <ATen/ops/tril_ops.h>
@@ -9,34 +15,71 @@
 #include <ATen/ops/triu_meta.h>
 #include <ATen/ops/triu_ops.h>
 
+#include <tuple>
+
 #include "common/structured.h"
 
 namespace openreg::ops {
 
 namespace {
 
+OPENREG_STRUCTURED_SPEC(linalg_lu, linalg_lu_out, linalg_lu)
+OPENREG_STRUCTURED_SPEC(lu_unpack, lu_unpack_out, lu_unpack)
 OPENREG_STRUCTURED_SPEC(tril, tril_out, tril)
 OPENREG_STRUCTURED_SPEC(triu, triu_out, triu)
 
-// The CPU kernel takes the matrices of a batch to follow each other in the output, and writes beyond it if they do not.
-template <class Spec>
-struct Triangle : Spec {
-  static void compute(const at::Tensor& self, int64_t diagonal, at::Tensor& out) {
-    if (out.is_contiguous()) {
-      Spec::kernel()(self, diagonal, out);
-      return;
-    }
-    at::Tensor contiguous = at::empty_like(out, at::MemoryFormat::Contiguous);
-    Spec::kernel()(self, diagonal, contiguous);
-    out.copy_(contiguous);
-  }
-  using Kernel = decltype(compute);
-  static Kernel* kernel() { return &compute; }
+// What the CPU kernel gets for an argument.
+template <class T>
+struct Place {
+  explicit Place(T argument) : argument(argument) {}
+  T get() { return argument; }
+  void finish() {}
+
+  T argument;
 };
 
+// An output. The kernel takes the matrices of a batch to follow each other, and writes beyond them if they do not.
+template <>
+struct Place<at::Tensor&> {
+  explicit Place(at::Tensor& out)
+      : out(out),
+        filled(out.dim() < 2 || out.is_contiguous() || out.mT().is_contiguous()
+                   ? out
+                   : at::empty_like(out, at::MemoryFormat::Contiguous)) {}
+  at::Tensor& get() { return filled; }
+  void finish() {
+    if (!filled.is_same(out)) {
+      out.copy_(filled);
+    }
+  }
+
+  at::Tensor& out;
+  at::Tensor filled;
+};
+
+template <class Spec, class Signature>
+struct Batched;
+
+template <class Spec, class Result, class... Args>
+struct Batched<Spec, Result(Args...)> : Spec {
+  using Kernel = void(Args...);
+  static Kernel* kernel() { return &compute; }
+
+  static void compute(Args... args) {
+    std::tuple<Place<Args>...> places{Place<Args>(args)...};
+    std::apply([](auto&... place) { Spec::kernel()(place.get()...); }, places);
+    std::apply([](auto&... place) { (place.finish(), ...); }, places);
+  }
+};
+
+template <class Spec>
+using BatchedSpec = Batched<Spec, typename Spec::Kernel>;
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  register_structured<Triangle<Spec_tril>, at::_ops::tril_>(library);
-  register_structured<Triangle<Spec_triu>, at::_ops::triu_>(library);
+  register_structured<BatchedSpec<Spec_linalg_lu>>(library);
+  register_structured<BatchedSpec<Spec_lu_unpack>>(library);
+  register_structured<BatchedSpec<Spec_tril>, at::_ops::tril_>(library);
+  register_structured<BatchedSpec<Spec_triu>, at::_ops::triu_>(library);
 }
 
 }  // namespace

@@ -16,8 +16,22 @@ TABLE = "torch.testing._internal.common_methods_invocations:op_db"
 SECONDS_PER_ENTRY = 300
 
 
+def quick(ops=()):
+    """What the default lane runs: every entry in one dtype, float32 where it has it, with a few of its variants."""
+    return run(
+        ("float32", "first"),
+        ops,
+        checks=("forward", "backward", "in-place", "overloads"),
+        variant_samples=2,
+        record_operators=True,
+    )
+
+
 def run(dtypes=(), ops=(), checks=CHECKS, jobs=None, limit=SECONDS_PER_ENTRY, table=TABLE, **settings):
-    """A scorecard of the entries and dtypes that match; empty choices mean all. Settings are those of examine()."""
+    """A scorecard of the entries and dtypes that match; empty choices mean all. Settings are those of examine().
+
+    The dtype "first" stands for the first one of each entry.
+    """
     loaded = entries.load(table)
     wanted = [entries.name_of(dtype) for dtype in entries.DTYPES]
     tasks = [
@@ -25,13 +39,17 @@ def run(dtypes=(), ops=(), checks=CHECKS, jobs=None, limit=SECONDS_PER_ENTRY, ta
         for dtype in entries.DTYPES
         for index, op in enumerate(loaded)
         if dtype in entries.dtypes_of(op)
-        and entries.name_of(dtype) in (dtypes or wanted)
+        and matches(op, dtype, dtypes or wanted)
         and (not ops or any(fnmatch.fnmatchcase(op.full_name, pattern) for pattern in ops))
     ]
     pool = Pool(jobs or os.cpu_count() or 1, limit, table, {"checks": tuple(checks), **settings})
     reports = sorted(pool.run(tasks), key=lambda report: (wanted.index(report["dtype"]), report["name"]))
     complete = not dtypes and not ops and set(checks) == set(CHECKS) and table == TABLE
     return Scorecard(reports, len(loaded), complete)
+
+
+def matches(op, dtype, dtypes):
+    return entries.name_of(dtype) in dtypes or ("first" in dtypes and dtype == entries.dtypes_of(op)[0])
 
 
 def main(arguments=None):
