@@ -193,6 +193,24 @@ def test_a_view_cannot_fall_back():
         torch.ops.aten._values(torch.zeros(3, device=DEVICE))
 
 
+def test_no_view_of_pytorch_falls_back():
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    composite = [
+        f"Composite{kind}" for kind in ("ImplicitAutograd", "ExplicitAutograd", "ExplicitAutogradNonFunctional")
+    ]
+    reach_the_fallback = []
+    for name in torch._C._dispatch_get_all_op_names():
+        if name.startswith("aten::") and has(name, "CPU"):
+            results = torch._C._get_schema(*name.partition(".")[::2]).returns
+            is_view = any(result.alias_info is not None and not result.alias_info.is_write for result in results)
+            if is_view and not any(has(name, key) for key in ("PrivateUse1", *composite)):
+                reach_the_fallback.append(name)
+    assert reach_the_fallback == ["aten::_nested_view_from_buffer"]
+    x = torch.zeros(4, device=DEVICE)
+    with pytest.raises(NotImplementedError, match=r"aten::_nested_view_from_buffer .*gives a view"):
+        torch.ops.aten._nested_view_from_buffer(x, x, x, x)
+
+
 def test_an_operator_without_a_cpu_kernel():
     library = torch.library.Library(f"openreg_test_{uuid.uuid4().hex}", "DEF")
     library.define("nowhere(Tensor x) -> Tensor")
@@ -236,6 +254,18 @@ def test_a_call_that_fails_is_not_counted():
     with pytest.raises(RuntimeError):
         torch.kthvalue(torch.zeros(3, device=DEVICE), 9)
     assert torch.openreg.fallback_stats() == {}
+
+
+def test_a_profile_shows_what_fell_back_and_where():
+    x = torch.arange(5.0, device=DEVICE)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        histc(x)
+        x + 1
+    events = {event.name: event for event in profile.events()}
+    fallback = events[f"openreg::fallback {HISTC}"]
+    assert fallback.cpu_parent.name == HISTC
+    assert fallback.cpu_time > 0
+    assert [name for name in events if name.startswith("openreg::fallback")] == [fallback.name]
 
 
 # The modes

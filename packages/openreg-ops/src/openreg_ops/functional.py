@@ -32,13 +32,13 @@ def swiglu(gate: Tensor, up: Tensor) -> Tensor:
     return cast(Tensor, torch.ops.openreg.swiglu(gate, up))
 
 
-def add_rms_norm(input: Tensor, residual: Tensor, weight: Tensor, eps: float = 1e-6) -> tuple[Tensor, Tensor]:
-    """``total = input + residual`` and ``rms_norm(total) * weight``, in one kernel; returns ``(normalised, total)``.
+def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float = 1e-6) -> tuple[Tensor, Tensor]:
+    """``total = x + residual`` and ``rms_norm(total) * weight``, in one kernel; returns ``(normalised, total)``.
 
     The norm is over the last dimension, whose size is that of `weight`. Differentiable once: a second derivative raises
     NotImplementedError.
     """
-    normalised, total = torch.ops.openreg.add_rms_norm(input, residual, weight, eps)
+    normalised, total = torch.ops.openreg.add_rms_norm(x, residual, weight, eps)
     return normalised, total
 
 
@@ -80,7 +80,7 @@ def _(x: Tensor, angles: Tensor) -> Tensor:
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
-def _save_angles(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+def _save_angles(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:  # noqa: ARG001  (the name is given)
     ctx.save_for_backward(inputs[1])
 
 
