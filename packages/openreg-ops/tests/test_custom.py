@@ -262,6 +262,14 @@ def test_a_batch_of_rotations():
     torch.testing.assert_close(by_angles[1], rotary_embedding(x, -angles))
 
 
+@pytest.mark.parametrize("device", [DEVICE, "meta"])
+def test_angles_that_do_not_fit_are_refused(device):
+    with pytest.raises(
+        ValueError, match=r"half as many angles as features, but got \[1\] angles for features \[2, 4\]"
+    ):
+        rotary_embedding(torch.ones(2, 4, device=device), torch.ones(1, device=device))
+
+
 def test_other_devices_have_no_rotary_embedding():
     with pytest.raises(NotImplementedError, match="openreg::rotary_embedding"):
         rotary_embedding(torch.ones(2, 4), torch.ones(2))

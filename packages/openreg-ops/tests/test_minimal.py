@@ -99,7 +99,10 @@ OTHERS = """
 import torch, openreg_ops
 x = torch.arange(6.0, device="openreg")
 print(x, (x + 1).mean(), x.to("openreg:1").device)
-for operation in (lambda: x.unfold(0, 2, 1), lambda: x.set_(), lambda: x + torch.ones(6)):
+stream = torch.openreg.current_stream()
+for operation in (
+    lambda: x.unfold(0, 2, 1), lambda: x.set_(), lambda: x.record_stream(stream), lambda: x + torch.ones(6)
+):
     try:
         operation()
     except RuntimeError as error:
@@ -110,10 +113,12 @@ for operation in (lambda: x.unfold(0, 2, 1), lambda: x.set_(), lambda: x + torch
 def test_mistakes_and_other_views_are_refused_by_name(run_python):
     result = run_python(OTHERS, OPENREG_OPS="minimal")
     assert result.returncode == 0, result.stderr
-    first, view, storage, devices = result.stdout.splitlines()
+    first, view, storage, stream, devices = result.stdout.splitlines()
     assert first == "tensor([0., 1., 2., 3., 4., 5.], device='openreg:0') tensor(3.5000, device='openreg:0') openreg:1"
     assert view.startswith("NotImplementedError: operator aten::unfold has no kernel")
     assert storage.startswith("NotImplementedError: operator aten::set_ has no kernel")
+    assert stream.startswith("NotImplementedError: operator aten::record_stream has no kernel")
+    assert "allocator" in stream
     assert devices.startswith("RuntimeError: Expected all tensors to be on the same device")
 
 

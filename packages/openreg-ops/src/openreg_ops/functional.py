@@ -59,6 +59,14 @@ def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> Tensor:
 # A custom operator in Python: a function, here for one device, and what PyTorch has to know about it.
 
 
+def _check_angles(x: Tensor, angles: Tensor) -> None:
+    if x.dim() == 0 or angles.dim() == 0 or x.shape[-1] != 2 * angles.shape[-1]:
+        raise ValueError(
+            f"rotary_embedding: expected half as many angles as features, but got {list(angles.shape)} angles for "
+            f"features {list(x.shape)}"
+        )
+
+
 @torch.library.custom_op("openreg::rotary_embedding", mutates_args=(), device_types="openreg")
 def rotary_embedding(x: Tensor, angles: Tensor) -> Tensor:
     """Turns pairs of features by an angle each, which tells a transformer where a token stands.
@@ -66,6 +74,7 @@ def rotary_embedding(x: Tensor, angles: Tensor) -> Tensor:
     Feature i of the first half of the last dimension of `x` makes a pair with feature i of the second half. `angles`
     has half of that dimension, and broadcasts against the others, such as (tokens, features / 2). It gets no gradient.
     """
+    _check_angles(x, angles)
     first, second = x.chunk(2, dim=-1)
     cosine, sine = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
@@ -73,10 +82,7 @@ def rotary_embedding(x: Tensor, angles: Tensor) -> Tensor:
 
 @rotary_embedding.register_fake
 def _(x: Tensor, angles: Tensor) -> Tensor:
-    torch._check(
-        x.dim() > 0 and x.shape[-1] == 2 * angles.shape[-1],
-        lambda: f"rotary_embedding: expected half as many angles as features, but got {angles.shape} and {x.shape}",
-    )
+    _check_angles(x, angles)
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
