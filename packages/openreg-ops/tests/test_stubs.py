@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page docs/stubs.md lists the stubs of the installed PyTorch, and what it says can be registered can be."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+SCRIPT = Path(__file__).resolve().parents[1] / "tools" / "stubs.py"
+
+@pytest.fixture(scope="module")
+def stubs():
+    spec = importlib.util.spec_from_file_location("stubs", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["stubs"] = module  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+        yield module
+    finally:
+        del sys.modules["stubs"]
+
+
+def test_the_page_is_what_the_script_gives(stubs):
+    assert stubs.PAGE.read_text("utf-8") == stubs.render(), "run python packages/openreg-ops/tools/stubs.py"
+
+
+def test_every_declaration_of_the_headers_is_listed(stubs):
+    headers = stubs.INCLUDE.glob("ATen/native/**/*.h")
+    words = [path.read_text("utf-8").split("DECLARE_DISPATCH(") for path in headers if path.name != "DispatchStub.h"]
+    names = {piece.partition(")\n")[0].rpartition(",")[2].strip(" )\n") for parts in words for piece in parts[1:]}
+    assert {stub.name for stub in stubs.all_stubs()} == {name.partition(")")[0] for name in names}
+
+
+def test_what_the_symbols_look_like(stubs):
+    known = {stub.name: stub for stub in stubs.all_stubs()}
+    assert known["abs_stub"].symbol == "_ZN2at6native8abs_stubE"
+    assert known["abs_stub"].function == "void(*)(TensorIteratorBase&)"
+    assert "abs_stub" in stubs.exported(list(known.values()))
+    assert not hasattr(stubs.library(), stubs.Stub("no_such_stub", "void (*)()", "x.h").symbol)
+
+
+def test_every_stub_that_is_marked_so_can_be_registered(stubs, tmp_path):
+    compiler = shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++")
+    if compiler is None:
+        pytest.skip("no C++ compiler: set CXX")
+    chosen = stubs.all_stubs()
+    linkable = stubs.exported(chosen)
+    source, library = tmp_path / "registrations.cpp", tmp_path / "registrations.so"
+    source.write_text(stubs.registrations([stub for stub in chosen if stub.name in linkable]))
+    abi = int(torch._C._GLIBCXX_USE_CXX11_ABI)
+    command = [
+        *(compiler, "-std=c++17", "-O0", "-w", "-fPIC", "-shared", f"-D_GLIBCXX_USE_CXX11_ABI={abi}"),
+        *(f"-I{stubs.INCLUDE}", str(source), "-o", str(library)),
+        *(f"-L{stubs.TORCH / 'lib'}", "-ltorch_cpu", "-lc10"),
+    ]
+    compiled = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert compiled.returncode == 0, compiled.stderr[-2000:]
+    # In a process of its own: the kernels do nothing but fail.
+    code = f"import ctypes, os, torch; print(ctypes.CDLL({str(library)!r}, os.RTLD_NOW).register_all())"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert int(ran.stdout) == len(linkable) > 400

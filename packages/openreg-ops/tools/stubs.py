@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The stubs of the installed PyTorch for which a backend can register a kernel, written as a page.
+
+usage: python packages/openreg-ops/tools/stubs.py    writes packages/openreg-ops/docs/stubs.md
+
+A stub is a DECLARE_DISPATCH in the headers under ATen/native. It can be registered from outside of PyTorch when its
+symbol is exported by libtorch_cpu, because REGISTER_PRIVATEUSE1_DISPATCH stores the kernel in the stub itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "stubs.md"
+TORCH = Path(torch.__file__).resolve().parent
+INCLUDE = TORCH / "include"
+
+DECLARATION = re.compile(r"^\s*DECLARE_DISPATCH\s*\(", re.MULTILINE)
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+# What the names of stubs end in, besides the operator that they serve.
+SUFFIXES = ("_stub", "_cpu", "_kernel", "_tensor", "_scalar", "_default", "_fn")
+
+
+@dataclass(frozen=True)
+class Stub:
+    """One stub: its name in at::native, the type of its function, and the header that declares it."""
+
+    name: str
+    function: str
+    header: str
+
+    @property
+    def symbol(self) -> str:
+        """The name that the linker knows."""
+        return f"_ZN2at6native{len(self.name)}{self.name}E"
+
+
+def split_arguments(text: str, start: int) -> tuple[str, str]:
+    """The two arguments of the macro whose parenthesis opens before `start`."""
+    depth, commas, end = 1, [], start
+    while depth:
+        depth += {"(": 1, "<": 1, ")": -1, ">": -1}.get(text[end], 0)
+        if text[end] == "," and depth == 1:
+            commas.append(end)
+        end += 1
+    return text[start : commas[-1]].strip(), text[commas[-1] + 1 : end - 1].strip()
+
+
+def function_type(text: str, name: str) -> str:
+    """What a name of a function type stands for in a header; the name itself where it is no alias."""
+    alias = re.search(rf"\busing\s+{re.escape(name)}\s*=\s*([^;]+);", text)
+    return " ".join((alias.group(1) if alias else name).split()).replace("( ", "(").replace(" )", ")")
+
+
+def stubs_in(header: Path) -> Iterator[Stub]:
+    """The stubs that one header declares."""
+    text = COMMENT.sub("", header.read_text("utf-8"))
+    for declaration in DECLARATION.finditer(text):
+        function, name = split_arguments(text, declaration.end())
+        yield Stub(name, function_type(text, function), header.relative_to(INCLUDE).as_posix())
+
+
+def all_stubs() -> list[Stub]:
+    """The stubs of the installed headers, by header and place."""
+    headers = sorted((INCLUDE / "ATen" / "native").rglob("*.h"))
+    stubs = [stub for path in headers if path.name != "DispatchStub.h" for stub in stubs_in(path)]
+    return list({stub.name: stub for stub in reversed(stubs)}.values())[::-1]  # two headers declare copy_stub
+
+
+def library() -> ctypes.CDLL:
+    """libtorch_cpu, which is loaded already."""
+    (path,) = (path for path in (TORCH / "lib").iterdir() if re.fullmatch(r"(lib)?torch_cpu\.(so|dylib|dll)", path.name))
+    return ctypes.CDLL(str(path))
+
+
+def exported(stubs: list[Stub]) -> set[str]:
+    """Names of the stubs that an extension can link to."""
+    loaded = library()
+    return {stub.name for stub in stubs if hasattr(loaded, stub.symbol)}
+
+
+def operators() -> set[str]:
+    """Names of PyTorch's operators, without overloads."""
+    names = torch._C._dispatch_get_all_op_names()  # type: ignore[attr-defined, unused-ignore]
+    return {name.removeprefix("aten::").partition(".")[0] for name in names if name.startswith("aten::")}
+
+
+def candidates(name: str) -> Iterator[str]:
+    """What the operator of a stub may be called, the likeliest first."""
+    yield from (name, f"_{name}")
+    for suffix in SUFFIXES:
+        if name.endswith(suffix):
+            yield from candidates(name.removesuffix(suffix))
+
+
+def operator_of(stub: Stub, known: set[str]) -> str | None:
+    """The operator that the stub is named after, if PyTorch has one."""
+    snake_case = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", stub.name).lower()
+    return next((name for name in candidates(snake_case) if name in known), None)
+
+
+def entry_of(operator: str) -> str:
+    """The function of at::native that checks operands and calls the stub, where the headers tell."""
+    header = INCLUDE / "ATen" / "ops" / f"{operator}_native.h"
+    text = header.read_text("utf-8") if header.is_file() else ""
+    structured = re.search(r"\bstruct TORCH_API (structured_\w+)", text)
+    if structured:
+        return f"{structured.group(1)}::impl"
+    names = re.findall(r"TORCH_API [^(\n]*?\b(\w+)\(", text)
+    return next((name for name in (f"{operator}_out", operator, f"{operator}_") if name in names), "")
+
+
+HEADING = """\
+# Operators that can be registered through a stub
+
+Many of PyTorch's operators check their operands in a function that serves every device, and then call a
+kernel through a *stub*: a table with one function per kind of device. A backend fills in its column and
+gets those checks, broadcasting and dtype promotion for nothing:
+
+```cpp
+namespace at::native {
+REGISTER_PRIVATEUSE1_DISPATCH(abs_stub, &my_abs)  // void my_abs(TensorIteratorBase&)
+}
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("abs.out", TORCH_FN(at::native::abs_out));  // the function that calls the stub
+}
+```
+
+[csrc/ops/abs.cpp](../csrc/ops/abs.cpp) does this. Both halves are needed: the stub alone is not an operator's
+registration. "Called by" is the function of `at::native` to register: an ordinary one goes into `impl` as it is;
+a `structured_X_out` is a class whose `impl` runs after its meta function and after the outputs exist, as the
+table in [csrc/common/structured.h](../csrc/common/structured.h) makes them. A function that ends in `_cpu` asks the stub
+for the CPU's kernel, whatever the device: there a backend writes the function itself. Operators are found by the
+stub's name; where a column is empty, the headers do not tell: the stub serves operators of other names, or is
+called by functions that are not exported.
+
+A stub can be registered when `libtorch_cpu` exports it. A test compiles, links and loads a registration for every
+one marked so.
+
+"""
+
+
+def render() -> str:
+    """The page."""
+    stubs, known = all_stubs(), operators()
+    linkable = exported(stubs)
+    parts = [
+        HEADING,
+        f"Made from the headers of PyTorch {torch.__version__.partition('+')[0]} by `tools/stubs.py`: ",
+        f"{len(stubs)} stubs, {len(linkable)} of which can be registered.\n",
+    ]
+    header = None
+    for stub in stubs:
+        if stub.header != header:
+            header = stub.header
+            parts.append(f"\n## {header}\n\n| Stub | Can be registered | Operator | Called by | Kernel |\n")
+            parts.append("| --- | --- | --- | --- | --- |\n")
+        operator = operator_of(stub, known)
+        entry = entry_of(operator) if operator else ""
+        kernel = stub.function.replace("|", "\\|")
+        parts.append(
+            f"| `{stub.name}` | {'yes' if stub.name in linkable else 'no: not exported'} | "
+            f"{f'`{operator}`' if operator else ''} | {f'`{entry}`' if entry else ''} | `{kernel}` |\n"
+        )
+    return "".join(parts)
+
+
+def registrations(stubs: list[Stub]) -> str:
+    """A C++ source that registers a kernel for each stub; its register_all() gives how many then had theirs."""
+    # A few headers give different types one name and cannot be included together; here each gets names of its own.
+    includes = "".join(
+        f"#define forward_fn forward_fn_{i}\n#define backward_fn backward_fn_{i}\n#include <{header}>\n"
+        "#undef forward_fn\n#undef backward_fn\n"
+        for i, header in enumerate(dict.fromkeys(stub.header for stub in stubs))
+    )
+    lines = "".join(f"  check<{stub.name}_DECLARE_DISPATCH_type>({stub.name});\n" for stub in stubs)
+    return f"""\
+#include <ATen/core/Tensor.h>
+#include <ATen/TensorIterator.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+{includes}
+namespace at::native {{
+namespace {{
+
+int registered = 0;
+
+template <class T>
+struct Kernel;
+template <class Result, class... Args>
+struct Kernel<Result (*)(Args...)> {{
+  static Result call(Args...) {{ throw 0; }}
+}};
+
+// Whether the kernel is in the stub after the registration, and was not before.
+template <class Stub>
+void check(Stub& stub) {{
+  const auto kernel = reinterpret_cast<void*>(&Kernel<typename Stub::FnPtr>::call);
+  const auto holds = [&] {{
+    void* words[sizeof(Stub) / sizeof(void*)];
+    std::memcpy(words, &stub, sizeof(words));
+    return std::count(std::begin(words), std::end(words), kernel) == 1;
+  }};
+  const bool before = holds();
+  const RegisterPRIVATEUSE1Dispatch<Stub> registration(stub, &Kernel<typename Stub::FnPtr>::call);
+  registered += !before && holds();
+}}
+
+}}  // namespace
+
+extern "C" int register_all() {{
+{lines}  return registered;
+}}
+
+}}  // namespace at::native
+"""
+
+
+def main() -> None:
+    """Writes the page."""
+    PAGE.write_text(render(), encoding="utf-8")
+    print(f"wrote {PAGE.name}")
+
+
+if __name__ == "__main__":
+    main()
