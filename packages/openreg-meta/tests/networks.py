@@ -91,7 +91,9 @@ class Encoder(nn.Module):
 
 
 def mlp():
-    model = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 5))
+    model = nn.Sequential(
+        nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 5)
+    )
     return model, torch.randn(24, 16), torch.randint(5, (24,))
 
 

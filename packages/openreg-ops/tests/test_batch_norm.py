@@ -133,7 +133,9 @@ def test_the_family_without_running_statistics():
 def test_the_family_with_a_reserve():
     aten = torch.ops.aten
     x, weight, bias, mean, var = operands()
-    _, save_mean, save_invstd, reserve = compare_operator(aten._batch_norm_with_update, x, weight, bias, mean, var, 0.1, 1e-3)
+    _, save_mean, save_invstd, reserve = compare_operator(
+        aten._batch_norm_with_update, x, weight, bias, mean, var, 0.1, 1e-3
+    )
     compare_operator(aten._batch_norm_no_update, x, weight, bias, mean, var, 0.1, 1e-3)
     rest = (mean, var, save_mean, save_invstd, True, 1e-3, [True, True, True], reserve)
     compare_operator(aten.batch_norm_backward, torch.randn(SHAPES[4]), x, weight, *rest)

@@ -46,7 +46,12 @@ def test_a_gradient_that_is_expanded():
 
 
 def test_a_gradient_of_many_rows():
-    check(lambda w, i: functional.embedding(i, w), table(50, 130), torch.randint(50, (3000,)), tolerance={"rtol": 1e-4, "atol": 1e-4})
+    check(
+        lambda w, i: functional.embedding(i, w),
+        table(50, 130),
+        torch.randint(50, (3000,)),
+        tolerance={"rtol": 1e-4, "atol": 1e-4},
+    )
 
 
 def test_renormalising_rows():

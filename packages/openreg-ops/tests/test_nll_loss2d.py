@@ -43,7 +43,11 @@ def test_operands_that_are_not_contiguous():
     ours = x.detach().transpose(2, 3).contiguous().to(DEVICE).requires_grad_()  # the CPU takes no such gradient
     loss = functional.nll_loss(ours.transpose(2, 3), target.to(DEVICE))
     expected = functional.nll_loss(x, target)
-    assert_same((loss, *torch.autograd.grad(loss, ours)), (expected, torch.autograd.grad(expected, x)[0].transpose(2, 3)), strides=False)
+    assert_same(
+        (loss, *torch.autograd.grad(loss, ours)),
+        (expected, torch.autograd.grad(expected, x)[0].transpose(2, 3)),
+        strides=False,
+    )
 
 
 @pytest.mark.parametrize("reduction", [0, 1])

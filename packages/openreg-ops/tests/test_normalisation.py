@@ -28,7 +28,9 @@ def compare(module, x, tolerance=CLOSE):
     assert_same(gradients(result, [ours_in, *ours.parameters()]), reference, strides=False, **tolerance)
 
 
-@pytest.mark.parametrize(("shape", "normalised"), [((4, 6), (6,)), ((2, 3, 4, 5), (4, 5)), ((7,), (7,)), ((0, 6), (6,))])
+@pytest.mark.parametrize(
+    ("shape", "normalised"), [((4, 6), (6,)), ((2, 3, 4, 5), (4, 5)), ((7,), (7,)), ((0, 6), (6,))]
+)
 @pytest.mark.parametrize("affine", [True, False])
 @pytest.mark.parametrize("kind", [nn.LayerNorm, nn.RMSNorm])
 def test_layer_and_rms_norm(kind, shape, normalised, affine):
@@ -57,7 +59,10 @@ def test_low_precision_beside_float_parameters(kind):
 
 
 def test_a_layer_norm_of_a_transposed_input():
-    check(lambda x, w, b: functional.layer_norm(x.t(), (5,), w, b), *(torch.randn(s, requires_grad=True) for s in ((5, 4), 5, 5)))
+    check(
+        lambda x, w, b: functional.layer_norm(x.t(), (5,), w, b),
+        *(torch.randn(s, requires_grad=True) for s in ((5, 4), 5, 5)),
+    )
     check(lambda x, w: functional.rms_norm(x.t(), (5,), w), *(torch.randn(s, requires_grad=True) for s in ((5, 4), 5)))
 
 
@@ -69,7 +74,9 @@ def test_group_norm(shape, affine):
 
 def test_group_norm_of_channels_last():
     compare(nn.GroupNorm(2, 8), torch.randn(3, 8, 4, 5).contiguous(memory_format=torch.channels_last))
-    check(lambda x: functional.group_norm(x.transpose(0, 1), 2), torch.randn(8, 3, 4, requires_grad=True), tolerance=CLOSE)
+    check(
+        lambda x: functional.group_norm(x.transpose(0, 1), 2), torch.randn(8, 3, 4, requires_grad=True), tolerance=CLOSE
+    )
 
 
 @pytest.mark.parametrize("affine", [True, False])
