@@ -95,6 +95,13 @@ def test_gradients_of_masks(shape):
     compare(*operands(2, 3), torch.randn(shape, requires_grad=True))
 
 
+@pytest.mark.parametrize("differentiable", [False, True])
+def test_gradients_where_one_key_takes_all(differentiable):
+    """Scores of some hundreds: what rounding leaves of a sum of exponentials must not show in the gradients."""
+    tensors = [(each.detach() * 8).requires_grad_() for each in operands(2, 3)]
+    compare(*tensors, torch.randn(5, 7, requires_grad=differentiable), tolerance={"rtol": 1e-3, "atol": 1e-3})
+
+
 @pytest.mark.parametrize("wanted", [0, 1, 2])
 @pytest.mark.parametrize("value_width", [8, 5])
 def test_one_gradient_alone(wanted, value_width):
@@ -204,6 +211,36 @@ def test_shapes_that_take_the_math_path(shapes):
     tensors = [torch.randn(shape, requires_grad=True) for shape in shapes]
     assert torch._fused_sdp_choice(*(each.detach().to(DEVICE) for each in tensors)) == SDPBackend.MATH.value
     check(attention, *tensors, strides=False, tolerance=CLOSE)
+
+
+def test_a_mask_beside_is_causal_is_refused_as_on_a_gpu():
+    q = torch.randn(2, 3, 5, 8, device=DEVICE)
+    with pytest.raises(RuntimeError, match="is_causal=True"):
+        attention(q, q, q, torch.ones(5, 5, device=DEVICE), is_causal=True)
+
+
+def test_transformed_by_vmap():
+    x = torch.randn(4, 2, 3, 5, 8)
+    ours = torch.vmap(lambda t: attention(t, t, t))(x.to(DEVICE))
+    torch.testing.assert_close(ours.cpu(), attention(x, x, x), **CLOSE)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # PyTorch's own decompositions
+@pytest.mark.parametrize("transform", ["functorch", "dual"])
+def test_forward_mode_differentiation(transform):
+    def run(x, tangent):
+        if transform == "functorch":
+            return torch.func.jvp(lambda t: attention(t, t, t), (x,), (tangent,))
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, tangent)
+            return tuple(torch.autograd.forward_ad.unpack_dual(attention(dual, dual, dual)))
+
+    x, tangent = torch.randn(2, 3, 5, 8), torch.randn(2, 3, 5, 8)
+    ours = run(x.to(DEVICE), tangent.to(DEVICE))
+    with sdpa_kernel([SDPBackend.MATH]):  # the CPU's flash kernel has no forward mode
+        reference = run(x, tangent)
+    for mine, expected in zip(ours, reference, strict=True):
+        torch.testing.assert_close(mine.cpu(), expected, **CLOSE)
 
 
 def dropout(p, seed, value_width=8):

@@ -50,6 +50,19 @@ def test_an_encoder_layer_in_evaluation_is_one_launch():
         assert launches_of(lambda: module(x)) == (1, 0)
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")  # of the CPU
+@pytest.mark.parametrize("training", [True, False])
+def test_an_encoder_of_a_padded_batch(training):
+    """The CPU computes on a nested tensor in evaluation, and leaves zeros where there is padding."""
+    module, x = nn.TransformerEncoder(layer(), num_layers=2).train(training), torch.randn(3, 5, 16)
+    padding = masks()["padding"]["src_key_padding_mask"]
+    ours = copy.deepcopy(module).to(DEVICE)
+    with torch.no_grad():
+        expected = module(x, src_key_padding_mask=padding)
+        result = ours(x.to(DEVICE), src_key_padding_mask=padding.to(DEVICE)).cpu()
+    torch.testing.assert_close(result[~padding], expected[~padding], **CLOSE)
+
+
 @pytest.mark.parametrize("training", [True, False])
 def test_a_decoder_layer(training):
     module = nn.TransformerDecoderLayer(16, 4, 32, dropout=0.0, batch_first=True).train(training)

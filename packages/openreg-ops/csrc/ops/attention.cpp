@@ -28,8 +28,10 @@ bool fused_is_enabled() {
   return context.userEnabledOverrideableSDP() || context.userEnabledFlashSDP() || context.userEnabledMemEfficientSDP();
 }
 
+// Nested tensors, vmap and forward-mode differentiation have rules for the operators of the math path alone.
 bool is_plain(const at::Tensor& tensor) {
-  return !tensor.is_nested() && !tensor.key_set().has(c10::DispatchKey::FuncTorchBatched);
+  return !tensor.is_nested() && !tensor.key_set().has(c10::DispatchKey::FuncTorchBatched) &&
+         !tensor._fw_grad(/*level=*/0).defined();
 }
 
 // Sizes may be symbols here, while torch.compile traces.

@@ -11,6 +11,7 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
@@ -63,8 +64,10 @@ struct Operands {
 
 // The flash kernel ---------------------------------------------------------------------------------------------------
 
-bool fits_flash(const Operands& x) {
-  return x.options.dropout_p == 0 && x.query.size(3) == x.value.size(3) && x.query.numel() > 0 && x.key.numel() > 0;
+// Where the CPU takes it, so that numbers are the CPU's.
+bool fits_flash(const Operands& x, int64_t dims) {
+  return dims == 4 && x.options.dropout_p == 0 && x.query.size(3) == x.value.size(3) && x.query.numel() > 0 &&
+         x.key.numel() > 0;
 }
 
 // It wants the elements of a row next to each other.
@@ -171,10 +174,9 @@ at::Tensor scores(const Operands& x) {
   return result;
 }
 
-// The softmax, in place of the scores. A row that may see nothing is zero, not NaN.
-at::Tensor probabilities(at::Tensor scores, const at::Tensor& logsumexp) {
-  const at::Tensor rows = logsumexp.unsqueeze(3);
-  return scores.sub_(rows.masked_fill(rows.eq(-kInfinity), 0.0)).exp_();
+// A row that may see nothing is zero, not NaN.
+at::Tensor probabilities(const at::Tensor& scores, const at::Tensor& logsumexp) {
+  return at::softmax(scores, 3).masked_fill_(logsumexp.unsqueeze(3).eq(-kInfinity), 0.0);
 }
 
 // What dropout multiplies the probabilities with; undefined without dropout.
@@ -246,7 +248,7 @@ void attention_forward(const at::Tensor& query, const at::Tensor& key, const at:
   seed.fill_(static_cast<int64_t>(random.seed()));
   offset.fill_(static_cast<int64_t>(random.offset()));
   const Operands x(query, key, value, mask, options);
-  if (fits_flash(x)) {
+  if (fits_flash(x, query.dim())) {
     flash_forward(x, batched(output), logsumexp);
   } else {
     formula_forward(x, random, batched(output), logsumexp);
@@ -261,7 +263,7 @@ void attention_backward(const at::Tensor& grad, const at::Tensor& query, const a
   at::Tensor of_query = batched(grad_query);
   at::Tensor of_key = batched(grad_key);
   at::Tensor of_value = batched(grad_value);
-  if (fits_flash(x) && !grad_mask.defined()) {
+  if (fits_flash(x, query.dim()) && !grad_mask.defined()) {
     flash_backward(x, batched(grad), batched(output), logsumexp, of_query, of_key, of_value);
     return;
   }

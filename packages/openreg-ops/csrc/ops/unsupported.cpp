@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Layouts that this device does not store: a clear refusal instead of PyTorch's list of all dispatch keys.
+#include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
@@ -18,6 +19,23 @@ void refuse_sparse(const c10::OperatorHandle& op, torch::jit::Stack* /*stack*/) 
 
 void refuse_quantized(const c10::OperatorHandle& op, torch::jit::Stack* /*stack*/) {
   refuse(op, "quantized");
+}
+
+// Nested tensors of the strided layout: torch.nn.TransformerEncoder asks whether a padded batch can become one, and
+// computes on the padded batch where it cannot.
+bool nested_tensor_from_mask_left_aligned(const at::Tensor& /*tensor*/, const at::Tensor& /*mask*/) {
+  return false;
+}
+
+at::Tensor nested_tensor_from_mask(const at::Tensor& /*tensor*/, const at::Tensor& /*mask*/, bool /*mask_check*/) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false,
+                              "_nested_tensor_from_mask: the openreg device stores only strided tensors, not "
+                              "nested ones; keep the padded tensor and its mask");
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("_nested_tensor_from_mask_left_aligned", TORCH_FN(nested_tensor_from_mask_left_aligned));
+  library.impl("_nested_tensor_from_mask", TORCH_FN(nested_tensor_from_mask));
 }
 
 TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, library) {
