@@ -55,6 +55,32 @@ def test_out_of_an_operator_that_computes_in_another_dtype():
     torch.testing.assert_close(out.float().cpu(), F.avg_pool3d(x.float(), 2), rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.parametrize("dtype", REDUCED, ids=str)
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_margin_losses(reduction, dtype):
+    x, target = torch.randn(3, 4), torch.tensor([0, 3, 1])
+    against_float(lambda t: F.multi_margin_loss(t, target.to(t.device), reduction=reduction), x, dtype)
+    labels = torch.tensor([[0, 3, -1, 0], [1, -1, 0, 0], [2, 0, 1, -1]])
+    against_float(lambda t: F.multilabel_margin_loss(t, labels.to(t.device), reduction=reduction), x, dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64], ids=str)
+def test_histogram_of_integers(dtype):
+    x = torch.tensor([1, 2, 1, 5, 100]).to(dtype)
+    ours = torch.histc(x.to(DEVICE), 5, 1, 5)
+    assert ours.dtype == dtype
+    assert ours.cpu().tolist() == [2, 1, 0, 0, 1]
+    assert torch.histc(x.to(DEVICE), 2).cpu().tolist() == [4, 1]
+
+
+def test_leaky_slopes_that_are_random():
+    x = torch.tensor([-1.0, 2.0]).half().to(DEVICE)
+    y = F.rrelu(x, 0.25, 0.5, training=True)
+    assert y.dtype == torch.float16
+    assert -0.5 <= y[0].item() <= -0.25
+    assert y[1].item() == 2
+
+
 def test_absolute_values_of_booleans():
     x = torch.tensor([True, False], device=DEVICE)
     assert torch.abs(x).cpu().tolist() == [True, False]

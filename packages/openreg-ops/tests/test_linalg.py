@@ -149,14 +149,10 @@ OUT_FORMS = {
 def test_out(name):
     make, operation, count = OUT_FORMS[name]
     args = make()
-    call = operation
-    if name == "solve_triangular":
-        expected = torch.linalg.solve_triangular(*args, upper=True)
-    else:
-        expected = operation(*args)
+    expected = operation(*args, out=None)
     expected = [expected] if count == 1 else list(expected)
     outs = [torch.empty(0, dtype=t.dtype, device=DEVICE) for t in expected]
-    call(*move_all(args, DEVICE), out=outs[0] if count == 1 else tuple(outs))
+    operation(*move_all(args, DEVICE), out=outs[0] if count == 1 else tuple(outs))
     for out, reference in zip(outs, expected, strict=True):
         torch.testing.assert_close(out.cpu(), reference, **CLOSE)
 
@@ -183,6 +179,24 @@ def test_mistakes_fail_on_the_calling_line():
     }
     for message, operation in operations.items():
         with pytest.raises(RuntimeError, match=f"{message}|dtype" if message == "safely castable" else message):
+            operation()
+    torch.openreg.synchronize()
+
+
+def test_dtypes_that_lapack_lacks_fail_on_the_calling_line():
+    a, tau = random(2, 2).half().to(DEVICE), random(2).half().to(DEVICE)
+    operations = [
+        lambda: torch.geqrf(a),
+        lambda: torch.linalg.householder_product(a, tau),
+        lambda: torch.ormqr(a, tau, a),
+        lambda: torch.linalg.solve_triangular(a, a, upper=True),
+        lambda: torch.cholesky_inverse(a),
+        lambda: torch.cholesky_solve(a, a),
+        lambda: torch.linalg.eigvals(a),
+        lambda: torch.addbmm(a > 0, a[None] > 0, a[None] > 0),
+    ]
+    for operation in operations:
+        with pytest.raises((NotImplementedError, RuntimeError), match="not implemented for|Low precision"):
             operation()
     torch.openreg.synchronize()
 

@@ -118,13 +118,14 @@ def test_the_table_names_no_other_operators():
 @pytest.mark.parametrize("name", sorted(n for n, rule in openreg_ops._C._dtype_rules().items() if rule[0]))
 def test_refused_dtypes_fail_on_the_calling_line(name):
     dtype = min(dtypes_in(rules()[name][0]), key=NUMBERS.get)
-    other = {**MODES, **BY_HAND}.get(name)
+    operation = {**MODES, **BY_HAND}.get(name)
+    if operation is None:
+        operation, args = overload(name), in_dtype(make_samples()[name][0], dtype)
+    else:
+        args = (torch.ones(3).to(dtype),)
+    args = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to(DEVICE), args)
     with pytest.raises(NotImplementedError, match=r"not (implemented|supported|intended)"):
-        if other is not None:
-            other(torch.ones(3).to(dtype).to(DEVICE))
-        else:
-            args = in_dtype(make_samples()[name][0], dtype)
-            overload(name)(*pytree.tree_map_only(torch.Tensor, lambda t: t.to(DEVICE), args), **OPTIONS.get(name, {}))
+        operation(*args, **OPTIONS.get(name, {}))
     torch.openreg.synchronize()
 
 

@@ -5,12 +5,16 @@ import pytest
 import torch
 from described_samples import DESCRIBED_OPTIONS, described_samples
 from layer_samples import layer_samples
+from linalg_samples import LINALG_OPTIONS, fft_samples, linalg_samples
 from parity import DEVICE, SLEEP, assert_same, check, is_busy, move_all, tensors_in
 from structured_samples import OPTIONS, make_samples
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = [
+    pytest.mark.usefixtures("native"),
+    pytest.mark.filterwarnings("ignore:.*cholesky is deprecated"),
+]
 
-SAMPLES = make_samples() | described_samples() | layer_samples()
+SAMPLES = make_samples() | described_samples() | layer_samples() | fft_samples() | linalg_samples()
 REGISTERED = {
     name.removeprefix("aten::")
     for name in torch._C._dispatch_get_registrations_for_dispatch_key("PrivateUse1")
@@ -38,6 +42,8 @@ OTHER_STRIDES = {
     "replication_pad3d",
     "replication_pad3d_backward",
 }
+# An out= tensor that is resized is laid out like the functional form's result, where the CPU makes it contiguous.
+RESIZED_LIKE_A_RESULT = {"_fft_c2c", "_fft_c2r", "_fft_r2c", "fft_ihfft2", "fft_ihfftn"}
 # The CPU's own out= kernel refuses outputs that are not contiguous, or gives wrong numbers where it reduces.
 NO_OUT_ON_THE_CPU = {
     "binary_cross_entropy",
@@ -91,7 +97,7 @@ def cases():
 
 
 def sample(name, i):
-    return SAMPLES[name][i], (OPTIONS | DESCRIBED_OPTIONS).get(name, {})
+    return SAMPLES[name][i], (OPTIONS | DESCRIBED_OPTIONS | LINALG_OPTIONS).get(name, {})
 
 
 def test_the_table_and_these_samples_agree():
@@ -144,7 +150,7 @@ def test_out(name, i, make_outs):
         returned = tensors_in(into(*there[0], **there[1], **dict(zip(names, outs, strict=True))))
         assert all(one is other for one, other in zip(returned, outs, strict=True))
         results.append(outs)
-    assert_same(results[1], results[0], strides=name not in OTHER_STRIDES | NO_OUT_ON_THE_CPU)
+    assert_same(results[1], results[0], strides=name not in OTHER_STRIDES | NO_OUT_ON_THE_CPU | RESIZED_LIKE_A_RESULT)
 
 
 @pytest.mark.parametrize("name", [name for name in sorted(SAMPLES) if inplace_form(name) is not None])

@@ -17,4 +17,10 @@ inline OutputSpec column_major(c10::IntArrayRef sizes, c10::ScalarType dtype) {
   return spec;
 }
 
+// LAPACK has single and double precision. Throws c10::NotImplementedError, in PyTorch's words, for other dtypes.
+inline void require_lapack_dtype(const char* kernel, c10::ScalarType dtype) {
+  const c10::ScalarType real = c10::toRealValueType(dtype);
+  require_dtype(real == c10::ScalarType::Float || real == c10::ScalarType::Double, kernel, dtype);
+}
+
 }  // namespace openreg::ops

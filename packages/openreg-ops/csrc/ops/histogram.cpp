@@ -14,6 +14,7 @@
 
 #include <cmath>
 
+#include "common/compute_dtype.h"
 #include "common/described.h"
 
 namespace openreg::ops {
@@ -79,7 +80,8 @@ void check_dtype(const at::Tensor& self, const char* kernel) {
 }
 
 OutputSpec describe_histc(const at::Tensor& self, int64_t bins, const at::Scalar& min, const at::Scalar& max) {
-  require_dtype(at::isFloatingType(self.scalar_type()), "histogram_cpu", self.scalar_type());
+  const c10::ScalarType dtype = self.scalar_type();
+  require_dtype(at::isFloatingType(dtype) || at::isIntegralType(dtype, /*includeBool=*/false), "histogram_cpu", dtype);
   check_bin_counts({bins}, "torch.histogram");
   const double low = min.toDouble();
   const double high = max.toDouble();
@@ -167,7 +169,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                     describe_histogramdd_of_counts)
   OPENREG_DESCRIBED(library, _histogramdd_from_bin_tensors, at::cpu::_histogramdd_from_bin_tensors,
                     describe_histogramdd)
-  OPENREG_DESCRIBED_OUT(library, histc, histc_out, at::cpu::histc_outf, describe_histc)
+  OPENREG_DESCRIBED_OUT(library, histc, histc_out, (ComputedIn<integer_as_double, &at::cpu::histc_outf>::call),
+                        describe_histc)
   OPENREG_DESCRIBED_OUT(library, histogram_bin_ct, histogram_bin_ct_out, at::cpu::histogram_outf,
                         describe_histogram_of_count)
   OPENREG_DESCRIBED_OUT(library, histogram_bins_tensor, histogram_bins_tensor_out, at::cpu::histogram_outf,

@@ -30,7 +30,7 @@ at::Tensor factorize(const at::Tensor& self, bool upper) {
 at::Tensor& factorize_out(const at::Tensor& self, bool upper, at::Tensor& out) {
   at::native::checkLinalgCompatibleDtype("cholesky", out, self);
   const at::Tensor factor = factorize(self, upper);
-  resize_out(out, factor.sizes(), factor.strides(), out.options());
+  resize_out(out, factor.sizes(), {}, out.options());
   return out.copy_(factor);
 }
 
@@ -50,6 +50,7 @@ void invert_kernel(const at::Tensor& self, bool upper, at::Tensor& result, at::T
 at::Tensor invert(const at::Tensor& self, bool upper) {
   constexpr const char* kName = "aten::cholesky_inverse";
   at::native::squareCheckInputs(self, "cholesky_inverse");
+  require_lapack_dtype("cholesky_inverse_cpu", self.scalar_type());
   const CurrentDevice current(self.device());
   at::Tensor result = make_described(column_major(self.sizes(), self.scalar_type()), self.device());
   at::Tensor info = make_output(self.sizes().slice(0, self.dim() - 2), {}, self.options().dtype(at::kInt));
@@ -68,6 +69,7 @@ at::Tensor& invert_out(const at::Tensor& self, bool upper, at::Tensor& out) {
 
 std::array<OutputSpec, 2> describe_geqrf(const at::Tensor& self) {
   TORCH_CHECK(self.dim() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
+  require_lapack_dtype("geqrf_cpu", self.scalar_type());
   c10::DimVector tau(self.sizes().slice(0, self.dim() - 2));
   tau.push_back(std::min(self.size(-2), self.size(-1)));
   OutputSpec tau_spec = output_of(tau, self.scalar_type());
@@ -96,6 +98,7 @@ OutputSpec describe_householder_product(const at::Tensor& input, const at::Tenso
   TORCH_CHECK(tau.dim() > 0 && input.size(-1) >= tau.size(-1), kName,
               ": input.shape[-1] must be greater than or equal to tau.shape[-1]");
   check_reflectors(kName, input, tau);
+  require_lapack_dtype("orgqr_cpu", input.scalar_type());
   return column_major(input.sizes(), input.scalar_type());
 }
 
@@ -116,6 +119,7 @@ OutputSpec describe_ormqr(const at::Tensor& input, const at::Tensor& tau, const 
   TORCH_CHECK(other.scalar_type() == input.scalar_type(), kName,
               ": Expected input and other to have the same dtype, but input has dtype ", input.scalar_type(),
               " and other has dtype ", other.scalar_type());
+  require_lapack_dtype("ormqr_cpu", input.scalar_type());
   return column_major(other.sizes(), other.scalar_type());
 }
 

@@ -17,6 +17,7 @@ namespace openreg::ops {
 namespace {
 
 OutputSpec describe_cholesky_solve(const at::Tensor& self, const at::Tensor& /*factor*/, bool /*upper*/) {
+  require_lapack_dtype("cholesky_solve_cpu", self.scalar_type());
   return column_major(self.sizes(), self.scalar_type());  // cholesky_solve() has checked and expanded the operands
 }
 
@@ -27,6 +28,7 @@ OutputSpec describe_solve_triangular(const at::Tensor& self, const at::Tensor& b
   TORCH_CHECK(self.scalar_type() == b.scalar_type(), kName,
               ": Expected A and B to have the same dtype, but found A of ", "type ", self.scalar_type(),
               " and B of type ", b.scalar_type(), " instead");
+  require_lapack_dtype("triangular_solve_cpu", self.scalar_type());
   const auto sizes = std::get<1>(at::native::_linalg_broadcast_batch_dims(self, b));
   return column_major(sizes, b.scalar_type());
 }

@@ -26,6 +26,7 @@
 #include <ATen/ops/smooth_l1_loss_backward_ops.h>
 
 #include "common/as_out.h"
+#include "common/compute_dtype.h"
 #include "common/pointwise_spec.h"
 
 namespace openreg::ops {
@@ -103,14 +104,18 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                         like_second)
   OPENREG_DESCRIBED_OUT_ONLY(library, smooth_l1_loss_backward_grad_input, at::cpu::smooth_l1_loss_backward_outf,
                              like_second)
-  OPENREG_DESCRIBED_OUT(library, multi_margin_loss, multi_margin_loss_out, AsOut<&at::cpu::multi_margin_loss>::call,
+  OPENREG_DESCRIBED_OUT(library, multi_margin_loss, multi_margin_loss_out,
+                        (ComputedIn<reduced_as_float, &AsOut<&at::cpu::multi_margin_loss>::call>::call),
                         describe_multi_margin)
   OPENREG_DESCRIBED_OUT(library, multi_margin_loss_backward, multi_margin_loss_backward_grad_input,
-                        AsOut<&at::cpu::multi_margin_loss_backward>::call, describe_multi_margin_backward)
+                        (ComputedIn<reduced_as_float, &AsOut<&at::cpu::multi_margin_loss_backward>::call>::call),
+                        describe_multi_margin_backward)
   OPENREG_DESCRIBED_OUT(library, multilabel_margin_loss_forward, multilabel_margin_loss_forward_output,
-                        AsOut<&at::cpu::multilabel_margin_loss_forward>::call, describe_multilabel)
+                        (ComputedIn<reduced_as_float, &AsOut<&at::cpu::multilabel_margin_loss_forward>::call>::call),
+                        describe_multilabel)
   OPENREG_DESCRIBED_OUT(library, multilabel_margin_loss_backward, multilabel_margin_loss_backward_grad_input,
-                        AsOut<&at::cpu::multilabel_margin_loss_backward>::call, describe_multilabel_backward)
+                        (ComputedIn<reduced_as_float, &AsOut<&at::cpu::multilabel_margin_loss_backward>::call>::call),
+                        describe_multilabel_backward)
 }
 
 }  // namespace
