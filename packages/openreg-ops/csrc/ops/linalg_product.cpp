@@ -55,7 +55,7 @@ at::Tensor& addbmm_out(const at::Tensor& self, const at::Tensor& batch1, const a
                        const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
   const CurrentDevice current(addbmm_device(self, batch1, batch2, out));
   resize_out(out, addbmm_sizes(self, batch1, batch2), {}, self.options().memory_format(std::nullopt));
-  check_overlap(out, batch1, batch2);
+  check_overlap(out, OutputSpec(), batch1, batch2);
   launch_addbmm(self, batch1, batch2, beta, alpha, out);
   return out;
 }
@@ -65,7 +65,7 @@ at::Tensor& addbmm_(at::Tensor& self, const at::Tensor& batch1, const at::Tensor
                     const at::Scalar& alpha) {
   const CurrentDevice current(addbmm_device(self, batch1, batch2, {}));
   const std::array<int64_t, 2> sizes = addbmm_sizes(self, batch1, batch2);
-  check_overlap(self, batch1, batch2);
+  check_overlap(self, OutputSpec(), batch1, batch2);
   const at::Tensor addend = self.sizes() == c10::IntArrayRef(sizes) ? self : self.clone();
   self.resize_(sizes);
   launch_addbmm(addend, batch1, batch2, beta, alpha, self);
