@@ -186,7 +186,7 @@ void FallbackCall::write_back() {
     if (moved || seen.sizes() != given.sizes()) {
       given.resize_(seen.sizes());
     }
-    if (seen.strides() != given.strides()) {
+    if (seen.strides() != given.strides() && (!moved || seen.is_non_overlapping_and_dense())) {
       given.as_strided_(seen.sizes(), seen.strides());
     }
     if (moved) {

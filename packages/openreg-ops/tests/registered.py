@@ -7,6 +7,7 @@ import test_foreach
 import test_optimizer
 import torch
 from conformance import outcome, record
+from conformance.check_overloads import CallsOverloads
 from parity import DEVICE, check
 
 LIST = """
@@ -26,12 +27,19 @@ def names(run_python):
 
 
 def exercise():
-    """Makes every call below; gives the names of the operators that ran."""
+    """Makes every call below, and those of the out= and in-place overloads; gives the names of the operators that ran."""
+    overloads = CallsOverloads()
+
+    def with_overloads(call):
+        with overloads:
+            call()
+
     with record.operators() as seen:
         for call in CALLS:
-            made = outcome.attempt(call, DEVICE)
+            made = outcome.attempt(lambda call=call: with_overloads(call), DEVICE)
             if made.error is not None:
                 raise made.error
+    assert overloads.differences == []
     return seen
 
 
@@ -87,7 +95,18 @@ def resampling():
         check(lambda t, kind=kind: kind(t, [4, 4], False), x)
 
 
-X = torch.linspace(-2, 2, 12).view(3, 4)
+def functional(function, *args, **kwargs):
+    """A call whose result and gradients are compared with the CPU's."""
+    return lambda: check(lambda *tensors: function(*tensors, **kwargs), *args)
+
+
+def leaf(*shape):
+    return torch.linspace(-2, 2, torch.Size(shape).numel()).view(shape).requires_grad_()
+
+
+X = leaf(3, 4).detach()
+INDEX = torch.tensor([[0, 1, 2, 0], [2, 0, 1, 1]])
+VOLUME = (1, 2, 3, 4, 3)
 CALLS = [
     lists_of_tensors,
     optimizers,
@@ -95,8 +114,20 @@ CALLS = [
     storages,
     random_numbers,
     resampling,
-    lambda: check(lambda t: torch._addmm_activation(t[:, 0], t, t.t()), torch.rand(3, 3)),
-    lambda: check(lambda t: torch._convert_indices_from_coo_to_csr(t, 4), torch.tensor([0, 1, 1, 3])),
-    lambda: check(lambda t, u: torch._convert_indices_from_csr_to_coo(t, u), torch.tensor([0, 1, 3]), torch.arange(3)),
-    lambda: check(lambda t: torch.isin(t, 2), X),
+    functional(lambda t: torch._addmm_activation(t[:, 0], t, t.t()), X[:, :3]),
+    functional(lambda t: torch._convert_indices_from_coo_to_csr(t, 4), torch.tensor([0, 1, 1, 3])),
+    functional(torch._convert_indices_from_csr_to_coo, torch.tensor([0, 1, 3]), torch.arange(3)),
+    functional(lambda t: torch.isin(t, 2), X),
+    functional(lambda t: torch.all(t, (0, 1)), X > 0),
+    functional(lambda t: torch.any(t, (0, 1)), X > 0),
+    functional(torch.clamp_max, X, max=0.5),
+    functional(torch.lerp, leaf(3, 4), leaf(3, 4), X),
+    functional(lambda t: torch.ops.aten.norm.ScalarOpt_dim_dtype(t, 2, [0], False, dtype=torch.float64), X),
+    functional(lambda t, i, s: torch.scatter(t, 0, i, s, reduce="add"), X, INDEX, X[:2] * 3),
+    functional(lambda t, i: torch.scatter(t, 0, i, 2.5, reduce="multiply"), X, INDEX),
+    functional(torch.sort, leaf(3, 4), stable=True),
+    functional(torch.nn.functional.interpolate, leaf(*VOLUME), scale_factor=2.0, mode="nearest"),
+    functional(torch.nn.functional.interpolate, leaf(*VOLUME), scale_factor=2.0, mode="nearest-exact"),
+    functional(torch.nn.functional.pad, leaf(*VOLUME), pad=(1, 1, 1, 1, 1, 1), mode="reflect"),
+    functional(torch.nn.functional.pad, leaf(*VOLUME), pad=(1, 1, 1, 1, 1, 1), mode="replicate"),
 ]

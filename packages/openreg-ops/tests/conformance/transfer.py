@@ -7,6 +7,8 @@ from torch.utils import _pytree as pytree
 # Operands that stay on the CPU whatever the device: positions in (input, *args), as in the table's samples for a GPU.
 HOST_OPERANDS = {"tensor_split": (1,)}
 
+WITHOUT_TENSORS = {"broadcast_shapes"}  # makes none either
+
 
 def inputs_of(sample):
     """What the operator is called with: positional and named arguments."""
@@ -23,7 +25,7 @@ def copy_inputs(op, inputs, device):
         for position, value in enumerate(args)
     )
     kwargs = {name: copy_value(value, device, storages) for name, value in kwargs.items()}
-    if device != "cpu" and "out" not in kwargs and not tensors_in((args, kwargs)):
+    if device != "cpu" and "out" not in kwargs and op.name not in WITHOUT_TENSORS and not tensors_in((args, kwargs)):
         kwargs["device"] = torch.device(device)  # a factory whose sample names no device
     return args, kwargs
 
