@@ -115,6 +115,15 @@ def soak(session: nox.Session) -> None:
 
 
 @nox.session
+def conformance(session: nox.Session) -> None:
+    """Compare every entry of PyTorch's table of operators with the CPU, in all dtypes (-- --op 'fft.*' --json FILE)."""
+    here = lane(session)
+    here.install("openreg-ops", extra="test")
+    program = PACKAGES["openreg-ops"].folder / "tests" / "conformance"
+    here.run(program.name, "python", str(program), *session.posargs)
+
+
+@nox.session
 def endurance(session: nox.Session) -> None:
     """End 1000 processes without torch and 100 with it while work is queued."""
     here = lane(session)

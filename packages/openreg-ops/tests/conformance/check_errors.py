@@ -19,7 +19,9 @@ def check_errors(op, report):
         if ours.late and theirs.error is not None:
             report.late_errors += 1
             if op.full_name not in LATE:
-                report.fail("errors", f"late {ours.describe()}; the CPU at once: {theirs.describe()}", item.sample_input)
+                report.fail(
+                    "errors", f"late {ours.describe()}; the CPU at once: {theirs.describe()}", item.sample_input
+                )
         elif type(ours.error) is not type(theirs.error):
             report.fail("errors", f"{ours.describe()}; the CPU: {theirs.describe()}", item.sample_input)
     for item in op.error_inputs(DEVICE):

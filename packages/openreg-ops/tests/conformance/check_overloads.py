@@ -78,7 +78,9 @@ def out_overloads(func):
 def call_out(overload, args, kwargs, result):
     names = [argument.name for argument in overload._schema.arguments if argument.is_out]
     results = tensors_in(result)
-    outs = [torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device=DEVICE) for tensor in results]
+    outs = [
+        torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device=DEVICE) for tensor in results
+    ]
     if len(names) == len(outs):
         overload(*args, **kwargs, **dict(zip(names, outs, strict=True)))
     else:
