@@ -27,7 +27,7 @@ def names(run_python):
 
 
 def exercise():
-    """Makes every call below, and those of the out= and in-place overloads; gives the names of the operators that ran."""
+    """Makes every call below, and calls the overloads of what runs; gives the names of all operators that ran."""
     overloads = CallsOverloads()
 
     def with_overloads(call):

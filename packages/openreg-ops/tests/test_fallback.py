@@ -96,6 +96,24 @@ def test_out_is_resized_on_the_device():
     assert (values.item(), places.item()) == (1, 1)
 
 
+def test_an_operand_grows_where_the_cpus_does():
+    check(lambda t, a, b: t.addbmm_(a, b), torch.ones(1), torch.rand(2, 3, 4), torch.rand(2, 4, 5))
+
+
+def test_the_kernel_sees_operands_that_overlap():
+    x = torch.arange(6.0, device=DEVICE)
+    places = torch.empty((), dtype=torch.int64, device=DEVICE)
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        torch.kthvalue(x, 1, out=(x[:1].view(()), places))
+
+
+def test_an_output_on_the_cpu_is_refused():
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.histc(torch.ones(2, device=DEVICE), 5, out=torch.empty(5))
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.ops.aten.nanmedian.out(torch.ones(2, device=DEVICE), out=torch.empty(()))
+
+
 def test_lists_of_tensors():
     x = torch.arange(6.0, device=DEVICE).view(3, 2)
     pieces = torch.ops.aten.unbind_copy(x)

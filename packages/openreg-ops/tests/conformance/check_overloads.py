@@ -70,9 +70,9 @@ def out_overloads(func):
         overload = getattr(packet, name)
         arguments = overload._schema.arguments
         taken = [argument for argument in arguments if not argument.is_out]
-        if len(taken) < len(arguments) and signature(taken) == signature(func._schema.arguments):
-            if has_kernel(overload):
-                yield overload
+        same = len(taken) < len(arguments) and signature(taken) == signature(func._schema.arguments)
+        if same and has_kernel(overload):
+            yield overload
 
 
 def call_out(overload, args, kwargs, result):

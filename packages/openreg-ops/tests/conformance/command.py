@@ -55,9 +55,7 @@ def matches(op, dtype, dtypes):
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="conformance", description=__doc__)
     parser.add_argument("--dtype", action="append", default=[], help="only this dtype; may be repeated")
-    parser.add_argument(
-        "--op", action="append", default=[], help="only entries of this name or pattern; may be repeated"
-    )
+    parser.add_argument("--op", action="append", default=[], help="only entries of this name or pattern")
     parser.add_argument("--check", action="append", choices=CHECKS, help="only this check; may be repeated")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes that share the work")
     parser.add_argument("--limit", type=float, default=SECONDS_PER_ENTRY, help="seconds that an entry may take")

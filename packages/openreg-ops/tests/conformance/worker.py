@@ -4,11 +4,12 @@
 import faulthandler
 import os
 import warnings
+from pathlib import Path
 
 
 def serve(connection, log, table, settings):
     """Answers (index, dtype) with a report, until the parent closes the connection."""
-    with open(log, "w", encoding="utf-8") as stream:
+    with Path(log).open("w", encoding="utf-8") as stream:
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
     faulthandler.enable()
