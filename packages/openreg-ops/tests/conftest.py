@@ -4,6 +4,7 @@
 import os
 import subprocess
 import sys
+import uuid
 
 import pytest
 import torch
@@ -50,3 +51,18 @@ def run_python(tmp_path):
         )
 
     return run
+
+
+@pytest.fixture
+def custom():
+    """Defines an operator in a namespace that ends with the test: (schema, CPU function) to the operator."""
+    namespace = f"openreg_test_{uuid.uuid4().hex}"
+    library = torch.library.Library(namespace, "DEF")
+
+    def define(schema, function):
+        name = library.define(schema)
+        library.impl(name, function, "CPU")
+        return getattr(getattr(torch.ops, namespace), name)
+
+    yield define
+    library._destroy()

@@ -96,25 +96,6 @@ def test_out_is_resized_on_the_device():
     assert (values.item(), places.item()) == (1, 1)
 
 
-def test_an_operand_grows_where_the_cpus_does():
-    check(lambda t, a, b: t.addbmm_(a, b), torch.ones(1), torch.rand(2, 3, 4), torch.rand(2, 4, 5))
-
-
-def test_the_kernel_sees_operands_that_overlap():
-    x = torch.arange(6.0, device=DEVICE)
-    places = torch.empty((), dtype=torch.int64, device=DEVICE)
-    with pytest.raises(RuntimeError, match="refer to a single memory location"):
-        torch.kthvalue(x, 1, out=(x[:1].view(()), places))
-
-
-def test_an_output_on_the_cpu_is_refused(custom):
-    largest = custom("largest(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", lambda x, *, out: out.copy_(x.max()))
-    x = torch.tensor([1.0, 3.0], device=DEVICE)
-    assert largest(x, out=torch.empty((), device=DEVICE)).item() == 3
-    with pytest.raises(RuntimeError, match="same device"):
-        largest(x, out=torch.empty(()))  # as an input, a number on the CPU would do
-
-
 def test_lists_of_tensors():
     x = torch.arange(6.0, device=DEVICE).view(3, 2)
     pieces = torch.ops.aten.unbind_copy(x)
