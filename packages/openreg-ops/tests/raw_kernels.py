@@ -37,9 +37,7 @@ def failures(info, dtype):
     problems = []
     for number, sample in enumerate(samples):
         try:
-            check(
-                info.op, sample.input, *sample.args, strides=False, tolerance=TOLERANCES.get(dtype), **sample.kwargs
-            )
+            check(info.op, sample.input, *sample.args, strides=False, tolerance=TOLERANCES.get(dtype), **sample.kwargs)
         except Exception:
             problems.append(f"sample {number} {sample}: {traceback.format_exc(limit=-2)}")
     return len(samples), problems

@@ -5,6 +5,9 @@ Some are chosen by OPENREG_KERNELS when the package is loaded, so those run in p
 """
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,8 @@ ALWAYS = {
     "embedding": "embedding.cpp",
     "embedding_dense_backward": "embedding.cpp",
     "uniform_": "uniform.cpp",
+    "_fused_sgd_": "raw_sgd.cpp",
+    "_fused_sgd_.tensor_lr": "raw_sgd.cpp",
 }
 CHOSEN = {
     "mm": "raw_matmul.cpp",
@@ -29,15 +34,13 @@ CHOSEN = {
     "_softmax.out": "raw_softmax.cpp",
     "_softmax_backward_data": "raw_softmax.cpp",
     "_softmax_backward_data.out": "raw_softmax.cpp",
-    "_fused_sgd_": "raw_sgd.cpp",
-    "_fused_sgd_.tensor_lr": "raw_sgd.cpp",
 }
 
 PREAMBLE = f"""
 import sys
 sys.path.insert(0, {str(TESTS)!r})
 import json, torch, openreg_ops
-from parity import DEVICE, assert_same, check, launches_of
+from parity import DEVICE, assert_same, check, launches_of, move_all
 torch.manual_seed(2026)
 """
 
@@ -79,7 +82,7 @@ def test_the_setting_chooses_the_registration(run_python):
     assert not any(default[name] == CHOSEN[name] for name in CHOSEN)
 
 
-@pytest.mark.parametrize("value", ["", "own", "RAW", "aten,raw"])
+@pytest.mark.parametrize("value", ["", "RAW"])
 def test_another_value_is_refused_with_the_accepted_form(run_python, value):
     result = run_python("import torch, openreg_ops", OPENREG_KERNELS=value)
     assert result.returncode != 0
@@ -91,10 +94,6 @@ def test_another_value_is_refused_with_the_accepted_form(run_python, value):
 
 @pytest.fixture(scope="module")
 def opinfo_results(tmp_path_factory):
-    import os
-    import subprocess
-    import sys
-
     env = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
     ran = subprocess.run(
         [sys.executable, str(TESTS / "raw_kernels.py"), "error"],
@@ -120,13 +119,14 @@ def test_the_samples_of_opinfo_forward_and_backward(opinfo_results, name):
 def test_layouts_that_opinfo_does_not_have(run_raw):
     run_raw("""
 x = torch.randn(70, 9, 130, requires_grad=True)
+sums = dict(rtol=1e-5, atol=1e-3)
 for operand in (x, x.transpose(0, 2), x[::2, 1:, ::3], x[:, :1].expand(70, 5, 130), x[..., 0]):
     for dim in range(operand.dim()):
-        check(lambda t: t.sum(dim), operand)
-        check(lambda t: t.sum(dim, keepdim=True), operand)
+        check(lambda t: t.sum(dim), operand, tolerance=sums)
+        check(lambda t: t.sum(dim, keepdim=True), operand, tolerance=sums)
         check(lambda t: torch.softmax(t, dim), operand)
-    check(lambda t: t.sum(), operand)
-    check(lambda t: t.sum((0, -1)), operand)
+    check(lambda t: t.sum(), operand, tolerance=sums)
+    check(lambda t: t.sum((0, -1)), operand, tolerance=sums)
 m = torch.randn(70, 130, requires_grad=True)
 n = torch.randn(200, 130, requires_grad=True)
 check(lambda a, b: a @ b.t(), m, n)
@@ -246,7 +246,7 @@ def test_abs_gets_its_checks_from_pytorch():
         torch.abs(x[1:], out=x[:-1])
     with pytest.raises(RuntimeError, match="In-place abs is not supported for complex tensors"):
         torch.zeros(2, dtype=torch.complex64, device=DEVICE).abs_()
-    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device|same device"):
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
         torch.abs(x, out=torch.empty(4))
     with pytest.raises(NotImplementedError, match="not implemented for 'Float8_e5m2'"):
         torch.zeros(2, device=DEVICE, dtype=torch.uint8).view(torch.float8_e5m2).abs()
@@ -285,7 +285,7 @@ def test_mistakes_with_embeddings_are_found_on_the_calling_line():
 def test_an_index_out_of_range_surfaces_at_the_next_synchronisation(index):
     weight = torch.randn(4, 2, device=DEVICE)
     torch.embedding(weight, torch.tensor([1, index], device=DEVICE))
-    with pytest.raises(torch.AcceleratorError, match="aten::embedding.*index out of range in self"):
+    with pytest.raises(torch.AcceleratorError, match=r"aten::embedding.*index out of range in self"):
         torch.openreg.synchronize()
     torch.openreg.reset_device(0)
 
@@ -311,22 +311,35 @@ def test_a_strided_tensor_gets_the_numbers_of_its_elements_in_order():
 # SGD
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_the_fused_step_of_sgd(run_raw, dtype):
-    run_raw(f"""
-dtype = {dtype}
-tolerance = dict(rtol=2e-2, atol=2e-2) if dtype.itemsize == 2 else {{}}
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_sgd_on_16_bits_is_ours_as_long_as_pytorchs_is_wrong(dtype):
+    parameters = torch.zeros(150, dtype=dtype), torch.zeros(150, dtype=dtype, device=DEVICE)
+    for parameter in parameters:
+        parameter.grad = torch.ones_like(parameter)
+        torch.optim.SGD([parameter], lr=1, fused=True).step()
+    assert parameters[1].cpu().tolist() == [-1.0] * 150
+    assert parameters[0].count_nonzero() < 150, "PyTorch's kernel works now: raw_sgd.cpp need not replace it"
+
+
+def test_the_fused_step_of_sgd(run_raw):
+    run_raw("""
 base = dict(weight_decay=0.0, momentum=0.0, lr=0.1, dampening=0.0, nesterov=False, maximize=False, is_first_step=False)
 cases = [dict(), dict(momentum=0.9), dict(momentum=0.9, is_first_step=True, dampening=0.5), dict(weight_decay=0.1),
          dict(momentum=0.9, nesterov=True, weight_decay=0.1), dict(maximize=True, momentum=0.5, dampening=0.1)]
+flags = [(None, None), (torch.tensor(4.0), torch.tensor(0.0)), (torch.tensor(4.0), torch.tensor(1.0))]
 def step(parameters, gradients, momenta, scale, found, case):
     momenta = momenta if case["momentum"] else []
     torch._fused_sgd_(parameters, gradients, momenta, **case, grad_scale=scale, found_inf=found)
     return parameters, gradients, momenta
-for case in cases:
-    lists = [[torch.randn(n, 3).to(dtype) for n in (1, 50, 20000)] for _ in range(3)]
-    for scale, found in ((None, None), (torch.tensor(4.0), torch.tensor(0.0)), (torch.tensor(4.0), torch.tensor(1.0))):
-        check(step, *lists, scale, found, base | case, tolerance=tolerance)
+for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
+    for case in cases:
+        lists = [[torch.randn(n, 3).to(dtype) for n in (1, 50, 20000)] for _ in range(3)]
+        for scale, found in flags:
+            mine = step(*move_all(lists, DEVICE), *move_all((scale, found), DEVICE), base | case)
+            # In single precision on the CPU: for 16 bits PyTorch's own kernel is wrong.
+            wide = [[t.float() if t.itemsize == 2 else t.clone() for t in each] for each in lists]
+            reference = step(*wide, scale, found, base | case)
+            assert_same(mine, [[t.to(dtype) for t in each] for each in reference])
 rate = torch.tensor(0.05, device=DEVICE)
 parameter, gradient = torch.ones(3, device=DEVICE), torch.ones(3, device=DEVICE)
 options = base | dict(lr=rate)

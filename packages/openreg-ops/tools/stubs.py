@@ -29,7 +29,7 @@ SUFFIXES = ("_stub", "_cpu", "_kernel", "_tensor", "_scalar", "_default", "_fn")
 
 @dataclass(frozen=True)
 class Stub:
-    """One stub: its name in at::native, the type of its function, and the header that declares it."""
+    """One stub: its name in at::native (with any namespace below), the type of its function, the header."""
 
     name: str
     function: str
@@ -38,7 +38,12 @@ class Stub:
     @property
     def symbol(self) -> str:
         """The name that the linker knows."""
-        return f"_ZN2at6native{len(self.name)}{self.name}E"
+        return f"_ZN2at6native{''.join(f'{len(part)}{part}' for part in self.name.split('::'))}E"
+
+    @property
+    def base(self) -> str:
+        """The name without namespaces."""
+        return self.name.rpartition("::")[2]
 
 
 def split_arguments(text: str, start: int) -> tuple[str, str]:
@@ -58,24 +63,38 @@ def function_type(text: str, name: str) -> str:
     return " ".join((alias.group(1) if alias else name).split()).replace("( ", "(").replace(" )", ")")
 
 
+def namespace_at(text: str, end: int) -> str:
+    """The namespaces that are open at a place of a header; inline ones are left out."""
+    opened: list[str] = []
+    for brace in re.finditer(r"(\binline\s+)?\bnamespace\s+([\w:]+)\s*\{|[{}]", text[:end]):
+        if brace.group() == "}":
+            opened.pop()
+        else:
+            opened.append("" if brace.group(1) else brace.group(2) or "")
+    return "::".join(filter(None, opened))
+
+
 def stubs_in(header: Path) -> Iterator[Stub]:
     """The stubs that one header declares."""
     text = COMMENT.sub("", header.read_text("utf-8"))
     for declaration in DECLARATION.finditer(text):
         function, name = split_arguments(text, declaration.end())
+        place = namespace_at(text, declaration.start()).removeprefix("at::native").removeprefix("::")
+        name = f"{place}::{name}" if place else name
         yield Stub(name, function_type(text, function), header.relative_to(INCLUDE).as_posix())
 
 
 def all_stubs() -> list[Stub]:
     """The stubs of the installed headers, by header and place."""
     headers = sorted((INCLUDE / "ATen" / "native").rglob("*.h"))
-    stubs = [stub for path in headers if path.name != "DispatchStub.h" for stub in stubs_in(path)]
-    return list({stub.name: stub for stub in reversed(stubs)}.values())[::-1]  # two headers declare copy_stub
+    return [stub for path in headers if path.name != "DispatchStub.h" for stub in stubs_in(path)]
 
 
 def library() -> ctypes.CDLL:
     """libtorch_cpu, which is loaded already."""
-    (path,) = (path for path in (TORCH / "lib").iterdir() if re.fullmatch(r"(lib)?torch_cpu\.(so|dylib|dll)", path.name))
+    (path,) = (
+        path for path in (TORCH / "lib").iterdir() if re.fullmatch(r"(lib)?torch_cpu\.(so|dylib|dll)", path.name)
+    )
     return ctypes.CDLL(str(path))
 
 
@@ -101,7 +120,7 @@ def candidates(name: str) -> Iterator[str]:
 
 def operator_of(stub: Stub, known: set[str]) -> str | None:
     """The operator that the stub is named after, if PyTorch has one."""
-    snake_case = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", stub.name).lower()
+    snake_case = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", stub.base).lower()
     return next((name for name in candidates(snake_case) if name in known), None)
 
 
@@ -135,10 +154,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 [csrc/ops/abs.cpp](../csrc/ops/abs.cpp) does this. Both halves are needed: the stub alone is not an operator's
 registration. "Called by" is the function of `at::native` to register: an ordinary one goes into `impl` as it is;
 a `structured_X_out` is a class whose `impl` runs after its meta function and after the outputs exist, as the
-table in [csrc/common/structured.h](../csrc/common/structured.h) makes them. A function that ends in `_cpu` asks the stub
-for the CPU's kernel, whatever the device: there a backend writes the function itself. Operators are found by the
-stub's name; where a column is empty, the headers do not tell: the stub serves operators of other names, or is
-called by functions that are not exported.
+table in [csrc/common/structured.h](../csrc/common/structured.h) makes them. A function that ends in `_cpu`
+asks the stub for the CPU's kernel, whatever the device: there a backend writes the function itself. Operators
+are found by the stub's name; where a column is empty, the headers do not tell: the stub serves operators of
+other names, or is called by functions that are not exported.
 
 A stub can be registered when `libtorch_cpu` exports it. A test compiles, links and loads a registration for every
 one marked so.
@@ -152,7 +171,7 @@ def render() -> str:
     linkable = exported(stubs)
     parts = [
         HEADING,
-        f"Made from the headers of PyTorch {torch.__version__.partition('+')[0]} by `tools/stubs.py`: ",
+        f"Made from the headers and the Linux library of PyTorch {torch.__version__.partition('+')[0]} by `tools/stubs.py`: ",
         f"{len(stubs)} stubs, {len(linkable)} of which can be registered.\n",
     ]
     header = None

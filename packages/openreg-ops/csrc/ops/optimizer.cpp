@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fused optimiser steps: one launch for all parameters of a group (torch.optim with fused=True), and gradient scaling.
+// Fused optimiser steps, but SGD (raw_sgd.cpp): one launch for all parameters of a group (torch.optim with fused=True), and gradient scaling.
 #include "common/launch_on.h"
 
 #include <ATen/ops/_amp_foreach_non_finite_check_and_unscale_cpu_dispatch.h>
@@ -12,18 +12,8 @@
 #include <ATen/ops/_fused_adam_ops.h>
 #include <ATen/ops/_fused_adamw_cpu_dispatch.h>
 #include <ATen/ops/_fused_adamw_ops.h>
-#include <ATen/ops/_fused_sgd_cpu_dispatch.h>
-#include <ATen/ops/_fused_sgd_ops.h>
-
-#include "kernel_choice.h"
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  using openreg::ops::raw_kernels_chosen;
-
-  if (!raw_kernels_chosen()) {
-    OPENREG_INPLACE(library, _fused_sgd_, at::cpu::_fused_sgd_);
-    OPENREG_INPLACE(library, _fused_sgd__tensor_lr, at::cpu::_fused_sgd_);
-  }
   OPENREG_INPLACE(library, _fused_adam_, at::cpu::_fused_adam_);
   OPENREG_INPLACE(library, _fused_adam__tensor_lr, at::cpu::_fused_adam_);
   OPENREG_INPLACE(library, _fused_adamw_, at::cpu::_fused_adamw_);

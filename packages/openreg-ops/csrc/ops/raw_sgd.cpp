@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fused step of SGD with our own kernel, where OPENREG_KERNELS=raw asks for it.
+// The fused step of SGD with our own kernel, where OPENREG_KERNELS=raw asks for it; and always for 16-bit floats,
+// because PyTorch 2.13's kernel for the CPU leaves all but the last few of those as they were
+// (tests/test_raw_kernels.py tells when it no longer does).
 #include <ATen/ops/_fused_sgd_cpu_dispatch.h>
 #include <ATen/ops/_fused_sgd_ops.h>
 #include <torch/library.h>
@@ -31,8 +33,12 @@ const float* address_of(const MaybeTensor& number) {
 }
 
 // Gives false for operands that the kernel does not serve: those that are not laid out alike, or of several dtypes.
+template <bool kEveryType>
 bool launch(at::TensorList self, at::TensorList grads, at::TensorList momenta, raw::SgdArguments arguments,
             const MaybeTensor& learning_rate, const MaybeTensor& scale, const MaybeTensor& found_inf) {
+  if (!kEveryType && (self.empty() || !at::isReducedFloatingType(self[0].scalar_type()))) {
+    return false;
+  }
   if (!is_uniform(self) || !same_layouts(self, grads) || !(momenta.empty() || same_layouts(self, momenta))) {
     return false;
   }
@@ -69,24 +75,27 @@ raw::SgdArguments numbers(double weight_decay, double momentum, double learning_
   return arguments;
 }
 
+template <bool kEveryType>
 void fused_sgd_(at::TensorList self, at::TensorList grads, at::TensorList momenta, double weight_decay, double momentum,
                 double lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
                 const MaybeTensor& grad_scale, const MaybeTensor& found_inf) {
   const auto arguments = numbers(weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step);
-  if (!launch(self, grads, momenta, arguments, std::nullopt, grad_scale, found_inf)) {
+  if (!launch<kEveryType>(self, grads, momenta, arguments, std::nullopt, grad_scale, found_inf)) {
     InplaceLaunch<at::_ops::_fused_sgd_>::call<at::cpu::_fused_sgd_>(self, grads, momenta, weight_decay, momentum, lr,
                                                                      dampening, nesterov, maximize, is_first_step,
                                                                      grad_scale, found_inf);
   }
 }
 
+template <bool kEveryType>
 void fused_sgd_tensor_lr_(at::TensorList self, at::TensorList grads, at::TensorList momenta, double weight_decay,
                           double momentum, const at::Tensor& lr, double dampening, bool nesterov, bool maximize,
                           bool is_first_step, const MaybeTensor& grad_scale, const MaybeTensor& found_inf) {
   const bool on_host = lr.device().is_cpu();  // read now: the caller may change it before the kernel runs
   const auto arguments =
       numbers(weight_decay, momentum, on_host ? lr.item<double>() : 0, dampening, nesterov, maximize, is_first_step);
-  if (!launch(self, grads, momenta, arguments, on_host ? MaybeTensor() : MaybeTensor(lr), grad_scale, found_inf)) {
+  if (!launch<kEveryType>(self, grads, momenta, arguments, on_host ? MaybeTensor() : MaybeTensor(lr), grad_scale,
+                          found_inf)) {
     InplaceLaunch<at::_ops::_fused_sgd__tensor_lr>::call<at::cpu::_fused_sgd_>(
         self, grads, momenta, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step, grad_scale,
         found_inf);
@@ -95,8 +104,11 @@ void fused_sgd_tensor_lr_(at::TensorList self, at::TensorList grads, at::TensorL
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   if (raw_kernels_chosen()) {
-    library.impl("_fused_sgd_", TORCH_FN(fused_sgd_));
-    library.impl("_fused_sgd_.tensor_lr", TORCH_FN(fused_sgd_tensor_lr_));
+    library.impl("_fused_sgd_", TORCH_FN(fused_sgd_<true>));
+    library.impl("_fused_sgd_.tensor_lr", TORCH_FN(fused_sgd_tensor_lr_<true>));
+  } else {
+    library.impl("_fused_sgd_", TORCH_FN(fused_sgd_<false>));
+    library.impl("_fused_sgd_.tensor_lr", TORCH_FN(fused_sgd_tensor_lr_<false>));
   }
 }
 

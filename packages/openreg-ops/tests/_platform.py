@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What differs between operating systems, for all tests of this package."""
+
+import sys
+
+IS_LINUX = sys.platform == "linux"
