@@ -169,9 +169,10 @@ def render() -> str:
     """The page."""
     stubs, known = all_stubs(), operators()
     linkable = exported(stubs)
+    version = torch.__version__.partition("+")[0]
     parts = [
         HEADING,
-        f"Made from the headers and the Linux library of PyTorch {torch.__version__.partition('+')[0]} by `tools/stubs.py`: ",
+        f"Made from the headers and the Linux library of PyTorch {version} by `tools/stubs.py`: ",
         f"{len(stubs)} stubs, {len(linkable)} of which can be registered.\n",
     ]
     header = None
