@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fused optimiser steps, but SGD (raw_sgd.cpp): one launch for all parameters of a group (torch.optim with fused=True), and gradient scaling.
+// Fused optimiser steps, but SGD (raw_sgd.cpp): one launch for all parameters of a group (torch.optim with fused=True),
+// and gradient scaling.
 #include "common/launch_on.h"
 
 #include <ATen/ops/_amp_foreach_non_finite_check_and_unscale_cpu_dispatch.h>
