@@ -2,6 +2,7 @@
 // Root mean square normalisation with backward: what torch.nn.functional.rms_norm runs on a device that has it.
 #include <ATen/OpMathType.h>
 #include <ATen/native/layer_norm.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/sum.h>
@@ -33,12 +34,14 @@ void forward_kernel(const at::Tensor& input, int64_t count, MaybeTensor weight, 
   const auto elements = static_cast<double>(input.numel()) / static_cast<double>(std::max<int64_t>(rstd.numel(), 1));
   at::linalg_vector_norm_out(rstd, x, 2, dims_of(input, count, true), /*keepdim=*/true);
   rstd.square_().div_(elements).add_(eps).rsqrt_();
-  if (x.is_same(input) && !is_given(weight)) {
-    at::mul_out(output, x, rstd);
-    return;
+  at::Tensor normalised = x.is_same(input) ? output : at::empty_like(x);
+  at::mul_out(normalised, x, rstd);
+  if (is_given(weight)) {
+    normalised.mul_(*weight);
   }
-  const at::Tensor normalised = at::mul(x, rstd);
-  output.copy_(is_given(weight) ? at::mul(normalised, *weight) : normalised);
+  if (!normalised.is_same(output)) {
+    output.copy_(normalised);
+  }
 }
 
 // PyTorch's formula is for real and complex numbers; this is for real ones, as the fused operators of GPUs are.
