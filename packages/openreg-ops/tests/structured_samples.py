@@ -2,6 +2,7 @@
 """Arguments for every operator of the structured table, by the name of its functional form."""
 
 import torch
+from network_samples import network_samples
 
 
 def number(*shape):
@@ -301,22 +302,6 @@ def linear_algebra():
     }
 
 
-def per_pixel_losses():
-    image, target = torch.log_softmax(number(2, 3, 4, 5), 1), integer(2, 4, 5, low=0, high=3)
-    return {
-        "nll_loss2d_backward": [(torch.tensor(1.0), image, target, None, 1, -100, torch.tensor(40.0))],
-        "nll_loss2d_forward": [(image, target, None, 1, -100), (image, target, unit(3), 0, 1)],
-    }
-
-
-def normalisations():
-    x, weight, bias = number(3, 4, 5), positive(4), number(4)
-    return {
-        "_native_batch_norm_legit.no_stats": [(x, weight, bias, True, 0.1, 1e-3)],
-        "native_batch_norm": [(x, weight, bias, number(4), positive(4), True, 0.1, 1e-3)],
-    }
-
-
 def losses():
     x, target = number(4, 5), torch.tensor([1, 0, 4, 2])
     log_probabilities = torch.log_softmax(x, 1)
@@ -326,7 +311,6 @@ def losses():
         "_log_softmax_backward_data": [(number(4, 5), log_probabilities, 1, torch.float32)],
         "_softmax": [(x, 0, False)],
         "_softmax_backward_data": [(number(4, 5), torch.softmax(x, 1), 1, torch.float32)],
-        **per_pixel_losses(),
         "mse_loss": [(x, number(4, 5)), (x, number(4, 5), 0)],
         "nll_loss_backward": [(torch.tensor(1.0), log_probabilities, target, None, 1, -100, total)],
         "nll_loss_forward": [(log_probabilities, target, None, 1, -100), (log_probabilities, target, unit(5), 2, 4)],
@@ -409,7 +393,7 @@ def make_samples():
     with torch.random.fork_rng(devices=[]):
         torch.random.default_generator.manual_seed(7)
         families = (elementwise, activation_gradients, reductions, indexing, linear_algebra, losses, windows)
-        table = resampling() | normalisations()
+        table = resampling() | network_samples()
         for family in families:
             table |= family()
         return table
