@@ -96,6 +96,16 @@ def test_mistakes_fail_on_the_calling_line_as_on_the_cpu(operation, kind, messag
     torch.openreg.synchronize()
 
 
+def test_dtypes_that_only_a_gpu_takes():
+    integers = torch.tensor([3, 0, 2, 2], device=DEVICE)
+    assert torch.histc(integers, 4).cpu().tolist() == [1, 0, 2, 1]
+    assert torch.histc(integers, 3, 0, 6).cpu().tolist() == [1, 3, 0]
+    assert torch.histc(integers, 2).dtype == torch.int64
+    assert torch.eye(3, dtype=torch.bool, device=DEVICE).trace().item() == 3
+    z = torch.tensor([1 + 2j, complex("nan"), 3j], device=DEVICE)
+    assert torch.nansum(z).item() == 1 + 5j
+
+
 def test_too_few_degrees_of_freedom_are_warned_of_on_the_calling_line():
     with pytest.warns(UserWarning, match=r"var\(\): degrees of freedom is <= 0") as caught:
         assert torch.ones(1, device=DEVICE).var().isnan().item()

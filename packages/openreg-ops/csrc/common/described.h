@@ -112,6 +112,7 @@ struct Described<Spec, Result(Args...), std::index_sequence<Index...>> {
     const c10::Device device = operands_device(args..., outputs...);
     const CurrentDevice current(device);
     const Specs specs = describe(args...);
+    (at::assert_no_internal_overlap(outputs), ...);  // resizing would hide it
     (prepare_described(outputs, specs[Index], device), ...);
     (check_overlap(outputs, specs[Index], args...), ...);
     launch(device, {outputs...}, args...);

@@ -68,6 +68,9 @@ at::Tensor make_described(const OutputSpec& spec, c10::Device device) {
 void prepare_described(const at::Tensor& out, const OutputSpec& spec, c10::Device device) {
   const bool casts = spec.casts && c10::canCast(spec.dtype, out.scalar_type());
   const c10::ScalarType dtype = casts ? out.scalar_type() : spec.dtype;
+  if (spec.quiet && out.scalar_type() == dtype && out.device() == device && out.sizes() != spec.sizes) {
+    out.resize_(spec.sizes);
+  }
   resize_out(out, spec.sizes, spec.strides, at::TensorOptions(device).dtype(dtype).memory_format(spec.format));
 }
 

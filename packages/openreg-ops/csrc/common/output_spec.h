@@ -21,6 +21,7 @@ struct OutputSpec {
   c10::MemoryFormat format = c10::MemoryFormat::Contiguous;
   bool casts = false;        // whether an out= tensor of another dtype will do, as far as PyTorch casts to it
   bool elementwise = false;  // whether an out= tensor may be an operand itself
+  bool quiet = false;        // whether PyTorch resizes an out= tensor of another size without a warning
 };
 
 // An output of these sizes.

@@ -25,7 +25,9 @@ namespace {
 OutputSpec describe_steps(int64_t steps, const at::Tensor& out, const char* kernel) {
   TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
   require_dtype(out.scalar_type() != at::kBool, kernel, out.scalar_type());
-  return out.numel() == steps ? output_of_shape(out) : output_of({steps}, out.scalar_type());
+  OutputSpec spec = out.numel() == steps ? output_of_shape(out) : output_of({steps}, out.scalar_type());
+  spec.quiet = true;
+  return spec;
 }
 
 // A bound may be a number, or a 0-dim tensor, which only the kernel reads.
@@ -53,7 +55,9 @@ constexpr auto describe_logspace = [](const auto& start, const auto& end, int64_
 OutputSpec describe_matrix(int64_t rows, int64_t columns, const at::Tensor& out) {
   TORCH_CHECK(rows >= 0, "n must be greater or equal to 0, got ", rows);
   TORCH_CHECK(columns >= 0, "m must be greater or equal to 0, got ", columns);
-  return output_of({rows, columns}, out.scalar_type());
+  OutputSpec spec = output_of({rows, columns}, out.scalar_type());
+  spec.quiet = true;
+  return spec;
 }
 
 OutputSpec describe_square(int64_t rows, const at::Tensor& out) {

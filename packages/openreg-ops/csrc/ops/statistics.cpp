@@ -23,7 +23,7 @@
 #include <ATen/ops/std_mean_cpu_dispatch.h>
 #include <ATen/ops/std_mean_ops.h>
 #include <ATen/ops/std_ops.h>
-#include <ATen/ops/sum_cpu_dispatch.h>
+#include <ATen/ops/sum.h>
 #include <ATen/ops/trace_cpu_dispatch.h>
 #include <ATen/ops/trace_ops.h>
 #include <ATen/ops/var_cpu_dispatch.h>
@@ -46,7 +46,9 @@ OutputSpec describe_extremum(const at::Tensor& self, const char* name, const cha
               "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
               "'dim' argument.");
   require_dtype(!self.is_complex(), kernel, self.scalar_type());
-  return scalar_output(self.scalar_type());
+  OutputSpec spec = scalar_output(self.scalar_type());
+  spec.casts = true;
+  return spec;
 }
 OutputSpec describe_max(const at::Tensor& self) {
   return describe_extremum(self, "max", "max_all");
@@ -86,7 +88,9 @@ Pair describe_kthvalue(const at::Tensor& self, int64_t k, int64_t dim, bool keep
 
 Pair describe_mode(const at::Tensor& self, int64_t dim, bool keepdim) {
   require_dtype(!self.is_complex(), "mode_cpu", self.scalar_type());
-  return describe_ranked(self, dim, keepdim, "mode()");
+  Pair specs = describe_ranked(self, dim, keepdim, "mode()");
+  specs[0].quiet = specs[1].quiet = self.dim() == 0;
+  return specs;
 }
 
 OutputSpec describe_prod(const at::Tensor& self, std::optional<c10::ScalarType> dtype) {
@@ -96,7 +100,7 @@ OutputSpec describe_prod(const at::Tensor& self, std::optional<c10::ScalarType> 
 OutputSpec describe_nansum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
                            std::optional<c10::ScalarType> dtype) {
   OutputSpec spec = reduced_output(self, dims, keepdim, get_dtype_from_self(self, dtype, true));
-  spec.casts = !dtype.has_value();
+  spec.casts = !dtype.has_value() && !self.is_complex();
   return spec;
 }
 
@@ -104,9 +108,27 @@ OutputSpec describe_nansum(const at::Tensor& self, at::OptionalIntArrayRef dims,
 at::Tensor& nansum_kernel(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
                           std::optional<c10::ScalarType> dtype, at::Tensor& out) {
   if (self.is_complex()) {
-    return at::cpu::sum_outf(self.masked_fill(self.ne(self), 0), dims, keepdim, dtype, out);
+    return at::sum_out(out, self.masked_fill(self.isnan(), 0), dims, keepdim, dtype);
   }
   return at::cpu::nansum_outf(self, dims, keepdim, dtype, out);
+}
+
+OPENREG_DESCRIBED_SPEC(nansum, nansum_out, nansum_kernel, describe_nansum)
+
+at::Tensor nansum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
+                  std::optional<c10::ScalarType> dtype) {
+  return at::isIntegralType(self.scalar_type(), true)
+             ? at::sum(self, dims, keepdim, dtype)
+             : DescribedOf<Spec_nansum>::functional(self, dims, keepdim, dtype);
+}
+
+at::Tensor& nansum_out(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
+                       std::optional<c10::ScalarType> dtype, at::Tensor& out) {
+  if (at::isIntegralType(self.scalar_type(), true)) {
+    return at::sum_out(out, self, dims, keepdim, dtype);
+  }
+  require_dtype(!at::isIntegralType(out.scalar_type(), true), "nansum_cpu", out.scalar_type());
+  return DescribedOf<Spec_nansum>::out(self, dims, keepdim, dtype, out);
 }
 
 OutputSpec describe_trace(const at::Tensor& self) {
@@ -137,7 +159,7 @@ OutputSpec describe_spread(const at::Tensor& self, at::OptionalIntArrayRef dims,
                "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
                "numel divided by output numel).");
   }
-  spec.casts = true;
+  spec.casts = self.scalar_type() == at::kFloat || self.scalar_type() == at::kDouble;  // as the CPU's kernel
   return spec;
 }
 OutputSpec describe_std(const at::Tensor& self, at::OptionalIntArrayRef dims,
@@ -169,13 +191,14 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_DESCRIBED_OUT(library, mode, mode_values, at::native::mode_out, describe_mode)
   OPENREG_DESCRIBED(library, nanmedian, at::cpu::nanmedian, describe_median)
   OPENREG_DESCRIBED_OUT(library, nanmedian_dim, nanmedian_dim_values, at::cpu::nanmedian_outf, describe_median_dim)
-  OPENREG_DESCRIBED_OUT(library, nansum, nansum_out, nansum_kernel, describe_nansum)
   OPENREG_DESCRIBED(library, prod, at::cpu::prod, describe_prod)
   OPENREG_DESCRIBED_OUT(library, std_correction, std_correction_out, at::cpu::std_outf, describe_std)
   OPENREG_DESCRIBED(library, std_mean_correction, at::cpu::std_mean, describe_std_mean)
   OPENREG_DESCRIBED(library, trace, trace_kernel, describe_trace)
   OPENREG_DESCRIBED_OUT(library, var_correction, var_correction_out, at::cpu::var_outf, describe_var)
   OPENREG_DESCRIBED(library, var_mean_correction, at::cpu::var_mean, describe_var_mean)
+  library.impl("nansum", TORCH_FN(nansum));
+  library.impl("nansum.out", TORCH_FN(nansum_out));
 }
 
 }  // namespace
