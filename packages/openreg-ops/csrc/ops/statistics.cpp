@@ -159,7 +159,7 @@ OutputSpec describe_spread(const at::Tensor& self, at::OptionalIntArrayRef dims,
                "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
                "numel divided by output numel).");
   }
-  spec.casts = self.scalar_type() == at::kFloat || self.scalar_type() == at::kDouble;  // as the CPU's kernel
+  spec.casts = results != 1 || !at::isReducedFloatingType(self.scalar_type());  // as far as the CPU's kernel does
   return spec;
 }
 OutputSpec describe_std(const at::Tensor& self, at::OptionalIntArrayRef dims,
