@@ -159,7 +159,8 @@ OutputSpec describe_spread(const at::Tensor& self, at::OptionalIntArrayRef dims,
                "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
                "numel divided by output numel).");
   }
-  spec.casts = results != 1 || !at::isReducedFloatingType(self.scalar_type());  // as far as the CPU's kernel does
+  spec.casts = results != 1 || self.numel() == 0 ||
+               !at::isReducedFloatingType(self.scalar_type());  // as far as the CPU's kernel does
   return spec;
 }
 OutputSpec describe_std(const at::Tensor& self, at::OptionalIntArrayRef dims,
