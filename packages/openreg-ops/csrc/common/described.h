@@ -217,35 +217,35 @@ struct DescribedInplace<Operator, at::Tensor&(at::Tensor&, Args...)> {
   };
 
 // The functional form, from a functional kernel.
-#define OPENREG_DESCRIBED(library, op, kernel, description)                       \
-  {                                                                               \
-    OPENREG_DESCRIBED_SPEC(op, op, kernel, description)                           \
-    (library).impl(::openreg::ops::registered_name<at::_ops::op>().c_str(),       \
-                   TORCH_FN(::openreg::ops::DescribedOf<Spec_##op>::functional)); \
+#define OPENREG_DESCRIBED(library, op, kernel, description)                 \
+  {                                                                         \
+    OPENREG_DESCRIBED_SPEC(op, op, kernel, description)                     \
+    (library).impl(::openreg::ops::registered_name<at::_ops::op>().c_str(), \
+                   &::openreg::ops::DescribedOf<Spec_##op>::functional);    \
   }
 
 // The functional form and the out= form, from an out= kernel.
-#define OPENREG_DESCRIBED_OUT(library, op, out_op, kernel, description)           \
-  {                                                                               \
-    OPENREG_DESCRIBED_SPEC(op, out_op, kernel, description)                       \
-    (library).impl(::openreg::ops::registered_name<at::_ops::op>().c_str(),       \
-                   TORCH_FN(::openreg::ops::DescribedOf<Spec_##op>::functional)); \
-    (library).impl(::openreg::ops::registered_name<at::_ops::out_op>().c_str(),   \
-                   TORCH_FN(::openreg::ops::DescribedOf<Spec_##op>::out));        \
+#define OPENREG_DESCRIBED_OUT(library, op, out_op, kernel, description)         \
+  {                                                                             \
+    OPENREG_DESCRIBED_SPEC(op, out_op, kernel, description)                     \
+    (library).impl(::openreg::ops::registered_name<at::_ops::op>().c_str(),     \
+                   &::openreg::ops::DescribedOf<Spec_##op>::functional);        \
+    (library).impl(::openreg::ops::registered_name<at::_ops::out_op>().c_str(), \
+                   &::openreg::ops::DescribedOf<Spec_##op>::out);               \
   }
 
 // The out= form alone; the description takes the output as its last argument.
-#define OPENREG_DESCRIBED_OUT_ONLY(library, op, kernel, description)                           \
-  {                                                                                            \
-    OPENREG_DESCRIBED_SPEC(op, op, kernel, description)                                        \
-    (library).impl(::openreg::ops::registered_name<at::_ops::op>().c_str(),                    \
-                   TORCH_FN(::openreg::ops::DescribedOutOnly<at::_ops::op>::call<Spec_##op>)); \
+#define OPENREG_DESCRIBED_OUT_ONLY(library, op, kernel, description)                  \
+  {                                                                                   \
+    OPENREG_DESCRIBED_SPEC(op, op, kernel, description)                               \
+    (library).impl(::openreg::ops::registered_name<at::_ops::op>().c_str(),           \
+                   &::openreg::ops::DescribedOutOnly<at::_ops::op>::call<Spec_##op>); \
   }
 
 // The in-place form; the description gives nothing.
-#define OPENREG_DESCRIBED_INPLACE(library, op, kernel, description)                            \
-  {                                                                                            \
-    OPENREG_DESCRIBED_SPEC(op, op, kernel, description)                                        \
-    (library).impl(::openreg::ops::registered_name<at::_ops::op>().c_str(),                    \
-                   TORCH_FN(::openreg::ops::DescribedInplace<at::_ops::op>::call<Spec_##op>)); \
+#define OPENREG_DESCRIBED_INPLACE(library, op, kernel, description)                   \
+  {                                                                                   \
+    OPENREG_DESCRIBED_SPEC(op, op, kernel, description)                               \
+    (library).impl(::openreg::ops::registered_name<at::_ops::op>().c_str(),           \
+                   &::openreg::ops::DescribedInplace<at::_ops::op>::call<Spec_##op>); \
   }

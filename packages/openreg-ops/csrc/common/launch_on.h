@@ -139,9 +139,9 @@ struct ListLaunch<Operator, void(at::TensorList, Args...)> {
 // OPENREG_INPLACE(library, fill__Scalar, at::cpu::fill_): registers at::_ops::fill__Scalar with that CPU kernel.
 #define OPENREG_INPLACE(library, op, kernel)                              \
   (library).impl(::openreg::ops::registered_name<at::_ops::op>().c_str(), \
-                 TORCH_FN((::openreg::ops::InplaceLaunch<at::_ops::op>::call<kernel>)))
+                 &::openreg::ops::InplaceLaunch<at::_ops::op>::call<kernel>)
 
 // The same for an operator on lists of tensors, with PyTorch's composite form.
 #define OPENREG_LIST(library, op, composite)                              \
   (library).impl(::openreg::ops::registered_name<at::_ops::op>().c_str(), \
-                 TORCH_FN((::openreg::ops::ListLaunch<at::_ops::op>::call<composite>)))
+                 &::openreg::ops::ListLaunch<at::_ops::op>::call<composite>)

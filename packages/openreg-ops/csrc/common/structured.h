@@ -249,12 +249,13 @@ using StructuredOf = Structured<
     Spec, SchemaOf<typename Spec::Functional>,
     std::make_index_sequence<OutputCount<typename ResultOf<SchemaOf<typename Spec::Functional>>::type>::value>>;
 
-// Registers the functional and the out form.
+// Registers the functional and the out form. By address, here and in the other tables, not by TORCH_FN: operators of
+// one signature then share PyTorch's code for boxed calls.
 template <class Spec>
 void register_structured(torch::Library& library) {
   using Implementation = StructuredOf<Spec>;
-  library.impl(registered_name<typename Spec::Functional>().c_str(), TORCH_FN(Implementation::functional));
-  library.impl(registered_name<typename Spec::Out>().c_str(), TORCH_FN(Implementation::out));
+  library.impl(registered_name<typename Spec::Functional>().c_str(), &Implementation::functional);
+  library.impl(registered_name<typename Spec::Out>().c_str(), &Implementation::out);
 }
 
 // Registers the in-place form as well.
@@ -262,7 +263,7 @@ template <class Spec, class InplaceOperator>
 void register_structured(torch::Library& library) {
   register_structured<Spec>(library);
   using InplaceForm = Inplace<Spec, SchemaOf<InplaceOperator>>;
-  library.impl(registered_name<InplaceOperator>().c_str(), TORCH_FN((InplaceForm::template call<StructuredOf<Spec>>)));
+  library.impl(registered_name<InplaceOperator>().c_str(), &InplaceForm::template call<StructuredOf<Spec>>);
 }
 
 }  // namespace openreg::ops
