@@ -31,7 +31,8 @@ struct Refusal {
 // Measured on the CPU's kernels; test_operand_dtypes.py measures again and names what differs.
 constexpr Refusal kRefusals[] = {
     {kBoolean | kIntegers | kComplex,
-     "_adaptive_avg_pool2d _log_softmax _log_softmax_backward_data _softmax _softmax_backward_data "
+     "_adaptive_avg_pool2d _native_batch_norm_legit.no_stats _log_softmax _log_softmax_backward_data _softmax "
+     "_softmax_backward_data "
      "_upsample_bicubic2d_aa_backward _upsample_bilinear2d_aa_backward _upsample_lanczos2d_aa_backward "
      "_upsample_nearest_exact1d_backward _upsample_nearest_exact2d_backward "
      "_upsample_nearest_exact3d_backward adaptive_max_pool2d adaptive_max_pool2d_backward "
@@ -39,7 +40,8 @@ constexpr Refusal kRefusals[] = {
      "fractional_max_pool2d_backward fractional_max_pool3d gelu gelu_backward glu hardshrink "
      "hardshrink_backward hardsigmoid hardsigmoid_backward hypot igamma igammac leaky_relu "
      "leaky_relu_backward logaddexp2 logit_backward max_pool2d_with_indices_backward mish mse_loss "
-     "native_batch_norm nextafter nll_loss_backward nll_loss_forward round.decimals smooth_l1_loss "
+     "native_batch_norm nextafter nll_loss2d_backward nll_loss2d_forward "
+     "nll_loss_backward nll_loss_forward round.decimals smooth_l1_loss "
      "softplus softplus_backward softshrink softshrink_backward upsample_bicubic2d_backward "
      "upsample_bilinear2d_backward upsample_linear1d upsample_linear1d_backward "
      "upsample_nearest1d_backward upsample_nearest2d_backward upsample_nearest3d_backward "

@@ -39,6 +39,8 @@ inline std::optional<raw::Type> raw_type(c10::ScalarType dtype) {
       return raw::Type::kFloat32;
     case at::kDouble:
       return raw::Type::kFloat64;
+    case at::kComplexHalf:
+      return raw::Type::kComplex32;
     case at::kComplexFloat:
       return raw::Type::kComplex64;
     case at::kComplexDouble:

@@ -4,6 +4,7 @@
 
 #include <ATen/Dispatch.h>
 #include <ATen/native/DistributionTemplates.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/lt_cpu_dispatch.h>
 #include <torch/library.h>
@@ -38,6 +39,7 @@ at::Tensor normal_tensor_tensor(const at::Tensor& mean, const at::Tensor& deviat
 }
 at::Tensor& normal_tensor_float_out(const at::Tensor& mean, double deviation, MaybeGenerator generator,
                                     at::Tensor& out) {
+  at::native::resize_output(out, mean.sizes());  // PyTorch's template wants an output of the right size in this form
   return templates::normal_out_impl<NormalKernel, Generator>(out, mean, deviation, std::move(generator));
 }
 at::Tensor& normal_float_tensor_out(double mean, const at::Tensor& deviation, MaybeGenerator generator,

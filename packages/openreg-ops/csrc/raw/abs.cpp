@@ -36,6 +36,10 @@ FloatBits16 magnitude(FloatBits16 x) {
   return {static_cast<uint16_t>(x.bits & 0x7FFF)};
 }
 
+ComplexHalf magnitude(ComplexHalf x) {
+  return {std::hypot(static_cast<float>(x.real), static_cast<float>(x.imag)), 0.0F};
+}
+
 template <class Value>
 std::complex<Value> magnitude(std::complex<Value> x) {
   return {std::hypot(x.real(), x.imag()), 0};
@@ -72,8 +76,8 @@ OPENREG_CLONES void abs_row(const Value* input, Value* output, int64_t count, in
   }
 }
 
-using Served = Types<float, double, Half, BFloat16, std::complex<float>, std::complex<double>, uint8_t, int8_t, int16_t,
-                     int32_t, int64_t, bool>;
+using Served = Types<float, double, Half, BFloat16, ComplexHalf, std::complex<float>, std::complex<double>, uint8_t,
+                     int8_t, int16_t, int32_t, int64_t, bool>;
 
 }  // namespace
 

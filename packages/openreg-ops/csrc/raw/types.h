@@ -14,6 +14,11 @@ namespace openreg::ops::raw {
 using BFloat16 = c10::BFloat16;  // header-only number types, no part of ATen
 using Half = c10::Half;
 
+struct ComplexHalf {
+  Half real;
+  Half imag;
+};
+
 enum class Type : uint8_t {
   kBool,
   kUInt8,
@@ -25,6 +30,7 @@ enum class Type : uint8_t {
   kBFloat16,
   kFloat32,
   kFloat64,
+  kComplex32,
   kComplex64,
   kComplex128,
 };
@@ -51,6 +57,7 @@ OPENREG_RAW_TYPE(Half, kFloat16, float)
 OPENREG_RAW_TYPE(BFloat16, kBFloat16, float)
 OPENREG_RAW_TYPE(float, kFloat32, float)
 OPENREG_RAW_TYPE(double, kFloat64, double)
+OPENREG_RAW_TYPE(ComplexHalf, kComplex32, std::complex<float>)
 OPENREG_RAW_TYPE(std::complex<float>, kComplex64, std::complex<float>)
 OPENREG_RAW_TYPE(std::complex<double>, kComplex128, std::complex<double>)
 #undef OPENREG_RAW_TYPE
