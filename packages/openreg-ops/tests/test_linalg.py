@@ -196,7 +196,7 @@ def test_dtypes_that_lapack_lacks_fail_on_the_calling_line():
         lambda: torch.addbmm(a > 0, a[None] > 0, a[None] > 0),
     ]
     for operation in operations:
-        with pytest.raises((NotImplementedError, RuntimeError), match="not implemented for|Low precision"):
+        with pytest.raises((NotImplementedError, RuntimeError), match=r"not implemented for|Low precision"):
             operation()
     torch.openreg.synchronize()
 
