@@ -79,7 +79,7 @@ def test_normal_takes_mean_and_deviation_per_element():
     ]:
         assert drawn.cpu().mean(1).tolist() == pytest.approx(means, abs=0.05)
         assert drawn.cpu().std(1).tolist() == pytest.approx(deviations, rel=0.02)
-    out = torch.empty(0, device=DEVICE)
+    out = torch.empty(3, 5, device=DEVICE)
     assert torch.normal(mean[:, :5], 0.0, out=out) is out
     assert out.cpu().equal(mean[:, :5].cpu())
     with pytest.raises(RuntimeError, match=r"std >= 0"):

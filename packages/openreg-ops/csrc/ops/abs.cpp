@@ -6,6 +6,7 @@
 #include <ATen/ops/abs_native.h>
 #include <torch/library.h>
 
+#include "common/device_check.h"
 #include "common/raw_operands.h"
 #include "raw/abs.h"
 
@@ -33,9 +34,14 @@ void abs_kernel(at::TensorIteratorBase& iterator) {
   launch_raw("aten::abs", iterator.device(0), &raw::abs, std::move(arguments));
 }
 
+at::Tensor& abs_out(const at::Tensor& self, at::Tensor& out) {
+  check_same_device("aten::abs", device_of("aten::abs", self, out), self, out);  // PyTorch copies complex results
+  return at::native::abs_out(self, out);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   // PyTorch makes abs and abs_ from this form.
-  library.impl("abs.out", TORCH_FN(at::native::abs_out));
+  library.impl("abs.out", TORCH_FN(abs_out));
 }
 
 }  // namespace

@@ -33,7 +33,9 @@ namespace openreg::ops {
 namespace {
 
 std::array<OutputSpec, 2> describe_log_sigmoid(const at::Tensor& self) {
-  return {output_of_shape(self), output_of_shape(self)};
+  OutputSpec spec = output_of_shape(self);
+  spec.quiet = true;
+  return {spec, spec};
 }
 
 std::array<OutputSpec, 2> describe_prelu_backward(const at::Tensor& grad, const at::Tensor& self,

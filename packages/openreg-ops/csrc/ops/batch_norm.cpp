@@ -143,8 +143,10 @@ std::tuple<at::Tensor&, at::Tensor&, at::Tensor&> give(const Tensors& results, a
     place.copy_(result);
   };
   put(output, std::get<0>(results));
-  put(mean, std::get<1>(results));
-  put(invstd, std::get<2>(results));
+  if (std::get<1>(results).numel() != 0) {  // without training there are none, and the places stay as they are
+    put(mean, std::get<1>(results));
+    put(invstd, std::get<2>(results));
+  }
   return {output, mean, invstd};
 }
 

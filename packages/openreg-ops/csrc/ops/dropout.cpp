@@ -4,6 +4,7 @@
 
 #include <ATen/ops/mul.h>
 #include <ATen/ops/ones_like.h>
+#include <ATen/ops/result_type.h>
 #include <torch/library.h>
 
 #include "common/launch_on.h"
@@ -41,15 +42,22 @@ std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, doubl
 }
 
 void dropout_backward_kernel(const at::Tensor& grad, const at::Tensor& mask, double scale, at::Tensor& result) {
-  at::mul_out(result, grad, mask);
-  result.mul_(scale);
+  if (at::isFloatingType(grad.scalar_type()) || grad.is_complex()) {
+    at::mul_out(result, grad, mask);
+    result.mul_(scale);
+  } else {
+    result.copy_(grad.mul(mask.to(result.scalar_type()).mul_(scale)));
+  }
 }
 
 at::Tensor native_dropout_backward(const at::Tensor& grad, const at::Tensor& mask, double scale) {
   constexpr const char* kName = "aten::native_dropout_backward";
   check_same_device(kName, grad.device(), mask);
   const CurrentDevice current(grad.device());
-  at::Tensor result = make_output_like(grad);
+  // A scaled integer is a floating-point number.
+  const c10::ScalarType dtype = at::result_type(grad, at::Scalar(scale));
+  at::Tensor result =
+      make_output(grad.sizes(), {}, grad.options().dtype(dtype).memory_format(grad.suggest_memory_format()));
   launch_kernel<decltype(&dropout_backward_kernel), const at::Tensor&, const at::Tensor&, double, at::Tensor&>(
       kName, grad.device(), &dropout_backward_kernel, grad, mask, scale, result);
   return result;

@@ -66,6 +66,8 @@ struct HalfFft<kComposite, at::Tensor (*)(const at::Tensor&, Options...)> {
     if (self.scalar_type() != at::kHalf) {
       return kCompositeOut(self, options..., out);
     }
+    constexpr const char* kName = "torch.fft";
+    check_same_device(kName, device_of(kName, self, out), self, out);
     const at::Tensor result = functional(self, options...);
     at::native::resize_output(out, result.sizes());
     return out.copy_(result);

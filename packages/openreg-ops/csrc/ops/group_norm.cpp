@@ -34,12 +34,17 @@ void check_operands(const char* name, const at::Tensor& input, MaybeTensor weigh
   }
 }
 
-// The CPU's kernels take operands that are dense in the format that the input suggests.
+// The CPU's kernels take operands that are dense in the format that the input suggests, and dense parameters.
+
+std::optional<at::Tensor> dense(MaybeTensor parameter) {
+  return is_given(parameter) ? std::optional(parameter->contiguous()) : std::nullopt;
+}
 
 void forward_kernel(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, GroupNormShape shape, double eps,
                     at::Tensor& output, at::Tensor& mean, at::Tensor& rstd) {
-  const auto [computed, computed_mean, computed_rstd] = at::cpu::native_group_norm(
-      input.contiguous(input.suggest_memory_format()), weight, bias, shape.n, shape.c, shape.hxw, shape.groups, eps);
+  const auto [computed, computed_mean, computed_rstd] =
+      at::cpu::native_group_norm(input.contiguous(input.suggest_memory_format()), dense(weight), dense(bias), shape.n,
+                                 shape.c, shape.hxw, shape.groups, eps);
   output.copy_(computed);
   mean.copy_(computed_mean);
   rstd.copy_(computed_rstd);
@@ -73,8 +78,8 @@ void backward_kernel(const at::Tensor& grad, const at::Tensor& input, const at::
                      at::Tensor& grad_bias) {
   const auto format = input.suggest_memory_format();
   const auto [of_input, of_weight, of_bias] = at::cpu::native_group_norm_backward(
-      grad.contiguous(format), input.contiguous(format), mean, rstd, weight, shape.n, shape.c, shape.hxw, shape.groups,
-      {grad_input.defined(), grad_weight.defined(), grad_bias.defined()});
+      grad.contiguous(format), input.contiguous(format), mean.contiguous(), rstd.contiguous(), dense(weight), shape.n,
+      shape.c, shape.hxw, shape.groups, {grad_input.defined(), grad_weight.defined(), grad_bias.defined()});
   copy_if_defined(grad_input, of_input);
   copy_if_defined(grad_weight, of_weight);
   copy_if_defined(grad_bias, of_bias);

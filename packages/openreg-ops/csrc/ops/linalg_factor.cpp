@@ -28,6 +28,7 @@ at::Tensor factorize(const at::Tensor& self, bool upper) {
 }
 
 at::Tensor& factorize_out(const at::Tensor& self, bool upper, at::Tensor& out) {
+  check_same_device("aten::cholesky", device_of("aten::cholesky", self, out), self, out);
   at::native::checkLinalgCompatibleDtype("cholesky", out, self);
   const at::Tensor factor = factorize(self, upper);
   resize_out(out, factor.sizes(), {}, out.options());
@@ -61,6 +62,7 @@ at::Tensor invert(const at::Tensor& self, bool upper) {
 }
 
 at::Tensor& invert_out(const at::Tensor& self, bool upper, at::Tensor& out) {
+  check_same_device("aten::cholesky_inverse", device_of("aten::cholesky_inverse", self, out), self, out);
   at::native::checkLinalgCompatibleDtype("cholesky_inverse", out, self);
   const at::Tensor result = invert(self, upper);
   resize_out(out, result.sizes(), result.strides(), out.options());
@@ -120,7 +122,9 @@ OutputSpec describe_ormqr(const at::Tensor& input, const at::Tensor& tau, const 
               ": Expected input and other to have the same dtype, but input has dtype ", input.scalar_type(),
               " and other has dtype ", other.scalar_type());
   require_lapack_dtype("ormqr_cpu", input.scalar_type());
-  return column_major(other.sizes(), other.scalar_type());
+  OutputSpec spec = column_major(other.sizes(), other.scalar_type());
+  spec.casts = false;
+  return spec;
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {

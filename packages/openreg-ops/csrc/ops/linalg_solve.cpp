@@ -30,7 +30,9 @@ OutputSpec describe_solve_triangular(const at::Tensor& self, const at::Tensor& b
               " and B of type ", b.scalar_type(), " instead");
   require_lapack_dtype("triangular_solve_cpu", self.scalar_type());
   const auto sizes = std::get<1>(at::native::_linalg_broadcast_batch_dims(self, b));
-  return column_major(sizes, b.scalar_type());
+  OutputSpec spec = column_major(sizes, b.scalar_type());
+  spec.casts = false;
+  return spec;
 }
 
 // What linalg_lstsq() computes, known from its arguments.

@@ -60,10 +60,10 @@ void backward_kernel(const at::Tensor& input, const at::Tensor& grad, const at::
   const at::Tensor rows = as_rows(grad);
   if (grad_input.defined()) {
     at::Tensor result = grad_input.view({-1, weight.size(1)});
-    at::mm_out(result, rows, weight);
+    at::mm_out(result, rows, weight.conj());
   }
   if (grad_weight.defined()) {
-    at::mm_out(grad_weight, rows.t(), as_rows(input));
+    at::mm_out(grad_weight, rows.t(), as_rows(input).conj());
   }
   if (grad_bias.defined()) {
     at::sum_out(grad_bias, rows, 0);

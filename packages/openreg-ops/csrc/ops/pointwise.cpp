@@ -19,6 +19,7 @@
 #include <ATen/ops/ne.h>
 #include <ATen/ops/result_type.h>
 #include <ATen/ops/where_cpu_dispatch.h>
+#include <c10/core/DefaultDtype.h>
 #include <torch/library.h>
 
 #include "common/launch_on.h"
@@ -69,6 +70,31 @@ struct PointwiseOut<Operator, at::Tensor&(const at::Tensor&, Options...)> {
   }
 };
 
+// The kernels make these checks of the output's dtype, too late for the calling line.
+
+at::Tensor& angle_out(const at::Tensor& self, at::Tensor& out) {
+  const c10::ScalarType dtype =
+      at::isIntegralType(self.scalar_type(), true) ? c10::get_default_dtype_as_scalartype() : self.scalar_type();
+  const c10::ScalarType result = c10::toRealValueType(dtype);
+  TORCH_CHECK(c10::canCast(result, out.scalar_type()), "result type ", result,
+              " can't be cast to the desired output type ", out.scalar_type());
+  return PointwiseOut<at::_ops::angle_out>::call<at::cpu::angle_outf>(self, out);
+}
+
+at::Tensor& conj_physical_out(const at::Tensor& self, at::Tensor& out) {
+  TORCH_CHECK(self.scalar_type() == out.scalar_type(), "Found dtype ", out.scalar_type(), " but expected ",
+              self.scalar_type());
+  return PointwiseOut<at::_ops::conj_physical_out>::call<at::cpu::conj_physical_outf>(self, out);
+}
+
+at::Tensor& nan_to_num_out(const at::Tensor& self, std::optional<double> nan, std::optional<double> infinity,
+                           std::optional<double> minus_infinity, at::Tensor& out) {
+  TORCH_CHECK(self.scalar_type() == out.scalar_type(), "nan_to_num: dtype of out: ", out.scalar_type(),
+              " should be same as input: ", self.scalar_type());
+  return PointwiseOut<at::_ops::nan_to_num_out>::call<at::cpu::nan_to_num_outf>(self, nan, infinity, minus_infinity,
+                                                                                out);
+}
+
 at::Tensor isnan(const at::Tensor& self) {
   return at::ne(self, self);
 }
@@ -116,13 +142,13 @@ at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::
   (library).impl(registered_name<at::_ops::op>().c_str(), TORCH_FN((PointwiseOut<at::_ops::op>::call<kernel>)))
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  OPENREG_POINTWISE_OUT(library, angle_out, at::cpu::angle_outf);
-  OPENREG_POINTWISE_OUT(library, conj_physical_out, at::cpu::conj_physical_outf);
+  library.impl("angle.out", TORCH_FN(angle_out));
+  library.impl("conj_physical.out", TORCH_FN(conj_physical_out));
   OPENREG_POINTWISE_OUT(library, logical_and_out, at::cpu::logical_and_outf);
   OPENREG_POINTWISE_OUT(library, logical_not_out, at::cpu::logical_not_outf);
   OPENREG_POINTWISE_OUT(library, logical_or_out, at::cpu::logical_or_outf);
   OPENREG_POINTWISE_OUT(library, logical_xor_out, at::cpu::logical_xor_outf);
-  OPENREG_POINTWISE_OUT(library, nan_to_num_out, at::cpu::nan_to_num_outf);
+  library.impl("nan_to_num.out", TORCH_FN(nan_to_num_out));
   library.impl("angle", TORCH_FN(angle));
   library.impl("conj_physical_", TORCH_FN(conj_physical_));
   library.impl("isnan", TORCH_FN(isnan));

@@ -4,7 +4,6 @@
 
 #include <ATen/Dispatch.h>
 #include <ATen/native/DistributionTemplates.h>
-#include <ATen/native/Resize.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/lt_cpu_dispatch.h>
 #include <torch/library.h>
@@ -39,7 +38,6 @@ at::Tensor normal_tensor_tensor(const at::Tensor& mean, const at::Tensor& deviat
 }
 at::Tensor& normal_tensor_float_out(const at::Tensor& mean, double deviation, MaybeGenerator generator,
                                     at::Tensor& out) {
-  at::native::resize_output(out, mean.sizes());  // PyTorch's template wants an output of the right size in this form
   return templates::normal_out_impl<NormalKernel, Generator>(out, mean, deviation, std::move(generator));
 }
 at::Tensor& normal_float_tensor_out(double mean, const at::Tensor& deviation, MaybeGenerator generator,
@@ -91,6 +89,7 @@ at::Tensor& bernoulli_(at::Tensor& self, const at::Tensor& p, MaybeGenerator gen
 }
 
 at::Tensor& bernoulli_out(const at::Tensor& self, MaybeGenerator generator, at::Tensor& out) {
+  check_same_device("aten::bernoulli", device_of("aten::bernoulli", self, out), self, out);
   return templates::bernoulli_out_impl<BernoulliKernel, Generator>(out, self, std::move(generator));
 }
 

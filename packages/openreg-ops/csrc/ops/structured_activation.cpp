@@ -2,6 +2,7 @@
 // Structured operators: activation functions and their derivatives.
 #include "common/structured.h"
 
+#include <ATen/native/Activation.h>
 #include <ATen/ops/elu_backward_cpu_dispatch.h>
 #include <ATen/ops/elu_backward_meta.h>
 #include <ATen/ops/elu_backward_ops.h>
@@ -72,11 +73,58 @@
 #include <ATen/ops/threshold_meta.h>
 #include <ATen/ops/threshold_ops.h>
 
+namespace openreg::ops {
+
+namespace {
+
+// GELU has two forms by name; the kernels find out that another name is wrong, too late for the calling line.
+
+OPENREG_STRUCTURED_SPEC(gelu, gelu_out, gelu)
+OPENREG_STRUCTURED_SPEC(gelu_backward, gelu_backward_grad_input, gelu_backward)
+using Gelu = StructuredOf<Spec_gelu>;
+using GeluBackward = StructuredOf<Spec_gelu_backward>;
+
+at::Tensor gelu(const at::Tensor& self, std::string_view approximate) {
+  at::native::get_gelutype_enum(approximate);
+  return Gelu::functional(self, approximate);
+}
+
+at::Tensor& gelu_out(const at::Tensor& self, std::string_view approximate, at::Tensor& out) {
+  at::native::get_gelutype_enum(approximate);
+  return Gelu::out(self, approximate, out);
+}
+
+at::Tensor& gelu_(at::Tensor& self, std::string_view approximate) {
+  at::native::get_gelutype_enum(approximate);
+  return Inplace<Spec_gelu, SchemaOf<at::_ops::gelu_>>::call<Gelu>(self, approximate);
+}
+
+at::Tensor gelu_backward(const at::Tensor& grad, const at::Tensor& self, std::string_view approximate) {
+  at::native::get_gelutype_enum(approximate);
+  return GeluBackward::functional(grad, self, approximate);
+}
+
+at::Tensor& gelu_backward_out(const at::Tensor& grad, const at::Tensor& self, std::string_view approximate,
+                              at::Tensor& out) {
+  at::native::get_gelutype_enum(approximate);
+  return GeluBackward::out(grad, self, approximate, out);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("gelu", &gelu);
+  library.impl("gelu.out", &gelu_out);
+  library.impl("gelu_", &gelu_);
+  library.impl("gelu_backward", &gelu_backward);
+  library.impl("gelu_backward.grad_input", &gelu_backward_out);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_STRUCTURED_INPLACE(library, elu, elu_out, elu_, elu)
   OPENREG_STRUCTURED(library, elu_backward, elu_backward_grad_input, elu_backward)
-  OPENREG_STRUCTURED_INPLACE(library, gelu, gelu_out, gelu_, gelu)
-  OPENREG_STRUCTURED(library, gelu_backward, gelu_backward_grad_input, gelu_backward)
   OPENREG_STRUCTURED(library, glu, glu_out, glu)
   OPENREG_STRUCTURED(library, hardshrink, hardshrink_out, hardshrink)
   OPENREG_STRUCTURED(library, hardshrink_backward, hardshrink_backward_grad_input, hardshrink_backward)

@@ -62,6 +62,30 @@
 
 #include "kernel_choice.h"
 
+namespace openreg::ops {
+
+namespace {
+
+OPENREG_STRUCTURED_SPEC(mean_dim, mean_out, mean)
+using Mean = StructuredOf<Spec_mean_dim>;
+
+// The kernel finds out that an output of whole numbers cannot hold a mean, too late for the calling line.
+at::Tensor& mean_out(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
+                     std::optional<c10::ScalarType> dtype, at::Tensor& out) {
+  TORCH_CHECK(!at::isIntegralType(out.scalar_type(), /*includeBool=*/true), "result type ",
+              dtype.value_or(self.scalar_type()), " can't be cast to the desired output type ", out.scalar_type());
+  return Mean::out(self, dims, keepdim, dtype, out);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("mean.dim", &Mean::functional);
+  library.impl("mean.out", &mean_out);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   using openreg::ops::raw_kernels_chosen;
 
@@ -80,7 +104,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_STRUCTURED_INPLACE(library, cumsum, cumsum_out, cumsum_, cumsum)
   OPENREG_STRUCTURED(library, hash_tensor, hash_tensor_out, hash_tensor)
   OPENREG_STRUCTURED(library, max_dim, max_dim_max, max)
-  OPENREG_STRUCTURED(library, mean_dim, mean_out, mean)
   OPENREG_STRUCTURED(library, min_dim, min_dim_min, min)
   OPENREG_STRUCTURED(library, norm_ScalarOpt_dim, norm_out, norm)
   OPENREG_STRUCTURED(library, norm_ScalarOpt_dim_dtype, norm_dtype_out, norm)

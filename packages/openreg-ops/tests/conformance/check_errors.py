@@ -22,7 +22,7 @@ def check_errors(op, report):
                 report.fail(
                     "errors", f"late {ours.describe()}; the CPU at once: {theirs.describe()}", item.sample_input
                 )
-        elif type(ours.error) is not type(theirs.error):
+        elif not is_alike(ours.error, theirs.error):
             report.fail("errors", f"{ours.describe()}; the CPU: {theirs.describe()}", item.sample_input)
     for item in op.error_inputs(DEVICE):
         inputs = inputs_of(item.sample_input)
@@ -36,6 +36,13 @@ def check_errors(op, report):
             report.fail("errors", f"mixed devices: {ours.describe()}, not {wanted}", item.sample_input)
 
 
+def is_alike(ours, theirs):
+    """Of one type; where the CPU's own check is an assertion about its code, any exception will do."""
+    if ours is not None and "Could this error message be improved?" in str(theirs):
+        return True
+    return type(ours) is type(theirs)
+
+
 def call(op, inputs, device):
-    args, kwargs = copy_inputs(op, inputs, device)
+    args, kwargs = copy_inputs(op, inputs, device, makes_tensors=False)
     return attempt(lambda: op(*args, **kwargs), device)

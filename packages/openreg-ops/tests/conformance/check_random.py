@@ -8,6 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .comparison import difference
 from .outcome import DEVICE, attempt
+from .reference import in_wider_dtype
 from .transfer import copy_inputs, tensors_in
 
 DRAWS = 128
@@ -51,8 +52,14 @@ def random_difference(op, inputs, computation, report):
     for outcome in (first, second, again):
         if outcome.error is not None:
             return outcome.describe()
-    theirs = [once("cpu") for _ in range(2)]
-    found = difference(first.result, theirs[0].result, values=False)
+    dtype = getattr(torch, report.dtype)
+    narrow = dtype if once("cpu").error is not None else None  # a wider dtype draws in its place
+
+    def reference():
+        return once("cpu") if narrow is None else in_wider_dtype(op, inputs, dtype, computation) or once("cpu")
+
+    theirs = [reference() for _ in range(2)]
+    found = difference(first.result, theirs[0].result, values=False, narrow=narrow)
     if found:
         return found
     if not same(first.result, again.result):
@@ -63,7 +70,7 @@ def random_difference(op, inputs, computation, report):
     if report.random_samples > CHECKED_SAMPLES:
         return None
     return distribution_difference(
-        [numbers_in(once(DEVICE).result) for _ in range(DRAWS)], [numbers_in(once("cpu").result) for _ in range(DRAWS)]
+        [numbers_in(once(DEVICE).result) for _ in range(DRAWS)], [numbers_in(reference().result) for _ in range(DRAWS)]
     )
 
 

@@ -7,6 +7,8 @@ from torch.testing._internal.common_device_type import toleranceOverride
 from torch.testing._internal.opinfo.core import DecorateInfo
 from torch.utils import _pytree as pytree
 
+from .entries import name_of
+from .exceptions import TOLERANCES
 from .outcome import DEVICE
 from .transfer import tensors_in
 
@@ -30,7 +32,8 @@ def tolerance_of(op, dtype):
             if isinstance(decorator, toleranceOverride) and dtype in decorator.d:
                 granted = decorator.d[dtype]
                 widest = tuple(map(max, widest, (granted.rtol, granted.atol)))
-    return widest
+    _, granted = TOLERANCES.get(op.full_name, ("", {}))
+    return tuple(map(max, widest, granted.get(name_of(dtype), widest)))
 
 
 def difference(ours, theirs, tolerance=None, *, values=True, narrow=None, host=()):

@@ -15,8 +15,11 @@ def inputs_of(sample):
     return (sample.input, *sample.args), dict(sample.kwargs)
 
 
-def copy_inputs(op, inputs, device):
-    """A copy for one call. Devices and generators among the arguments become those of the device."""
+def copy_inputs(op, inputs, device, makes_tensors=True):
+    """A copy for one call. Devices and generators among the arguments become those of the device.
+
+    An operator that takes no tensor is told to make its result there, unless `makes_tensors` is false.
+    """
     args, kwargs = inputs
     storages = {}
     host = HOST_OPERANDS.get(op.name, ())
@@ -25,7 +28,13 @@ def copy_inputs(op, inputs, device):
         for position, value in enumerate(args)
     )
     kwargs = {name: copy_value(value, device, storages) for name, value in kwargs.items()}
-    if device != "cpu" and "out" not in kwargs and op.name not in WITHOUT_TENSORS and not tensors_in((args, kwargs)):
+    if (
+        makes_tensors
+        and device != "cpu"
+        and "out" not in kwargs
+        and op.name not in WITHOUT_TENSORS
+        and not tensors_in((args, kwargs))
+    ):
         kwargs["device"] = torch.device(device)  # a factory whose sample names no device
     return args, kwargs
 
