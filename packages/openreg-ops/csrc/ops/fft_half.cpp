@@ -2,7 +2,6 @@
 // torch.fft of half-precision numbers. PyTorch composes torch.fft from three operators (fft.cpp), but refuses half
 // before it comes to them on every device that is not one of its own. So the composite operators are overridden here:
 // half is computed in float and rounded, and everything else goes on as PyTorch composes it.
-#include <ATen/native/Resize.h>
 #include <ATen/ops/fft_fft2_native.h>
 #include <ATen/ops/fft_fft2_ops.h>
 #include <ATen/ops/fft_fft_native.h>
@@ -41,6 +40,7 @@
 #include <ATen/ops/fft_rfftn_ops.h>
 #include <torch/library.h>
 
+#include "common/compute_dtype.h"
 #include "common/structured.h"
 
 namespace openreg::ops {
@@ -68,9 +68,9 @@ struct HalfFft<kComposite, at::Tensor (*)(const at::Tensor&, Options...)> {
     }
     constexpr const char* kName = "torch.fft";
     check_same_device(kName, device_of(kName, self, out), self, out);
-    const at::Tensor result = functional(self, options...);
-    at::native::resize_output(out, result.sizes());
-    return out.copy_(result);
+    at::Tensor wide = out.to(reduced_as_float(out.scalar_type()));
+    kCompositeOut(self.to(at::kFloat), options..., wide);  // warns where the size is wrong
+    return out.resize_(wide.sizes()).copy_(wide);
   }
 };
 

@@ -77,7 +77,41 @@ at::Tensor& mean_out(const at::Tensor& self, at::OptionalIntArrayRef dims, bool 
   return Mean::out(self, dims, keepdim, dtype, out);
 }
 
+OPENREG_STRUCTURED_SPEC(cumprod, cumprod_out, cumprod)
+OPENREG_STRUCTURED_SPEC(cumsum, cumsum_out, cumsum)
+
+// The kernels compute in the dtype of the output, and have none for booleans.
+template <class Spec, class InplaceOperator>
+struct Cumulative {
+  using Implementation = StructuredOf<Spec>;
+
+  static void check(const at::Tensor& self, c10::ScalarType dtype) {
+    TORCH_CHECK_NOT_IMPLEMENTED(dtype != at::kBool || self.dim() == 0 || self.numel() == 0, "\"",
+                                Spec::Functional::name + 6, "_out_cpu\" not implemented for '", dtype, "'");
+  }
+  static at::Tensor functional(const at::Tensor& self, int64_t dim, std::optional<c10::ScalarType> dtype) {
+    check(self, dtype.value_or(at::kLong));
+    return Implementation::functional(self, dim, dtype);
+  }
+  static at::Tensor& out(const at::Tensor& self, int64_t dim, std::optional<c10::ScalarType> dtype, at::Tensor& out) {
+    check(self, dtype.value_or(out.scalar_type()));
+    return Implementation::out(self, dim, dtype, out);
+  }
+  static at::Tensor& inplace(at::Tensor& self, int64_t dim, std::optional<c10::ScalarType> dtype) {
+    check(self, self.scalar_type());
+    return Inplace<Spec, SchemaOf<InplaceOperator>>::template call<Implementation>(self, dim, dtype);
+  }
+};
+using Cumprod = Cumulative<Spec_cumprod, at::_ops::cumprod_>;
+using Cumsum = Cumulative<Spec_cumsum, at::_ops::cumsum_>;
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("cumprod", &Cumprod::functional);
+  library.impl("cumprod.out", &Cumprod::out);
+  library.impl("cumprod_", &Cumprod::inplace);
+  library.impl("cumsum", &Cumsum::functional);
+  library.impl("cumsum.out", &Cumsum::out);
+  library.impl("cumsum_", &Cumsum::inplace);
   library.impl("mean.dim", &Mean::functional);
   library.impl("mean.out", &mean_out);
 }
@@ -100,8 +134,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_STRUCTURED(library, any_dims, any_dims_out, any)
   OPENREG_STRUCTURED(library, argmax, argmax_out, argmax)
   OPENREG_STRUCTURED(library, argmin, argmin_out, argmin)
-  OPENREG_STRUCTURED_INPLACE(library, cumprod, cumprod_out, cumprod_, cumprod)
-  OPENREG_STRUCTURED_INPLACE(library, cumsum, cumsum_out, cumsum_, cumsum)
   OPENREG_STRUCTURED(library, hash_tensor, hash_tensor_out, hash_tensor)
   OPENREG_STRUCTURED(library, max_dim, max_dim_max, max)
   OPENREG_STRUCTURED(library, min_dim, min_dim_min, min)

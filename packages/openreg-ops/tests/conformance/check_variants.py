@@ -59,7 +59,13 @@ def check_out(op, dtype, report):
             plain = in_wider_dtype(op, inputs, dtype, lambda args, kwargs: op(*args, **kwargs))
             if plain is None:
                 continue
-            plain.result = pytree.tree_map_only(torch.Tensor, lambda item: narrowed(item, dtype), plain.result)
+            args, kwargs = copy_inputs(op, inputs, DEVICE)
+            ours = attempt(lambda args=args, kwargs=kwargs: op(*args, **kwargs), DEVICE)
+            if ours.error is not None:
+                continue  # "forward" reports it
+            dtypes = [tensor.dtype for tensor in tensors_in(ours.result)]
+            leaves, structure = pytree.tree_flatten(plain.result)
+            plain.result = structure.unflatten([leaf.to(kind) for leaf, kind in zip(leaves, dtypes, strict=True)])
         if not is_tensors(plain.result):
             continue
         values = op.name not in UNINITIALISED and not draws(op, inputs, lambda args, kwargs: op(*args, **kwargs))
@@ -73,10 +79,6 @@ def check_out(op, dtype, report):
                 return
         if wrong_device(op, inputs, pytree.tree_map_only(torch.Tensor, same_size, plain.result), report, sample):
             return
-
-
-def narrowed(tensor, dtype):
-    return tensor.to(dtype) if tensor.dtype.is_floating_point == dtype.is_floating_point else tensor
 
 
 def is_tensors(result):

@@ -76,11 +76,14 @@ def tensors_in(values):
 
 
 def change_dtype(values, narrow, wide):
-    """The same values with every tensor and dtype argument of one dtype in another."""
+    """The same values with every tensor and dtype argument of one dtype in another, complex ones likewise."""
+    instead = {narrow: wide}
+    if narrow.is_floating_point:
+        instead[narrow.to_complex()] = wide.to_complex()
 
     def convert(leaf):
-        if isinstance(leaf, torch.Tensor) and leaf.dtype == narrow:
-            return leaf.detach().to(wide).requires_grad_(leaf.requires_grad)
-        return wide if leaf is narrow else leaf
+        if isinstance(leaf, torch.Tensor) and leaf.dtype in instead:
+            return leaf.detach().to(instead[leaf.dtype]).requires_grad_(leaf.requires_grad)
+        return instead.get(leaf, leaf) if isinstance(leaf, torch.dtype) else leaf
 
     return pytree.tree_map(convert, values)
