@@ -16,6 +16,7 @@ def described_samples():
         "bucketize.Tensor": [(x, edges)],
         "floor_divide": [(x, y), (torch.tensor([-7, 7]), torch.tensor([2, -2])), (x, torch.tensor(2))],
         "frexp.Tensor": [(x,)],
+        "addr": [(torch.randn(3, 4), torch.randn(3), torch.randn(4))],
         "histc": [(x, 5, -1, 1), (x, 4)],
         "histogram.bin_ct": [(x, 3)],
         "histogram.bins_tensor": [(x, edges)],

@@ -193,6 +193,7 @@ def test_type_promotion(left, right):
     check(torch.mul, a, b[0, 0])  # a 0-dim tensor weighs less
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("scalar", [2, 2.5, True, 1j])
 def test_numbers_as_operands(dtype, scalar):
