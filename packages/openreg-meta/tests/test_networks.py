@@ -130,6 +130,24 @@ seeds = [{}, *({"OPENREG_SCHEDULE_SEED": str(seed)} for seed in range(1, 6))]
 run_with([{"OPENREG_NUM_THREADS": "2", **seed} for seed in seeds], lambda: (step(False), step(True)))
 """
 
+THREADS = """
+def losses():
+    torch.manual_seed(3)
+    model, x, target = make("resnet")
+    model, x, target = model.to("openreg"), x.to("openreg"), target.to("openreg")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    found = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(model(x), target)
+        loss.backward()
+        optimizer.step()
+        found.append(loss.item())
+    return found
+
+run_with([{"OPENREG_NUM_THREADS": count} for count in ("1", "2", "3")], losses)
+"""
+
 RANDOM = """
 def draw():
     torch.manual_seed(11)
@@ -167,3 +185,11 @@ def test_random_numbers_are_the_same_for_any_number_of_threads(python, request, 
     digests = words_of(python, request, monkeypatch, RANDOM)
     assert len(digests) == 3
     assert len(set(digests)) == 1
+
+
+@pytest.mark.skipif(not HAS_FORK, reason="gives each number of threads a process by fork()")
+def test_losses_are_within_tolerance_for_any_number_of_threads(python, request, monkeypatch):
+    losses = [float(word) for word in words_of(python, request, monkeypatch, THREADS)]
+    one, two, three = losses[:3], losses[3:6], losses[6:]
+    assert two == pytest.approx(one, rel=1e-4)
+    assert three == pytest.approx(one, rel=1e-4)
