@@ -3,12 +3,14 @@
 
 import json
 
+import registered_calls
 import test_foreach
 import test_optimizer
+import test_structured
 import torch
 from conformance import outcome, record
 from conformance.check_overloads import CallsOverloads
-from parity import DEVICE, check
+from parity import DEVICE, check, move_all
 
 LIST = """
 import json, torch
@@ -35,12 +37,19 @@ def exercise():
             call()
 
     with record.operators() as seen:
-        for call in CALLS:
+        for call in [*CALLS, *registered_calls.CALLS]:
             made = outcome.attempt(lambda call=call: with_overloads(call), DEVICE)
             if made.error is not None:
                 raise made.error
     assert overloads.differences == []
     return seen
+
+
+def tables():
+    for name, samples in test_structured.SAMPLES.items():
+        for i in range(len(samples)):
+            there = move_all(test_structured.sample(name, i), DEVICE)
+            test_structured.overload(name)(*there[0], **there[1])
 
 
 def lists_of_tensors():
@@ -108,6 +117,7 @@ X = leaf(3, 4).detach()
 INDEX = torch.tensor([[0, 1, 2, 0], [2, 0, 1, 1]])
 VOLUME = (1, 2, 3, 4, 3)
 CALLS = [
+    tables,
     lists_of_tensors,
     optimizers,
     gradient_scaling,

@@ -8,7 +8,7 @@ import conformance_faults
 import pytest
 import registered
 import torch
-from conformance import command, exceptions, outcome, record
+from conformance import command, entries, exceptions, outcome, record
 from conformance.scorecard import Scorecard
 
 FAULTS = "conformance_faults:TABLE"
@@ -44,7 +44,10 @@ def faults():
 
 @pytest.mark.timeout(600)
 def test_every_entry_gives_what_the_cpu_gives(quick):
-    assert len(quick.reports) >= 702
+    table = entries.load(command.TABLE)
+    no_dtype_of_ours = {op.full_name for op in table if not entries.dtypes_of(op)}  # 8-bit floats alone
+    assert no_dtype_of_ours == {"torch._scaled_mm", "torch._scaled_mm_v2"}
+    assert len(quick.reports) >= len(table) - len(no_dtype_of_ours) >= 700
     assert quick.problems() == []
 
 
