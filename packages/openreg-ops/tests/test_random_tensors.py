@@ -183,10 +183,12 @@ def test_multinomial_without_replacement():
 
 
 def test_weights_that_are_no_probabilities_are_found_at_the_next_wait():
-    weights = torch.tensor([-1.0, 2.0], device=DEVICE)
-    with pytest.raises(torch.AcceleratorError, match=r"probability tensor contains"):
-        torch.multinomial(weights, 1)  # a later launch of it may know already
+    def draw():
+        torch.multinomial(torch.tensor([-1.0, 2.0], device=DEVICE), 1)  # a later launch of it may know already
         torch.openreg.synchronize()
+
+    with pytest.raises(torch.AcceleratorError, match=r"probability tensor contains"):
+        draw()
     torch.openreg.reset_device()
 
 
