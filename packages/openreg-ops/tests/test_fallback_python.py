@@ -2,26 +2,10 @@
 """Operators whose CPU kernel is written in Python fall back, too."""
 
 import threading
-import uuid
 
 import pytest
 import torch
 from parity import DEVICE, SLEEP
-
-
-@pytest.fixture
-def custom():
-    """Defines an operator in a namespace that ends with the test: (schema, CPU function) to the operator."""
-    namespace = f"openreg_test_{uuid.uuid4().hex}"
-    library = torch.library.Library(namespace, "DEF")
-
-    def define(schema, function):
-        name = library.define(schema)
-        library.impl(name, function, "CPU")
-        return getattr(getattr(torch.ops, namespace), name)
-
-    yield define
-    library._destroy()
 
 
 def test_a_kernel_in_python_runs_on_the_calling_thread(custom):

@@ -6,7 +6,7 @@
 #include <ATen/ops/convolution_backward.h>
 #include <torch/library.h>
 
-#include "common/launch_on.h"
+#include "common/launch_function.h"
 
 namespace openreg::ops {
 
@@ -52,12 +52,6 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
       kName, device, &convolution_kernel, input, weight, bias, stride, padding, dilation, transposed, output_padding,
       groups, output);
   return output;
-}
-
-void copy_if_defined(at::Tensor& destination, const at::Tensor& source) {
-  if (destination.defined()) {
-    destination.copy_(source);
-  }
 }
 
 void backward_kernel(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& weight, c10::IntArrayRef stride,
