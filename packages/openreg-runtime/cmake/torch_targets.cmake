@@ -194,6 +194,8 @@ function(openreg_library_defaults target)
     target_compile_options(${target} PRIVATE /W4 $<$<BOOL:${OPENREG_WARNINGS_AS_ERRORS}>:/WX>)
   else()
     target_compile_options(${target} PRIVATE -Wall -Wextra $<$<BOOL:${OPENREG_WARNINGS_AS_ERRORS}>:-Werror>)
+    # GCC's collector walks PyTorch's headers again and again and frees next to nothing: a sixth of a compilation.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1048576>)
     target_compile_options(${target} PRIVATE "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=${PROJECT_NAME}")
     if(OPENREG_TORCH_DIR)
       cmake_path(GET OPENREG_TORCH_DIR PARENT_PATH site_packages)

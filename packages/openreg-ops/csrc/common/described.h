@@ -51,37 +51,30 @@ class QuietWarnings {
 
 // Every kernel of the table is called here, on the engine: `kernel(args..., outputs...)`, on aliases. The alias of an
 // output must be left as it was found, for another run, and hold the result; its owner goes by what the host expected.
-template <class Kernel, size_t kOutputs, class... Args>
-void run_described(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) {
-  std::array<at::Tensor, kOutputs> results;
-  for (size_t i = 0; i < kOutputs; ++i) {
-    if (outputs[i].defined()) {
-      results[i] = outputs[i].alias();  // a tensor of its own, which the kernel may resize
+struct RunDescribed {
+  template <class Kernel, size_t kOutputs, class... Args>
+  void operator()(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) const {
+    std::array<at::Tensor, kOutputs> results;
+    for (size_t i = 0; i < kOutputs; ++i) {
+      if (outputs[i].defined()) {
+        results[i] = outputs[i].alias();  // a tensor of its own, which the kernel may resize
+      }
+    }
+    const QuietWarnings quiet;
+    std::apply([&](auto&... result) { kernel(std::forward<Args>(args)..., result...); }, results);
+    for (size_t i = 0; i < kOutputs; ++i) {
+      if (outputs[i].defined()) {
+        put_result(name, results[i], outputs[i]);
+      }
     }
   }
-  const QuietWarnings quiet;
-  std::apply([&](auto&... result) { kernel(std::forward<Args>(args)..., result...); }, results);
-  for (size_t i = 0; i < kOutputs; ++i) {
-    if (outputs[i].defined()) {
-      put_result(name, results[i], outputs[i]);
-    }
-  }
-}
+};
 
 // Launches `kernel(args..., outputs...)` on aliases, on the current stream of the device. Outputs may be undefined.
 template <class Kernel, size_t kOutputs, class... Args>
 void launch_described(const char* name, c10::Device device, Kernel* kernel,
                       const std::array<at::Tensor, kOutputs>& outputs, Args... args) {
-  runtime::Aliases aliases(name);
-  std::tuple<Owned<Args>...> owned{Owned<Args>(args, aliases)...};
-  std::array<at::Tensor, kOutputs> output_aliases;
-  for (size_t i = 0; i < kOutputs; ++i) {
-    output_aliases[i] = aliases(outputs[i]);
-  }
-  auto task = [name, kernel, owned = std::move(owned), output_aliases = std::move(output_aliases)]() mutable {
-    std::apply([&](auto&... argument) { run_described(name, kernel, output_aliases, argument.get()...); }, owned);
-  };
-  runtime::launch(name, device.index(), std::move(task));
+  launch_on_aliases<RunDescribed, Kernel, kOutputs, Args...>(name, device, kernel, outputs, args...);
 }
 
 // Spec names the operator: `Functional` (at::_ops), name(), kernel(), describe(). The kernel has the signature of the

@@ -11,18 +11,13 @@
 
 namespace openreg::ops {
 
-// Launches fill_random() on `self`. Throws c10::Error when `self` is on another kind of device: a generator of this
-// device brings a tensor of the CPU here, too.
+// Launches fill_random() on `self`. Throws c10::Error when `self` is on another kind of device.
 template <class Value, int kPerStep, class Draw>
 void launch_random(const char* name, const at::Tensor& self, const std::optional<at::Generator>& generator, Draw draw) {
-  TORCH_CHECK(
-      self.device().type() == runtime::kDeviceType, name, ": the tensor is on ", self.device(),
-      " but the generator is on an openreg device; use a CPU generator, or make the tensor with device='openreg'");
+  const runtime::PhiloxState state = reserve_random(name, self, generator);
   const CurrentDevice current(self.device());
-  const c10::DeviceIndex index = self.device().index();
-  const runtime::PhiloxState state = reserve_random(generator, index, self.numel());
   at::Tensor alias = runtime::Aliases(name)(self);
-  runtime::launch(name, index, [alias = std::move(alias), state, draw]() mutable {
+  runtime::launch(name, self.device().index(), [alias = std::move(alias), state, draw]() mutable {
     fill_random<Value, kPerStep>(alias, state, draw);
   });
 }

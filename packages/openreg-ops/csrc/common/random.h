@@ -13,6 +13,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "openreg/runtime/device.h"
 #include "openreg/runtime/generator.h"
 #include "raw/grid.h"
 
@@ -25,6 +26,16 @@ using RandomBits = std::array<uint32_t, 4>;
 inline runtime::PhiloxState reserve_random(const std::optional<at::Generator>& generator, c10::DeviceIndex index,
                                            int64_t count) {
   return runtime::generator_or_default(generator, index).reserve(static_cast<uint64_t>(count));
+}
+
+// The same for filling `self` by the operator `name`. Throws c10::Error when `self` is on another kind of device: a
+// generator of this device brings a tensor of the CPU here, too.
+inline runtime::PhiloxState reserve_random(const char* name, const at::Tensor& self,
+                                           const std::optional<at::Generator>& generator) {
+  TORCH_CHECK(
+      self.device().type() == runtime::kDeviceType, name, ": the tensor is on ", self.device(),
+      " but the generator is on an openreg device; use a CPU generator, or make the tensor with device='openreg'");
+  return reserve_random(generator, self.device().index(), self.numel());
 }
 
 // Fills a CPU tensor, on the engine. `draw(bits, values)` makes kPerStep elements of one step; which step an element

@@ -48,7 +48,7 @@ class MetaCall final : public Base {
 
   // An output whose strides the kernel prescribes and one whose strides it takes as they are need no difference here:
   // the CPU kernel works through a temporary itself when the alias has other strides than it wants, or settles them
-  // anew, which run_kernel() undoes.
+  // anew, which RunKernel undoes.
   void set_output_strided(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides,
                           at::TensorOptions options) override {
     provide(index, sizes, strides, options);
@@ -90,31 +90,34 @@ inline at::OptionalScalarRef meta_argument(const std::optional<at::Scalar>& argu
 // Calls `kernel(args..., outputs...)`. A few kernels give their output other strides, or leave it to be conjugated; the
 // tensor that it is an alias of stays as it is, so the values are put in their places, and the alias is as before for
 // another run.
-template <class Kernel, size_t kOutputs, class... Args>
-void run_kernel(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) {
-  std::array<c10::DimVector, kOutputs> sizes;
-  std::array<c10::DimVector, kOutputs> strides;
-  std::array<bool, kOutputs> conjugated;
-  for (size_t i = 0; i < kOutputs; ++i) {
-    sizes[i] = outputs[i].sizes();
-    strides[i] = outputs[i].strides();
-    conjugated[i] = outputs[i].is_conj();
-  }
-  std::apply([&](auto&... output) { kernel(std::forward<Args>(args)..., output...); }, outputs);
-  for (size_t i = 0; i < kOutputs; ++i) {
-    TORCH_CHECK(outputs[i].sizes() == sizes[i], name, ": the kernel gave its output the shape ", outputs[i].sizes(),
-                " where the host expected ", sizes[i], "; please report this");
-    if (outputs[i].strides() != strides[i] || outputs[i].is_conj() != conjugated[i]) {
-      const at::Tensor computed = outputs[i].clone();
-      outputs[i].unsafeGetTensorImpl()->set_sizes_and_strides(sizes[i], strides[i]);
-      outputs[i]._set_conj(conjugated[i]);
-      outputs[i].copy_(computed);
+struct RunKernel {
+  template <class Kernel, size_t kOutputs, class... Args>
+  void operator()(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) const {
+    std::array<c10::DimVector, kOutputs> sizes;
+    std::array<c10::DimVector, kOutputs> strides;
+    std::array<bool, kOutputs> conjugated;
+    for (size_t i = 0; i < kOutputs; ++i) {
+      sizes[i] = outputs[i].sizes();
+      strides[i] = outputs[i].strides();
+      conjugated[i] = outputs[i].is_conj();
+    }
+    std::apply([&](auto&... output) { kernel(std::forward<Args>(args)..., output...); }, outputs);
+    for (size_t i = 0; i < kOutputs; ++i) {
+      TORCH_CHECK(outputs[i].sizes() == sizes[i], name, ": the kernel gave its output the shape ", outputs[i].sizes(),
+                  " where the host expected ", sizes[i], "; please report this");
+      if (outputs[i].strides() != strides[i] || outputs[i].is_conj() != conjugated[i]) {
+        const at::Tensor computed = outputs[i].clone();
+        outputs[i].unsafeGetTensorImpl()->set_sizes_and_strides(sizes[i], strides[i]);
+        outputs[i]._set_conj(conjugated[i]);
+        outputs[i].copy_(computed);
+      }
     }
   }
-}
+};
 
-// Launches `kernel(args..., outputs...)` on aliases, on the current stream of the device.
-template <class Kernel, size_t kOutputs, class... Args>
+// Launches Run()(name, kernel, outputs, args...) on aliases, on the current stream of the device. Outputs may be
+// undefined.
+template <class Run, class Kernel, size_t kOutputs, class... Args>
 void launch_on_aliases(const char* name, c10::Device device, Kernel* kernel,
                        const std::array<at::Tensor, kOutputs>& outputs, Args... args) {
   runtime::Aliases aliases(name);
@@ -123,11 +126,10 @@ void launch_on_aliases(const char* name, c10::Device device, Kernel* kernel,
   for (size_t i = 0; i < kOutputs; ++i) {
     output_aliases[i] = aliases(outputs[i]);
   }
-  runtime::launch(name, device.index(),
-                  [name, kernel, owned = std::move(owned), output_aliases = std::move(output_aliases)]() mutable {
-                    std::apply([&](auto&... argument) { run_kernel(name, kernel, output_aliases, argument.get()...); },
-                               owned);
-                  });
+  auto task = [name, kernel, owned = std::move(owned), output_aliases = std::move(output_aliases)]() mutable {
+    std::apply([&](auto&... argument) { Run()(name, kernel, output_aliases, argument.get()...); }, owned);
+  };
+  runtime::launch(name, device.index(), std::move(task));
 }
 
 // The name under which the dispatcher knows an operator.
@@ -214,7 +216,8 @@ struct Structured<Spec, Result(Args...), std::index_sequence<Index...>> {
         return;
       }
     }
-    launch_on_aliases<typename Spec::Kernel, kOutputs, Args...>(name, device, Spec::kernel(), call.outputs, args...);
+    launch_on_aliases<RunKernel, typename Spec::Kernel, kOutputs, Args...>(name, device, Spec::kernel(), call.outputs,
+                                                                           args...);
   }
 };
 

@@ -21,19 +21,14 @@ struct UniformKernel {
   void operator()(at::TensorIterator& iterator, double from, double to, const MaybeGenerator& generator) const {
     constexpr const char* kName = "aten::uniform_";
     const at::Tensor& self = iterator.tensor(0);
-    // A generator of this device brings a tensor of the CPU here, too.
-    TORCH_CHECK(
-        self.device().type() == runtime::kDeviceType, kName, ": the tensor is on ", self.device(),
-        " but the generator is on an openreg device; use a CPU generator, or make the tensor with device='openreg'");
     const std::optional<raw::Type> type = raw_type(self.scalar_type());
     TORCH_CHECK_NOT_IMPLEMENTED(type.has_value() && raw::uniform_serves(*type), "\"uniform_\" not implemented for '",
                                 self.scalar_type(), "'");
+    const runtime::PhiloxState state = reserve_random(kName, self, generator);
     const CurrentDevice current(self.device());
-    const c10::DeviceIndex index = self.device().index();
-    const runtime::PhiloxState state = reserve_random(generator, index, self.numel());
     raw::UniformArguments arguments{*type, mutable_kernel_address(self),
                                     merged_axes<1>(self.sizes(), {self.strides()}, AxisOrder::kByIndex), from, to};
-    runtime::launch(kName, index, [state, arguments = std::move(arguments)] {
+    runtime::launch(kName, self.device().index(), [state, arguments = std::move(arguments)] {
       raw::uniform(arguments, state.seed(), state.offset());
     });
   }
