@@ -3,7 +3,7 @@
 # What the wheel of openreg-runtime carries besides Python: libraries, headers and a CMake package.
 # Directories are relative to the import package (wheel.install-dir in pyproject.toml):
 #
-#   _C.*                          the extension module
+#   _C.*, _build.json             the extension module, and what it was compiled for
 #   lib/                          libopenreg, libopenreg_runtime
 #   include/                      openreg.h, openreg/runtime/*.h
 #   lib/cmake/openreg_runtime/    find_package(openreg_runtime)
@@ -15,7 +15,7 @@ include(CMakePackageConfigHelpers)
 
 set(OPENREG_CMAKE_DIR lib/cmake/openreg_runtime)
 
-install(TARGETS _C DESTINATION .)
+openreg_install_python_modules(_C)
 foreach(set IN ITEMS driver runtime)
   set(target openreg)
   if(set STREQUAL "runtime")
@@ -32,10 +32,12 @@ foreach(set IN ITEMS driver runtime)
   install(EXPORT openreg_${set}-targets NAMESPACE openreg:: DESTINATION ${OPENREG_CMAKE_DIR})
 endforeach()
 
+set(OPENREG_INCLUDE_DIR include)
 configure_package_config_file(
   "${CMAKE_CURRENT_LIST_DIR}/openreg_runtime-config.cmake.in"
   "${CMAKE_CURRENT_BINARY_DIR}/openreg_runtime-config.cmake"
   INSTALL_DESTINATION ${OPENREG_CMAKE_DIR}
+  PATH_VARS OPENREG_INCLUDE_DIR
 )
 write_basic_package_version_file(
   "${CMAKE_CURRENT_BINARY_DIR}/openreg_runtime-config-version.cmake"
@@ -45,6 +47,7 @@ install(
   FILES
     "${CMAKE_CURRENT_BINARY_DIR}/openreg_runtime-config.cmake"
     "${CMAKE_CURRENT_BINARY_DIR}/openreg_runtime-config-version.cmake"
+    "${CMAKE_CURRENT_LIST_DIR}/build_record.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/torch_targets.cmake"
   DESTINATION ${OPENREG_CMAKE_DIR}
 )

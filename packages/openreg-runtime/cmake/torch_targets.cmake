@@ -20,7 +20,7 @@
 #
 #   find_package(openreg_runtime 0.1 REQUIRED CONFIG)
 #   openreg_add_python_module(_C SOURCES csrc/module.cpp ... LINK openreg::runtime)
-#   install(TARGETS _C DESTINATION .)
+#   openreg_install_python_modules(_C)   # build_record.cmake
 #
 # Defines
 #

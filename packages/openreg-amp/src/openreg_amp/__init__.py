@@ -9,10 +9,10 @@ from __future__ import annotations
 
 # The runtime first: it checks torch and loads the libraries that the native module is linked with.
 import openreg_runtime
-from openreg_amp import (
-    _C,  # noqa: F401  (importing it registers the rules)
-    amp,
-)
+
+openreg_runtime.require_matching_build(__name__)
+
+from openreg_amp import _C, amp  # noqa: E402, F401  (importing _C registers the rules)
 
 __all__ = ["amp"]
 

@@ -9,9 +9,17 @@ With ``OPENREG_OPS=minimal`` in the environment it registers the minimal set and
 from __future__ import annotations
 
 import openreg_runtime
-from openreg_ops import _minimal  # registers the minimal set and the fallback
-from openreg_ops._fallback import FallbackCount, fallback_mode, fallback_stats, reset_fallback_stats
-from openreg_ops._fallback_override import fallback_operators
+
+openreg_runtime.require_matching_build(__name__)
+
+from openreg_ops import _minimal  # noqa: E402  (registers the minimal set and the fallback)
+from openreg_ops._fallback import (  # noqa: E402
+    FallbackCount,
+    fallback_mode,
+    fallback_stats,
+    reset_fallback_stats,
+)
+from openreg_ops._fallback_override import fallback_operators  # noqa: E402
 
 if not _minimal._is_alone():
     from openreg_ops import _C as _C  # registers all other operators

@@ -13,6 +13,7 @@ from collections.abc import Callable
 # which leaves the import of the other packages here.
 _after_startup: list[Callable[[], None]] = []
 
+from openreg_runtime._plugins import Plugin, installed_plugins, require_matching_build  # noqa: E402
 from openreg_runtime._startup import (  # noqa: E402
     complete_storages,
     export_through_dlpack,
@@ -24,7 +25,7 @@ from openreg_runtime._startup import (  # noqa: E402
     wait_at_exit_for_autograd,
 )
 
-__all__ = ["DEVICE_TYPE", "extend"]
+__all__ = ["DEVICE_TYPE", "Plugin", "extend", "installed_plugins", "require_matching_build"]
 
 refuse_other_torch()
 refuse_other_backend()

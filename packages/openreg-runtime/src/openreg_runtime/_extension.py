@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from openreg_runtime import openreg
+from openreg_runtime._plugins import require_matching_build
 
 # Names that come with another package -> its distribution. They raise an AttributeError that says so.
 _PROVIDERS = {
@@ -34,8 +36,10 @@ def missing_name(name: str) -> AttributeError:
 def extend(name: str, value: Any) -> None:
     """Adds ``value`` to ``torch.openreg`` under ``name``: the one way in which another package extends the module.
 
-    Raises ValueError if the name is taken, so that two packages cannot replace each other's functions unnoticed.
+    Raises ValueError if the name is taken, so that two packages cannot replace each other's functions unnoticed, and
+    ImportError if the package that calls it was compiled for another runtime or torch.
     """
+    require_matching_build(sys._getframe(1).f_globals["__name__"])
     if name in vars(openreg) and name not in _STAND_INS:
         raise ValueError(f"torch.openreg.{name} already exists; a package may only add names to torch.openreg")
     _STAND_INS.discard(name)

@@ -16,11 +16,9 @@ from torch.utils.backend_registration import (
 )
 
 from openreg_runtime._platform import let_loader_search
+from openreg_runtime._plugins import require_matching_build
 
 DEVICE_TYPE = "openreg"
-
-# PyTorch's C++ interfaces change with every minor version.
-_TORCH_VERSION = "2.13"
 
 # Many times what PyTorch's threads need after a backward pass returned, and little in the life of a process.
 _EXIT_WAIT_SECONDS = 0.05
@@ -30,13 +28,11 @@ _UNCLAIMED_NAME = "privateuseone"
 
 
 def refuse_other_torch() -> None:
-    """Raises ImportError unless the installed torch has the minor version that the native parts were built for."""
-    installed = str(torch.__version__)
-    if ".".join(installed.split(".")[:2]) != _TORCH_VERSION:
-        raise ImportError(
-            f"openreg-runtime works with torch {_TORCH_VERSION}.*, but torch {installed} is installed. "
-            f"Install a matching torch (pip install 'torch=={_TORCH_VERSION}.*') or another openreg-runtime."
-        )
+    """Raises ImportError unless the installed torch has the minor version that the native parts were compiled for.
+
+    PyTorch's C++ interfaces change with every minor version.
+    """
+    require_matching_build("openreg_runtime")
 
 
 def refuse_other_backend() -> None:

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What installed packages say they were compiled for, and how those that do not fit are refused."""
+
+import json
+import sys
+from importlib import metadata
+
+import pytest
+import torch
+from plugin_site import Site
+
+import openreg_runtime
+from openreg_runtime import _C, _plugins
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return Site(tmp_path)
+
+
+def record(abi=_C._abi_version, torch_version=str(torch.__version__)):
+    return json.dumps({"abi_version": abi, "torch_version": torch_version})
+
+
+def described(distribution):
+    (plugin,) = (item for item in openreg_runtime.installed_plugins() if item.distribution == distribution)
+    return plugin
+
+
+def refusal(module):
+    with pytest.raises(ImportError) as error:
+        openreg_runtime.require_matching_build(module)
+    return str(error.value)
+
+
+def test_the_runtime_says_what_it_was_compiled_for():
+    plugin = described("openreg-runtime")
+    assert plugin.module == "openreg_runtime"
+    assert plugin.version == metadata.version("openreg-runtime")
+    assert plugin.abi_version == _C._abi_version
+    assert plugin.torch_version == str(torch.__version__)
+    assert plugin.problem is None
+
+
+def test_a_package_is_described_without_being_imported(site):
+    site.package("vendor-plugin", record())
+    expected = ("vendor_plugin", "vendor-plugin", "1.5", _C._abi_version, str(torch.__version__), None)
+    assert described("vendor-plugin") == expected
+
+
+def test_plugins_come_in_the_order_of_their_names(site):
+    site.package("vendor-b", record())
+    site.package("vendor-a", record())
+    names = [plugin.distribution for plugin in openreg_runtime.installed_plugins()]
+    assert names == sorted(names)
+    assert {"openreg-runtime", "vendor-a", "vendor-b"} <= set(names)
+
+
+def test_a_package_without_native_parts_fits(site):
+    module = site.package("vendor-plugin", None)
+    assert described("vendor-plugin")[3:] == (None, None, None)
+    openreg_runtime.require_matching_build(module)
+
+
+def test_a_submodule_means_its_package(site):
+    module = site.package("vendor-plugin", record(abi=999))
+    assert "ABI 999" in refusal(f"{module}.inner.part")
+
+
+@pytest.mark.parametrize("abi", [_C._abi_version - 1, _C._abi_version + 1])
+def test_another_abi_is_refused_with_both_numbers_and_the_command(site, abi):
+    module = site.package("vendor-plugin", record(abi=abi))
+    text = refusal(module)
+    assert f"vendor-plugin was compiled for ABI {abi} of openreg-runtime" in text
+    assert f"the installed openreg-runtime has ABI {_C._abi_version}." in text
+    assert "pip install --upgrade openreg-runtime vendor-plugin" in text
+    assert described("vendor-plugin").problem == text
+    assert described("vendor-plugin").abi_version == abi
+
+
+@pytest.mark.parametrize("version", ["2.12.1", "2.14.0+cpu", "2.1.3", "2.130.0", "3.13.0", "2.14.0a0+git1234"])
+def test_another_torch_is_refused_with_both_versions_and_the_command(site, version):
+    module = site.package("vendor-plugin", record(torch_version=version))
+    wanted = ".".join(version.split(".")[:2])
+    text = refusal(module)
+    assert f"vendor-plugin works with torch {wanted}.*" in text
+    assert f"torch {torch.__version__} is installed" in text
+    assert f"pip install 'torch=={wanted}.*'" in text
+    assert described("vendor-plugin").problem == text
+
+
+@pytest.mark.parametrize("version", ["2.13.0", "2.13.9+cu130", "2.13.0a0+git1"])
+def test_every_build_of_the_installed_minor_version_fits(site, version):
+    openreg_runtime.require_matching_build(site.package("vendor-plugin", record(torch_version=version)))
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", "null", '{"abi_version": 1}', '{"torch_version": "2.13.0"}', record(abi="one"), record(abi=None)],
+)
+def test_a_damaged_record_is_named_with_the_command(site, content):
+    module = site.package("vendor-plugin", content)
+    text = refusal(module)
+    assert "the installed vendor-plugin has an unreadable" in text
+    assert "_build.json" in text
+    assert "pip install --force-reinstall --no-deps vendor-plugin" in text
+    assert described("vendor-plugin")[3:] == (None, None, text)
+
+
+@pytest.mark.parametrize("value", ["vendor_gone", "vendor_gone.inner", "vendor_plugin:start"])
+def test_a_module_that_is_not_there_is_a_problem(site, value):
+    site.announce("vendor-plugin", value)
+    plugin = described("vendor-plugin")
+    assert f"announces the module {value!r} and does not have it" in plugin.problem
+    assert "pip install --force-reinstall --no-deps vendor-plugin" in plugin.problem
+
+
+def test_a_package_named_unlike_its_distribution_is_named_as_pip_knows_it(site):
+    site.package("vendor-plugin", record(abi=999))
+    (site.folder / "vendor_plugin-1.5.dist-info" / "METADATA").write_text("Name: Other.Name\nVersion: 3\n", "utf-8")
+    assert refusal("vendor_plugin").startswith("Other.Name was compiled")
+
+
+def test_metadata_without_a_name_does_no_harm(site):
+    site.package("vendor-plugin", record())
+    (site.folder / "vendor_plugin-1.5.dist-info" / "METADATA").write_text("", "utf-8")
+    assert described("plugin").version == "unknown"
+
+
+def test_a_runtime_without_a_record_is_named(site, monkeypatch):
+    module = site.package("vendor-plugin", record())
+    monkeypatch.setattr(_plugins, "RUNTIME", site.package("vendor-runtime", None))
+    assert "the installed openreg-runtime has no _build.json" in refusal(module)
+    assert "pip install --force-reinstall --no-deps openreg-runtime" in refusal(module)
+
+
+def test_without_torch_the_problem_is_that(site, monkeypatch):
+    site.package("vendor-plugin", record())
+
+    def missing(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.delitem(sys.modules, "torch")
+    monkeypatch.setattr(_plugins, "version", missing)
+    assert "torch (none) is installed" in described("vendor-plugin").problem
+
+
+def test_a_package_compiled_for_another_runtime_cannot_extend(site, monkeypatch):
+    module = site.package("vendor-plugin", record(abi=999), code="")
+    extend_there = "import openreg_runtime; openreg_runtime.extend('vendor_name', 1)"
+    with pytest.raises(ImportError, match="vendor-plugin was compiled for ABI 999"):
+        exec(extend_there, {"__name__": f"{module}.inner"})
+    assert not hasattr(torch.openreg, "vendor_name")
