@@ -8,12 +8,15 @@ import sys
 import pytest
 
 # A stand-in for the package that is not installed here: it imports torch as the first step of its
-# start-up, like the real one, and shows what autoload may rely on.
+# start-up, like the real one, and shows what autoload may rely on. It fits any plug-in not named so.
 RUNTIME = """
 _after_startup = []
 import torch
 ready = True
 print("loaded openreg_runtime")
+def require_matching_build(module):
+    if "other_abi" in module:
+        raise ImportError(f"{module} was compiled for ABI 8, but openreg-runtime has ABI 7. pip install --upgrade it")
 for step in _after_startup:
     step()
 """
@@ -58,7 +61,7 @@ class Site:
         self.distribution(name, {module: module}, requires)
 
     def python(self, code, *options, autoload=True):
-        """Runs code in a fresh process."""
+        """Runs code in a fresh process, which may import from the folder."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("TORCH_")}
         env["PYTHONPATH"] = str(self.folder)
         if not autoload:

@@ -4,6 +4,7 @@
 from importlib.metadata import entry_points
 
 import pytest
+from conftest import PLUGIN
 
 ALL = ["openreg_runtime", "openreg_amp", "openreg_ops"]
 
@@ -67,6 +68,18 @@ def test_a_package_may_be_imported_before_torch(site, first):
     assert result.stderr == ""
 
 
+def test_a_plugin_that_needs_an_unfinished_one_is_left_out_with_a_warning(site):
+    site.runtime()
+    site.plugin("openreg-ops")
+    site.plugin("openreg-amp", requires=["openreg-ops"])
+    site.plugin("openreg-z", requires=["openreg-amp"])
+    result = site.python("import openreg_ops, torch, openreg_amp")
+    assert loaded(result) == ["openreg_runtime", "openreg_ops", "openreg_amp"]
+    for distribution, needed in (("openreg-amp", "openreg-ops"), ("openreg-z", "openreg-amp")):
+        assert f"RuntimeWarning: the openreg package {distribution} was not loaded: it needs {needed}" in result.stderr
+    assert "Import torch first" in result.stderr
+
+
 def test_switched_off_it_loads_nothing(site):
     site.runtime()
     site.plugin("openreg-ops")
@@ -74,6 +87,49 @@ def test_switched_off_it_loads_nothing(site):
     assert result.stdout == "False\n", result.stderr
     result = site.python("import openreg_runtime; import torch", autoload=False)
     assert loaded(result) == ["openreg_runtime"]
+
+
+THREADS = """
+import sys, threading
+start = threading.Barrier(2)
+errors = []
+def run(statement):
+    start.wait()
+    try:
+        exec(statement)
+    except BaseException as error:
+        errors.append(error)
+threads = [threading.Thread(target=run, args=(line,)) for line in sys.argv[1:]]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+import torch, openreg_runtime, openreg_ops, openreg_amp
+if errors: raise errors[0]
+"""
+
+
+@pytest.mark.parametrize("other", ["torch", "openreg_runtime", "openreg_ops"])
+def test_two_threads_may_import_at_once(site, other):
+    site.runtime()
+    site.plugin("openreg-ops", PLUGIN.replace("import openreg_runtime", "import openreg_runtime, torch"))
+    site.plugin("openreg-amp")
+    site.module("begin", THREADS)
+    result = site.python(f"import sys; sys.argv[1:] = ['import torch', 'import {other}']\nimport begin")
+    assert sorted(loaded(result)) == sorted(ALL)
+    assert result.stderr == ""
+
+
+def test_a_thread_may_import_torch(site):
+    site.runtime()
+    site.plugin("openreg-ops")
+    code = "import threading; t = threading.Thread(target=__import__, args=['torch']); t.start(); t.join()"
+    assert loaded(site.python(code)) == ["openreg_runtime", "openreg_ops"]
+
+
+def test_reloading_the_package_loads_nothing_again(site):
+    site.runtime()
+    site.plugin("openreg-ops")
+    code = "import importlib, torch, openreg_autoload as a; importlib.reload(a).autoload()"
+    assert loaded(site.python(code)) == ["openreg_runtime", "openreg_ops"]
 
 
 def test_without_the_runtime_torch_works_and_a_warning_names_the_command(site):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A plug-in that does not load names itself, its cause and the way out."""
+"""A plug-in that does not load ends `import torch` with its name, its cause and the way out."""
 
 CAUSE = """
 def deep():
@@ -33,7 +33,7 @@ def test_the_plugin_and_every_cause_are_shown(site):
         "'openreg_ops'",
         "package openreg-ops",
         "FileNotFoundError: libvendor.so is gone",
-        "pip install --force-reinstall openreg-ops",
+        "pip install --force-reinstall --no-deps openreg-ops",
         "pip uninstall openreg-ops",
     ):
         assert part in ours
@@ -49,22 +49,32 @@ def test_the_switch_that_the_error_names_helps(site):
     assert result.stdout == "2.0\n", result.stderr
 
 
-def test_a_module_that_does_not_exist_is_named(site):
+def test_a_plugin_of_another_abi_is_refused_before_it_is_imported(site):
     site.runtime()
-    site.distribution("openreg-ops", {"ops": "openreg_gone"})
+    site.plugin("openreg-other-abi", "print('loaded', __name__)")
     result = site.python("import torch")
     assert result.returncode != 0
-    assert "plug-in 'openreg_gone' of the package openreg-ops" in result.stderr
-    assert "ModuleNotFoundError: No module named 'openreg_gone'" in result.stderr
+    assert result.stdout == "loaded openreg_runtime\n"
+    assert "compiled for ABI 8, but openreg-runtime has ABI 7. pip install" in result.stderr
+    assert "TORCH_DEVICE_BACKEND_AUTOLOAD=0" in result.stderr
 
 
-def test_an_entry_point_that_is_no_module_is_named(site):
+def test_a_plugin_that_ends_the_process_ends_the_import_with_an_error(site):
+    site.runtime()
+    site.plugin("openreg-ops", "import sys; sys.exit(0)")
+    result = site.python("import torch")
+    assert result.returncode == 1
+    assert "failed to load: SystemExit: 0. Mend that, or go on without it: pip uninstall" in result.stderr
+    assert "TORCH_DEVICE_BACKEND_AUTOLOAD=0" in result.stderr
+
+
+def test_metadata_without_a_name_does_no_harm(site):
     site.runtime()
     site.plugin("openreg-ops")
-    site.distribution("openreg-ops", {"ops": "openreg_ops:start"})
+    (site.folder / "openreg_ops-1.0.dist-info" / "METADATA").write_text("Version: 1.0\n", "utf-8")
     result = site.python("import torch")
-    assert result.returncode != 0
-    assert "plug-in 'openreg_ops:start' of the package openreg-ops" in result.stderr
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "loaded openreg_runtime\nloaded openreg_ops\n"
 
 
 def test_a_runtime_that_refuses_is_named(site):

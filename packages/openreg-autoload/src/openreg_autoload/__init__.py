@@ -9,10 +9,9 @@ exception ends that import; PyTorch shows it together with the switch.
 from __future__ import annotations
 
 import importlib.util
-import sys
 import warnings
 
-from openreg_autoload._plugins import RUNTIME, import_plugins
+from openreg_autoload._plugins import RUNTIME, import_plugins, import_runtime, is_being_imported
 
 __all__ = ["autoload"]
 
@@ -26,14 +25,15 @@ _INSTALL_HINT = (
 def autoload() -> None:
     """Imports openreg_runtime, then every module announced in the group ``openreg.plugins``.
 
-    Raises ImportError that names the plug-in that failed; its cause is the plug-in's own exception.
-    Without openreg-runtime it warns and does nothing.
+    Raises ImportError that names the plug-in that failed and its root cause; the plug-in's own exception is
+    chained. A plug-in compiled for another ABI or torch is refused before it is imported. Without
+    openreg-runtime it warns and does nothing.
     """
     if importlib.util.find_spec(RUNTIME) is None:
         warnings.warn(_INSTALL_HINT, RuntimeWarning, stacklevel=2)
         return
-    runtime = sys.modules.get(RUNTIME)
-    if runtime is not None and getattr(runtime.__spec__, "_initializing", False):
+    runtime = import_runtime()
+    if is_being_imported(RUNTIME):
         # The program imported an openreg package before torch, so the runtime itself has just begun
         # to import torch. The other packages need a runtime that is complete.
         runtime._after_startup.append(_import_remaining_plugins)
@@ -46,4 +46,4 @@ def _import_remaining_plugins() -> None:
     try:
         import_plugins()
     except ImportError as error:
-        warnings.warn(f"{error} (cause: {error.__cause__!r})", RuntimeWarning, stacklevel=2)
+        warnings.warn(str(error), RuntimeWarning, stacklevel=2)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is said of a plug-in that does not load: its name, its root cause in one line, and the way out."""
+
+from __future__ import annotations
+
+import traceback
+
+
+def explain(error: BaseException, module: str, distribution: str) -> str:
+    """The message about a module whose import raised `error`."""
+    root = _root_cause(error)
+    advice = _advice(root, module, distribution)
+    return f"the openreg plug-in {module!r} of the package {distribution} failed to load: {_in_one_line(root)}{advice}"
+
+
+def _root_cause(error: BaseException) -> BaseException:
+    """The exception that a traceback of `error` would show first."""
+    seen: set[int] = set()
+    while id(error) not in seen:
+        seen.add(id(error))
+        hidden = error.__suppress_context__ or error.__cause__ is not None
+        earlier = error.__cause__ if hidden else error.__context__
+        error = earlier if earlier is not None else error
+    return error
+
+
+def _in_one_line(error: BaseException) -> str:
+    # An exception may fail to describe itself; traceback knows what to say then.
+    described = traceback.TracebackException(type(error), error, None)
+    lines = str(described).strip().splitlines() or ["no message"]
+    return f"{type(error).__name__}: {lines[0].rstrip('.')}"
+
+
+def _advice(root: BaseException, module: str, distribution: str) -> str:
+    without = f"go on without it: pip uninstall {distribution}"
+    if isinstance(root, ModuleNotFoundError) and root.name is not None and not _is_part_of(root.name, module):
+        return f". Install what it needs: pip install {distribution}; or {without}"
+    # The import system fills in `name`; a package that raises ImportError in words of its own says what to do.
+    if isinstance(root, ImportError) and root.name is None:
+        return ""
+    if isinstance(root, (ImportError, SyntaxError, FileNotFoundError)):
+        return f". Reinstall it: pip install --force-reinstall --no-deps {distribution}; or {without}"
+    return f". Mend that, or {without}"
+
+
+def _is_part_of(name: str, module: str) -> bool:
+    return name.partition(".")[0] == module.partition(".")[0]
