@@ -97,11 +97,12 @@ def examples(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure what a call costs the host, and launches, allocation and a training step against the CPU."""
+    """Measure what a call and the import cost the host, and launches, allocation and training against the CPU."""
     here = lane(session)
     requirements = str(ROOT / "benchmarks" / "requirements.txt")
     here.install("openreg-meta", "--requirement", requirements)
     here.run("host_costs.py", "python", str(ROOT / "benchmarks" / "host_costs.py"))
+    here.run("import_time.py", "python", str(ROOT / "benchmarks" / "import_time.py"))
     here.run("run.py", "python", str(ROOT / "benchmarks" / "run.py"), *session.posargs)
 
 

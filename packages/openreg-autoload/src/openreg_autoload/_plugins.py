@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, NamedTuple
 
 from openreg_autoload._failure import explain
 
@@ -17,6 +17,13 @@ RUNTIME = "openreg_runtime"
 
 # A package announces itself by an entry point of this group, whose value is the module to import.
 GROUP = "openreg.plugins"
+
+
+class _Package(NamedTuple):
+    """A distribution that announces plug-ins."""
+
+    modules: list[str]
+    requirements: set[str]  # distributions
 
 
 def import_runtime() -> Any:
@@ -29,21 +36,17 @@ def import_plugins() -> None:
 
     Raises ImportError that names the plug-in, its distribution and the way out.
     """
-    points: dict[str, list[EntryPoint]] = {}
-    for point in entry_points(group=GROUP):
-        if point.value == RUNTIME:  # is there
-            continue
-        points.setdefault(_distribution(point), []).append(point)
+    packages = _installed()
     incomplete: set[str] = set()
-    for distribution in _in_dependency_order(points):
-        needed = incomplete.intersection(_requirements(points[distribution][0]))
+    for distribution in _in_dependency_order(packages):
+        needed = incomplete & packages[distribution].requirements
         if needed:
             incomplete.add(distribution)
             warnings.warn(_too_early(distribution, needed), RuntimeWarning, stacklevel=2)
             continue
-        for point in points[distribution]:
-            _check_and_import(point.value, distribution)
-            if is_being_imported(point.value):
+        for module in packages[distribution].modules:
+            _check_and_import(module, distribution)
+            if is_being_imported(module):
                 incomplete.add(distribution)
 
 
@@ -82,17 +85,30 @@ def _too_early(distribution: str, needed: set[str]) -> str:
     )
 
 
-def _distribution(point: EntryPoint) -> str:
-    if point.dist is None or "Name" not in point.dist.metadata:
-        return _normalised(point.name)
-    return _normalised(point.dist.name)
+def _installed() -> dict[str, _Package]:
+    """What is announced, by the normalised name of the distribution; the runtime, which is there, left out."""
+    packages: dict[str, _Package] = {}
+    for point in entry_points(group=GROUP):
+        if point.value != RUNTIME:
+            name, requirements = _describe(point)
+            packages.setdefault(name, _Package([], requirements)).modules.append(point.value)
+    return packages
+
+
+def _describe(point: EntryPoint) -> tuple[str, set[str]]:
+    """A plug-in's distribution, and those that this one asks for, also for an extra."""
+    metadata = point.dist.metadata if point.dist is not None else None  # reads the file each time
+    if point.dist is None or metadata is None or "Name" not in metadata:
+        return _normalised(point.name), set()
+    names = [re.match(r"[A-Za-z0-9._-]+", line) for line in point.dist.requires or ()]
+    return _normalised(metadata["Name"]), {_normalised(found.group()) for found in names if found}
 
 
 def _normalised(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _in_dependency_order(points: Mapping[str, list[EntryPoint]]) -> list[str]:
+def _in_dependency_order(packages: Mapping[str, _Package]) -> list[str]:
     """The distributions, each after those it requires, otherwise by name; cycles do no harm."""
     ordered: dict[str, None] = {}
     entered: set[str] = set()
@@ -101,19 +117,11 @@ def _in_dependency_order(points: Mapping[str, list[EntryPoint]]) -> list[str]:
         if name in entered:
             return
         entered.add(name)
-        for requirement in sorted(_requirements(points[name][0])):
-            if requirement in points:
+        for requirement in sorted(packages[name].requirements):
+            if requirement in packages:
                 visit(requirement)
         ordered[name] = None
 
-    for name in sorted(points):
+    for name in sorted(packages):
         visit(name)
     return list(ordered)
-
-
-def _requirements(point: EntryPoint) -> Iterator[str]:
-    """The distributions that a plug-in's distribution asks for, also for an extra."""
-    for line in (point.dist.requires if point.dist is not None else None) or ():
-        found = re.match(r"[A-Za-z0-9._-]+", line)
-        if found:
-            yield _normalised(found.group())
