@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The autocast rules: which operators cast their arguments, and to what. Source:
-// ATen/autocast_mode.h, whose operator lists are those of every device with autocast, CUDA
-// included.
+// The autocast rules: which operators cast their arguments, and to what. Source: ATen/autocast_mode.h, whose operator
+// lists (AT_FORALL_...) are those of every device with autocast, CUDA included, and whose macros (KERNEL_PRIVATEUSEONE)
+// write the kernel of one rule.
+//
+// While autocast is enabled, an operator that gets a tensor of this device comes here first, before autograd sees it,
+// so that the casts are differentiated too. A rule casts the arguments that are floating-point tensors of this device,
+// apart from float64, and calls the operator again, with autocast excluded.
 #include "autocast.h"
 
 #include <ATen/autocast_mode.h>
@@ -11,15 +15,15 @@ namespace openreg::amp {
 
 namespace {
 
-// PyTorch's lists write signatures with these names.
+// PyTorch's macros write signatures with these names, and `m.impl(...)`, hence the name of the parameter below.
 using at::IntArrayRef;
 using at::Scalar;
 using at::ScalarType;
 using at::Tensor;
 using torch::Library;
 
-// Its logarithms overflow to infinity and its gradients vanish in half precision, and the input was
-// rounded before it could be cast up; the fused form with logits has neither problem.
+// Its logarithms overflow to infinity and its gradients vanish in half precision, and the input was rounded before it
+// could be cast up; the fused form with logits has neither problem.
 Tensor refuse_binary_cross_entropy(const Tensor& /*self*/, const Tensor& /*target*/,
                                    const std::optional<Tensor>& /*weight*/, int64_t /*reduction*/) {
   TORCH_CHECK(false,
@@ -29,32 +33,46 @@ Tensor refuse_binary_cross_entropy(const Tensor& /*self*/, const Tensor& /*targe
               "or compute the loss in float32 inside torch.autocast(\"openreg\", enabled=False).");
 }
 
-// PyTorch's macros write `m.impl(...)`, hence the name of the parameter. Their policies differ in
-// what an operator's floating-point arguments become.
-void register_rules(Library& m) {
-  // The autocast type: products, where half precision pays.
+// Products: the arguments become the autocast type. Casts of float32 parameters are kept until the outermost context
+// ends, so that a weight used twice is cast once.
+void register_lower_precision_rules(Library& m) {
 #define OPENREG_RULE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
   AT_FORALL_LOWER_PRECISION_FP(OPENREG_RULE)
+  // On CUDA's list, but in no macro, as the other devices do without them. They have no kernel here; with the rules,
+  // the lists are equal without exception, and a test can say so.
+  OPENREG_RULE(cudnn_convolution)
+  OPENREG_RULE(cudnn_convolution_transpose)
 #undef OPENREG_RULE
+}
 
-  // float32: what loses too much, or overflows, in half precision.
+// What loses too much, or overflows, in half precision: the arguments become float32.
+void register_float32_rules(Library& m) {
 #define OPENREG_RULE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
   AT_FORALL_FP32(OPENREG_RULE)
 #undef OPENREG_RULE
+}
 
-  // float32 as the result's type, unless the caller names one.
+// The same for operators with an argument `dtype`: it becomes float32, unless the caller names a type.
+void register_float32_result_rules(Library& m) {
 #define OPENREG_RULE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)
   AT_FORALL_FP32_SET_OPT_DTYPE(OPENREG_RULE)
 #undef OPENREG_RULE
+}
 
-  // The same for overloads without such an argument, through an overload that has it.
+// The same for overloads without such an argument: they call the overload that has one. The list names the policy.
+void register_float32_overload_rules(Library& m) {
   AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE(KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE)
+}
 
-  // The widest type among the arguments.
+// Operators that refuse mixed types: the arguments become the widest type among them.
+void register_promotion_rules(Library& m) {
 #define OPENREG_RULE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, promote)
   AT_FORALL_PROMOTE(OPENREG_RULE)
 #undef OPENREG_RULE
+}
 
+// Only the loss itself: the gradient of one that was computed outside the context may be computed inside.
+void register_refusals(Library& m) {
   m.impl("binary_cross_entropy", &refuse_binary_cross_entropy);
 }
 
@@ -67,7 +85,12 @@ void register_autocast_rules() {
   static auto* const rules = new Library(Library::IMPL, "aten", kKey, __FILE__, __LINE__);
   // An operator without a rule runs in the types it is given.
   others->fallback(torch::CppFunction::makeFallthrough());
-  register_rules(*rules);
+  register_lower_precision_rules(*rules);
+  register_float32_rules(*rules);
+  register_float32_result_rules(*rules);
+  register_float32_overload_rules(*rules);
+  register_promotion_rules(*rules);
+  register_refusals(*rules);
 }
 
 }  // namespace openreg::amp

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """torch.openreg.amp and the state of autocast for this device."""
 
+import threading
+import warnings
+
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -55,6 +58,42 @@ def test_an_unsupported_type_warns_and_leaves_autocast_off():
         assert not torch.is_autocast_enabled("openreg")
 
 
+def test_an_unsupported_type_is_no_matter_where_autocast_is_disabled():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with torch.autocast("openreg", dtype=torch.float64, enabled=False):
+            assert not state()[0]
+
+
+def test_an_unsupported_type_inside_a_context_disables_it_there():
+    with torch.autocast("openreg"):
+        with pytest.warns(UserWarning, match="Disabling autocast"):
+            inner = torch.openreg.amp.autocast(dtype=torch.float32)
+        with inner:
+            assert not state()[0]
+        assert state() == (True, torch.float16)
+
+
+def test_the_default_type_can_be_set():
+    torch.set_autocast_dtype("openreg", torch.bfloat16)
+    try:
+        for context in (torch.autocast("openreg"), torch.openreg.amp.autocast()):
+            with context:
+                assert state() == (True, torch.bfloat16)
+        assert state() == (False, torch.bfloat16)
+    finally:
+        torch.set_autocast_dtype("openreg", torch.float16)
+
+
+def test_autocast_can_be_enabled_without_a_context():
+    torch.set_autocast_enabled("openreg", True)
+    try:
+        assert state() == (True, torch.float16)
+    finally:
+        torch.set_autocast_enabled("openreg", False)
+    assert state() == (False, torch.float16)
+
+
 def test_the_devices_own_context_needs_no_device():
     with torch.openreg.amp.autocast():
         assert state() == (True, torch.float16)
@@ -75,11 +114,55 @@ def test_the_context_decorates_functions():
     assert not state()[0]
 
 
+@pytest.mark.parametrize("make", [torch.openreg.amp.autocast, lambda **named: torch.autocast("openreg", **named)])
+def test_the_context_decorates_methods(make):
+    class Model:
+        @make(dtype=torch.bfloat16)
+        def forward(self, x, *, extra):
+            return x, extra, state()
+
+    assert Model().forward(1, extra=2) == (1, 2, (True, torch.bfloat16))
+    assert not state()[0]
+
+
+def test_a_decorated_generator_runs_outside_like_that_of_any_device():
+    @torch.openreg.amp.autocast()
+    def ours():
+        yield torch.is_autocast_enabled("openreg")
+
+    @torch.autocast("cpu", dtype=torch.bfloat16)
+    def theirs():
+        yield torch.is_autocast_enabled("cpu")
+
+    assert list(ours()) == list(theirs()) == [False]
+
+
 def test_the_state_belongs_to_the_device():
     with torch.autocast("openreg"):
         assert not torch.is_autocast_enabled("cpu")
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert not torch.is_autocast_enabled("openreg")
+
+
+def test_the_state_belongs_to_the_thread():
+    seen = {}
+
+    def other():
+        seen["at first"] = state()
+        with torch.autocast("openreg", dtype=torch.float16):
+            entered.set()
+            left.wait(60)
+            seen["inside"] = state()
+
+    entered, left = threading.Event(), threading.Event()
+    thread = threading.Thread(target=other)
+    with torch.autocast("openreg", dtype=torch.bfloat16):
+        thread.start()
+        assert entered.wait(60)
+        assert state() == (True, torch.bfloat16)
+    left.set()
+    thread.join()
+    assert seen == {"at first": (False, torch.float16), "inside": (True, torch.float16)}
 
 
 def test_autograd_functions_get_the_types_they_ask_for():
@@ -105,6 +188,48 @@ def test_autograd_functions_get_the_types_they_ask_for():
         loss.backward()
     assert seen == {"forward": (torch.float32, False), "backward": False}
     assert x.grad.dtype is torch.float16
+
+
+def test_autograd_functions_without_a_type_keep_the_state():
+    seen = []
+
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        @torch.openreg.amp.custom_fwd
+        def forward(ctx, x):
+            seen.append((x.dtype, *state()))
+            return x * 2
+
+        @staticmethod
+        @torch.openreg.amp.custom_bwd
+        def backward(ctx, gradient):
+            seen.append((gradient.dtype, *state()))
+            return gradient * 2
+
+    with FakeTensorMode():
+        x = torch.empty(3, device="openreg", requires_grad=True)
+        with torch.autocast("openreg", dtype=torch.bfloat16):
+            loss = Doubled.apply(x).sum()
+        loss.backward()
+        Doubled.apply(x)
+    inside = (torch.float32, True, torch.bfloat16)
+    assert seen == [inside, inside, (torch.float32, False, torch.float16)]
+
+
+def test_inputs_are_cast_under_autocast_alone_and_on_this_device_alone():
+    @torch.openreg.amp.custom_fwd(cast_inputs=torch.float16)
+    def types(ctx, *tensors):
+        return [tensor.dtype for tensor in tensors]
+
+    class Context:
+        pass
+
+    with FakeTensorMode():
+        ours, count = torch.empty(1, device="openreg"), torch.empty(1, dtype=torch.int64, device="openreg")
+        tensors = (ours, ours.double(), count, torch.empty(1))
+        assert types(Context(), *tensors) == [tensor.dtype for tensor in tensors]
+        with torch.autocast("openreg"):
+            assert types(Context(), *tensors) == [torch.float16, torch.float64, torch.int64, torch.float32]
 
 
 def test_the_scaler_is_for_this_device():

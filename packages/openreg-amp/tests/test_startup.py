@@ -36,6 +36,32 @@ def test_importing_does_not_initialise_the_device():
     assert result.stdout == "False\n", result.stderr
 
 
+WITHOUT_OPERATORS = """
+import openreg_amp, torch
+scaler = torch.amp.GradScaler("openreg", init_scale=8.0)
+scaler.load_state_dict({**scaler.state_dict(), "scale": 4.0})
+print(scaler.get_scale(), torch.openreg.get_amp_supported_dtype())
+model, x = torch.nn.Linear(2, 2), torch.ones(2, 2)
+with torch.autocast("openreg"):
+    for create in (lambda: x.to("openreg"), lambda: torch.ones(2, device="openreg"), lambda: model.to("openreg")):
+        try:
+            create()
+        except NotImplementedError as error:
+            print(error)
+    print(model(x).dtype)
+"""
+
+
+def test_without_operators_everything_works_but_tensors_and_they_name_the_package():
+    result = python(WITHOUT_OPERATORS)
+    first, *errors, last = result.stdout.splitlines()
+    assert (first, last) == ("4.0 [torch.float16, torch.bfloat16]", "torch.float32"), result.stderr
+    assert len(errors) == 3
+    for error in errors:
+        assert error.startswith("operator aten::empty")
+        assert error.endswith("Install it with: pip install openreg-ops")
+
+
 # Stands between the package and the runtime, and says that the package was compiled for the next
 # version of the runtime's headers.
 OTHER_COMPILER = """

@@ -19,23 +19,29 @@ def get_amp_supported_dtype() -> list[torch.dtype]:
 
 
 class autocast(torch.amp.autocast_mode.autocast):
-    """``torch.autocast("openreg", ...)``: a context and a decorator.
+    """``torch.autocast("openreg", ...)``: a context and a decorator, for the thread that enters it.
 
-    ``dtype`` is one of :func:`get_amp_supported_dtype`; PyTorch warns about another and leaves
-    autocast disabled.
+    ``dtype`` is one of :func:`get_amp_supported_dtype`, by default ``torch.get_autocast_dtype("openreg")``, which is
+    float16 unless someone set another; PyTorch warns about a type that is not supported and leaves autocast disabled.
+    ``cache_enabled`` keeps the casts of float32 parameters until the outermost context ends; by default it is as in the
+    surrounding context.
     """
 
     def __init__(
         self,
         enabled: bool = True,
-        dtype: torch.dtype = torch.float16,
-        cache_enabled: bool = True,
+        dtype: torch.dtype | None = None,
+        cache_enabled: bool | None = None,
     ) -> None:
         super().__init__(_DEVICE_TYPE, dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
 
 class GradScaler(torch.amp.GradScaler):
-    """``torch.amp.GradScaler("openreg", ...)``, whose default would be a scaler for CUDA."""
+    """``torch.amp.GradScaler("openreg", ...)``; without the device, PyTorch would make a scaler for CUDA.
+
+    Scales the loss, takes the scale out of the gradients, skips a step whose gradients hold an infinity or nan, and
+    then lowers the scale. To do so takes operators: those of openreg-ops for tensors of this device.
+    """
 
     def __init__(
         self,
@@ -56,12 +62,19 @@ class GradScaler(torch.amp.GradScaler):
 
 
 def custom_fwd(fwd: Callable[..., Any] | None = None, *, cast_inputs: torch.dtype | None = None) -> Callable[..., Any]:
-    """``torch.amp.custom_fwd`` for this device: decorates ``forward`` of an autograd function."""
+    """``torch.amp.custom_fwd`` for this device: decorates ``forward`` of an autograd function.
+
+    With ``cast_inputs``, and under autocast, ``forward`` gets its floating-point tensors of this device in that type
+    and runs with autocast disabled; without, it runs as the context says.
+    """
     decorated: Callable[..., Any] = torch.amp.custom_fwd(fwd, device_type=_DEVICE_TYPE, cast_inputs=cast_inputs)
     return decorated
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """``torch.amp.custom_bwd`` for this device: decorates ``backward`` of an autograd function."""
+    """``torch.amp.custom_bwd`` for this device: runs ``backward`` with the autocast state that ``forward`` had.
+
+    ``forward`` must be decorated with :func:`custom_fwd`, which notes that state.
+    """
     decorated: Callable[..., Any] = torch.amp.custom_bwd(bwd, device_type=_DEVICE_TYPE)
     return decorated
