@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Optimisers in their forms for lists and fused, against the CPU; gradient scaling."""
+"""Optimisers in their forms for lists and fused, against the CPU."""
 
 import copy
 
@@ -78,23 +78,6 @@ def test_state_moves_with_its_parameters():
     other = torch.optim.Adam(twin.parameters(), lr=0.01)
     other.load_state_dict(state)
     assert train(net, optimizer, DEVICE) == train(twin, other, DEVICE)
-
-
-@pytest.mark.parametrize("bad", [float("inf"), float("nan"), 4.0])
-def test_gradients_are_unscaled_and_checked(bad):
-    gradients = [torch.tensor([2.0, 8.0], device=DEVICE), torch.tensor([bad], device=DEVICE)]
-    found, scale = torch.zeros(1, device=DEVICE), torch.tensor([0.5], device=DEVICE)
-    torch._amp_foreach_non_finite_check_and_unscale_(gradients, found, scale)
-    assert found.item() == (0.0 if bad == 4.0 else 1.0)
-    assert gradients[0].cpu().tolist() == [1, 4]
-
-
-@pytest.mark.parametrize(("found", "expected"), [(1.0, 32.0), (0.0, 128.0)])
-def test_the_scale_is_updated(found, expected):
-    scale = torch.tensor(64.0, device=DEVICE)
-    growth = torch.tensor(1, dtype=torch.int32, device=DEVICE)
-    torch._amp_update_scale_(scale, growth, torch.tensor(found, device=DEVICE), 2.0, 0.5, 2)
-    assert scale.item() == expected
 
 
 def test_clipping_gradients():
