@@ -77,10 +77,9 @@ def test_an_unsupported_type_inside_a_context_disables_it_there():
 def test_the_default_type_can_be_set():
     torch.set_autocast_dtype("openreg", torch.bfloat16)
     try:
-        for context in (torch.autocast("openreg"), torch.openreg.amp.autocast()):
-            with context:
-                assert state() == (True, torch.bfloat16)
         assert state() == (False, torch.bfloat16)
+        with torch.autocast("openreg"):
+            assert state() == (True, torch.bfloat16)
     finally:
         torch.set_autocast_dtype("openreg", torch.float16)
 
@@ -100,6 +99,12 @@ def test_the_devices_own_context_needs_no_device():
     with torch.openreg.amp.autocast(dtype=torch.bfloat16, cache_enabled=False):
         assert state() == (True, torch.bfloat16)
         assert not torch.is_autocast_cache_enabled()
+        with torch.autocast("openreg"):
+            assert state() == (True, torch.bfloat16)
+            assert not torch.is_autocast_cache_enabled()
+        with torch.openreg.amp.autocast():
+            assert state() == (True, torch.float16)
+            assert torch.is_autocast_cache_enabled()
     with torch.openreg.amp.autocast(enabled=False):
         assert not state()[0]
     assert isinstance(torch.openreg.amp.autocast(), torch.amp.autocast_mode.autocast)

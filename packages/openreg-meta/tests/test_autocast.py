@@ -1,42 +1,164 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Mixed precision with real tensors; the rules themselves are tested in openreg-amp."""
+"""Mixed precision in programs: contexts, threads, checkpoints, gradients. The rules are tested in openreg-amp."""
+
+import threading
 
 import pytest
 import torch
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+LOWER = (torch.float16, torch.bfloat16)
 
 
 def matrix(seed=0):
     return torch.rand(8, 8, generator=torch.Generator().manual_seed(seed)) * 0.9
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-def test_products_run_in_the_autocast_type(dtype):
-    a, b = matrix(1), matrix(2)
-    with torch.autocast("openreg", dtype=dtype):
-        result = a.to("openreg") @ b.to("openreg")
-    assert result.dtype is dtype
-    torch.testing.assert_close(result.cpu(), a.to(dtype) @ b.to(dtype))
+def product_type(device="openreg"):
+    """The type in which products run now, by running one."""
+    x = torch.ones(2, 2, device=device)
+    return (x @ x).dtype
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-def test_what_needs_precision_runs_in_float32(dtype):
-    x = matrix().to(dtype)
-    with torch.autocast("openreg", dtype=dtype):
-        result = torch.asin(x.to("openreg"))
-    assert result.dtype is torch.float32
-    torch.testing.assert_close(result.cpu(), torch.asin(x.float()))
+def test_contexts_nest_in_any_order():
+    with torch.autocast("openreg", dtype=torch.bfloat16):
+        assert product_type() is torch.bfloat16
+        with torch.autocast("openreg", enabled=False):
+            assert product_type() is torch.float32
+            with torch.autocast("openreg", dtype=torch.float16):
+                assert product_type() is torch.float16
+            assert product_type() is torch.float32
+        assert product_type() is torch.bfloat16
+    assert product_type() is torch.float32
 
 
-def test_binary_cross_entropy_is_refused_and_the_advice_works():
-    logits, target = torch.randn(4), torch.ones(4)
-    x = logits.to("openreg")
+def test_each_device_has_its_own_autocast():
+    with torch.autocast("openreg", dtype=torch.float16), torch.autocast("cpu", dtype=torch.bfloat16):
+        assert (product_type(), product_type("cpu")) == (torch.float16, torch.bfloat16)
+        with torch.autocast("openreg", enabled=False):
+            assert (product_type(), product_type("cpu")) == (torch.float32, torch.bfloat16)
+    assert (product_type(), product_type("cpu")) == (torch.float32, torch.float32)
+
+
+def test_an_unsupported_type_changes_nothing():
+    with pytest.warns(UserWarning, match="Disabling autocast"):
+        context = torch.autocast("openreg", dtype=torch.float64)
+    with context:
+        assert product_type() is torch.float32
+
+
+def test_each_thread_has_its_own_autocast():
+    seen = {}
+    together = threading.Barrier(3, timeout=60)
+
+    def run(name, **options):
+        with torch.autocast("openreg", **options):
+            together.wait()
+            seen[name] = [product_type() for _ in range(20)]
+            together.wait()
+
+    threads = [
+        threading.Thread(target=run, args=("half",)),
+        threading.Thread(target=run, args=("bfloat16",), kwargs={"dtype": torch.bfloat16}),
+    ]
+    for thread in threads:
+        thread.start()
+    run("off", enabled=False)
+    for thread in threads:
+        thread.join()
+    assert {name: set(types) for name, types in seen.items()} == {
+        "half": {torch.float16},
+        "bfloat16": {torch.bfloat16},
+        "off": {torch.float32},
+    }
+
+
+class Probe(torch.autograd.Function):
+    """The identity; its backward notes the type of products and the thread."""
+
+    @staticmethod
+    def forward(ctx, x, seen):
+        ctx.seen = seen
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        ctx.seen.append((product_type(), threading.current_thread() is threading.main_thread()))
+        return gradient, None
+
+
+def test_backward_runs_in_the_state_of_who_calls_it_though_in_another_thread():
+    seen = []
+    x = torch.ones(3, device="openreg", requires_grad=True)
+    with torch.autocast("openreg", dtype=torch.bfloat16):
+        Probe.apply(x, seen).sum().backward()
+        loss = Probe.apply(x, seen).sum()
+    loss.backward()
+    assert seen == [(torch.bfloat16, False), (torch.float32, False)]
+
+
+def test_backward_of_a_decorated_function_runs_in_the_state_of_its_forward():
+    seen = []
+
+    class Decorated(Probe):
+        forward = staticmethod(torch.openreg.amp.custom_fwd(Probe.forward))
+        backward = staticmethod(torch.openreg.amp.custom_bwd(Probe.backward))
+
+    x = torch.ones(3, device="openreg", requires_grad=True)
+    with torch.autocast("openreg", dtype=torch.bfloat16):
+        loss = Decorated.apply(x, seen).sum()
+    loss.backward()
+    with torch.autocast("openreg", enabled=False):
+        loss = Decorated.apply(x, seen).sum()
     with torch.autocast("openreg"):
-        with pytest.raises(RuntimeError, match="binary_cross_entropy_with_logits"):
-            functional.binary_cross_entropy(torch.sigmoid(x), target.to("openreg"))
-        loss = functional.binary_cross_entropy_with_logits(x, target.to("openreg"))
+        loss.backward()
+    assert seen == [(torch.bfloat16, False), (torch.float32, False)]
+
+
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_a_checkpoint_recomputes_in_the_same_types(use_reentrant):
+    seen = []
+
+    def block(x, weight):
+        y = x @ weight
+        seen.append(y.dtype)
+        return torch.tanh(y) @ weight
+
+    def gradients(run):
+        x, weight = (matrix(seed).to("openreg").requires_grad_() for seed in (1, 2))
+        with torch.autocast("openreg", dtype=torch.bfloat16):
+            loss = run(x, weight).float().sum()
+        loss.backward()
+        return x.grad.cpu(), weight.grad.cpu()
+
+    plain = gradients(block)
+    again = gradients(lambda *args: checkpoint(block, *args, use_reentrant=use_reentrant))
+    assert seen == [torch.bfloat16] * 3
+    assert all(map(torch.equal, plain, again))
+
+
+def test_binary_cross_entropy_is_refused_and_its_advice_works():
+    logits, target = torch.randn(4, generator=torch.Generator().manual_seed(0)), torch.ones(4)
+    x, on_device = logits.to("openreg").requires_grad_(), target.to("openreg")
+    with torch.autocast("openreg"):
+        for loss in (functional.binary_cross_entropy, torch.nn.BCELoss()):
+            with pytest.raises(RuntimeError, match="binary_cross_entropy_with_logits"):
+                loss(torch.sigmoid(x), on_device)
+        with_logits = functional.binary_cross_entropy_with_logits(x, on_device)
+        with torch.autocast("openreg", enabled=False):
+            in_float32 = functional.binary_cross_entropy(torch.sigmoid(x.float()), on_device)
+        (gradient,) = torch.autograd.grad(in_float32, x)
     expected = functional.binary_cross_entropy_with_logits(logits, target)
-    torch.testing.assert_close(loss.cpu(), expected)
+    torch.testing.assert_close(with_logits.detach().cpu(), expected)
+    torch.testing.assert_close(in_float32.detach().cpu(), expected)
+    torch.testing.assert_close(gradient.cpu(), (torch.sigmoid(logits) - target) / 4)
+
+
+def test_binary_cross_entropy_of_tensors_elsewhere_is_not_refused():
+    x = torch.full((2,), 0.5)
+    with torch.autocast("openreg"):
+        torch.testing.assert_close(functional.binary_cross_entropy(x, torch.ones(2)).item(), 0.6931472)
 
 
 def test_gradients_have_the_types_of_the_parameters():
@@ -58,24 +180,12 @@ def test_gradients_have_the_types_of_the_parameters():
         torch.testing.assert_close(ours.grad.cpu(), theirs.grad, rtol=2e-2, atol=2e-2)
 
 
-def scaled_step(model, scaler, scale_of_loss=1.0):
-    """One step; returns whether the weights changed."""
-    before = model.weight.detach().clone()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    loss = model(torch.ones(2, 3, device="openreg")).sum() * scale_of_loss
-    scaler.scale(loss).backward()
-    scaler.step(optimizer)
-    scaler.update()
-    return not torch.equal(before.cpu(), model.weight.detach().cpu())
-
-
-def test_the_scaler_scales_and_skips_steps_with_infinities():
-    model = torch.nn.Linear(3, 1, bias=False).to("openreg")
-    scaler = torch.openreg.amp.GradScaler(init_scale=4.0, growth_interval=1)
-    before = model.weight.detach().cpu().clone()
-    assert scaled_step(model, scaler)
-    # The gradient of the sum over two rows of ones is 2, whatever the scale.
-    torch.testing.assert_close(model.weight.detach().cpu(), before - 0.1 * 2)
-    assert scaler.get_scale() == 8.0
-    assert not scaled_step(model, scaler, scale_of_loss=float("inf"))
-    assert scaler.get_scale() == 4.0
+@pytest.mark.parametrize("dtype", LOWER, ids=str)
+def test_autocast_needs_no_fallback(dtype):
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.LayerNorm(8), torch.nn.Linear(8, 3)).to("openreg")
+    x, target = matrix().to("openreg"), torch.arange(8, device="openreg") % 3
+    with torch.openreg.fallback_mode("error"):
+        with torch.autocast("openreg", dtype=dtype):
+            loss = functional.cross_entropy(model(x), target)
+        loss.backward()
+    assert loss.dtype is torch.float32

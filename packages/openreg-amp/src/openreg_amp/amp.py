@@ -21,17 +21,17 @@ def get_amp_supported_dtype() -> list[torch.dtype]:
 class autocast(torch.amp.autocast_mode.autocast):
     """``torch.autocast("openreg", ...)``: a context and a decorator, for the thread that enters it.
 
-    ``dtype`` is one of :func:`get_amp_supported_dtype`, by default ``torch.get_autocast_dtype("openreg")``, which is
-    float16 unless someone set another; PyTorch warns about a type that is not supported and leaves autocast disabled.
-    ``cache_enabled`` keeps the casts of float32 parameters until the outermost context ends; by default it is as in the
-    surrounding context.
+    ``dtype`` is one of :func:`get_amp_supported_dtype`; PyTorch warns about another and leaves autocast disabled. Like
+    ``torch.cuda.amp.autocast``, and unlike ``torch.autocast("openreg")``, which takes what it is not told from the
+    surrounding context, it has defaults of its own. ``cache_enabled`` keeps the casts of float32 parameters until the
+    outermost context ends.
     """
 
     def __init__(
         self,
         enabled: bool = True,
-        dtype: torch.dtype | None = None,
-        cache_enabled: bool | None = None,
+        dtype: torch.dtype = torch.float16,
+        cache_enabled: bool = True,
     ) -> None:
         super().__init__(_DEVICE_TYPE, dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
