@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The names that code written for PyTorch's own example backend uses."""
+"""The modules and functions that code written for PyTorch's own example backend calls.
+
+A checklist: each section opens with what such code relies on; test_stock_behaviour.py goes on with tensors, messages
+and operators.
+"""
 
 import gc
 import inspect
 import sys
-from pathlib import Path
 
 import pytest
 import torch
-from _platform import HAS_FORK, IS_LINUX
-from torch.nn.utils.rnn import pack_sequence
 
 import torch_openreg
 
@@ -20,6 +21,9 @@ DEVICES = range(2)
 def same_device_afterwards():
     yield
     torch.openreg.set_device(0)
+
+
+# The device `openreg`, of which there are two by default; the module `torch.openreg`.
 
 
 def test_there_are_two_devices_by_default():
@@ -35,6 +39,40 @@ def test_the_module_has_three_names():
     assert torch_openreg.openreg is torch.openreg
     assert sys.modules["torch_openreg.openreg"] is torch.openreg
     assert torch.get_device_module("openreg") is torch.openreg
+
+
+FUNCTIONS = [
+    "is_available",
+    "init",
+    "is_initialized",
+    "device_count",
+    "current_device",
+    "set_device",
+    "device",
+    "manual_seed",
+    "manual_seed_all",
+    "seed_all",
+    "initial_seed",
+    "get_rng_state",
+    "get_rng_state_all",
+    "set_rng_state",
+    "set_rng_state_all",
+    "get_amp_supported_dtype",
+    "empty_cache",
+    "memory_allocated",
+    "max_memory_allocated",
+    "memory_reserved",
+    "max_memory_reserved",
+    "memory_stats",
+    "reset_peak_memory_stats",
+    "reset_accumulated_memory_stats",
+]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_module_has_the_function(name):
+    assert callable(getattr(torch.openreg, name))
+    assert name in torch.openreg.__all__
 
 
 def test_init_is_seen():
@@ -61,6 +99,10 @@ def test_the_device_context_restores_and_none_does_nothing():
     assert torch.openreg.current_device() == 0
 
 
+# `torch_openreg._C`: `_get_device`, `_set_device`, `_exchangeDevice`, `_get_device_count`, `_get_default_generator`,
+# `_init`.
+
+
 def test_private_functions_of_the_native_module():
     from torch_openreg import _C
 
@@ -77,6 +119,9 @@ def test_private_functions_of_the_native_module():
         assert generator.device == torch.device("openreg", index)
         assert generator is not None
         assert generator.initial_seed() == torch.openreg.default_generators[index].initial_seed()
+
+
+# Seeds and states of the devices' generators, each independent of the others; replay of a state.
 
 
 def test_seeds_and_states_of_every_device():
@@ -111,6 +156,9 @@ def test_torch_manual_seed_seeds_the_devices():
     assert torch.equal(torch.randn(8, device="openreg").cpu(), one)
 
 
+# Mixed precision, memory statistics, the cache.
+
+
 def test_mixed_precision_names():
     assert torch.float16 in torch.openreg.get_amp_supported_dtype()
     x = torch.ones(2, 2, device="openreg")
@@ -132,98 +180,6 @@ def test_memory_statistics_follow_a_tensor():
     reserved = torch.openreg.memory_reserved()
     torch.openreg.empty_cache()
     assert torch.openreg.memory_reserved() < reserved
-
-
-def test_tensors_storages_modules_and_sequences_move_by_name():
-    x = torch.arange(4.0)
-    assert not x.is_openreg
-    y = x.openreg()
-    assert y.is_openreg
-    assert y.device == torch.device("openreg:0")
-    assert x.openreg(1).device.index == 1
-    assert torch.equal(y.cpu(), x)
-
-    storage = x.untyped_storage().openreg()
-    assert storage.is_openreg
-    assert not x.untyped_storage().is_openreg
-    with pytest.warns(UserWarning, match="TypedStorage is deprecated"):
-        assert x.storage().openreg().is_openreg
-
-    module = torch.nn.Linear(2, 2).openreg()
-    assert all(parameter.is_openreg for parameter in module.parameters())
-
-    packed = pack_sequence([torch.arange(3.0), torch.arange(2.0)])
-    assert not packed.is_openreg
-    assert packed.openreg().is_openreg
-    assert torch.equal(packed.openreg().data.cpu(), packed.data)
-
-
-def test_enumerations_know_the_device():
-    assert torch.profiler.ProfilerActivity.OPENREG is not None
-    assert torch._C._autograd.DeviceType.OPENREG is not None
-
-
-def test_pinned_memory():
-    with pytest.warns(DeprecationWarning, match="device"):
-        pinned = torch.arange(4.0).pin_memory("openreg")
-    assert pinned.is_pinned()
-    assert torch.equal(pinned, torch.arange(4.0))
-    assert not torch.arange(4.0).is_pinned()
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda: torch.openreg.set_device(2),
-        lambda: torch.empty(1, device="openreg:2"),
-        lambda: torch.ones(1).to("openreg:2"),
-        lambda: torch.openreg.device("openreg:2").__enter__(),
-    ],
-    ids=["set_device", "empty", "to", "context"],
-)
-def test_an_index_out_of_range_says_so(use):
-    with pytest.raises(RuntimeError, match="The device index is out of range"):
-        use()
-    assert torch.ones(2, device="openreg:1").sum().item() == 2
-
-
-def test_event_times_need_timing():
-    start, end = torch.Event("openreg"), torch.Event("openreg")
-    start.record()
-    end.record()
-    end.synchronize()
-    with pytest.raises(ValueError, match="must be created with argument 'enable_timing=True'"):
-        start.elapsed_time(end)
-
-
-FORKED = """
-import os, torch
-x = torch.ones(2, device="openreg")
-child = os.fork()
-if child == 0:
-    code = 1
-    try:
-        torch.ones(2, device="openreg")
-    except RuntimeError as error:
-        text = "Cannot re-initialize OpenReg in forked subprocess"
-        code = 0 if str(error).startswith(text) else 2
-    os._exit(code)
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), x.sum().item())
-"""
-
-
-@pytest.mark.skipif(not HAS_FORK, reason="this system has no fork")
-def test_a_forked_child_gets_an_error(python):
-    result = python(FORKED)
-    assert result.stdout == "0 2.0\n", result.stderr
-
-
-@pytest.mark.skipif(not IS_LINUX, reason="reads thread names from /proc")
-def test_autograd_threads_have_their_names():
-    x = torch.ones(2, device="openreg:1", requires_grad=True)
-    (x * 2).sum().backward()
-    names = {path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")}
-    assert {f"pt_autograd_{index}" for index in DEVICES} <= names
 
 
 def test_stock_signatures():
