@@ -7,6 +7,7 @@ from tools import repo_checks
 from tools.packages import ROOT
 
 LICENCE = "# SPDX-License-Identifier: BSD-3-Clause\n"
+ASKS = "openreg_runtime.require_matching_build(__name__)\n"
 NATIVE_LICENCE = "// SPDX-License-Identifier: BSD-3-Clause\n"
 
 
@@ -39,7 +40,14 @@ def tree(tmp_path):
     write(root / "LICENSE", LICENCE)
     add_package(root, "openreg-runtime", ["torch==2.13.*"])
     add_package(root, "openreg-ops", ["openreg-runtime==0.1.*"])
-    add_package(root, "openreg-meta", ["openreg-ops==0.1.*"], import_name="torch_openreg")
+    extras = '[project.optional-dependencies]\nall = ["openreg-extra==0.1.*"]\nextra = ["openreg-extra==0.1.*"]\n'
+    add_package(root, "openreg-meta", ["openreg-ops==0.1.*"], import_name="torch_openreg", entry_points=extras)
+    add_package(root, "openreg-extra", ["openreg-runtime==0.1.*"])
+    native = root / "packages" / "openreg-extra"
+    write(native / "CMakeLists.txt", "project(openreg_extra)\nopenreg_install_python_modules(_C)\n# csrc/module.cpp\n")
+    write(native / "csrc/module.cpp", NATIVE_LICENCE)
+    start = f"{LICENCE}import openreg_runtime\n{ASKS}from openreg_extra import _C\n"
+    write(native / "src/openreg_extra/__init__.py", start)
     runtime = root / "packages" / "openreg-runtime"
     write(
         runtime / "CMakeLists.txt",
@@ -62,6 +70,8 @@ DEVICE = f"{DRIVER}/device.cpp"
 RUNTIME_INIT = "packages/openreg-runtime/src/openreg_runtime/__init__.py"
 OPS_INIT = "packages/openreg-ops/src/openreg_ops/__init__.py"
 CMAKE = "packages/openreg-runtime/CMakeLists.txt"
+EXTRA = "packages/openreg-extra"
+META = "packages/openreg-meta/pyproject.toml"
 BACKENDS = '[project.entry-points."torch.backends"]\nopenreg = "openreg_ops:start"\n'
 
 
@@ -75,6 +85,15 @@ def appended(file, text):
 
 def removed(file):
     return lambda root: (root / file).unlink()
+
+
+def replaced(file, old, new):
+    def damage(root):
+        text = (root / file).read_text(encoding="utf-8")
+        assert old in text
+        write(root / file, text.replace(old, new, 1))
+
+    return damage
 
 
 def renamed(old, new):
@@ -159,6 +178,25 @@ PLANTED = {
         "documents_tell_the_truth",
         appended("packages/openreg-ops/README.md", "```python\nimport openreg_other\n```\n"),
     ),
+    "native parts without a record": (
+        "native_parts_ask_first",
+        replaced(f"{EXTRA}/CMakeLists.txt", "openreg_install_python_modules(_C)", "install(TARGETS _C DESTINATION .)"),
+    ),
+    "native parts that do not ask": (
+        "native_parts_ask_first",
+        replaced(f"{EXTRA}/src/openreg_extra/__init__.py", ASKS, ""),
+    ),
+    "native parts that ask too late": (
+        "native_parts_ask_first",
+        replaced(f"{EXTRA}/src/openreg_extra/__init__.py", "import openreg_runtime", "from openreg_extra import _C"),
+    ),
+    "no extra for everything": ("extras_of_the_whole", replaced(META, "all = ", "most = ")),
+    "an extra that is not in everything": (
+        "extras_of_the_whole",
+        replaced(META, 'all = ["openreg-extra==0.1.*"]', "all = []"),
+    ),
+    "an extra of another name": ("extras_of_the_whole", replaced(META, "\nextra = ", "\nother = ")),
+    "an extra of another version": ("extras_of_the_whole", replaced(META, "extra==0.1.*", "extra==0.2.*")),
     "example needs more": (
         "imports_declared",
         appended("examples/openreg-runtime.py", "import openreg_ops\n"),

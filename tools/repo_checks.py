@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tools.packages import Package, closure, discover, requirement_name
+from tools.plugin_checks import extras_of_the_whole, native_parts_ask_first
 
 LONGEST_FILE = 400
 NATIVE = {".cpp", ".h"}
@@ -350,4 +351,6 @@ CHECKS = (
     one_torch,
     imports_declared,
     documents_tell_the_truth,
+    native_parts_ask_first,
+    extras_of_the_whole,
 )

@@ -2,6 +2,7 @@
 """Environment variables: what they do, and how values that are not accepted are refused."""
 
 import pytest
+from driver._platform import IS_POSIX
 
 ACCEPTED = [
     ("OPENREG_DEVICE_COUNT", "1", "torch.openreg.device_count() == 1"),
@@ -75,4 +76,37 @@ def test_a_refused_device_count_means_no_device_and_a_warning_says_why(succeed):
             raise AssertionError("not refused")
         """,
         env={"OPENREG_DEVICE_COUNT": "many"},
+    )
+
+
+@pytest.mark.skipif(not IS_POSIX, reason="only there is an environment variable made of bytes")
+@pytest.mark.parametrize("name", ["OPENREG_DEVICE_COUNT", "OPENREG_OF_ANOTHER_PACKAGE", "PYTORCH_ALLOC_CONF"])
+def test_a_value_that_is_no_text_is_named_at_the_import(succeed, name):
+    succeed(
+        f"""
+        import torch
+        try:
+            import openreg_runtime
+        except ImportError as error:
+            start = "environment variable {name}='a\\\\udcff' is not accepted: its bytes are not UTF-8"
+            assert str(error).startswith(start), error
+            assert "unset it" in str(error)
+        else:
+            raise AssertionError("not refused")
+        assert not hasattr(torch, "openreg")
+        """,
+        env={name: "a\udcff"},
+    )
+
+
+def test_a_value_beyond_ascii_is_quoted_as_it_is(succeed):
+    succeed(
+        """
+        import torch, openreg_runtime
+        try:
+            torch.openreg.device_count()
+        except RuntimeError as error:
+            assert "OPENREG_DEVICE_COUNT='zw\u00f6lf' is not accepted" in str(error), error
+        """,
+        env={"OPENREG_DEVICE_COUNT": "zw\u00f6lf"},
     )

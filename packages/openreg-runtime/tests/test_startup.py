@@ -116,6 +116,24 @@ def test_another_package_of_the_same_name_is_refused(succeed, rename):
     """)
 
 
+@pytest.mark.parametrize("again", ["importlib.reload(openreg_runtime)", "forget(); import openreg_runtime"])
+def test_a_second_load_is_refused_and_the_device_stays(succeed, again):
+    succeed(f"""
+        import importlib, sys, torch, openreg_runtime
+        def forget():
+            for name in [name for name in sys.modules if name.startswith("openreg_runtime")]:
+                del sys.modules[name]
+        try:
+            {again}
+        except ImportError as error:
+            assert "part of this process already" in str(error), error
+            assert "Start a new process" in str(error)
+        else:
+            raise AssertionError("not refused")
+        assert torch.openreg.Stream().query()
+    """)
+
+
 def test_a_backend_that_comes_later_is_refused_and_the_device_stays():
     with pytest.raises(RuntimeError, match="openreg"):
         torch.utils.rename_privateuse1_backend("somebody")

@@ -20,6 +20,7 @@ from openreg_runtime._startup import (  # noqa: E402
     load_native_module,
     refuse_other_backend,
     refuse_other_torch,
+    refuse_unreadable_settings,
     register_device,
     share_between_processes,
     wait_at_exit_for_autograd,
@@ -27,6 +28,7 @@ from openreg_runtime._startup import (  # noqa: E402
 
 __all__ = ["DEVICE_TYPE", "Plugin", "extend", "installed_plugins", "require_matching_build"]
 
+refuse_unreadable_settings()
 refuse_other_torch()
 refuse_other_backend()
 load_native_module()

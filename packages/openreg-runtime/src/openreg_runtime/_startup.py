@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import importlib
+import os
 import time
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +28,19 @@ _EXIT_WAIT_SECONDS = 0.05
 _UNCLAIMED_NAME = "privateuseone"
 
 
+def refuse_unreadable_settings() -> None:
+    """Raises ImportError if a setting is not UTF-8: the message that refuses its value later could not quote it."""
+    for name, value in os.environ.items():
+        if name.startswith("OPENREG_") or name == "PYTORCH_ALLOC_CONF":
+            try:
+                os.fsencode(value).decode("utf-8")
+            except UnicodeDecodeError:
+                raise ImportError(
+                    f"environment variable {name}={value!r} is not accepted: its bytes are not UTF-8; "
+                    "correct it or unset it, and start the process again"
+                ) from None
+
+
 def refuse_other_torch() -> None:
     """Raises ImportError unless the installed torch has the minor version that the native parts were compiled for.
 
@@ -38,6 +52,11 @@ def refuse_other_torch() -> None:
 def refuse_other_backend() -> None:
     """Raises ImportError if another backend already lives under the dispatch key PrivateUse1."""
     name = torch._C._get_privateuse1_backend_name()
+    if getattr(getattr(torch, DEVICE_TYPE, None), "__name__", None) == "openreg_runtime.openreg":
+        raise ImportError(
+            "openreg_runtime is part of this process already and cannot be loaded a second time, because PyTorch keeps "
+            "what it registered. Start a new process instead of reloading it."
+        )
     other_name = name not in (_UNCLAIMED_NAME, DEVICE_TYPE)
     if other_name or hasattr(torch, DEVICE_TYPE):
         holder = f"the backend {name!r}" if other_name else "another package named 'openreg'"

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Loading the backend: more than once, in threads and other processes, with packages that do not fit, and refusals."""
+
+import json
+import os
+import shutil
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import openreg_runtime
+
+OFF = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+SWITCH = pytest.mark.parametrize("variables", [{}, OFF], ids=["autoload", "no autoload"])
+
+USE = "\nprint((torch.ones(2, device='openreg') * 2).sum().item(), torch.openreg.fallback_stats() is not None)\n"
+USED = "4.0 True\n"
+
+
+@SWITCH
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import torch_openreg, torch, torch_openreg",
+        "import importlib, torch, torch_openreg; importlib.reload(torch_openreg)",
+        "import sys, torch, torch_openreg; del sys.modules['torch_openreg']; import torch_openreg",
+        "import importlib, torch, torch_openreg, openreg_autoload as a; importlib.reload(a).autoload()",
+    ],
+    ids=["twice", "reloaded", "forgotten", "autoload reloaded"],
+)
+def test_loading_again_does_no_harm(python, variables, code):
+    result = python(code + USE, **variables)
+    assert (result.stdout, result.stderr) == (USED, "")
+
+
+THREADS = """
+import sys, threading, time
+errors, barrier = [], threading.Barrier(2)
+def load(statement, delay):
+    barrier.wait()
+    time.sleep(delay)
+    try:
+        exec(statement)
+    except BaseException as error:
+        errors.append(error)
+first, second, delay = sys.argv[1:]
+threads = [threading.Thread(target=load, args=(first, 0)), threading.Thread(target=load, args=(second, float(delay)))]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+for error in errors: raise error
+import torch
+"""
+
+
+@pytest.mark.parametrize("delay", [0, 0.5])
+@pytest.mark.parametrize("second", ["import torch", "import torch_openreg", "import openreg_ops"])
+def test_two_threads_may_load_at_once(python, second, delay):
+    arguments = f"import sys; sys.argv[1:] = ['import torch', {second!r}, '{delay}']\n"
+    result = python(arguments + THREADS + USE)
+    assert (result.stdout, result.stderr) == (USED, "")
+
+
+SPAWNED = """
+import multiprocessing
+
+def work(queue):
+    import torch
+    queue.put((torch.ones(2, device="openreg") * 2).tolist())
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    child = context.Process(target=work, args=(queue,))
+    child.start()
+    print(queue.get(timeout=100))
+    child.join()
+"""
+
+
+def test_a_spawned_process_loads_its_own(python, tmp_path):
+    (tmp_path / "spawned.py").write_text(SPAWNED, "utf-8")
+    result = python("import runpy; runpy.run_path('spawned.py', run_name='__main__')")
+    assert (result.stdout, result.stderr) == ("[2.0, 2.0]\n", "")
+
+
+def test_loading_adds_no_module_of_others(python):
+    result = python(
+        "import sys, torch; before = set(sys.modules)\n"
+        "import openreg_autoload; openreg_autoload.autoload()\n"
+        "print(sorted(name for name in set(sys.modules) - before if 'openreg' not in name))",
+        **OFF,
+    )
+    assert result.stdout == "[]\n", result.stderr
+
+
+NATIVE = [plugin.module for plugin in openreg_runtime.installed_plugins() if plugin.abi_version is not None]
+
+
+def other_build(folder, module, **changes):
+    """A copy of an installed package in the folder, with another record of what it was compiled for."""
+    (spec,) = (item for item in openreg_runtime.installed_plugins() if item.module == module)
+    package = folder / module
+    for place in __import__(module).__path__:
+        shutil.copytree(place, package, dirs_exist_ok=True)
+    record = {"abi_version": spec.abi_version, "torch_version": spec.torch_version, **changes}
+    (package / "_build.json").write_text(json.dumps(record), "utf-8")
+    return spec
+
+
+def test_every_native_package_says_what_it_was_compiled_for():
+    assert {"openreg_runtime", "openreg_ops", "openreg_amp"} <= set(NATIVE)
+    assert [plugin for plugin in openreg_runtime.installed_plugins() if plugin.problem is not None] == []
+
+
+@SWITCH
+@pytest.mark.parametrize("module", [module for module in NATIVE if module != "openreg_runtime"])
+def test_a_package_of_another_abi_is_refused_before_its_native_parts(python, tmp_path, module, variables):
+    spec = other_build(tmp_path, module, abi_version=99)
+    result = python(
+        f"import torch, sys\ntry:\n    import {module}\nexcept ImportError as error:\n    print(error)\n"
+        f"print([name for name in sys.modules if name.startswith('{module}.')])",
+        PYTHONPATH=str(tmp_path),
+        **variables,
+    )
+    text = result.stdout if variables else result.stderr
+    for part in (
+        f"{spec.distribution} was compiled for ABI 99 of openreg-runtime",
+        f"the installed openreg-runtime has ABI {openreg_runtime._C._abi_version}.",
+        f"pip install --upgrade openreg-runtime {spec.distribution}",
+    ):
+        assert part in text, result
+    if variables:
+        assert result.stdout.splitlines()[-1] == "[]"
+    else:
+        assert "TORCH_DEVICE_BACKEND_AUTOLOAD=0" in text
+
+
+@pytest.mark.parametrize("module", NATIVE)
+def test_a_package_for_another_torch_is_refused(python, tmp_path, module):
+    spec = other_build(tmp_path, module, torch_version="2.12.1+cpu")
+    result = python("import torch", PYTHONPATH=str(tmp_path))
+    assert result.returncode == 1
+    assert f"{spec.distribution} works with torch 2.12.*" in result.stderr
+    assert f"but torch {metadata.version('torch').split('+')[0]}" in result.stderr
+    assert "pip install 'torch==2.12.*'" in result.stderr
+    result = python("import torch; print(torch.ones(2).sum().item())", PYTHONPATH=str(tmp_path), **OFF)
+    assert result.stdout == "2.0\n", result.stderr
+
+
+PLUGIN = """
+import openreg_runtime
+openreg_runtime.require_matching_build(__name__)
+openreg_runtime.extend("vendor_name", "extended")
+"""
+
+
+@pytest.mark.parametrize("first", ["torch", "vendor_plugin", "openreg_ops", "torch_openreg"])
+def test_a_plugin_of_somebody_else_is_loaded_too(python, tmp_path, first):
+    (tmp_path / "vendor_plugin.py").write_text(PLUGIN, "utf-8")
+    info = tmp_path / "vendor_plugin-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: vendor-plugin\nVersion: 1.0\n", "utf-8")
+    (info / "entry_points.txt").write_text("[openreg.plugins]\nvendor = vendor_plugin\n", "utf-8")
+    result = python(f"import {first}, torch; print(torch.openreg.vendor_name)", PYTHONPATH=str(tmp_path))
+    assert (result.stdout, result.stderr) == ("extended\n", "")
+
+
+SETTINGS = [
+    *("OPENREG_DEVICE_COUNT", "OPENREG_DEVICE_MEMORY", "OPENREG_FALLBACK", "OPENREG_FAULTS", "OPENREG_KERNELS"),
+    *("OPENREG_LAUNCH_BLOCKING", "OPENREG_NUM_THREADS", "OPENREG_OPS", "OPENREG_POISON", "OPENREG_SCHEDULE_SEED"),
+]
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_refused_setting_is_named_with_what_is_accepted(python, name):
+    result = python("import torch; torch.ones(2, device='openreg')", **{name: "nonsense"})
+    assert result.returncode == 1
+    assert f"environment variable {name}='nonsense' is not accepted; give " in result.stderr
+    assert "install" not in result.stderr.replace(str(Path(os.__file__).parent), "")
+
+
+def test_a_refused_setting_can_be_put_aside_to_import_torch(python):
+    result = python("import torch; print(torch.ones(2).sum().item())", OPENREG_FALLBACK="nonsense", **OFF)
+    assert result.stdout == "2.0\n", result.stderr
