@@ -41,6 +41,8 @@ def float32_operators():
     yield "nuclear_norm", aten.nuclear_norm, (matrix,)
     yield "nuclear_norm", aten.nuclear_norm.dim, (matrix, [0, 1])
     yield "huber_loss", functional.huber_loss, (vector, vector * 2)
+    yield "norm", aten.norm.Scalar, (vector, 1)  # torch.norm would call linalg.vector_norm
+    yield "norm", aten.norm.ScalarOpt_dim, (matrix, 2, [0])
     yield "linalg_vector_norm", torch.linalg.vector_norm, (vector,)
     yield "linalg_matrix_norm", torch.linalg.matrix_norm, (matrix, 1)
     yield "linalg_matrix_norm", torch.linalg.matrix_norm, (matrix, "fro")
@@ -124,6 +126,11 @@ def test_what_needs_precision_gives_the_numbers_of_float32(entries, dtype):
 @pytest.mark.parametrize("dtype", LOWER, ids=str)
 def test_mixed_arguments_give_the_numbers_of_the_widest_type(entries, dtype):
     check(entries["promoted"], dtype, torch.float32)
+
+
+@pytest.mark.parametrize("dtype", LOWER, ids=str)
+def test_arguments_of_one_type_are_left_in_it(entries, dtype):
+    check([(name, function, cast(args, dtype)) for name, function, args in entries["promoted"]], dtype, dtype)
 
 
 def test_every_operator_with_a_rule_is_compared(entries):
