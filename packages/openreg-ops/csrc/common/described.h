@@ -31,6 +31,7 @@
 
 #include "common/arguments.h"
 #include "common/device_check.h"
+#include "common/operand_dtypes.h"
 #include "common/output_spec.h"
 #include "common/outputs.h"
 #include "common/structured.h"
@@ -71,9 +72,11 @@ struct RunDescribed {
 };
 
 // Launches `kernel(args..., outputs...)` on aliases, on the current stream of the device. Outputs may be undefined.
+// Dtypes that the operator `name` refuses throw here.
 template <class Kernel, size_t kOutputs, class... Args>
 void launch_described(const char* name, c10::Device device, Kernel* kernel,
                       const std::array<at::Tensor, kOutputs>& outputs, Args... args) {
+  check_operand_dtypes(name, dtype_rule(name), std::nullopt, args...);
   launch_on_aliases<RunDescribed, Kernel, kOutputs, Args...>(name, device, kernel, outputs, args...);
 }
 

@@ -31,21 +31,23 @@ struct Refusal {
 // Measured on the CPU's kernels; test_operand_dtypes.py measures again and names what differs.
 constexpr Refusal kRefusals[] = {
     {kBoolean | kIntegers | kComplex,
-     "_adaptive_avg_pool2d _native_batch_norm_legit.no_stats _log_softmax _log_softmax_backward_data _softmax "
-     "_softmax_backward_data "
+     "_adaptive_avg_pool2d _adaptive_avg_pool3d _log_softmax _log_softmax_backward_data "
+     "_native_batch_norm_legit.no_stats _prelu_kernel _softmax _softmax_backward_data "
      "_upsample_bicubic2d_aa_backward _upsample_bilinear2d_aa_backward _upsample_lanczos2d_aa_backward "
      "_upsample_nearest_exact1d_backward _upsample_nearest_exact2d_backward "
-     "_upsample_nearest_exact3d_backward adaptive_max_pool2d adaptive_max_pool2d_backward "
-     "adaptive_max_pool3d adaptive_max_pool3d_backward elu elu_backward frac fractional_max_pool2d "
-     "fractional_max_pool2d_backward fractional_max_pool3d gelu gelu_backward glu hardshrink "
-     "hardshrink_backward hardsigmoid hardsigmoid_backward hypot igamma igammac leaky_relu "
-     "leaky_relu_backward logaddexp2 logit_backward max_pool2d_with_indices_backward mish mse_loss "
-     "native_batch_norm nextafter nll_loss2d_backward nll_loss2d_forward "
-     "nll_loss_backward nll_loss_forward round.decimals smooth_l1_loss "
-     "softplus softplus_backward softshrink softshrink_backward upsample_bicubic2d_backward "
-     "upsample_bilinear2d_backward upsample_linear1d upsample_linear1d_backward "
-     "upsample_nearest1d_backward upsample_nearest2d_backward upsample_nearest3d_backward "
-     "upsample_trilinear3d upsample_trilinear3d_backward"},
+     "_upsample_nearest_exact3d_backward adaptive_max_pool2d adaptive_max_pool2d_backward adaptive_max_pool3d "
+     "adaptive_max_pool3d_backward binary_cross_entropy binary_cross_entropy_backward elu elu_backward frac "
+     "fractional_max_pool2d fractional_max_pool2d_backward fractional_max_pool3d gelu gelu_backward glu "
+     "grid_sampler_2d grid_sampler_3d hardshrink hardshrink_backward hardsigmoid hardsigmoid_backward "
+     "hardswish hardswish_ hardswish_backward huber_loss huber_loss_backward hypot igamma igammac leaky_relu "
+     "leaky_relu_backward log_sigmoid_forward logaddexp2 logit_backward max_pool2d_with_indices_backward "
+     "max_unpool2d max_unpool3d mish mse_loss multi_margin_loss multilabel_margin_loss_forward "
+     "native_batch_norm native_group_norm native_layer_norm nextafter nll_loss2d_backward nll_loss2d_forward "
+     "nll_loss_backward nll_loss_forward round.decimals segment_reduce smooth_l1_loss softplus "
+     "softplus_backward softshrink softshrink_backward upsample_bicubic2d_backward "
+     "upsample_bilinear2d_backward upsample_linear1d upsample_linear1d_backward upsample_nearest1d_backward "
+     "upsample_nearest2d_backward upsample_nearest3d_backward upsample_trilinear3d "
+     "upsample_trilinear3d_backward"},
     {kComplex,
      "amax amin aminmax atan2 clamp clamp_max clamp_max.Tensor clamp_min clamp_min.Tensor copysign.Tensor "
      "digamma erf erfc erfinv ge.Scalar ge.Tensor gt.Scalar gt.Tensor hash_tensor i0 index_reduce le.Scalar le.Tensor "
@@ -64,10 +66,10 @@ constexpr Refusal kRefusals[] = {
     {kBoolean,
      "addcmul addmm addmv baddbmm bmm convolution_overrideable linalg_cross mm pow.Tensor_Tensor "
      "reflection_pad1d reflection_pad3d replication_pad1d replication_pad2d replication_pad3d "
-     "scatter_reduce.two:mean"},
+     "scatter_reduce.two:mean linear reflection_pad2d"},
     {kBoolean | kComplex,
      "_addmm_activation ceil clamp.Tensor div.Tensor_mode:floor div.Tensor_mode:trunc floor fmod.Tensor "
-     "max_pool2d_with_indices remainder.Tensor round threshold threshold_backward trunc"},
+     "max_pool2d_with_indices remainder.Tensor round threshold threshold_backward trunc max_pool3d_with_indices"},
     {kBoolean | kSignedIntegers | kComplex,
      "_upsample_bicubic2d_aa _upsample_bilinear2d_aa _upsample_lanczos2d_aa _upsample_nearest_exact1d "
      "_upsample_nearest_exact2d _upsample_nearest_exact3d upsample_bicubic2d upsample_bilinear2d "
@@ -77,12 +79,15 @@ constexpr Refusal kRefusals[] = {
      "replication_pad1d_backward sigmoid_backward silu silu_backward tanh_backward"},
     {kReduced,
      "_linalg_det _linalg_solve_ex _linalg_svd linalg_cholesky_ex linalg_ldl_factor_ex linalg_ldl_solve "
-     "linalg_lu_solve linalg_qr"},
+     "linalg_lu_solve linalg_qr _cdist_forward _pdist_forward"},
     {kBoolean | kFloating | kComplex,
      "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo bitwise_left_shift.Tensor "
      "bitwise_right_shift.Tensor gcd lcm"},
     {kBoolean | kIntegers | kReduced, "_linalg_eigh linalg_lu linalg_lu_factor_ex triangular_solve"},
     {kBoolean | kShortIntegers | kComplex, "avg_pool2d avg_pool2d_backward avg_pool3d avg_pool3d_backward"},
+    {kIntegers, "col2im im2col"},
+    {kBoolean | kIntegers | kReduced | kComplex, "_ctc_loss"},
+    {set_of(c10::ScalarType::Half), "polar"},
     {kFloating | kComplex, "bitwise_and.Tensor bitwise_not bitwise_or.Tensor bitwise_xor.Tensor"},
 };
 
