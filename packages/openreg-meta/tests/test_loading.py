@@ -18,18 +18,18 @@ USE = "\nprint((torch.ones(2, device='openreg') * 2).sum().item(), torch.openreg
 USED = "4.0 True\n"
 
 
-@SWITCH
 @pytest.mark.parametrize(
-    "code",
+    ("code", "variables"),
     [
-        "import torch_openreg, torch, torch_openreg",
-        "import importlib, torch, torch_openreg; importlib.reload(torch_openreg)",
-        "import sys, torch, torch_openreg; del sys.modules['torch_openreg']; import torch_openreg",
-        "import importlib, torch, torch_openreg, openreg_autoload as a; importlib.reload(a).autoload()",
+        ("import torch_openreg, torch, torch_openreg", {}),
+        ("import torch_openreg, torch, torch_openreg", OFF),
+        ("import importlib, torch, torch_openreg; importlib.reload(torch_openreg)", {}),
+        ("import sys, torch, torch_openreg; del sys.modules['torch_openreg']; import torch_openreg", OFF),
+        ("import importlib, torch, openreg_autoload as a; importlib.reload(a).autoload()", {}),
     ],
-    ids=["twice", "reloaded", "forgotten", "autoload reloaded"],
+    ids=["twice", "twice without autoload", "reloaded", "forgotten", "autoload reloaded"],
 )
-def test_loading_again_does_no_harm(python, variables, code):
+def test_loading_again_does_no_harm(python, code, variables):
     result = python(code + USE, **variables)
     assert (result.stdout, result.stderr) == (USED, "")
 
@@ -53,8 +53,9 @@ import torch
 """
 
 
-@pytest.mark.parametrize("delay", [0, 0.5])
-@pytest.mark.parametrize("second", ["import torch", "import torch_openreg", "import openreg_ops"])
+@pytest.mark.parametrize(
+    ("second", "delay"), [("import torch", 0), ("import torch_openreg", 0), ("import openreg_ops", 0.5)]
+)
 def test_two_threads_may_load_at_once(python, second, delay):
     arguments = f"import sys; sys.argv[1:] = ['import torch', {second!r}, '{delay}']\n"
     result = python(arguments + THREADS + USE)
@@ -144,8 +145,6 @@ def test_a_package_for_another_torch_is_refused(python, tmp_path, module):
     assert f"{spec.distribution} works with torch 2.12.*" in result.stderr
     assert f"but torch {metadata.version('torch').split('+')[0]}" in result.stderr
     assert "pip install 'torch==2.12.*'" in result.stderr
-    result = python("import torch; print(torch.ones(2).sum().item())", PYTHONPATH=str(tmp_path), **OFF)
-    assert result.stdout == "2.0\n", result.stderr
 
 
 PLUGIN = """
@@ -155,7 +154,7 @@ openreg_runtime.extend("vendor_name", "extended")
 """
 
 
-@pytest.mark.parametrize("first", ["torch", "vendor_plugin", "openreg_ops", "torch_openreg"])
+@pytest.mark.parametrize("first", ["torch", "vendor_plugin", "openreg_ops"])
 def test_a_plugin_of_somebody_else_is_loaded_too(python, tmp_path, first):
     (tmp_path / "vendor_plugin.py").write_text(PLUGIN, "utf-8")
     info = tmp_path / "vendor_plugin-1.0.dist-info"
@@ -166,13 +165,10 @@ def test_a_plugin_of_somebody_else_is_loaded_too(python, tmp_path, first):
     assert (result.stdout, result.stderr) == ("extended\n", "")
 
 
-SETTINGS = [
-    *("OPENREG_DEVICE_COUNT", "OPENREG_DEVICE_MEMORY", "OPENREG_FALLBACK", "OPENREG_FAULTS", "OPENREG_KERNELS"),
-    *("OPENREG_LAUNCH_BLOCKING", "OPENREG_NUM_THREADS", "OPENREG_OPS", "OPENREG_POISON", "OPENREG_SCHEDULE_SEED"),
-]
-
-
-@pytest.mark.parametrize("name", SETTINGS)
+# The first three are read at the import, the others on first use, where the tests of openreg-runtime have all of them.
+@pytest.mark.parametrize(
+    "name", ["OPENREG_FALLBACK", "OPENREG_KERNELS", "OPENREG_OPS", "OPENREG_DEVICE_COUNT", "OPENREG_POISON"]
+)
 def test_a_refused_setting_is_named_with_what_is_accepted(python, name):
     result = python("import torch; torch.ones(2, device='openreg')", **{name: "nonsense"})
     assert result.returncode == 1
