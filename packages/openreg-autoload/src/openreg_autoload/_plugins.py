@@ -40,12 +40,14 @@ def import_plugins() -> None:
     incomplete: set[str] = set()
     for distribution in _in_dependency_order(packages):
         needed = incomplete & packages[distribution].requirements
-        if needed:
-            incomplete.add(distribution)
-            warnings.warn(_too_early(distribution, needed), RuntimeWarning, stacklevel=2)
-            continue
         for module in packages[distribution].modules:
-            _check_and_import(module, distribution)
+            try:
+                _check_and_import(module, distribution)
+            except ImportError as error:
+                if not needed:
+                    raise
+                incomplete.add(distribution)
+                warnings.warn(_too_early(error, module, needed), RuntimeWarning, stacklevel=2)
             if is_being_imported(module):
                 incomplete.add(distribution)
 
@@ -76,12 +78,11 @@ def _import(module: str, distribution: str) -> Any:
     return sys.modules[module]
 
 
-def _too_early(distribution: str, needed: set[str]) -> str:
+def _too_early(error: ImportError, module: str, needed: set[str]) -> str:
     names = ", ".join(sorted(needed))
     return (
-        f"the openreg package {distribution} was not loaded: it needs {names}, which the program imported before torch "
-        f"and which is incomplete while torch is being imported. Import torch first, or import {distribution}'s module "
-        "afterwards"
+        f"{error}. It needs {names}, which the program imported before torch and which is incomplete until that import "
+        f"ends: import torch first, or {module} afterwards"
     )
 
 
