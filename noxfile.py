@@ -19,17 +19,20 @@ ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
 from tools.combinations import run_combinations  # noqa: E402
+from tools.dependency_proof import run_dependency_proof  # noqa: E402
 from tools.lane import Lane  # noqa: E402
 from tools.native_driver import cross_compile, run_sanitizer  # noqa: E402
 from tools.packages import discover  # noqa: E402
 from tools.stopwatch import Stopwatch  # noqa: E402
+from tools.subset_lanes import run_subsets  # noqa: E402
+from tools.wheel_quality import run_wheel_quality  # noqa: E402
 from tools.wheelhouse import Wheelhouse  # noqa: E402
 
 PACKAGES = discover(ROOT)
 LANES = [f"test-{name}" for name in PACKAGES]
 STOPWATCH = Stopwatch()
 WHEELHOUSE = Wheelhouse(ROOT, PACKAGES, STOPWATCH)
-DEFAULT = ["lint", *LANES, "combinations", "cross", "tsan", "asan"]
+DEFAULT = ["lint", *LANES, "wheel-quality", "combinations", "cross", "tsan", "asan"]
 
 nox.needs_version = ">=2024.10.9"
 nox.options.default_venv_backend = "venv"
@@ -63,6 +66,12 @@ def wheels(session: nox.Session) -> None:
     """Fill dist/ with the wheel of every package."""
     for wheel in WHEELHOUSE.provide(session, list(PACKAGES)).values():
         session.log(f"dist/{wheel.name}")
+
+
+@nox.session(name="wheel-quality")
+def wheel_quality(session: nox.Session) -> None:
+    """Check what every wheel says, contains and links with, and use it where nothing can be built."""
+    run_wheel_quality(session, WHEELHOUSE, PACKAGES, STOPWATCH)
 
 
 for package_name in PACKAGES:
@@ -143,6 +152,18 @@ def endurance(session: nox.Session) -> None:
 def combinations(session: nox.Session) -> None:
     """Editable and regular installs of runtime and ops, all four, share one device state."""
     run_combinations(session, WHEELHOUSE, PACKAGES, STOPWATCH)
+
+
+@nox.session
+def subsets(session: nox.Session) -> None:
+    """Each useful subset of the packages in an environment of its own (-- --list; -- runtime+ops)."""
+    run_subsets(session, WHEELHOUSE, PACKAGES, STOPWATCH)
+
+
+@nox.session
+def dependencies(session: nox.Session) -> None:
+    """Remove each dependency that a package declares, and see the package's lane fail."""
+    run_dependency_proof(session, WHEELHOUSE, PACKAGES, STOPWATCH)
 
 
 @nox.session

@@ -17,6 +17,8 @@ PYTHON_PROGRAM = "python.exe" if IS_WINDOWS else "python"
 # What the driver's library is called when it is built for Windows (by zig), macOS and Linux.
 DRIVER_LIBRARIES = ("libopenreg.dll", "libopenreg.dylib", "libopenreg.so")
 
+LINUX_LIBRARY_SUFFIX = ".so"
+
 
 def usable_cores() -> int:
     """The cores this process may run on."""

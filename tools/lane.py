@@ -7,7 +7,7 @@ import csv
 import os
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +17,9 @@ from tools._platform import SITE_PACKAGES
 from tools.packages import ROOT, Package
 from tools.stopwatch import Stopwatch
 from tools.wheelhouse import Wheelhouse
+
+# The arguments of an interpreter that runs tests from any directory.
+PYTEST = ("-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-p", "no:cacheprovider")
 
 
 class Lane:
@@ -63,12 +66,7 @@ class Lane:
 
     def run(self, step: str, *command: str, settings: Mapping[str, str] | None = None) -> None:
         """Runs a command from an empty directory, with these environment variables and none meant for others."""
-        env: dict[str, str | None] = {
-            name: None for name in os.environ if name.startswith(("OPENREG_", "TORCH_")) or name == "PYTHONPATH"
-        }
-        env["PYTHONDONTWRITEBYTECODE"] = "1"
-        if self._package is not None:
-            env["OPENREG_TEST_LANE"] = self._package.name
+        env = lane_variables([self._package.name] if self._package is not None else [])
         env.update(settings or {})
         with self._stopwatch.step(self._session.name, step), empty_directory(self._session):
             self._session.run(*command, env=env)
@@ -76,35 +74,56 @@ class Lane:
     def test(self) -> None:
         """The package's own tests. Further arguments of the nox command go to pytest."""
         assert self._package is not None, "install() comes first"
-        self.run(
-            "pytest",
-            *("python", "-m", "pytest", "-c", str(ROOT / "pyproject.toml")),
-            *("--rootdir", str(ROOT), "-p", "no:cacheprovider"),
-            str(self._package.folder / "tests"),
-            *self._session.posargs,
-        )
+        self.run("pytest", "python", *PYTEST, str(self._package.folder / "tests"), *self._session.posargs)
 
     def example(self) -> None:
         """The examples of the package: examples/<package>.py and examples/<package>-<topic>.py."""
         assert self._package is not None, "install() comes first"
-        folder = ROOT / "examples"
-        for path in sorted([folder / f"{self._package.name}.py", *folder.glob(f"{self._package.name}-*.py")]):
-            if path.exists():
-                self.run(path.name, "python", str(path))
+        for path in example_scripts(self._package.name):
+            self.run(path.name, "python", str(path))
 
     def _installed(self) -> list[Path]:
-        environment = Path(self._session.virtualenv.location)
-        return sorted(environment.glob(f"{SITE_PACKAGES}/openreg*.dist-info"))
+        return installed_distributions(Path(self._session.virtualenv.location))
 
     def _holds(self, wheels: Mapping[str, Path]) -> bool:
-        """Whether the openreg distributions here are those wheels, file by file, and no other."""
-        installed = {item.name.split("-")[0].replace("_", "-"): item for item in self._installed()}
-        if set(installed) != set(wheels):
-            return False
-        return all(
-            wheel_record(wheels[name]) <= set(read_record((item / "RECORD").read_text("utf-8")))
-            for name, item in installed.items()
-        )
+        return holds(Path(self._session.virtualenv.location), wheels)
+
+
+def installed_distributions(environment: Path) -> list[Path]:
+    """The metadata folders of the openreg distributions in an environment."""
+    return sorted(environment.glob(f"{SITE_PACKAGES}/openreg*.dist-info"))
+
+
+def holds(environment: Path, wheels: Mapping[str, Path]) -> bool:
+    """Whether the openreg distributions of an environment are those wheels, file by file, and no other."""
+    installed = {item.name.split("-")[0].replace("_", "-"): item for item in installed_distributions(environment)}
+    if set(installed) != set(wheels):
+        return False
+    return all(
+        wheel_record(wheels[name]) <= set(read_record((item / "RECORD").read_text("utf-8")))
+        for name, item in installed.items()
+    )
+
+
+def lane_variables(requested: Iterable[str]) -> dict[str, str | None]:
+    """Changes to the environment variables for tests in an environment that was asked to hold these packages.
+
+    Removes what is meant for other processes, and tells tests/test_isolation.py what to expect.
+    """
+    env: dict[str, str | None] = {
+        name: None for name in os.environ if name.startswith(("OPENREG_", "TORCH_")) or name == "PYTHONPATH"
+    }
+    env["PYTHONDONTWRITEBYTECODE"] = "1"
+    lane = " ".join(requested)
+    if lane:
+        env["OPENREG_TEST_LANE"] = lane
+    return env
+
+
+def example_scripts(name: str) -> list[Path]:
+    """The examples of a package: examples/<package>.py and examples/<package>-<topic>.py."""
+    folder = ROOT / "examples"
+    return [path for path in sorted([folder / f"{name}.py", *folder.glob(f"{name}-*.py")]) if path.exists()]
 
 
 def read_record(text: str) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -28,6 +28,12 @@ class Package:
     requirements: tuple[str, ...]
     build_requirements: tuple[str, ...]
     entry_points: Mapping[str, Mapping[str, str]]
+    extras: Mapping[str, tuple[str, ...]]
+
+    @property
+    def short_name(self) -> str:
+        """`ops` for `openreg-ops`."""
+        return self.name.removeprefix("openreg-")
 
     @property
     def import_name(self) -> str:
@@ -61,6 +67,7 @@ def read_package(folder: Path) -> Package:
         requirements=tuple(project.get("dependencies", ())),
         build_requirements=tuple(tables["build-system"]["requires"]),
         entry_points=project.get("entry-points", {}),
+        extras={name: tuple(items) for name, items in project.get("optional-dependencies", {}).items()},
     )
 
 
@@ -99,3 +106,9 @@ def discover(root: Path = ROOT) -> dict[str, Package]:
     for name in by_name:
         names.update(dict.fromkeys(closure(name, by_name)))
     return {name: by_name[name] for name in names}
+
+
+def refuse(message: str) -> NoReturn:
+    """Ends the command because of what it was asked: the message, and exit status 2."""
+    print(message, file=sys.stderr)
+    raise SystemExit(2)

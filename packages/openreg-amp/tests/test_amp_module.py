@@ -10,6 +10,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import openreg_amp
 
+pytestmark = pytest.mark.every_subset
+
 
 def state():
     return torch.is_autocast_enabled("openreg"), torch.get_autocast_dtype("openreg")

@@ -9,6 +9,8 @@ import sys
 import pytest
 from _platform import IS_LINUX, RUNTIME_LIBRARY
 
+pytestmark = pytest.mark.every_subset
+
 
 def python(code, **env):
     """Runs code in a fresh process without autoload; returns its output."""

@@ -11,6 +11,8 @@ import pytest
 import torch
 from parity import DEVICE, SLEEP, assert_same, check
 
+pytestmark = pytest.mark.every_subset
+
 HISTC = "aten::histc"
 ON_THE_CPU = [HISTC, "aten::histc.out", "aten::kthvalue", "aten::kthvalue.values", "aten::bincount", "aten::put_"]
 ON_THE_CPU += ["aten::_cdist_forward", "aten::_cdist_backward", "aten::histogram.bin_ct", "aten::unbind_copy.int"]

@@ -14,6 +14,8 @@ from test_hooks_table import CALLS
 
 from openreg_runtime import openreg
 
+pytestmark = pytest.mark.every_subset
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:

@@ -10,6 +10,8 @@ import pytest
 import openreg_runtime
 from openreg_runtime import openreg
 
+pytestmark = pytest.mark.every_subset
+
 NAMES = openreg.__all__
 
 

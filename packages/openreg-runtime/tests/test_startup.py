@@ -9,6 +9,8 @@ import torch
 import openreg_runtime
 from openreg_runtime import _startup
 
+pytestmark = pytest.mark.every_subset
+
 
 def test_the_device_has_a_name_and_a_module():
     assert torch._C._get_privateuse1_backend_name() == "openreg"

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What packages do together, whichever of them are installed.
+
+Runs in the environment of each subset (`nox -s subsets`), where OPENREG_TEST_LANE names what pip was asked for. What
+there is to see follows from the metadata of what is installed.
+"""
+
+import functools
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from importlib import metadata
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tools.packages import discover
+
+REQUESTED = os.environ["OPENREG_TEST_LANE"].split()
+PLUGINS = {point.value: canonicalize_name(point.dist.name) for point in metadata.entry_points(group="openreg.plugins")}
+AUTOLOADS = bool(metadata.entry_points(group="torch.backends"))
+IMPORT_ALL = f"import torch, {', '.join(PLUGINS)}\n"
+
+
+def installed():
+    return {canonicalize_name(item.metadata["Name"]) for item in metadata.distributions()}
+
+
+def requirements(name, extra=""):
+    """What an installed distribution, or an extra of it, asks for on this machine."""
+    for line in metadata.requires(name) or ():
+        requirement = Requirement(line)
+        if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+            yield requirement
+
+
+def reachable(names, extra=""):
+    """These distributions, with an extra if so wished, and everything that they ask for in turn."""
+    found = set()
+    waiting = [(name, wanted) for name in names for wanted in {"", extra}]
+    while waiting:
+        item = waiting.pop()
+        if item not in found:
+            found.add(item)
+            for requirement in requirements(*item):
+                needed = canonicalize_name(requirement.name)
+                waiting += [(needed, ""), *((needed, wanted) for wanted in requirement.extras)]
+    return {name for name, _ in found}
+
+
+@functools.cache
+def python(code, autoload=True):
+    """Runs code in a fresh process, once; gives what it printed, as JSON."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("TORCH_")}
+    if not autoload:
+        env["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+    result = subprocess.run(
+        [sys.executable, "-c", f"import json, sys\n{code}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=env,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    return json.loads(result.stdout)
+
+
+# Prints whether torch has the device, and which plug-ins are loaded.
+STATE = f"print(json.dumps([hasattr(torch, 'openreg'), sorted(set(sys.modules) & {set(PLUGINS)!r})]))"
+
+
+def test_the_environment_holds_what_was_asked_for_and_nothing_else():
+    assert installed() == reachable(REQUESTED, extra="test")
+
+
+def test_what_every_distribution_asks_for_is_there_in_a_version_that_fits():
+    for name in installed():
+        for requirement in requirements(name):
+            assert requirement.specifier.contains(metadata.version(requirement.name), prereleases=True), (
+                name,
+                requirement,
+            )
+
+
+def test_no_module_of_an_absent_package_can_be_imported():
+    absent = [package for package in discover().values() if package.name not in installed()]
+    assert not [item.name for item in absent if importlib.util.find_spec(item.import_name) is not None]
+
+
+def test_import_torch_brings_the_device_and_all_plugins_exactly_where_a_loader_is_installed():
+    expected = [True, sorted(PLUGINS)] if AUTOLOADS else [False, []]
+    assert python(f"import torch\n{STATE}") == expected
+
+
+def test_loading_can_be_switched_off():
+    assert python(f"import torch\n{STATE}", autoload=False) == [False, []]
+
+
+@pytest.mark.parametrize("module", PLUGINS)
+def test_a_plugin_brings_the_device_and_loads_what_it_declares_only(module):
+    declared = reachable([PLUGINS[module]])
+    expected = sorted(other for other, distribution in PLUGINS.items() if distribution in declared)
+    assert python(f"import {module}, torch\n{STATE}", autoload=False) == [True, expected]
+
+
+@pytest.mark.parametrize("first", ["torch", *PLUGINS])
+@pytest.mark.parametrize("autoload", [True, False], ids=["autoload on", "autoload off"])
+def test_the_device_module_is_the_same_whatever_is_imported_first(first, autoload):
+    names = "print(json.dumps(sorted(vars(torch.openreg))))"
+    assert python(f"import {first}\n{IMPORT_ALL}{names}", autoload) == python(f"{IMPORT_ALL}{names}", autoload)
+
+
+def test_tensors_work_or_the_error_names_the_package_that_brings_them():
+    code = """
+try:
+    print(json.dumps((torch.ones(2, device="openreg") + 1).tolist()))
+except NotImplementedError as error:
+    print(json.dumps(str(error)))
+"""
+    answer = python(IMPORT_ALL + code)
+    if "openreg-ops" in installed():
+        assert answer == [2, 2]
+    else:
+        assert "pip install openreg-ops" in answer
+
+
+def test_autocast_works_or_the_error_names_the_package_that_brings_it():
+    code = """
+try:
+    with torch.autocast("openreg", dtype=torch.bfloat16), torch._subclasses.FakeTensorMode():
+        x = torch.empty(3, 3, device="openreg")
+        print(json.dumps(str((x @ x).dtype)))
+except NotImplementedError as error:
+    print(json.dumps(str(error)))
+"""
+    answer = python(IMPORT_ALL + code)
+    if "openreg-amp" in installed():
+        assert answer == "torch.bfloat16"
+    else:
+        assert "pip install openreg-amp" in answer
+
+
+@pytest.mark.skipif("openreg-amp" not in installed(), reason="autocast is about openreg-amp")
+def test_an_operator_under_autocast_works_or_the_error_names_the_package_that_brings_it():
+    code = """
+try:
+    with torch.autocast("openreg", dtype=torch.bfloat16):
+        x = torch.ones(3, 3, device="openreg")
+        print(json.dumps([str((x @ x).dtype), (x @ x).float().cpu().tolist()[0]]))
+except NotImplementedError as error:
+    print(json.dumps(str(error)))
+"""
+    answer = python(IMPORT_ALL + code)
+    if "openreg-ops" in installed():
+        assert answer == ["torch.bfloat16", [3.0, 3.0, 3.0]]
+    else:
+        assert "pip install openreg-ops" in answer

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which subsets of the packages there are follows from what the packages declare."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from tools import _platform, lane, packages, subset_lanes, subsets
+from tools.packages import ROOT, Package
+
+
+def package(name, *requirements, group=None):
+    entry_points = {group: {name: name}} if group else {}
+    return Package(name, ROOT / "packages" / name, "0.1.0", requirements, (), entry_points, {})
+
+
+def make(*items):
+    return {item.name: item for item in items}
+
+
+RUNTIME = package("openreg-runtime", "torch==2.13.*", group=subsets.PLUGINS)
+OPS = package("openreg-ops", "openreg-runtime==0.1.*", group=subsets.PLUGINS)
+LOADER = package("openreg-autoload", "torch==2.13.*", group=subsets.LOADERS)
+SUM = package("openreg-meta", "openreg-ops==0.1.*", "openreg-autoload==0.1.*")
+OTHER = package("openreg-other", "openreg-runtime==0.1.*", group=subsets.PLUGINS)
+
+
+def test_the_subsets_of_this_repository():
+    found = packages.discover(ROOT)
+    assert list(subsets.subsets(found)) == [
+        "runtime",
+        "runtime+autoload",
+        "runtime+amp",
+        "runtime+amp+autoload",
+        "runtime+ops",
+        "runtime+ops+autoload",
+        "runtime+amp+ops",
+        "runtime+amp+ops+autoload",
+        "meta",
+    ]
+
+
+def test_pip_is_asked_for_what_no_other_member_brings():
+    found = subsets.subsets(packages.discover(ROOT))
+    assert found["runtime"].requested == ("openreg-runtime",)
+    assert set(found["runtime+amp+ops+autoload"].requested) == {"openreg-amp", "openreg-ops", "openreg-autoload"}
+    assert found["meta"].requested == ("openreg-meta",)
+    assert set(found["meta"].members) == set(packages.discover(ROOT))
+
+
+def test_a_plugin_outside_of_the_sum_joins_with_what_it_needs_and_with_everything():
+    before = set(subsets.subsets(make(RUNTIME, OPS, LOADER, SUM)))
+    after = subsets.subsets(make(RUNTIME, OPS, LOADER, SUM, OTHER))
+    assert set(after) - before == {"runtime+other", "runtime+other+autoload", "meta+other"}
+    assert before <= set(after)
+    assert set(after["meta+other"].members) == {item.name for item in (RUNTIME, OPS, LOADER, SUM, OTHER)}
+
+
+def test_a_package_that_is_no_plugin_joins_in_the_same_way():
+    library = package("openreg-library", "openreg-ops==0.1.*")
+    before = set(subsets.subsets(make(RUNTIME, OPS, LOADER, SUM)))
+    after = set(subsets.subsets(make(RUNTIME, OPS, LOADER, SUM, library)))
+    assert after - before == {"runtime+ops+library", "runtime+ops+library+autoload", "meta+library"}
+
+
+def test_a_dependency_between_plugins_leaves_only_the_sets_that_it_allows():
+    amp = package("openreg-amp", "openreg-ops==0.1.*", group=subsets.PLUGINS)
+    assert list(subsets.subsets(make(RUNTIME, OPS, amp))) == ["runtime", "runtime+ops", "runtime+ops+amp"]
+
+
+def test_names_may_come_in_any_order_and_none_means_all():
+    found = packages.discover(ROOT)
+    (chosen,) = subsets.choose(["autoload+ops+runtime"], found)
+    assert chosen.name == "runtime+ops+autoload"
+    assert len(subsets.choose([], found)) == len(subsets.subsets(found))
+
+
+def test_an_unknown_subset_is_refused_with_the_names_there_are():
+    with pytest.raises(ValueError, match=r"no subset is called 'ops'; there are: runtime, runtime\+autoload, "):
+        subsets.choose(["ops"], packages.discover(ROOT))
+
+
+def run(*arguments):
+    subset_lanes.run_subsets(SimpleNamespace(posargs=arguments), None, packages.discover(ROOT), None)
+
+
+def test_the_list_says_what_to_install_and_builds_nothing(capsys):
+    run("--list")
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[0] for line in lines] == list(subsets.subsets(packages.discover(ROOT)))
+    assert lines[-1] == ["meta", "pip", "install", "openreg-meta"]
+
+
+@pytest.mark.parametrize("argument", ["nonsense", "--nonsense", "", "ops+amp"])
+def test_an_unknown_argument_ends_the_command_with_exit_status_2(argument, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run("runtime", argument)
+    assert ended.value.code == 2
+    assert f"subsets: no subset is called {argument!r}; there are: runtime," in capsys.readouterr().err
+
+
+def test_a_lane_names_the_packages_it_was_asked_for_and_hides_settings(monkeypatch):
+    monkeypatch.setenv("OPENREG_OPS", "minimal")
+    monkeypatch.setenv("PYTHONPATH", "x")
+    variables = lane.lane_variables(["openreg-amp", "openreg-ops"])
+    assert variables["OPENREG_TEST_LANE"] == "openreg-amp openreg-ops"
+    assert variables["OPENREG_OPS"] is None
+    assert variables["PYTHONPATH"] is None
+
+
+def test_one_more_distribution_in_an_environment_is_noticed(tmp_path):
+    (tmp_path / _platform.SITE_PACKAGES.replace("*", "3.11")).mkdir(parents=True)
+    assert lane.holds(tmp_path, {})
+    with subset_lanes.one_more_distribution(tmp_path):
+        assert not lane.holds(tmp_path, {})
+    assert lane.holds(tmp_path, {})

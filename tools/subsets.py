@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The sets of packages that somebody may install, derived from what the packages declare.
+
+A package with an entry point in the group `openreg.plugins` is a plug-in, one with an entry point in `torch.backends`
+loads the plug-ins, and one with neither that depends on a loader is a sum. The plug-ins of a sum are combined in every
+way that their dependencies allow, each with and without a loader. Any other package joins with what it needs, and with
+each sum, so that a further package adds three subsets and does not double their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+from tools.packages import Package, closure, siblings
+
+PLUGINS = "openreg.plugins"
+LOADERS = "torch.backends"
+
+
+@dataclass(frozen=True)
+class Subset:
+    """One set of packages: what pip is asked for, and everything of this repository that it brings."""
+
+    name: str
+    requested: tuple[str, ...]
+    members: tuple[str, ...]
+
+
+def is_loader(package: Package) -> bool:
+    """Whether `import torch` starts a package."""
+    return LOADERS in package.entry_points
+
+
+def is_sum(package: Package, packages: Mapping[str, Package]) -> bool:
+    """Whether a package only brings others, and the device with `import torch`."""
+    adds = PLUGINS in package.entry_points or is_loader(package)
+    return not adds and any(is_loader(packages[name]) for name in siblings(package.requirements, packages))
+
+
+def make_subset(names: Iterable[str], packages: Mapping[str, Package]) -> Subset:
+    """The subset that contains `names` and all they need."""
+    needed = {item for name in names for item in closure(name, packages)}
+    members = tuple(name for name in packages if name in needed)
+    brought = {item for name in members for item in closure(name, packages) if item != name}
+    requested = tuple(name for name in members if name not in brought)
+    # A sum stands for its parts.
+    summed = any(is_sum(packages[name], packages) for name in members)
+    shown = sorted(requested if summed else members, key=lambda name: is_loader(packages[name]))
+    return Subset("+".join(packages[name].short_name for name in shown), requested, members)
+
+
+def parts_of_sums(packages: Mapping[str, Package]) -> list[str]:
+    """The plug-ins that a sum brings; all plug-ins where there is no sum."""
+    sums = [name for name, package in packages.items() if is_sum(package, packages)]
+    summed = {item for name in sums for item in closure(name, packages)}
+    plugins = [name for name, package in packages.items() if PLUGINS in package.entry_points]
+    return [name for name in plugins if name in summed or not sums]
+
+
+def combined(parts: list[str], packages: Mapping[str, Package]) -> Iterator[tuple[str, ...]]:
+    """Every set of these packages that contains what its members need, the smaller ones first."""
+    for size in range(1, len(parts) + 1):
+        for chosen in combinations(parts, size):
+            if all(set(closure(name, packages)) <= set(chosen) for name in chosen):
+                yield chosen
+
+
+def subsets(packages: Mapping[str, Package]) -> dict[str, Subset]:
+    """Every useful subset by its name."""
+    loaders = [name for name, package in packages.items() if is_loader(package)]
+    sums = [name for name, package in packages.items() if is_sum(package, packages)]
+    parts = parts_of_sums(packages)
+    others = [name for name in packages if name not in {*loaders, *sums, *parts}]
+    found = []
+    for chosen in [*combined(parts, packages), *((name,) for name in others)]:
+        found.append(make_subset(chosen, packages))
+        found += [make_subset([*chosen, loader], packages) for loader in loaders]
+    for name in sums:
+        found.append(make_subset([name], packages))
+        found += [make_subset([name, other], packages) for other in others]
+    return {subset.name: subset for subset in found}
+
+
+def choose(names: Iterable[str], packages: Mapping[str, Package]) -> list[Subset]:
+    """The subsets of these names, whose parts may come in any order; all of them for no name.
+
+    Raises ValueError that lists the names there are.
+    """
+    known = subsets(packages)
+    by_parts = {frozenset(name.split("+")): subset for name, subset in known.items()}
+    chosen = []
+    for name in names:
+        subset = by_parts.get(frozenset(name.split("+")))
+        if subset is None:
+            raise ValueError(f"no subset is called {name!r}; there are: {', '.join(known)}")
+        chosen.append(subset)
+    return chosen or list(known.values())
