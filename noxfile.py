@@ -8,7 +8,6 @@ needs no line here. The parts are in tools/.
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import sys
 from pathlib import Path
@@ -18,27 +17,52 @@ import nox
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
+from tools.affected import Session, affected, changed_files, lane_session, publish  # noqa: E402
 from tools.combinations import run_combinations  # noqa: E402
 from tools.dependency_proof import run_dependency_proof  # noqa: E402
-from tools.lane import Lane  # noqa: E402
+from tools.lane import PYTEST, Lane  # noqa: E402
 from tools.native_driver import cross_compile, run_sanitizer  # noqa: E402
-from tools.packages import discover  # noqa: E402
+from tools.packages import discover, refuse  # noqa: E402
 from tools.stopwatch import Stopwatch  # noqa: E402
 from tools.subset_lanes import run_subsets  # noqa: E402
+from tools.template_lane import run_template  # noqa: E402
 from tools.wheel_quality import run_wheel_quality  # noqa: E402
 from tools.wheelhouse import Wheelhouse  # noqa: E402
 
 PACKAGES = discover(ROOT)
-LANES = [f"test-{name}" for name in PACKAGES]
 STOPWATCH = Stopwatch()
 WHEELHOUSE = Wheelhouse(ROOT, PACKAGES, STOPWATCH)
-DEFAULT = ["lint", *LANES, "wheel-quality", "combinations", "cross", "tsan", "asan"]
+
+# What decides whether a change is good, and what each session looks at. A package's lane comes by itself.
+ALL = tuple(PACKAGES)
+DRIVER = tuple(
+    f"packages/openreg-runtime/{part}" for part in ("csrc/driver/*", "include/*", "cmake/*", "tests/driver/*")
+)
+DEFAULT = [
+    Session("lint"),
+    *map(lane_session, PACKAGES.values()),
+    Session("wheel-quality", ALL, ("examples/openreg-*", "packages/*/README.md", "packages/*/LICENSE")),
+    Session("combinations", ("openreg-ops",)),
+    Session("cross", files=DRIVER),
+    Session("tsan", files=DRIVER),
+    Session("asan", files=DRIVER),
+]
+# What takes longer: CI runs it, and `nox` without arguments does not.
+SLOW = [
+    Session("quickstart", ("openreg-meta",), ("examples/quickstart.py",)),
+    Session("subsets", ALL, ("packages/*/tests/*", "packages/*/docs/*", "examples/openreg-*", "tests/subsets/*")),
+    Session("dependencies", ALL, ("packages/*/tests/*", "examples/openreg-*")),
+    Session("template", ("openreg-ops",), ("templates/*", "packages/*/tests/test_isolation.py")),
+    Session("conformance", ("openreg-ops",), ("packages/openreg-ops/tests/*",)),
+    Session("soak", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*",)),
+    Session("endurance", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*", *DRIVER)),
+]
 
 nox.needs_version = ">=2024.10.9"
 nox.options.default_venv_backend = "venv"
 nox.options.reuse_venv = "yes"
 nox.options.error_on_external_run = True
-nox.options.sessions = DEFAULT
+nox.options.sessions = [item.name for item in DEFAULT]
 
 # An environment made by another Python is made anew instead of reused.
 os.environ.setdefault("NOX_ENABLE_STALENESS_CHECK", "1")
@@ -141,8 +165,7 @@ def endurance(session: nox.Session) -> None:
     without_torch = PACKAGES["openreg-runtime"].folder / "tests" / "driver" / "test_exits.py"
     here.run(
         "exits without torch",
-        *("python", "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)),
-        *("-p", "no:cacheprovider", "--timeout", "1200", "--process-exits", "1000", str(without_torch)),
+        *("python", *PYTEST, "--timeout", "1200", "--process-exits", "1000", str(without_torch)),
     )
     with_torch = PACKAGES["openreg-meta"].folder / "tests" / "endurance" / "exits.py"
     here.run("exits with torch", "python", str(with_torch), "--processes", "100")
@@ -167,6 +190,12 @@ def dependencies(session: nox.Session) -> None:
 
 
 @nox.session
+def template(session: nox.Session) -> None:
+    """Make a package of templates/package in a copy of the repository, and run its linters and its lane."""
+    run_template(session, WHEELHOUSE, STOPWATCH)
+
+
+@nox.session
 def cross(session: nox.Session) -> None:
     """Compile the driver for Windows and macOS, wherever this runs; arguments choose other targets."""
     cross_compile(session, STOPWATCH)
@@ -186,10 +215,23 @@ def asan(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def lanes(session: nox.Session) -> None:
-    """Print the default sessions as JSON; a CI workflow makes a job of each."""
-    line = f"lanes={json.dumps(DEFAULT)}"
-    session.log(line)
-    output = os.environ.get("GITHUB_OUTPUT")
-    if output:
-        with open(output, "a", encoding="utf-8") as stream:
-            stream.write(line + "\n")
+    """Print the default sessions and the slow ones as JSON; a CI workflow makes a job of each."""
+    for line in publish({"lanes": [item.name for item in DEFAULT], "slow": [item.name for item in SLOW]}):
+        session.log(line)
+
+
+@nox.session(venv_backend="none", name="affected")
+def print_affected(session: nox.Session) -> None:
+    """The same of the sessions that a change since a revision touches, dependants included (-- main)."""
+    if len(session.posargs) != 1:
+        refuse("usage: nox -s affected -- REVISION")
+    try:
+        files = changed_files(ROOT, session.posargs[0])
+    except ValueError as error:
+        refuse(f"affected: {error}")
+    session.log(f"{len(files)} files changed since {session.posargs[0]}")
+    lists = {name: affected(files, items, PACKAGES) for name, items in (("lanes", DEFAULT), ("slow", SLOW))}
+    for name in [*lists["lanes"], *lists["slow"]]:
+        print(name)
+    for line in publish(lists):
+        session.log(line)

@@ -110,6 +110,10 @@ PLANTED = {
         "same_in_every_package",
         appended("packages/openreg-ops/tests/test_isolation.py", "x"),
     ),
+    "another proof in the template": (
+        "same_in_every_package",
+        appended("templates/package/tests/test_isolation.py", "x"),
+    ),
     "folder name": ("names_derive_from_one", renamed("packages/openreg-ops", "packages/ops")),
     "import name": (
         "names_derive_from_one",

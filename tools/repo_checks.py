@@ -103,7 +103,7 @@ def same_in_every_package(root: Path) -> list[str]:
     problems = []
     for name in SAME_IN_EVERY_PACKAGE:
         copies = [item.folder / name for item in discover(root).values()]
-        copies = [path for path in [root / name, *copies] if path.is_file()]
+        copies = [path for path in [root / name, *copies, *root.glob(f"templates/*/{name}")] if path.is_file()]
         problems += [
             f"{path.relative_to(root)}: differs from {copies[0].relative_to(root)}"
             for path in copies

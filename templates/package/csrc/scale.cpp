@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The operator openreg::example_scale: a schema, a kernel that runs on the device's stream, and a meta function that
+// tells shape and dtype without values. It has no derivative.
+#include "scale.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
+#include <torch/library.h>
+
+#include "openreg/runtime/alias.h"
+#include "openreg/runtime/device.h"
+#include "openreg/runtime/launch.h"
+
+namespace openreg::example {
+
+namespace {
+
+using torch::Library;
+
+constexpr const char* kName = "openreg::example_scale";
+
+void check_operand(const at::Tensor& self) {
+  TORCH_CHECK(at::isFloatingType(self.scalar_type()), kName, ": expected a floating-point tensor, but got ",
+              self.scalar_type(), " on ", self.device(), ". Convert it first, for example with .float().");
+}
+
+at::Tensor scale(const at::Tensor& self, double factor) {
+  check_operand(self);
+  const runtime::CurrentDevice current(self.device().index());
+  const at::Tensor input = self.contiguous();
+  at::Tensor output = at::empty(input.sizes(), input.options());
+  runtime::Aliases aliases(kName);
+  // The kernel works on the device's memory through CPU tensors and owns no tensor of the device.
+  runtime::launch(kName, self.device().index(),
+                  [from = aliases(input), to = aliases(output), factor] { to.copy_(from).mul_(factor); });
+  return output;
+}
+
+at::Tensor scale_meta(const at::Tensor& self, double /*factor*/) {
+  check_operand(self);
+  return at::empty_symint(self.sym_sizes(), self.options());
+}
+
+// Never destroyed: at exit, tensors may still be in use when static objects are gone.
+Library& part(Library::Kind kind, std::optional<c10::DispatchKey> key) {
+  return *new Library(kind, "openreg", key, __FILE__, __LINE__);
+}
+
+}  // namespace
+
+void register_operators() {
+  part(Library::FRAGMENT, std::nullopt)
+      .def("example_scale(Tensor self, float factor) -> Tensor", {at::Tag::pt2_compliant_tag});
+  part(Library::IMPL, c10::DispatchKey::PrivateUse1).impl("example_scale", TORCH_FN(scale));
+  part(Library::IMPL, c10::DispatchKey::Meta).impl("example_scale", TORCH_FN(scale_meta));
+  // PyTorch's ready-made kernel for operators without a derivative: a backward pass through it is an error.
+  part(Library::IMPL, c10::DispatchKey::AutogradPrivateUse1)
+      .impl("example_scale", torch::autograd::autogradNotImplementedFallback());
+}
+
+}  // namespace openreg::example

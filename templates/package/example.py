@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The operator of openreg-example against the CPU."""
+
+import torch
+
+import openreg_example
+
+x = torch.tensor([1.0, 2.0, 3.0], device="openreg")
+print(torch.openreg.example_scale(x, 2.5).cpu())
+
+if torch.openreg.example_scale(x, 2.5).cpu().tolist() != [2.5, 5.0, 7.5]:
+    raise SystemExit("WRONG: the result is not that of the CPU")
+
+assert torch.openreg.example_scale is openreg_example.example_scale

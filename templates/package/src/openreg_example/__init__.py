@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One more operator for the openreg device.
+
+Importing this package registers ``torch.ops.openreg.example_scale`` and adds :func:`example_scale` to
+``torch.openreg``.
+"""
+
+from __future__ import annotations
+
+import torch
+
+import openreg_ops  # noqa: F401  (brings the tensors)
+import openreg_runtime
+
+# After the runtime, which loads the libraries that the native module is linked with.
+from openreg_example import _C  # noqa: F401  (importing it registers the operator)
+
+__all__ = ["example_scale"]
+
+
+def example_scale(tensor: torch.Tensor, factor: float) -> torch.Tensor:
+    """A new tensor of the device with ``tensor * factor``, contiguous, of the same shape and dtype.
+
+    Queued on the current stream of the tensor's device. Raises RuntimeError for a tensor that is not floating-point,
+    and in a backward pass: the operator has no derivative.
+    """
+    result: torch.Tensor = torch.ops.openreg.example_scale(tensor, factor)
+    return result
+
+
+openreg_runtime.extend("example_scale", example_scale)

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A change touches the lanes of what it changed and of all that depends on it, in histories made up here."""
+
+import fnmatch
+import json
+import random
+import subprocess
+import sys
+
+import nox
+import pytest
+
+import noxfile
+from tools import affected, packages
+from tools.affected import Session
+from tools.packages import ROOT
+
+# Each package needs those before it that it names.
+NEEDS = {
+    "openreg-runtime": (),
+    "openreg-ops": ("openreg-runtime",),
+    "openreg-amp": ("openreg-runtime",),
+    "openreg-autoload": (),
+    "openreg-meta": ("openreg-ops", "openreg-amp", "openreg-autoload"),
+}
+DRIVER = Session("tsan", files=("packages/openreg-runtime/csrc/driver/*", "packages/openreg-runtime/tests/driver/*"))
+
+
+def git(root, *arguments):
+    identity = ("-c", "user.name=Tester", "-c", "user.email=tester@example.org")
+    command = ["git", "-C", str(root), *identity, *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def write(root, file, text="changed\n"):
+    path = root / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def commit(root):
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "change")
+    return git(root, "rev-parse", "HEAD")
+
+
+@pytest.fixture(scope="module")
+def initial(tmp_path_factory):
+    root = tmp_path_factory.mktemp("repository")
+    git(root, "init", "--quiet", "--initial-branch", "main")
+    for name, needed in NEEDS.items():
+        declared = ", ".join(f'"{item}==0.1.*"' for item in needed)
+        write(
+            root,
+            f"packages/{name}/pyproject.toml",
+            f'[build-system]\nrequires = []\n[project]\nname = "{name}"\nversion = "0.1.0"\n'
+            f"dependencies = [{declared}]\n",
+        )
+        for file in ("README.md", "CMakeLists.txt", "csrc/module.cpp", "src/module/__init__.py", "tests/test_it.py"):
+            write(root, f"packages/{name}/{file}", "first\n")
+        write(root, f"examples/{name}.py", "first\n")
+    for file in ("README.md", "noxfile.py", "tools/lane.py", "tests/test_it.py", "benchmarks/run.py"):
+        write(root, file, "first\n")
+    write(root, "packages/openreg-runtime/csrc/driver/device.cpp", "first\n")
+    return root, commit(root)
+
+
+@pytest.fixture
+def tree(initial):
+    root, first = initial
+    yield root
+    git(root, "checkout", "--quiet", "--force", "main")
+    git(root, "reset", "--quiet", "--hard", first)
+    git(root, "clean", "--quiet", "-d", "--force")
+
+
+def touched(root, revision="HEAD"):
+    found = packages.discover(root)
+    sessions = [Session("lint"), *map(affected.lane_session, found.values()), DRIVER]
+    names = affected.affected(affected.changed_files(root, revision), sessions, found)
+    return {name.removeprefix("test-openreg-") for name in names}
+
+
+EVERYTHING = {"lint", "runtime", "ops", "amp", "autoload", "meta", "tsan"}
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("packages/openreg-runtime/include/openreg/runtime/launch.h", {"runtime", "ops", "amp", "meta"}),
+        ("packages/openreg-runtime/csrc/driver/device.cpp", {"runtime", "ops", "amp", "meta", "tsan"}),
+        ("packages/openreg-runtime/tests/driver/test_x.py", {"runtime", "tsan"}),
+        ("packages/openreg-ops/csrc/module.cpp", {"ops", "meta"}),
+        ("packages/openreg-ops/CMakeLists.txt", {"ops", "meta"}),
+        ("packages/openreg-ops/pyproject.toml", {"ops", "meta"}),
+        ("packages/openreg-amp/src/module/__init__.py", {"amp", "meta"}),
+        ("packages/openreg-autoload/src/module/__init__.py", {"autoload", "meta"}),
+        ("packages/openreg-meta/src/module/__init__.py", {"meta"}),
+        ("packages/openreg-ops/tests/test_it.py", {"ops"}),
+        ("packages/openreg-runtime/docs/hooks.toml", {"runtime"}),
+        ("examples/openreg-ops.py", {"ops"}),
+        ("examples/openreg-ops-python.py", {"ops"}),
+        ("packages/openreg-ops/README.md", set()),
+        ("packages/openreg-ops/CHANGELOG.md", set()),
+        ("docs/guide/index.md", set()),
+        ("README.md", set()),
+        ("LICENSE", set()),
+        ("tests/test_it.py", set()),
+        ("benchmarks/run.py", set()),
+        ("noxfile.py", EVERYTHING),
+        ("tools/lane.py", EVERYTHING),
+        ("pyproject.toml", EVERYTHING),
+        (".github/workflows/ci.yml", EVERYTHING),
+        (".ci/run", EVERYTHING),
+        ("packages/openreg-gone/src/module.py", EVERYTHING),
+        ("packages/notes.txt", EVERYTHING),
+    ],
+)
+def test_a_file_touches_the_lanes_that_see_it(tree, file, expected):
+    text = (tree / file).read_text("utf-8") if file.endswith("pyproject.toml") and (tree / file).exists() else ""
+    write(tree, file, text + "# changed\n")
+    assert touched(tree) == expected | {"lint"}
+
+
+def test_nothing_changed_leaves_lint(tree):
+    assert touched(tree) == {"lint"}
+
+
+@pytest.mark.parametrize("state", ["new", "staged", "committed", "removed", "renamed"])
+def test_a_change_counts_in_every_state(tree, state):
+    file = "packages/openreg-amp/csrc/module.cpp"
+    if state == "removed":
+        (tree / file).unlink()
+    elif state == "renamed":
+        write(tree, "packages/openreg-autoload/csrc/rules.cpp", (tree / file).read_text("utf-8"))
+        (tree / file).unlink()
+    else:
+        write(tree, "packages/openreg-amp/csrc/rules.cpp")
+    if state != "new":
+        git(tree, "add", "--all")
+    if state == "committed":
+        commit(tree)
+    expected = {"lint", "amp", "meta"} | ({"autoload"} if state == "renamed" else set())
+    assert touched(tree, "HEAD~1" if state == "committed" else "HEAD") == expected
+
+
+def test_what_others_changed_on_the_main_branch_does_not_count(tree):
+    git(tree, "checkout", "--quiet", "-b", "feature")
+    write(tree, "packages/openreg-amp/csrc/module.cpp")
+    commit(tree)
+    git(tree, "checkout", "--quiet", "main")
+    write(tree, "packages/openreg-runtime/csrc/module.cpp")
+    commit(tree)
+    git(tree, "checkout", "--quiet", "feature")
+    assert touched(tree, "main") == {"lint", "amp", "meta"}
+    git(tree, "checkout", "--quiet", "main")
+    git(tree, "branch", "--delete", "--force", "feature")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_many_commits_touch_what_each_of_them_touches(tree, seed):
+    random_source = random.Random(seed)
+    files = git(tree, "ls-files").splitlines()
+    before = git(tree, "rev-parse", "HEAD")
+    expected = set()
+    for _ in range(random_source.randint(1, 4)):
+        file = random_source.choice([name for name in files if "pyproject" not in name])
+        write(tree, file, f"changed {random_source.random()}\n")
+        expected |= touched(tree)
+        commit(tree)
+    assert touched(tree, before) == expected
+
+
+@pytest.mark.parametrize("revision", ["nonsense", "", "--all", "0" * 40, "HEAD~1000"])
+def test_an_unknown_revision_is_refused(tree, revision):
+    with pytest.raises(ValueError, match="git knows no revision"):
+        affected.changed_files(tree, revision)
+
+
+def test_a_revision_without_a_common_history_is_refused(tree):
+    git(tree, "checkout", "--quiet", "--orphan", "other")
+    commit(tree)
+    git(tree, "checkout", "--quiet", "main")
+    with pytest.raises(ValueError, match="'other' and HEAD have no commit in common"):
+        affected.changed_files(tree, "other")
+    git(tree, "branch", "--delete", "--force", "other")
+
+
+def test_a_folder_without_a_history_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="git knows no revision 'main' in"):
+        affected.changed_files(tmp_path, "main")
+
+
+def test_the_lists_go_to_the_workflow(tmp_path, monkeypatch):
+    output = tmp_path / "output"
+    monkeypatch.setenv("GITHUB_OUTPUT", str(output))
+    affected.publish({"lanes": ["lint"], "slow": []})
+    pairs = [line.split("=", 1) for line in output.read_text("utf-8").splitlines()]
+    assert {name: json.loads(value) for name, value in pairs} == {"lanes": ["lint"], "slow": []}
+
+
+def test_every_session_that_is_listed_exists_and_reads_files_that_exist():
+    existing = set(nox.registry.get())
+    files = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
+    for session in [*noxfile.DEFAULT, *noxfile.SLOW]:
+        assert session.name in existing
+        assert set(session.packages) <= set(packages.discover(ROOT))
+        lane = session.name.startswith("test-")
+        assert lane or [item for item in session.files if not fnmatch.filter(files, item)] == []
+
+
+def test_the_workflow_runs_what_nox_lists():
+    text = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
+    for part in (
+        "nox -s lanes",
+        "nox -s affected -- ${{ github.event.pull_request.base.sha }}",
+        "fetch-depth: 0",
+        "lane: ${{ fromJSON(needs.lanes.outputs.lanes) }}",
+        "session: ${{ fromJSON(needs.lanes.outputs.slow) }}",
+    ):
+        assert part in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["affected", "--", "nonsense"], "git knows no revision 'nonsense'"),
+        (["affected"], "usage: nox -s affected -- REVISION"),
+    ],
+)
+def test_the_command_refuses_with_exit_status_2(arguments, said):
+    command = [sys.executable, "-m", "nox", "-f", str(ROOT / "noxfile.py"), "-s", *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert said in result.stderr

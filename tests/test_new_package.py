@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The template gives a package that keeps every rule of the repository; `nox -s template` builds and tests it."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tools import affected, new_package, packages, repo_checks, subsets
+from tools.packages import ROOT
+
+DESCRIPTION = "Counts what the device's owner wants counted"
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """A repository with the template, and of the packages what a checkout has of them."""
+    root = tmp_path_factory.mktemp("new_package") / "repository"
+    for name in ("packages", "examples", "templates"):
+        ignored = shutil.ignore_patterns("build", "__pycache__")
+        shutil.copytree(ROOT / name, root / name, ignore=ignored)
+    for name in ("LICENSE", "CONTRIBUTING.md"):
+        shutil.copy2(ROOT / name, root / name)
+    return root
+
+
+@pytest.fixture
+def tree(copy):
+    """The same; what a test adds is taken away after it."""
+    before = set(copy.rglob("*"))
+    yield copy
+    for path in sorted(set(copy.rglob("*")) - before, reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+
+
+@pytest.mark.parametrize("name", ["openreg-tally", "openreg-event-log2"])
+def test_the_new_package_keeps_every_rule(tree, name):
+    before = {check.__name__: check(tree) for check in repo_checks.CHECKS}
+    new_package.create(tree, name, DESCRIPTION)
+    assert {check.__name__: check(tree) for check in repo_checks.CHECKS} == before
+
+
+def test_nothing_of_the_templates_name_is_left(tree):
+    written = new_package.create(tree, "openreg-event-log", DESCRIPTION)
+    for path in written:
+        text = path.relative_to(tree).as_posix() + path.read_text("utf-8")
+        for word in (
+            "openreg-example",
+            "openreg_example",
+            "openreg::example",
+            "example_scale",
+            new_package.DESCRIPTION,
+        ):
+            assert word not in text, path
+    texts = {path.name: path.read_text("utf-8") for path in written}
+    assert "namespace openreg::event_log {" in texts["scale.cpp"]
+    assert f'description = "{DESCRIPTION}"' in texts["pyproject.toml"]
+    assert f'"""{DESCRIPTION}.\n' in texts["__init__.py"]
+
+
+def test_it_gains_its_lane_and_its_subsets_with_no_edit_elsewhere(tree):
+    before = {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()}
+    new_package.create(tree, "openreg-tally", DESCRIPTION)
+    assert all(path.read_bytes() == content for path, content in before.items())
+    found = packages.discover(tree)
+    assert found["openreg-tally"].import_name == "openreg_tally"
+    assert set(packages.closure("openreg-tally", found)) == {"openreg-runtime", "openreg-ops", "openreg-tally"}
+    assert {"runtime+ops+tally", "runtime+ops+tally+autoload", "meta+tally"} <= set(subsets.subsets(found))
+    lane = affected.lane_session(found["openreg-tally"])
+    assert affected.affected(["packages/openreg-ops/csrc/module.cpp"], [lane], found) == ["test-openreg-tally"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("openreg-ops", "is taken: packages/openreg-ops exists"),
+        ("openreg-", "is no name for a package"),
+        ("openreg", "is no name for a package"),
+        ("tally", "is no name for a package: write openreg-NAME"),
+        ("openreg-Tally", "small letters"),
+        ("openreg_tally", "is no name for a package"),
+        ("openreg-2d", "is no name for a package"),
+        ("openreg-tally/../../x", "is no name for a package"),
+        ("openreg-tally\n", "is no name for a package"),
+        ("openreg-template", "'template' is a keyword"),
+        ("openreg-lambda", "'lambda' is a keyword"),
+    ],
+)
+def test_a_bad_name_is_refused_and_nothing_is_written(tree, name, said):
+    before = sorted(tree.rglob("*"))
+    with pytest.raises(ValueError, match=r"package|taken") as error:
+        new_package.create(tree, name, DESCRIPTION)
+    assert said in str(error.value)
+    assert sorted(tree.rglob("*")) == before
+
+
+@pytest.mark.parametrize("text", ["", " ", 'says "x"', "a\nb", "back\\slash", "x" * 101, "Ends."])
+def test_a_bad_description_is_refused_and_nothing_is_written(tree, text):
+    with pytest.raises(ValueError, match="is no description: write one line of at most 100 characters"):
+        new_package.create(tree, "openreg-tally", text)
+    assert not (tree / "packages" / "openreg-tally").exists()
+
+
+@pytest.mark.parametrize("arguments", [[], ["openreg-tally"], ["openreg-ops", DESCRIPTION], ["tally", DESCRIPTION]])
+def test_the_command_refuses_with_exit_status_2(arguments):
+    command = [sys.executable, "-m", "tools.new_package", *arguments]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stderr.startswith(("usage: ", "new_package: "))
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which sessions of nox a change touches, dependants of the changed packages included.
+
+A session says which package it runs with and which further files it reads; what a package needs follows from its
+metadata. Documents concern lint, and a file that nobody is known to read concerns everybody.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+
+from tools.packages import Package, closure
+from tools.wheelhouse import NOT_SOURCES
+
+LINT = "lint"
+# Folders whose files are read by the sessions that say so, and by lint.
+READ_BY_SOME = {"benchmarks", "examples", "templates", "tests"}
+
+
+@dataclass(frozen=True)
+class Session:
+    """One session: it uses a package with all that this needs, and files that match the patterns of fnmatch."""
+
+    name: str
+    packages: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+def lane_session(package: Package) -> Session:
+    """The lane of a package."""
+    place = f"packages/{package.name}"
+    examples = (f"examples/{package.name}.py", f"examples/{package.name}-*.py")
+    return Session(f"test-{package.name}", (package.name,), (f"{place}/tests/*", f"{place}/docs/*", *examples))
+
+
+def is_document(file: str) -> bool:
+    """Whether a file is for readers only."""
+    path = PurePosixPath(file)
+    return path.suffix in {".md", ".rst"} or path.parts[0] == "docs" or path.name == "LICENSE"
+
+
+def source_package(file: str, packages: Mapping[str, Package]) -> str:
+    """The package whose wheel a file goes into, empty if there is none."""
+    parts = PurePosixPath(file).parts
+    if parts[0] != "packages" or len(parts) < 3 or parts[1] not in packages:
+        return ""
+    return "" if NOT_SOURCES.intersection(parts[2:]) or parts[2] == "docs" else parts[1]
+
+
+def is_anybodys(file: str, packages: Mapping[str, Package]) -> bool:
+    """Whether there is no telling who reads a file: tools and settings, and what is left of a removed package."""
+    parts = PurePosixPath(file).parts
+    if parts[0] == "packages":
+        return len(parts) < 3 or parts[1] not in packages
+    return parts[0] not in READ_BY_SOME
+
+
+def touches(file: str, session: Session, packages: Mapping[str, Package]) -> bool:
+    """Whether a changed file changes what a session sees."""
+    if session.name == LINT or any(fnmatchcase(file, pattern) for pattern in session.files):
+        return True
+    if is_document(file):
+        return False
+    used = {item for name in session.packages for item in closure(name, packages)}
+    return is_anybodys(file, packages) or source_package(file, packages) in used
+
+
+def affected(files: Iterable[str], sessions: Iterable[Session], packages: Mapping[str, Package]) -> list[str]:
+    """The sessions that see at least one of the changed files; lint always."""
+    changed = list(files)
+    return [
+        session.name
+        for session in sessions
+        if session.name == LINT or any(touches(file, session, packages) for file in changed)
+    ]
+
+
+def git(root: Path, *arguments: str) -> str:
+    """The output of a git command. Raises ValueError with what git says where it fails."""
+    try:
+        result = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False)
+    except FileNotFoundError as error:
+        raise ValueError("finding out what changed needs git") from error
+    if result.returncode != 0:
+        raise ValueError(result.stderr.strip() or f"git {arguments[0]} failed")
+    return result.stdout
+
+
+def changed_files(root: Path, revision: str) -> list[str]:
+    """The files that differ from where the work branched off `revision`, committed or not, both names of a renamed one.
+
+    Raises ValueError for a revision that git does not know or that has no history in common.
+    """
+    try:
+        git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    except ValueError as error:
+        raise ValueError(
+            f"git knows no revision {revision!r} in {root}. Name a commit, branch or tag of this checkout, or fetch it "
+            "first: git fetch --unshallow origin"
+        ) from error
+    try:
+        base = git(root, "merge-base", revision, "HEAD").strip()
+    except ValueError as error:
+        raise ValueError(f"{revision!r} and HEAD have no commit in common in {root}") from error
+    changed = git(root, "diff", "--name-only", "--no-renames", "-z", base)
+    new = git(root, "ls-files", "--others", "--exclude-standard", "--full-name", "-z")
+    return sorted({name for name in (changed + new).split("\0") if name})
+
+
+def publish(lists: Mapping[str, list[str]]) -> list[str]:
+    """Lines `name=JSON`, which a GitHub workflow reads: also appended to the file that GITHUB_OUTPUT names."""
+    lines = [f"{name}={json.dumps(names)}" for name, names in lists.items()]
+    output = os.environ.get("GITHUB_OUTPUT")
+    if output:
+        with Path(output).open("a", encoding="utf-8") as stream:
+            stream.writelines(line + "\n" for line in lines)
+    return lines
