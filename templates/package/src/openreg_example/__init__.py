@@ -12,8 +12,10 @@ import torch
 import openreg_ops  # noqa: F401  (brings the tensors)
 import openreg_runtime
 
-# After the runtime, which loads the libraries that the native module is linked with.
-from openreg_example import _C  # noqa: F401  (importing it registers the operator)
+# Before the native module is loaded: it would change PyTorch, or fail with an undefined symbol.
+openreg_runtime.require_matching_build(__name__)
+
+from openreg_example import _C  # noqa: E402, F401  (importing it registers the operator)
 
 __all__ = ["example_scale"]
 
