@@ -8,11 +8,10 @@ themselves; ``torch_openreg.openreg`` is ``torch.openreg``.
 from __future__ import annotations
 
 import importlib
+import sys
 from importlib.metadata import version
 
 __all__ = ["__version__", "openreg"]
-
-__version__ = version("openreg-meta")
 
 
 def _import(name: str) -> None:
@@ -29,7 +28,12 @@ def _import(name: str) -> None:
         ) from error
 
 
-for _name in ("openreg_runtime", "openreg_ops", "openreg_amp"):
-    _import(_name)
+# As in openreg_runtime._command_line, which cannot be asked without importing the runtime: Python imports this package
+# before it runs torch_openreg.__main__, and the doctor has to run where the imports below fail.
+if not (sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)].removeprefix("-m") == __name__):
+    __version__ = version("openreg-meta")
 
-from torch_openreg import openreg  # noqa: E402  (is torch.openreg, which the runtime has made)
+    for _name in ("openreg_runtime", "openreg_ops", "openreg_amp"):
+        _import(_name)
+
+    from torch_openreg import openreg  # is torch.openreg, which the runtime has made

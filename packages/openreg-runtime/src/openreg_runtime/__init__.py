@@ -2,7 +2,8 @@
 """The device side of openreg: importing this package adds the device ``openreg`` and the module ``torch.openreg``.
 
 Start-up is the list of steps at the end of this file. A step that refuses to go on raises ``ImportError`` before
-anything was registered, so that the process stays usable without the device.
+anything was registered, so that the process stays usable without the device. ``python -m openreg_runtime``, the doctor,
+takes none of them.
 """
 
 from __future__ import annotations
@@ -13,37 +14,40 @@ from collections.abc import Callable
 # which leaves the import of the other packages here.
 _after_startup: list[Callable[[], None]] = []
 
+from openreg_runtime._command_line import runs_as_command  # noqa: E402
 from openreg_runtime._plugins import Plugin, installed_plugins, require_matching_build  # noqa: E402
-from openreg_runtime._startup import (  # noqa: E402
-    complete_storages,
-    export_through_dlpack,
-    load_native_module,
-    refuse_other_backend,
-    refuse_other_torch,
-    refuse_unreadable_settings,
-    register_device,
-    share_between_processes,
-    wait_at_exit_for_autograd,
-)
 
 __all__ = ["DEVICE_TYPE", "Plugin", "extend", "installed_plugins", "require_matching_build"]
 
-refuse_unreadable_settings()
-refuse_other_torch()
-refuse_other_backend()
-load_native_module()
+if not runs_as_command(__name__):
+    from openreg_runtime._startup import (
+        DEVICE_TYPE,
+        complete_storages,
+        export_through_dlpack,
+        load_native_module,
+        refuse_other_backend,
+        refuse_other_torch,
+        refuse_unreadable_settings,
+        register_device,
+        share_between_processes,
+        wait_at_exit_for_autograd,
+    )
 
-from openreg_runtime import openreg  # noqa: E402  (needs the native module)
-from openreg_runtime._extension import extend  # noqa: E402
-from openreg_runtime._startup import DEVICE_TYPE  # noqa: E402
-from openreg_runtime.openreg._compiler import register_with_compiler  # noqa: E402
+    refuse_unreadable_settings()
+    refuse_other_torch()
+    refuse_other_backend()
+    load_native_module()
 
-register_device(openreg)
-complete_storages()
-share_between_processes()
-export_through_dlpack()
-register_with_compiler()
-wait_at_exit_for_autograd()
+    from openreg_runtime import openreg  # needs the native module
+    from openreg_runtime._extension import extend
+    from openreg_runtime.openreg._compiler import register_with_compiler
 
-for step in _after_startup:
-    step()
+    register_device(openreg)
+    complete_storages()
+    share_between_processes()
+    export_through_dlpack()
+    register_with_compiler()
+    wait_at_exit_for_autograd()
+
+    for step in _after_startup:
+        step()

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The doctor on the complete backend: silent where all is well, and right about each part that is not."""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def doctor(tmp_path):
+    """Runs the doctor with these arguments; environment variables are keyword arguments."""
+
+    def run(*arguments, module="torch_openreg", **variables):
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("TORCH_", "OPENREG_"))}
+        outcome = subprocess.run(
+            [sys.executable, "-B", "-m", module, "doctor", "--json", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+            env={**env, **variables},
+            cwd=tmp_path,
+        )
+        assert "Traceback" not in outcome.stderr
+        return outcome.returncode, json.loads(outcome.stdout)
+
+    return run
+
+
+@pytest.fixture
+def overlay(tmp_path):
+    """A folder that stands before everything installed."""
+    folder = tmp_path / "overlay"
+    folder.mkdir()
+    return folder
+
+
+def problems(told):
+    return {item["check"]: item["what"] + item["fix"] for item in told["findings"] if item["status"] == "problem"}
+
+
+def announce(folder, distribution, group, entry):
+    info = folder / f"{distribution}-1.5.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.5\n", "utf-8")
+    (info / "entry_points.txt").write_text(f"[{group}]\n{entry}\n", "utf-8")
+
+
+def copy(module, folder):
+    for place in importlib.util.find_spec(module).submodule_search_locations:
+        if Path(place).is_dir():
+            shutil.copytree(place, folder / module, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder / module
+
+
+@pytest.mark.parametrize("module", ["torch_openreg", "openreg_runtime"])
+def test_a_healthy_installation_has_no_problem(doctor, module):
+    code, told = doctor(module=module)
+    assert problems(told) == {}
+    assert [item["check"] for item in told["findings"] if item["status"] in ("warning", "note")] == []
+    assert code == 0
+    assert told["healthy"]
+    ok = {item["check"]: item["what"] for item in told["findings"] if item["status"] == "ok"}
+    assert "import torch brings up openreg" in ok["autoload.device"]
+    assert "from openreg_ops" in ok["operators.PrivateUse1"]
+    assert {"guard.getStream", "module.fallback_stats", "registration.DLPack", "device.1"} <= set(ok)
+
+
+def test_wrong_use_keeps_its_status(tmp_path):
+    command = [sys.executable, "-m", "torch_openreg", "doctor", "--device", "cuda"]
+    outcome = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+    assert outcome.returncode == 2
+    assert "'cuda' is one of PyTorch's own devices" in outcome.stderr
+
+
+def test_a_missing_runtime_is_named_with_its_command(overlay):
+    copy("torch_openreg", overlay)
+    command = [sys.executable, "-S", "-m", "torch_openreg", "doctor"]
+    env = {**os.environ, "PYTHONPATH": str(overlay)}
+    outcome = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, env=env, cwd=overlay.parent
+    )
+    assert outcome.returncode == 1
+    assert outcome.stderr == "openreg-runtime, which has the command, is missing: pip install openreg-runtime\n"
+
+
+def test_what_the_compiler_knows_is_examined_on_request(doctor):
+    code, told = doctor("--compiler")
+    assert (code, problems(told)) == (0, {})
+    ok = {item["check"] for item in told["findings"] if item["status"] == "ok"}
+    assert "device_interface.register_interface_for_device" in ok
+    assert "registration.backends eager and aot_eager, torch.export, FakeTensor" in ok
+
+
+def test_operators_of_another_abi(doctor, overlay):
+    record = copy("openreg_amp", overlay) / "_build.json"
+    told = json.loads(record.read_text("utf-8"))
+    record.write_text(json.dumps({**told, "abi_version": told["abi_version"] + 1}), "utf-8")
+    code, told = doctor(PYTHONPATH=str(overlay))
+    assert code == 1
+    found = problems(told)
+    assert "wrong ABI number" in found["startup.openreg_amp"]
+    assert "pip install --upgrade openreg-runtime openreg-amp" in found["abi.openreg-amp"]
+    assert "openreg-amp" in found["operators.AutocastPrivateUse1"]  # what it costs
+    assert "PYTHONPATH" in found["packages.openreg_amp.copies"]
+
+
+def test_a_broken_plugin_that_breaks_import_torch(doctor, overlay):
+    (overlay / "broken_plugin.py").write_text("raise RuntimeError('out of luck')\n", "utf-8")
+    announce(overlay, "broken-plugin", "openreg.plugins", "broken = broken_plugin")
+    code, told = doctor(PYTHONPATH=str(overlay))
+    assert code == 1
+    found = problems(told)
+    assert set(found) == {"startup.broken_plugin", "autoload.import-torch"}
+    for text in found.values():
+        assert "RuntimeError: out of luck" in text
+    assert "TORCH_DEVICE_BACKEND_AUTOLOAD=0" in found["autoload.import-torch"]
+
+
+def test_another_backend_before_openreg(doctor, overlay):
+    code = "import torch\ndef load():\n    torch.utils.rename_privateuse1_backend('somebody')\n"
+    (overlay / "somebody.py").write_text(code, "utf-8")
+    announce(overlay, "a-backend", "torch.backends", "a_backend = somebody:load")
+    code, told = doctor(PYTHONPATH=str(overlay))
+    assert code == 1
+    (text,) = problems(told).values()
+    assert "the backend 'somebody' names PrivateUse1 before openreg does (a_backend = somebody:load" in text
+    assert "import torch fails" in text
+    assert "pip uninstall a-backend" in text
+
+
+def test_autoload_that_is_switched_off_is_noted(doctor):
+    code, told = doctor(TORCH_DEVICE_BACKEND_AUTOLOAD="no")
+    assert (code, problems(told)) == (0, {})
+    notes = {item["check"]: item["what"] + item["fix"] for item in told["findings"] if item["status"] == "note"}
+    assert set(notes) == {"autoload.device"}
+    assert "unset TORCH_DEVICE_BACKEND_AUTOLOAD" in notes["autoload.device"]
+
+
+def test_a_backend_that_is_imported_by_itself_may_stand_beside_openreg(doctor, overlay):
+    code = "import torch\ntorch.utils.rename_privateuse1_backend('toaster')\n"
+    (overlay / "toaster.py").write_text(code, "utf-8")
+    code, told = doctor("--device", "toaster", "--import", "toaster", "--ignore", "*", PYTHONPATH=str(overlay))
+    assert code == 0
+    warnings = {item["check"]: item["fix"] for item in told["findings"] if item["status"] == "warning"}
+    assert "TORCH_DEVICE_BACKEND_AUTOLOAD=0" in warnings["autoload.shadowed"]
+
+
+def test_settings_that_restrict_the_device_are_noted(doctor):
+    code, told = doctor(OPENREG_OPS="minimal")
+    assert (code, problems(told)) == (0, {})
+    notes = {item["check"]: item["fix"] for item in told["findings"] if item["status"] == "note"}
+    assert {"settings.OPENREG_OPS", "registration.aten::record_stream"} <= set(notes)
+    assert notes["registration.aten::record_stream"] == "unset OPENREG_OPS"
+
+
+def test_an_operator_left_out_of_the_minimal_set(doctor):
+    code, told = doctor(OPENREG_OPS="minimal", OPENREG_OPS_LEAVE_OUT="aten::resize_")
+    assert code == 1
+    text = problems(told)["registration.the minimal set of operators"]
+    assert "aten::resize_" in text
+    assert "unset OPENREG_OPS_LEAVE_OUT" in text
+
+
+OPERATORS = {
+    "aten::linear": ("native", "openreg_ops/csrc/ops/linear.cpp", "lower precision"),
+    "aten::mse_loss": ("native", "openreg_ops/csrc/ops", "float32"),
+    "aten::addcmul": ("native", "openreg_ops/csrc/ops", "promote"),
+    "torch.binary_cross_entropy": ("native", "openreg_ops/csrc/ops/loss.cpp", "refused"),
+    "aten::cummax": ("composite", "CompositeExplicitAutograd", "no rule"),
+    "torch.ops.openreg.custom_abs": ("composite", "CompositeImplicitAutograd", "no rule"),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_how_an_operator_is_served(doctor, name):
+    kind, place, rule = OPERATORS[name]
+    code, told = doctor("--op", name)
+    assert code == 0
+    facts = {fact["aspect"]: fact["text"] for fact in told["operator"]["facts"]}
+    assert facts["openreg"].startswith(kind)
+    assert place in facts["openreg"]
+    assert facts["autocast"].startswith(rule)
+    assert facts["meta"]
+
+
+def test_what_a_composite_operator_calls_is_seen(doctor):
+    _, told = doctor("--op", "aten::cummax")
+    facts = {fact["aspect"]: fact["text"] for fact in told["operator"]["facts"]}
+    assert "aten::_cummax_helper" in facts["a call"]

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The C++ interfaces, function by function, and the registrations that have neither functions nor names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from .. import installed
+from ..children import Step
+from ..examination import Examination
+from ..finding import Finding, Status
+from ..probes.unreachable import reason
+from ..table import Group, Row
+
+TITLE = "Hooks and registrations"
+POSITION = 90
+
+_LEAVE_OUT = ("OPENREG_OPS_LEAVE_OUT", "OPENREG_OPS")
+
+# How an interface is registered.
+_REGISTER = {
+    "accelerator_hooks": "at::RegisterPrivateUse1HooksInterface(&hooks), once, when the library is loaded",
+    "private_use1_hooks": "at::RegisterPrivateUse1HooksInterface(&hooks), once, when the library is loaded",
+    "guard": "C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard)",
+    "allocator": "REGISTER_ALLOCATOR(c10::kPrivateUse1, &allocator)",
+    "device_allocator": "REGISTER_ALLOCATOR(c10::kPrivateUse1, &allocator) with a c10::DeviceAllocator",
+    "host_allocator": "REGISTER_HOST_ALLOCATOR(at::kPrivateUse1, &allocator)",
+    "caching_host_allocator": "derive at::CachingHostAllocatorImpl and register it with REGISTER_HOST_ALLOCATOR",
+    "generator": "getNewGenerator and getDefaultGenerator of the hooks, with a c10::GeneratorImpl",
+    "graph": "REGISTER_GRAPH_IMPL(NAME, Graph), where NAME is the device's name in upper case",
+}
+# Interfaces without which a device cannot be used at all.
+_REQUIRED = {"accelerator_hooks", "guard", "allocator"}
+
+
+def check(examination: Examination) -> Iterator[Finding]:
+    """Every other group of the table."""
+    if not examination.reached or examination.order.operator:
+        return
+    for group in examination.groups:
+        if group.key != "module":  # a check of its own
+            yield from _group(examination, group)
+
+
+def _group(examination: Examination, group: Group) -> Iterator[Finding]:
+    anchor = examination.probe(f"{group.key}.")
+    missing = anchor is not None and bool(anchor.root)
+    if missing and anchor is not None:
+        serious = examination.order.own or group.key in _REQUIRED
+        readers = "; ".join(dict.fromkeys(row.reader for row in group.rows if not row.status))
+        yield Finding(
+            group.key,
+            "problem" if serious else "warning",
+            f"{group.title} is not registered: {_told(anchor)}",
+            f"asked for by: {readers}",
+            _fix(examination, group.rows[0], f"register it: {_REGISTER[group.key]}"),
+        )
+    for row in group.rows:
+        if not row.status:
+            yield _row(examination, row, missing)
+
+
+def _row(examination: Examination, row: Row, group_missing: bool) -> Finding:
+    step = examination.probe(row.key)
+    if step is None:
+        return Finding(row.key, "unseen", f"{row.name}: {reason(row.key)}")
+    if step.unseen or (group_missing and step.root):
+        return Finding(row.key, "unseen", f"{row.name}: {step.unseen or 'the interface is not registered'}")
+    if step.done:
+        return Finding(row.key, "ok", f"{row.name} answers")
+    status: Status = "problem" if examination.order.own or row.required else "warning"
+    fix = _fix(examination, row, f"implement {row.name}")
+    if withheld := _withheld(examination, row):
+        status = "problem" if row.required else "note"
+        fix = f"unset {withheld}"
+    return Finding(row.key, status, f"{row.name}: {_told(step)}", row.loss, fix)
+
+
+def _withheld(examination: Examination, row: Row) -> str:
+    """The setting that leaves operators out on purpose, if one is set and the row is about operators of openreg."""
+    if not examination.order.own or not row.code[0].startswith("ops/"):
+        return ""
+    return next((name for name in _LEAVE_OUT if os.environ.get(name, "full") != "full"), "")
+
+
+def _told(step: Step) -> str:
+    """What the exercise met; a crash is worth a word of its own."""
+    return f"the call that needs it crashes: {step.ended}" if step.ended else step.text
+
+
+def _fix(examination: Examination, row: Row, advice: str) -> str:
+    if not examination.order.own:
+        return f"{advice}; model: {', '.join(row.code)}"
+    package = "openreg-" + (row.code[0] if row.code else "runtime/").partition("/")[0]
+    return f"pip install {'--force-reinstall ' if package in installed.all_distributions() else ''}{package}"

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How many operators are registered under the backend's dispatch keys, by whom, and what becomes of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .. import installed
+from ..examination import Examination
+from ..finding import Finding
+
+TITLE = "Operators"
+POSITION = 100
+
+PYTORCH = "PyTorch"  # the library of kernels that PyTorch registers for every PrivateUse1 backend, as of c10d
+
+
+def check(examination: Examination) -> Iterator[Finding]:
+    """The three dispatch keys of a backend."""
+    asked = examination.probe("operator")
+    if asked is not None and asked.root:
+        what = f"the dispatcher does not tell about {examination.order.operator}: {asked.text}"
+        yield Finding("operators.explanation", "problem", what, "no explanation", "see the cause")
+    step = examination.probe("operators")
+    if step is None or not step.done:
+        return
+    found = step.value
+    yield _kernels(examination, found)
+    yield _fallback(found)
+    yield Finding(
+        "operators.AutogradPrivateUse1",
+        "ok",
+        f"AutogradPrivateUse1: {found['operators']['AutogradPrivateUse1']} kernels of the backend; "
+        "PyTorch's derivatives serve the other operators",
+    )
+    yield _autocast(examination, found)
+
+
+def _kernels(examination: Examination, found: dict[str, Any]) -> Finding:
+    libraries, device = found["libraries"], examination.order.device
+    said = ", ".join(f"{number} from {name}" for name, number in sorted(libraries.items()))
+    if set(libraries) - {PYTORCH}:
+        return Finding("operators.PrivateUse1", "ok", f"PrivateUse1: {sum(libraries.values())} kernels ({said})")
+    return Finding(
+        "operators.PrivateUse1",
+        "note",  # the row of the minimal set of operators is the problem
+        f"no operator has a kernel for {device}" + (f", apart from {said}" if said else ""),
+        f'no tensor can be made on the device: torch.empty(1, device="{device}") fails',
+        "pip install openreg-ops"
+        if examination.order.own
+        else "begin with the minimal set: "
+        "TORCH_LIBRARY_IMPL(aten, PrivateUse1, m), or torch.library.Library('aten', 'IMPL', 'PrivateUse1')",
+    )
+
+
+def _fallback(found: dict[str, Any]) -> Finding:
+    name = "operators.fallback"
+    if found["fallbacks"]["PrivateUse1"]:
+        return Finding(name, "ok", "a fallback serves operators without a kernel")
+    return Finding(
+        name,
+        "note",
+        "there is no fallback: an operator without a kernel raises NotImplementedError",
+        "operators that are not written yet cannot be used",
+        "TORCH_LIBRARY_IMPL(_, PrivateUse1, m) with a boxed function, such as at::native::cpu_fallback",
+    )
+
+
+def _autocast(examination: Examination, found: dict[str, Any]) -> Finding:
+    name, device = "operators.AutocastPrivateUse1", examination.order.device
+    count = found["operators"]["AutocastPrivateUse1"]
+    if count and found["fallbacks"]["AutocastPrivateUse1"]:
+        return Finding(name, "ok", f"AutocastPrivateUse1: {count} rules; the other operators are left alone")
+    if count:
+        return Finding(
+            name,
+            "problem",
+            f"AutocastPrivateUse1 has {count} rules, but no fallthrough for the other operators",
+            f'inside torch.autocast("{device}"), every operator without a rule fails',
+            "TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) { m.fallback(torch::CppFunction::makeFallthrough()); }",
+        )
+    own = examination.order.own
+    broken = own and "openreg-amp" in installed.all_distributions()
+    return Finding(
+        name,
+        "problem" if broken else "note",
+        "AutocastPrivateUse1 has no rules",
+        f'torch.autocast("{device}") does not work',
+        f"pip install {'--force-reinstall ' if broken else ''}openreg-amp"
+        if own
+        else "register the lists of ATen/autocast_mode.h; model: amp/csrc/autocast.cpp",
+    )

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The arguments and the exit status of the doctor."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from . import checks, document, explanation, installed, table
+from .examination import AUTOLOAD_SWITCH, OWN_DEVICE, RUNTIME, Examination, Order, examine
+from .finding import Section
+from .probes.request import import_step
+
+HEALTHY, PROBLEMS, WRONG_USE = 0, 1, 2
+_LONGEST_TIMEOUT = 86400
+
+# Devices that PyTorch itself brings; none of them is a backend behind PrivateUse1.
+_OF_PYTORCH = [
+    "cpu",
+    "cuda",
+    "mkldnn",
+    "opengl",
+    "opencl",
+    "ideep",
+    "hip",
+    "ve",
+    "fpga",
+    "maia",
+    "xla",
+    "lazy",
+    "vulkan",
+    "mps",
+    "meta",
+    "hpu",
+    "mtia",
+    "xpu",
+    "ipu",
+    "privateuseone",
+]
+
+_EPILOG = """\
+exit status: 0 healthy, 1 problems found, 2 wrong use (also: no such device, no such operator)
+
+examples:
+  python -m openreg_runtime doctor
+  python -m openreg_runtime doctor --op aten::add.Tensor
+  python -m openreg_runtime doctor --device npu --import torch_npu
+  python -m openreg_runtime doctor --json --ignore 'settings.*'      in CI
+"""
+
+
+class WrongUseError(Exception):
+    """Arguments that cannot be served; the text says what would be."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    result = argparse.ArgumentParser(prog="python -m openreg_runtime")
+    commands = result.add_subparsers(required=True, metavar="command")
+    doctor = commands.add_parser(
+        "doctor",
+        help="check an installation, or any other PrivateUse1 backend",
+        description="Checks the environment and a PyTorch backend, hook by hook and name by name.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    doctor.add_argument("--device", default=OWN_DEVICE, metavar="NAME", help="the backend to check (default: openreg)")
+    doctor.add_argument(
+        "--import",
+        dest="imports",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="what brings the backend up; may be repeated (default: what loads with torch)",
+    )
+    doctor.add_argument("--op", default="", metavar="OPERATOR", help="explain how an operator is served instead")
+    doctor.add_argument(
+        "--compiler",
+        action="store_true",
+        help="also examine what PyTorch's compiler knows of the backend; importing it takes seconds",
+    )
+    doctor.add_argument("--json", action="store_true", help="write the findings as JSON")
+    doctor.add_argument("--verbose", action="store_true", help="also list what is as it should be")
+    doctor.add_argument(
+        "--ignore",
+        action="append",
+        default=[],
+        metavar="CHECK",
+        help="do not count these problems, by the names of their checks (module.* is a pattern)",
+    )
+    doctor.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="give up a step after this time (default: 60)",
+    )
+    return result
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= _LONGEST_TIMEOUT:
+        raise argparse.ArgumentTypeError(f"expected seconds up to {_LONGEST_TIMEOUT}, got {text!r}")
+    return value
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the command and returns its exit status. Raises SystemExit(2) where the arguments cannot be parsed."""
+    options = parser().parse_args(arguments)
+    order = Order(options.device, tuple(options.imports), options.op, options.timeout, options.compiler)
+    try:
+        return _examine(order, options)
+    except WrongUseError as error:
+        print(f"doctor: {error}", file=sys.stderr)
+        return WRONG_USE
+
+
+def _examine(order: Order, options: argparse.Namespace) -> int:
+    _refuse_what_cannot_be(order)
+    groups = table.read(_folders())
+    examination = examine(order, groups, tuple(name for name in installed.plugins() if name != RUNTIME))
+    _refuse_absent_device(examination)
+    sections = checks.run(examination)
+    explained = None
+    if order.operator:
+        try:
+            explained = explanation.explain(examination)
+        except LookupError as error:
+            raise WrongUseError(str(error)) from error
+    report = document.Report(order.device, _visible(order, sections), explained, tuple(options.ignore))
+    if options.json:
+        print(document.render(report))
+    else:
+        from . import terminal
+
+        terminal.show(report, verbose=options.verbose)
+    return PROBLEMS if report.problems else HEALTHY
+
+
+def _folders() -> list[str]:
+    """The folders of the package; two in an editable install."""
+    module = sys.modules.get(RUNTIME)
+    return [*getattr(module, "__path__", ()), str(Path(__file__).parents[1])]
+
+
+def _visible(order: Order, sections: list[Section]) -> list[Section]:
+    """With an operator to explain, only what is wrong matters beside it."""
+    if not order.operator:
+        return sections
+    wrong = [Section(item.title, tuple(f for f in item.findings if f.status == "problem")) for item in sections]
+    return [section for section in wrong if section.findings]
+
+
+def _refuse_what_cannot_be(order: Order) -> None:
+    if order.device in _OF_PYTORCH:
+        raise WrongUseError(
+            f"{order.device!r} is one of PyTorch's own devices; the doctor examines backends behind PrivateUse1, such "
+            "as openreg, or another one that --device names and --import brings up"
+        )
+    if not order.device.isidentifier():
+        raise WrongUseError(f"{order.device!r} is not the name of a device; give a name such as openreg, without index")
+    for module in order.imports:
+        if not _exists(module.partition(".")[0]):
+            raise WrongUseError(f"there is no module {module!r} to import; install it or correct --import")
+
+
+def _exists(module: str) -> bool:
+    try:
+        return module.isidentifier() and module != "__main__" and find_spec(module) is not None
+    except ValueError:  # a module of this process without a place, which no other process can import
+        return False
+
+
+def _refuse_absent_device(examination: Examination) -> None:
+    """A device that does not exist is a mistake of the caller, unless something failed that would have brought it."""
+    order, started = examination.order, examination.started
+    failed = any(step.root for name, step in started.steps.items() if name.startswith((import_step(""), "start ")))
+    if examination.backend in ("", order.device) or failed or order.own:
+        return
+    state = (
+        "no PrivateUse1 backend is loaded"
+        if examination.backend == "privateuseone"
+        else f"the loaded backend is called {examination.backend!r}"
+    )
+    how = f"after importing {', '.join(order.imports)}" if order.imports else "after `import torch`"
+    raise WrongUseError(
+        f"there is no device {order.device!r}: {how}, {state}. Give --device the backend's name and --import the "
+        f"module that brings it up (installed backends load with torch unless {AUTOLOAD_SWITCH}=0)"
+    )

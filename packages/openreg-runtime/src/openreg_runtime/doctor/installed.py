@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is installed, from the metadata of distributions; nothing is imported."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from importlib.metadata import Distribution, EntryPoint, distributions
+from pathlib import Path
+
+PLUGINS = "openreg.plugins"
+BACKENDS = "torch.backends"
+PREFIX = "openreg-"
+
+
+def normalised(name: str) -> str:
+    """A distribution's name as package indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def all_distributions() -> dict[str, list[Distribution]]:
+    """Every distribution on the path by name; the first of a list is the one that counts."""
+    found: dict[str, list[Distribution]] = {}
+    for distribution in distributions():
+        name = distribution.metadata["Name"]
+        if name:
+            found.setdefault(normalised(name), []).append(distribution)
+    return found
+
+
+def entry_points(group: str) -> Iterator[tuple[str, EntryPoint]]:
+    """The entry points of a group, each with the name of its distribution; shadowed distributions are left out."""
+    for name, (distribution, *_) in sorted(all_distributions().items()):
+        for point in distribution.entry_points:
+            if point.group == group:
+                yield name, point
+
+
+def plugins() -> tuple[str, ...]:
+    """The modules that announce themselves as plug-ins of openreg. Each imports what it needs, so the order is free."""
+    return tuple(dict.fromkeys(point.value.partition(":")[0].strip() for _, point in entry_points(PLUGINS)))
+
+
+def copies(module: str) -> list[Path]:
+    """The folders of the path that hold a package of this name, the one that is imported first."""
+    found: dict[Path, None] = {}
+    for folder in sys.path:
+        path = Path(folder or ".") / module
+        if (path / "__init__.py").is_file():
+            found[path.resolve()] = None
+    return list(found)

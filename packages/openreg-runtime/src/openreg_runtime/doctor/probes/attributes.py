@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Looks up names in the device's module."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+
+from .device import Device
+
+# What PyTorch expects of a name beyond that it exists, and what it does not say itself when it is not so.
+_EXPECTED: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "_initialized": (lambda value: isinstance(value, bool), "should be a bool that is always up to date"),
+    "Stream": (lambda value: inspect.isclass(value) and issubclass(value, torch.Stream), "should derive torch.Stream"),
+    "device": (lambda value: hasattr(value, "__enter__"), "should be a class whose objects are contexts"),
+    "default_generators": (lambda value: hasattr(value, "__getitem__"), "should be indexed by device"),
+    "_utils": (inspect.ismodule, "should be a module"),
+    "memory": (inspect.ismodule, "should be a module"),
+    "amp": (inspect.ismodule, "should be a module"),
+}
+# Names that are values; all others are called.
+_VALUES = {"_initialized", "default_generators", "_utils", "memory", "amp"}
+
+
+def look_up(device: Device, names: Iterable[str]) -> dict[str, str]:
+    """For each name what is wrong with it; empty if nothing is. Dotted names lead through modules and classes."""
+    if device.module is None:
+        return dict.fromkeys(names, f"torch.{device.name} does not exist")
+    result = {name: _look_up(device, name) for name in names}
+    if not device.module.__name__.endswith(f".{device.name}"):
+        result["__name__"] = f"is {device.module.__name__!r}, should end in '.{device.name}'"
+    return result
+
+
+def _look_up(device: Device, name: str) -> str:
+    value: Any = device.module
+    for part in name.split("."):
+        try:
+            value = getattr(value, part)
+        except AttributeError as error:
+            return f"missing ({error})"
+        except Exception as error:
+            return f"raises {type(error).__name__}: {error}"
+    accepts, expectation = _EXPECTED.get(name, (None, ""))
+    if accepts is not None and not accepts(value):
+        return f"{expectation}, is {type(value).__name__}"
+    if accepts is None and name not in _VALUES and not callable(value):
+        return f"should be callable, is {type(value).__name__}"
+    return ""

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Exercises of what a backend registers with PyTorch's compiler. Importing the compiler takes seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+
+import torch
+
+from .device import Device
+
+
+def _interface(device: Device) -> object:
+    from torch._dynamo.device_interface import get_interface_for_device
+
+    return get_interface_for_device(device.name)
+
+
+def _members(*names: str) -> Callable[[Device], None]:
+    """Whether the device's interface has members of its own; those of the base class raise when they are called."""
+
+    def check(device: Device) -> None:
+        from torch._dynamo.device_interface import DeviceInterface
+
+        interface = _interface(device)
+        missing = [name for name in names if _get(interface, name) is _get(DeviceInterface, name)]
+        if missing:
+            raise NotImplementedError(f"{interface} inherits what raises: {', '.join(missing)}")
+
+    return check
+
+
+def _get(interface: object, name: str) -> object:
+    """A member; dots lead into nested classes. None where the base class has none either."""
+    try:
+        return attrgetter(name)(interface)
+    except AttributeError:
+        return None
+
+
+def _random_states(device: Device) -> None:
+    from torch._functorch._aot_autograd.utils import supports_graphsafe_rng
+
+    if not supports_graphsafe_rng(device.first):
+        raise RuntimeError(f"register_graphsafe_rng_device_type({device.name!r}) was not called")
+
+
+def _compile(device: Device) -> None:
+    operand = device.tensor()
+    compiled = torch.compile(lambda tensor: tensor + tensor, backend="aot_eager")
+    if compiled(operand).tolist() != (operand + operand).tolist():
+        raise RuntimeError("a compiled addition gives other numbers")
+
+
+_STREAMS = "device, Event, Stream, stream, current_stream, set_stream, _set_stream_by_id, get_raw_stream, synchronize"
+_DEVICES = "current_device, set_device, exchange_device, maybe_exchange_device, device_count, is_available"
+_WORKERS = (
+    "Worker.set_device, Worker.current_device, Worker.get_device_properties, get_compute_capability, "
+    "is_bf16_supported, is_dtype_supported, memory_allocated, is_triton_capable"
+)
+
+EXERCISES: dict[str, Callable[[Device], object]] = {
+    "device_interface.register_interface_for_device": _interface,
+    **{f"device_interface.{row}": _members(*row.split(", ")) for row in (_STREAMS, _DEVICES, _WORKERS)},
+    "registration.register_graphsafe_rng_device_type": _random_states,
+    "registration.backends eager and aot_eager, torch.export, FakeTensor": _compile,
+}

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The device under examination."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from .request import Unseen
+
+
+def has_kernel(operator: str, key: str = "PrivateUse1") -> bool:
+    """Whether a kernel is registered for the operator under the dispatch key itself."""
+    return torch._C._dispatch_has_kernel_for_dispatch_key(operator, key)
+
+
+@dataclass(frozen=True)
+class Device:
+    """A PrivateUse1 backend in this process."""
+
+    name: str
+    module: ModuleType | None  # what torch.<name> is
+
+    @staticmethod
+    def find(name: str) -> Device | None:
+        """The backend if the process has it."""
+        if torch._C._get_privateuse1_backend_name() != name:
+            return None
+        return Device(name, getattr(torch, name, None))
+
+    @property
+    def first(self) -> torch.device:
+        """Its first device."""
+        return torch.device(self.name, 0)
+
+    def initialise(self) -> bool:
+        """Does what PyTorch does before the first operation on the device, as far as the backend offers it."""
+        start = getattr(self.module, "_lazy_init", None) or getattr(self.module, "init", None)
+        if start is None:
+            raise Unseen("the device's module has neither _lazy_init nor init")
+        start()
+        return True
+
+    def tensor(self, count: int = 2) -> torch.Tensor:
+        """A float tensor on the first device. Raises Unseen where operators for that are missing."""
+        if not (has_kernel("aten::empty.memory_format") and has_kernel("aten::_copy_from")):
+            raise Unseen("needs operators that make and fill tensors")
+        return torch.arange(1, count + 1, dtype=torch.float32).to(self.first)
+
+    def storage(self, size: int = 8) -> torch.UntypedStorage:
+        """Memory of the first device, in bytes."""
+        return torch.UntypedStorage(size, device=self.first)  # type: ignore[no-untyped-call]
+
+    def describe(self) -> dict[str, Any]:
+        """Number of devices, the current one, and what is known of each."""
+        module: Any = self.module
+        count = int(module.device_count()) if hasattr(module, "device_count") else -1
+        result: dict[str, Any] = {
+            "available": bool(module.is_available()) if hasattr(module, "is_available") else None,
+            "count": count,
+            "devices": [],
+        }
+        if hasattr(module, "get_device_properties"):
+            for index in range(count):
+                properties = module.get_device_properties(index)
+                names = getattr(properties, "_fields", None) or [
+                    name for name in dir(properties) if not name.startswith("_")
+                ]
+                values = {name: getattr(properties, name) for name in names}
+                result["devices"].append({k: v for k, v in values.items() if isinstance(v, int | float | str)})
+        return result

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Exercises of what has neither a virtual function nor a name in the device's module."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import torch
+import torch.utils.dlpack
+
+from .device import Device, has_kernel
+from .request import Unseen
+
+MINIMAL_OPERATORS = (
+    "aten::empty.memory_format",
+    "aten::empty_strided",
+    "aten::as_strided",
+    "aten::view",
+    "aten::_reshape_alias",
+    "aten::resize_",
+    "aten::set_.source_Tensor",
+    "aten::set_.source_Storage",
+    "aten::set_.source_Storage_storage_offset",
+    "aten::_copy_from",
+    "aten::_copy_from_and_resize",
+    "aten::_local_scalar_dense",
+)
+
+
+def _name(device: Device) -> None:
+    if torch.device(device.name).type != device.name:
+        raise RuntimeError(f"torch.device({device.name!r}) is {torch.device(device.name)}")
+
+
+def _methods(device: Device) -> None:
+    name = device.name
+    kinds = {"Tensor": torch.Tensor, "nn.Module": torch.nn.Module, "UntypedStorage": torch.UntypedStorage}
+    missing = [f"torch.{kind}.{name}" for kind, type_ in kinds.items() if not hasattr(type_, name)]
+    missing += [
+        f"torch.{kind}.is_{name}"
+        for kind, type_ in kinds.items()
+        if kind != "nn.Module" and not hasattr(type_, f"is_{name}")
+    ]
+    if missing:
+        raise RuntimeError(f"missing: {', '.join(missing)}")
+
+
+def _kernels(*operators: str) -> Callable[[Device], None]:
+    """Whether all of these have kernels. Where nothing makes a tensor, only the minimal set is worth a word."""
+
+    def check(_: Device) -> None:
+        if operators != MINIMAL_OPERATORS and not has_kernel("aten::empty.memory_format"):
+            raise Unseen("needs operators that make tensors")
+        missing = [name for name in operators if not has_kernel(name)]
+        if missing:
+            raise RuntimeError(f"no kernel for PrivateUse1: {', '.join(missing)}")
+
+    return check
+
+
+def _fallback(_: Device) -> None:
+    if not torch._C._dispatch_has_backend_fallback(torch._C.DispatchKey.PrivateUse1):
+        raise RuntimeError("no fallback for PrivateUse1: an operator without a kernel raises NotImplementedError")
+
+
+def _out_of_memory(device: Device) -> None:
+    try:
+        device.storage(1 << 60)
+    except torch.OutOfMemoryError:
+        return
+    except RuntimeError as error:
+        raise RuntimeError(f"more memory than exists gives {type(error).__name__}: {error}") from error
+    raise Unseen("the device gives as much memory as one asks for")
+
+
+def _save(device: Device) -> None:
+    tensor, file = device.tensor(), io.BytesIO()
+    torch.save(tensor, file)
+    file.seek(0)
+    loaded = torch.load(file)
+    if loaded.device != tensor.device or loaded.tolist() != tensor.tolist():
+        raise RuntimeError(f"a tensor of {tensor.device} was loaded as {loaded}")
+
+
+def _byteswap(device: Device) -> None:
+    device.tensor()  # the backend's own method may use operators; PyTorch's ends the process
+    device.storage().byteswap(torch.int16)  # type: ignore[no-untyped-call]
+
+
+def _dlpack(device: Device) -> None:
+    tensor = device.tensor()
+    if torch.utils.dlpack.from_dlpack(tensor).data_ptr() != tensor.data_ptr():
+        raise RuntimeError("torch.from_dlpack() gives other memory than the tensor's")
+
+
+EXERCISES: dict[str, Callable[[Device], object]] = {
+    "registration.torch.utils.rename_privateuse1_backend": _name,
+    "registration.torch.utils.generate_methods_for_privateuse1_backend": _methods,
+    "registration.c10::OutOfMemoryError": _out_of_memory,
+    "registration.aten::_has_compatible_shallow_copy_type": _kernels("aten::_has_compatible_shallow_copy_type"),
+    "registration.aten::record_stream": _kernels("aten::record_stream"),
+    "registration.the minimal set of operators": _kernels(*MINIMAL_OPERATORS),
+    "registration.the boxed fallback": _fallback,
+    "registration.torch.save and torch.load": _save,
+    "registration.UntypedStorage.byteswap": _byteswap,
+    "registration.DLPack": _dlpack,
+}

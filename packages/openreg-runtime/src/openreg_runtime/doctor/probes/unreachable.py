@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rows of docs/hooks.toml that are not exercised, always or without --compiler, and why. Imports nothing."""
+
+from __future__ import annotations
+
+_NO_CALLER = "nothing in PyTorch's Python calls it"
+_HAS_DEFAULT = "PyTorch's default does nothing, so a call does not tell"
+
+UNREACHABLE: dict[str, str] = {
+    "accelerator_hooks.isBuilt": _NO_CALLER,
+    "accelerator_hooks.init": _HAS_DEFAULT,
+    "accelerator_hooks.getDeviceFromPtr": _NO_CALLER,
+    "guard.uncheckedSetDevice": "called by destructors, which cannot fail",
+    "guard.getDefaultStream": _NO_CALLER,
+    "guard.getStreamFromGlobalPool": _NO_CALLER,
+    "guard.destroyEvent": _HAS_DEFAULT,
+    "guard.recordDataPtrOnStream": _HAS_DEFAULT,
+    "allocator.raw_deleter": _NO_CALLER,
+    "allocator.copy_data": _NO_CALLER,
+    "host_allocator.record_event": "called by asynchronous copies, which do not fail without it",
+    "host_allocator.get_stats": "PyTorch has no function for all devices",
+    "host_allocator.reset_accumulated_stats": "PyTorch has no function for all devices",
+    "host_allocator.reset_peak_stats": "PyTorch has no function for all devices",
+    "host_allocator.begin_allocate_to_pool": "called by captures that allocate pinned memory",
+    "host_allocator.end_allocate_to_pool": "called by captures that allocate pinned memory",
+    "host_allocator.release_pool": "called by captures that allocate pinned memory",
+    "caching_host_allocator.record_stream": "called by asynchronous copies, which do not fail without it",
+    "caching_host_allocator.query_event": "called by asynchronous copies, which do not fail without it",
+    "caching_host_allocator.get_current_stream": "called by captures that allocate pinned memory",
+    "caching_host_allocator.stream_is_capturing": "called by captures that allocate pinned memory",
+    "graph.debug_dump": "writes a file",
+    "registration.entry point torch.backends": "checked from outside: see autoload",
+    "registration.device_lazy_init": "PyTorch calls it before the first operation, if it exists",
+    "registration.c10::AcceleratorError": "the device would have to fail",
+    "registration.REGISTER_ALLOCATOR_CONFIG_PARSE_HOOK": "PyTorch has no list of hooks",
+    "registration.c10::reportMemoryUsageToProfiler": "the allocator calls it while a profile is taken",
+    "registration.torch::jit::TensorBackendMetaRegistry": "PyTorch asks it for tensors that have such metadata",
+    "registration.reducers of torch.multiprocessing": "sending would lend memory that nobody takes",
+}
+
+# Rows that need the compiler, besides those of its own group.
+_COMPILER_GROUP = "device_interface."
+_COMPILER_ROWS = {
+    "registration.register_graphsafe_rng_device_type",
+    "registration.backends eager and aot_eager, torch.export, FakeTensor",
+}
+
+
+def needs_compiler(key: str) -> bool:
+    """Whether exercising a row imports PyTorch's compiler, which takes longer than all other checks."""
+    return key.startswith(_COMPILER_GROUP) or key in _COMPILER_ROWS
+
+
+def reason(key: str) -> str:
+    """Why a row was not exercised."""
+    return "only examined with --compiler" if needs_compiler(key) else UNREACHABLE.get(key, "not exercised")

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table of what PyTorch asks of a backend: docs/hooks.toml, which the wheel carries as ``hooks.toml``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FILE = "hooks.toml"
+_THE_SAME = "the same"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing, or a few that belong together, that PyTorch asks for."""
+
+    group: str
+    name: str
+    reader: str
+    status: str  # empty: openreg implements it
+    cost: str  # what happens without it, where that is more than the reader's loss
+    required: bool  # ordinary use of a device breaks without it
+    code: tuple[str, ...]  # where openreg implements it
+
+    @property
+    def key(self) -> str:
+        """The name of the row's finding and exercise."""
+        return f"{self.group}.{self.name}"
+
+    @property
+    def names(self) -> list[str]:
+        """The things, one by one."""
+        return self.name.split(", ")
+
+    @property
+    def loss(self) -> str:
+        """What a backend without it does not have."""
+        return self.cost or f"asked for by: {self.reader}"
+
+    @property
+    def for_users_only(self) -> bool:
+        """Whether PyTorch itself never asks for it."""
+        return self.reader.startswith(("users", "code "))
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of one interface."""
+
+    key: str
+    title: str
+    rows: tuple[Row, ...]
+
+
+def read(folders: Iterable[str]) -> list[Group]:
+    """The table, from the first folder that has it: the package's folders, two of them in an editable install.
+
+    Raises FileNotFoundError if none has it.
+    """
+    candidates = [Path(folder, FILE) for folder in folders]
+    for path in candidates:
+        if path.is_file():
+            return parse(tomllib.loads(path.read_text("utf-8")))
+    raise FileNotFoundError(f"{FILE} is in none of {[str(path.parent) for path in candidates]}")
+
+
+def parse(data: dict[str, dict[str, Any]]) -> list[Group]:
+    """The table from the parsed file."""
+    return [Group(key, table["title"], tuple(_rows(key, table))) for key, table in data.items()]
+
+
+def _rows(group: str, table: dict[str, Any]) -> Iterator[Row]:
+    reader = ""
+    for name, entry in table.items():
+        if not isinstance(entry, dict):
+            continue
+        # "the same" is short for the reader of the row before.
+        reader = reader if entry["reader"].startswith(_THE_SAME) else entry["reader"]
+        yield Row(
+            group,
+            name,
+            entry["reader"].replace(_THE_SAME, reader, 1) if reader != entry["reader"] else reader,
+            entry.get("status", ""),
+            entry.get("cost", ""),
+            entry.get("required", False),
+            tuple(entry.get("code", table["code"])),
+        )

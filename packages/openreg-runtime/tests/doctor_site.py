@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Installations made for one test: a folder that holds torch, the runtime's files, and what a test plants in it.
+
+Python runs there without its own site-packages (-S), so that the folder is all that is installed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SETTINGS = ("OPENREG_", "TORCH_", "PYTHON")
+OURS = ("openreg", "torch_openreg", "_openreg")
+
+
+@dataclass
+class Diagnosis:
+    """What the doctor said."""
+
+    code: int
+    output: str
+    errors: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return json.loads(self.output)
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """Check -> all texts, of the problems."""
+        return self.texts("problem")
+
+    def texts(self, status: str) -> dict[str, str]:
+        return {
+            finding["check"]: " | ".join((finding["what"], finding["costs"], finding["fix"]))
+            for finding in self.document["findings"]
+            if finding["status"] == status
+        }
+
+    def finds(self, check: str, *texts: str) -> None:
+        """Asserts that the check is a problem, says all of this, costs something and has a fix."""
+        assert "Traceback" not in self.errors, self.errors
+        assert check in self.problems, (self.problems, self.errors)
+        for text in texts:
+            assert text in self.problems[check], self.problems[check]
+        (finding,) = [item for item in self.document["findings"] if item["check"] == check]
+        assert finding["costs"]
+        assert finding["fix"]
+        assert self.code == 1
+
+
+def site_packages() -> Path:
+    """Where torch is installed."""
+    spec = importlib.util.find_spec("torch")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parents[1]
+
+
+class Installation:
+    """The folder; it begins with a complete openreg-runtime and everything that is not ours."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        for path in site_packages().iterdir():
+            if not path.name.startswith(OURS) and path.suffix != ".pth" and path.name != "__pycache__":
+                (folder / path.name).symlink_to(path)
+        self.runtime = self.add("openreg_runtime")
+
+    def add(self, module: str, into: Path | None = None) -> Path:
+        """A copy of an installed package of ours, with its metadata; an editable one has two folders."""
+        into = into or self.folder
+        spec = importlib.util.find_spec(module)
+        assert spec is not None
+        for folder in spec.submodule_search_locations or ():
+            if Path(folder).is_dir():
+                ignored = shutil.ignore_patterns("__pycache__", "include", "cmake")
+                shutil.copytree(folder, into / module, dirs_exist_ok=True, ignore=ignored)
+        distribution = "openreg_meta" if module == "torch_openreg" else module
+        (info,) = site_packages().glob(f"{distribution}-*.dist-info")
+        shutil.copytree(info, into / info.name)
+        return into / module
+
+    def announce(self, distribution: str, group: str, entry: str) -> None:
+        """Metadata of a package with one entry point, as pip would leave it."""
+        info = self.folder / f"{distribution.replace('-', '_')}-1.5.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.5\n", "utf-8")
+        (info / "entry_points.txt").write_text(f"[{group}]\n{entry}\n", "utf-8")
+
+    def plugin(self, code: str, distribution: str = "vendor-plugin") -> Path:
+        """A plug-in of somebody else with this code."""
+        module = distribution.replace("-", "_")
+        self.announce(distribution, "openreg.plugins", f"{module} = {module}")
+        (self.folder / module).mkdir()
+        (self.folder / module / "__init__.py").write_text(code, "utf-8")
+        return self.folder / module
+
+    def replace(self, name: str) -> Path:
+        """A package of the folder, as a folder of links to its content, so that one file can be another."""
+        link = self.folder / name
+        original = link.resolve()
+        link.unlink()
+        link.mkdir()
+        for path in original.iterdir():
+            if path.name != "__pycache__":
+                (link / path.name).symlink_to(path)
+        return link
+
+    def python(self, *arguments: str, **variables: str) -> Diagnosis:
+        """Runs Python in this installation."""
+        env = {
+            name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_", "PYTHON"))
+        }
+        outcome = subprocess.run(
+            [sys.executable, "-S", "-B", *arguments],
+            env={**env, "PYTHONPATH": str(self.folder), **variables},
+            cwd=self.folder.parent,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        return Diagnosis(outcome.returncode, outcome.stdout, outcome.stderr)
+
+    def doctor(self, *arguments: str, **variables: str) -> Diagnosis:
+        """The doctor's findings as data."""
+        return self.python("-m", "openreg_runtime", "doctor", "--json", *arguments, **variables)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The doctor on other PrivateUse1 backends: small ones written in Python, each without some of its parts."""
+
+import pytest
+from doctor_site import Installation
+
+RENAME = """
+import sys, types
+import torch
+
+torch.utils.rename_privateuse1_backend("toaster")
+"""
+
+# Every name whose absence breaks ordinary use; the others are missing.
+MODULE = """
+module = types.ModuleType("torch.toaster")
+module.is_available = module.is_initialized = lambda: True
+module._initialized = True
+module.device_count = lambda: 1
+module.current_device = lambda: 0
+module.set_device = module.manual_seed_all = lambda value: None
+module._is_in_bad_fork = lambda: False
+module.get_rng_state = lambda device="toaster": torch.zeros(16, dtype=torch.uint8)
+module.set_rng_state = lambda state, device="toaster": None
+module.device = type("device", (), {"__enter__": lambda self: None, "__exit__": lambda self, *args: None})
+module.get_amp_supported_dtype = lambda: [torch.bfloat16]
+torch._register_device_module("toaster", module)
+"""
+
+METHODS = "torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)\n"
+
+# As much of the hooks and the guard as can be written in Python.
+HOOKS = """
+class Hooks(torch._C._acc.PrivateUse1Hooks):
+    def is_available(self): return True
+    def is_built(self): return True
+    def has_primary_context(self, index): return True
+
+class Guard(torch._C._acc.DeviceGuard):
+    def type_(self): return torch._C._autograd.DeviceType.PrivateUse1
+
+hooks, guard = Hooks(), Guard()
+torch._C._acc.register_python_privateuseone_hook(hooks)
+torch._C._acc.register_python_privateuseone_device_guard(guard)
+"""
+
+OPERATORS = """
+library = torch.library.Library("aten", "IMPL")
+library.impl("abs", lambda tensor: tensor, "PrivateUse1")
+"""
+
+
+def examine(factory, code, *arguments):
+    installation = Installation(factory.mktemp("backend") / "site")
+    (installation.folder / "toaster.py").write_text(code, "utf-8")
+    return installation.doctor("--device", "toaster", "--import", "toaster", *arguments)
+
+
+@pytest.fixture(scope="module")
+def nameless(tmp_path_factory):
+    return examine(tmp_path_factory, RENAME)
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    return examine(tmp_path_factory, RENAME + MODULE.replace("module.manual_seed_all = ", ""))
+
+
+@pytest.fixture(scope="module")
+def hooked(tmp_path_factory):
+    return examine(tmp_path_factory, RENAME + MODULE + METHODS + HOOKS + OPERATORS)
+
+
+def test_a_backend_without_a_module(nameless):
+    nameless.finds("module", "torch.toaster does not exist", 'torch._register_device_module("toaster", module)')
+
+
+def test_what_pytorch_needs_is_a_problem_and_what_some_users_need_a_note(named):
+    named.finds("module.manual_seed_all", "torch.toaster.manual_seed_all: missing", "define manual_seed_all")
+    assert "module.is_available" not in named.problems
+    assert "fully_shard" in named.texts("warning")["module.Stream"]
+    assert "module.reset_device" in named.texts("note")
+
+
+def test_hooks_that_nobody_registered(named):
+    named.finds("accelerator_hooks", "is not registered", "at::RegisterPrivateUse1HooksInterface")
+    assert "accelerator_hooks.getPinnedMemoryAllocator" not in named.problems  # one fault, not fourteen
+    assert "the interface is not registered" in named.texts("unseen")["accelerator_hooks.getPinnedMemoryAllocator"]
+
+
+def test_a_guard_that_nobody_registered(named):
+    named.finds("guard", "not linked with support for toaster", "C10_REGISTER_GUARD_IMPL")
+
+
+def test_missing_methods_of_tensors(named):
+    check = "registration.torch.utils.generate_methods_for_privateuse1_backend"
+    assert "torch.Tensor.is_toaster" in named.texts("warning")[check]
+
+
+def test_a_single_missing_hook(hooked):
+    warning = hooked.texts("warning")["accelerator_hooks.getPinnedMemoryAllocator"]
+    assert "implement `getPinnedMemoryAllocator`" in warning  # what PyTorch said
+    assert "DataLoader" in warning
+    assert "implement getPinnedMemoryAllocator; model: runtime/csrc/runtime/hooks.cpp" in warning
+    assert {"accelerator_hooks", "guard", "module"}.isdisjoint(hooked.problems)
+    assert "guard.getDevice" in hooked.texts("ok")
+
+
+def test_a_call_that_ends_the_process_is_a_finding_and_the_examination_goes_on(hooked):
+    hooked.finds("allocator", "the call that needs it crashes", "SIGSEGV", "REGISTER_ALLOCATOR")
+    assert "Graph is not supported" in hooked.texts("warning")["graph"]
+    assert "operators.PrivateUse1" in hooked.texts("ok")
+
+
+def test_operators_registered_from_python_are_counted(hooked):
+    assert "1 from" in hooked.texts("ok")["operators.PrivateUse1"]
+    hooked.finds("registration.the minimal set of operators", "aten::empty.memory_format", "model: ops/csrc/minimal")
+
+
+def test_known_gaps_can_be_ignored(tmp_path_factory):
+    ignored = ("--ignore", "allocator*", "--ignore", "registration.*")
+    diagnosis = examine(tmp_path_factory, RENAME + MODULE + METHODS + HOOKS, *ignored)
+    assert diagnosis.code == 0
+    assert diagnosis.document["healthy"] is True
+    assert diagnosis.document["counts"]["ignored"] == 2
+
+
+def test_a_backend_that_raises_is_a_problem_with_its_cause(tmp_path_factory):
+    diagnosis = examine(tmp_path_factory, RENAME + "raise OSError('no toaster in the kitchen')\n")
+    diagnosis.finds("startup.toaster", "OSError: no toaster in the kitchen")
+
+
+def test_an_import_that_brings_up_another_device_is_wrong_use(tmp_path_factory):
+    diagnosis = examine(tmp_path_factory, RENAME.replace("toaster", "kettle"))
+    assert diagnosis.code == 2
+    assert "no device 'toaster'" in diagnosis.errors
+    assert "called 'kettle'" in diagnosis.errors
+
+
+def test_an_operator_of_another_backend(tmp_path_factory):
+    diagnosis = examine(tmp_path_factory, RENAME + MODULE + HOOKS + OPERATORS, "--op", "aten::abs")
+    facts = {fact["aspect"]: fact["text"] for fact in diagnosis.document["operator"]["facts"]}
+    assert facts["toaster"].startswith("native: a kernel of its own, registered at")
+    assert "toaster.py" in facts["toaster"]
+    assert facts["autocast"] == "no rules for this backend"

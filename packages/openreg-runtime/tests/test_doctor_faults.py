@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Faults planted in an installation, one per test: the doctor names each, what it costs and its fix."""
+
+import json
+import os
+import shutil
+
+import pytest
+from doctor_site import Installation
+
+NO_OPERATORS = "registration.the minimal set of operators"
+
+
+@pytest.fixture
+def installation(tmp_path):
+    return Installation(tmp_path / "site")
+
+
+def edit(path, old, new):
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+
+
+def test_without_operators_the_package_that_brings_them_is_named_and_nothing_else_is_wrong(installation):
+    diagnosis = installation.doctor()
+    diagnosis.finds(NO_OPERATORS, "aten::empty.memory_format", "pip install openreg-ops")
+    assert set(diagnosis.problems) == {NO_OPERATORS}
+    assert "pip install openreg-amp" in diagnosis.texts("note")["packages.openreg-amp"]
+
+
+def test_a_missing_attribute(installation):
+    names = installation.runtime / "openreg" / "__init__.py"
+    names.write_text(names.read_text("utf-8") + "\ndel manual_seed_all\n", "utf-8")
+    diagnosis = installation.doctor()
+    diagnosis.finds("module.manual_seed_all", "torch.openreg.manual_seed_all: missing", "torch.manual_seed() warns")
+    assert set(diagnosis.problems) == {NO_OPERATORS, "module.manual_seed_all"}
+
+
+def test_an_attribute_of_the_wrong_kind(installation):
+    names = installation.runtime / "openreg" / "__init__.py"
+    names.write_text(names.read_text("utf-8") + "\nsynchronize = 3\n", "utf-8")
+    installation.doctor().finds("module.synchronize", "should be callable, is int")
+
+
+def test_a_missing_registration(installation):
+    edit(installation.runtime / "_startup.py", "generate_methods_for_privateuse1_backend(for_storage=True)", "pass")
+    check = "registration.torch.utils.generate_methods_for_privateuse1_backend"
+    installation.doctor().finds(check, "torch.Tensor.is_openreg", "openreg-runtime")
+
+
+def test_a_plugin_for_another_abi(installation):
+    plugin = installation.plugin("import openreg_runtime\nopenreg_runtime.require_matching_build(__name__)\n")
+    record = json.loads((installation.runtime / "_build.json").read_text("utf-8"))
+    wrong = record["abi_version"] + 1
+    (plugin / "_build.json").write_text(json.dumps({**record, "abi_version": wrong}), "utf-8")
+    diagnosis = installation.doctor()
+    diagnosis.finds("abi.vendor-plugin", f"ABI {wrong} of openreg-runtime", f"ABI {wrong - 1}", "pip install --upgrade")
+    diagnosis.finds("startup.vendor_plugin", "wrong ABI number")
+
+
+def test_another_torch(installation):
+    version = installation.replace("torch") / "version.py"
+    text = version.read_text("utf-8")
+    version.unlink()
+    version.write_text(text + "\n__version__ = '2.12.1'\n", "utf-8")
+    diagnosis = installation.doctor()
+    diagnosis.finds("environment.torch", "torch 2.12.1 is imported", "but pip knows torch 2.13")
+    diagnosis.finds("startup.openreg_runtime", "wrong torch", "2.12.1", "pip install 'torch==2.13.*'")
+
+
+def test_another_torch_in_the_metadata(installation):
+    (info,) = installation.folder.glob("torch-*.dist-info")
+    metadata = (info / "METADATA").read_text("utf-8")
+    info.unlink()
+    info.mkdir()
+    (info / "METADATA").write_text(metadata.replace("\nVersion: 2.13", "\nVersion: 2.12", 1), "utf-8")
+    installation.doctor().finds(
+        "packages.openreg-runtime.requires.torch", "needs torch==2.13.*, which is 2.12", "pip install 'torch==2.13.*'"
+    )
+
+
+def test_a_torch_that_does_not_import(installation):
+    (installation.folder / "torch").unlink()
+    diagnosis = installation.doctor()
+    diagnosis.finds("environment.torch", "ModuleNotFoundError: No module named 'torch'", "pip install")
+
+
+def test_another_backend_that_takes_the_dispatch_key_first(installation):
+    code = "import torch\ndef load():\n    torch.utils.rename_privateuse1_backend('somebody')\n"
+    (installation.folder / "somebody.py").write_text(code, "utf-8")
+    installation.announce("some-backend", "torch.backends", "somebody = somebody:load")
+    diagnosis = installation.doctor()
+    diagnosis.finds(
+        "autoload.shadowed",
+        "the backend 'somebody' names PrivateUse1 before openreg does",
+        "somebody = somebody:load, of some-backend",
+        "TORCH_DEVICE_BACKEND_AUTOLOAD=0",
+        "pip uninstall some-backend",
+    )
+    assert "startup.openreg_runtime" not in diagnosis.problems  # alone, it loads
+
+
+def test_a_plugin_that_raises(installation):
+    installation.plugin("try:\n    {}['key']\nexcept KeyError as error:\n    raise RuntimeError('luck') from error\n")
+    diagnosis = installation.doctor()
+    diagnosis.finds("startup.vendor_plugin", "broken plug-in", "RuntimeError: luck", "KeyError", "pip uninstall")
+    assert set(diagnosis.problems) == {NO_OPERATORS, "startup.vendor_plugin"}  # everything else was examined
+
+
+def test_a_plugin_that_ends_the_process(installation):
+    installation.plugin("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
+    diagnosis = installation.doctor()
+    diagnosis.finds("startup.vendor_plugin", "(crash)", "SIGSEGV", "vendor_plugin/__init__.py")
+    assert set(diagnosis.problems) == {NO_OPERATORS, "startup.vendor_plugin"}
+
+
+def test_a_plugin_that_never_comes_back(installation):
+    installation.plugin("import time\ntime.sleep(1000)\n")
+    diagnosis = installation.doctor("--timeout", "15")
+    diagnosis.finds("startup.vendor_plugin", "(hang)", "gave no answer within 15 s")
+
+
+def test_an_entry_point_without_its_module(installation):
+    installation.announce("gone-plugin", "openreg.plugins", "gone = gone_module")
+    diagnosis = installation.doctor()
+    diagnosis.finds("abi.gone-plugin", "announces the module 'gone_module' and does not have it")
+    diagnosis.finds("startup.gone_module", "missing module", "No module named 'gone_module'")
+
+
+def test_an_entry_point_of_torch_without_its_module(installation):
+    installation.announce("gone-backend", "torch.backends", "gone = gone_module:load")
+    diagnosis = installation.doctor()
+    diagnosis.finds("autoload.entry-point.gone", "there is no module gone_module", "pip uninstall gone-backend")
+    diagnosis.finds("autoload.import-torch", "gone_module", "TORCH_DEVICE_BACKEND_AUTOLOAD=0")
+
+
+def test_two_packages_with_one_entry_point(installation):
+    (installation.folder / "harmless.py").write_text("def load(): pass\n", "utf-8")
+    for distribution in ("first-backend", "second-backend"):
+        installation.announce(distribution, "torch.backends", "twice = harmless:load")
+    installation.doctor().finds(
+        "autoload.entry-point.twice", "first-backend and second-backend both announce twice", "pip uninstall"
+    )
+
+
+def test_a_missing_shared_library(installation):
+    (library,) = (installation.runtime / "lib").glob("*openreg_runtime.*")
+    library.unlink()
+    installation.doctor().finds(
+        "startup.openreg_runtime", "missing shared library", library.name, "pip install --force-reinstall"
+    )
+
+
+def test_a_damaged_shared_library(installation):
+    (library,) = (installation.runtime / "lib").glob("*openreg.*")
+    library.write_bytes(b"not a library")
+    installation.doctor().finds("startup.openreg_runtime", "damaged shared library", library.name)
+
+
+def test_a_library_compiled_for_another_torch(installation):
+    """What the loader says where nothing refused earlier: a module that asks for a symbol that nobody has."""
+    (library,) = (installation.runtime / "lib").glob("*openreg_runtime.*")
+    content = library.read_bytes()
+    symbol = b"RegisterPrivateUse1HooksInterface"
+    assert symbol in content
+    library.write_bytes(content.replace(symbol, b"RegisterPrivateUse9HooksInterface"))
+    installation.doctor().finds("startup.openreg_runtime", "compiled for another torch or runtime", "PrivateUse9")
+
+
+def test_settings_that_are_refused(installation):
+    diagnosis = installation.doctor(OPENREG_DEVICE_COUNT="many", PYTORCH_ALLOC_CONF="nonsense:1")
+    diagnosis.finds("settings.OPENREG_DEVICE_COUNT", "'many'", "a whole number from 1 to 64", "unset")
+    diagnosis.finds("settings.PYTORCH_ALLOC_CONF", "nonsense", "unset PYTORCH_ALLOC_CONF")
+    assert diagnosis.texts("ok")["device.count"].startswith("2 available")  # examined without them
+
+
+def test_a_setting_that_is_no_text(installation):
+    diagnosis = installation.doctor(OPENREG_DEVICE_COUNT=os.fsdecode(b"2\xff"))
+    diagnosis.finds("settings.OPENREG_DEVICE_COUNT", "its bytes are not UTF-8", "unset OPENREG_DEVICE_COUNT")
+    assert set(diagnosis.problems) == {NO_OPERATORS, "settings.OPENREG_DEVICE_COUNT"}
+
+
+def test_a_setting_that_does_not_exist(installation):
+    warning = installation.doctor(OPENREG_DEVICE_COUT="3").texts("warning")["settings.OPENREG_DEVICE_COUT"]
+    assert "is OPENREG_DEVICE_COUNT meant?" in warning
+
+
+def test_two_runtimes_on_the_path(installation, tmp_path):
+    other = tmp_path / "other"
+    installation.add("openreg_runtime", other)
+    (info,) = other.glob("*.dist-info")
+    edit(info / "METADATA", "\nVersion: 0.1.", "\nVersion: 0.7.")
+    diagnosis = installation.doctor(PYTHONPATH=os.pathsep.join((str(installation.folder), str(other))))
+    diagnosis.finds("packages.openreg_runtime.copies", str(other), "PYTHONPATH")
+    diagnosis.finds("packages.openreg-runtime.versions", "0.1.", "0.7.")
+
+
+def test_a_doctor_without_its_table(installation):
+    (installation.runtime / "hooks.toml").unlink()
+    diagnosis = installation.doctor()
+    assert diagnosis.code == 1
+    assert "the installed openreg-runtime is incomplete: hooks.toml" in diagnosis.errors
+    assert "pip install --force-reinstall openreg-runtime" in diagnosis.errors
+
+
+def test_a_doctor_without_what_it_requires(installation):
+    path = installation.folder / "packaging"
+    path.unlink() if path.is_symlink() else shutil.rmtree(path)
+    diagnosis = installation.doctor()
+    assert diagnosis.code == 1
+    assert "No module named 'packaging'" in diagnosis.errors
+    assert "Traceback" not in diagnosis.errors
