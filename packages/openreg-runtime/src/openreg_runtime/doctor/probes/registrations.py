@@ -102,6 +102,9 @@ EXERCISES: dict[str, Callable[[Device], object]] = {
     "registration.aten::record_stream": _kernels("aten::record_stream"),
     "registration.the minimal set of operators": _kernels(*MINIMAL_OPERATORS),
     "registration.the boxed fallback": _fallback,
+    "registration.aten::_amp_foreach_non_finite_check_and_unscale_ and aten::_amp_update_scale_": _kernels(
+        "aten::_amp_foreach_non_finite_check_and_unscale_", "aten::_amp_update_scale_"
+    ),
     "registration.torch.save and torch.load": _save,
     "registration.UntypedStorage.byteswap": _byteswap,
     "registration.DLPack": _dlpack,

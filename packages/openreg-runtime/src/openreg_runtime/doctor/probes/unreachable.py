@@ -31,6 +31,7 @@ UNREACHABLE: dict[str, str] = {
     "graph.debug_dump": "writes a file",
     "registration.entry point torch.backends": "checked from outside: see autoload",
     "registration.device_lazy_init": "PyTorch calls it before the first operation, if it exists",
+    "registration.rules of AutocastPrivateUse1": "counted with the operators: see AutocastPrivateUse1",
     "registration.c10::AcceleratorError": "the device would have to fail",
     "registration.REGISTER_ALLOCATOR_CONFIG_PARSE_HOOK": "PyTorch has no list of hooks",
     "registration.c10::reportMemoryUsageToProfiler": "the allocator calls it while a profile is taken",
