@@ -79,14 +79,14 @@ constexpr Refusal kRefusals[] = {
      "replication_pad1d_backward sigmoid_backward silu silu_backward tanh_backward"},
     {kReduced,
      "_linalg_det _linalg_solve_ex _linalg_svd linalg_cholesky_ex linalg_ldl_factor_ex linalg_ldl_solve "
-     "linalg_lu_solve linalg_qr _cdist_forward _pdist_forward"},
+     "linalg_lu_solve linalg_qr _cdist_forward"},
     {kBoolean | kFloating | kComplex,
      "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo bitwise_left_shift.Tensor "
      "bitwise_right_shift.Tensor gcd lcm"},
     {kBoolean | kIntegers | kReduced, "_linalg_eigh linalg_lu linalg_lu_factor_ex triangular_solve"},
     {kBoolean | kShortIntegers | kComplex, "avg_pool2d avg_pool2d_backward avg_pool3d avg_pool3d_backward"},
     {kIntegers, "col2im im2col"},
-    {kBoolean | kIntegers | kReduced | kComplex, "_ctc_loss"},
+    {kBoolean | kIntegers | kReduced | kComplex, "_ctc_loss _pdist_forward"},
     {set_of(c10::ScalarType::Half), "polar"},
     {kFloating | kComplex, "bitwise_and.Tensor bitwise_not bitwise_or.Tensor bitwise_xor.Tensor"},
 };

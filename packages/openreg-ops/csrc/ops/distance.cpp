@@ -53,7 +53,6 @@ OutputSpec describe_cdist_backward(const at::Tensor& /*grad*/, const at::Tensor&
 
 OutputSpec describe_pdist(const at::Tensor& self, double p) {
   TORCH_CHECK(self.dim() == 2, "pdist only supports 2D tensors, got: ", self.dim(), "D");
-  TORCH_CHECK(at::isFloatingType(self.scalar_type()), "pdist only supports floating-point dtypes");
   TORCH_CHECK(p >= 0, "pdist only supports non-negative p values");
   const int64_t rows = self.size(0);
   return output_of({rows <= 1 ? 0 : rows * (rows - 1) / 2}, self.scalar_type());
