@@ -42,6 +42,7 @@ DEFAULT = [
     Session("lint"),
     *map(lane_session, PACKAGES.values()),
     Session("wheel-quality", ALL, ("examples/openreg-*", "packages/*/README.md", "packages/*/LICENSE")),
+    Session("docs", ("openreg-meta",), ("docs/*", "examples/*", "packages/*/docs/*", "*.md")),
     Session("combinations", ("openreg-ops",)),
     Session("cross", files=DRIVER),
     Session("tsan", files=DRIVER),
@@ -126,6 +127,21 @@ def examples(session: nox.Session) -> None:
     for name in PACKAGES:
         here.install(name, "numpy")
         here.example()
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the guide into build/site, warnings being errors, and run every example on its pages."""
+    here = lane(session)
+    here.install("openreg-meta", "--requirement", str(ROOT / "docs" / "requirements.txt"))
+    site = ROOT / "build" / "site"
+    build = ("python", "-m", "sphinx", "--builder", "html", "--fail-on-warning", "--keep-going", "--nitpicky")
+    here.run("sphinx", *build, str(ROOT / "docs"), str(site))
+    here.run(
+        "pytest",
+        *("python", "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)),
+        *("-p", "no:cacheprovider", "--site", str(site), str(ROOT / "docs" / "tests"), *session.posargs),
+    )
 
 
 @nox.session

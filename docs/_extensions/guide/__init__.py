@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The guide's own directives and roles. Each refuses what the repository does not have, so that pages stay true.
+
+Directives: `source` (code by symbol), `diagram` and `package-diagram` (Graphviz), `settings`, `hooks`, `c-api`.
+Roles: `path`, `test`, `session`, `symbol`, `message`, and `setting`, which links to the table of settings.
+docs/README.md tells an author how to use them.
+"""
+
+from __future__ import annotations
+
+from sphinx.application import Sphinx
+from sphinx.util.typing import ExtensionMetadata
+
+from guide.diagram import DiagramDirective, PackageDiagramDirective
+from guide.roles import ROLES
+from guide.source import SourceDirective
+from guide.tables import HooksDirective, SettingsDirective
+
+
+def setup(app: Sphinx) -> ExtensionMetadata:
+    """Registers everything with Sphinx."""
+    app.add_directive("source", SourceDirective)
+    app.add_directive("diagram", DiagramDirective)
+    app.add_directive("package-diagram", PackageDiagramDirective)
+    app.add_directive("settings", SettingsDirective)
+    app.add_directive("hooks", HooksDirective)
+    app.add_object_type("setting", "setting", objname="setting")
+    for name, role in ROLES.items():
+        app.add_role(name, role)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

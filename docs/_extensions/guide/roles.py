@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Roles for names of this repository. A name that does not exist is an error of the build."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxRole
+
+from guide.repository import ROOT, has_message, sessions, text_of
+from guide.symbols import SymbolError, find_symbol
+
+Check = Callable[[str], str]
+
+
+def check_path(text: str) -> str:
+    """A file or folder, from the repository's root."""
+    if not (ROOT / text).exists():
+        raise SymbolError(f"no file or folder {text}")
+    return text
+
+
+def check_test(text: str) -> str:
+    """A test: `packages/openreg-runtime/tests/test_guard.py::test_x`."""
+    name, _, function = text.partition("::")
+    path = ROOT / name
+    if not path.is_file():
+        raise SymbolError(f"no file {name}")
+    names = {node.name for node in ast.walk(ast.parse(text_of(path))) if isinstance(node, ast.FunctionDef)}
+    if function and function not in names:
+        raise SymbolError(f"no test {function} in {name}")
+    return text
+
+
+def check_session(text: str) -> str:
+    """A nox session by its name, with arguments after `--` if need be; shown as the command."""
+    name = text.split(" -- ")[0]
+    if name not in sessions():
+        raise SymbolError(f"no nox session {name}; there are {', '.join(sorted(sessions()))}")
+    return f"nox -s {text}"
+
+
+def check_symbol(text: str) -> str:
+    """`Guard::exchangeDevice <packages/.../guard.cpp>`: shown without the path."""
+    match = re.fullmatch(r"(.+?)\s*<([^<>]+)>", text)
+    if match is None:
+        raise SymbolError(f"write the file of {text} behind it, in angle brackets")
+    symbol, name = match.groups()
+    if not (ROOT / name).is_file():
+        raise SymbolError(f"no file {name}")
+    try:
+        find_symbol(ROOT / name, symbol)
+    except SymbolError as error:
+        if "times" not in str(error):  # of several with one name, all are meant
+            raise
+    return symbol
+
+
+def check_message(text: str) -> str:
+    """Something that the packages say; `...` stands for what is filled in."""
+    if not has_message(text):
+        raise SymbolError(f"no code says {text!r}")
+    return text
+
+
+class CheckedRole(SphinxRole):
+    """Shows its text as code after a check."""
+
+    def __init__(self, check: Check) -> None:
+        self._check = check
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """The text as code, or an error of the build."""
+        try:
+            shown = self._check(self.text)
+        except SymbolError as error:
+            message = self.inliner.reporter.error(f"{self.name}: {error}", line=self.lineno)
+            return [self.inliner.problematic(self.rawtext, self.rawtext, message)], [message]
+        return [nodes.literal(self.rawtext, shown, classes=[self.name])], []
+
+
+CHECKS: dict[str, Check] = {
+    "path": check_path,
+    "test": check_test,
+    "session": check_session,
+    "symbol": check_symbol,
+    "message": check_message,
+}
+ROLES = {name: CheckedRole(check) for name, check in CHECKS.items()}

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The directives `settings` and `hooks`: tables that other files of the repository hold."""
+
+from __future__ import annotations
+
+import re
+
+from docutils import nodes
+from sphinx.domains.std import StandardDomain
+from sphinx.util.docutils import SphinxDirective
+from sphinx.util.nodes import make_id
+
+from guide.repository import ROOT, settings, text_of
+from tools import hooks
+
+_ROW = re.compile(r"(?m)^\| `(\w+)` \|(.*)\|$")
+
+
+def settings_rows(readme: str) -> dict[str, list[str]]:
+    """Name -> example, default and meaning, in Markdown, from the table in a README."""
+    rows: dict[str, list[str]] = {}
+    for name, rest in _ROW.findall(readme):
+        cells = [cell.strip() for cell in rest.split(" | ")]
+        if len(cells) == 3:
+            rows[name] = cells
+    return rows
+
+
+def undocumented(rows: dict[str, list[str]], read: frozenset[str]) -> list[str]:
+    """One line for each setting that code reads and the table lacks, or the other way round."""
+    named = {name for name in rows if name.startswith("OPENREG_")}
+    return [
+        *(f"{name}: read by the code, not in the table of README.md" for name in sorted(read - named)),
+        *(f"{name}: in the table of README.md, read by no code" for name in sorted(named - read)),
+    ]
+
+
+class TableDirective(SphinxDirective):
+    """A table whose cells are Markdown."""
+
+    def markdown(self, text: str) -> list[nodes.Node]:
+        """The nodes of a piece of Markdown."""
+        return self.parse_text_to_nodes(text)
+
+    def table(self, heads: list[str], rows: list[list[list[nodes.Node]]], widths: list[int]) -> nodes.table:
+        """A table of these cells."""
+        group = nodes.tgroup("", *(nodes.colspec(colwidth=width) for width in widths), cols=len(widths))
+        head_cells = [nodes.entry("", nodes.paragraph("", head)) for head in heads]
+        group += nodes.thead("", nodes.row("", *head_cells))
+        group += nodes.tbody("", *(nodes.row("", *(nodes.entry("", *cell) for cell in row)) for row in rows))
+        return nodes.table("", group, classes=["wide-table"])
+
+
+class SettingsDirective(TableDirective):
+    """The environment variables, each the target of the role `setting`."""
+
+    def run(self) -> list[nodes.Node]:
+        """The table, or an error naming what the README lacks."""
+        self.env.note_dependency(str(ROOT / "README.md"))
+        rows = settings_rows(text_of(ROOT / "README.md"))
+        problems = undocumented(rows, settings())
+        if problems:
+            raise self.error("settings: " + "; ".join(problems))
+        standard = self.env.get_domain("std")
+        assert isinstance(standard, StandardDomain)
+        cells: list[list[list[nodes.Node]]] = []
+        for name, row in rows.items():
+            label = make_id(self.env, self.state.document, "setting", name)
+            target = nodes.paragraph("", "", nodes.literal("", name), ids=[label])
+            self.state.document.note_explicit_target(target)
+            standard.note_object("setting", name, label, location=target)
+            cells.append([[target], *(self.markdown(cell) for cell in row)])
+        return [self.table(["variable", "example", "default", "meaning"], cells, [30, 20, 15, 60])]
+
+
+class HooksDirective(TableDirective):
+    """What PyTorch asks of the device, from the table that `python -m tools.hooks` checks."""
+
+    def run(self) -> list[nodes.Node]:
+        """A section per interface."""
+        self.env.note_dependency(str(ROOT / hooks.DATA))
+        found: list[nodes.Node] = []
+        for group in hooks.load(ROOT):
+            section = nodes.section(ids=[make_id(self.env, self.state.document, "hooks", group.key)])
+            section += nodes.title("", group.title)
+            section += self.markdown(group.about)
+            rows = [
+                [
+                    self.markdown(", ".join(f"`{name}`" for name in row.name.split(", "))),
+                    self.markdown(row.reader),
+                    self.markdown(row.status),
+                    self.markdown(", ".join(f"{{path}}`{hooks.code_path(name).as_posix()}`" for name in row.code)),
+                ]
+                for row in group.rows
+            ]
+            section += self.table(["what", "who asks", "status", "where"], rows, [30, 30, 30, 30])
+            found.append(section)
+        return found

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How Sphinx builds the guide: `nox -s docs` does, with warnings as errors."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE / "_extensions"), str(HERE.parent)]
+
+project = "openreg"
+author = "the openreg authors"
+language = "en"
+
+extensions = [
+    "myst_parser",
+    "sphinx_design",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "guide",
+]
+exclude_patterns = ["README.md", "tests", "_extensions", "requirements.txt"]
+
+# A reference that leads nowhere is an error of the build; these are names that only Python's own manual explains.
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", r"(?!openreg|torch_openreg).*")]
+
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "fieldlist"]
+myst_heading_anchors = 3
+
+# Docstrings put code in single backticks.
+default_role = "literal"
+autodoc_member_order = "groupwise"
+autodoc_typehints = "signature"
+
+html_theme = "furo"
+html_title = "openreg"
+html_static_path = ["_static"]
+html_css_files = ["guide.css"]
+html_copy_source = False
+html_show_sourcelink = False
+pygments_style = "friendly"
+pygments_dark_style = "github-dark"

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests of the guide share: its extensions on the path, small pages built alone, and the whole site."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[1]
+ROOT = DOCS.parent
+sys.path[:0] = [str(ROOT), str(DOCS / "_extensions"), str(DOCS / "tests")]
+
+from sphinx.application import Sphinx  # noqa: E402
+
+
+def pytest_addoption(parser):
+    parser.addoption("--site", help="the built site; without it the tests build it")
+
+
+def build(source, output, **settings):
+    """Builds a folder of pages; gives the warnings."""
+    warnings = io.StringIO()
+    app = Sphinx(
+        source,
+        None if "extensions" in settings else source,
+        output,
+        output / ".doctrees",
+        "html",
+        # A second build in one process registers Sphinx's own nodes once more.
+        confoverrides={"suppress_warnings": ["app"], **settings},
+        status=io.StringIO(),
+        warning=warnings,
+        freshenv=True,
+    )
+    app.build(force_all=True)
+    return warnings.getvalue()
+
+
+@pytest.fixture
+def page(tmp_path):
+    """Builds one page from its Markdown; gives its HTML and the warnings."""
+
+    def build_page(text):
+        source = tmp_path / "pages"
+        source.mkdir()
+        (source / "index.md").write_text(f"# Page\n\n{text}\n", encoding="utf-8")
+        warnings = build(
+            source,
+            tmp_path / "site",
+            extensions=["myst_parser", "sphinx_design", "guide"],
+            myst_enable_extensions=["colon_fence"],
+            html_theme="basic",
+            nitpicky=True,
+        )
+        return (tmp_path / "site" / "index.html").read_text("utf-8"), warnings
+
+    return build_page
+
+
+@pytest.fixture(scope="session")
+def site(request, tmp_path_factory):
+    """The folder of the built site."""
+    given = request.config.getoption("--site")
+    if given:
+        return Path(given)
+    folder = tmp_path_factory.mktemp("site")
+    warnings = build(DOCS, folder)
+    assert warnings == ""
+    return folder

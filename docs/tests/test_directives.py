@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The guide's directives and roles show what exists and refuse what does not."""
+
+import re
+
+import pytest
+from guide.diagram import COLOURS, package_graph
+from guide.tables import undocumented
+
+from tools.packages import discover
+
+GUARD = "packages/openreg-runtime/csrc/runtime/guard.cpp"
+STARTUP = "packages/openreg-runtime/src/openreg_runtime/_startup.py"
+
+
+@pytest.mark.parametrize("fence", [":::", "```"])
+def test_source_shows_a_symbol_with_the_path_of_its_file(page, fence):
+    html, warnings = page(f"{fence}{{source}} {STARTUP}\n:symbol: load_native_module\n{fence}")
+    assert warnings == ""
+    assert "load_native_module" in html
+    assert STARTUP in html
+    assert "register_device" not in html
+
+
+def test_source_shows_what_is_between_two_marks(page):
+    html, warnings = page(':::{source} .ci/run\n:start-after: exec </dev/null\n:end-before: exec "$venv\n:::')
+    assert warnings == ""
+    assert "-m pip install nox" in html
+    assert "BASH_SOURCE" not in html
+
+
+def test_source_shows_a_whole_file_without_its_licence_line(page):
+    html, warnings = page(":::{source} tools/__init__.py\n:caption: all of it\n:::")
+    assert warnings == ""
+    assert "all of it" in html
+    assert "Nothing here is part of a package" in html
+    assert "SPDX" not in html
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ("no/such/file.cpp\n", "source: no file no/such/file.cpp"),
+        (f"{GUARD}\n:symbol: Guard::flyAway\n", "guard.cpp has no symbol 'Guard::flyAway'"),
+        (".ci/run\n:symbol: venv\n", "symbols are known in C++ and Python"),
+        (".ci/run\n:start-after: never written\n", "no line contains 'never written'"),
+        (f"{GUARD}\n:symbol: Guard\n:start-after: x\n", "symbol goes without start-after"),
+    ],
+)
+def test_source_refuses_what_is_not_there(page, options, complaint):
+    _, warnings = page(f":::{{source}} {options}:::")
+    assert complaint in warnings
+
+
+@pytest.mark.parametrize(
+    ("role", "shown"),
+    [
+        (f"{{path}}`{GUARD}`", GUARD),
+        ("{session}`docs`", "nox -s docs"),
+        ("{test}`tests/test_hooks.py::test_a_true_table_is_accepted`", "test_a_true_table_is_accepted"),
+        (f"{{symbol}}`load_native_module <{STARTUP}>`", "load_native_module"),
+        ("{message}`PyTorch has room for one PrivateUse1 backend per process, and ... already is registered`", "room"),
+    ],
+)
+def test_a_role_shows_what_exists(page, role, shown):
+    html, warnings = page(role)
+    assert warnings == ""
+    assert shown in re.sub("<[^>]+>", "", html)
+
+
+@pytest.mark.parametrize(
+    ("role", "complaint"),
+    [
+        ("{path}`packages/openreg-nothing`", "no file or folder packages/openreg-nothing"),
+        ("{session}`fly`", "no nox session fly"),
+        ("{test}`tests/test_hooks.py::test_nothing`", "no test test_nothing in tests/test_hooks.py"),
+        ("{test}`tests/test_nothing.py`", "no file tests/test_nothing.py"),
+        (f"{{symbol}}`no_such_function <{STARTUP}>`", "has no symbol 'no_such_function'"),
+        ("{symbol}`load_native_module`", "in angle brackets"),
+        ("{message}`the moon is made of openreg`", "no code says"),
+        ("{setting}`OPENREG_NOTHING`", "OPENREG_NOTHING"),
+    ],
+)
+def test_a_role_refuses_what_does_not_exist(page, role, complaint):
+    _, warnings = page(role)
+    assert complaint in warnings
+
+
+def test_settings_are_a_table_that_the_role_links_to(page):
+    html, warnings = page("{setting}`OPENREG_POISON`\n\n:::{settings}\n:::")
+    assert warnings == ""
+    assert 'href="#setting-OPENREG_POISON"' in html or 'href="#setting-openreg-poison"' in html
+    assert "fills memory when it is allocated" in html
+
+
+def test_a_setting_without_a_row_and_a_row_without_a_setting_are_named():
+    assert undocumented({"OPENREG_A": [], "PYTORCH_B": []}, frozenset({"OPENREG_A"})) == []
+    assert undocumented({"OPENREG_A": []}, frozenset({"OPENREG_B"})) == [
+        "OPENREG_B: read by the code, not in the table of README.md",
+        "OPENREG_A: in the table of README.md, read by no code",
+    ]
+
+
+def test_hooks_have_a_table_per_interface(page):
+    html, warnings = page(":::{hooks}\n:::")
+    assert warnings == ""
+    assert "exchangeDevice" in html
+
+
+def test_a_diagram_becomes_a_drawing_in_the_colours_of_the_page(page):
+    html, warnings = page(":::{diagram} Two boxes\ndigraph { a -> b; a [fillcolor=lightblue] }\n:::")
+    assert warnings == ""
+    assert "<title>Two boxes</title>" in html
+    assert COLOURS["lightblue"] in html
+    assert 'fill="lightblue"' not in html
+
+
+@pytest.mark.parametrize(
+    ("drawing", "complaint"),
+    [
+        ("digraph { a -> }", "Graphviz refuses the drawing"),
+        ("digraph { a [fillcolor=pink] }", "no colour 'pink'"),
+        ("a to b", "a drawing begins with"),
+    ],
+)
+def test_a_wrong_diagram_is_refused(page, drawing, complaint):
+    _, warnings = page(f":::{{diagram}} Wrong\n{drawing}\n:::")
+    assert complaint in warnings
+
+
+def test_the_graph_of_packages_has_the_dependencies_of_their_projects(page):
+    graph = package_graph(discover())
+    assert '"openreg-ops" -> "openreg-runtime"' in graph
+    assert '"openreg-runtime" -> "torch"' in graph
+    _, warnings = page(":::{package-diagram} Packages\n:::")
+    assert warnings == ""

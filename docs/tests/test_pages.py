@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every example of every page runs and prints what the page says; what a page may not do is refused."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pages import name_of, pages
+from shell import front_matter
+
+RUNNER = Path(__file__).with_name("run_page.py")
+
+
+def run_page(path, folder):
+    """The page in a process and a directory of its own, with the settings that its front matter names."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
+    environment |= dict(item.split("=", 1) for item in front_matter(path, "settings").split())
+    return subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-W", "error::DeprecationWarning", str(RUNNER), str(path)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+
+
+@pytest.mark.parametrize("path", pages(), ids=name_of)
+def test_the_examples_of_a_page_do_what_it_says(path, tmp_path):
+    done = run_page(path, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def fence(language, *lines):
+    return "\n".join([f"```{language}", *lines, "```", ""])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        fence("python", "print(1 + 1)") + "\n" + fence("text", "2"),
+        fence("python", "x = 3") + "prose\n" + fence("python", "print(x)") + fence("text", "3"),
+        fence("python", "raise ValueError('a long story')") + fence("text", "ValueError: a ... story"),
+        fence("python", ">>> 1 + 1", "2"),
+        fence("text", "anything at all"),
+        fence("console", "echo hello   # greets") + fence("text", "hello"),
+        fence("console", "nox -s lint"),
+        fence("console", "pip install --find-links dist openreg-ops"),
+        fence("console", "OPENREG_POISON=1 python -c 'print(7)'") + fence("text", "7"),
+        "---\ncommands: .ci/run\n---\n" + fence("console", "exec </dev/null"),
+        "---\nsettings: OPENREG_DEVICE_COUNT=3\n---\n"
+        + fence("python", "import os", "print(os.environ['OPENREG_DEVICE_COUNT'])")
+        + fence("text", "3"),
+        ":::{source} README.md\n:::\n",
+    ],
+)
+def test_a_true_page_passes(text, tmp_path):
+    (tmp_path / "page.md").write_text(text, encoding="utf-8")
+    done = run_page(tmp_path / "page.md", tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (fence("python", "print(1 + 1)") + fence("text", "3"), "the page says"),
+        (fence("python", "raise ValueError('no')"), "a block ended with ValueError: no"),
+        (fence("python", "raise ValueError('no')") + "prose\n" + fence("text", "ValueError: no"), "a block ended with"),
+        (fence("python", "raise ValueError('no')") + fence("text", "ValueError: yes"), "the page says"),
+        (fence("python", ">>> 1 + 1", "3"), "Expected:"),
+        (fence("cpp", "int x;"), "a block of cpp: include it"),
+        (fence("", "x = 1"), "a block of no language: include it"),
+        (fence("console", "false"), "ended with 1"),
+        (fence("console", "echo hello") + fence("text", "goodbye"), "the page says"),
+        (fence("console", "nox -s no-such-session"), "no nox session"),
+        (fence("console", "nox --no-such-option"), "unknown options of nox"),
+        (fence("console", "pip install openreg-nothing"), "no package openreg-nothing"),
+        (fence("console", "pip install --frobnicate torch"), "unknown option of pip"),
+        (fence("console", "pip install packages/openreg-nothing"), "no project in"),
+        (fence("console", "pip frobnicate torch"), "unknown command of pip"),
+        (fence("console", "OPENREG_NOTHING=1 python -c ''"), "no setting OPENREG_NOTHING"),
+        (fence("console", "export OPENREG_NOTHING=1"), "no setting OPENREG_NOTHING"),
+        ("---\ncommands: .ci/run\n---\n" + fence("console", "rm everything"), "not in .ci/run"),
+    ],
+)
+def test_an_untrue_page_is_found_out(text, complaint, tmp_path):
+    (tmp_path / "page.md").write_text(text, encoding="utf-8")
+    done = run_page(tmp_path / "page.md", tmp_path)
+    assert done.returncode != 0
+    assert complaint in done.stdout + done.stderr
