@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the examples of one page, in order and in one namespace: `python run_page.py PAGE`.
+"""Runs the examples of one part of a page, in order and in one namespace: `python run_page.py PAGE PART`.
+
+A comment line `% new process` divides a page into parts, numbered from 0; settings for the part may follow a colon.
 
 A `python` block runs; a `text` block directly after it is what it prints, or the error that ends it. A `console` block
 runs line by line, except for what shell.py checks in other ways. In a `text` block `...` stands for anything.
@@ -39,6 +41,30 @@ class Printed:
     text: str = ""
     error: str = ""
     end: int = -1
+
+
+PART = re.compile(r"(?m)^% new process(?::[ \t]*(.*))?$")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stretch of a page that runs in a process of its own, with these settings."""
+
+    start: int
+    end: int
+    settings: dict[str, str]
+
+
+def parts_of(text: str) -> list[Part]:
+    """The parts of a page."""
+    marks = list(PART.finditer(text))
+    starts = [0, *(mark.start() for mark in marks)]
+    ends = [*starts[1:], len(text)]
+    settings = ["", *(mark.group(1) or "" for mark in marks)]
+    return [
+        Part(start, end, dict(item.split("=", 1) for item in words.split()))
+        for start, end, words in zip(starts, ends, settings, strict=True)
+    ]
 
 
 def shown_output(source: str) -> str:
@@ -114,10 +140,12 @@ class PageRunner:
             raise PageError(f"a block ended with {error}")
 
 
-def run(path: Path) -> int:
-    """Runs a page; gives the number of its examples."""
+def run(path: Path, number: int) -> int:
+    """Runs a part of a page; gives the number of its examples."""
     runner = PageRunner()
-    examples = list(Sybil([runner.parse]).parse(path).examples())
+    document = Sybil([runner.parse]).parse(path)
+    part = parts_of(document.text)[number]
+    examples = [example for example in document.examples() if part.start <= example.region.start < part.end]
     for example in examples:
         example.evaluate()
     runner.nothing_left()
@@ -126,4 +154,4 @@ def run(path: Path) -> int:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path.cwd()))
-    print(run(Path(sys.argv[1])), "examples")
+    print(run(Path(sys.argv[1]), int(sys.argv[2])), "examples")

@@ -8,23 +8,33 @@ from pathlib import Path
 
 import pytest
 from pages import name_of, pages
-from shell import front_matter
+from run_page import parts_of
 
 RUNNER = Path(__file__).with_name("run_page.py")
 
 
-def run_page(path, folder):
-    """The page in a process and a directory of its own, with the settings that its front matter names."""
+def run_part(path, folder, number, settings):
+    """A part of a page in a process and a directory of its own."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
-    environment |= dict(item.split("=", 1) for item in front_matter(path, "settings").split())
+    # What PyTorch itself does with names that it will drop is not the page's concern.
+    warnings = ["-W", "error", "-W", "ignore::DeprecationWarning"]
     return subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-W", "error::DeprecationWarning", str(RUNNER), str(path)],
+        [sys.executable, "-X", "faulthandler", *warnings, str(RUNNER), str(path), str(number)],
         cwd=folder,
-        env=environment,
+        env=environment | settings,
         capture_output=True,
         text=True,
         timeout=280,
     )
+
+
+def run_page(path, folder):
+    """All parts of a page, up to the first that fails; gives the last one's process."""
+    for number, part in enumerate(parts_of(path.read_text("utf-8"))):
+        done = run_part(path, folder, number, part.settings)
+        if done.returncode:
+            break
+    return done
 
 
 @pytest.mark.parametrize("path", pages(), ids=name_of)
@@ -50,9 +60,10 @@ def fence(language, *lines):
         fence("console", "pip install --find-links dist openreg-ops"),
         fence("console", "OPENREG_POISON=1 python -c 'print(7)'") + fence("text", "7"),
         "---\ncommands: .ci/run\n---\n" + fence("console", "exec </dev/null"),
-        "---\nsettings: OPENREG_DEVICE_COUNT=3\n---\n"
+        "% new process: OPENREG_DEVICE_COUNT=3\n"
         + fence("python", "import os", "print(os.environ['OPENREG_DEVICE_COUNT'])")
         + fence("text", "3"),
+        fence("python", "x = 1") + "% new process\n" + fence("python", "print('x' in globals())") + fence("text", "False"),
         ":::{source} README.md\n:::\n",
     ],
 )
@@ -70,6 +81,7 @@ def test_a_true_page_passes(text, tmp_path):
         (fence("python", "raise ValueError('no')") + "prose\n" + fence("text", "ValueError: no"), "a block ended with"),
         (fence("python", "raise ValueError('no')") + fence("text", "ValueError: yes"), "the page says"),
         (fence("python", ">>> 1 + 1", "3"), "Expected:"),
+        ("% new process\n" + fence("python", "print(1)") + fence("text", "2"), "the page says"),
         (fence("cpp", "int x;"), "a block of cpp: include it"),
         (fence("", "x = 1"), "a block of no language: include it"),
         (fence("console", "false"), "ended with 1"),
