@@ -22,9 +22,13 @@ extensions = [
 ]
 exclude_patterns = ["README.md", "tests", "_extensions", "requirements.txt"]
 
-# A reference that leads nowhere is an error of the build; these are names that only Python's own manual explains.
+# A reference that leads nowhere is an error of the build, except to what Python, PyTorch or C explain, and to types
+# that are known by their pointers only.
 nitpicky = True
-nitpick_ignore_regex = [("py:.*", r"(?!openreg|torch_openreg).*")]
+nitpick_ignore_regex = [
+    ("py:.*", r"(?!openreg_|torch_openreg|torch\.openreg).*"),
+    ("c:identifier", r"\w+_t|orEvent|orGraph|orStream"),
+]
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 3
@@ -39,6 +43,7 @@ html_title = "openreg"
 html_static_path = ["_static"]
 html_css_files = ["guide.css"]
 html_copy_source = False
+html_show_copyright = False
 html_show_sourcelink = False
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"

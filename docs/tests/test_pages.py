@@ -63,7 +63,10 @@ def fence(language, *lines):
         "% new process: OPENREG_DEVICE_COUNT=3\n"
         + fence("python", "import os", "print(os.environ['OPENREG_DEVICE_COUNT'])")
         + fence("text", "3"),
-        fence("python", "x = 1") + "% new process\n" + fence("python", "print('x' in globals())") + fence("text", "False"),
+        fence("python", "x = 1")
+        + "% new process\n"
+        + fence("python", "print('x' in globals())")
+        + fence("text", "False"),
         ":::{source} README.md\n:::\n",
     ],
 )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from sphinx.application import Sphinx
 from sphinx.util.typing import ExtensionMetadata
 
+from guide.c_api import CApiDirective
 from guide.diagram import DiagramDirective, PackageDiagramDirective
 from guide.roles import ROLES
 from guide.source import SourceDirective
@@ -20,6 +21,7 @@ from guide.tables import HooksDirective, SettingsDirective
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Registers everything with Sphinx."""
     app.add_directive("source", SourceDirective)
+    app.add_directive("c-api", CApiDirective)
     app.add_directive("diagram", DiagramDirective)
     app.add_directive("package-diagram", PackageDiagramDirective)
     app.add_directive("settings", SettingsDirective)

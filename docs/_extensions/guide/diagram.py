@@ -36,13 +36,16 @@ COLOURS = {
 }
 # Shared look; a drawing may override any of it.
 PRELUDE = """
-graph [bgcolor="transparent" fontname="Helvetica,Arial,sans-serif" fontsize=13 nodesep=0.25 ranksep=0.35 pad=0.05]
-node [shape=box style="rounded,filled" fillcolor="white" color="black" fontname="Helvetica,Arial,sans-serif" fontsize=13
+graph [bgcolor="transparent" fontname="Helvetica,Arial,sans-serif" fontsize=14 nodesep=0.25 ranksep=0.35 pad=0.05]
+node [shape=box style="rounded,filled" fillcolor="white" color="black" fontname="Helvetica,Arial,sans-serif" fontsize=14
       margin="0.14,0.07" height=0.3]
-edge [fontname="Helvetica,Arial,sans-serif" fontsize=12 arrowsize=0.7]
+edge [fontname="Helvetica,Arial,sans-serif" fontsize=13 arrowsize=0.7]
 """
 # The size that Graphviz computed, in points.
 _SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')
+# Graphviz measures text in Helvetica; a browser may have to take a wider font, so the text is shown a little smaller.
+_FONT = re.compile(r' font-family="[^"]*" font-size="([\d.]+)"')
+_SHRINK = 0.86
 _COLOUR = re.compile(r'\b(fill|stroke)="([^"]+)"')
 
 
@@ -75,6 +78,7 @@ def render(dot: str, title: str, engine: str = "dot") -> str:
     svg = re.sub(r"<title>.*?</title>\n?", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->\n?", "", svg, flags=re.DOTALL)
     svg = _COLOUR.sub(_themed, svg)
+    svg = _FONT.sub(lambda match: f' font-size="{float(match.group(1)) * _SHRINK:.2f}"', svg)
     svg = _SIZE.sub(r'<svg style="width: \1pt" role="img"', svg, count=1)
     end = svg.index(">") + 1
     return f'<div class="diagram">{svg[:end]}<title>{html.escape(title)}</title>{svg[end:]}</div>'

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The directive `c-api`: a C header as reference, from its declarations and the comments above them.
+
+A comment of the form `/* ---- Title ---- */` begins a section; what stands before the first is the section "Types".
+The comment at the top of the file is the introduction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import tree_sitter
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+from sphinx.util.nodes import make_id
+
+from guide.repository import ROOT, SPDX
+from guide.symbols import parse_cpp
+
+_SECTION = re.compile(r"/\* -+ (.+?) -+ \*/")
+_CALL = re.compile(r"\b(or[A-Z]\w+)\(\)")
+_TRANSPARENT = {"preproc_ifdef", "preproc_if", "linkage_specification", "declaration_list"}
+
+
+@dataclass
+class Entry:
+    """A declaration, or one part of an enum or struct."""
+
+    kind: str  # as Sphinx's domain for C names it
+    declaration: str
+    comment: str = ""
+    members: list[Entry] = field(default_factory=list)
+
+
+@dataclass
+class Section:
+    """Declarations that belong together."""
+
+    title: str
+    entries: list[Entry] = field(default_factory=list)
+
+
+@dataclass
+class Header:
+    """What a header says."""
+
+    introduction: str
+    sections: list[Section]
+
+
+def comment_text(comment: str) -> str:
+    """The words of a comment, as Markdown, functions of the API as links."""
+    lines = [line.strip() for line in comment.strip().removeprefix("/*").removesuffix("*/").splitlines()]
+    text = "\n".join(re.sub(r"^\* ?", "", line) for line in lines).strip()
+    text = re.sub(r"(?m)^ *- ", "- ", text)
+    return _CALL.sub(r"{c:func}`\1`", text)
+
+
+def flat(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    """The nodes of a header outside of preprocessor conditions and `extern "C"`."""
+    for child in node.named_children:
+        if child.type in _TRANSPARENT:
+            yield from flat(child)
+        else:
+            yield child
+
+
+def text_of(node: tree_sitter.Node | None) -> str:
+    """The source of a node, in one line."""
+    return " ".join(node.text.decode().split()) if node is not None and node.text is not None else ""
+
+
+def entry_of(node: tree_sitter.Node) -> Entry | None:
+    """The declaration in a node; None for what the reference leaves out."""
+    text = text_of(node).removesuffix(";")
+    if node.type == "type_definition":
+        kind = node.child_by_field_name("type")
+        name = text_of(node.child_by_field_name("declarator"))
+        if kind is not None and kind.type in {"enum_specifier", "struct_specifier"}:
+            body = kind.child_by_field_name("body")
+            if body is not None:
+                part = "enumerator" if kind.type == "enum_specifier" else "member"
+                whole = "enum" if kind.type == "enum_specifier" else "struct"
+                return Entry(whole, name, members=members_of(body, part))
+        return Entry("type", text.removeprefix("typedef "))
+    if node.type == "declaration":
+        return Entry("function", text)
+    if node.type == "preproc_def" and node.child_by_field_name("value") is not None:
+        return Entry("macro", text_of(node.child_by_field_name("name")), f"`{text}`")
+    return None
+
+
+def members_of(body: tree_sitter.Node, kind: str) -> list[Entry]:
+    """The parts of an enum or struct; a comment belongs to what is in its line, or else to what follows."""
+    found: list[Entry] = []
+    last_row, above = -1, ""
+    for child in body.named_children:
+        if child.type == "comment":
+            if child.start_point[0] == last_row:
+                found[-1].comment = comment_text(text_of_comment(child))
+            else:
+                above = comment_text(text_of_comment(child))
+        else:
+            found.append(Entry(kind, text_of(child).removesuffix(";"), above))
+            last_row, above = child.end_point[0], ""
+    return found
+
+
+def text_of_comment(node: tree_sitter.Node) -> str:
+    """A comment with its lines."""
+    return node.text.decode() if node.text is not None else ""
+
+
+def read_header(text: str) -> Header:
+    """What a header declares, in its order."""
+    header = Header("", [Section("Types")])
+    comment, end = "", -1
+    for node in flat(parse_cpp(text).root_node):
+        if node.type == "comment":
+            words = text_of_comment(node)
+            title = _SECTION.fullmatch(words)
+            if title is not None:
+                header.sections.append(Section(title.group(1)))
+            elif SPDX not in words and not header.introduction:
+                header.introduction = comment_text(words)
+            else:
+                comment, end = comment_text(words), node.end_point[0]
+                # A remark behind a declaration belongs to that.
+                entries = header.sections[-1].entries
+                if entries and _same_line(text, node):
+                    entries[-1].comment, comment = comment, ""
+            continue
+        entry = entry_of(node)
+        if entry is not None:
+            if node.start_point[0] == end + 1:
+                entry.comment = "\n\n".join(filter(None, [comment, entry.comment]))
+            header.sections[-1].entries.append(entry)
+        comment = ""
+    return header
+
+
+def _same_line(text: str, node: tree_sitter.Node) -> bool:
+    return bool(text.splitlines()[node.start_point[0]][: node.start_point[1]].strip())
+
+
+def markdown(entry: Entry, fence: str = "````") -> str:
+    """An entry as a directive of Sphinx's domain for C."""
+    inner = [markdown(member, fence[1:]) for member in entry.members]
+    return "\n".join([f"{fence}{{c:{entry.kind}}} {entry.declaration}", "", entry.comment, "", *inner, fence, ""])
+
+
+class CApiDirective(SphinxDirective):
+    """The reference of a header, given by its path from the repository's root."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """The introduction and a section per group of declarations."""
+        path = ROOT / self.arguments[0]
+        if not path.is_file():
+            raise self.error(f"c-api: no file {self.arguments[0]}")
+        self.env.note_dependency(str(path))
+        header = read_header(path.read_text("utf-8"))
+        found = self.parse_text_to_nodes(header.introduction)
+        for section in header.sections:
+            target = nodes.section(ids=[make_id(self.env, self.state.document, "c-api", section.title)])
+            target += nodes.title("", section.title)
+            target += self.parse_text_to_nodes("\n".join(markdown(entry) for entry in section.entries))
+            found.append(target)
+        return found

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Finds inline code of a page that names something which does not exist."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import torch
+from guide.repository import ROOT, sessions, settings, sources, text_of
+
+# Blocks of code, and directives other than those that hold text.
+_FENCE = re.compile(r"(?ms)^ *(```+|:::+(?=\{(?!tab|grid|note|warning|tip|admonition|dropdown))).*?^ *\1 *$")
+_CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_ROLE = re.compile(r"\{[\w:]+\}`[^`]+`")
+# Beginnings of paths from the root; others are paths inside a package, a wheel or PyTorch.
+_ROOTS = ("packages/", "tools/", "tests/", "docs/", "examples/", "benchmarks/", "templates/", ".ci/", ".github/")
+_SETTING = re.compile(r"^(OPENREG_[A-Z_]+)(=.*)?$")
+_MODULE_NAME = re.compile(r"^torch\.openreg((?:\.\w+)+)")
+_C_NAME = re.compile(r"^(or[A-Z]\w+)(\(.*\))?$")
+_SESSION = re.compile(r"^nox -s ([\w-]+)")
+
+
+@cache
+def words_of_code() -> frozenset[str]:
+    """All words in C++ and Python of the packages, and in their build files."""
+    found: set[str] = set()
+    paths = [*sources("csrc", "include", "src", "tests"), *ROOT.glob("packages/*/CMakeLists.txt")]
+    for path in [*paths, *ROOT.glob("packages/*/cmake/*"), ROOT / "tools" / "lane.py"]:
+        found.update(re.findall(r"\w+", text_of(path)))
+    return frozenset(found)
+
+
+def exists_in(thing: object, names: str) -> bool:
+    """Whether a chain of attributes leads somewhere."""
+    for name in names.strip(".").split("."):
+        if not hasattr(thing, name):
+            return False
+        thing = getattr(thing, name)
+    return True
+
+
+def problem_with(code: str) -> str:
+    """What is wrong with a piece of inline code; empty if nothing is."""
+    if code.startswith(_ROOTS) and not any(sign in code for sign in "*<{ "):
+        path = code.partition("::")[0].rstrip("/")
+        return "" if (ROOT / path).exists() else f"no file {path}"
+    if setting := _SETTING.match(code):
+        name = setting.group(1)
+        return "" if name in settings() | words_of_code() else f"no setting or macro {name}"
+    if name_in_module := _MODULE_NAME.match(code):
+        names = name_in_module.group(1)
+        return "" if exists_in(torch.openreg, names) else f"torch.openreg has no {names.strip('.')}"
+    if c_name := _C_NAME.match(code):
+        return "" if c_name.group(1) in words_of_code() else f"no code has {c_name.group(1)}"
+    if session := _SESSION.match(code):
+        return "" if session.group(1) in sessions() else f"no nox session {session.group(1)}"
+    return ""
+
+
+def problems(text: str) -> Iterator[str]:
+    """One line for each piece of inline code that names what does not exist; code in blocks is run or included."""
+    text = _ROLE.sub("", _FENCE.sub("", text))
+    for code in _CODE.findall(text):
+        if problem := problem_with(code.strip()):
+            yield f"`{code}`: {problem}"
+
+
+def problems_of(path: Path) -> list[str]:
+    """The same for a page."""
+    return list(problems(path.read_text("utf-8")))

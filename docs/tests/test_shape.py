@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Chapters about an interface have one shape, so that a reader finds the same answer at the same place."""
+
+import re
+
+import pytest
+from pages import DOCS, name_of
+
+CHAPTERS = [path for path in sorted((DOCS / "runtime").glob("*.md")) if path.name != "index.md"]
+HEADINGS = [
+    "What PyTorch expects",
+    "Without it",
+    "How openreg does it",
+    "On real hardware",
+    "How to test it",
+    "Common mistakes",
+]
+
+
+def headings(text):
+    return re.findall(r"(?m)^## (.+)$", re.sub(r"(?ms)^```.*?^```", "", text))
+
+
+def test_there_is_a_chapter_per_interface():
+    assert len(CHAPTERS) >= 12
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=name_of)
+def test_a_chapter_has_the_headings_in_order(path):
+    assert headings(path.read_text("utf-8")) == HEADINGS
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=name_of)
+def test_a_chapter_shows_code_provokes_an_error_and_names_tests(path):
+    text = path.read_text("utf-8")
+    parts = dict(zip(HEADINGS, re.split(r"(?m)^## .+$", text)[1:], strict=True))
+    assert "```python" in parts["Without it"] or "```console" in parts["Without it"]
+    assert "```text" in parts["Without it"]
+    assert "{source}" in parts["How openreg does it"]
+    assert "{test}" in parts["How to test it"] or "{path}" in parts["How to test it"]
+
+
+def test_a_chapter_of_another_shape_is_found_out():
+    assert headings("## What PyTorch expects\n```text\n## not a heading\n```\n## Else\n") != HEADINGS
+    assert headings("\n".join(f"## {title}\n" for title in HEADINGS)) == HEADINGS

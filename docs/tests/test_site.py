@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The built site: every link inside it leads somewhere, and its search finds words."""
+
+import json
+import re
+from functools import cache
+from urllib.parse import unquote
+
+import pytest
+from bs4 import BeautifulSoup
+
+
+@cache
+def ids_of(path):
+    """The targets inside a page."""
+    soup = BeautifulSoup(path.read_text("utf-8"), "html.parser")
+    return {tag["id"] for tag in soup.find_all(id=True)} | {tag["name"] for tag in soup.find_all("a", {"name": True})}
+
+
+def broken_links(site):
+    """One line for each link inside the site that leads nowhere."""
+    found = []
+    for page in sorted(site.rglob("*.html")):
+        for tag in BeautifulSoup(page.read_text("utf-8"), "html.parser").find_all("a", href=True):
+            href = unquote(tag["href"])
+            if re.match(r"\w+:", href):
+                continue
+            name, _, anchor = href.partition("#")
+            target = (page.parent / name.partition("?")[0]).resolve() if name else page
+            if not target.is_file():
+                found.append(f"{page.name}: {href}: no page")
+            elif anchor and target.suffix == ".html" and anchor not in ids_of(target):
+                found.append(f"{page.name}: {href}: no such place")
+    return found
+
+
+def search_words(site):
+    """The words that the site's search knows, with the pages that have them."""
+    text = (site / "searchindex.js").read_text("utf-8")
+    return json.loads(re.fullmatch(r"Search\.setIndex\((.*)\)", text, re.DOTALL).group(1))
+
+
+def test_every_link_leads_somewhere(site):
+    assert broken_links(site) == []
+
+
+@pytest.mark.parametrize("word", ["alloc", "stream", "openreg_poison", "ormalloc"])
+def test_the_search_knows_the_words_of_the_guide(site, word):
+    index = search_words(site)
+    assert any(
+        known.startswith(word) for known in [*index["terms"], *index["titleterms"], *map(str.lower, names(index))]
+    )
+
+
+def names(index):
+    """The names of functions, settings and the like in the index."""
+    return [entry[4] for entries in index["objects"].values() for entry in entries]
+
+
+def test_pages_fit_a_narrow_screen(site):
+    for page in site.rglob("*.html"):
+        assert 'name="viewport"' in page.read_text("utf-8"), page
+
+
+def test_a_broken_link_is_found_out(tmp_path):
+    (tmp_path / "a.html").write_text('<a href="b.html">x</a><a href="#no">y</a><a id="yes" href="#yes">z</a>')
+    assert broken_links(tmp_path) == ["a.html: b.html: no page", "a.html: #no: no such place"]
