@@ -139,7 +139,7 @@ def run(lines: list[str]) -> str:
     environment = os.environ | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", "\n".join(lines)],
-        env=environment | {"ROOT": str(ROOT)},
+        env=environment,
         capture_output=True,
         text=True,
         timeout=240,

@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from pages import name_of, pages
+from pages import DOCS, name_of, pages
 from run_page import parts_of
 
+ROOT = DOCS.parent
 RUNNER = Path(__file__).with_name("run_page.py")
 
 
@@ -21,7 +22,7 @@ def run_part(path, folder, number, settings):
     return subprocess.run(
         [sys.executable, "-X", "faulthandler", *warnings, str(RUNNER), str(path), str(number)],
         cwd=folder,
-        env=environment | settings,
+        env=environment | {"ROOT": str(ROOT)} | settings,
         capture_output=True,
         text=True,
         timeout=280,

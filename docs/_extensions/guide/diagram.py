@@ -36,16 +36,16 @@ COLOURS = {
 }
 # Shared look; a drawing may override any of it.
 PRELUDE = """
-graph [bgcolor="transparent" fontname="Helvetica,Arial,sans-serif" fontsize=14 nodesep=0.25 ranksep=0.35 pad=0.05]
-node [shape=box style="rounded,filled" fillcolor="white" color="black" fontname="Helvetica,Arial,sans-serif" fontsize=14
-      margin="0.14,0.07" height=0.3]
-edge [fontname="Helvetica,Arial,sans-serif" fontsize=13 arrowsize=0.7]
+graph [bgcolor="transparent" fontname="Helvetica,Arial,sans-serif" fontsize=15 nodesep=0.25 ranksep=0.35 pad=0.05]
+node [shape=box style="rounded,filled" fillcolor="white" color="black" fontname="Helvetica,Arial,sans-serif" fontsize=15
+      margin="0.16,0.08" height=0.3]
+edge [fontname="Helvetica,Arial,sans-serif" fontsize=14 arrowsize=0.7]
 """
 # The size that Graphviz computed, in points.
 _SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')
 # Graphviz measures text in Helvetica; a browser may have to take a wider font, so the text is shown a little smaller.
 _FONT = re.compile(r' font-family="[^"]*" font-size="([\d.]+)"')
-_SHRINK = 0.86
+_SHRINK = 0.78
 _COLOUR = re.compile(r'\b(fill|stroke)="([^"]+)"')
 
 
