@@ -26,6 +26,8 @@ constexpr int kCount = 2;
  * in two lines. */
 class Guard final : public Base {
  public:
+  Guard() {}
+
   // Changes it.
   int exchange(int index) const override {
     return index;

@@ -79,7 +79,7 @@ def render(dot: str, title: str, engine: str = "dot") -> str:
     svg = re.sub(r"<!--.*?-->\n?", "", svg, flags=re.DOTALL)
     svg = _COLOUR.sub(_themed, svg)
     svg = _FONT.sub(lambda match: f' font-size="{float(match.group(1)) * _SHRINK:.2f}"', svg)
-    svg = _SIZE.sub(r'<svg style="width: \1pt" role="img"', svg, count=1)
+    svg = _SIZE.sub(r'<svg style="width: \1pt; min-width: min(\1pt, 32rem)" role="img"', svg, count=1)
     end = svg.index(">") + 1
     return f'<div class="diagram">{svg[:end]}<title>{html.escape(title)}</title>{svg[end:]}</div>'
 

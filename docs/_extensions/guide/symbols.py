@@ -13,6 +13,8 @@ from pathlib import Path
 import tree_sitter
 import tree_sitter_cpp
 
+from guide.repository import SPDX
+
 CPP_SUFFIXES = {".c", ".cpp", ".h"}
 PYTHON_SUFFIXES = {".py", ".pyi"}
 
@@ -47,7 +49,8 @@ def find_symbol(path: Path, symbol: str) -> str:
 
     `symbol` is a name, as qualified as need be (`Guard::exchangeDevice`, `Stream.query`), or the beginning of the
     definition, which has a parenthesis (`TORCH_LIBRARY_IMPL(aten, PrivateUse1`, `void f(int`). Of a declaration and a
-    definition, the definition is meant. Raises SymbolError unless there is exactly one.
+    definition, the definition is meant; of a class and its constructors, the class. Raises SymbolError unless there is
+    exactly one.
     """
     text = path.read_text("utf-8")
     comments: tuple[str, ...]
@@ -59,6 +62,7 @@ def find_symbol(path: Path, symbol: str) -> str:
         raise SymbolError(f"{path.name}: symbols are known in C++ and Python; use start-after and end-before here")
     found = [item for item in definitions if matches(item, symbol)]
     found = [item for item in found if item.has_body] or found
+    found = [item for item in found if not is_constructor(item)] or found
     places = sorted({(item.first, item.last) for item in found})
     if not places:
         raise SymbolError(f"{path.name} has no symbol {symbol!r}")
@@ -70,13 +74,16 @@ def find_symbol(path: Path, symbol: str) -> str:
     first, last = places[0]
     lines_of_file = text.splitlines()
     while first > 0 and lines_of_file[first - 1].strip().startswith(comments):
-        if SPDX_LINE in lines_of_file[first - 1]:
+        if SPDX in lines_of_file[first - 1]:
             break
         first -= 1
     return textwrap.dedent("\n".join(lines_of_file[first : last + 1]))
 
 
-SPDX_LINE = "SPDX-License-Identifier:"
+def is_constructor(item: Definition) -> bool:
+    """Whether the name is that of a class twice: `Guard::Guard`."""
+    parts = item.name.split("::")
+    return len(parts) > 1 and parts[-1] == parts[-2]
 
 
 def matches(item: Definition, symbol: str) -> bool:
