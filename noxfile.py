@@ -136,7 +136,7 @@ def docs(session: nox.Session) -> None:
     here.install("openreg-meta", "--requirement", str(ROOT / "docs" / "requirements.txt"))
     site = ROOT / "build" / "site"
     build = ("python", "-m", "sphinx", "--builder", "html", "--fail-on-warning", "--keep-going", "--nitpicky")
-    here.run("sphinx", *build, str(ROOT / "docs"), str(site))
+    here.run("sphinx", *build, "--doctree-dir", str(ROOT / "build" / "doctrees"), str(ROOT / "docs"), str(site))
     here.run(
         "pytest",
         *("python", "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)),

@@ -15,7 +15,7 @@ from guide.repository import ROOT, sessions, settings, sources, text_of
 _FENCE = re.compile(r"(?ms)^ *(```+|:::+(?=\{(?!tab|grid|note|warning|tip|admonition|dropdown))).*?^ *\1 *$")
 _CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _ROLE = re.compile(r"\{[\w:]+\}`[^`]+`")
-# Beginnings of paths from the root; others are paths inside a package, a wheel or PyTorch.
+# Beginnings of paths from the root or in a package; others are paths inside a wheel or PyTorch.
 _ROOTS = ("packages/", "tools/", "tests/", "docs/", "examples/", "benchmarks/", "templates/", ".ci/", ".github/")
 _SETTING = re.compile(r"^(OPENREG_[A-Z_]+)(=.*)?$")
 _MODULE_NAME = re.compile(r"^torch\.openreg((?:\.\w+)+)")
@@ -46,7 +46,7 @@ def problem_with(code: str) -> str:
     """What is wrong with a piece of inline code; empty if nothing is."""
     if code.startswith(_ROOTS) and not any(sign in code for sign in "*<{ "):
         path = code.partition("::")[0].rstrip("/")
-        return "" if (ROOT / path).exists() else f"no file {path}"
+        return "" if any((folder / path).exists() for folder in (ROOT, *ROOT.glob("packages/*"))) else f"no file {path}"
     if setting := _SETTING.match(code):
         name = setting.group(1)
         return "" if name in settings() | words_of_code() else f"no setting or macro {name}"

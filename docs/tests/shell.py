@@ -75,7 +75,12 @@ def check_console(block: str, page: Path) -> str:
 
 def is_checked(line: str) -> bool:
     """Whether a line is one of those that are only checked; raises ShellError if it is and is not true."""
-    words = shlex.split(line)
+    return all(is_checked_command(part) for part in re.split(r"\s*(?:&&|\|\|)\s*", line))
+
+
+def is_checked_command(command: str) -> bool:
+    """The same for one of several commands in a line."""
+    words = shlex.split(command)
     while words and (match := _ASSIGNMENT.match(words[0])):
         check_variable(match.group(1))
         words = words[1:]

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from guide.diagram import COLOURS, package_graph
-from guide.tables import undocumented
+from guide.tables import settings_rows, undocumented
 
 from tools.packages import discover
 
@@ -91,6 +91,13 @@ def test_settings_are_a_table_that_the_role_links_to(page):
     assert warnings == ""
     assert 'href="#setting-OPENREG_POISON"' in html or 'href="#setting-openreg-poison"' in html
     assert "fills memory when it is allocated" in html
+
+
+def test_every_row_of_the_table_in_the_readme_is_read():
+    table = (
+        "| variable | example | default | meaning |\n|---|---|---|---|\n| `A` | `1`, `2` | 1 | it |\n| `B` | x | | so |"
+    )
+    assert settings_rows(table) == {"A": ["`1`, `2`", "1", "it"], "B": ["x", "", "so"]}
 
 
 def test_a_setting_without_a_row_and_a_row_without_a_setting_are_named():

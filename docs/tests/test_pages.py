@@ -19,10 +19,12 @@ def run_part(path, folder, number, settings):
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
     # What PyTorch itself does with names that it will drop is not the page's concern.
     warnings = ["-W", "error", "-W", "ignore::DeprecationWarning"]
+    # Compilers of extensions look for ninja there.
+    path_of_tools = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     return subprocess.run(
         [sys.executable, "-X", "faulthandler", *warnings, str(RUNNER), str(path), str(number)],
         cwd=folder,
-        env=environment | {"ROOT": str(ROOT)} | settings,
+        env=environment | {"ROOT": str(ROOT), "PATH": path_of_tools} | settings,
         capture_output=True,
         text=True,
         timeout=280,
@@ -58,6 +60,7 @@ def fence(language, *lines):
         fence("text", "anything at all"),
         fence("console", "echo hello   # greets") + fence("text", "hello"),
         fence("console", "nox -s lint"),
+        fence("console", "python3 -m venv .venv && .venv/bin/pip install nox && .venv/bin/nox -s quickstart"),
         fence("console", "pip install --find-links dist openreg-ops"),
         fence("console", "OPENREG_POISON=1 python -c 'print(7)'") + fence("text", "7"),
         "---\ncommands: .ci/run\n---\n" + fence("console", "exec </dev/null"),
@@ -91,6 +94,7 @@ def test_a_true_page_passes(text, tmp_path):
         (fence("console", "false"), "ended with 1"),
         (fence("console", "echo hello") + fence("text", "goodbye"), "the page says"),
         (fence("console", "nox -s no-such-session"), "no nox session"),
+        (fence("console", "pip install nox && nox -s no-such-session"), "no nox session"),
         (fence("console", "nox --no-such-option"), "unknown options of nox"),
         (fence("console", "pip install openreg-nothing"), "no package openreg-nothing"),
         (fence("console", "pip install --frobnicate torch"), "unknown option of pip"),

@@ -20,7 +20,7 @@ def settings_rows(readme: str) -> dict[str, list[str]]:
     """Name -> example, default and meaning, in Markdown, from the table in a README."""
     rows: dict[str, list[str]] = {}
     for name, rest in _ROW.findall(readme):
-        cells = [cell.strip() for cell in rest.split(" | ")]
+        cells = [cell.strip() for cell in rest.split("|")]
         if len(cells) == 3:
             rows[name] = cells
     return rows
@@ -48,7 +48,7 @@ class TableDirective(SphinxDirective):
         head_cells = [nodes.entry("", nodes.paragraph("", head)) for head in heads]
         group += nodes.thead("", nodes.row("", *head_cells))
         group += nodes.tbody("", *(nodes.row("", *(nodes.entry("", *cell) for cell in row)) for row in rows))
-        return nodes.table("", group, classes=["wide-table"])
+        return nodes.table("", group, classes=["wide-table", f"{self.name}-table", "colwidths-given"])
 
 
 class SettingsDirective(TableDirective):
@@ -89,10 +89,10 @@ class HooksDirective(TableDirective):
                     self.markdown(", ".join(f"`{name}`" for name in row.name.split(", "))),
                     self.markdown(row.reader),
                     self.markdown(row.status),
-                    self.markdown(", ".join(f"{{path}}`{hooks.code_path(name).as_posix()}`" for name in row.code)),
+                    self.markdown(", ".join(f"`{hooks.code_path(name).name}`" for name in row.code)),
                 ]
                 for row in group.rows
             ]
-            section += self.table(["what", "who asks", "status", "where"], rows, [30, 30, 30, 30])
+            section += self.table(["what", "who asks", "status", "where"], rows, [34, 34, 20, 20])
             found.append(section)
         return found

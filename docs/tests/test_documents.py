@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The documents outside of the guide: what they name exists, their shell lines can be true, their Python runs."""
+
+import re
+import subprocess
+import sys
+
+import inline
+import pytest
+from conftest import ROOT
+from shell import ShellError, check_variable, commands, is_checked
+
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("packages/*/README.md"))]
+# A program of the reader's, of whose line only the settings can be checked.
+READERS_PROGRAM = re.compile(r"\bpython (-m pdb )?train\.py\b")
+# Shell lines that neither nox nor pip answers for.
+OTHER_LINES = {
+    "export PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu",  # the workflow sets it
+}
+
+
+def name_of(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def blocks(text, language):
+    return re.findall(rf"(?ms)^```{language}\n(.*?)^```$", text)
+
+
+def is_known(line):
+    """Whether something answers for a line; raises ShellError if it cannot be true."""
+    if READERS_PROGRAM.search(line):
+        for name in re.findall(r"\b(OPENREG_\w+)=", line):
+            check_variable(name)
+        return True
+    return line in OTHER_LINES or is_checked(line)
+
+
+def unknown_lines(text):
+    """The lines of console blocks for which nothing answers."""
+    return [line for block in blocks(text, "console") for line in commands(block) if not is_known(line)]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_what_a_document_names_exists(path):
+    assert inline.problems_of(path) == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_the_shell_lines_of_a_document_can_be_true(path):
+    assert unknown_lines(path.read_text("utf-8")) == []
+
+
+def test_a_shell_line_that_nothing_answers_for_is_found_out():
+    assert unknown_lines("```console\nnox -s lint\nrm everything\n```\n") == ["rm everything"]
+
+
+def test_a_setting_that_does_not_exist_is_found_out_in_a_line_for_the_reader():
+    with pytest.raises(ShellError, match="no setting OPENREG_NOTHING"):
+        unknown_lines("```console\nOPENREG_NOTHING=1 python train.py\n```\n")
+
+
+def test_lines_that_are_excused_stand_in_a_document():
+    text = "\n".join(path.read_text("utf-8") for path in DOCUMENTS)
+    assert [line for line in OTHER_LINES if line not in text] == []
+
+
+def test_the_python_of_the_readme_runs(tmp_path):
+    (program,) = blocks((ROOT / "README.md").read_text("utf-8"), "python")
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout == (
+        "tensor([[3., 4.],\n        [5., 6.]], device='openreg:0') openreg:0\ntensor([[3., 4.],\n        [5., 6.]])\n"
+    )
