@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE / "_extensions"), str(HERE.parent)]
+OWN_EXTENSIONS = HERE / "_extensions"
+sys.path[:0] = [str(OWN_EXTENSIONS), str(HERE.parent)]
 
 project = "openreg"
 author = "the openreg authors"
@@ -18,7 +19,7 @@ extensions = [
     "sphinx_design",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "guide",
+    *sorted(path.stem for path in OWN_EXTENSIONS.iterdir() if path.stem[0] not in "._"),
 ]
 exclude_patterns = ["README.md", "tests", "_extensions", "requirements.txt"]
 

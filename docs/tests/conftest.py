@@ -46,11 +46,12 @@ def page(tmp_path):
     def build_page(text):
         source = tmp_path / "pages"
         source.mkdir()
+        own = sorted(path.stem for path in (DOCS / "_extensions").iterdir() if path.stem[0] not in "._")
         (source / "index.md").write_text(f"# Page\n\n{text}\n", encoding="utf-8")
         warnings = build(
             source,
             tmp_path / "site",
-            extensions=["myst_parser", "sphinx_design", "guide"],
+            extensions=["myst_parser", "sphinx_design", *own],
             myst_enable_extensions=["colon_fence"],
             html_theme="basic",
             nitpicky=True,

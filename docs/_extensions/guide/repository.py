@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SPDX = "SPDX-License-Identifier:"
 
 # A setting is a name that code asks the environment for, so it stands there as a string.
-_SETTING = re.compile(r"\"(OPENREG_[A-Z_]+)\"")
+_SETTING = re.compile(r"\"(OPENREG_[A-Z_]*[A-Z])\"")
 _STRING = re.compile(r"(?<!\w)[rbuf]{0,2}\"((?:[^\"\\\n]|\\.)*)\"|(?<!\w)[rbuf]{0,2}'((?:[^'\\\n]|\\.)*)'")
 # Punctuation is left out of the comparison: a message is put together from strings in many ways.
 _NOT_A_LETTER = re.compile(r"[^a-z0-9]+")
