@@ -5,7 +5,7 @@ import re
 
 import pytest
 from conftest import ROOT
-from guide.c_api import markdown, read_header
+from guide.c_api import comment_text, markdown, read_header
 
 HEADER = """\
 /* SPDX-License-Identifier: BSD-3-Clause */
@@ -58,6 +58,11 @@ def entries():
 
 def test_the_comment_at_the_top_is_the_introduction():
     assert read_header(HEADER).introduction == "What it is for.\n- A contract of {c:func}`orStop`."
+
+
+def test_a_list_of_words_is_a_list():
+    comment = "/* KIND is one of\n *   copy    a copy\n *   launch  a kernel\n * Each once. */"
+    assert comment_text(comment) == "KIND is one of\n\n- `copy`: a copy\n- `launch`: a kernel\n\nEach once."
 
 
 def test_sections_are_those_of_the_header():

@@ -21,6 +21,9 @@ from guide.symbols import parse_cpp
 
 _SECTION = re.compile(r"/\* -+ (.+?) -+ \*/")
 _CALL = re.compile(r"\b(or[A-Z]\w+)\(\)")
+# A line of a list of words: `  alloc   the N-th orMalloc() fails`.
+_WORD = re.compile(r"(?m)^ {2,}(\w+) {2,}(\S.*)$")
+_LIST = re.compile(r"(?m)((?:^- `\w+`: .*\n?)+)")
 _TRANSPARENT = {"preproc_ifdef", "preproc_if", "linkage_specification", "declaration_list"}
 
 
@@ -55,6 +58,7 @@ def comment_text(comment: str) -> str:
     lines = [line.strip() for line in comment.strip().removeprefix("/*").removesuffix("*/").splitlines()]
     text = "\n".join(re.sub(r"^\* ?", "", line) for line in lines).strip()
     text = re.sub(r"(?m)^ *- ", "- ", text)
+    text = _LIST.sub(r"\n\1\n", _WORD.sub(r"- `\1`: \2", text))
     return _CALL.sub(r"{c:func}`\1`", text)
 
 
