@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shell import check_console
+from shell import NEW_PROCESS, check_console
 from sybil import Document, Example, Region, Sybil
 from sybil.evaluators.doctest import DocTestEvaluator
 from sybil.parsers.abstract import DocTestStringParser
@@ -43,7 +43,7 @@ class Printed:
     end: int = -1
 
 
-PART = re.compile(r"(?m)^% new process(?::[ \t]*(.*))?$")
+PART = re.compile(rf"(?m)^% {NEW_PROCESS.pattern}$")
 
 
 @dataclass(frozen=True)

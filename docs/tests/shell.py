@@ -19,9 +19,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "_extensions")]
 
-from guide.repository import sessions, settings  # noqa: E402
+from guide.repository import NEW_PROCESS, sessions, settings  # noqa: E402
 
 from tools.packages import discover, requirement_name  # noqa: E402
+
+__all__ = ["NEW_PROCESS", "ShellError", "check_console", "check_variable", "commands", "front_matter", "is_checked"]
 
 # Distributions of the package index that pages tell readers to install.
 KNOWN_DISTRIBUTIONS = {

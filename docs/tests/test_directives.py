@@ -86,6 +86,14 @@ def test_a_role_refuses_what_does_not_exist(page, role, complaint):
     assert complaint in warnings
 
 
+def test_a_new_process_is_shown_with_its_settings(page):
+    html, warnings = page("% new process: OPENREG_POISON=1\n\ntext\n\n% new process\n\n% another comment")
+    assert warnings == ""
+    assert html.count('class="new-process"') == 2
+    assert "OPENREG_POISON=1" in html
+    assert "another comment" not in re.sub("<!--.*?-->", "", html)
+
+
 def test_settings_are_a_table_that_the_role_links_to(page):
     html, warnings = page("{setting}`OPENREG_POISON`\n\n:::{settings}\n:::")
     assert warnings == ""

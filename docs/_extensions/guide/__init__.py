@@ -8,24 +8,30 @@ docs/README.md tells an author how to use them.
 
 from __future__ import annotations
 
-from sphinx.application import Sphinx
-from sphinx.util.typing import ExtensionMetadata
+from typing import TYPE_CHECKING
 
-from guide.c_api import CApiDirective
-from guide.diagram import DiagramDirective, PackageDiagramDirective
-from guide.roles import ROLES
-from guide.source import SourceDirective
-from guide.tables import HooksDirective, SettingsDirective
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.util.typing import ExtensionMetadata
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Registers everything with Sphinx."""
+    # Here, so that the tests of the pages can use guide.repository without loading Sphinx into each of their processes.
+    from guide.c_api import CApiDirective
+    from guide.diagram import DiagramDirective, PackageDiagramDirective
+    from guide.process import NewProcess
+    from guide.roles import ROLES
+    from guide.source import SourceDirective
+    from guide.tables import HooksDirective, SettingsDirective
+
     app.add_directive("source", SourceDirective)
     app.add_directive("c-api", CApiDirective)
     app.add_directive("diagram", DiagramDirective)
     app.add_directive("package-diagram", PackageDiagramDirective)
     app.add_directive("settings", SettingsDirective)
     app.add_directive("hooks", HooksDirective)
+    app.add_transform(NewProcess)
     app.add_object_type("setting", "setting", objname="setting")
     for name, role in ROLES.items():
         app.add_role(name, role)

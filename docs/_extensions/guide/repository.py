@@ -14,6 +14,9 @@ from tools.packages import discover
 ROOT = Path(__file__).resolve().parents[3]
 SPDX = "SPDX-License-Identifier:"
 
+# What stands behind the sign of a comment where the tests of a page begin a new process, perhaps with settings.
+NEW_PROCESS = re.compile(r"new process(?::[ \t]*(.*))?")
+
 # A setting is a name that code asks the environment for, so it stands there as a string.
 _SETTING = re.compile(r"\"(OPENREG_[A-Z_]*[A-Z])\"")
 _STRING = re.compile(r"(?<!\w)[rbuf]{0,2}\"((?:[^\"\\\n]|\\.)*)\"|(?<!\w)[rbuf]{0,2}'((?:[^'\\\n]|\\.)*)'")
