@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shell import NEW_PROCESS, check_console
+from shell import NEW_PROCESS, check_console, check_variable
 from sybil import Document, Example, Region, Sybil
 from sybil.evaluators.doctest import DocTestEvaluator
 from sybil.parsers.abstract import DocTestStringParser
@@ -145,6 +145,8 @@ def run(path: Path, number: int) -> int:
     runner = PageRunner()
     document = Sybil([runner.parse]).parse(path)
     part = parts_of(document.text)[number]
+    for name in part.settings:
+        check_variable(name)
     examples = [example for example in document.examples() if part.start <= example.region.start < part.end]
     for example in examples:
         example.evaluate()

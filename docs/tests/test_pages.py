@@ -89,6 +89,7 @@ def test_a_true_page_passes(text, tmp_path):
         (fence("python", "raise ValueError('no')") + fence("text", "ValueError: yes"), "the page says"),
         (fence("python", ">>> 1 + 1", "3"), "Expected:"),
         ("% new process\n" + fence("python", "print(1)") + fence("text", "2"), "the page says"),
+        ("% new process: OPENREG_NOTHING=1\n" + fence("python", "x = 1"), "no setting OPENREG_NOTHING"),
         (fence("cpp", "int x;"), "a block of cpp: include it"),
         (fence("", "x = 1"), "a block of no language: include it"),
         (fence("console", "false"), "ended with 1"),
