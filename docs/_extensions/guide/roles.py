@@ -6,12 +6,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
+from contextlib import suppress
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
 from guide.repository import ROOT, has_message, sessions, text_of
-from guide.symbols import SymbolError, find_symbol
+from guide.symbols import AmbiguousSymbolError, SymbolError, find_symbol
 
 Check = Callable[[str], str]
 
@@ -51,11 +52,8 @@ def check_symbol(text: str) -> str:
     symbol, name = match.groups()
     if not (ROOT / name).is_file():
         raise SymbolError(f"no file {name}")
-    try:
+    with suppress(AmbiguousSymbolError):  # of several with one name, all are meant
         find_symbol(ROOT / name, symbol)
-    except SymbolError as error:
-        if "times" not in str(error):  # of several with one name, all are meant
-            raise
     return symbol
 
 

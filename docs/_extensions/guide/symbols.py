@@ -30,7 +30,11 @@ _CONTAINERS = {
 
 
 class SymbolError(ValueError):
-    """A symbol that a file does not have, or has more than once."""
+    """A symbol that a file does not have."""
+
+
+class AmbiguousSymbolError(SymbolError):
+    """A symbol that a file has more than once."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,8 @@ def find_symbol(path: Path, symbol: str) -> str:
 
     `symbol` is a name, as qualified as need be (`Guard::exchangeDevice`, `Stream.query`), or the beginning of the
     definition, which has a parenthesis (`TORCH_LIBRARY_IMPL(aten, PrivateUse1`, `void f(int`). Of a declaration and a
-    definition, the definition is meant; of a class and its constructors, the class. Raises SymbolError unless there is
-    exactly one.
+    definition, the definition is meant; of a class and its constructors, the class. Raises SymbolError if there
+    is none, AmbiguousSymbolError if there are several.
     """
     text = path.read_text("utf-8")
     comments: tuple[str, ...]
@@ -68,7 +72,7 @@ def find_symbol(path: Path, symbol: str) -> str:
         raise SymbolError(f"{path.name} has no symbol {symbol!r}")
     if len(places) > 1:
         lines = ", ".join(str(first + 1) for first, _ in places)
-        raise SymbolError(
+        raise AmbiguousSymbolError(
             f"{path.name} has {symbol!r} {len(places)} times (lines {lines}): write more of its beginning"
         )
     first, last = places[0]
