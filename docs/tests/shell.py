@@ -88,7 +88,7 @@ def is_checked_command(command: str) -> bool:
         words = words[1:]
     if not words:
         return False
-    program = Path(words[0]).name
+    program = words[0].rpartition("/")[2]
     if program in {"python", "python3"} and words[1:2] == ["-m"] and words[2:3] in (["pip"], ["nox"], ["venv"]):
         program, words = words[2], words[2:]
     if program == "nox":

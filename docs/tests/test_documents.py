@@ -10,6 +10,8 @@ import pytest
 from conftest import ROOT
 from shell import ShellError, check_variable, commands, is_checked
 
+from tools.packages import discover
+
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("packages/*/README.md"))]
 # A program of the reader's, of whose line only the settings can be checked.
 READERS_PROGRAM = re.compile(r"\bpython (-m pdb )?train\.py\b")
@@ -33,7 +35,20 @@ def is_known(line):
         for name in re.findall(r"\b(OPENREG_\w+)=", line):
             check_variable(name)
         return True
-    return line in OTHER_LINES or is_checked(line)
+    return line in OTHER_LINES or is_checked(line) or is_program_of_a_package(line)
+
+
+def is_program_of_a_package(line):
+    """Whether a line runs a module of a package with a command and options that its help names."""
+    match = re.match(r"python -m (\w+)((?: \w+)*)(?: -.*)?$", line)
+    if match is None or match.group(1) not in {package.import_name for package in discover(ROOT).values()}:
+        return False
+    command = [sys.executable, "-m", match.group(1), *match.group(2).split(), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    unknown = [option for option in re.findall(r" (--[\w-]+)", line) if option not in done.stdout]
+    if done.returncode or unknown:
+        raise ShellError(f"{line}: the help does not know {unknown or 'the command'}: {done.stdout}{done.stderr}")
+    return True
 
 
 def unknown_lines(text):
@@ -58,6 +73,11 @@ def test_a_shell_line_that_nothing_answers_for_is_found_out():
 def test_a_setting_that_does_not_exist_is_found_out_in_a_line_for_the_reader():
     with pytest.raises(ShellError, match="no setting OPENREG_NOTHING"):
         unknown_lines("```console\nOPENREG_NOTHING=1 python train.py\n```\n")
+
+
+def test_a_program_that_a_package_does_not_have_is_found_out():
+    with pytest.raises(ShellError, match="the help does not know"):
+        unknown_lines("```console\npython -m openreg_autoload fly --high\n```\n")
 
 
 def test_lines_that_are_excused_stand_in_a_document():

@@ -62,6 +62,7 @@ def fence(language, *lines):
         fence("console", "nox -s lint"),
         fence("console", "python3 -m venv .venv && .venv/bin/pip install nox && .venv/bin/nox -s quickstart"),
         fence("console", "pip install --find-links dist openreg-ops"),
+        fence("console", "python3 -m venv somewhere", ". somewhere/bin/activate"),
         fence("console", "OPENREG_POISON=1 python -c 'print(7)'") + fence("text", "7"),
         "---\ncommands: .ci/run\n---\n" + fence("console", "exec </dev/null"),
         "% new process: OPENREG_DEVICE_COUNT=3\n"
