@@ -204,6 +204,14 @@ def test_a_name_of_nobody_is_an_ordinary_attribute_error():
     assert not hasattr(torch.openreg, "nonsense")
 
 
+def test_code_without_a_module_name_extends_the_module():
+    try:
+        exec("extend('added_by_a_test', 7)", {"extend": openreg_runtime.extend})
+        assert torch.openreg.added_by_a_test == 7
+    finally:
+        del torch.openreg.added_by_a_test
+
+
 def test_a_package_may_add_a_name_once(monkeypatch):
     openreg_runtime.extend("added_by_a_test", 7)
     monkeypatch.setattr(torch.openreg, "added_by_a_test", 7)  # so that it is taken away again

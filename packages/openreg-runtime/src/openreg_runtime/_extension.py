@@ -39,7 +39,7 @@ def extend(name: str, value: Any) -> None:
     Raises ValueError if the name is taken, so that two packages cannot replace each other's functions unnoticed, and
     ImportError if the package that calls it was compiled for another runtime or torch.
     """
-    require_matching_build(sys._getframe(1).f_globals["__name__"])
+    require_matching_build(sys._getframe(1).f_globals.get("__name__", "__main__"))
     if name in vars(openreg) and name not in _STAND_INS:
         raise ValueError(f"torch.openreg.{name} already exists; a package may only add names to torch.openreg")
     _STAND_INS.discard(name)
