@@ -110,6 +110,7 @@ class PageRunner:
         printed = io.StringIO()
         code = "\n" * (example.line + example.parsed.line_offset) + example.parsed
         error = ""
+        example.namespace.setdefault("__name__", "__main__")  # as in a program
         with contextlib.redirect_stdout(printed):
             try:
                 exec(compile(code, example.path, "exec", dont_inherit=True), example.namespace)
