@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import nox
+from packaging.requirements import Requirement
 
 from tools.environments import Environments
 from tools.lane import PYTEST, example_scripts, holds
@@ -30,9 +31,11 @@ class Removal:
 
 
 def removals(packages: Mapping[str, Package]) -> Iterator[Removal]:
-    """Every declared dependency of every package."""
+    """Every dependency that a package declares for this Python."""
     for package in packages.values():
-        yield from (Removal(package.name, requirement_name(item)) for item in package.requirements)
+        for item in map(Requirement, package.requirements):
+            if item.marker is None or item.marker.evaluate():
+                yield Removal(package.name, requirement_name(item.name))
 
 
 def without(packages: Mapping[str, Package], removal: Removal) -> dict[str, Package]:

@@ -33,17 +33,16 @@ def installed():
 
 
 def requirements(name):
-    """The openreg distributions that the installed metadata of `name` asks for."""
+    """The distributions that the installed metadata of `name` asks for."""
     for line in metadata.requires(name) or ():
         requirement = Requirement(line)
-        wanted = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-        if wanted and normalised(requirement.name).startswith("openreg"):
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
             yield normalised(requirement.name)
 
 
 def declared(name):
     """`name` and every openreg distribution that its installed metadata asks for, directly or not."""
-    return {name}.union(*(declared(item) for item in requirements(name)))
+    return {name}.union(*(declared(item) for item in requirements(name) if item.startswith("openreg")))
 
 
 def imported(path):
@@ -75,8 +74,12 @@ def test_only_declared_packages_are_installed():
 def test_every_package_that_is_imported_is_declared():
     _, folder = installed_folder()
     modules = {name for path in folder.rglob("*.py") for name in imported(path)}
-    providers = {normalised(name) for name in modules if name.startswith("openreg_")}
-    assert providers - {FOLDER.name} <= set(requirements(FOLDER.name))
+    ours = {normalised(name) for name in modules if name.startswith("openreg_")}
+    assert ours - {FOLDER.name} <= set(requirements(FOLDER.name))
+    distributions = metadata.packages_distributions()
+    providers = {normalised(item) for name in modules for item in distributions.get(name, ())}
+    # What a declared package of ours brings need not be declared again.
+    assert providers - {FOLDER.name} <= {item for name in declared(FOLDER.name) for item in requirements(name)}
 
 
 def test_the_installed_package_is_the_one_imported():
