@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -26,8 +27,9 @@ from tools.packages import discover, refuse  # noqa: E402
 from tools.stopwatch import Stopwatch  # noqa: E402
 from tools.subset_lanes import run_subsets  # noqa: E402
 from tools.template_lane import run_template  # noqa: E402
+from tools.tutorial import STEPS  # noqa: E402
 from tools.wheel_quality import run_wheel_quality  # noqa: E402
-from tools.wheelhouse import Wheelhouse  # noqa: E402
+from tools.wheelhouse import BUILD_TOOLS, Wheelhouse  # noqa: E402
 
 PACKAGES = discover(ROOT)
 STOPWATCH = Stopwatch()
@@ -54,6 +56,7 @@ SLOW = [
     Session("subsets", ALL, ("packages/*/tests/*", "packages/*/docs/*", "examples/openreg-*", "tests/subsets/*")),
     Session("dependencies", ALL, ("packages/*/tests/*", "examples/openreg-*")),
     Session("template", ("openreg-ops",), ("templates/*", "packages/*/tests/test_isolation.py")),
+    Session("tutorial", files=("docs/tutorial/*", "examples/tutorial/*")),
     Session("conformance", ("openreg-ops",), ("packages/openreg-ops/tests/*",)),
     Session("soak", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*",)),
     Session("endurance", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*", *DRIVER)),
@@ -144,6 +147,19 @@ def docs(session: nox.Session) -> None:
         *("python", "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)),
         *("-p", "no:cacheprovider", "--site", str(site), str(ROOT / "docs" / "tests"), *session.posargs),
     )
+
+
+@nox.session
+def tutorial(session: nox.Session) -> None:
+    """Make each step of the tutorial from its page alone, install it and run its check (-- 3 4: only these)."""
+    with STOPWATCH.step(session.name, "install"):
+        session.install("torch==2.13.*", "numpy", "scikit-build-core>=0.11", "tomli", *BUILD_TOOLS)
+    steps = session.posargs or [str(step) for step in STEPS]
+    for step in steps:
+        with STOPWATCH.step(session.name, f"step {step}"):
+            folder = str(Path(session.create_tmp()) / f"step{step}")
+            shutil.rmtree(folder, ignore_errors=True)
+            session.run("python", "-m", "tools.tutorial", str(Path(folder).parent), step)
 
 
 @nox.session

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A PyTorch backend: the device pocket, whose memory is memory of the host."""
+
+import torch
+
+torch.utils.rename_privateuse1_backend("pocket")  # first: what follows may use the name
+
+from torch_pocket import _C, pocket  # noqa: E402, F401 - importing _C registers guard, hooks and allocator
+
+torch._register_device_module("pocket", pocket)
+torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)

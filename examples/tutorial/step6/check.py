@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Shows what step 6 can do; the exit status tells whether all of it is right."""
+
+import multiprocessing
+import time
+
+import torch
+import torch_pocket  # noqa: F401 - makes the device known to PyTorch
+
+a = torch.randn(500, 500, device="pocket")
+start, end = torch.Event("pocket", enable_timing=True), torch.Event("pocket", enable_timing=True)
+begin = time.perf_counter()
+start.record()
+b = a
+for _ in range(20):
+    b = (b @ a) * 0.01
+end.record()
+launched = 1000 * (time.perf_counter() - begin)
+assert not end.query()
+end.synchronize()
+kernels = start.elapsed_time(end)
+assert launched < kernels
+print(f"launching took {launched:.1f} ms, the kernels {kernels:.1f} ms")
+
+expected = a.cpu()
+for _ in range(20):
+    expected = (expected @ a.cpu()) * 0.01
+torch.testing.assert_close(b.cpu(), expected)
+print("their results are right, and memory that was freed early was not reused")
+
+side = torch.Stream("pocket")
+ready, done = torch.Event("pocket"), torch.Event("pocket")
+x = torch.zeros(1000, device="pocket")
+for _ in range(50):
+    x += 1
+ready.record()
+with side:
+    assert torch.accelerator.current_stream() == side
+    side.wait_event(ready)
+    y = x * 2
+    x.record_stream(side)
+    done.record(side)
+torch.accelerator.current_stream().wait_event(done)
+assert (y + x).sum().item() == 150_000
+assert y.to("pocket:1").add(1).sum().item() == 101_000
+print("streams wait for each other's events, and devices for each other's copies")
+
+torch.manual_seed(3)
+first = torch.randn(1000, device="pocket")
+state = torch.pocket.get_rng_state()
+second = torch.randn(1000, device="pocket")
+torch.pocket.set_rng_state(state)
+assert torch.equal(torch.randn(1000, device="pocket"), second)
+torch.manual_seed(3)
+assert torch.equal(torch.randn(1000, device="pocket"), first)
+assert not torch.equal(first, second)
+assert abs(first.mean().item()) < 0.2
+own = torch.Generator("pocket:1").manual_seed(5)
+assert torch.rand(2, device="pocket:1", generator=own).device == torch.device("pocket:1")
+assert torch.randint(3, (100,), device="pocket").unique().tolist() == [0, 1, 2]
+print("random numbers repeat with the seed and with the state")
+
+pinned = torch.arange(1e6).pin_memory()
+assert pinned.is_pinned()
+assert not torch.ones(3).is_pinned()
+copied = pinned.to("pocket", non_blocking=True)
+del pinned
+assert copied.sum(dtype=torch.float64).item() == 499_999_500_000
+print("pinned memory is copied while the host goes on")
+
+for _ in range(100):
+    torch.ones(2_000_000, device="pocket")  # 8 MB each, 800 MB in all, on a device of 256 MB
+print("memory in use by queued work is waited for when it is needed")
+
+
+def child(pipe):
+    try:
+        torch.ones(3, device="pocket")
+    except RuntimeError as error:
+        pipe.send(str(error).splitlines()[0])
+
+
+if "fork" in multiprocessing.get_all_start_methods():
+    receiver, sender = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=child, args=(sender,))
+    process.start()
+    assert receiver.poll(60), "a forked child hangs"
+    print("a forked child is refused:", receiver.recv())
+    process.join()
+    assert process.exitcode == 0
