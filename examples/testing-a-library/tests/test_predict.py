@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+import pytest
+import torch
+from chunkwise import average, default_device, predict
+from torch import nn
+
+
+def model_on(device):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 1024), nn.ReLU(), nn.Linear(1024, 2)).to(device)
+
+
+def test_answers_are_those_of_one_pass(device):
+    model, data = model_on(device), torch.randn(100, 8)
+    expected = model_on("cpu")(data).detach()
+    torch.testing.assert_close(predict(model, data, device=device, chunk=7), expected)
+
+
+def test_the_accelerator_is_the_default(openreg):
+    assert default_device().type == "openreg"
+
+
+def test_models_of_several_devices_are_averaged(openreg):
+    models = [nn.Linear(2, 2).to(f"openreg:{index}") for index in range(torch.accelerator.device_count())]
+    mean = average(models)
+    assert {tensor.device for tensor in mean.values()} == {torch.device("openreg:0")}
+    expected = sum(model.weight.cpu() for model in models) / len(models)
+    torch.testing.assert_close(mean["weight"].cpu(), expected)
+
+
+def test_a_tensor_on_the_wrong_device_is_refused(openreg):
+    with pytest.raises(RuntimeError, match="same device"):
+        model_on("openreg:1")(torch.randn(1, 8, device="openreg:0"))
+    with pytest.raises(RuntimeError, match="same device"):
+        model_on("openreg:1")(torch.randn(1, 8))
