@@ -122,6 +122,13 @@ def test_a_file_touches_the_lanes_that_see_it(tree, file, expected):
     assert touched(tree) == expected | {"lint"}
 
 
+def test_a_document_touches_the_sessions_that_name_it(tree):
+    sessions = [Session("lint"), Session("docs", files=("docs/*", "*.md")), DRIVER]
+    for file in ("README.md", "packages/openreg-ops/README.md", "docs/guide/index.md"):
+        assert affected.affected([file], sessions, packages.discover(tree)) == ["lint", "docs"]
+    assert affected.affected(["LICENSE"], sessions, packages.discover(tree)) == ["lint"]
+
+
 def test_nothing_changed_leaves_lint(tree):
     assert touched(tree) == {"lint"}
 

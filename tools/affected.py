@@ -2,7 +2,8 @@
 """Which sessions of nox a change touches, dependants of the changed packages included.
 
 A session says which package it runs with and which further files it reads; what a package needs follows from its
-metadata. Documents concern lint, and a file that nobody is known to read concerns everybody.
+metadata. Documents concern lint and the sessions that name them, and a file that nobody is known to read concerns
+everybody.
 """
 
 from __future__ import annotations
