@@ -117,8 +117,14 @@ def test_private_functions_of_the_native_module():
     for index in DEVICES:
         generator = _C._get_default_generator(index)
         assert generator.device == torch.device("openreg", index)
-        assert generator is not None
-        assert generator.initial_seed() == torch.openreg.default_generators[index].initial_seed()
+        generator.manual_seed(41 + index)
+        assert torch.openreg.default_generators[index].initial_seed() == 41 + index  # that one, not one like it
+
+
+@pytest.mark.parametrize("index", [-1, 2, 5])
+def test_a_generator_of_a_device_that_does_not_exist_is_refused(index):
+    with pytest.raises(RuntimeError, match=f"The device index is out of range: openreg:{index} was asked for"):
+        torch_openreg._C._get_default_generator(index)
 
 
 # Seeds and states of the devices' generators, each independent of the others; replay of a state.

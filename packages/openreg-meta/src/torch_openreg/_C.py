@@ -31,5 +31,5 @@ def _exchangeDevice(device: int) -> int:  # noqa: N802
 
 
 def _get_default_generator(device: int) -> torch.Generator:
-    """The default generator of a device."""
-    return openreg.default_generators[device]
+    """The default generator of a device. Raises RuntimeError for an index out of range, negative ones included."""
+    return openreg_runtime._C._get_default_generator(device)
