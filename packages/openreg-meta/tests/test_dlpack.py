@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DLPack both ways: same memory without a copy, copies across devices, order of streams, what is refused."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -85,14 +87,58 @@ def test_views_keep_strides_and_place():
     assert other.tolist() == view.tolist()
 
 
-@pytest.mark.parametrize(
-    "dtype", [torch.bool, torch.uint8, torch.int64, torch.float16, torch.bfloat16, torch.float64, torch.complex64]
-)
+def kinds_of(pattern):
+    """The types of PyTorch whose whole name the pattern matches."""
+    named = {str(value): value for value in vars(torch).values() if isinstance(value, torch.dtype)}
+    return [dtype for name, dtype in sorted(named.items()) if re.fullmatch(rf"torch\.({pattern})", name)]
+
+
+ROUND_TRIP = kinds_of(r"bool|u?int(8|16|32|64)|float(16|32|64)|bfloat16|complex(32|64|128)|float8_\w+|float4_\w+")
+NARROW = kinds_of(r"u?int[1-7]")
+BITS = kinds_of(r"bits\w+")
+QUANTIZED = kinds_of(r"qu?int\w+")
+
+
+def patterns(dtype):
+    """Sixteen different bytes, as values of this type; each a value that a bool may have."""
+    values = torch.arange(16, dtype=torch.uint8)
+    return (values % 2 if dtype is torch.bool else values).view(dtype)
+
+
+def test_every_type_of_pytorch_is_tested_here():
+    assert len(ROUND_TRIP) >= 21
+    assert {*ROUND_TRIP, *NARROW, *BITS, *QUANTIZED} == set(kinds_of(".*"))
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+@pytest.mark.parametrize("dtype", ROUND_TRIP, ids=str)
 def test_types(dtype):
-    values = torch.tensor([0, 1, 1]).to(dtype)
+    values = patterns(dtype)
+    on_device = values.to(DEVICE)
+    other = torch.from_dlpack(on_device)
+    assert (other.dtype, other.device, other.data_ptr()) == (dtype, on_device.device, on_device.data_ptr())
+    assert torch.equal(other.cpu().view(torch.uint8), values.view(torch.uint8))
+
+
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+def test_integers_below_eight_bits_arrive_as_bytes_as_on_the_cpu(dtype):
+    values = patterns(dtype)
     other = torch.from_dlpack(values.to(DEVICE))
-    assert other.dtype == dtype
-    assert other.tolist() == values.tolist()
+    assert other.dtype == torch.from_dlpack(values).dtype == (torch.int8 if "uint" not in str(dtype) else torch.uint8)
+    assert torch.equal(other.cpu().view(torch.uint8), values.view(torch.uint8))
+
+
+@pytest.mark.parametrize("dtype", BITS, ids=str)
+def test_types_without_meaning_are_refused_by_pytorch(dtype):
+    with pytest.raises(BufferError, match="Bit types are not supported by dlpack"):
+        torch.from_dlpack(patterns(dtype).to(DEVICE))
+
+
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
+@pytest.mark.parametrize("dtype", QUANTIZED, ids=str)
+def test_quantized_types_do_not_get_to_the_device(dtype):
+    with pytest.raises(NotImplementedError, match="stores only strided tensors, not quantized ones"):
+        torch.empty(16, dtype=dtype).to(DEVICE)
 
 
 def test_empty_and_scalar():
