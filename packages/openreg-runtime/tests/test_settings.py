@@ -55,6 +55,57 @@ def test_a_refused_value_is_named_with_the_accepted_form(succeed, name, value, f
     )
 
 
+ALLOCATOR_REFUSED = [
+    ("PYTORCH_ALLOC_CONF", "nonsense:1", "Unrecognized key 'nonsense' in Accelerator allocator config"),
+    ("PYTORCH_ALLOC_CONF", "garbage_collection_threshold:7", "garbage_collect_threshold is invalid"),
+    ("PYTORCH_ALLOC_CONF", "max_split_size_mb", "Index out of bounds in ConfigTokenizer"),
+    ("PYTORCH_ALLOC_CONF", "max_split_size_mb:[1", "stoull"),
+    ("PYTORCH_ALLOC_CONF", "per_process_memory_fraction:5", "per_process_memory_fraction:5 is not accepted; give a"),
+    ("PYTORCH_CUDA_ALLOC_CONF", "nonsense:1", "Unrecognized key 'nonsense' in Accelerator allocator config"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "reason"), ALLOCATOR_REFUSED)
+def test_a_refused_setting_of_pytorchs_allocators_is_named_too(succeed, name, value, reason):
+    succeed(
+        f"""
+        import torch, openreg_runtime
+        pin = lambda: torch.ones(2).pin_memory()
+        for use in (torch.openreg.init, lambda: torch.UntypedStorage(8, device="openreg"), pin) * 2:
+            try:
+                use()
+            except ValueError as error:
+                start = "environment variable {name}={value!r} is not accepted: " + {reason!r}
+                assert str(error).startswith(start), error
+                end = "; correct it (the form is key:value,key:value) or unset it, and start the process again"
+                assert str(error).endswith(end), error
+            else:
+                raise AssertionError("not refused")
+        assert not torch.openreg.is_initialized()
+        """,
+        env={name: value},
+    )
+
+
+def test_a_setting_that_a_program_makes_too_early_is_not_taken_for_the_environments(succeed):
+    succeed(
+        """
+        import torch, openreg_runtime
+        for use in (torch.openreg.memory._set_allocator_settings, lambda _: torch.openreg.init()):
+            try:
+                use("per_process_memory_fraction:5")
+            except ValueError as error:
+                start = "PYTORCH_ALLOC_CONF: per_process_memory_fraction:5 is not accepted; give a number from 0 to 1"
+                assert str(error).startswith(start), error
+            else:
+                raise AssertionError("not refused")
+        torch.openreg.memory._set_allocator_settings("per_process_memory_fraction:0.5")
+        torch.openreg.init()
+        """,
+        env={"PYTORCH_ALLOC_CONF": "max_split_size_mb:64"},
+    )
+
+
 def test_a_refused_device_count_means_no_device_and_a_warning_says_why(succeed):
     succeed(
         """

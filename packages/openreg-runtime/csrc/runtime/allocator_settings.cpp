@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <string>
 #include <utility>
@@ -18,26 +19,27 @@ using c10::CachingAllocator::AcceleratorAllocatorConfig;
 using c10::CachingAllocator::ConfigTokenizer;
 
 constexpr const char* kFraction = "per_process_memory_fraction";
+constexpr const char* kRuntime = "PYTORCH_ALLOC_CONF: ";  // begins what is said of settings that a program makes
 
 std::atomic<double>& fraction() {
   static std::atomic<double> value{1.0};
   return value;
 }
 
-double parse_fraction(const std::string& text) {
+double parse_fraction(const std::string& text, const char* source) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  TORCH_CHECK_VALUE(!text.empty() && *end == '\0' && value >= 0 && value <= 1, "PYTORCH_ALLOC_CONF: ", kFraction, ":",
-                    text, " is not accepted; give a number from 0 to 1, such as ", kFraction, ":0.5");
+  TORCH_CHECK_VALUE(!text.empty() && *end == '\0' && value >= 0 && value <= 1, source, kFraction, ":", text,
+                    " is not accepted; give a number from 0 to 1, such as ", kFraction, ":0.5");
   return value;
 }
 
-void parse(const std::string& settings) {
+void parse(const std::string& settings, const char* source) {
   const ConfigTokenizer tokens(settings);
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] == kFraction) {
       i = tokens.skipKey(i);
-      fraction() = parse_fraction(tokens[i]);
+      fraction() = parse_fraction(tokens[i], source);
     } else if (tokens[i] != ",") {
       i = tokens.skipKey(i);
     }
@@ -49,6 +51,58 @@ void parse(const std::string& settings) {
   }
 }
 
+// The environment variable that c10 reads: the first of these that is set.
+const char* variable() {
+  for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}) {
+    if (std::getenv(name) != nullptr) {
+      return name;
+    }
+  }
+  return "PYTORCH_HIP_ALLOC_CONF";
+}
+
+// Without the end of a sentence, and without what c10 says of a text that it cannot split: that an assertion failed,
+// at a place in its sources, and that this is a bug to report.
+std::string reason(const std::exception& error) {
+  const auto* known = dynamic_cast<const c10::Error*>(&error);
+  std::string text = known != nullptr ? known->what_without_backtrace() : error.what();
+  const std::string call = "please report a bug to PyTorch. ";
+  const size_t found = text.find(call);
+  text.erase(0, found == std::string::npos ? 0 : found + call.size());
+  text.erase(text.find_last_not_of(". \n") + 1);
+  return text;
+}
+
+[[noreturn]] void refuse(const std::exception& error) {
+  const char* value = std::getenv(variable());
+  TORCH_CHECK_VALUE(false, "environment variable ", variable(), "='", value == nullptr ? "" : value,
+                    "' is not accepted: ", reason(error),
+                    "; correct it (the form is key:value,key:value) or unset it, and start the process again");
+}
+
+// c10 parses the variable when it is first asked for settings, and again each time as long as that fails.
+std::string current_settings() {
+  try {
+    return c10::CachingAllocator::getAllocatorSettings();
+  } catch (const std::exception& error) {
+    refuse(error);
+  }
+}
+
+void read() {
+  const std::string settings = current_settings();
+  const char* value = std::getenv(variable());
+  if (value == nullptr || settings != value) {  // set at run time, and refused there if it was not accepted
+    parse(settings, kRuntime);
+    return;
+  }
+  try {
+    parse(settings, "");
+  } catch (const std::exception& error) {
+    refuse(error);
+  }
+}
+
 // PyTorch has one place for the parser of the device type, which a CUDA build of torch has taken: both are called.
 [[maybe_unused]] const bool registered = [] {
   auto previous = AcceleratorAllocatorConfig::getConfigParserHook();
@@ -57,7 +111,7 @@ void parse(const std::string& settings) {
     if (previous) {
       previous(settings);
     }
-    parse(settings);
+    parse(settings, kRuntime);
   };
   return true;
 }();
@@ -66,7 +120,7 @@ void parse(const std::string& settings) {
 
 void read_allocator_settings() {
   [[maybe_unused]] static const bool done = [] {
-    parse(c10::CachingAllocator::getAllocatorSettings());
+    read();
     return true;
   }();
 }
