@@ -194,3 +194,52 @@ def test_what_a_composite_operator_calls_is_seen(doctor):
     _, told = doctor("--op", "aten::cummax")
     facts = {fact["aspect"]: fact["text"] for fact in told["operator"]["facts"]}
     assert "aten::_cummax_helper" in facts["a call"]
+
+
+# Of each of PyTorch's lists of rules for autocast (ATen/autocast_mode.h), some operators.
+RULES = {
+    "lower precision: ": "mm bmm baddbmm mv matmul linear conv1d conv3d convolution prelu lstm_cell linalg_multi_dot",
+    "float32: ": "exp native_layer_norm group_norm nll_loss cdist upsample_nearest2d upsample_trilinear3d renorm",
+    "float32 result: ": "sum prod cumsum softmax.int norm.Scalar norm.ScalarOpt_dim linalg_vector_norm",
+    "promote: ": "addcdiv atan2 bilinear cross dot index_put scatter_add tensordot vdot grid_sampler",
+    "refused: RuntimeError: binary_cross_entropy ": "binary_cross_entropy",
+}
+
+ALL_RULES = """
+import json, torch, torch_openreg
+from openreg_runtime.doctor import explanation
+from openreg_runtime.doctor.probes import autocast
+from openreg_runtime.doctor.probes.device import Device
+registered = torch._C._dispatch_get_registrations_for_dispatch_key
+before = set(registered("AutogradPrivateUse1"))
+device = Device.find("openreg")
+rules = {name: explanation._rule_of_call(autocast.observe(device, name)) for name in registered("AutocastPrivateUse1")}
+assert set(registered("AutogradPrivateUse1")) == before
+x = torch.ones(2, 2, device="openreg", requires_grad=True)
+torch.norm(x @ x).backward()
+assert not torch.is_autocast_enabled("openreg")
+print(json.dumps(rules))
+"""
+
+
+def test_every_rule_of_autocast_is_explained_and_watching_leaves_no_trace():
+    outcome = subprocess.run(
+        [sys.executable, "-W", "error", "-c", ALL_RULES], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert outcome.returncode == 0, outcome.stderr
+    rules = json.loads(outcome.stdout)
+    assert len(rules) > 100
+    assert {name: rule for name, rule in rules.items() if not rule.startswith(tuple(RULES))} == {}
+    for rule, operators in RULES.items():
+        told = {name: rules[f"aten::{name}"] for name in operators.split()}
+        assert {name: text for name, text in told.items() if not text.startswith(rule)} == {}
+    assert "aten::norm.ScalarOpt_dtype is called" in rules["aten::norm.Scalar"]
+
+
+@pytest.mark.parametrize("name", ["aten::bmm", "aten::norm.Scalar"])
+def test_a_rule_that_small_operands_do_not_show_is_explained(doctor, name):
+    code, told = doctor("--op", name)
+    (text,) = [fact["text"] for fact in told["operator"]["facts"] if fact["aspect"] == "autocast"]
+    assert code == 0
+    assert text.startswith(next(rule for rule, names in RULES.items() if name.removeprefix("aten::") in names.split()))
+    assert "openreg_amp/csrc/autocast.cpp" in text

@@ -143,3 +143,29 @@ def test_an_operator_of_another_backend(tmp_path_factory):
     assert facts["toaster"].startswith("native: a kernel of its own, registered at")
     assert "toaster.py" in facts["toaster"]
     assert facts["autocast"] == "no rules for this backend"
+
+
+RULES = """
+library.impl("mm", lambda a, b: a, "AutogradPrivateUse1")  # what is in the way of the doctor's own
+rules = torch.library.Library("aten", "IMPL")
+
+@torch.library.impl(rules, "mm", "AutocastPrivateUse1")
+def mm(a, b):
+    with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)):
+        return torch.ops.aten.mm(a.half(), b.half())
+
+@torch.library.impl(rules, "exp", "AutocastPrivateUse1")
+def exp(tensor):
+    raise ValueError("too hot to toast")
+"""
+
+
+@pytest.mark.parametrize("parts", [MODULE + HOOKS, MODULE, ""], ids=["hooks", "module", "name"])
+@pytest.mark.parametrize(
+    ("operator", "rule"), [("mm", "lower precision: "), ("exp", "refused: ValueError: too hot to toast, ")]
+)
+def test_a_rule_for_autocast_of_another_backend(tmp_path_factory, parts, operator, rule):
+    diagnosis = examine(tmp_path_factory, RENAME + parts + OPERATORS + RULES, "--op", operator)
+    facts = {fact["aspect"]: fact["text"] for fact in diagnosis.document["operator"]["facts"]}
+    assert facts["autocast"].startswith(rule), facts
+    assert "toaster.py" in facts["autocast"]

@@ -22,6 +22,8 @@ _SERVED = {
     "backend fallback": "fallback: the backend's function for operators without a kernel",
 }
 _HALF, _FULL = "torch.float16", "torch.float32"
+_LOWER_PRECISION = "lower precision: float32 operands are cast to the autocast type"
+_PROMOTION = "promote: the widest type among the operands"
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,13 @@ def explain(examination: Examination) -> Explanation | None:
     tried = examination.probe("trial")
     failure = tried.text if tried is not None and tried.root else "it was not tried"
     trial: dict[str, Any] = tried.value if tried is not None and tried.done else {"error": failure}
+    observed = examination.probe("autocast")
+    reached: dict[str, Any] = observed.value if observed is not None and observed.done else {}
     facts = [
         Fact(examination.order.device, _served(entries)),
         *_calls(trial),
         Fact("autograd", _autograd(entries.get("AutogradPrivateUse1", ""))),
-        Fact("autocast", _autocast(entries.get("AutocastPrivateUse1", ""), trial)),
+        Fact("autocast", _autocast(entries.get("AutocastPrivateUse1", ""), reached, trial)),
         Fact("meta", _meta(entries.get("Meta", ""))),
     ]
     if found["overloads"]:
@@ -123,24 +127,43 @@ def _autograd(entry: str) -> str:
     return f"a kernel of the backend, registered at {place}"
 
 
-def _autocast(entry: str, trial: dict[str, Any]) -> str:
+def _autocast(entry: str, reached: dict[str, Any], trial: dict[str, Any]) -> str:
     if not entry:
         return "no rules for this backend"
     place, _ = _site(entry)
     if entry.startswith("fallthrough"):
         return f"no rule: it runs in the types it is given, registered at {place}"
-    return f"{_rule(trial.get('autocast', {}))}, registered at {place}"
+    return f"{_rule_of_call(reached) or _rule(trial.get('autocast', {}))}, registered at {place}"
+
+
+def _rule_of_call(reached: dict[str, Any]) -> str:
+    """The rule that shows in what the operator was called with; empty where it did not call the operator."""
+    refusals = [call["error"] for call in reached.values() if "error" in call]
+    if refusals:
+        return f"refused: {refusals[0]}"
+    if not reached or not all("called" in call for call in reached.values()):
+        return ""
+    full, half, mixed = (reached[case] for case in ("float32", "float16", "mixed"))
+    if _HALF in full["types"]:
+        return _LOWER_PRECISION
+    if _FULL in half["types"]:
+        return "float32: operands in a lower precision are cast up"
+    if _FULL in half["dtypes"]:
+        return f"float32 result: operands stay, and {half['called']} is called with dtype=torch.float32"
+    if mixed["types"].count(_HALF) < mixed["given"].count(_HALF):
+        return _PROMOTION
+    return "a rule that leaves operands in float32 and float16 as they are"
 
 
 def _rule(results: dict[str, str]) -> str:
     """The rule that the types of results show, of operands in float32 and in float16."""
     from_full, from_half = results.get(_FULL, ""), results.get(_HALF, "")
     if from_full == _HALF:
-        return "lower precision: float32 operands are cast to the autocast type"
+        return _LOWER_PRECISION
     if from_half == _FULL:
         return "float32: operands or results in a lower precision are cast up"
     if (from_full, from_half) == (_FULL, _HALF):
-        return "promote: the widest type among the operands"
+        return _PROMOTION
     if from_full and not from_full.startswith("torch."):
         return f"refused, or not tried with these operands: {from_full}"
     return "a rule that a call with small operands does not show"

@@ -52,7 +52,7 @@ class _Worker:
             self._probe_all(device)
 
     def _probe_all(self, device: Device) -> None:
-        from . import attributes, interfaces, operators, registrations, trial
+        from . import attributes, autocast, interfaces, operators, registrations, trial
 
         request = self._request
         self._probe("attributes", lambda: attributes.look_up(device, request.attributes))
@@ -71,6 +71,7 @@ class _Worker:
                 self._exercise(row, device, exercises[row])
         if request.operator:
             self._probe("operator", lambda: operators.explain(request.operator))
+            self._probe("autocast", lambda: autocast.observe(device, operators.meant(request.operator)))
             self._probe("trial", lambda: trial.run(device, operators.meant(request.operator)))
 
     def _exercise(self, row: str, device: Device, exercise: Callable[[Device], object]) -> None:
