@@ -168,6 +168,38 @@ def test_an_operator_left_out_of_the_minimal_set(doctor):
     assert "unset OPENREG_OPS_LEAVE_OUT" in text
 
 
+REFUSED = {
+    "OPENREG_DEVICE_COUNT": "many",
+    "OPENREG_DEVICE_MEMORY": "much",
+    "OPENREG_LAUNCH_BLOCKING": "yes",
+    "OPENREG_SCHEDULE_SEED": "luck",
+    "OPENREG_POISON": "hemlock",
+    "OPENREG_FAULTS": "all of them",
+    "PYTORCH_ALLOC_CONF": "per_process_memory_fraction:2",
+    "OPENREG_NUM_THREADS": "0",
+    "OPENREG_OPS": "some",
+    "OPENREG_OPS_LEAVE_OUT": "aten::view",
+    "OPENREG_FALLBACK": "perhaps",
+    "OPENREG_KERNELS": "stones",
+}
+
+
+def test_each_setting_that_is_refused_is_named_and_no_plugin_is_blamed(doctor):
+    code, told = doctor(**REFUSED)
+    assert code == 1
+    known = {item["check"] for item in told["findings"] if item["check"].startswith("settings.")}
+    assert known == {f"settings.{name}" for name in REFUSED}
+    assert set(problems(told)) == {*known, "autoload.import-torch"}
+
+
+def test_a_name_that_is_not_in_the_minimal_set_is_a_refused_setting(doctor):
+    code, told = doctor(OPENREG_OPS="minimal", OPENREG_OPS_LEAVE_OUT="aten::unfold")
+    assert code == 1
+    found = problems(told)
+    assert set(found) == {"settings.OPENREG_OPS_LEAVE_OUT", "autoload.import-torch"}
+    assert "'aten::unfold' is not in the minimal set" in found["settings.OPENREG_OPS_LEAVE_OUT"]
+
+
 OPERATORS = {
     "aten::linear": ("native", "openreg_ops/csrc/ops/linear.cpp", "lower precision"),
     "aten::mse_loss": ("native", "openreg_ops/csrc/ops", "float32"),

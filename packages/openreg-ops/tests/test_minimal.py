@@ -137,10 +137,20 @@ print(torch.ones(2).sum().item())
     [
         ({"OPENREG_OPS": "some"}, "OPENREG_OPS='some' is not accepted; give full or minimal"),
         ({"OPENREG_OPS": ""}, "OPENREG_OPS='' is not accepted; give full or minimal"),
-        ({"OPENREG_OPS_LEAVE_OUT": "aten::view"}, "give OPENREG_OPS=minimal as well"),
+        (
+            {"OPENREG_OPS_LEAVE_OUT": "aten::view"},
+            (
+                "environment variable OPENREG_OPS_LEAVE_OUT='aten::view' is not accepted: it leaves operators out of the "
+                "minimal set; give OPENREG_OPS=minimal as well, or unset it"
+            ),
+        ),
         (
             {"OPENREG_OPS": "minimal", "OPENREG_OPS_LEAVE_OUT": "aten::view,view"},
-            "'view' is not in the minimal set; give names of it, separated by commas: aten::_copy_from, ",
+            (
+                "environment variable OPENREG_OPS_LEAVE_OUT='aten::view,view' is not accepted: 'view' is not in the "
+                "minimal set; unset it, or give names of the set, separated by commas, and start the process again: "
+                "aten::_copy_from, "
+            ),
         ),
     ],
 )

@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from openreg_runtime.doctor import checks, children, command, document, explanation, installed, table, terminal
+from openreg_runtime.doctor import (
+    checks,
+    children,
+    command,
+    document,
+    examination,
+    explanation,
+    installed,
+    table,
+    terminal,
+)
 from openreg_runtime.doctor.checks import settings
 from openreg_runtime.doctor.examination import Examination, Order
 from openreg_runtime.doctor.finding import Finding, Section
@@ -266,9 +276,26 @@ def test_every_setting_of_the_sources_is_known():
     assert set(re.findall(r'"(OPENREG_[A-Z_]+)"', sources)) <= set(settings.DEFAULTS)
 
 
+REFUSALS = [
+    ("environment variable OPENREG_POISON='x' is not accepted; give 0 or 1", "OPENREG_POISON"),
+    ("environment variable OPENREG_POISON: 'x' is unknown", "OPENREG_POISON"),
+    ("environment variable OPENREG_POISON is not for this device", "OPENREG_POISON"),
+    ("PYTORCH_ALLOC_CONF: per_process_memory_fraction:2 is not accepted", "PYTORCH_ALLOC_CONF"),
+    ("environment variable OPENREG_POISONED='x' is not accepted", ""),  # not set
+    ("no compiler: the environment variable PATH names no folder that has one", ""),
+]
+
+
+@pytest.mark.parametrize(("said", "variable"), REFUSALS)
+def test_a_refused_setting_is_known_by_what_was_said(said, variable):
+    outcome = children.Outcome({"import openreg_ops": children.Step("import openreg_ops", error=said)})
+    environment = {"OPENREG_POISON": "x", "PYTORCH_ALLOC_CONF": "x", "PATH": "/"}
+    assert examination._refused_setting(outcome, environment) == (variable, said if variable else "")
+
+
 def test_nothing_of_openreg_is_said_of_other_backends():
-    examination = Examination(Order("toaster"), GROUPS, children.Outcome(), children.Outcome())
-    told = [item.check for section in checks.run(examination) for item in section.findings]
+    seen = Examination(Order("toaster"), GROUPS, children.Outcome(), children.Outcome())
+    told = [item.check for section in checks.run(seen) for item in section.findings]
     assert not [name for name in told if name.startswith(("settings.", "packages.", "abi."))]
 
 

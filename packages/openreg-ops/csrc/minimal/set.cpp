@@ -14,6 +14,7 @@ namespace openreg::ops::minimal {
 namespace {
 
 constexpr const char* kNamespace = "aten::";
+constexpr const char* kLeaveOut = "OPENREG_OPS_LEAVE_OUT";
 
 std::string read(const char* variable, const char* otherwise) {
   const char* text = std::getenv(variable);
@@ -28,7 +29,7 @@ const std::string& selected() {
 const std::vector<std::string>& left_out() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> parts;
-    std::istringstream list(read("OPENREG_OPS_LEAVE_OUT", ""));
+    std::istringstream list(read(kLeaveOut, ""));
     for (std::string part; std::getline(list, part, ',');) {
       parts.push_back(part);
     }
@@ -53,12 +54,16 @@ void check_settings() {
   for (const std::string& name : left_out()) {
     const bool known =
         std::any_of(kSet.begin(), kSet.end(), [&](const char* ours) { return kNamespace + std::string(ours) == name; });
-    TORCH_CHECK_VALUE(known, "environment variable OPENREG_OPS_LEAVE_OUT: '", name,
-                      "' is not in the minimal set; give names of it, separated by commas: ", names_of_the_set());
+    TORCH_CHECK_VALUE(known, "environment variable ", kLeaveOut, "='", read(kLeaveOut, ""), "' is not accepted: '",
+                      name,
+                      "' is not in the minimal set; unset it, or give names of the set, separated by commas, and start "
+                      "the process again: ",
+                      names_of_the_set());
   }
-  TORCH_CHECK_VALUE(left_out().empty() || is_alone(),
-                    "environment variable OPENREG_OPS_LEAVE_OUT leaves operators out of the minimal set; give "
-                    "OPENREG_OPS=minimal as well, or unset it, and start the process again");
+  TORCH_CHECK_VALUE(
+      left_out().empty() || is_alone(), "environment variable ", kLeaveOut, "='", read(kLeaveOut, ""),
+      "' is not accepted: it leaves operators out of the minimal set; give OPENREG_OPS=minimal as well, or "
+      "unset it, and start the process again");
 }
 
 bool is_alone() {

@@ -18,10 +18,13 @@ OWN_DEVICE = "openreg"
 RUNTIME = "openreg_runtime"
 AUTOLOAD_SWITCH = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 
-_REFUSED = re.compile(r"environment variable (\w+)=")
-# PyTorch's own refusal of a setting of its allocators does not name the variable.
-_REFUSED_ALLOCATOR_SETTING = re.compile(r"llocator config|allocator setting|AllocatorConfig", re.IGNORECASE)
 _ALLOCATOR_VARIABLE = "PYTORCH_ALLOC_CONF"
+# Of other variables a message may speak without refusing them; without PATH, say, the rest could not be examined.
+_REFUSED = re.compile(rf"environment variable (OPENREG_\w+|{_ALLOCATOR_VARIABLE})\b")
+# PyTorch's own refusal of a setting of its allocators does not name the variable.
+_REFUSED_ALLOCATOR_SETTING = re.compile(
+    rf"{_ALLOCATOR_VARIABLE}: |llocator config|allocator setting|AllocatorConfig", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
