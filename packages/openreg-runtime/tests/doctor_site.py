@@ -96,9 +96,9 @@ class Installation:
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.5\n", "utf-8")
         (info / "entry_points.txt").write_text(f"[{group}]\n{entry}\n", "utf-8")
 
-    def plugin(self, code: str, distribution: str = "vendor-plugin") -> Path:
+    def plugin(self, code: str, distribution: str = "vendor-plugin", module: str = "") -> Path:
         """A plug-in of somebody else with this code."""
-        module = distribution.replace("-", "_")
+        module = module or distribution.replace("-", "_")
         self.announce(distribution, "openreg.plugins", f"{module} = {module}")
         (self.folder / module).mkdir()
         (self.folder / module / "__init__.py").write_text(code, "utf-8")

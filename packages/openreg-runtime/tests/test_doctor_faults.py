@@ -108,6 +108,13 @@ def test_a_plugin_that_raises(installation):
     assert set(diagnosis.problems) == {NO_OPERATORS, "startup.vendor_plugin"}  # everything else was examined
 
 
+def test_a_plugin_is_reinstalled_by_the_name_of_its_distribution(installation):
+    installation.plugin("raise RuntimeError('luck')\n", distribution="acme-kernels", module="harmless")
+    diagnosis = installation.doctor()
+    fix = "pip install --force-reinstall --no-deps acme-kernels, or remove it: pip uninstall acme-kernels"
+    diagnosis.finds("startup.harmless", "harmless does not load", "what acme-kernels brings", fix)
+
+
 def test_a_plugin_that_ends_the_process(installation):
     installation.plugin("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
     diagnosis = installation.doctor()

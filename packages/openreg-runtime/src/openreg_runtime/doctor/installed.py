@@ -42,6 +42,12 @@ def plugins() -> tuple[str, ...]:
     return tuple(dict.fromkeys(point.value.partition(":")[0].strip() for _, point in entry_points(PLUGINS)))
 
 
+def distribution_of(module: str) -> str:
+    """The distribution that announces a module as a plug-in; for others, the one that is usually called so."""
+    owners = {point.value: name for name, point in entry_points(PLUGINS)}
+    return owners.get(module) or normalised(module.partition(".")[0])
+
+
 def copies(module: str) -> list[Path]:
     """The folders of the path that hold a package of this name, the one that is imported first."""
     found: dict[Path, None] = {}

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from .. import installed
 from ..children import Step
 from ..examination import RUNTIME, Examination
 from ..finding import Finding
@@ -67,7 +68,7 @@ def _imported(examination: Examination, module: str, step: Step) -> Finding:
     if step.done:
         return Finding(name, "ok", f"{module} loads")
     fault = next((fault for fault in _FAULTS if re.search(fault.pattern, step.text)), _ANY_FAULT)
-    distribution = module.partition(".")[0].replace("_", "-")
+    distribution = installed.distribution_of(module)
     own = examination.order.own
     return Finding(
         name,
