@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 
 import pytest
@@ -20,6 +21,10 @@ def edit(path, old, new):
     text = path.read_text("utf-8")
     assert old in text
     path.write_text(text.replace(old, new), "utf-8")
+
+
+def runtime_record(installation):
+    return json.loads((installation.runtime / "_build.json").read_text("utf-8"))
 
 
 def test_without_operators_the_package_that_brings_them_is_named_and_nothing_else_is_wrong(installation):
@@ -51,7 +56,7 @@ def test_a_missing_registration(installation):
 
 def test_a_plugin_for_another_abi(installation):
     plugin = installation.plugin("import openreg_runtime\nopenreg_runtime.require_matching_build(__name__)\n")
-    record = json.loads((installation.runtime / "_build.json").read_text("utf-8"))
+    record = runtime_record(installation)
     wrong = record["abi_version"] + 1
     (plugin / "_build.json").write_text(json.dumps({**record, "abi_version": wrong}), "utf-8")
     diagnosis = installation.doctor()
@@ -66,7 +71,20 @@ def test_another_torch(installation):
     version.write_text(text + "\n__version__ = '2.12.1'\n", "utf-8")
     diagnosis = installation.doctor()
     diagnosis.finds("environment.torch", "torch 2.12.1 is imported", "but pip knows torch 2.13")
-    diagnosis.finds("startup.openreg_runtime", "wrong torch", "2.12.1", "pip install 'torch==2.13.*'")
+    (wanted,) = re.findall(r"^2\.\d+", runtime_record(installation)["torch_version"])
+    fix = f"pip install 'torch=={wanted}.*', or another release of openreg: pip install --upgrade openreg-runtime"
+    diagnosis.finds("startup.openreg_runtime", "wrong torch", "2.12.1", fix)
+
+
+def test_a_plugin_for_another_torch(installation):
+    plugin = installation.plugin("import openreg_runtime\nopenreg_runtime.require_matching_build(__name__)\n")
+    record = {**runtime_record(installation), "torch_version": "2.9.1"}
+    (plugin / "_build.json").write_text(json.dumps(record), "utf-8")
+    diagnosis = installation.doctor()
+    fix = "pip install --upgrade vendor-plugin"
+    diagnosis.finds("startup.vendor_plugin", "wrong torch", "vendor-plugin works with torch 2.9.*", fix)
+    diagnosis.finds("abi.vendor-plugin", "vendor-plugin works with torch 2.9.*", fix)
+    assert "pip install 'torch" not in diagnosis.output
 
 
 def test_another_torch_in_the_metadata(installation):

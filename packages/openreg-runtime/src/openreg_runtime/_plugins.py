@@ -97,13 +97,15 @@ def _mismatch(distribution: str, build: Build, runtime: Build) -> str | None:
             f"pip install --upgrade openreg-runtime {distribution}"
         )
     wanted, installed = _minor(build.torch_version), _installed_torch()
-    if _minor(installed) != wanted:
-        return (
-            f"{distribution} works with torch {wanted}.*, for which it was compiled, but torch {installed} is "
-            f"installed. Install a matching torch (pip install 'torch=={wanted}.*') or another {distribution} "
-            f"(pip install --upgrade {distribution})."
-        )
-    return None
+    if _minor(installed) == wanted:
+        return None
+    what = f"{distribution} works with torch {wanted}.*, for which it was compiled, but torch {installed} is installed"
+    if _minor(installed) == _minor(runtime.torch_version):  # another torch would not fit the runtime
+        return f"{what}. Install another {distribution}: pip install --upgrade {distribution}"
+    return (
+        f"{what}. Install a matching torch (pip install 'torch=={wanted}.*') or another {distribution} "
+        f"(pip install --upgrade {distribution})."
+    )
 
 
 def _read_build(package: str) -> Build | None:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from openreg_runtime._plugins import installed_plugins
+
 from .. import installed
 from ..children import Step
 from ..examination import RUNTIME, Examination
@@ -30,7 +32,9 @@ _REINSTALL = "pip install --force-reinstall --no-deps {distribution}"
 _FAULTS = (
     _Fault(r"ABI|version \d+ of the openreg-runtime headers", "wrong ABI number", "install packages of one release: "
            "pip install --upgrade openreg-runtime {distribution}"),
-    _Fault(r"works with torch", "wrong torch", "pip install 'torch==2.13.*', or another {distribution}"),
+    _Fault(r"\bopenreg-runtime works with torch", "wrong torch", "pip install 'torch=={torch}.*', or another release "
+           "of openreg: pip install --upgrade openreg-runtime"),
+    _Fault(r"works with torch", "wrong torch", "pip install --upgrade {distribution}"),
     _Fault(r"room for one PrivateUse1 backend", "shadowed device name", "let nothing else name the dispatch key first: "
            "look at sitecustomize, .pth files, and what the packages import"),
     _Fault(r"cannot open shared object|Library not loaded|DLL load failed|image not found", "missing shared library",
@@ -75,5 +79,11 @@ def _imported(examination: Examination, module: str, step: Step) -> Finding:
         "problem",
         f"{module} does not load ({fault.name}): {step.text}",
         "everything" if module == RUNTIME or not own else f"what {distribution} brings",
-        fault.fix.format(distribution=distribution, module=module),
+        fault.fix.format(distribution=distribution, module=module, torch=_torch_of_the_runtime()),
     )
+
+
+def _torch_of_the_runtime() -> str:
+    """The minor version of torch that the runtime was compiled for."""
+    versions = [plugin.torch_version for plugin in installed_plugins() if plugin.module == RUNTIME]
+    return ".".join((versions[0] or "").split(".")[:2]) if versions else ""
