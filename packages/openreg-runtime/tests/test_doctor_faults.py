@@ -153,6 +153,17 @@ def test_an_entry_point_without_its_module(installation):
     diagnosis.finds("startup.gone_module", "missing module", "No module named 'gone_module'")
 
 
+def test_an_entry_point_that_is_not_the_name_of_a_module(installation):
+    (installation.folder / "harmless.py").write_text("VALUE = 1\n", "utf-8")
+    installation.announce("vendor-plugin", "openreg.plugins", "vplug = harmless:VALUE")
+    diagnosis = installation.doctor()
+    diagnosis.finds("abi.vendor-plugin", "the openreg plug-in 'harmless:VALUE' of the package vendor-plugin is not the")
+    fix = "pip uninstall vendor-plugin"
+    diagnosis.finds("startup.harmless:VALUE", "does not load (not the name of a module)", fix)
+    assert "Reinstall" not in diagnosis.output
+    assert "startup.harmless" not in diagnosis.texts("ok")
+
+
 def test_an_entry_point_of_torch_without_its_module(installation):
     installation.announce("gone-backend", "torch.backends", "gone = gone_module:load")
     diagnosis = installation.doctor()

@@ -108,12 +108,21 @@ def test_a_damaged_record_is_named_with_the_command(site, content):
     assert described("vendor-plugin")[3:] == (None, None, text)
 
 
-@pytest.mark.parametrize("value", ["vendor_gone", "vendor_gone.inner", "vendor_plugin:start"])
+@pytest.mark.parametrize("value", ["vendor_gone", "vendor_gone.inner"])
 def test_a_module_that_is_not_there_is_a_problem(site, value):
     site.announce("vendor-plugin", value)
     plugin = described("vendor-plugin")
     assert f"announces the module {value!r} and does not have it" in plugin.problem
     assert "pip install --force-reinstall --no-deps vendor-plugin" in plugin.problem
+
+
+@pytest.mark.parametrize("value", ["vendor_plugin:start", "vendor_plugin [extra]", "vendor_plugin."])
+def test_a_value_that_is_not_the_name_of_a_module_is_a_problem(site, value):
+    site.announce("vendor-plugin", value)
+    (site.folder / "vendor_plugin.py").touch()
+    problem = described("vendor-plugin").problem
+    assert f"the openreg plug-in {value!r} of the package vendor-plugin is not the name of a module. " in problem
+    assert problem.endswith("go on without it: pip uninstall vendor-plugin")
 
 
 def test_a_package_named_unlike_its_distribution_is_named_as_pip_knows_it(site):

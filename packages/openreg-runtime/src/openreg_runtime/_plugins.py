@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import sys
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, entry_points, version
@@ -50,6 +51,11 @@ def installed_plugins() -> list[Plugin]:
     return sorted(found, key=lambda plugin: (plugin.distribution, plugin.module))
 
 
+def is_module_name(value: str) -> bool:
+    """Whether an entry point's value is what the group asks for: a module, without attribute or extras."""
+    return re.fullmatch(r"\w+(\.\w+)*", value) is not None
+
+
 def require_matching_build(module: str) -> None:
     """Raises ImportError unless the native parts of a package were compiled for this runtime and the installed torch.
 
@@ -68,7 +74,13 @@ def _describe(point: EntryPoint) -> Plugin:
     distribution, version_ = _name_and_version(point.dist, point.name)
     package = _package(point.value)
     build, problem = _check(package, distribution)
-    if _spec(package) is None:
+    if not is_module_name(point.value):
+        problem = (
+            f"the openreg plug-in {point.value!r} of the package {distribution} is not the name of a module. The value "
+            f"of an entry point of the group {GROUP} is a module, which is imported; nothing is called. Correct it in "
+            f"the package, or go on without it: pip uninstall {distribution}"
+        )
+    elif _spec(package) is None:
         problem = _reinstall(distribution, f"announces the module {point.value!r} and does not have it")
     abi_version, torch_version = build or (None, None)
     return Plugin(point.value, distribution, version_, abi_version, torch_version, problem)

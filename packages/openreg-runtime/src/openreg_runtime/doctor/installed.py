@@ -38,8 +38,11 @@ def entry_points(group: str) -> Iterator[tuple[str, EntryPoint]]:
 
 
 def plugins() -> tuple[str, ...]:
-    """The modules that announce themselves as plug-ins of openreg. Each imports what it needs, so the order is free."""
-    return tuple(dict.fromkeys(point.value.partition(":")[0].strip() for _, point in entry_points(PLUGINS)))
+    """The modules that announce themselves as plug-ins of openreg, also where the value is not a module's name.
+
+    Each imports what it needs, so the order is free.
+    """
+    return tuple(dict.fromkeys(point.value for _, point in entry_points(PLUGINS)))
 
 
 def distribution_of(module: str) -> str:

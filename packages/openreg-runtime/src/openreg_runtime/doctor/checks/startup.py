@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from openreg_runtime._plugins import installed_plugins
+from openreg_runtime._plugins import installed_plugins, is_module_name
 
 from .. import installed
 from ..children import Step
@@ -47,6 +47,8 @@ _FAULTS = (
     _Fault(r"gave no answer", "hang", "run `python -X faulthandler -c 'import {module}'` to see where; or give the "
            "doctor a longer --timeout"),
 )  # fmt: skip
+_NO_MODULE_NAME = _Fault("", "not the name of a module", "correct the entry point in the package, or remove it: "
+                         "pip uninstall {distribution}")  # fmt: skip
 _ANY_FAULT = _Fault("", "broken plug-in", _REINSTALL + ", or remove it: pip uninstall {distribution}")
 
 
@@ -72,6 +74,8 @@ def _imported(examination: Examination, module: str, step: Step) -> Finding:
     if step.done:
         return Finding(name, "ok", f"{module} loads")
     fault = next((fault for fault in _FAULTS if re.search(fault.pattern, step.text)), _ANY_FAULT)
+    if not is_module_name(module):
+        fault = _NO_MODULE_NAME
     distribution = installed.distribution_of(module)
     own = examination.order.own
     return Finding(
