@@ -120,6 +120,8 @@ def test_a_broken_plugin_that_breaks_import_torch(doctor, overlay):
     assert set(found) == {"startup.broken_plugin", "autoload.import-torch"}
     for text in found.values():
         assert "RuntimeError: out of luck" in text
+    assert "of openreg-autoload: RuntimeError" in found["autoload.import-torch"]
+    assert "pip uninstall openreg-autoload" in found["autoload.import-torch"]
     assert "TORCH_DEVICE_BACKEND_AUTOLOAD=0" in found["autoload.import-torch"]
 
 

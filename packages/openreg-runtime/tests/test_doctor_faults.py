@@ -171,6 +171,24 @@ def test_an_entry_point_of_torch_without_its_module(installation):
     diagnosis.finds("autoload.import-torch", "gone_module", "TORCH_DEVICE_BACKEND_AUTOLOAD=0")
 
 
+@pytest.mark.parametrize(
+    ("value", "cause"),
+    [
+        ("harmless:VALUE", "TypeError: 'int' object is not callable"),
+        ("harmless:missing", "AttributeError: module 'harmless' has no attribute 'missing'"),
+        ("harmless:load", "OSError: no toaster in the kitchen"),
+    ],
+)
+def test_an_entry_point_of_torch_that_fails(installation, value, cause):
+    code = "VALUE = 1\ndef load():\n    raise OSError('no toaster in the kitchen')\n"
+    (installation.folder / "harmless.py").write_text(code, "utf-8")
+    installation.announce("a-backend", "torch.backends", f"abackend = {value}")
+    diagnosis = installation.doctor()
+    said = f"abackend = {value}, of a-backend: {cause}"
+    diagnosis.finds("autoload.import-torch", said, "pip uninstall a-backend; until", "TORCH_DEVICE_BACKEND_AUTOLOAD=0")
+    assert "pip uninstall openreg-autoload" not in diagnosis.output
+
+
 def test_two_packages_with_one_entry_point(installation):
     (installation.folder / "harmless.py").write_text("def load(): pass\n", "utf-8")
     for distribution in ("first-backend", "second-backend"):

@@ -104,22 +104,26 @@ def _outcome(examination: Examination, points: list[tuple[str, EntryPoint]]) -> 
 
 
 def _failed(examination: Examination, failure: children.Step) -> Finding:
-    culprit = _culprit(examination)
+    calls = _call_entry_points(examination)
+    culprit = _culprit(examination, calls)
     if culprit:
         point, backend = culprit
         return _named_first(examination, point, backend, f"import torch fails: {failure.root}")
+    raised = {call["point"]: call["error"] for call in calls if call["error"]}
+    told = [f"{point}{_of_its_owner(point)}: {error}" for point, error in raised.items()]
+    uninstall = sorted({f"pip uninstall {owner}" for point in raised for owner in _owners(point)})
     return Finding(
         "autoload.import-torch",
         "problem",
-        f"import torch fails because of a backend that loads with it: {failure.root}",
+        f"import torch fails because of a backend that loads with it: {'; '.join(told) or failure.root}",
         "every program that imports torch fails, also those that do not use the device",
-        f"mend what the cause names; until then, {AUTOLOAD_SWITCH}=0 keeps import torch working"
-        + (f" (or pip uninstall {_AUTOLOAD})" if examination.order.own else ""),
+        f"{', or '.join(['mend what the cause names', *uninstall])}; until then, {AUTOLOAD_SWITCH}=0 keeps import "
+        "torch working",
     )
 
 
 def _shadowed(examination: Examination, backend: str) -> Finding:
-    culprit = _culprit(examination)
+    culprit = _culprit(examination, _call_entry_points(examination))
     return _named_first(
         examination,
         culprit[0] if culprit else "a module that Python imports at start-up",
@@ -128,25 +132,40 @@ def _shadowed(examination: Examination, backend: str) -> Finding:
     )
 
 
-def _culprit(examination: Examination) -> tuple[str, str] | None:
-    """The entry point that gives PrivateUse1 another name than the device's, and that name."""
+def _call_entry_points(examination: Examination) -> list[dict[str, str]]:
+    """What became of each, see the worker; empty where one ended the process."""
     request = Request(examination.order.device, call_entry_points=True)
     outcome = children.run(request, {**os.environ, AUTOLOAD_SWITCH: "0"}, examination.order.patience)
-    named: dict[str, str] = outcome.value("entry points") or {}
-    return next(((point, name) for point, name in named.items() if name != examination.order.device), None)
+    calls: list[dict[str, str]] = outcome.value("entry points") or []
+    return calls
+
+
+def _culprit(examination: Examination, calls: list[dict[str, str]]) -> tuple[str, str] | None:
+    """The entry point that gives PrivateUse1 another name than the device's, and that name."""
+    names = [(call["point"], call["backend"]) for call in calls if call["backend"]]
+    return next((found for found in names if found[1] != examination.order.device), None)
+
+
+def _owners(point: str) -> list[str]:
+    """The distributions that announce an entry point, given as "name = value"."""
+    points = installed.entry_points(installed.BACKENDS)
+    return [owner for owner, item in points if point == f"{item.name} = {item.value}"]
+
+
+def _of_its_owner(point: str) -> str:
+    owners = _owners(point)
+    return f", of {owners[0]}" if owners else ""
 
 
 def _named_first(examination: Examination, point: str, backend: str, state: str) -> Finding:
     device = examination.order.device
-    owners = [owner for owner, item in installed.entry_points(installed.BACKENDS) if point.startswith(f"{item.name} =")]
+    owners = _owners(point)
     # A backend that a program imports by itself works where loading with torch is switched off.
     avoidable = bool(examination.order.imports) and not examination.order.own
     return Finding(
         "autoload.shadowed",
         "warning" if avoidable else "problem",
-        f"the backend {backend!r} names PrivateUse1 before {device} does ({point}"
-        + (f", of {owners[0]}" if owners else "")
-        + f"); {state}",
+        f"the backend {backend!r} names PrivateUse1 before {device} does ({point}{_of_its_owner(point)}); {state}",
         f"a process has one PrivateUse1 backend, so there is no {device}",
         f"use one of the two per process: {AUTOLOAD_SWITCH}=0 and import the one you want"
         + (f", or pip uninstall {owners[0]}" if owners else ""),

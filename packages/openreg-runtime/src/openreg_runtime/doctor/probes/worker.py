@@ -145,21 +145,25 @@ def _describe_backend(wanted: str) -> dict[str, Any]:
     }
 
 
-def _call_entry_points() -> dict[str, str]:
-    """Which entry point of torch.backends gives the dispatch key its name: its name -> the device's name."""
+def _call_entry_points() -> list[dict[str, str]]:
+    """Calls those of torch.backends, in PyTorch's order.
+
+    Each as ``point``, with ``backend``, the name that it gave the dispatch key, and ``error``, what it raised.
+    """
     import torch
 
-    named: dict[str, str] = {}
-    for point in sorted(importlib.metadata.entry_points(group="torch.backends"), key=lambda point: point.name):
+    calls: list[dict[str, str]] = []
+    for point in importlib.metadata.entry_points(group="torch.backends"):
         before = torch._C._get_privateuse1_backend_name()
+        error = ""
         try:
             point.load()()
-        except Exception:
-            continue
+        except (Exception, SystemExit) as raised:
+            error = _line(_root_cause(raised))
         after = torch._C._get_privateuse1_backend_name()
-        if after != before:
-            named[f"{point.name} = {point.value}"] = after
-    return named
+        backend = after if after != before else ""
+        calls.append({"point": f"{point.name} = {point.value}", "backend": backend, "error": error})
+    return calls
 
 
 def _root_cause(error: BaseException) -> BaseException:
