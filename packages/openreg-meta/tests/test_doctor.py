@@ -224,6 +224,20 @@ def test_how_an_operator_is_served(doctor, name):
     assert facts["meta"]
 
 
+@pytest.mark.parametrize("name", ["aten::equal", "aten::allclose", "aten::_local_scalar_dense"])
+def test_an_operator_whose_result_is_a_number_is_tried(doctor, name):
+    _, told = doctor("--op", name)
+    facts = {fact["aspect"]: fact["text"] for fact in told["operator"]["facts"]}
+    assert "operands, it called" in facts["a call"]
+
+
+def test_a_composite_operator_may_call_another_overload_of_its_own(doctor):
+    _, told = doctor("--op", "aten::sum")
+    facts = {fact["aspect"]: fact["text"] for fact in told["operator"]["facts"]}
+    assert facts["openreg"].startswith("composite")
+    assert facts["a call"].endswith("it called no operator of another name")
+
+
 def test_what_a_composite_operator_calls_is_seen(doctor):
     _, told = doctor("--op", "aten::cummax")
     facts = {fact["aspect"]: fact["text"] for fact in told["operator"]["facts"]}

@@ -110,7 +110,7 @@ def _calls(trial: dict[str, Any]) -> list[Fact]:
         return [Fact("a call", f"could not be tried with small operands: {trial['error']}")]
     shape = "x".join(map(str, trial["shape"]))
     if not trial["calls"]:
-        return [Fact("a call", f"with {shape} operands, it called no other operator")]
+        return [Fact("a call", f"with {shape} operands, it called no operator of another name")]
     return [Fact("a call", f"with {shape} operands, it called {', '.join(trial['calls'])}")]
 
 

@@ -90,6 +90,6 @@ def _autocast(operator: Any, device: Device, shape: tuple[int, ...]) -> dict[str
         except Exception as error:
             result[str(dtype)] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
             continue
-        tensors = [output] if isinstance(output, torch.Tensor) else list(output or ())
+        tensors = output if isinstance(output, (list, tuple)) else [output]  # some operators give a number
         result[str(dtype)] = ", ".join(str(t.dtype) for t in tensors if isinstance(t, torch.Tensor))
     return result
