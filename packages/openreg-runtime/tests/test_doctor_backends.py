@@ -125,6 +125,13 @@ def test_known_gaps_can_be_ignored(tmp_path_factory):
     assert diagnosis.document["counts"]["ignored"] == 2
 
 
+def test_a_gap_that_cannot_be_ignored_because_no_check_is_called_so(tmp_path_factory):
+    diagnosis = examine(tmp_path_factory, RENAME + MODULE, "--ignore", "allocator*", "--ignore", "registrations.*")
+    assert diagnosis.code == 2
+    assert "--ignore 'registrations.*' is the name of no check" in diagnosis.errors
+    assert "Traceback" not in diagnosis.errors
+
+
 def test_a_backend_that_raises_is_a_problem_with_its_cause(tmp_path_factory):
     diagnosis = examine(tmp_path_factory, RENAME + "raise OSError('no toaster in the kitchen')\n")
     diagnosis.finds("startup.toaster", "OSError: no toaster in the kitchen")

@@ -48,6 +48,9 @@ WRONG = [
     ((), "the following arguments are required: command"),
     (("diagnose",), "invalid choice: 'diagnose'"),
     (("doctor", "--colour"), "unrecognized arguments: --colour"),
+    (("doctor", "--colour"), "usage: python -m openreg_runtime doctor [-h] [--device NAME]"),
+    (("doctor", "--op", ""), "--op names no operator; give one, such as aten::add.Tensor"),
+    (("doctor", "--op", " "), "--op names no operator; give one, such as aten::add.Tensor"),
     (("doctor", "--timeout", "soon"), "expected seconds up to 86400, got 'soon'"),
     (("doctor", "--timeout", "-1"), "expected seconds up to 86400, got '-1'"),
     (("doctor", "--device", "cuda"), "'cuda' is one of PyTorch's own devices"),
@@ -85,6 +88,15 @@ def test_an_operator_that_does_not_exist_is_wrong_use_with_suggestions():
     assert outcome.returncode == 2
     assert "there is no operator 'aten::ad.Tensor'; is one of these meant?" in outcome.stderr
     assert "aten::add.Tensor" in outcome.stderr
+
+
+@pytest.mark.parametrize("pattern", ["settings.OPENREG_POISN", "settings.OPENREG_POISON.*"])
+def test_a_pattern_that_matches_no_check_is_wrong_use_with_suggestions(pattern):
+    sections = [Section("Settings", (Finding("settings.OPENREG_POISON", "ok", "0"), PROBLEM))]
+    with pytest.raises(command.WrongUseError) as error:
+        command._refuse_patterns_without_check(("settings.*", "module.sync*", pattern), sections)
+    assert str(error.value).startswith(f"--ignore {pattern!r} is the name of no check; is one of these meant? ")
+    assert "settings.OPENREG_POISON. --json" in str(error.value)
 
 
 def test_an_operator_without_a_kernel_goes_to_the_fallback():

@@ -6,12 +6,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 
 from . import checks, document, explanation, installed, table
 from .examination import AUTOLOAD_SWITCH, OWN_DEVICE, RUNTIME, Examination, Order, examine
-from .finding import Section
+from .finding import Section, matches
 from .probes.request import import_step
 
 HEALTHY, PROBLEMS, WRONG_USE = 0, 1, 2
@@ -60,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     result = argparse.ArgumentParser(prog="python -m openreg_runtime")
     commands = result.add_subparsers(required=True, metavar="command")
-    doctor = commands.add_parser(
+    doctor: argparse.ArgumentParser = commands.add_parser(
         "doctor",
         help="check an installation, or any other PrivateUse1 backend",
         description="Checks the environment and a PyTorch backend, hook by hook and name by name.",
@@ -76,7 +77,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="MODULE",
         help="what brings the backend up; may be repeated (default: what loads with torch)",
     )
-    doctor.add_argument("--op", default="", metavar="OPERATOR", help="explain how an operator is served instead")
+    doctor.add_argument("--op", metavar="OPERATOR", help="explain how an operator is served instead")
     doctor.add_argument(
         "--compiler",
         action="store_true",
@@ -98,6 +99,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="give up a step after this time (default: 60)",
     )
+    doctor.set_defaults(refuse=doctor.error)
     return result
 
 
@@ -113,9 +115,13 @@ def _seconds(text: str) -> float:
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the command and returns its exit status. Raises SystemExit(2) where the arguments cannot be parsed."""
-    options = parser().parse_args(arguments)
-    order = Order(options.device, tuple(options.imports), options.op, options.timeout, options.compiler)
+    options, unknown = parser().parse_known_args(arguments)
+    if unknown:  # parse_args() would tell of them with the usage of all commands
+        options.refuse(f"unrecognized arguments: {' '.join(unknown)}")
     try:
+        if options.op is not None and not options.op.strip():
+            raise WrongUseError("--op names no operator; give one, such as aten::add.Tensor")
+        order = Order(options.device, tuple(options.imports), options.op or "", options.timeout, options.compiler)
         return _examine(order, options)
     except WrongUseError as error:
         print(f"doctor: {error}", file=sys.stderr)
@@ -128,6 +134,8 @@ def _examine(order: Order, options: argparse.Namespace) -> int:
     examination = examine(order, groups, tuple(name for name in installed.plugins() if name != RUNTIME))
     _refuse_absent_device(examination)
     sections = checks.run(examination)
+    if examination.reached:  # otherwise the names of checks are missing with the device
+        _refuse_patterns_without_check(tuple(options.ignore), sections)
     explained = None
     if order.operator:
         try:
@@ -169,6 +177,15 @@ def _refuse_what_cannot_be(order: Order) -> None:
     for module in order.imports:
         if not _exists(module.partition(".")[0]):
             raise WrongUseError(f"there is no module {module!r} to import; install it or correct --import")
+
+
+def _refuse_patterns_without_check(patterns: tuple[str, ...], sections: list[Section]) -> None:
+    findings = [finding for section in sections for finding in section.findings]
+    for pattern in patterns:
+        if not any(matches(finding, (pattern,)) for finding in findings):
+            close = get_close_matches(pattern, dict.fromkeys(finding.check for finding in findings), 5)
+            hint = f"; is one of these meant? {', '.join(close)}" if close else ""
+            raise WrongUseError(f"--ignore {pattern!r} is the name of no check{hint}. --json lists the names")
 
 
 def _exists(module: str) -> bool:
