@@ -79,6 +79,14 @@ def test_wrong_use_keeps_its_status(tmp_path):
     assert "'cuda' is one of PyTorch's own devices" in outcome.stderr
 
 
+@pytest.mark.parametrize("module", ["torch_openreg", "openreg_runtime"])
+def test_the_usage_shows_the_command_that_was_typed(module):
+    command = [sys.executable, "-m", module, "doctor", "--help"]
+    outcome = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert outcome.stdout.startswith(f"usage: python -m {module} doctor [-h]")
+    assert f"python -m {module} doctor --op aten::add.Tensor" in outcome.stdout
+
+
 def test_a_missing_runtime_is_named_with_its_command(overlay):
     copy("torch_openreg", overlay)
     command = [sys.executable, "-S", "-m", "torch_openreg", "doctor"]

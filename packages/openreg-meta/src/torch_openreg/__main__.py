@@ -6,11 +6,13 @@ This process must not import openreg_runtime, which would start the device inste
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
 
 PROBLEMS = 1
+TYPED = "_OPENREG_COMMAND"  # where openreg_runtime finds the command that its usage shows
 
 
 def run() -> int:
@@ -18,7 +20,9 @@ def run() -> int:
     if find_spec("openreg_runtime") is None:
         print("openreg-runtime, which has the command, is missing: pip install openreg-runtime", file=sys.stderr)
         return PROBLEMS
-    return subprocess.run([sys.executable, "-m", "openreg_runtime", *sys.argv[1:]], check=False).returncode
+    command = [sys.executable, "-m", "openreg_runtime", *sys.argv[1:]]
+    env = {**os.environ, TYPED: "python -m torch_openreg"}
+    return subprocess.run(command, check=False, env=env).returncode
 
 
 sys.exit(run())

@@ -8,6 +8,7 @@ import os
 import sys
 
 PROBLEMS, INTERRUPTED = 1, 130
+TYPED = "_OPENREG_COMMAND"  # what the user typed, where that is a command of openreg-meta
 
 
 def run() -> int:
@@ -19,7 +20,7 @@ def run() -> int:
         from openreg_runtime.doctor.command import main
 
         try:
-            code = main(sys.argv[1:])
+            code = main(sys.argv[1:], os.environ.pop(TYPED, "python -m openreg_runtime"))
         except SystemExit as end:  # of argparse, which has said why
             code = int(end.code or 0)
         sys.stdout.flush()

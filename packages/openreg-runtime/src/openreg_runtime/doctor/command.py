@@ -46,10 +46,10 @@ _EPILOG = """\
 exit status: 0 healthy, 1 problems found, 2 wrong use (also: no such device, no such operator)
 
 examples:
-  python -m openreg_runtime doctor
-  python -m openreg_runtime doctor --op aten::add.Tensor
-  python -m openreg_runtime doctor --device npu --import torch_npu
-  python -m openreg_runtime doctor --json --ignore 'settings.*'      in CI
+  %(prog)s
+  %(prog)s --op aten::add.Tensor
+  %(prog)s --device npu --import torch_npu
+  %(prog)s --json --ignore 'settings.*'      in CI
 """
 
 
@@ -57,9 +57,9 @@ class WrongUseError(Exception):
     """Arguments that cannot be served; the text says what would be."""
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    result = argparse.ArgumentParser(prog="python -m openreg_runtime")
+def parser(typed: str) -> argparse.ArgumentParser:
+    """The command line; ``typed`` is how the user calls it."""
+    result = argparse.ArgumentParser(prog=typed)
     commands = result.add_subparsers(required=True, metavar="command")
     doctor: argparse.ArgumentParser = commands.add_parser(
         "doctor",
@@ -113,9 +113,9 @@ def _seconds(text: str) -> float:
     return value
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], typed: str = "python -m openreg_runtime") -> int:
     """Runs the command and returns its exit status. Raises SystemExit(2) where the arguments cannot be parsed."""
-    options, unknown = parser().parse_known_args(arguments)
+    options, unknown = parser(typed).parse_known_args(arguments)
     if unknown:  # parse_args() would tell of them with the usage of all commands
         options.refuse(f"unrecognized arguments: {' '.join(unknown)}")
     try:
