@@ -22,9 +22,12 @@ INSTALLS = {"build openreg", "install"}
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
-    """The library as a runner has it after `pip install -e`."""
+    """The library as a runner has it after `pip install -e`, with a checkout of openreg, which has tests, in it."""
     folder = tmp_path_factory.mktemp("checkout")
     shutil.copytree(SAMPLE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "build"))
+    tests = folder / "openreg" / "tests"
+    tests.mkdir(parents=True)
+    (tests / "test_of_openreg.py").write_text("raise AssertionError('collected')\n", encoding="utf-8")
     return folder
 
 
