@@ -32,6 +32,7 @@ def test_a_page_ends_with_the_commands_of_its_folder(step):
     readme = (ROOT / "examples" / "tutorial" / f"step{step}" / "README.md").read_text("utf-8")
     assert commands_of(step)[-1] == "python check.py"
     assert all(line in readme.splitlines() for line in commands_of(step))
+    assert f"](../../../docs/tutorial/step{step}.md)" in readme
 
 
 def test_the_first_step_is_python_of_at_most_a_hundred_lines():
