@@ -10,6 +10,7 @@ NOT_CHAPTERS = {"index.md", "stub_list.md"}
 OF_PACKAGES = [DOCS / f"{name}.md" for name in ("amp", "autoload", "packaging", "upgrading")]
 IN_FOLDERS = [path for part in ("runtime", "operators") for path in sorted((DOCS / part).glob("*.md"))]
 CHAPTERS = [path for path in [*IN_FOLDERS, *OF_PACKAGES] if path.name not in NOT_CHAPTERS]
+IN_TWO_LANGUAGES = [path for path in CHAPTERS if path.parent.name == "operators" or path.name == "amp.md"]
 HEADINGS = [
     "What PyTorch expects",
     "Without it",
@@ -41,6 +42,20 @@ def test_a_chapter_shows_code_provokes_an_error_and_names_tests(path):
     assert "```{failure}" in parts["Without it"] or (example and "```text" in parts["Without it"])
     assert "{source}" in parts["How openreg does it"]
     assert "{test}" in parts["How to test it"] or "{path}" in parts["How to test it"]
+
+
+def languages(text):
+    return set(re.findall(r"(?m)^:::+\{tab-item\} (\S+)$", text))
+
+
+@pytest.mark.parametrize("path", IN_TWO_LANGUAGES, ids=name_of)
+def test_a_chapter_about_operators_shows_both_languages(path):
+    assert languages(path.read_text("utf-8")) >= {"C++", "Python"}
+
+
+def test_a_chapter_in_one_language_is_found_out():
+    assert languages("::::{tab-item} C++\n`{tab-item} Python`\n::::\n") == {"C++"}
+    assert languages("::::{tab-item} C++\n::::\n:::{tab-item} Python\n:::\n") == {"C++", "Python"}
 
 
 def test_a_chapter_of_another_shape_is_found_out():
