@@ -20,7 +20,8 @@ _ROOTS = ("packages/", "tools/", "tests/", "docs/", "examples/", "benchmarks/", 
 _SETTING = re.compile(r"^(OPENREG_[A-Z_]+)(=.*)?$")
 _MODULE_NAME = re.compile(r"^torch\.openreg((?:\.\w+)+)")
 _C_NAME = re.compile(r"^(or[A-Z]\w+)(\(.*\))?$")
-_SESSION = re.compile(r"^nox -s ([\w-]+)")
+# A name with a place to fill in, <name>, is none.
+_SESSION = re.compile(r"^nox -s ([\w-]+)(?![\w<-])")
 
 
 @cache

@@ -25,6 +25,8 @@ def test_what_a_page_names_exists(path):
         "`torch.openreg.memory._snapshot`",
         "`orMalloc()`",
         "`nox -s docs`",
+        "`nox -s wheel-quality`",
+        "`nox -s test-openreg-<name>`",
         "`packages/*/src`",
         "```python\nx = '`OPENREG_NOTHING`'\n```",
         "``{setting}`OPENREG_NOTHING` ``",
@@ -43,6 +45,7 @@ def test_a_true_name_passes(text):
         "`torch.openreg.fly_away()`",
         "`orFlyAway`",
         "`nox -s fly`",
+        "`nox -s wheel_quality`",
         "::::{tab-set}\n:::{tab-item} X\n`OPENREG_NOTHING`\n:::\n::::",
     ],
 )

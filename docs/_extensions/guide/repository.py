@@ -19,6 +19,8 @@ NEW_PROCESS = re.compile(r"new process(?::[ \t]*(.*))?")
 
 # A setting is a name that code asks the environment for, so it stands there as a string.
 _SETTING = re.compile(r"\"(OPENREG_[A-Z_]*[A-Z])\"")
+# Sessions are called as their functions, or by a name that is given.
+_SESSION_NAME = re.compile(r"\bname='([^']+)'")
 _STRING = re.compile(r"(?<!\w)[rbuf]{0,2}\"((?:[^\"\\\n]|\\.)*)\"|(?<!\w)[rbuf]{0,2}'((?:[^'\\\n]|\\.)*)'")
 # Punctuation is left out of the comparison: a message is put together from strings in many ways.
 _NOT_A_LETTER = re.compile(r"[^a-z0-9]+")
@@ -52,8 +54,11 @@ def sessions() -> frozenset[str]:
     """The names of the nox sessions."""
     names = {f"test-{name}" for name in discover(ROOT)}
     for node in ast.parse(text_of(ROOT / "noxfile.py")).body:
-        if isinstance(node, ast.FunctionDef) and any("nox.session" in ast.unparse(it) for it in node.decorator_list):
-            names.add(node.name)
+        if isinstance(node, ast.FunctionDef):
+            for decorator in map(ast.unparse, node.decorator_list):
+                if decorator.startswith("nox.session"):
+                    given = _SESSION_NAME.search(decorator)
+                    names.add(given.group(1) if given else node.name)
     return frozenset(names)
 
 
