@@ -13,6 +13,9 @@ from shell import ShellError, check_variable, commands, is_checked
 from tools.packages import discover
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("packages/*/README.md"))]
+OTHER_READMES = [path for part in ("benchmarks", "examples", "templates") for path in ROOT.glob(f"{part}/**/README.md")]
+# Languages of blocks that are run or checked, and output.
+CHECKED = {"python", "console", "text"}
 # A program of the reader's, of whose line only the settings can be checked.
 READERS_PROGRAM = re.compile(r"\bpython (-m pdb )?train\.py\b")
 # Shell lines that neither nox nor pip answers for.
@@ -56,6 +59,34 @@ def unknown_lines(text):
     return [line for block in blocks(text, "console") for line in commands(block) if not is_known(line)]
 
 
+def unquoted_blocks(path):
+    """The blocks in languages that nothing runs or checks, and that stand in no file that the document links to."""
+    text = path.read_text("utf-8")
+    links = {(path.parent / link).resolve() for link in re.findall(r"\]\(([^)#:]+)\)", text)}
+    sources = [link.read_text("utf-8") for link in links if link.is_file() and link.suffix != ".md"]
+    fences = re.findall(r"(?ms)^( *)```([^\n`]*)\n(.*?)^ *```$", text)
+    shown = [re.sub(f"(?m)^{indent}", "", block) for indent, language, block in fences if language not in CHECKED]
+    return [block for block in shown if not any(f"\n{block}" in f"\n{source}" for source in sources)]
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, *OTHER_READMES], ids=name_of)
+def test_what_else_a_document_shows_stands_in_a_file_that_it_links_to(path):
+    assert unquoted_blocks(path) == []
+
+
+def test_a_block_that_differs_from_its_file_is_found_out(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'a'\nversion = '1'\n", "utf-8")
+    readme = tmp_path / "README.md"
+    block = "```toml\nname = 'a'\nversion = '1'\n```\n"
+    link = "[the file](pyproject.toml)\n\n"
+    readme.write_text(link + block + block.replace("```", "  ```").replace("name", "  name").replace("vers", "  vers"))
+    assert unquoted_blocks(readme) == []
+    readme.write_text(link + block.replace("'1'", "'2'"))
+    assert unquoted_blocks(readme) == ["name = 'a'\nversion = '2'\n"]
+    readme.write_text(block)
+    assert unquoted_blocks(readme) == ["name = 'a'\nversion = '1'\n"]
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
 def test_what_a_document_names_exists(path):
     assert inline.problems_of(path) == []
@@ -83,6 +114,14 @@ def test_a_program_that_a_package_does_not_have_is_found_out():
 def test_lines_that_are_excused_stand_in_a_document():
     text = "\n".join(path.read_text("utf-8") for path in DOCUMENTS)
     assert [line for line in OTHER_LINES if line not in text] == []
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("packages/*/README.md")), ids=name_of)
+def test_the_first_program_of_a_packages_readme_runs(path, tmp_path):
+    program = blocks(path.read_text("utf-8"), "python")[0]
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout != ""
 
 
 def test_the_python_of_the_readme_runs(tmp_path):
