@@ -140,8 +140,8 @@ print(torch.ones(2).sum().item())
         (
             {"OPENREG_OPS_LEAVE_OUT": "aten::view"},
             (
-                "environment variable OPENREG_OPS_LEAVE_OUT='aten::view' is not accepted: it leaves operators out of the "
-                "minimal set; give OPENREG_OPS=minimal as well, or unset it"
+                "environment variable OPENREG_OPS_LEAVE_OUT='aten::view' is not accepted: it leaves operators out of "
+                "the minimal set; give OPENREG_OPS=minimal as well, or unset it"
             ),
         ),
         (
