@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A PyTorch backend in pure Python: one device called pocket, which keeps its data in bytearrays."""
 
+import atexit
+import time
+
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
@@ -90,3 +93,6 @@ LIBRARY.impl("_copy_from", copy_from, "PrivateUse1")
 for key in ("Conjugate", "Negative"):  # a copy handles these bits itself
     LIBRARY.impl("_copy_from", torch.library.fallthrough_kernel, key)
 FALLBACK.fallback(any_operator, "PrivateUse1")
+
+# A backward pass returns a moment before PyTorch's thread for the device is done: Python must not be gone by then.
+atexit.register(time.sleep, 0.05)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A PyTorch backend: the device pocket, whose memory is memory of the host."""
 
+import atexit
+import time
+
 import torch
 
 torch.utils.rename_privateuse1_backend("pocket")  # first: what follows may use the name
@@ -9,3 +12,6 @@ from torch_pocket import _C, operators, pocket  # noqa: E402, F401 - importing _
 
 torch._register_device_module("pocket", pocket)
 torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+
+# A backward pass returns a moment before PyTorch's thread for the device is done: Python must not be gone by then.
+atexit.register(time.sleep, 0.05)
