@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Measures one family of workloads on one device, in this process, and prints seconds per call as JSON."""
+
+import argparse
+import json
+import statistics
+import timeit
+
+import torch
+from torch.utils.benchmark import Timer
+from workloads import FAMILIES, Workload
+
+BLOCK_SECONDS = 0.02
+LAUNCHES = 200  # between two synchronisations where only the host's time counts: they fit into a stream's queue
+
+
+def synchronize(device: torch.device) -> None:
+    """Waits for the device; the CPU has done everything by now."""
+    if device.type != "cpu":
+        torch.accelerator.synchronize()
+
+
+def seconds_per_call(workload: Workload, device: torch.device, seconds: float) -> float:
+    """Median over blocks of calls, each long enough to be timed."""
+    function = workload.prepare(device)
+    # Its own timer synchronises the device whenever it reads the clock.
+    options = {"timer": timeit.default_timer} if workload.until_return else {}
+    timer = Timer("function()", globals={"function": function}, num_threads=torch.get_num_threads(), **options)
+    once = max(timer.timeit(3).median, 1e-7)
+    calls = LAUNCHES if workload.until_return else max(1, round(BLOCK_SECONDS / once))
+    timer.timeit(calls)
+    blocks: list[float] = []
+    deadline = timeit.default_timer() + seconds
+    while len(blocks) < 3 or timeit.default_timer() < deadline:
+        if workload.disturb is not None:
+            workload.disturb(device)
+        synchronize(device)
+        blocks.append(timer.timeit(calls).median)
+    return statistics.median(blocks)
+
+
+def main() -> None:
+    """Measures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("device")
+    parser.add_argument("family", choices=FAMILIES)
+    parser.add_argument("--seconds", type=float, default=0.3, help="per workload")
+    parser.add_argument("--only", default="", help="workloads whose name has this in it")
+    arguments = parser.parse_args()
+    device = torch.device(arguments.device)
+    results = {}
+    for workload in FAMILIES[arguments.family]:
+        if arguments.only in workload.name and (workload.on_cpu or device.type != "cpu"):
+            torch.manual_seed(0)
+            results[workload.name] = seconds_per_call(workload, device, arguments.seconds)
+    print(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main()

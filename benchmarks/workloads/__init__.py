@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is measured, by families; a process measures one family on one device."""
+
+from workloads import inference, memory, operators, streams, training
+from workloads.workload import Workload
+
+__all__ = ["FAMILIES", "Workload"]
+
+FAMILIES: dict[str, list[Workload]] = {
+    "memory": memory.WORKLOADS,
+    "operators": operators.WORKLOADS,
+    "training": training.WORKLOADS,
+    "inference": inference.WORKLOADS,
+    "streams": streams.WORKLOADS,
+}

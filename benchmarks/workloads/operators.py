@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Single operators, from four elements, where the call counts, to millions, where the kernel does."""
+
+from collections.abc import Callable
+
+import torch
+from torch.nn import functional
+from workloads.workload import Call, Workload
+
+SIZES = {"small": 64, "medium": 512, "large": 2048}
+
+
+def on_matrix(operator: Callable[[torch.Tensor], object], size: int):
+    """`operator` of a square matrix."""
+
+    def prepare(device: torch.device) -> Call:
+        x = torch.rand(size, size, device=device)
+        return lambda: operator(x)
+
+    return prepare
+
+
+def add(count: int):
+    """Adds two vectors of float32 into a new one."""
+
+    def prepare(device: torch.device) -> Call:
+        a, b = torch.rand(count, device=device), torch.rand(count, device=device)
+        return lambda: a + b
+
+    return prepare
+
+
+def layer_norm(size: int):
+    """Layer norm of the rows of a square matrix, with weight and bias."""
+
+    def prepare(device: torch.device) -> Call:
+        x = torch.rand(size, size, device=device)
+        weight, bias = torch.rand(size, device=device), torch.rand(size, device=device)
+        return lambda: functional.layer_norm(x, (size,), weight, bias)
+
+    return prepare
+
+
+def matmul(size: int):
+    """The product of two square matrices."""
+
+    def prepare(device: torch.device) -> Call:
+        a, b = torch.rand(size, size, device=device), torch.rand(size, size, device=device)
+        return lambda: a @ b
+
+    return prepare
+
+
+def convolution(batch: int, channels: int, width: int):
+    """A convolution, 3 x 3 with padding, that keeps channels and size."""
+
+    def prepare(device: torch.device) -> Call:
+        x = torch.rand(batch, channels, width, width, device=device)
+        weight, bias = torch.rand(channels, channels, 3, 3, device=device), torch.rand(channels, device=device)
+        return lambda: functional.conv2d(x, weight, bias, padding=1)
+
+    return prepare
+
+
+def item_after_kernel(device: torch.device) -> Call:
+    """Launches a kernel of one element and reads its result on the host."""
+    x = torch.zeros((), device=device)
+    return lambda: x.add_(1).item()
+
+
+def parallel_work_on_the_host(device: torch.device) -> None:
+    """An operator of the CPU that uses all cores, on the main thread."""
+    x = torch.rand(1 << 20)
+    for _ in range(10):
+        x + x
+
+
+def work_on_another_device(device: torch.device) -> None:
+    """A parallel kernel on the second device."""
+    x = torch.rand(1 << 20, device=torch.device(device.type, 1))
+    for _ in range(10):
+        x + x
+    torch.accelerator.synchronize(1)
+
+
+def sized(operation: str, make: Callable[[int], Callable[[torch.device], Call]], **sizes: int) -> list[Workload]:
+    """The same at small, medium and large sizes."""
+    return [Workload(f"{operation}, {label}", make(size)) for label, size in (sizes or SIZES).items()]
+
+
+WORKLOADS = [
+    Workload("add 4 elements, until return", add(4), until_return=True),
+    Workload("add 4 elements", add(4)),
+    Workload("add 128 K elements", add(1 << 17)),
+    Workload("add 128 K elements after CPU work", add(1 << 17), disturb=parallel_work_on_the_host),
+    Workload("add 128 K elements after a second device", add(1 << 17), disturb=work_on_another_device, on_cpu=False),
+    Workload("item() after a kernel", item_after_kernel),
+    *sized("add", lambda size: add(size * size)),
+    *sized("gelu", lambda size: on_matrix(functional.gelu, size)),
+    *sized("sum of all", lambda size: on_matrix(torch.sum, size)),
+    *sized("sum of rows", lambda size: on_matrix(lambda x: x.sum(-1), size)),
+    *sized("softmax", lambda size: on_matrix(lambda x: x.softmax(-1), size)),
+    *sized("layer norm", layer_norm),
+    *sized("matmul", matmul, small=64, medium=256, large=1024),
+    Workload("convolution, small", convolution(4, 8, 8)),
+    Workload("convolution, medium", convolution(16, 32, 16)),
+    Workload("convolution, large", convolution(16, 64, 56)),
+]

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Training steps: eager, replayed as a graph, and with work of the host between them."""
+
+from collections.abc import Callable
+
+import torch
+from torch.optim import Optimizer
+from workloads.models import MODELS, Task
+from workloads.workload import Call, Workload
+
+OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
+    "SGD": lambda parameters: torch.optim.SGD(parameters, lr=1e-3, momentum=0.9),
+    "AdamW": lambda parameters: torch.optim.AdamW(parameters, lr=1e-3),
+}
+
+
+def step_of(task: Task, optimizer: Optimizer) -> Call:
+    """Forward, loss, backward and the optimizer on the task's batch."""
+
+    def step() -> None:
+        optimizer.zero_grad()
+        task.loss(task.model(task.batch)).backward()
+        optimizer.step()
+
+    return step
+
+
+def training(model: str, optimizer: str):
+    """An eager training step."""
+
+    def prepare(device: torch.device) -> Call:
+        task = MODELS[model](device)
+        return step_of(task, OPTIMIZERS[optimizer](task.model.parameters()))
+
+    return prepare
+
+
+def replay(model: str):
+    """The same as one launch of a graph; on the CPU, which has no graphs, the eager step."""
+
+    def prepare(device: torch.device) -> Call:
+        step = training(model, "SGD")(device)
+        if device.type == "cpu":
+            return step
+        stream = torch.Stream(device)
+        with stream:
+            for _ in range(3):
+                step()
+        torch.accelerator.synchronize()
+        graph = torch.accelerator.Graph()
+        with stream, graph:
+            step()
+
+        def launch() -> None:
+            with stream:
+                graph.replay()
+
+        return launch
+
+    return prepare
+
+
+def augment(images: torch.Tensor) -> torch.Tensor:
+    """What a data loader does on the host: noise, a shift and a flip."""
+    noisy = images + 0.01 * torch.rand_like(images)
+    return noisy.roll(1, -1).flip(-2).contiguous()
+
+
+def with_host_work(model: str):
+    """A training step on a batch that the main thread has just augmented with operators of the CPU."""
+
+    def prepare(device: torch.device) -> Call:
+        task = MODELS[model](device)
+        step = step_of(task, OPTIMIZERS["SGD"](task.model.parameters()))
+        source = task.batch.cpu()
+
+        def augmented_step() -> None:
+            task.batch.copy_(augment(source))
+            step()
+
+        return augmented_step
+
+    return prepare
+
+
+WORKLOADS = [
+    *(Workload(f"train {model}, {optimizer}", training(model, optimizer)) for optimizer in OPTIMIZERS for model in MODELS),
+    *(Workload(f"train {model}, graph replay", replay(model)) for model in MODELS),
+    *(Workload(f"train {model}, host work between steps", with_host_work(model)) for model in MODELS),
+]
