@@ -44,7 +44,7 @@ DEFAULT = [
     Session("lint"),
     *map(lane_session, PACKAGES.values()),
     Session("wheel-quality", ALL, ("examples/openreg-*", "packages/*/README.md", "packages/*/LICENSE")),
-    Session("docs", ("openreg-meta",), ("docs/*", "examples/*", "packages/*/docs/*", "*.md")),
+    Session("docs", ("openreg-meta",), ("docs/*", "examples/*", "packages/*/docs/*", "benchmarks/*", "*.md")),
     Session("combinations", ("openreg-ops",)),
     Session("cross", files=DRIVER),
     Session("tsan", files=DRIVER),
@@ -164,13 +164,13 @@ def tutorial(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure what a call and the import cost the host, and launches, allocation and training against the CPU."""
+    """Measure openreg beside the CPU for about 15 minutes (-- --family training --chart FILE --compare FILE)."""
     here = lane(session)
     requirements = str(ROOT / "benchmarks" / "requirements.txt")
     here.install("openreg-meta", "--requirement", requirements)
-    here.run("host_costs.py", "python", str(ROOT / "benchmarks" / "host_costs.py"))
-    here.run("import_time.py", "python", str(ROOT / "benchmarks" / "import_time.py"))
-    here.run("run.py", "python", str(ROOT / "benchmarks" / "run.py"), *session.posargs)
+    # Names of files are the caller's, and the wheels are built again where nox built them.
+    places = ("--directory", session.invoked_from, "--build-python", str(WHEELHOUSE.python(session)))
+    here.run("run.py", "python", str(ROOT / "benchmarks" / "run.py"), *places, *session.posargs)
 
 
 @nox.session

@@ -48,6 +48,13 @@ def run(program, bursts):
     return {name: float(nanoseconds) for nanoseconds, name in pairs}
 
 
+def measure(rounds, bursts=200):
+    """What `run` gives, for each of several processes."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(Path(folder))
+        return [run(program, bursts) for _ in range(rounds)]
+
+
 def show(runs):
     """Prints the table, marking what costs more than it should."""
     from rich.console import Console
@@ -69,9 +76,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5, help="processes")
     parser.add_argument("--bursts", type=int, default=200, help="of each call and process")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        program = build(Path(folder))
-        show([run(program, arguments.bursts) for _ in range(arguments.rounds)])
+    show(measure(arguments.rounds, arguments.bursts))
 
 
 if __name__ == "__main__":

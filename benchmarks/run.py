@@ -7,141 +7,108 @@ read the numbers.
 """
 
 import argparse
-import json
-import os
-import statistics
-import subprocess
 import sys
-import timeit
 from pathlib import Path
 
-DEVICES = ("openreg", "cpu")
+import compare
+import report
+import targets
+from parts import PARTS, builds
+from processes import run_script, turn
+from results import Families, load, save
+
 RESULTS = Path(__file__).with_name("results.json")
-LAUNCHES = 200  # between two synchronisations, where only the host's time counts
 
 
-def measure(device_name, seconds):
-    """Seconds per call of every workload, measured in this process."""
-    import torch
-    from torch.utils.benchmark import Timer
-    from workloads import WORKLOADS
-
-    device = torch.device(device_name)
-    torch.manual_seed(0)
-    results = {}
-    for workload in WORKLOADS:
-        function = workload.prepare(device)
-        # The timer of torch.utils.benchmark synchronises the device whenever it reads the clock.
-        options = {"timer": timeit.default_timer} if workload.until_return else {}
-        timer = Timer(
-            "function()",
-            globals={"function": function},
-            num_threads=torch.get_num_threads(),
-            **options,
-        )
-        for _ in range(3):
-            function()
-        if workload.until_return:
-            results[workload.name] = host_seconds(timer, seconds)
-        else:
-            results[workload.name] = timer.blocked_autorange(min_run_time=seconds).median
-    return results
+def chosen_workloads(names: dict[str, list[str]], families: list[str], only: str) -> dict[str, list[str]]:
+    """The workloads to measure by family, in their order; families without any are left out."""
+    chosen = {
+        family: [name for name in workloads if only in name]
+        for family, workloads in names.items()
+        if not families or family in families
+    }
+    return {family: workloads for family, workloads in chosen.items() if workloads}
 
 
-def host_seconds(timer, seconds):
-    """Median seconds per call over blocks short enough not to fill the device's queue."""
-    import torch
-
-    blocks, spent = [], 0.0
-    while spent < seconds:
-        if torch.accelerator.is_available():
-            torch.accelerator.synchronize()
-        block = timer.timeit(LAUNCHES)
-        blocks.append(block.median)
-        spent += block.median * LAUNCHES
-    return statistics.median(blocks)
-
-
-def measure_apart(device, seconds):
-    """The same in a fresh process; that of the CPU does not load the device."""
-    env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0" if device == "cpu" else "1"}
-    command = [sys.executable, __file__, "--measure", device, "--seconds", str(seconds)]
-    output = subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
-    return json.loads(output)
-
-
-def measure_all(rounds, seconds):
-    """{workload: {device: [seconds per call in each round]}}."""
+def measure_workloads(chosen: dict[str, list[str]], rounds: int, seconds: float, only: str) -> Families:
+    """Every family on both devices, in fresh processes, round after round."""
     from rich.progress import track
 
-    turns = []
-    for number in range(rounds):
-        # Who goes first changes with every round.
-        turns += DEVICES if number % 2 == 0 else DEVICES[::-1]
-    times = {}
-    for device in track(turns, description="measuring"):
-        for name, value in measure_apart(device, seconds).items():
-            times.setdefault(name, {key: [] for key in DEVICES})[device].append(value)
-    return times
+    found: Families = {family: {name: {} for name in names} for family, names in chosen.items()}
+    turns = [(family, device) for number in range(rounds) for family in chosen for device in turn(number)]
+    for family, device in track(turns, description="measuring workloads"):
+        options = ("--seconds", str(seconds), "--only", only)
+        for name, value in run_script("measure.py", device, family, *options, device=device).items():
+            found[family][name].setdefault(device, []).append(value)
+    return found
 
 
-def spread(values):
-    """Half the distance between the quartiles, relative to the median."""
-    lower, middle, upper = statistics.quantiles(values, n=4)
-    return (upper - lower) / 2 / middle
+def measure(options: argparse.Namespace, names: dict[str, list[str]]) -> Families:
+    """What the options ask for. `--only` is about workloads: other parts are measured with it if `--family` says so."""
+    wanted = options.family or ([] if options.only else list(PARTS))
+    chosen = chosen_workloads(names, options.family, options.only)
+    found: Families = {}
+    if chosen:
+        found.update(measure_workloads(chosen, options.rounds, options.seconds, options.only))
+    for part, function in PARTS.items():
+        if part in wanted:
+            print(f"measuring {part}", flush=True)
+            found[part] = function(options.rounds, options.seconds)
+    if options.build_time:
+        found.update(builds(options.build_python))
+    return found
 
 
-def show(times, rounds):
-    """Prints medians, spreads and their ratio."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=f"median of {rounds} processes each (± half the distance of the quartiles)")
-    for title in ("workload", *DEVICES, "openreg / cpu"):
-        table.add_column(title, justify="left" if title == "workload" else "right")
-    for name, by_device in times.items():
-        medians = [statistics.median(by_device[device]) for device in DEVICES]
-        cells = [
-            f"{median * 1e6:,.2f} µs ±{spread(by_device[device]):4.0%}"
-            for device, median in zip(DEVICES, medians, strict=True)
-        ]
-        table.add_row(name, *cells, f"{medians[0] / medians[1]:.2f}")
-    Console(width=100).print(table)
-
-
-def machine():
-    """What the numbers depend on."""
-    import platform
-
-    import torch
-
-    return {
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}",
-        "processors": os.cpu_count(),
-        "torch_threads": torch.get_num_threads(),
-    }
-
-
-def main():
-    """Measures, prints the table, and writes every single number."""
+def arguments() -> argparse.Namespace:
+    """The command line; files are relative to `--directory`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="processes per device, at least 5")
-    parser.add_argument("--seconds", type=float, default=0.5, help="per workload and process")
-    parser.add_argument("--json", type=Path, default=RESULTS, help="where the numbers go")
-    parser.add_argument("--measure", choices=DEVICES, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.measure:
-        print(json.dumps(measure(arguments.measure, arguments.seconds)))
-        return
-    if arguments.rounds < 5:
+    parser.add_argument("--seconds", type=float, default=0.2, help="per workload and process")
+    parser.add_argument("--only", default="", metavar="TEXT", help="workloads whose name has this in it")
+    parser.add_argument("--family", action="append", default=[], help="only this family; may be repeated")
+    parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="where the numbers go")
+    parser.add_argument("--chart", type=Path, metavar="FILE", help="draw the ratios (SVG)")
+    parser.add_argument("--curves", type=Path, metavar="FILE", help="draw the curves of scaling (SVG)")
+    parser.add_argument("--compare", type=Path, metavar="FILE", help="show what changed since these results")
+    parser.add_argument("--fail-on-regression", action="store_true", help="with --compare: exit status 1 if any")
+    parser.add_argument("--build-time", action="store_true", help="build every wheel from nothing, too")
+    parser.add_argument("--build-python", default=sys.executable, help="whose environment has the tools to build")
+    parser.add_argument("--directory", type=Path, default=Path(), help="what relative names of files mean")
+    options = parser.parse_args()
+    if options.rounds < 5:
         parser.error("fewer than 5 rounds say nothing about the spread")
-    times = measure_all(arguments.rounds, arguments.seconds)
-    show(times, arguments.rounds)
-    report = {"machine": machine(), "seconds_per_call": times}
-    arguments.json.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
-    print(f"every number: {arguments.json}")
+    for name in ("json", "chart", "curves", "compare"):
+        path = getattr(options, name)
+        setattr(options, name, path and options.directory.absolute() / path)
+    return options
+
+
+def main() -> None:
+    """Measures, prints the tables, and writes every single number."""
+    options = arguments()
+    # Before anything is measured, and before the file is written anew.
+    old = load(options.compare) if options.compare else None
+    described = run_script("describe.py", device="cpu")
+    names = described["families"]
+    known = [*names, *PARTS]
+    for family in options.family:
+        if family not in known:
+            sys.exit(f"--family {family}: no such family; there are {', '.join(known)}")
+    found = measure(options, names)
+    if not found:
+        sys.exit(f"--only {options.only!r}: no workload has this in its name")
+    settings = {"rounds": options.rounds, "seconds": options.seconds}
+    new = {"machine": described["machine"], "settings": settings, "families": found}
+    save(options.json, **new)
+    report.show(found)
+    targets.show(targets.judge(found))
+    print(f"every number: {options.json}")
+    if options.chart or options.curves:
+        import chart
+
+        chart.draw(new, options.chart, options.curves)
+    if old is not None and compare.show(old, new) and options.fail_on_regression:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

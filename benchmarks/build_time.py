@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Measures how long the wheel of each package takes to build from nothing, with the tools of an existing environment.
+
+`nox -s bench -- --build-time` gives it the environment in which nox builds the wheels: torch, CMake, ninja and
+openreg-runtime, against which the others are compiled, are there.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import timeit
+from pathlib import Path
+
+from results import Family, amount
+
+PACKAGES = Path(__file__).parents[1] / "packages"
+
+
+def build(python: str, package: Path) -> float:
+    """Seconds of one build; nothing of it stays."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        command = [
+            *(python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"),
+            *("--no-cache-dir", "--wheel-dir", str(Path(folder, "wheels"))),
+            *(f"--config-settings=build-dir={Path(folder, 'tree')}", str(package)),
+        ]
+        env = {**os.environ, "PATH": os.pathsep.join([str(Path(python).parent), os.environ.get("PATH", "")])}
+        env.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count() or 1))
+        begin = timeit.default_timer()
+        subprocess.run(command, env=env, check=True)
+        return timeit.default_timer() - begin
+
+
+def measure(python: str) -> Family:
+    """{wheel: {"openreg": [seconds]}}, each built once."""
+    found: Family = {}
+    for package in sorted(path.parent for path in PACKAGES.glob("*/pyproject.toml")):
+        seconds = build(python, package)
+        print(f"built {package.name} in {amount(seconds)}", flush=True)
+        found[f"build {package.name}"] = {"openreg": [seconds]}
+    return found
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python", default=sys.executable, help="the interpreter of the environment to build in")
+    measure(parser.parse_args().python)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Prints the names of all workloads and what their times depend on, as JSON.
+
+run.py asks in a process of its own: it does not import torch, so that it takes nothing from those it measures.
+"""
+
+import json
+import os
+import platform
+
+import torch
+from workloads import FAMILIES
+
+
+def describe() -> dict:
+    """{"machine": ..., "families": {family: [names]}}."""
+    return {
+        "machine": {
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+            "system": f"{platform.system()} {platform.machine()}",
+            "processors": os.cpu_count(),
+            "torch threads": torch.get_num_threads(),
+        },
+        "families": {family: [workload.name for workload in workloads] for family, workloads in FAMILIES.items()},
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(describe()))

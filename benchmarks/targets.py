@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The targets: how fast is fast enough. They are shown, met or not; no command fails because of one."""
+
+import math
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from curves import CURVES, WITHIN
+from results import Families, Family, amount, flat, ratio
+
+MODELS = ("MLP", "convnet", "encoder", "decoder", "LSTM")
+WIDE = ("add", "gelu", "sum of all", "sum of rows", "softmax", "layer norm")
+WAYS = (
+    *("to the device, pageable", "to the device, pinned", "to the host, pageable", "to the host, pinned"),
+    *("on the device", "to another device"),
+)
+PARALLEL = "add 128 K elements"
+DISTURBED = (f"{PARALLEL} after CPU work", f"{PARALLEL} after a second device")
+ADDED_IMPORT = "loading the backend after import torch"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The number to compare with the limit, and the workload that decided where one did."""
+
+    value: float
+    decided_by: str = ""
+
+
+Reduction = Callable[[Family, tuple[str, ...]], Measured]
+
+
+def worst(values: dict[str, float]) -> Measured:
+    """The greatest of them."""
+    name = max(values, key=lambda item: values[item])
+    return Measured(values[name], name if len(values) > 1 else "")
+
+
+def worst_ratio(times: Family, names: tuple[str, ...]) -> Measured:
+    """The greatest openreg / CPU: each of the workloads has to meet the limit."""
+    return worst({name: ratio(times[name]) for name in names})
+
+
+def mean_ratio(times: Family, names: tuple[str, ...]) -> Measured:
+    """The geometric mean of openreg / CPU."""
+    return Measured(math.exp(statistics.fmean(math.log(ratio(times[name])) for name in names)))
+
+
+def longest(times: Family, names: tuple[str, ...]) -> Measured:
+    """The longest time on openreg, in seconds."""
+    return worst({name: statistics.median(times[name]["openreg"]) for name in names})
+
+
+def against(base: str) -> Reduction:
+    """The greatest time on openreg over that of the workload `base` on openreg."""
+
+    def growth(times: Family, names: tuple[str, ...]) -> Measured:
+        before = statistics.median(times[base]["openreg"])
+        return worst({name: statistics.median(times[name]["openreg"]) / before for name in names})
+
+    return growth
+
+
+@dataclass(frozen=True)
+class Target:
+    """`reduce` makes one number of the workloads; at most `limit` is meant.
+
+    `base` is the workload that the others are compared with, if it is one of openreg.
+    """
+
+    text: str
+    workloads: tuple[str, ...]
+    reduce: Reduction
+    limit: float
+    base: str = ""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """All workloads it looks at."""
+        return (*self.workloads, *([self.base] if self.base else []))
+
+    @property
+    def is_ratio_to_cpu(self) -> bool:
+        """Whether it compares with the CPU."""
+        return self.reduce in (worst_ratio, mean_ratio)
+
+    def shown(self, value: float) -> str:
+        """A number of this target as text."""
+        if self.reduce is longest:
+            return amount(value)
+        return f"{value:.2f}" + (" of base" if self.base else "")
+
+
+def growing(text: str, base: str, workloads: tuple[str, ...]) -> Target:
+    """A target that compares workloads of openreg with another one of openreg."""
+    return Target(text, workloads, against(base), WITHIN, base)
+
+
+TARGETS = (
+    Target(
+        "allocate and free 1 KiB and 16 MiB",
+        ("allocate and free 1 KiB", "allocate and free 16 MiB"),
+        *(worst_ratio, 1.0),
+    ),
+    Target("small operator, throughput", ("add 4 elements",), worst_ratio, 1.3),
+    Target("small operator, host time until return", ("add 4 elements, until return",), worst_ratio, 1.5),
+    growing("small parallel kernel after CPU work, or after a second device was used", PARALLEL, DISTURBED),
+    Target(
+        "elementwise, reductions, softmax, norms, large",
+        tuple(f"{operation}, large" for operation in WIDE),
+        *(worst_ratio, 1.0),
+    ),
+    Target("matmul, convolution, large", ("matmul, large", "convolution, large"), worst_ratio, 1.0),
+    Target("copies, 64 MiB", tuple(f"copy 64 MiB {way}" for way in WAYS), worst_ratio, 1.0),
+    Target("item() after a kernel", ("item() after a kernel",), longest, 8e-6),
+    Target("training step, SGD, geometric mean", tuple(f"train {model}, SGD" for model in MODELS), mean_ratio, 1.0),
+    Target("training step, AdamW, geometric mean", tuple(f"train {model}, AdamW" for model in MODELS), mean_ratio, 1.0),
+    Target(
+        "training step by graph replay, geometric mean",
+        tuple(f"train {model}, graph replay" for model in MODELS),
+        *(mean_ratio, 0.75),
+    ),
+    Target(
+        "inference and generation, geometric mean",
+        (*(f"inference {model}" for model in MODELS), "generate 16 tokens"),
+        *(mean_ratio, 1.0),
+    ),
+    Target(
+        "training with host work between steps, geometric mean",
+        tuple(f"train {model}, host work between steps" for model in MODELS),
+        *(mean_ratio, 1.1),
+    ),
+    Target("added import time", (ADDED_IMPORT,), longest, 60e-3),
+    *(
+        growing(f"time per launch, {curve.counts[0]} to {curve.counts[-1]} {curve.what}", curve.base, curve.others)
+        for curve in CURVES
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was measured for a target; None where a workload that it needs was not."""
+
+    target: Target
+    measured: Measured | None
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the limit is kept; None where nothing can be said."""
+        return None if self.measured is None else self.measured.value <= self.target.limit
+
+
+def judge(families: Families, targets: tuple[Target, ...] = TARGETS) -> list[Verdict]:
+    """A verdict on each target."""
+    times = flat(families)
+    return [Verdict(target, measured(target, times)) for target in targets]
+
+
+def measured(target: Target, times: Family) -> Measured | None:
+    """The target's number, None unless all its workloads were measured: a mean of some would mean something else."""
+    devices = ("openreg", "cpu") if target.is_ratio_to_cpu else ("openreg",)
+    if not all(times.get(name, {}).get(device) for name in target.needs for device in devices):
+        return None
+    return target.reduce(times, target.workloads)
+
+
+def unknown(names: set[str], targets: tuple[Target, ...] = TARGETS) -> list[str]:
+    """The workloads that targets name and that do not exist."""
+    return [name for target in targets for name in target.needs if name not in names]
+
+
+def show(verdicts: list[Verdict]) -> None:
+    """Prints target, limit, what was measured, and whether that is enough."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="targets: medians of openreg / medians of the CPU, unless they have a unit or a base")
+    for title in ("target", "at most", "measured", "met"):
+        table.add_column(title, justify="left" if title == "target" else "right")
+    judged = [verdict for verdict in verdicts if verdict.measured is not None]
+    for verdict in judged:
+        target, found = verdict.target, verdict.measured
+        text = target.text + (f"\n  most: {found.decided_by}" if found.decided_by else "")
+        answer = "[green]yes[/]" if verdict.met else "[bold red]NO[/]"
+        table.add_row(text, target.shown(target.limit), target.shown(found.value), answer)
+    console = Console(width=120)
+    if judged:
+        console.print(table)
+    met = sum(verdict.met is True for verdict in judged)
+    console.print(f"{met} of {len(judged)} measured targets are met; {len(verdicts) - len(judged)} were not measured")
