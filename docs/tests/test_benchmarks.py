@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The benchmarks, as far as they can be tested without timing: here are torch, the packages and matplotlib."""
+
+import json
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+from conftest import ROOT
+
+BENCHMARKS = ROOT / "benchmarks"
+# Processes, because modules of the benchmarks and of the guide have the same names.
+NEEDS = """
+import json, curves, targets
+names = [curve.workload(count) for curve in curves.CURVES for count in curve.counts]
+print(json.dumps([names, [targets.ADDED_IMPORT], [target.needs for target in targets.TARGETS]]))
+"""
+
+
+def script(*arguments):
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=BENCHMARKS, check=True, stdout=subprocess.PIPE, text=True, timeout=120
+    ).stdout
+
+
+@cache
+def described():
+    return json.loads(script("describe.py"))
+
+
+@cache
+def declared():
+    return json.loads(script("-c", NEEDS))
+
+
+def results(families):
+    return {"machine": described()["machine"], "settings": {"rounds": 5, "seconds": 0.2}, "families": families}
+
+
+@pytest.fixture
+def drawn(tmp_path):
+    """Draws charts of numbers that nobody measured; gives their contents."""
+
+    def draw(families):
+        (tmp_path / "results.json").write_text(json.dumps(results(families)))
+        files = [tmp_path / "ratios.svg", tmp_path / "curves.svg"]
+        script("chart.py", str(tmp_path / "results.json"), "--chart", str(files[0]), "--curves", str(files[1]))
+        return [path.read_bytes() if path.exists() else b"" for path in files]
+
+    return draw
+
+
+def measured(middle):
+    return [middle * part for part in (0.98, 0.99, 1, 1.01, 1.02)]
+
+
+def everything():
+    names, _, _ = declared()
+    families = {
+        family: {name: {"openreg": measured(2e-6), "cpu": measured(3e-6)} for name in workloads}
+        for family, workloads in described()["families"].items()
+    }
+    return {**families, "scaling": {name: {"openreg": measured(2e-6)} for name in names}}
+
+
+def test_every_target_names_workloads_that_exist():
+    points, added, needs = declared()
+    names = {name for workloads in described()["families"].values() for name in workloads}
+    assert {name for need in needs for name in need} <= names | {*points, *added}
+
+
+def test_both_charts_are_drawn_as_svg(drawn):
+    for content in drawn(everything()):
+        assert content.startswith(b"<?xml")
+        assert b"<svg" in content
+
+
+def test_the_same_results_give_the_same_files(drawn):
+    assert drawn(everything()) == drawn(everything())
+
+
+def test_the_chart_changes_with_a_number(drawn):
+    before = drawn(everything())[0]
+    families = everything()
+    families["operators"]["matmul, large"]["openreg"] = measured(9e-6)
+    assert drawn(families)[0] != before
+
+
+def test_what_was_not_measured_is_not_drawn(drawn):
+    ratios, curves = drawn({"memory": {"allocate and free 1 KiB": {"openreg": measured(1), "cpu": measured(1)}}})
+    assert ratios
+    assert not curves
