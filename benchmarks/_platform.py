@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What differs between operating systems, for the benchmarks."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -19,3 +20,8 @@ def peak_memory() -> int:
 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return 0
+
+
+def load() -> float:
+    """How many threads wanted a core on average over the last minute; 0 on Windows, which does not say."""
+    return 0.0 if sys.platform == "win32" else os.getloadavg()[0]

@@ -19,7 +19,7 @@ PACKAGES = Path(__file__).parents[1] / "packages"
 
 
 def build(python: str, package: Path) -> float:
-    """Seconds of one build; nothing of it stays."""
+    """Seconds of one build, of which nothing stays. Exits with advice when it fails."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         command = [
             *(python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"),
@@ -29,7 +29,9 @@ def build(python: str, package: Path) -> float:
         env = {**os.environ, "PATH": os.pathsep.join([str(Path(python).parent), os.environ.get("PATH", "")])}
         env.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count() or 1))
         begin = timeit.default_timer()
-        subprocess.run(command, env=env, check=True)
+        if subprocess.run(command, env=env, check=False).returncode:
+            needs = "torch, scikit-build-core, CMake, ninja and openreg-runtime"
+            sys.exit(f"{package.name} does not build, see above; the environment of {python} has to hold {needs}")
         return timeit.default_timer() - begin
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from curves import CURVES, WITHIN
-from results import IN_BYTES, Families, load, ratio
+from results import BUSY, IN_BYTES, Families, load, ratio
 from targets import TARGETS, mean_ratio, measured, worst_ratio
 
 MET, ABOVE, NO_TARGET, LIMIT = "#1a7f37", "#cf5a00", "#8c959f", "#24292f"
@@ -28,7 +28,7 @@ STYLE = {
     "xtick.color": TEXT,
     "ytick.color": TEXT,
     "grid.color": GRID,
-    "svg.fonttype": "path",  # looks the same everywhere
+    "svg.fonttype": "none",  # text stays text: small, and found by a search
     "svg.hashsalt": "openreg",  # names of parts of the file, otherwise random
 }
 ROW_HEIGHT = 0.17  # inches
@@ -109,9 +109,10 @@ def draw_family(axes, family: str, section: Section, extent: tuple[float, float]
 def caption(results: dict) -> str:
     """What the numbers depend on."""
     machine, settings = results["machine"], results["settings"]
+    busy = ", while the machine had other work" if settings.get("load before", 0) > BUSY else ""
     return (
         f"torch {machine['torch']}, {machine['system']}, {machine['processors']} processors; "
-        f"medians of {settings['rounds']} processes per device"
+        f"medians of {settings['rounds']} processes per device{busy}"
     )
 
 

@@ -8,7 +8,7 @@ import argparse
 from pathlib import Path
 
 import targets
-from results import IN_BYTES, Families, load, median_and_spread, ratio
+from results import Families, load, median_and_spread, ratio
 
 
 def show(families: Families) -> None:
@@ -21,8 +21,7 @@ def show(families: Families) -> None:
         table.add_column(title, justify="left" if title == "workload" else "right")
     for family, workloads in families.items():
         table.add_section()
-        note = "bytes" if family in IN_BYTES else "time"
-        table.add_row(f"[bold]{family}[/] ({note})", "", "", "")
+        table.add_row(f"[bold]{family}[/]", "", "", "")
         for name, numbers in workloads.items():
             cells = [median_and_spread(numbers.get(device), family) for device in ("openreg", "cpu")]
             compared = ratio(numbers)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 DEVICES = ("openreg", "cpu")
 IN_BYTES = {"peak memory"}
+BUSY = 0.5  # threads that wanted a core before anything was measured; above it the numbers say little
 
 Numbers = dict[str, list[float]]
 Family = dict[str, Numbers]
@@ -49,10 +50,10 @@ def amount(value: float, family: str = "") -> str:
     """A number of that family with its unit."""
     if family in IN_BYTES:
         return f"{value / 2**20:,.1f} MiB"
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if value >= size:
             return f"{value / size:,.2f} {unit}"
-    return f"{value * 1e6:,.2f} µs"
+    return f"{value * 1e9:,.0f} ns"
 
 
 def median_and_spread(values: list[float] | None, family: str = "") -> str:

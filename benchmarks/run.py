@@ -13,9 +13,10 @@ from pathlib import Path
 import compare
 import report
 import targets
+from _platform import load as load_of_machine
 from parts import PARTS, builds
 from processes import run_script, turn
-from results import Families, load, save
+from results import BUSY, Families, load, save
 
 RESULTS = Path(__file__).with_name("results.json")
 
@@ -48,15 +49,14 @@ def measure(options: argparse.Namespace, names: dict[str, list[str]]) -> Familie
     wanted = options.family or ([] if options.only else list(PARTS))
     chosen = chosen_workloads(names, options.family, options.only)
     found: Families = {}
+    built = builds(options.build_python) if options.build_time else {}  # first, because a build may fail
     if chosen:
         found.update(measure_workloads(chosen, options.rounds, options.seconds, options.only))
     for part, function in PARTS.items():
         if part in wanted:
             print(f"measuring {part}", flush=True)
             found[part] = function(options.rounds, options.seconds)
-    if options.build_time:
-        found.update(builds(options.build_python))
-    return found
+    return {**found, **built}
 
 
 def arguments() -> argparse.Namespace:
@@ -83,21 +83,32 @@ def arguments() -> argparse.Namespace:
     return options
 
 
+def old_results(path: Path) -> dict:
+    """What is in a file to compare with; exits where it is none."""
+    try:
+        return load(path)
+    except (OSError, ValueError) as error:
+        sys.exit(f"--compare: {error}")
+
+
 def main() -> None:
     """Measures, prints the tables, and writes every single number."""
     options = arguments()
     # Before anything is measured, and before the file is written anew.
-    old = load(options.compare) if options.compare else None
+    old = old_results(options.compare) if options.compare else None
     described = run_script("describe.py", device="cpu")
     names = described["families"]
     known = [*names, *PARTS]
     for family in options.family:
         if family not in known:
             sys.exit(f"--family {family}: no such family; there are {', '.join(known)}")
+    busy = load_of_machine()
+    if busy > BUSY:
+        print(f"The machine is busy (load {busy:.1f}). What else runs changes the numbers, of parallel kernels most.")
     found = measure(options, names)
     if not found:
         sys.exit(f"--only {options.only!r}: no workload has this in its name")
-    settings = {"rounds": options.rounds, "seconds": options.seconds}
+    settings = {"rounds": options.rounds, "seconds": options.seconds, "load before": busy}
     new = {"machine": described["machine"], "settings": settings, "families": found}
     save(options.json, **new)
     report.show(found)

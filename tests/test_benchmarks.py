@@ -44,7 +44,13 @@ def test_two_workloads_of_one_name_are_refused():
 
 @pytest.mark.parametrize(
     ("value", "family", "text"),
-    [(1.5e-6, "", "1.50 µs"), (0.0125, "", "12.50 ms"), (2.0, "", "2.00 s"), (3 << 20, "peak memory", "3.0 MiB")],
+    [
+        (25e-9, "", "25 ns"),
+        (1.5e-6, "", "1.50 µs"),
+        (0.0125, "", "12.50 ms"),
+        (2.0, "", "2.00 s"),
+        (3 << 20, "peak memory", "3.0 MiB"),
+    ],
 )
 def test_amounts_have_the_unit_that_fits(value, family, text):
     assert results.amount(value, family) == text
