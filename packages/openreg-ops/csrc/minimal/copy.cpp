@@ -12,6 +12,7 @@
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/event.h"
+#include "openreg/runtime/host_wait.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
 #include "openreg/runtime/sync_debug.h"
@@ -60,6 +61,7 @@ void copy_with_host(const at::Tensor& source, const at::Tensor& destination, boo
     runtime::refuse_capture("a copy between openreg and the host that waits (.cpu(), .to(), printing)", stream);
     runtime::object_to_waiting();
   }
+  runtime::release_openmp_threads();  // the data may come from a parallel operator of this thread
   if (bytes) {
     copy_bytes(source, destination, stream);
   } else {

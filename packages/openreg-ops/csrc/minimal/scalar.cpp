@@ -8,7 +8,7 @@
 #include "minimal/set.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
-#include "openreg/runtime/gil.h"
+#include "openreg/runtime/host_wait.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
 #include "openreg/runtime/sync_debug.h"
@@ -28,7 +28,7 @@ at::Scalar local_scalar_dense(const at::Tensor& self) {
                    orError_t status = orSuccess;
                    {
                      // The host variable is pageable memory, so the copy waits for the stream.
-                     const runtime::GilRelease release;
+                     const runtime::HostWait wait;
                      status = orMemcpyAsync(&value, self.const_data_ptr(), sizeof(value), orMemcpyDeviceToHost, stream);
                    }
                    OPENREG_CHECK(status);

@@ -201,7 +201,7 @@ bool Scheduler::pass_head(Stream& stream, const Task& head) {
 void Scheduler::complete_head(Stream& stream) {
   stream.queue.pop();
   --pending_;
-  ++stream.completed;
+  stream.completed.store(stream.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   if (stream.completed >= stream.wake_at) {
     stream.wake_at = kNobodyWaits;
     stream.progress.notify_all();
@@ -224,12 +224,26 @@ void Scheduler::settle() {
   }
 }
 
+// Looks without the lock for about as long as waking this thread would take: short work, like reading one number, is
+// done by then.
+void Scheduler::look_for(const Stream& stream, uint64_t ticket, Lock& lock) {
+  if (seeded_.has_value()) {
+    return;
+  }
+  lock.unlock();
+  const uint64_t deadline = now() + kWakeNanoseconds;
+  while (stream.completed.load(std::memory_order_acquire) < ticket && now() < deadline) {
+  }
+  lock.lock();
+}
+
 void Scheduler::wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock) {
   if (stream.completed >= ticket) {
     return;
   }
   check_may_wait();
   const Demand demand(*this, &stream, ticket, lock);
+  look_for(stream, ticket, lock);
   while (stream.completed < ticket) {
     OPENREG_DRIVER_CHECK(!stopped_, orErrorDeinitialized, "the process is exiting and the work waited for was dropped");
     stream.wake_at = std::min(stream.wake_at, ticket);

@@ -28,8 +28,9 @@ namespace openreg::driver {
 
 constexpr int kLeastPriority = 0;
 constexpr int kGreatestPriority = -3;
-constexpr size_t kStreamCapacity = 16384;  // entries that a stream holds before launches block
-constexpr size_t kRoomToMake = 64;         // entries that a blocked launch waits for
+constexpr size_t kStreamCapacity = 16384;      // entries that a stream holds before launches block
+constexpr uint64_t kWakeNanoseconds = 20'000;  // what waking a thread that sleeps takes, about
+constexpr size_t kRoomToMake = 64;             // entries that a blocked launch waits for
 
 // Proof that the scheduler's mutex is held.
 using Lock = std::unique_lock<std::mutex>;
@@ -148,6 +149,7 @@ class Scheduler {
   bool pass_head(Stream& stream, const Task& head);
   void complete_head(Stream& stream);
   void settle();
+  void look_for(const Stream& stream, uint64_t ticket, Lock& lock);
   void wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock);
   void inject_fault(const Stream& stream, Task& task);
 

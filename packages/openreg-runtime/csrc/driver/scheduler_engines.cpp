@@ -15,10 +15,6 @@ namespace openreg::driver {
 
 namespace {
 
-// How long an engine without work looks for more before it sleeps: about what waking it would cost the launching
-// thread.
-constexpr uint64_t kIdleNanoseconds = 20'000;
-
 // The timer looks at its deadlines at least this often; a standard library overflows on waits of centuries.
 constexpr uint64_t kLongestNap = 3'600'000'000'000;
 
@@ -129,8 +125,9 @@ Stream* Scheduler::next_stream(Engine& engine) {
 }
 
 void Scheduler::idle(Engine& engine, Lock& lock) {
+  // Looks for more work for about as long as waking it would take.
   lock.unlock();
-  const uint64_t deadline = now() + kIdleNanoseconds;
+  const uint64_t deadline = now() + kWakeNanoseconds;
   while (!engine.has_work.load(std::memory_order_relaxed) && now() < deadline) {
   }
   lock.lock();

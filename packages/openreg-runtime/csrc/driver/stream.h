@@ -2,6 +2,7 @@
 // The command queue of the device, and what can stand in it.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <limits>
@@ -103,18 +104,18 @@ struct Dependent {
   uint64_t ticket;
 };
 
-// Guarded by the scheduler's mutex. Tickets number the entries of the stream from 1 on and never restart, not even when
-// the object is reused: "ticket t is done" stays true for ever.
+// Guarded by the scheduler's mutex; who waits may read `completed` without it. Tickets number the entries of the stream
+// from 1 on and never restart, not even when the object is reused: "ticket t is done" stays true for ever.
 struct Stream : HandleSlot {
   static constexpr uint32_t kHandleKind = 1;
 
   Device* device = nullptr;
   int priority = 0;
   RingBuffer<Task> queue;
-  uint64_t first_ticket = 0;  // ticket before its own first one, since the object may have been another stream
-  uint64_t submitted = 0;     // ticket of the newest entry
-  uint64_t completed = 0;     // ticket of the newest entry that is done
-  bool busy = false;          // its head is with an engine, a timer, or another stream
+  uint64_t first_ticket = 0;           // ticket before its own first one, since the object may have been another stream
+  uint64_t submitted = 0;              // ticket of the newest entry
+  std::atomic<uint64_t> completed{0};  // ticket of the newest entry that is done
+  bool busy = false;                   // its head is with an engine, a timer, or another stream
   std::vector<Dependent> dependents;
   Counters counters;
   Capture* capture = nullptr;        // that records what is submitted

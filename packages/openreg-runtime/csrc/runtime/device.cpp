@@ -7,7 +7,7 @@
 
 #include "allocator_settings.h"
 #include "openreg.h"
-#include "openreg/runtime/gil.h"
+#include "openreg/runtime/host_wait.h"
 #include "openreg/runtime/status.h"
 #include "settings.h"
 
@@ -91,7 +91,7 @@ void synchronize_device(c10::DeviceIndex index) {
   const CurrentDevice current(index);
   orError_t status = orSuccess;
   {
-    const GilRelease release;
+    const HostWait wait;
     status = orDeviceSynchronize();
   }
   OPENREG_CHECK(status);
@@ -102,7 +102,7 @@ void reset_device(c10::DeviceIndex index) {
   const CurrentDevice current(index);
   orError_t status = orSuccess;
   {
-    const GilRelease release;
+    const HostWait wait;
     status = orDeviceReset();
   }
   OPENREG_CHECK(status);

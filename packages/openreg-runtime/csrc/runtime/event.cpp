@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "openreg/runtime/gil.h"
+#include "openreg/runtime/host_wait.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
 
@@ -27,7 +27,7 @@ void synchronize_event(orEvent_t event) {
   }
   orError_t status = orSuccess;
   {
-    const GilRelease release;
+    const HostWait wait;
     status = orEventSynchronize(event);
   }
   OPENREG_CHECK(status);

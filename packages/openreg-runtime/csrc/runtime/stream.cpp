@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "openreg/runtime/device.h"
-#include "openreg/runtime/gil.h"
+#include "openreg/runtime/host_wait.h"
 #include "openreg/runtime/status.h"
 
 namespace openreg::runtime {
@@ -129,7 +129,7 @@ void synchronize_stream(c10::Stream stream) {
   const orStream_t handle = native_handle(stream);
   orError_t status = orSuccess;
   {
-    const GilRelease release;
+    const HostWait wait;
     status = orStreamSynchronize(handle);
   }
   OPENREG_CHECK(status);

@@ -7,6 +7,7 @@ import ctypes
 import os
 import sys
 
+IS_LINUX = sys.platform == "linux"
 IS_WINDOWS = sys.platform == "win32"
 IS_POSIX = os.name == "posix"
 HAS_FORK = hasattr(os, "fork")
