@@ -20,63 +20,88 @@
 
 namespace openreg::ops {
 
-// Owned<T> holds what an operator takes as T. Built from (value, aliases); get() gives a T back, any number of times.
+// Owned<T> holds what an operator takes as T. Built from (value, aliases) on the host; get(storages) gives a T back on
+// the engine, any number of times. `storages` are those of one run of the launch.
 
 // Numbers, enums, Scalars, dtypes, and optionals of them own themselves.
 template <class T>
 struct Owned {
   using Value = std::remove_cv_t<std::remove_reference_t<T>>;
   Owned(const Value& value, runtime::Aliases& /*aliases*/) : held(value) {}
-  const Value& get() const { return held; }
+  const Value& get(runtime::AliasStorages& /*storages*/) const { return held; }
   Value held;
 };
 
 template <>
 struct Owned<const at::Tensor&> {
-  Owned(const at::Tensor& value, runtime::Aliases& aliases) : held(aliases(value)) {}
-  const at::Tensor& get() const { return held; }
-  at::Tensor held;
+  Owned(const at::Tensor& value, runtime::Aliases& aliases) : record(aliases.record(value)) {}
+  const at::Tensor& get(runtime::AliasStorages& storages) { return record.open(storages); }
+  runtime::AliasRecord record;
 };
 
 template <>
 struct Owned<at::Tensor&> {
-  Owned(const at::Tensor& value, runtime::Aliases& aliases) : held(aliases(value)) {}
-  at::Tensor& get() { return held; }
-  at::Tensor held;
+  Owned(const at::Tensor& value, runtime::Aliases& aliases) : record(aliases.record(value)) {}
+  at::Tensor& get(runtime::AliasStorages& storages) { return record.open(storages); }
+  runtime::AliasRecord record;
 };
 
 template <>
 struct Owned<const std::optional<at::Tensor>&> {
   Owned(const std::optional<at::Tensor>& value, runtime::Aliases& aliases) {
     if (value.has_value()) {
-      held = aliases(*value);
+      record.emplace(aliases.record(*value));
     }
   }
-  const std::optional<at::Tensor>& get() const { return held; }
+  const std::optional<at::Tensor>& get(runtime::AliasStorages& storages) {
+    if (record.has_value()) {
+      held = record->open(storages);
+    }
+    return held;
+  }
+  std::optional<runtime::AliasRecord> record;
   std::optional<at::Tensor> held;
 };
 
+// The records of a list of tensors.
+template <class List>
+std::vector<runtime::AliasRecord> records_of(const List& list, runtime::Aliases& aliases) {
+  std::vector<runtime::AliasRecord> records;
+  records.reserve(list.size());
+  for (const at::Tensor& tensor : list) {
+    records.push_back(aliases.record(tensor));
+  }
+  return records;
+}
+
+inline void open_all(std::vector<runtime::AliasRecord>& records, std::vector<at::Tensor>& opened,
+                     runtime::AliasStorages& storages) {
+  opened.clear();
+  opened.reserve(records.size());
+  for (runtime::AliasRecord& record : records) {
+    opened.push_back(record.open(storages));
+  }
+}
+
 template <>
 struct Owned<at::TensorList> {
-  Owned(at::TensorList value, runtime::Aliases& aliases) {
-    held.reserve(value.size());
-    for (const at::Tensor& tensor : value) {
-      held.push_back(aliases(tensor));
-    }
+  Owned(at::TensorList value, runtime::Aliases& aliases) : records(records_of(value, aliases)) {}
+  at::TensorList get(runtime::AliasStorages& storages) {
+    open_all(records, held, storages);
+    return held;
   }
-  at::TensorList get() const { return held; }
+  std::vector<runtime::AliasRecord> records;
   std::vector<at::Tensor> held;
 };
 
 template <>
 struct Owned<const at::ITensorListRef&> {
-  Owned(const at::ITensorListRef& value, runtime::Aliases& aliases) {
-    held.reserve(value.size());
-    for (const at::Tensor& tensor : value) {
-      held.push_back(aliases(tensor));
-    }
+  Owned(const at::ITensorListRef& value, runtime::Aliases& aliases) : records(records_of(value, aliases)) {}
+  at::ITensorListRef get(runtime::AliasStorages& storages) {
+    open_all(records, held, storages);
+    return at::ITensorListRef(held);
   }
-  at::ITensorListRef get() const { return at::ITensorListRef(held); }
+  std::vector<runtime::AliasRecord> records;
   std::vector<at::Tensor> held;
 };
 
@@ -84,19 +109,27 @@ template <>
 struct Owned<const c10::List<std::optional<at::Tensor>>&> {
   using List = c10::List<std::optional<at::Tensor>>;
   Owned(const List& value, runtime::Aliases& aliases) {
-    held.reserve(value.size());
+    records.reserve(value.size());
     for (const std::optional<at::Tensor> tensor : value) {
-      held.push_back(tensor.has_value() ? std::optional<at::Tensor>(aliases(*tensor)) : std::nullopt);
+      records.push_back(aliases.record(tensor.has_value() ? *tensor : at::Tensor()));
     }
   }
-  const List& get() const { return held; }
+  const List& get(runtime::AliasStorages& storages) {
+    held.clear();
+    for (runtime::AliasRecord& record : records) {
+      const at::Tensor& tensor = record.open(storages);
+      held.push_back(tensor.defined() ? std::optional<at::Tensor>(tensor) : std::nullopt);
+    }
+    return held;
+  }
+  std::vector<runtime::AliasRecord> records;
   List held;
 };
 
 template <class Element>
 struct Owned<c10::ArrayRef<Element>> {
   Owned(c10::ArrayRef<Element> value, runtime::Aliases& /*aliases*/) : held(value.begin(), value.end()) {}
-  c10::ArrayRef<Element> get() const { return held; }
+  c10::ArrayRef<Element> get(runtime::AliasStorages& /*storages*/) const { return held; }
   c10::SmallVector<Element, 6> held;
 };
 
@@ -107,7 +140,7 @@ struct Owned<at::OptionalIntArrayRef> {
       held.emplace(value->begin(), value->end());
     }
   }
-  at::OptionalIntArrayRef get() const {
+  at::OptionalIntArrayRef get(runtime::AliasStorages& /*storages*/) const {
     return held.has_value() ? at::OptionalIntArrayRef(c10::IntArrayRef(*held)) : std::nullopt;
   }
   std::optional<c10::SmallVector<int64_t, 6>> held;
@@ -120,7 +153,7 @@ struct Owned<std::optional<c10::ArrayRef<double>>> {
       held.emplace(value->begin(), value->end());
     }
   }
-  std::optional<c10::ArrayRef<double>> get() const {
+  std::optional<c10::ArrayRef<double>> get(runtime::AliasStorages& /*storages*/) const {
     return held.has_value() ? std::optional(c10::ArrayRef<double>(*held)) : std::nullopt;
   }
   std::optional<std::vector<double>> held;
@@ -129,7 +162,7 @@ struct Owned<std::optional<c10::ArrayRef<double>>> {
 template <>
 struct Owned<std::string_view> {
   Owned(std::string_view value, runtime::Aliases& /*aliases*/) : held(value) {}
-  std::string_view get() const { return held; }
+  std::string_view get(runtime::AliasStorages& /*storages*/) const { return held; }
   std::string held;
 };
 
@@ -140,7 +173,7 @@ struct Owned<std::optional<std::string_view>> {
       held.emplace(*value);
     }
   }
-  std::optional<std::string_view> get() const {
+  std::optional<std::string_view> get(runtime::AliasStorages& /*storages*/) const {
     return held.has_value() ? std::optional<std::string_view>(*held) : std::nullopt;
   }
   std::optional<std::string> held;

@@ -27,7 +27,8 @@ void launch_kernel(const char* name, c10::Device device, Kernel kernel, Args... 
   runtime::Aliases aliases(name);
   std::tuple<Owned<Args>...> owned{Owned<Args>(args, aliases)...};
   runtime::launch(name, device.index(), [kernel, owned = std::move(owned)]() mutable {
-    std::apply([&](auto&... argument) { kernel(argument.get()...); }, owned);
+    runtime::AliasStorages storages;
+    std::apply([&](auto&... argument) { kernel(argument.get(storages)...); }, owned);
   });
 }
 

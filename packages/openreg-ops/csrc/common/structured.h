@@ -122,12 +122,17 @@ void launch_on_aliases(const char* name, c10::Device device, Kernel* kernel,
                        const std::array<at::Tensor, kOutputs>& outputs, Args... args) {
   runtime::Aliases aliases(name);
   std::tuple<Owned<Args>...> owned{Owned<Args>(args, aliases)...};
-  std::array<at::Tensor, kOutputs> output_aliases;
+  std::array<runtime::AliasRecord, kOutputs> output_records;
   for (size_t i = 0; i < kOutputs; ++i) {
-    output_aliases[i] = aliases(outputs[i]);
+    output_records[i] = aliases.record(outputs[i]);
   }
-  auto task = [name, kernel, owned = std::move(owned), output_aliases = std::move(output_aliases)]() mutable {
-    std::apply([&](auto&... argument) { Run()(name, kernel, output_aliases, argument.get()...); }, owned);
+  auto task = [name, kernel, owned = std::move(owned), output_records = std::move(output_records)]() mutable {
+    runtime::AliasStorages storages;
+    std::array<at::Tensor, kOutputs> opened;
+    for (size_t i = 0; i < kOutputs; ++i) {
+      opened[i] = output_records[i].open(storages);
+    }
+    std::apply([&](auto&... argument) { Run()(name, kernel, opened, argument.get(storages)...); }, owned);
   };
   runtime::launch(name, device.index(), std::move(task));
 }

@@ -46,7 +46,10 @@ auto wait_for_kernel(const char* name, c10::Device device, Kernel kernel, Args..
   runtime::Aliases aliases(name);
   std::tuple<Owned<Args>...> owned{Owned<Args>(args, aliases)...};
   std::invoke_result_t<Kernel, Args...> result{};
-  wait_for(name, device, [&] { std::apply([&](auto&... argument) { result = kernel(argument.get()...); }, owned); });
+  wait_for(name, device, [&] {
+    runtime::AliasStorages storages;
+    std::apply([&](auto&... argument) { result = kernel(argument.get(storages)...); }, owned);
+  });
   return result;
 }
 

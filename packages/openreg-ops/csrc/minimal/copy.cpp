@@ -22,6 +22,7 @@ namespace openreg::ops {
 namespace {
 
 constexpr const char* kName = "aten::_copy_from";
+constexpr size_t kSerialCopy = size_t{256} << 10;  // bytes
 
 bool is_on_device(const at::Tensor& tensor) {
   return tensor.device().type() == runtime::kDeviceType;
@@ -46,6 +47,15 @@ void launch_copy(const at::Tensor& source, const at::Tensor& destination, c10::S
 void copy_bytes(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream) {
   OPENREG_CHECK(orMemcpyAsync(destination.mutable_data_ptr(), source.const_data_ptr(), source.nbytes(), orMemcpyDefault,
                               runtime::native_handle(stream)));
+}
+
+// A small copy of bytes is done before a second thread would have begun with its half.
+void copy_on_device(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream) {
+  if (source.nbytes() <= kSerialCopy && is_plain(source, destination)) {
+    copy_bytes(source, destination, stream);
+  } else {
+    launch_copy(source, destination, stream);
+  }
 }
 
 void copy_with_host(const at::Tensor& source, const at::Tensor& destination, bool non_blocking) {
@@ -103,7 +113,7 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
                 "; copy to the CPU first");
     copy_with_host(source, dst, non_blocking);
   } else if (source.device() == dst.device()) {
-    launch_copy(source, dst, runtime::current_stream(dst.get_device()));
+    copy_on_device(source, dst, runtime::current_stream(dst.get_device()));
   } else {
     copy_between_devices(source, dst);
   }

@@ -10,11 +10,28 @@
 #include <memory>
 #include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace openreg::runtime {
 
+struct Block;
 struct BlockPool;
+
+// What free blocks are ordered by.
+struct BlockKey {
+  c10::StreamId stream;
+  size_t size;
+};
+
+// Orders free blocks so that lower_bound() of a key gives the best fit among the blocks of a stream.
+struct BlockOrder {
+  using is_transparent = void;
+  bool operator()(const Block* a, const Block* b) const;
+  bool operator()(const Block* a, const BlockKey& b) const;
+};
+
+using FreeBlocks = std::set<Block*, BlockOrder>;
 
 // A part of a segment (one allocation of the driver). The blocks of a segment form a list in the order of their
 // addresses.
@@ -34,17 +51,19 @@ struct Block {
   std::shared_ptr<c10::GatheredContext> segment_context;  // of the first block of a segment: where it was
   Block* previous = nullptr;
   Block* next = nullptr;
+  FreeBlocks::node_type node;  // of the tree of free blocks, while it is not there: kept for its return
 
   bool is_whole_segment() const { return previous == nullptr && next == nullptr; }
   bool is_free() const { return !allocated && pending_events == 0; }
 };
 
-// Orders free blocks so that lower_bound() gives the best fit among the blocks of a stream.
-struct BlockOrder {
-  bool operator()(const Block* a, const Block* b) const {
-    return std::tie(a->stream, a->size, a->address) < std::tie(b->stream, b->size, b->address);
-  }
-};
+inline bool BlockOrder::operator()(const Block* a, const Block* b) const {
+  return std::tie(a->stream, a->size, a->address) < std::tie(b->stream, b->size, b->address);
+}
+
+inline bool BlockOrder::operator()(const Block* a, const BlockKey& b) const {
+  return std::tie(a->stream, a->size) < std::tie(b.stream, b.size);
+}
 
 struct PrivatePool;
 
@@ -53,8 +72,20 @@ struct BlockPool {
   BlockPool(bool small, PrivatePool* owner) : is_small(small), owner(owner) {}
   const bool is_small;
   PrivatePool* const owner;  // null: the device's ordinary cache
-  std::set<Block*, BlockOrder> free;
+  FreeBlocks free;
   size_t searches = 0;  // for a free block; the clock that tells how long a block has lain unused
+
+  void put(Block& block) {
+    if (block.node.empty()) {
+      free.insert(&block);
+    } else {
+      free.insert(std::move(block.node));
+    }
+  }
+  void take(FreeBlocks::const_iterator position) {
+    Block& block = **position;
+    block.node = free.extract(position);
+  }
 };
 
 // Memory that serves only the allocations routed to it.

@@ -97,7 +97,13 @@ class CachingAllocator final : public c10::DeviceAllocator {
       return;
     }
     try {
-      device_cache(owner_of(address)).release(address);
+      // Mostly of the current device; finding the owner takes a lock of the driver.
+      if (!device_cache(current_device()).release(address)) {
+        const c10::DeviceIndex owner = owner_of(address);
+        if (owner >= 0) {
+          device_cache(owner).release(address);
+        }
+      }
     } catch (const std::exception& error) {
       TORCH_WARN("releasing openreg memory failed: ", error.what());
     }

@@ -51,12 +51,12 @@ void* DeviceCache::allocate(size_t size, c10::StreamId stream) {
   return block->address;
 }
 
-void DeviceCache::release(void* address) {
+bool DeviceCache::release(void* address) {
   const Context released_at = history_.gather(RecordContext::ALL);
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = allocated_.find(address);
   if (found == allocated_.end()) {
-    return;
+    return false;
   }
   Block& block = *found->second;
   allocated_.erase(found);
@@ -76,6 +76,7 @@ void DeviceCache::release(void* address) {
   if (block.pending_events == 0) {
     free_block(block, context);
   }
+  return true;
 }
 
 void DeviceCache::record_stream(void* address, c10::Stream stream) {

@@ -30,9 +30,9 @@ class DeviceCache {
   // At least `size` > 0 bytes for work of `stream`. Throws c10::OutOfMemoryError after having given all cached memory
   // back.
   void* allocate(size_t size, c10::StreamId stream);
-  // Takes a block back; it is reused when the streams named by record_stream() are done with it. Ignores unknown
-  // addresses.
-  void release(void* address);
+  // Takes a block back; it is reused when the streams named by record_stream() are done with it. False for an unknown
+  // address.
+  bool release(void* address);
   // Keeps the block from being reused before what `stream`, of any device, holds when it is released is done. Ignores
   // unknown addresses.
   void record_stream(void* address, c10::Stream stream);
@@ -64,6 +64,8 @@ class DeviceCache {
 
  private:
   // Blocks (device_cache_blocks.cpp).
+  Block* make_block();
+  void drop_block(Block* block);
   Block* find_free(BlockPool& pool, size_t size, c10::StreamId stream);
   void split(Block& block, size_t size);
   void free_block(Block& block, const Context& context);
@@ -111,6 +113,7 @@ class DeviceCache {
   BlockPool large_{false, nullptr};
   ska::flat_hash_map<void*, Block*> allocated_;
   std::unordered_set<Block*> segments_;  // the first block of each
+  std::vector<Block*> spare_blocks_;     // objects that stand for no memory
   // Uses by other streams of blocks that were released, per stream in the order of the records.
   std::unordered_map<c10::Stream, std::deque<std::pair<Event, Block*>>> events_;
   std::vector<Block*> kept_back_;  // released with other uses while a capture was under way

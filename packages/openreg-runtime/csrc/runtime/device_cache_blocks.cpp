@@ -7,17 +7,31 @@
 
 namespace openreg::runtime {
 
+// Each allocation divides a block and each release joins two, so the objects are used again and again.
+Block* DeviceCache::make_block() {
+  if (spare_blocks_.empty()) {
+    return new Block;
+  }
+  Block* block = spare_blocks_.back();
+  spare_blocks_.pop_back();
+  return block;
+}
+
+void DeviceCache::drop_block(Block* block) {
+  Block empty;
+  empty.node = std::move(block->node);
+  *block = std::move(empty);
+  spare_blocks_.push_back(block);
+}
+
 Block* DeviceCache::find_free(BlockPool& pool, size_t size, c10::StreamId stream) {
   ++pool.searches;
-  Block key;
-  key.stream = stream;
-  key.size = size;
-  const auto found = pool.free.lower_bound(&key);
+  const auto found = pool.free.lower_bound(BlockKey{stream, size});
   if (found == pool.free.end() || (*found)->stream != stream || !serves(**found, size)) {
     return nullptr;
   }
   Block* block = *found;
-  pool.free.erase(found);
+  pool.take(found);
   count_inactive_split(*block, false);
   return block;
 }
@@ -26,7 +40,7 @@ void DeviceCache::split(Block& block, size_t size) {
   if (!worth_splitting(block, size)) {
     return;
   }
-  auto* rest = new Block;
+  Block* rest = make_block();
   rest->address = block.address + size;
   rest->size = block.size - size;
   rest->pool = block.pool;
@@ -39,7 +53,7 @@ void DeviceCache::split(Block& block, size_t size) {
   }
   block.next = rest;
   block.size = size;
-  block.pool->free.insert(rest);
+  block.pool->put(*rest);
   count_inactive_split(*rest, true);
 }
 
@@ -55,7 +69,7 @@ void DeviceCache::free_block(Block& block, const Context& context) {
   Block* whole = merge(block, block.previous);
   whole = merge(*whole, whole->next);
   whole->freed_at = pool.searches;
-  pool.free.insert(whole);
+  pool.put(*whole);
   count_inactive_split(*whole, true);
 }
 
@@ -65,7 +79,7 @@ Block* DeviceCache::merge(Block& block, Block* neighbour) {
   if (neighbour == nullptr || !neighbour->is_free()) {
     return &block;
   }
-  neighbour->pool->free.erase(neighbour);
+  neighbour->pool->take(neighbour->pool->free.find(neighbour));
   count_inactive_split(*neighbour, false);
   Block* low = neighbour == block.previous ? neighbour : &block;
   Block* high = low == neighbour ? &block : neighbour;
@@ -74,7 +88,7 @@ Block* DeviceCache::merge(Block& block, Block* neighbour) {
   if (low->next != nullptr) {
     low->next->previous = low;
   }
-  delete high;
+  drop_block(high);
   return low;
 }
 

@@ -76,10 +76,7 @@ bool DeviceCache::release_oversize(BlockPool& pool, size_t size, c10::StreamId s
   if (needed == kUnlimited) {
     return false;
   }
-  Block key;
-  key.stream = stream;
-  key.size = needed;
-  auto it = pool.free.lower_bound(&key);
+  auto it = pool.free.lower_bound(BlockKey{stream, needed});
   size_t released = 0;
   if (it == pool.free.end() || (*it)->stream != stream) {
     while (released < needed && it != pool.free.begin()) {

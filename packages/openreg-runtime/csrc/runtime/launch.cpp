@@ -3,7 +3,7 @@
 
 #include <ATen/Parallel.h>
 #include <c10/core/DispatchKeySet.h>
-#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "settings.h"
@@ -12,10 +12,11 @@ namespace openreg::runtime {
 
 namespace {
 
-// Kernels call ATen below autograd; excluding its keys once per thread saves a guard per kernel.
+// Kernels call ATen below autograd; excluding its keys once per thread saves a guard per kernel. Tensors of inference
+// mode have no version counter, which would be an allocation for each alias.
 struct EngineThread {
+  c10::InferenceMode inference;
   c10::impl::ExcludeDispatchKeyGuard no_autograd{c10::autograd_dispatch_keyset_with_ADInplaceOrView};
-  c10::AutoGradMode no_grad{false};
 
   EngineThread() {
     const int threads = settings().num_threads;

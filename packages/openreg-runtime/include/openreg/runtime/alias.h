@@ -5,8 +5,9 @@
 #include <c10/core/Storage.h>
 #include <c10/util/SmallVector.h>
 
-#include <utility>
+#include <cstdint>
 
+#include "openreg/runtime/alias_record.h"
 #include "openreg/runtime/export.h"
 
 namespace openreg::runtime {
@@ -24,6 +25,9 @@ class OPENREG_RUNTIME_API Aliases {
   // operator and device.
   at::Tensor operator()(const at::Tensor& tensor);
 
+  // What the alias of the same tensor is made from later: cheaper for the calling thread. Throws as above.
+  AliasRecord record(const at::Tensor& tensor);
+
   // The same bytes of a CPU tensor, without ownership: a launch must not own a tensor that has a Python object. The
   // caller keeps the memory alive until the launch has run: it waits, or the memory is pinned and its allocator waits.
   at::Tensor borrow_host(const at::Tensor& tensor);
@@ -32,11 +36,12 @@ class OPENREG_RUNTIME_API Aliases {
   explicit Aliases(const char* operation) : operation_(operation) {}
 
  private:
-  at::Tensor alias(const at::Tensor& tensor, void* address);
-  c10::Storage storage_alias(const at::Tensor& tensor, void* address);
+  AliasRecord describe(const at::Tensor& tensor, void* address);
+  uint32_t number_of(const c10::StorageImpl* storage);
 
   const char* operation_;
-  c10::SmallVector<std::pair<const c10::StorageImpl*, c10::Storage>, 4> storages_;
+  c10::SmallVector<const c10::StorageImpl*, 4> known_;  // the storages of the launch, numbered
+  AliasStorages storages_;                              // their aliases that exist already
 };
 
 }  // namespace openreg::runtime

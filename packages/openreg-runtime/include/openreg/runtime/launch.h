@@ -11,6 +11,7 @@
 
 #include "openreg.h"
 #include "openreg/runtime/export.h"
+#include "openreg/runtime/launch_memory.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
 
@@ -29,16 +30,19 @@ OPENREG_RUNTIME_API void* kernel_view(const void* device_address);
 // `name` must live until the kernel ran (a literal, or the name inside an operator's schema).
 template <class Kernel>
 void launch(const char* name, c10::Stream stream, Kernel&& kernel) {
-  using Callable = std::decay_t<Kernel>;
-  auto state = std::make_unique<Callable>(std::forward<Kernel>(kernel));
+  struct State final : LaunchOwned {
+    explicit State(Kernel&& callable) : kernel(std::forward<Kernel>(callable)) {}
+    std::decay_t<Kernel> kernel;
+  };
+  auto state = std::make_unique<State>(std::forward<Kernel>(kernel));
   orKernel task{};
   task.name = name;
   task.state = state.get();
-  task.release = [](void* pointer) { delete static_cast<Callable*>(pointer); };
+  task.release = [](void* pointer) { delete static_cast<State*>(pointer); };
   task.function = [](void* pointer, char* message, size_t message_size) -> orError_t {
     try {
       prepare_engine_thread();
-      (*static_cast<Callable*>(pointer))();
+      static_cast<State*>(pointer)->kernel();
       return orSuccess;
     } catch (const c10::Error& error) {
       std::snprintf(message, message_size, "%s", error.what_without_backtrace());

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "openreg/runtime/launch_memory.h"
+
+#include <array>
+#include <atomic>
+#include <new>
+
+namespace openreg::runtime {
+
+namespace {
+
+constexpr size_t kGranule = 64;  // sizes are multiples of a cache line, so that two threads never write to one
+constexpr size_t kClasses = 16;  // up to 1 KiB; larger ones are rare and go to the system
+
+struct Chunk {
+  Chunk* next;
+};
+
+using Lists = std::array<std::atomic<Chunk*>, kClasses>;
+
+// What was released and not taken yet. Chunks are added one by one but only taken all at once, so a thread never
+// follows a pointer of a list that another one changes.
+Lists& released() {
+  static auto* const lists = new Lists();  // engines may release during the exit
+  return *lists;
+}
+
+void add(std::atomic<Chunk*>& list, Chunk* first, Chunk* last) noexcept {
+  last->next = list.load(std::memory_order_relaxed);
+  while (!list.compare_exchange_weak(last->next, first, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+}
+
+// What this thread took. A thread that ends gives it back.
+struct Taken {
+  std::array<Chunk*, kClasses> lists{};
+
+  Taken() = default;
+  Taken(const Taken&) = delete;
+  Taken& operator=(const Taken&) = delete;
+  ~Taken() {
+    for (size_t i = 0; i < kClasses; ++i) {
+      if (Chunk* last = lists[i]) {
+        while (last->next != nullptr) {
+          last = last->next;
+        }
+        add(released()[i], lists[i], last);
+      }
+    }
+  }
+};
+
+size_t class_of(size_t size) {
+  return (size + kGranule - 1) / kGranule - 1;
+}
+
+}  // namespace
+
+void* allocate_launch_memory(size_t size) {
+  const size_t index = class_of(size);
+  if (index >= kClasses) {
+    return ::operator new(size);
+  }
+  thread_local Taken taken;
+  Chunk*& list = taken.lists[index];
+  if (list == nullptr) {
+    list = released()[index].exchange(nullptr, std::memory_order_acquire);
+  }
+  if (list == nullptr) {
+    return ::operator new((index + 1) * kGranule);
+  }
+  Chunk* const chunk = list;
+  list = chunk->next;
+  return chunk;
+}
+
+void release_launch_memory(void* address, size_t size) noexcept {
+  const size_t index = class_of(size);
+  if (index >= kClasses) {
+    ::operator delete(address);
+    return;
+  }
+  auto* const chunk = static_cast<Chunk*>(address);
+  add(released()[index], chunk, chunk);
+}
+
+}  // namespace openreg::runtime

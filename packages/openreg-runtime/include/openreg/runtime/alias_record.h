@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Storage.h>
+#include <c10/core/impl/SizesAndStrides.h>
+#include <c10/util/SmallVector.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "openreg/runtime/export.h"
+
+namespace openreg::runtime {
+
+// The storages of the aliases of one launch, by their numbers.
+using AliasStorages = c10::SmallVector<c10::Storage, 4>;
+
+// What an alias is made from (see Aliases, in alias.h). A launch holds records, and the engine makes the aliases when
+// the kernel runs: the host only writes down a few numbers, and what is allocated and freed with each launch stays in
+// the caches of one thread. A record is made by one thread and used by one; it owns no memory of the tensor.
+class OPENREG_RUNTIME_API AliasRecord {
+ public:
+  // Of an undefined tensor.
+  AliasRecord() = default;
+
+  // The alias. The first call makes it, and for each storage number that is new an entry of `storages`: give the same
+  // `storages` to all records of a launch. Further runs of the launch get the same alias, as the last one left it.
+  at::Tensor& open(AliasStorages& storages);
+
+ private:
+  friend class Aliases;
+  enum class Kind : uint8_t { kUndefined, kAlias, kNumber };
+
+  void set_lazy_bits(const at::Tensor& tensor);
+
+  Kind kind_ = Kind::kUndefined;
+  bool is_conj_ = false;
+  bool is_neg_ = false;
+  bool is_wrapped_number_ = false;
+  caffe2::TypeMeta dtype_;
+  uint32_t storage_ = 0;    // its number
+  void* address_ = nullptr;  // of the storage, for the thread that runs the kernel
+  size_t nbytes_ = 0;        // of the storage
+  int64_t storage_offset_ = 0;
+  c10::impl::SizesAndStrides geometry_;
+  std::array<char, 16> number_{};  // the bytes of a 0-dim CPU tensor
+  at::Tensor alias_;               // once opened
+};
+
+}  // namespace openreg::runtime
