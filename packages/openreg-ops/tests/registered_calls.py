@@ -48,6 +48,7 @@ def recurrent_layers():
     for layer in (nn.LSTM, nn.GRU):
         net = layer(3, 4).to(DEVICE)
         net(leaf(2, 1, 3))[0].sum().backward()
+    nn.LSTMCell(3, 4).to(DEVICE)(leaf(1, 3))[0].sum().backward()
 
 
 def normalisations():

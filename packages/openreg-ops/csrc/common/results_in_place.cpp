@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The redirection of at::empty uses DeferredInit, the dispatch key that PyTorch keeps for an extension which takes part
+// in the making of tensors: it costs nothing where a thread has not switched it on, and kernels run on threads of ours.
+#include "common/results_in_place.h"
+
+#include <ATen/ops/empty.h>
+#include <c10/core/DefaultDtype.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/library.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace openreg::ops {
+
+namespace {
+
+constexpr c10::DispatchKey kKey = c10::DispatchKey::DeferredInit;
+
+thread_local ResultsInPlace* innermost = nullptr;
+
+at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype, std::optional<c10::Layout> layout,
+                 std::optional<c10::Device> device, std::optional<bool> pin_memory,
+                 std::optional<c10::MemoryFormat> format) {
+  const bool is_dense_cpu = layout.value_or(c10::kStrided) == c10::kStrided && device.value_or(at::kCPU).is_cpu();
+  if (is_dense_cpu && !pin_memory.value_or(false)) {
+    at::Tensor output =
+        ResultsInPlace::take(size, c10::dtype_or_default(dtype), format.value_or(c10::MemoryFormat::Contiguous));
+    if (output.defined()) {
+      return output;
+    }
+  }
+  const c10::impl::ExcludeDispatchKeyGuard below(kKey);
+  return at::empty(size, dtype, layout, device, pin_memory, format);
+}
+
+TORCH_LIBRARY_IMPL(aten, DeferredInit, library) {
+  library.impl("empty.memory_format", TORCH_FN(empty));
+}
+TORCH_LIBRARY_IMPL(_, DeferredInit, library) {
+  library.fallback(torch::CppFunction::makeFallthrough());
+}
+
+}  // namespace
+
+ResultsInPlace::ResultsInPlace(std::initializer_list<at::Tensor> outputs, at::Tensor buffer)
+    : buffer_(std::move(buffer)), outer_(innermost) {
+  TORCH_INTERNAL_ASSERT(outputs.size() <= kMost);
+  std::copy(outputs.begin(), outputs.end(), outputs_.begin());
+  innermost = this;
+  c10::impl::tls_set_dispatch_key_included(kKey, true);
+}
+
+ResultsInPlace::~ResultsInPlace() {
+  end();
+}
+
+void ResultsInPlace::end() {
+  if (active_) {
+    active_ = false;
+    innermost = outer_;
+    c10::impl::tls_set_dispatch_key_included(kKey, outer_ != nullptr);
+  }
+}
+
+void ResultsInPlace::put(std::initializer_list<at::Tensor> results) {
+  end();
+  TORCH_INTERNAL_ASSERT(results.size() <= kMost);
+  std::array<at::Tensor, kMost> pending;
+  size_t index = 0;
+  for (const at::Tensor& result : results) {
+    const at::Tensor& output = outputs_[index];
+    const bool is_there = output.defined() && result.is_alias_of(output) && result.strides() == output.strides() &&
+                          result.storage_offset() == output.storage_offset();
+    if (output.defined() && !is_there) {
+      const auto holds_it = [&](const at::Tensor& other) { return other.defined() && result.is_alias_of(other); };
+      const bool may_be_overwritten = std::any_of(outputs_.begin(), outputs_.end(), holds_it);
+      pending[index] = may_be_overwritten ? result.clone() : result;
+    }
+    ++index;
+  }
+  for (index = 0; index < kMost; ++index) {
+    if (pending[index].defined()) {
+      outputs_[index].copy_(pending[index]);
+    }
+  }
+}
+
+at::Tensor ResultsInPlace::take(c10::IntArrayRef size, c10::ScalarType dtype, c10::MemoryFormat format) {
+  return innermost == nullptr ? at::Tensor() : innermost->take_output(size, dtype, format);
+}
+
+at::Tensor ResultsInPlace::take_output(c10::IntArrayRef size, c10::ScalarType dtype, c10::MemoryFormat format) {
+  for (size_t i = 0; i < kMost; ++i) {
+    const at::Tensor& output = outputs_[i];
+    if (output.defined() && !taken_[i] && output.scalar_type() == dtype && output.sizes() == size &&
+        output.is_contiguous(format)) {
+      taken_[i] = true;
+      return output.alias();  // a tensor of its own, whose shape the kernel may change
+    }
+  }
+  if (buffer_.defined() && buffer_.scalar_type() == dtype && size.size() == 1 && size[0] <= buffer_.numel()) {
+    return std::exchange(buffer_, {}).narrow(0, 0, size[0]);
+  }
+  return {};
+}
+
+}  // namespace openreg::ops

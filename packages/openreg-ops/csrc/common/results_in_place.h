@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// CPU kernels that make their own result: how the result lands in the output instead of being copied there.
+//
+// Such a kernel calls at::empty. While a ResultsInPlace lives, the thread's calls of at::empty that ask for exactly the
+// size and dtype of an output get the output's memory, each output once. What the kernel returns is then, most often,
+// the output itself. It need not be: the kernel may have used the memory for a temporary, or returned something else.
+// put() finds that out and copies, so the mechanism is about time only.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <initializer_list>
+
+namespace openreg::ops {
+
+class ResultsInPlace {
+ public:
+  // At most kMost outputs, which are aliases on an engine and may be undefined. They must overlap no operand. A buffer,
+  // of one dimension, serves one request of its dtype for one dimension that is no longer; put() takes no heed of it.
+  explicit ResultsInPlace(std::initializer_list<at::Tensor> outputs, at::Tensor buffer = {});
+  ~ResultsInPlace();
+
+  ResultsInPlace(const ResultsInPlace&) = delete;
+  ResultsInPlace& operator=(const ResultsInPlace&) = delete;
+  ResultsInPlace(ResultsInPlace&&) = delete;
+  ResultsInPlace& operator=(ResultsInPlace&&) = delete;
+
+  // Ends the redirection and puts each result into the output of the same position. A result may be undefined where its
+  // output is.
+  void put(std::initializer_list<at::Tensor> results);
+
+  // A tensor for an at::empty of this size, dtype and format; undefined where nothing of the thread's innermost
+  // ResultsInPlace fits.
+  static at::Tensor take(c10::IntArrayRef size, c10::ScalarType dtype, c10::MemoryFormat format);
+
+ private:
+  static constexpr size_t kMost = 6;
+
+  at::Tensor take_output(c10::IntArrayRef size, c10::ScalarType dtype, c10::MemoryFormat format);
+  void end();
+
+  std::array<at::Tensor, kMost> outputs_;
+  std::array<bool, kMost> taken_{};
+  at::Tensor buffer_;
+  ResultsInPlace* outer_;
+  bool active_ = true;
+};
+
+}  // namespace openreg::ops

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One direction of one layer of an LSTM over a whole sequence, with backward: oneDNN's kernels, 1 launch each. Autograd
+// knows these two operators; lstm.cpp decides when to take them.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mkldnn_rnn_layer_backward_cpu_dispatch.h>
+#include <ATen/ops/mkldnn_rnn_layer_cpu_dispatch.h>
+#include <c10/core/GradMode.h>
+#include <torch/library.h>
+
+#include <algorithm>
+
+#include "common/launch_function.h"
+#include "common/results_in_place.h"
+
+namespace openreg::ops {
+
+namespace {
+
+constexpr int64_t kLstm = 2;  // oneDNN's wrapper numbers the kinds of cells so
+
+// What forward leaves for backward begins with the count of its bytes, 0 if there are none, in a part of this size.
+constexpr int64_t kHeader = 64;
+
+// oneDNN alone knows how many bytes it needs, when it runs. This is more, by a sixth where it counts; should it be less
+// for once, backward computes them again.
+int64_t workspace_bound(int64_t steps, int64_t batch, int64_t width, int64_t hidden) {
+  const auto padded = [](int64_t count) { return (count + 15) / 16 * 16 + 16; };
+  const int64_t gates = steps * (padded(4 * hidden) + 4 * padded(hidden));
+  const int64_t states = 8 * (steps + 1) * padded(std::max(width, hidden));
+  return kHeader + (1 << 16) + static_cast<int64_t>(sizeof(float)) * batch * (gates + states);
+}
+
+int64_t& bytes_in(const at::Tensor& workspace) {
+  return *static_cast<int64_t*>(workspace.mutable_data_ptr());
+}
+
+struct Layer {
+  bool reverse;
+  int64_t hidden;
+  int64_t layers;
+  bool has_biases;
+  bool bidirectional;
+  bool batch_first;
+  bool train;
+};
+
+auto run_forward(const at::Tensor& input, const at::Tensor& weight0, const at::Tensor& weight1,
+                 const at::Tensor& weight2, const at::Tensor& weight3, const at::Tensor& hx, const at::Tensor& cx,
+                 const Layer& layer) {
+  return at::cpu::mkldnn_rnn_layer(input, weight0, weight1, weight2, weight3, hx, cx, layer.reverse, {}, kLstm,
+                                   layer.hidden, layer.layers, layer.has_biases, layer.bidirectional, layer.batch_first,
+                                   layer.train);
+}
+
+void forward_kernel(const at::Tensor& input, const at::Tensor& weight0, const at::Tensor& weight1,
+                    const at::Tensor& weight2, const at::Tensor& weight3, const at::Tensor& hx, const at::Tensor& cx,
+                    Layer layer, at::Tensor& output, at::Tensor& hy, at::Tensor& cy, at::Tensor& workspace) {
+  const bool training = workspace.defined();
+  const at::Tensor content = training ? workspace.narrow(0, kHeader, workspace.numel() - kHeader) : at::Tensor();
+  ResultsInPlace results({output, hy, cy}, content);
+  const c10::AutoGradMode keeps_workspace(training);
+  const auto [of_output, of_hy, of_cy, of_workspace] =
+      run_forward(input, weight0, weight1, weight2, weight3, hx, cx, layer);
+  results.put({of_output, of_hy, of_cy});
+  if (training) {
+    bytes_in(workspace) = of_workspace.is_alias_of(workspace) ? of_workspace.numel() : 0;
+  }
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> rnn_layer(
+    const at::Tensor& input, const at::Tensor& weight0, const at::Tensor& weight1, const at::Tensor& weight2,
+    const at::Tensor& weight3, const at::Tensor& hx, const at::Tensor& cx, bool reverse, c10::IntArrayRef batch_sizes,
+    int64_t mode, int64_t hidden_size, int64_t num_layers, bool has_biases, bool bidirectional, bool batch_first,
+    bool train) {
+  constexpr const char* kName = "aten::mkldnn_rnn_layer";
+  const c10::Device device = device_of(kName, input, weight0, hx);
+  check_same_device(kName, device, input, weight0, weight1, weight2, weight3, hx, cx);
+  TORCH_CHECK_NOT_IMPLEMENTED(mode == kLstm && batch_sizes.empty(), kName,
+                              ": only an LSTM of unpacked sequences has this kernel; use torch.gru or torch.lstm");
+  TORCH_CHECK(input.dim() == 3 && hx.dim() == 2 && hx.size(0) == input.size(1) && hx.size(1) == hidden_size &&
+                  cx.sizes() == hx.sizes(),
+              kName, ": expected an input of (steps, batch, width) and states of (batch, ", hidden_size, "), but got ",
+              input.sizes(), ", ", hx.sizes(), " and ", cx.sizes());
+  const int64_t gates = 4 * hidden_size;
+  TORCH_CHECK(weight0.numel() == gates * input.size(2) && weight1.numel() == gates * hidden_size &&
+                  weight2.numel() >= gates && weight3.numel() >= gates,
+              kName, ": expected weights for ", gates, " gates of ", input.size(2), " inputs and ", hidden_size,
+              " states, but got ", weight0.sizes(), ", ", weight1.sizes(), ", ", weight2.sizes(), " and ",
+              weight3.sizes());
+  const CurrentDevice current(device);
+  const auto options = input.options().memory_format(std::nullopt);
+  at::Tensor output = make_output({input.size(0), input.size(1), hidden_size}, {}, options);
+  at::Tensor hy = make_output(hx.sizes(), {}, options);
+  at::Tensor cy = make_output(cx.sizes(), {}, options);
+  const int64_t bound = workspace_bound(input.size(0), input.size(1), input.size(2), hidden_size);
+  at::Tensor workspace = output_if(c10::GradMode::is_enabled(), {bound}, options.dtype(at::kByte));
+  const Layer layer{reverse, hidden_size, num_layers, has_biases, bidirectional, batch_first, train};
+  launch_function(kName, device, &forward_kernel, input, weight0, weight1, weight2, weight3, hx, cx, layer, output, hy,
+                  cy, workspace);
+  return {std::move(output), std::move(hy), std::move(cy), std::move(workspace)};
+}
+
+void backward_kernel(const at::Tensor& input, const at::Tensor& weight0, const at::Tensor& weight1,
+                     const at::Tensor& weight2, const at::Tensor& weight3, const at::Tensor& hx, const at::Tensor& cx,
+                     const at::Tensor& output, const at::Tensor& hy, const at::Tensor& cy, MaybeTensor grad_output,
+                     MaybeTensor grad_hy, MaybeTensor grad_cy, Layer layer, const at::Tensor& workspace,
+                     at::Tensor& grad_input, at::Tensor& grad_weight0, at::Tensor& grad_weight1, at::Tensor& grad_bias,
+                     at::Tensor& grad_hx, at::Tensor& grad_cx) {
+  at::Tensor content;
+  if (bytes_in(workspace) > 0) {
+    content = workspace.narrow(0, kHeader, bytes_in(workspace));
+  } else {
+    const c10::AutoGradMode keeps_workspace(true);
+    content = std::get<3>(run_forward(input, weight0, weight1, weight2, weight3, hx, cx, layer));
+  }
+  ResultsInPlace results({grad_input, grad_weight0, grad_weight1, grad_bias, grad_hx, grad_cx});
+  const auto [of_input, of_weight0, of_weight1, of_bias, same_bias, of_hx, of_cx] = at::cpu::mkldnn_rnn_layer_backward(
+      input, weight0, weight1, weight2, weight3, hx, cx, output, hy, cy, grad_output, grad_hy, grad_cy, layer.reverse,
+      kLstm, layer.hidden, layer.layers, layer.has_biases, layer.train, layer.bidirectional, {}, layer.batch_first,
+      content);
+  results.put({of_input, of_weight0, of_weight1, of_bias, of_hx, of_cx});
+}
+
+using SevenTensors = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+
+SevenTensors rnn_layer_backward(const at::Tensor& input, const at::Tensor& weight0, const at::Tensor& weight1,
+                                const at::Tensor& weight2, const at::Tensor& weight3, const at::Tensor& hx,
+                                const at::Tensor& cx, const at::Tensor& output, const at::Tensor& hy,
+                                const at::Tensor& cy, MaybeTensor grad_output, MaybeTensor grad_hy, MaybeTensor grad_cy,
+                                bool reverse, int64_t /*mode*/, int64_t hidden_size, int64_t num_layers,
+                                bool has_biases, bool train, bool bidirectional, c10::IntArrayRef /*batch_sizes*/,
+                                bool batch_first, const at::Tensor& workspace) {
+  constexpr const char* kName = "aten::mkldnn_rnn_layer_backward";
+  if (!is_given(grad_output) && !is_given(grad_hy) && !is_given(grad_cy)) {
+    return {};
+  }
+  const c10::Device device = device_of(kName, input, weight0, hx);
+  check_same_device(kName, device, input, weight0, weight1, weight2, weight3, hx, cx, output, hy, cy, grad_output,
+                    grad_hy, grad_cy, workspace);
+  TORCH_CHECK(workspace.scalar_type() == at::kByte && workspace.dim() == 1 && workspace.numel() >= kHeader, kName,
+              ": expected the workspace that aten::mkldnn_rnn_layer gives while gradients are enabled");
+  const CurrentDevice current(device);
+  const auto gradient_of = [](const at::Tensor& operand) {
+    return make_output(operand.sizes(), {}, operand.options().memory_format(std::nullopt));
+  };
+  at::Tensor grad_input = gradient_of(input);
+  at::Tensor grad_weight0 = gradient_of(weight0);
+  at::Tensor grad_weight1 = gradient_of(weight1);
+  at::Tensor grad_bias = make_output({4 * hidden_size}, {}, weight0.options().memory_format(std::nullopt));
+  at::Tensor grad_hx = gradient_of(hx);
+  at::Tensor grad_cx = gradient_of(cx);
+  const Layer layer{reverse, hidden_size, num_layers, has_biases, bidirectional, batch_first, train};
+  launch_function(kName, device, &backward_kernel, input, weight0, weight1, weight2, weight3, hx, cx, output, hy, cy,
+                  grad_output, grad_hy, grad_cy, layer, workspace, grad_input, grad_weight0, grad_weight1, grad_bias,
+                  grad_hx, grad_cx);
+  // Both biases are added to the same gates.
+  at::Tensor grad_bias_too = grad_bias;
+  return {std::move(grad_input),    std::move(grad_weight0), std::move(grad_weight1), std::move(grad_bias),
+          std::move(grad_bias_too), std::move(grad_hx),      std::move(grad_cx)};
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("mkldnn_rnn_layer", TORCH_FN(rnn_layer));
+  library.impl("mkldnn_rnn_layer_backward", TORCH_FN(rnn_layer_backward));
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
