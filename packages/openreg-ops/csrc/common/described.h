@@ -9,8 +9,8 @@
 //
 //   OPENREG_DESCRIBED(library, flip, at::cpu::flip, like_first)
 //
-// registers at::_ops::flip; the kernel's result is copied into the output. Where the CPU has an out= kernel, take it:
-// it writes straight into the output, and the out= form comes with it.
+// registers at::_ops::flip; the kernel's result lands in the output, or is copied there (results_in_place.h). Where the
+// CPU has an out= kernel, take it: it writes straight into the output, and the out= form comes with it.
 //
 //   OPENREG_DESCRIBED_OUT(library, take, take_out, at::cpu::take_outf, describe_take)
 //
@@ -34,6 +34,7 @@
 #include "common/operand_dtypes.h"
 #include "common/output_spec.h"
 #include "common/outputs.h"
+#include "common/results_in_place.h"
 #include "common/structured.h"
 #include "openreg/runtime/launch.h"
 
@@ -139,6 +140,7 @@ struct Described<Spec, Result(Args...), std::index_sequence<Index...>> {
   // The functional kernel as one that writes into outputs.
   static void write_result(Args... args, OutputReference<Index>... outputs) {
     if constexpr (kOutputs == 1) {
+      const ResultsInPlace in_place({outputs...});
       ((outputs = Spec::kernel()(args...)), ...);
     } else {
       std::tie(outputs...) = Spec::kernel()(args...);

@@ -6,6 +6,7 @@
 #include <torch/library.h>
 
 #include "common/launch_function.h"
+#include "common/results_in_place.h"
 
 namespace openreg::ops {
 
@@ -26,13 +27,10 @@ at::TensorOptions statistics_options(const at::Tensor& input, const Parameters&.
 void forward_kernel(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
                     MaybeTensor running_var, bool training, double momentum, double eps, at::Tensor& output,
                     at::Tensor& save_mean, at::Tensor& save_invstd) {
+  ResultsInPlace results({output, training ? save_mean : at::Tensor(), training ? save_invstd : at::Tensor()});
   const auto [computed, mean, invstd] =
       at::cpu::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
-  output.copy_(computed);
-  if (training) {
-    save_mean.copy_(mean);
-    save_invstd.copy_(invstd);
-  }
+  results.put({computed, mean, invstd});
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(const at::Tensor& input, MaybeTensor weight,
@@ -59,18 +57,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(const at::Tenso
 void backward_kernel(const at::Tensor& grad, const at::Tensor& input, MaybeTensor weight, MaybeTensor running_mean,
                      MaybeTensor running_var, MaybeTensor save_mean, MaybeTensor save_invstd, bool train, double eps,
                      at::Tensor& grad_input, at::Tensor& grad_weight, at::Tensor& grad_bias) {
+  ResultsInPlace results({grad_input, grad_weight, grad_bias});
   const auto [of_input, of_weight, of_bias] =
       at::cpu::native_batch_norm_backward(grad, input, weight, running_mean, running_var, save_mean, save_invstd, train,
                                           eps, {grad_input.defined(), grad_weight.defined(), grad_bias.defined()});
-  if (grad_input.defined()) {
-    grad_input.copy_(of_input);
-  }
-  if (grad_weight.defined()) {
-    grad_weight.copy_(of_weight);
-  }
-  if (grad_bias.defined()) {
-    grad_bias.copy_(of_bias);
-  }
+  results.put({of_input, of_weight, of_bias});
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm_backward(

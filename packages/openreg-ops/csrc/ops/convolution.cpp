@@ -7,6 +7,7 @@
 #include <torch/library.h>
 
 #include "common/launch_function.h"
+#include "common/results_in_place.h"
 
 namespace openreg::ops {
 
@@ -31,7 +32,8 @@ std::vector<int64_t> output_size(const at::Tensor& input, const at::Tensor& weig
 void convolution_kernel(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                         c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation, bool transposed,
                         c10::IntArrayRef output_padding, int64_t groups, at::Tensor& output) {
-  output.copy_(at::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups));
+  ResultsInPlace results({output});
+  results.put({at::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)});
 }
 
 at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
@@ -59,12 +61,11 @@ void backward_kernel(const at::Tensor& grad, const at::Tensor& input, const at::
                      c10::IntArrayRef output_padding, int64_t groups, at::Tensor& grad_input, at::Tensor& grad_weight,
                      at::Tensor& grad_bias) {
   const int64_t channels = grad.size(1);
+  ResultsInPlace results({grad_input, grad_weight, grad_bias});
   const auto [of_input, of_weight, of_bias] = at::convolution_backward(
       grad, input, weight, c10::IntArrayRef(channels), stride, padding, dilation, transposed, output_padding, groups,
       {grad_input.defined(), grad_weight.defined(), grad_bias.defined()});
-  copy_if_defined(grad_input, of_input);
-  copy_if_defined(grad_weight, of_weight);
-  copy_if_defined(grad_bias, of_bias);
+  results.put({of_input, of_weight, of_bias});
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Tensor& grad, const at::Tensor& input,

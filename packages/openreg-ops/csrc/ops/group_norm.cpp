@@ -6,6 +6,7 @@
 #include <torch/library.h>
 
 #include "common/launch_function.h"
+#include "common/results_in_place.h"
 
 namespace openreg::ops {
 
@@ -42,12 +43,11 @@ std::optional<at::Tensor> dense(MaybeTensor parameter) {
 
 void forward_kernel(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, GroupNormShape shape, double eps,
                     at::Tensor& output, at::Tensor& mean, at::Tensor& rstd) {
-  const auto [computed, computed_mean, computed_rstd] =
-      at::cpu::native_group_norm(input.contiguous(input.suggest_memory_format()), dense(weight), dense(bias), shape.n,
-                                 shape.c, shape.hxw, shape.groups, eps);
-  output.copy_(computed);
-  mean.copy_(computed_mean);
-  rstd.copy_(computed_rstd);
+  const at::Tensor dense_input = input.contiguous(input.suggest_memory_format());
+  ResultsInPlace results({output, mean, rstd});
+  const auto [computed, computed_mean, computed_rstd] = at::cpu::native_group_norm(
+      dense_input, dense(weight), dense(bias), shape.n, shape.c, shape.hxw, shape.groups, eps);
+  results.put({computed, computed_mean, computed_rstd});
 }
 
 Tensors native_group_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t n, int64_t c,
@@ -77,12 +77,13 @@ void backward_kernel(const at::Tensor& grad, const at::Tensor& input, const at::
                      MaybeTensor weight, GroupNormShape shape, at::Tensor& grad_input, at::Tensor& grad_weight,
                      at::Tensor& grad_bias) {
   const auto format = input.suggest_memory_format();
+  const at::Tensor dense_grad = grad.contiguous(format);
+  const at::Tensor dense_input = input.contiguous(format);
+  ResultsInPlace results({grad_input, grad_weight, grad_bias});
   const auto [of_input, of_weight, of_bias] = at::cpu::native_group_norm_backward(
-      grad.contiguous(format), input.contiguous(format), mean.contiguous(), rstd.contiguous(), dense(weight), shape.n,
-      shape.c, shape.hxw, shape.groups, {grad_input.defined(), grad_weight.defined(), grad_bias.defined()});
-  copy_if_defined(grad_input, of_input);
-  copy_if_defined(grad_weight, of_weight);
-  copy_if_defined(grad_bias, of_bias);
+      dense_grad, dense_input, mean.contiguous(), rstd.contiguous(), dense(weight), shape.n, shape.c, shape.hxw,
+      shape.groups, {grad_input.defined(), grad_weight.defined(), grad_bias.defined()});
+  results.put({of_input, of_weight, of_bias});
 }
 
 Tensors native_group_norm_backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& mean,

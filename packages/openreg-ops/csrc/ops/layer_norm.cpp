@@ -7,6 +7,7 @@
 #include <torch/library.h>
 
 #include "common/launch_function.h"
+#include "common/results_in_place.h"
 
 namespace openreg::ops {
 
@@ -16,10 +17,9 @@ using Tensors = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
 void forward_kernel(const at::Tensor& input, c10::IntArrayRef shape, MaybeTensor weight, MaybeTensor bias, double eps,
                     at::Tensor& output, at::Tensor& mean, at::Tensor& rstd) {
+  ResultsInPlace results({output, mean, rstd});
   const auto [computed, computed_mean, computed_rstd] = at::cpu::native_layer_norm(input, shape, weight, bias, eps);
-  output.copy_(computed);
-  mean.copy_(computed_mean);
-  rstd.copy_(computed_rstd);
+  results.put({computed, computed_mean, computed_rstd});
 }
 
 Tensors native_layer_norm(const at::Tensor& input, c10::IntArrayRef shape, MaybeTensor weight, MaybeTensor bias,
@@ -49,11 +49,10 @@ Tensors native_layer_norm(const at::Tensor& input, c10::IntArrayRef shape, Maybe
 void backward_kernel(const at::Tensor& grad, const at::Tensor& input, c10::IntArrayRef shape, const at::Tensor& mean,
                      const at::Tensor& rstd, MaybeTensor weight, MaybeTensor bias, at::Tensor& grad_input,
                      at::Tensor& grad_weight, at::Tensor& grad_bias) {
+  ResultsInPlace results({grad_input, grad_weight, grad_bias});
   const auto [of_input, of_weight, of_bias] = at::cpu::native_layer_norm_backward(
       grad, input, shape, mean, rstd, weight, bias, {grad_input.defined(), grad_weight.defined(), grad_bias.defined()});
-  copy_if_defined(grad_input, of_input);
-  copy_if_defined(grad_weight, of_weight);
-  copy_if_defined(grad_bias, of_bias);
+  results.put({of_input, of_weight, of_bias});
 }
 
 Tensors native_layer_norm_backward(const at::Tensor& grad, const at::Tensor& input, c10::IntArrayRef shape,
