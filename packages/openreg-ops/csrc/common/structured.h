@@ -115,26 +115,44 @@ struct RunKernel {
   }
 };
 
+// What a launch holds: calls Run()(name, kernel, outputs, args...) on aliases.
+template <class Run, class Kernel, class Outputs, class... Args>
+class AliasTask;
+
+template <class Run, class Kernel, size_t... Index, class... Args>
+class AliasTask<Run, Kernel, std::index_sequence<Index...>, Args...> {
+ public:
+  static constexpr size_t kOutputs = sizeof...(Index);
+
+  AliasTask(const char* name, Kernel* kernel, runtime::Aliases& aliases, const std::array<at::Tensor, kOutputs>& outputs,
+            Args... args)
+      : name_(name),
+        kernel_(kernel),
+        owned_{Owned<Args>(args, aliases)...},
+        outputs_{aliases.record(outputs[Index])...} {}
+
+  void operator()() {
+    runtime::AliasStorages storages;
+    std::array<at::Tensor, kOutputs> outputs{outputs_[Index].open(storages)...};
+    std::apply([&](auto&... argument) { Run()(name_, kernel_, outputs, argument.get(storages)...); }, owned_);
+  }
+
+ private:
+  const char* name_;
+  Kernel* kernel_;
+  std::tuple<Owned<Args>...> owned_;
+  std::array<runtime::AliasRecord, kOutputs> outputs_;
+};
+
 // Launches Run()(name, kernel, outputs, args...) on aliases, on the current stream of the device. Outputs may be
 // undefined.
 template <class Run, class Kernel, size_t kOutputs, class... Args>
 void launch_on_aliases(const char* name, c10::Device device, Kernel* kernel,
                        const std::array<at::Tensor, kOutputs>& outputs, Args... args) {
+  using Task = AliasTask<Run, Kernel, std::make_index_sequence<kOutputs>, Args...>;
   runtime::Aliases aliases(name);
-  std::tuple<Owned<Args>...> owned{Owned<Args>(args, aliases)...};
-  std::array<runtime::AliasRecord, kOutputs> output_records;
-  for (size_t i = 0; i < kOutputs; ++i) {
-    output_records[i] = aliases.record(outputs[i]);
-  }
-  auto task = [name, kernel, owned = std::move(owned), output_records = std::move(output_records)]() mutable {
-    runtime::AliasStorages storages;
-    std::array<at::Tensor, kOutputs> opened;
-    for (size_t i = 0; i < kOutputs; ++i) {
-      opened[i] = output_records[i].open(storages);
-    }
-    std::apply([&](auto&... argument) { Run()(name, kernel, opened, argument.get(storages)...); }, owned);
-  };
-  runtime::launch(name, device.index(), std::move(task));
+  runtime::launch_made(name, runtime::current_stream(device.index()),
+                       [&] { return Task(name, kernel, aliases, outputs, args...); });
 }
 
 // The name under which the dispatcher knows an operator.

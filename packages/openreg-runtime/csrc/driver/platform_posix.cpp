@@ -111,4 +111,14 @@ bool threads_run_during_exit() {
   return true;
 }
 
+void relax() {
+  for (int i = 0; i < 4; ++i) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+}
+
 }  // namespace openreg::driver::platform

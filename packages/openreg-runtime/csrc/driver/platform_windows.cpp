@@ -30,4 +30,10 @@ void name_thread(const char* /*name*/) {
   // SetThreadDescription is missing from older systems and only helps debuggers.
 }
 
+void relax() {
+  for (int i = 0; i < 4; ++i) {
+    YieldProcessor();
+  }
+}
+
 }  // namespace openreg::driver::platform

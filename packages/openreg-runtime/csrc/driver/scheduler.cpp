@@ -10,6 +10,7 @@
 
 #include "error.h"
 #include "execute.h"
+#include "platform.h"
 #include "scheduler_demand.h"
 
 namespace openreg::driver {
@@ -40,6 +41,28 @@ Scheduler::Scheduler(std::vector<std::unique_ptr<Device>>& devices, Faults& faul
   for (auto& device : devices_) {
     device->default_stream = &create_stream(*device, kLeastPriority, held);
   }
+}
+
+Lock Scheduler::lock() {
+  Lock result(mutex_, std::defer_lock);
+  take(result);
+  return result;
+}
+
+// The mutex is held for less than a microsecond, and both sides ask for it with each launch: sleeping meanwhile would
+// cost the one that sleeps, and the one that has to wake it, many times that.
+void Scheduler::take(Lock& lock) {
+  if (lock.try_lock()) {
+    return;
+  }
+  const uint64_t deadline = now() + kWakeNanoseconds;
+  while (now() < deadline) {
+    platform::relax();
+    if (lock.try_lock()) {
+      return;
+    }
+  }
+  lock.lock();
 }
 
 uint64_t Scheduler::submit(Stream& stream, const Task& task, Lock& lock) {
@@ -233,8 +256,9 @@ void Scheduler::look_for(const Stream& stream, uint64_t ticket, Lock& lock) {
   lock.unlock();
   const uint64_t deadline = now() + kWakeNanoseconds;
   while (stream.completed.load(std::memory_order_acquire) < ticket && now() < deadline) {
+    platform::relax();
   }
-  lock.lock();
+  take(lock);
 }
 
 void Scheduler::wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock) {

@@ -44,7 +44,7 @@ class Scheduler {
  public:
   Scheduler(std::vector<std::unique_ptr<Device>>& devices, Faults& faults, const Settings& settings);
 
-  Lock lock() { return Lock(mutex_); }
+  Lock lock();
 
   // The object behind a handle; throws Error(orErrorInvalidResourceHandle). A null stream is the default stream of the
   // calling thread's current device.
@@ -135,6 +135,7 @@ class Scheduler {
   };
   using Deadline = std::pair<uint64_t, Stream*>;
 
+  static void take(Lock& lock);
   uint64_t append(Stream& stream, Task task, const Lock& lock);
   void start(const Lock& lock);
   void run_engine(EngineIndex index);

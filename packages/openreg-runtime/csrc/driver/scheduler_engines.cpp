@@ -91,7 +91,7 @@ void Scheduler::run_task(Engine& engine, Stream& stream, Lock& lock) {
   current_device() = device.index;
   Counters counters;
   Failure failure = execute(task, skip, counters);
-  lock.lock();
+  take(lock);
   const uint64_t end = now();  // with the lock: who asked meanwhile was told a time up to then, and it never goes back
   engine.running = nullptr;
   engine.running_device = nullptr;
@@ -129,8 +129,9 @@ void Scheduler::idle(Engine& engine, Lock& lock) {
   lock.unlock();
   const uint64_t deadline = now() + kWakeNanoseconds;
   while (!engine.has_work.load(std::memory_order_relaxed) && now() < deadline) {
+    platform::relax();
   }
-  lock.lock();
+  take(lock);
   engine.sleeping = true;
   engine.work.wait(lock, [&] { return engine.has_work.load(std::memory_order_relaxed) || stopping_; });
   engine.sleeping = false;

@@ -31,8 +31,11 @@ c10::DeviceIndex device_count() noexcept {
 }
 
 void check_device_index(int64_t index) {
-  int count = 0;
-  OPENREG_CHECK(orGetDeviceCount(&count));
+  static const int count = [] {  // read once, as the driver does; again after it refused its settings
+    int number = 0;
+    OPENREG_CHECK(orGetDeviceCount(&number));
+    return number;
+  }();
   TORCH_CHECK(index >= 0 && index < count, "The device index is out of range: openreg:", index,
               " was asked for, but this process has ", count, " devices, openreg:0 to openreg:", count - 1,
               ". Set OPENREG_DEVICE_COUNT before the process starts to get more.");

@@ -23,18 +23,14 @@ OPENREG_RUNTIME_API void prepare_engine_thread();
 // The address at which a kernel finds the byte of a device address.
 OPENREG_RUNTIME_API void* kernel_view(const void* device_address);
 
-// Enqueues `kernel()` on a stream and returns at once. The callable is moved into the launch and destroyed on the
-// engine thread: it owns no device tensor and nothing that has a Python object. It must not change what it captured,
-// because a graph may run it again. An exception that it throws becomes the device's sticky error, with `name`.
-//
-// `name` must live until the kernel ran (a literal, or the name inside an operator's schema).
-template <class Kernel>
-void launch(const char* name, c10::Stream stream, Kernel&& kernel) {
+// Enqueues what `make()` gives, which is made in its place: a large callable is not moved. See launch().
+template <class Make>
+void launch_made(const char* name, c10::Stream stream, Make&& make) {
   struct State final : LaunchOwned {
-    explicit State(Kernel&& callable) : kernel(std::forward<Kernel>(callable)) {}
-    std::decay_t<Kernel> kernel;
+    explicit State(Make& maker) : kernel(maker()) {}
+    decltype(make()) kernel;
   };
-  auto state = std::make_unique<State>(std::forward<Kernel>(kernel));
+  auto state = std::make_unique<State>(make);
   orKernel task{};
   task.name = name;
   task.state = state.get();
@@ -55,6 +51,16 @@ void launch(const char* name, c10::Stream stream, Kernel&& kernel) {
   };
   OPENREG_CHECK(orLaunchKernel(native_handle(stream), &task));
   state.release();  // the launch owns it now
+}
+
+// Enqueues `kernel()` on a stream and returns at once. The callable is moved into the launch and destroyed on the
+// engine thread: it owns no device tensor and nothing that has a Python object. It must not change what it captured,
+// because a graph may run it again. An exception that it throws becomes the device's sticky error, with `name`.
+//
+// `name` must live until the kernel ran (a literal, or the name inside an operator's schema).
+template <class Kernel>
+void launch(const char* name, c10::Stream stream, Kernel&& kernel) {
+  launch_made(name, stream, [&]() -> std::decay_t<Kernel> { return std::forward<Kernel>(kernel); });
 }
 
 // The same on the current stream of a device.
