@@ -23,6 +23,7 @@ print((peak() - before) / y.nbytes)
 CALLS = {
     "layer norm": "functional.layer_norm(x, (128, 128))",
     "group norm": "functional.group_norm(x, 4)",
+    "attention": "functional.scaled_dot_product_attention(x, x, x)",
     "batch norm": "functional.batch_norm(x, None, None, training=True)",
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The redirection of at::empty uses DeferredInit, the dispatch key that PyTorch keeps for an extension which takes part
+// The redirection uses DeferredInit, the dispatch key that PyTorch keeps for an extension which takes part
 // in the making of tensors: it costs nothing where a thread has not switched it on, and kernels run on threads of ours.
 #include "common/results_in_place.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
@@ -19,13 +20,17 @@ constexpr c10::DispatchKey kKey = c10::DispatchKey::DeferredInit;
 
 thread_local ResultsInPlace* innermost = nullptr;
 
+bool is_of_cpu(std::optional<c10::Layout> layout, std::optional<c10::Device> device, std::optional<bool> pin_memory) {
+  return layout.value_or(c10::kStrided) == c10::kStrided && device.value_or(at::kCPU).is_cpu() &&
+         !pin_memory.value_or(false);
+}
+
 at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype, std::optional<c10::Layout> layout,
                  std::optional<c10::Device> device, std::optional<bool> pin_memory,
                  std::optional<c10::MemoryFormat> format) {
-  const bool is_dense_cpu = layout.value_or(c10::kStrided) == c10::kStrided && device.value_or(at::kCPU).is_cpu();
-  if (is_dense_cpu && !pin_memory.value_or(false)) {
-    at::Tensor output =
-        ResultsInPlace::take(size, c10::dtype_or_default(dtype), format.value_or(c10::MemoryFormat::Contiguous));
+  if (is_of_cpu(layout, device, pin_memory)) {
+    at::Tensor output = ResultsInPlace::take(size, std::nullopt, c10::dtype_or_default(dtype),
+                                             format.value_or(c10::MemoryFormat::Contiguous));
     if (output.defined()) {
       return output;
     }
@@ -34,8 +39,23 @@ at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype, st
   return at::empty(size, dtype, layout, device, pin_memory, format);
 }
 
+at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef strides, std::optional<c10::ScalarType> dtype,
+                         std::optional<c10::Layout> layout, std::optional<c10::Device> device,
+                         std::optional<bool> pin_memory) {
+  if (is_of_cpu(layout, device, pin_memory)) {
+    at::Tensor output =
+        ResultsInPlace::take(size, strides, c10::dtype_or_default(dtype), c10::MemoryFormat::Contiguous);
+    if (output.defined()) {
+      return output;
+    }
+  }
+  const c10::impl::ExcludeDispatchKeyGuard below(kKey);
+  return at::empty_strided(size, strides, dtype, layout, device, pin_memory);
+}
+
 TORCH_LIBRARY_IMPL(aten, DeferredInit, library) {
   library.impl("empty.memory_format", TORCH_FN(empty));
+  library.impl("empty_strided", TORCH_FN(empty_strided));
 }
 TORCH_LIBRARY_IMPL(_, DeferredInit, library) {
   library.fallback(torch::CppFunction::makeFallthrough());
@@ -86,15 +106,17 @@ void ResultsInPlace::put(std::initializer_list<at::Tensor> results) {
   }
 }
 
-at::Tensor ResultsInPlace::take(c10::IntArrayRef size, c10::ScalarType dtype, c10::MemoryFormat format) {
-  return innermost == nullptr ? at::Tensor() : innermost->take_output(size, dtype, format);
+at::Tensor ResultsInPlace::take(c10::IntArrayRef size, at::OptionalIntArrayRef strides, c10::ScalarType dtype,
+                                c10::MemoryFormat format) {
+  return innermost == nullptr ? at::Tensor() : innermost->take_output(size, strides, dtype, format);
 }
 
-at::Tensor ResultsInPlace::take_output(c10::IntArrayRef size, c10::ScalarType dtype, c10::MemoryFormat format) {
+at::Tensor ResultsInPlace::take_output(c10::IntArrayRef size, at::OptionalIntArrayRef strides, c10::ScalarType dtype,
+                                       c10::MemoryFormat format) {
   for (size_t i = 0; i < kMost; ++i) {
     const at::Tensor& output = outputs_[i];
     if (output.defined() && !taken_[i] && output.scalar_type() == dtype && output.sizes() == size &&
-        output.is_contiguous(format)) {
+        (strides.has_value() ? output.strides() == *strides : output.is_contiguous(format))) {
       taken_[i] = true;
       return output.alias();  // a tensor of its own, whose shape the kernel may change
     }

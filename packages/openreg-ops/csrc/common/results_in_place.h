@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // CPU kernels that make their own result: how the result lands in the output instead of being copied there.
 //
-// Such a kernel calls at::empty. While a ResultsInPlace lives, the thread's calls of at::empty that ask for exactly the
-// size and dtype of an output get the output's memory, each output once. What the kernel returns is then, most often,
-// the output itself. It need not be: the kernel may have used the memory for a temporary, or returned something else.
-// put() finds that out and copies, so the mechanism is about time only.
+// Such a kernel calls at::empty or at::empty_strided. While a ResultsInPlace lives, the thread's calls that ask for
+// exactly the size, strides and dtype of an output get the output's memory, each output once. What the kernel returns
+// is then, most often, the output itself. It need not be: the kernel may have used the memory for a temporary, or
+// returned something else. put() finds that out and copies, so the mechanism is about time only.
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/OptionalArrayRef.h>
 
 #include <array>
 #include <initializer_list>
@@ -30,14 +31,16 @@ class ResultsInPlace {
   // output is.
   void put(std::initializer_list<at::Tensor> results);
 
-  // A tensor for an at::empty of this size, dtype and format; undefined where nothing of the thread's innermost
-  // ResultsInPlace fits.
-  static at::Tensor take(c10::IntArrayRef size, c10::ScalarType dtype, c10::MemoryFormat format);
+  // A tensor for a request of this size and dtype, with these strides where they are given, else dense in the format;
+  // undefined where nothing of the thread's innermost ResultsInPlace fits.
+  static at::Tensor take(c10::IntArrayRef size, at::OptionalIntArrayRef strides, c10::ScalarType dtype,
+                         c10::MemoryFormat format);
 
  private:
   static constexpr size_t kMost = 6;
 
-  at::Tensor take_output(c10::IntArrayRef size, c10::ScalarType dtype, c10::MemoryFormat format);
+  at::Tensor take_output(c10::IntArrayRef size, at::OptionalIntArrayRef strides, c10::ScalarType dtype,
+                         c10::MemoryFormat format);
   void end();
 
   std::array<at::Tensor, kMost> outputs_;

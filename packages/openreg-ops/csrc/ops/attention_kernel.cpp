@@ -20,6 +20,7 @@
 
 #include "common/launch_function.h"
 #include "common/random.h"
+#include "common/results_in_place.h"
 
 namespace openreg::ops {
 
@@ -83,6 +84,7 @@ struct HeadGroup {
   int64_t keys;
 
   at::Tensor heads(const at::Tensor& tensor) const { return tensor.narrow(1, first, count); }
+  at::Tensor heads_if(const at::Tensor& tensor) const { return tensor.defined() ? heads(tensor) : tensor; }
   at::Tensor shared(const at::Tensor& tensor) const { return tensor.narrow(1, first_key, keys); }
   at::Tensor key_heads(const at::Tensor& tensor) const { return shared(tensor).expand({-1, count, -1, -1}); }
   std::optional<at::Tensor> mask(const at::Tensor& tensor) const {
@@ -107,16 +109,21 @@ std::vector<HeadGroup> head_groups(const Operands& x) {
   return groups;
 }
 
+// The kernel makes gradients with the heads next to each other, and swaps dimensions afterwards.
+at::Tensor as_made(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.transpose(1, 2) : tensor;
+}
+
 void flash_forward(const Operands& x, const at::Tensor& output, const at::Tensor& logsumexp) {
   const at::Tensor query = dense_rows(x.query);
   const at::Tensor key = dense_rows(x.key);
   const at::Tensor value = dense_rows(x.value);
   for (const HeadGroup& group : head_groups(x)) {
+    ResultsInPlace results({group.heads(output), group.heads(logsumexp)});
     const auto [computed, sums] = at::_scaled_dot_product_flash_attention_for_cpu(
         group.heads(query), group.key_heads(key), group.key_heads(value), 0.0, x.options.is_causal, group.mask(x.mask),
         x.options.scale);
-    group.heads(output).copy_(computed);
-    group.heads(logsumexp).copy_(sums);
+    results.put({computed, sums});
   }
 }
 
@@ -128,16 +135,18 @@ void flash_backward(const Operands& x, const at::Tensor& grad, const at::Tensor&
   const at::Tensor dense_grad = dense_rows(grad);
   const at::Tensor dense_output = dense_rows(output);
   for (const HeadGroup& group : head_groups(x)) {
+    const bool sums_heads = group.keys < group.count;
+    const at::Tensor none;
+    ResultsInPlace results({as_made(group.heads_if(grad_query)), sums_heads ? none : as_made(group.heads_if(grad_key)),
+                            sums_heads ? none : as_made(group.heads_if(grad_value))});
     const auto [of_query, of_key, of_value] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
         group.heads(dense_grad), group.heads(query), group.key_heads(key), group.key_heads(value),
         group.heads(dense_output), group.heads(logsumexp), 0.0, x.options.is_causal, group.mask(x.mask),
         x.options.scale);
-    if (grad_query.defined()) {
-      group.heads(grad_query).copy_(of_query);
-    }
-    const auto give = [&group](const at::Tensor& wanted, const at::Tensor& of_heads) {
-      if (wanted.defined()) {
-        group.shared(wanted).copy_(group.keys < group.count ? of_heads.sum(1, /*keepdim=*/true) : of_heads);
+    results.put({as_made(of_query), as_made(of_key), as_made(of_value)});
+    const auto give = [&](const at::Tensor& wanted, const at::Tensor& of_heads) {
+      if (wanted.defined() && sums_heads) {
+        group.shared(wanted).copy_(of_heads.sum(1, /*keepdim=*/true));
       }
     };
     give(grad_key, of_key);
