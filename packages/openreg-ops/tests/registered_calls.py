@@ -45,7 +45,7 @@ def distributions():
 
 
 def recurrent_layers():
-    for layer in (nn.LSTM, nn.GRU):
+    for layer in (nn.LSTM, nn.GRU, nn.RNN, lambda *sizes: nn.RNN(*sizes, nonlinearity="relu")):
         net = layer(3, 4).to(DEVICE)
         net(leaf(2, 1, 3))[0].sum().backward()
     nn.LSTMCell(3, 4).to(DEVICE)(leaf(1, 3))[0].sum().backward()

@@ -140,6 +140,45 @@ def test_dropout_between_layers_is_repeatable():
     assert not torch.equal(run(1), run(2))
 
 
+@pytest.mark.parametrize("name", ["GRU", "RNN", "RNN-relu"])
+@pytest.mark.parametrize(
+    "options", [{}, {"bias": False}, {"num_layers": 2, "bidirectional": True}, {"batch_first": True}], ids=str
+)
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_without_gradients_a_network_is_one_launch(name, options, mode):
+    # PyTorch multiplies in another order where a weight could have a gradient.
+    network = NETWORKS[name](5, 4, **options).requires_grad_(False)
+    ours = copy.deepcopy(network).to(DEVICE).requires_grad_()
+    x, state = torch.randn(6, 6, 5), torch.randn(len(network.all_weights), 6, 4)
+    there = x.to(DEVICE), state.to(DEVICE)
+    with mode():
+        assert_same(ours(*there), network(x, state), rtol=0, atol=0)
+        assert launches_of(lambda: ours(*there)) == (1, 0)
+
+
+def test_without_gradients_dropout_between_layers_is_the_devices():
+    network = nn.GRU(5, 4, 3, dropout=0.5).to(DEVICE)
+    x = torch.randn(6, 3, 5, device=DEVICE)
+    with torch.no_grad():
+        torch.openreg.manual_seed_all(1)
+        torch.manual_seed(1)
+        first = network(x)[0]
+        torch.manual_seed(2)
+        assert not torch.equal(network(x)[0], first)
+        torch.openreg.manual_seed_all(1)
+        assert torch.equal(network(x)[0], first)
+
+
+def test_without_gradients_mistakes_are_told_on_the_calling_line():
+    network = nn.GRU(5, 4).to(DEVICE)
+    x, parameters = torch.zeros(6, 3, 5, device=DEVICE), list(network.parameters())
+    with torch.no_grad():
+        with pytest.raises(RuntimeError, match="matrices of one shape"):
+            torch.gru(x, torch.zeros(1, 2, 4, device=DEVICE), parameters, True, 1, 0.0, False, False, False)
+        with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+            torch.gru(x[..., :4], torch.zeros(1, 3, 4, device=DEVICE), parameters, True, 1, 0.0, False, False, False)
+
+
 @pytest.mark.parametrize(("operator", "count"), [("_thnn_fused_lstm_cell", 4), ("_thnn_fused_gru_cell", 3)])
 def test_a_step_is_one_launch(operator, count):
     gates, hidden, bias = torch.randn(3, 4 * count), torch.randn(3, 4), torch.randn(4 * count)

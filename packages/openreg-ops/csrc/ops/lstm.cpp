@@ -2,8 +2,6 @@
 // nn.LSTM by whole layers. PyTorch composes an LSTM of products and cells, step by step, for every device but the CPU,
 // where oneDNN computes a layer and direction at once. Here it does so too, for the same operands.
 #include <ATen/Context.h>
-#include <ATen/TensorSubclassLikeUtils.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
@@ -14,7 +12,7 @@
 #include <c10/core/GradMode.h>
 #include <torch/library.h>
 
-#include <algorithm>
+#include "ops/rnn_operands.h"
 
 namespace openreg::ops {
 
@@ -46,44 +44,6 @@ bool has_kernel_for(c10::ScalarType dtype) {
     default:
       return false;
   }
-}
-
-// Autocast and the transformations of functions know the operators that the composite form is made of.
-bool is_plain(const at::Tensor& tensor) {
-  return (tensor.key_set() & at::kTensorSubclassLike).empty();
-}
-
-// The parameters of one layer and direction: two matrices, then two biases where there are any.
-at::TensorList parameters_of(at::TensorList params, int64_t index, bool has_biases) {
-  const size_t count = has_biases ? 4 : 2;
-  return params.slice(static_cast<size_t>(index) * count, count);
-}
-
-// What is not so goes the composite way, which finds the mistake or knows the case: projections, for one.
-bool is_usual(const at::Tensor& input, at::TensorList hx, at::TensorList params, bool has_biases, int64_t num_layers,
-              int64_t directions) {
-  const auto alike = [&](const at::Tensor& tensor) {
-    return tensor.device() == input.device() && tensor.scalar_type() == input.scalar_type();
-  };
-  const int64_t count = num_layers * directions;
-  if (input.dim() != 3 || input.numel() == 0 || hx.size() != 2 || hx[0].dim() != 3 || hx[0].size(0) != count ||
-      hx[0].sizes() != hx[1].sizes() || params.size() != static_cast<size_t>(count * (has_biases ? 4 : 2)) ||
-      !std::all_of(hx.begin(), hx.end(), alike) || !std::all_of(params.begin(), params.end(), alike)) {
-    return false;
-  }
-  const int64_t hidden = hx[0].size(2);
-  for (int64_t index = 0; index < count; ++index) {
-    const at::TensorList own = parameters_of(params, index, has_biases);
-    const int64_t width = index < directions ? input.size(2) : hidden * directions;
-    const bool fits = own[0].sizes() == c10::IntArrayRef{4 * hidden, width} &&
-                      own[1].sizes() == c10::IntArrayRef{4 * hidden, hidden} &&
-                      std::all_of(own.begin() + 2, own.end(),
-                                  [&](const at::Tensor& bias) { return bias.sizes() == c10::IntArrayRef{4 * hidden}; });
-    if (!fits) {
-      return false;
-    }
-  }
-  return hidden > 0;
 }
 
 at::Tensor stacked(const std::vector<at::Tensor>& states) {
@@ -124,10 +84,9 @@ Result lstm_by_layers(const at::Tensor& batch, at::TensorList states, at::Tensor
 Result lstm(const at::Tensor& input, at::TensorList hx, at::TensorList params, bool has_biases, int64_t num_layers,
             double dropout, bool train, bool bidirectional, bool batch_first) {
   const int64_t directions = bidirectional ? 2 : 1;
-  const bool plain = !at::autocast::is_autocast_enabled(at::kPrivateUse1) && is_plain(input) &&
-                     std::all_of(hx.begin(), hx.end(), is_plain) && std::all_of(params.begin(), params.end(), is_plain);
-  if (!plain || !has_kernel_for(input.scalar_type()) ||
-      !is_usual(input, hx, params, has_biases, num_layers, directions)) {
+  const RnnShape shape{/*gates=*/4, num_layers, directions, has_biases};
+  if (!has_kernel_for(input.scalar_type()) || !are_plain(input, hx, params) || hx.size() != 2 ||
+      !are_usual(input, hx, params, shape) || hx[0].size(1) != input.size(batch_first ? 0 : 1)) {
     return at::native::lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
   }
   return lstm_by_layers(input, hx, params, has_biases, num_layers, dropout, train, directions, batch_first);
