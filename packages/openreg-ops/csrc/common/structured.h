@@ -124,8 +124,8 @@ class AliasTask<Run, Kernel, std::index_sequence<Index...>, Args...> {
  public:
   static constexpr size_t kOutputs = sizeof...(Index);
 
-  AliasTask(const char* name, Kernel* kernel, runtime::Aliases& aliases, const std::array<at::Tensor, kOutputs>& outputs,
-            Args... args)
+  AliasTask(const char* name, Kernel* kernel, runtime::Aliases& aliases,
+            const std::array<at::Tensor, kOutputs>& outputs, Args... args)
       : name_(name),
         kernel_(kernel),
         owned_{Owned<Args>(args, aliases)...},

@@ -40,8 +40,8 @@ at::Tensor& AliasRecord::open(AliasStorages& storages) {
     if (!storage) {
       storage = make_storage(address_, nbytes_);
     }
-    alias_ = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage),
-                                                      c10::DispatchKeySet(c10::DispatchKey::CPU), dtype_);
+    alias_ = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), c10::DispatchKeySet(c10::DispatchKey::CPU),
+                                                      dtype_);
     alias_.unsafeGetTensorImpl()->set_sizes_and_strides(geometry_.sizes_arrayref(), geometry_.strides_arrayref(),
                                                         storage_offset_);
   }

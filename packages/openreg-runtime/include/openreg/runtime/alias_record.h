@@ -40,7 +40,7 @@ class OPENREG_RUNTIME_API AliasRecord {
   bool is_neg_ = false;
   bool is_wrapped_number_ = false;
   caffe2::TypeMeta dtype_;
-  uint32_t storage_ = 0;    // its number
+  uint32_t storage_ = 0;     // its number
   void* address_ = nullptr;  // of the storage, for the thread that runs the kernel
   size_t nbytes_ = 0;        // of the storage
   int64_t storage_offset_ = 0;
