@@ -12,8 +12,9 @@ import pytest
 from .conftest import MIB, Gate
 from .device_api import Api, DriverError, Error, Kind
 
-# Around pages, the staging limit (64 KiB) and the size from which the copy engine works (1 MiB).
-SIZES = [1, 3, 4096, 4097, 65536, 65537, MIB - 1, MIB, 3 * MIB + 5]
+# Around pages, the staging limit (64 KiB), the size from which the copy engine works (1 MiB), and that from which two
+# threads share a copy (8 MiB).
+SIZES = [1, 3, 4096, 4097, 65536, 65537, MIB - 1, MIB, 3 * MIB + 5, 8 * MIB, 9 * MIB + 7]
 
 
 def pattern(size: int, seed: int = 0) -> bytes:
@@ -95,9 +96,10 @@ def test_a_kind_that_does_not_fit_is_refused(api: Api, places: tuple[str, str], 
 
 @pytest.mark.parametrize("shift", [1, 4096, 5000])
 @pytest.mark.parametrize("forward", [True, False])
-def test_overlapping_ranges_copy_as_if_buffered(api: Api, shift: int, forward: bool) -> None:
-    data = pattern(20000)
-    address = api.malloc(20000 + shift)
+@pytest.mark.parametrize("size", [20000, 8 * MIB])
+def test_overlapping_ranges_copy_as_if_buffered(api: Api, shift: int, forward: bool, size: int) -> None:
+    data = pattern(size)
+    address = api.malloc(size + shift)
     low, high = address, address + shift
     source, destination = (low, high) if forward else (high, low)
     api.upload(source, data)

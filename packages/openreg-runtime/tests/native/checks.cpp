@@ -7,6 +7,7 @@
 #include <openreg/runtime/device.h>
 #include <openreg/runtime/event.h>
 #include <openreg/runtime/launch.h>
+#include <openreg/runtime/launch_memory.h>
 #include <openreg/runtime/status.h>
 #include <openreg/runtime/stream.h>
 
@@ -14,6 +15,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -48,6 +50,33 @@ void* allocate_and_use_on(c10::Stream stream) {
   runtime::device_allocator().recordStream(data, stream);
   OPENREG_CHECK(orStreamDelay(runtime::native_handle(stream), kDelay));
   return data.get();  // released here, while the stream works
+}
+
+// One thread releases what another allocated, and a thread that ends leaves nothing behind.
+void memory_of_launches_is_used_again() {
+  constexpr size_t kBytes = 200;
+  void* first = runtime::allocate_launch_memory(kBytes);
+  void* second = runtime::allocate_launch_memory(kBytes);
+  std::thread([&] {
+    runtime::release_launch_memory(first, kBytes);
+    runtime::release_launch_memory(second, kBytes);
+  }).join();
+  void* left_over = nullptr;
+  std::thread([&] {
+    void* taken = runtime::allocate_launch_memory(kBytes - 1);  // of the same class
+    check(taken == first || taken == second, "memory released by one thread serves another");
+    left_over = taken == first ? second : first;
+    runtime::release_launch_memory(taken, kBytes - 1);
+  }).join();
+  void* a = runtime::allocate_launch_memory(kBytes);
+  void* b = runtime::allocate_launch_memory(kBytes);
+  check(a == left_over || b == left_over, "memory that an ended thread had taken serves another");
+  runtime::release_launch_memory(a, kBytes);
+  runtime::release_launch_memory(b, kBytes);
+  constexpr size_t kLarge = 100'000;
+  void* large = runtime::allocate_launch_memory(kLarge);
+  std::memset(large, 1, kLarge);
+  runtime::release_launch_memory(large, kLarge);
 }
 
 bool reused(void* address) {
@@ -171,6 +200,7 @@ int main() {
   releases_on_a_failed_device_neither_throw_nor_lose_memory();
   a_launch_returns_before_the_kernel_ends();
   a_tensor_over_memory_is_on_the_device_of_the_address();
+  memory_of_launches_is_used_again();
   std::puts("all checks hold");
   return 0;
 }
