@@ -17,7 +17,8 @@
 
 namespace openreg::runtime {
 
-// Prepares the calling engine thread for ATen kernels, once: no autograd, the number of threads of OPENREG_NUM_THREADS.
+// Prepares the calling engine thread for ATen kernels, once: inference mode, and as many threads as OPENREG_NUM_THREADS
+// says.
 OPENREG_RUNTIME_API void prepare_engine_thread();
 
 // The address at which a kernel finds the byte of a device address.
