@@ -58,9 +58,16 @@ SLOW = [
     Session("template", ("openreg-ops",), ("templates/*", "packages/*/tests/test_isolation.py")),
     Session("tutorial", files=("docs/tutorial/*", "examples/tutorial/*")),
     Session("conformance", ("openreg-ops",), ("packages/openreg-ops/tests/*",)),
+    Session("settings", ("openreg-meta",), ("packages/openreg-ops/tests/*", "packages/openreg-meta/tests/*")),
     Session("soak", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*",)),
     Session("endurance", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*", *DRIVER)),
 ]
+
+# Tests of numbers alone. The other tests also count launches and see the host go on, which these settings change.
+COMPARED_WITH_THE_CPU = {
+    "openreg-ops": ("test_conformance.py",),
+    "openreg-meta": ("test_networks.py", "test_training.py"),
+}
 
 nox.needs_version = ">=2024.10.9"
 nox.options.default_venv_backend = "venv"
@@ -189,6 +196,17 @@ def conformance(session: nox.Session) -> None:
     here.install("openreg-ops", extra="test")
     program = PACKAGES["openreg-ops"].folder / "tests" / "conformance"
     here.run(program.name, "python", str(program), *session.posargs)
+
+
+@nox.session
+def settings(session: nox.Session) -> None:
+    """Compare operators and training with the CPU while each launch is waited for, and while memory is poisoned."""
+    here = lane(session)
+    for name, files in COMPARED_WITH_THE_CPU.items():
+        here.install(name, extra="test")
+        tests = [str(PACKAGES[name].folder / "tests" / file) for file in files]
+        for variable in ("OPENREG_LAUNCH_BLOCKING", "OPENREG_POISON"):
+            here.run(f"{name} with {variable}", "python", *PYTEST, *tests, settings={variable: "1"})
 
 
 @nox.session
