@@ -22,6 +22,7 @@ namespace openreg::ops {
 namespace {
 
 constexpr const char* kName = "aten::_copy_from";
+constexpr size_t kParallelCopy = size_t{4} << 20;  // bytes
 constexpr size_t kSerialCopy = size_t{256} << 10;  // bytes
 
 bool is_on_device(const at::Tensor& tensor) {
@@ -72,7 +73,10 @@ void copy_with_host(const at::Tensor& source, const at::Tensor& destination, boo
     runtime::object_to_waiting();
   }
   runtime::release_openmp_threads();  // the data may come from a parallel operator of this thread
-  if (bytes) {
+  // All threads of the compute engine share a large one, where the host waits anyway; otherwise it would be in the way
+  // of other streams' kernels.
+  const bool parallel = !may_return && source.nbytes() >= kParallelCopy;
+  if (bytes && !parallel) {
     copy_bytes(source, destination, stream);
   } else {
     launch_copy(source, destination, stream);
