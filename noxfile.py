@@ -200,13 +200,14 @@ def conformance(session: nox.Session) -> None:
 
 @nox.session
 def settings(session: nox.Session) -> None:
-    """Compare operators and training with the CPU while each launch is waited for, and while memory is poisoned."""
+    """Compare numbers with the CPU's while each launch is waited for, and while memory is poisoned (-- -k matmul)."""
     here = lane(session)
     for name, files in COMPARED_WITH_THE_CPU.items():
         here.install(name, extra="test")
         tests = [str(PACKAGES[name].folder / "tests" / file) for file in files]
         for variable in ("OPENREG_LAUNCH_BLOCKING", "OPENREG_POISON"):
-            here.run(f"{name} with {variable}", "python", *PYTEST, *tests, settings={variable: "1"})
+            command = ("python", *PYTEST, *tests, *session.posargs)
+            here.run(f"{name} with {variable}", *command, settings={variable: "1"})
 
 
 @nox.session
