@@ -3,6 +3,7 @@
 
 import torch
 from torch.nn import functional
+
 from workloads.models import MODELS, DecoderBlock
 from workloads.workload import Call, Workload
 

@@ -2,6 +2,7 @@
 """Allocation, and copies between and within devices."""
 
 import torch
+
 from workloads.workload import Call, Workload
 
 KIB = 1024

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The five models, each with a batch to learn. Sizes are those of unit tests and tutorials: small, where overhead shows."""
+"""The five models, each with a batch to learn: as small as those of unit tests and tutorials, where overhead shows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,9 +22,7 @@ def mlp(device: torch.device) -> Task:
     """Three layers, 256 to 512 to 512 to 10, batch 128."""
     model = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
     labels = torch.randint(10, (128,), device=device)
-    return Task(
-        model.to(device), torch.rand(128, 256, device=device), lambda y: functional.cross_entropy(y, labels)
-    )
+    return Task(model.to(device), torch.rand(128, 256, device=device), lambda y: functional.cross_entropy(y, labels))
 
 
 def convnet(device: torch.device) -> Task:

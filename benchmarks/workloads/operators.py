@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import torch
 from torch.nn import functional
+
 from workloads.workload import Call, Workload
 
 SIZES = {"small": 64, "medium": 512, "large": 2048}
@@ -68,7 +69,7 @@ def item_after_kernel(device: torch.device) -> Call:
     return lambda: x.add_(1).item()
 
 
-def parallel_work_on_the_host(device: torch.device) -> None:
+def parallel_work_on_the_host(_device: torch.device) -> None:
     """An operator of the CPU that uses all cores, on the main thread."""
     x = torch.rand(1 << 20)
     for _ in range(10):

@@ -2,6 +2,7 @@
 """Events, several streams, and several devices; the CPU, which has neither, does the same work in order."""
 
 import torch
+
 from workloads.models import mlp
 from workloads.workload import Call, Workload
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import torch
 from torch.optim import Optimizer
+
 from workloads.models import MODELS, Task
 from workloads.workload import Call, Workload
 
@@ -84,7 +85,11 @@ def with_host_work(model: str):
 
 
 WORKLOADS = [
-    *(Workload(f"train {model}, {optimizer}", training(model, optimizer)) for optimizer in OPTIMIZERS for model in MODELS),
+    *(
+        Workload(f"train {model}, {optimizer}", training(model, optimizer))
+        for optimizer in OPTIMIZERS
+        for model in MODELS
+    ),
     *(Workload(f"train {model}, graph replay", replay(model)) for model in MODELS),
     *(Workload(f"train {model}, host work between steps", with_host_work(model)) for model in MODELS),
 ]
