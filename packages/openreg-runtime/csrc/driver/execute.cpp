@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "error.h"
+#include "platform.h"
 
 namespace openreg::driver {
 
@@ -18,7 +19,6 @@ namespace {
 
 // A copy of this size takes many times longer than making a thread.
 constexpr size_t kHalvingThreshold = size_t{8} << 20;
-constexpr size_t kPage = 4096;
 
 std::string run_kernel(const orKernel& kernel, bool skip, Counters& counters) {
   std::string failure;
@@ -46,7 +46,7 @@ void move(const Task::Copy& copy) noexcept {
     std::memmove(destination, source, copy.size);
     return;
   }
-  const size_t half = copy.size / 2 / kPage * kPage;
+  const size_t half = copy.size / 2 / platform::page_size() * platform::page_size();
   std::thread second;
   try {
     second = std::thread([=] { std::memcpy(destination, source, half); });
