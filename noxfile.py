@@ -58,6 +58,7 @@ SLOW = [
     Session("template", ("openreg-ops",), ("templates/*", "packages/*/tests/test_isolation.py")),
     Session("tutorial", files=("docs/tutorial/*", "examples/tutorial/*")),
     Session("conformance", ("openreg-ops",), ("packages/openreg-ops/tests/*",)),
+    Session("fuzz", ("openreg-ops",), ("packages/openreg-ops/tests/*",)),
     Session("settings", ("openreg-meta",), ("packages/openreg-ops/tests/*", "packages/openreg-meta/tests/*")),
     Session("soak", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*",)),
     Session("endurance", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*", *DRIVER)),
@@ -196,6 +197,15 @@ def conformance(session: nox.Session) -> None:
     here.install("openreg-ops", extra="test")
     program = PACKAGES["openreg-ops"].folder / "tests" / "conformance"
     here.run(program.name, "python", str(program), *session.posargs)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Random operators, dtypes, layouts and flags against the CPU for ten minutes (-- --seconds 60 --seed 7)."""
+    here = lane(session)
+    here.install("openreg-ops", extra="test")
+    program = PACKAGES["openreg-ops"].folder / "tests" / "conformance"
+    here.run("fuzz", "python", str(program), "fuzz", *session.posargs)
 
 
 @nox.session

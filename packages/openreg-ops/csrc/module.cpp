@@ -15,7 +15,7 @@ namespace {
 // Per operator: the dtypes that it refuses, a bit for each number of c10::ScalarType, and whether operands must agree.
 py::dict dtype_rules_by_name() {
   py::dict result;
-  for (const auto& [name, rule] : dtype_rules()) {
+  for (const auto& [name, rule] : kernel_rules()) {
     result[py::str(name)] = py::make_tuple(rule.refused, rule.agreement != Agreement::kNone);
   }
   return result;

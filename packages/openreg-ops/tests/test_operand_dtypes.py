@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Dtypes that no kernel takes are refused on the calling line, and the table of them says what the CPU's kernels do."""
+"""Dtypes in common use that kernels refuse: the table says what the CPU's do, and the caller hears of it."""
 
 import pytest
 import torch
@@ -45,6 +45,11 @@ COMPUTED = {
     "avg_pool3d_backward": REDUCED,
     "multi_margin_loss": REDUCED,
     "multilabel_margin_loss_forward": REDUCED,
+}
+# What the table lists besides, because some shapes or all of them are refused with another type of exception.
+ALSO = {
+    "index_reduce": {torch.bool},
+    "renorm": {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64},
 }
 # Refused in some modes only.
 MODES = {
@@ -138,7 +143,8 @@ def dtypes_in(bits):
 def test_the_table_says_what_the_cpus_kernels_refuse(name):
     args = make_samples()[name][0]
     measured = refused_by_the_cpu(lambda dtype: overload(name)(*in_dtype(args, dtype), **OPTIONS.get(name, {})))
-    assert dtypes_in(rules().get(name, (0, False))[0]) == measured - COMPUTED.get(name, set())
+    listed = dtypes_in(rules().get(name, (0, False))[0])
+    assert listed - ALSO.get(name, set()) == measured - COMPUTED.get(name, set()) - ALSO.get(name, set())
 
 
 @pytest.mark.parametrize("name", [*MODES, *BY_HAND])
@@ -150,7 +156,7 @@ def test_the_table_says_what_modes_and_other_kernels_refuse(name):
 
 
 def test_the_table_names_no_other_operators():
-    assert set(rules()) <= {*make_samples(), *MODES, *BY_HAND}
+    assert {name for name, rule in rules().items() if any(rule)} <= {*make_samples(), *MODES, *BY_HAND}
 
 
 @pytest.mark.parametrize("name", sorted(n for n, rule in openreg_ops._C._dtype_rules().items() if rule[0]))
@@ -162,7 +168,8 @@ def test_refused_dtypes_fail_on_the_calling_line(name):
     else:
         args = (torch.ones(3).to(dtype),)
     args = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to(DEVICE), args)
-    with pytest.raises(NotImplementedError, match=r"not (implemented|supported|intended)"):
+    kind = RuntimeError if name in ALSO else NotImplementedError
+    with pytest.raises(kind, match=r"not (implemented|supported|intended)|Expected a floating"):
         operation(*args, **OPTIONS.get(name, {}))
     torch.openreg.synchronize()
 
@@ -200,7 +207,7 @@ def test_refusals_are_recorded_in_no_graph():
     graph = torch.openreg.Graph()
     with torch.openreg.graph(graph):
         torch.add(x, x, out=out)
-        with pytest.raises(NotImplementedError, match="not implemented for 'Bool'"):
+        with pytest.raises(NotImplementedError, match="Run it once before the capture"):
             torch.mm(flags, flags)
     graph.replay()
     assert out.sum().item() == 8

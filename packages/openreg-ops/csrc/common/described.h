@@ -73,12 +73,19 @@ struct RunDescribed {
 };
 
 // Launches `kernel(args..., outputs...)` on aliases, on the current stream of the device. Outputs may be undefined.
-// Dtypes that the operator `name` refuses throw here.
 template <class Kernel, size_t kOutputs, class... Args>
 void launch_described(const char* name, c10::Device device, Kernel* kernel,
                       const std::array<at::Tensor, kOutputs>& outputs, Args... args) {
-  check_operand_dtypes(name, dtype_rule(name), std::nullopt, args...);
-  launch_on_aliases<RunDescribed, Kernel, kOutputs, Args...>(name, device, kernel, outputs, args...);
+  const KernelRule& rule = kernel_rule(name);
+  const Hears when = hears(rule, may_refuse(name, rule, std::nullopt, args...), std::nullopt, args...);
+  launch_on_aliases<RunDescribed, Kernel, kOutputs, Args...>(name, device, when, kernel, outputs, args...);
+}
+
+// The same where the caller knows when it hears of a failure.
+template <class Kernel, size_t kOutputs, class... Args>
+void launch_described(const char* name, c10::Device device, Hears hears, Kernel* kernel,
+                      const std::array<at::Tensor, kOutputs>& outputs, Args... args) {
+  launch_on_aliases<RunDescribed, Kernel, kOutputs, Args...>(name, device, hears, kernel, outputs, args...);
 }
 
 // Spec names the operator: `Functional` (at::_ops), name(), kernel(), describe(). The kernel has the signature of the

@@ -15,21 +15,29 @@
 #include "common/device_check.h"
 #include "common/outputs.h"
 #include "common/structured.h"
-#include "openreg/runtime/launch.h"
 
 namespace openreg::ops {
 
 // Launches `kernel(args...)` on aliases of its tensors, on the current stream of their device. A 0-dim tensor on the
-// CPU is taken as a number. Dtypes that the operator `name` refuses throw here.
+// CPU is taken as a number. The caller hears of a failure as it says.
+template <class Kernel, class... Args>
+void launch_kernel(const char* name, c10::Device device, Hears when, Kernel kernel, Args... args) {
+  runtime::Aliases aliases(name);
+  const auto make = [&] {
+    return [kernel, owned = std::tuple<Owned<Args>...>{Owned<Args>(args, aliases)...}]() mutable {
+      runtime::AliasStorages storages;
+      std::apply([&](auto&... argument) { kernel(argument.get(storages)...); }, owned);
+    };
+  };
+  launch_judged(name, device, when, make, args...);
+}
+
+// The same as the rule of the operator `name` says.
 template <class Kernel, class... Args>
 void launch_kernel(const char* name, c10::Device device, Kernel kernel, Args... args) {
-  check_operand_dtypes(name, dtype_rule(name), std::nullopt, args...);
-  runtime::Aliases aliases(name);
-  std::tuple<Owned<Args>...> owned{Owned<Args>(args, aliases)...};
-  runtime::launch(name, device.index(), [kernel, owned = std::move(owned)]() mutable {
-    runtime::AliasStorages storages;
-    std::apply([&](auto&... argument) { kernel(argument.get(storages)...); }, owned);
-  });
+  const KernelRule& rule = kernel_rule(name);
+  const Hears when = hears(rule, may_refuse(name, rule, std::nullopt, args...), std::nullopt, args...);
+  launch_kernel<Kernel, Args...>(name, device, when, kernel, args...);
 }
 
 // An operator that writes into its operands and returns the first one or nothing. Its CPU kernel has the same

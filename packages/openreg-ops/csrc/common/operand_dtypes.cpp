@@ -64,7 +64,7 @@ constexpr Refusal kRefusals[] = {
      "special_shifted_chebyshev_polynomial_u special_shifted_chebyshev_polynomial_v "
      "special_shifted_chebyshev_polynomial_w special_spherical_bessel_j0 special_zeta"},
     {kBoolean,
-     "addcmul addmm addmv baddbmm bmm convolution_overrideable linalg_cross mm pow.Tensor_Tensor "
+     "index_reduce addcmul addmm addmv baddbmm bmm convolution_overrideable linalg_cross mm pow.Tensor_Tensor "
      "reflection_pad1d reflection_pad3d replication_pad1d replication_pad2d replication_pad3d "
      "scatter_reduce.two:mean linear reflection_pad2d"},
     {kBoolean | kComplex,
@@ -75,7 +75,7 @@ constexpr Refusal kRefusals[] = {
      "_upsample_nearest_exact2d _upsample_nearest_exact3d upsample_bicubic2d upsample_bilinear2d "
      "upsample_nearest1d upsample_nearest2d upsample_nearest3d"},
     {kBoolean | kIntegers,
-     "lerp.Scalar lerp.Tensor logaddexp reflection_pad1d_backward reflection_pad3d_backward "
+     "renorm lerp.Scalar lerp.Tensor logaddexp reflection_pad1d_backward reflection_pad3d_backward "
      "replication_pad1d_backward sigmoid_backward silu silu_backward tanh_backward"},
     {kReduced,
      "_linalg_det _linalg_solve_ex _linalg_svd linalg_cholesky_ex linalg_ldl_factor_ex linalg_ldl_solve "
@@ -102,7 +102,18 @@ constexpr std::string_view kOneDtypeAndIndices =
     "adaptive_max_pool2d_backward adaptive_max_pool3d_backward fractional_max_pool2d_backward "
     "max_pool2d_with_indices_backward nll_loss_backward nll_loss_forward";
 
-using Rules = std::unordered_map<std::string_view, DtypeRule>;
+// Operators whose kernels judge the data.
+struct Judges {
+  Verdict verdict;
+  std::string_view ops;
+};
+constexpr Judges kJudges[] = {
+    {Verdict::kAlways, "_linalg_eigh _linalg_eigvals _linalg_svd linalg_eig linalg_lstsq"},
+    {Verdict::kIfAsked, "_linalg_solve_ex linalg_cholesky_ex linalg_inv_ex linalg_ldl_factor_ex linalg_lu_factor_ex"},
+    {Verdict::kOfDivisor, "div.Tensor_mode fmod.Tensor remainder.Tensor"},
+};
+
+using Rules = std::unordered_map<std::string_view, KernelRule>;
 
 // Calls `visit(op)` for each of the names.
 template <class Visit>
@@ -121,6 +132,9 @@ Rules make_rules() {
   }
   for_each_op(kOneDtype, [&](std::string_view op) { rules[op].agreement = Agreement::kAll; });
   for_each_op(kOneDtypeAndIndices, [&](std::string_view op) { rules[op].agreement = Agreement::kAllButIndices; });
+  for (const Judges& judges : kJudges) {
+    for_each_op(judges.ops, [&](std::string_view op) { rules[op].verdict = judges.verdict; });
+  }
   return rules;
 }
 
@@ -133,8 +147,8 @@ constexpr std::string_view kNamespace = "aten::";
 
 }  // namespace
 
-const DtypeRule& dtype_rule(std::string_view op) {
-  static const DtypeRule kNoRule;
+const KernelRule& kernel_rule(std::string_view op) {
+  static const KernelRule kNoRule;
   if (op.substr(0, kNamespace.size()) != kNamespace) {
     return kNoRule;
   }
@@ -150,18 +164,12 @@ bool has_mode_rules(std::string_view op) {
   });
 }
 
-std::map<std::string, DtypeRule> dtype_rules() {
-  std::map<std::string, DtypeRule> result;
+std::map<std::string, KernelRule> kernel_rules() {
+  std::map<std::string, KernelRule> result;
   for (const auto& [op, rule] : all_rules()) {
     result.emplace(op, rule);
   }
   return result;
-}
-
-void check_dtype(const char* name, const DtypeRule& rule, c10::ScalarType dtype) {
-  TORCH_CHECK_NOT_IMPLEMENTED((rule.refused & dtype_bit(dtype)) == 0, '"', name, "\" not implemented for '",
-                              c10::toString(dtype),
-                              "' on the openreg device, nor on the CPU; convert the operand with .to(dtype)");
 }
 
 void refuse_second_dtype(const char* name, c10::ScalarType expected, c10::ScalarType found) {

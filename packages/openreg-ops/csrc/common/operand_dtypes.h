@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Dtypes that a kernel refuses. PyTorch leaves this check to kernels; ours run later, when a mistake would concern the
-// whole device. So launches ask here first, on the calling line. The table is in operand_dtypes.cpp.
+// What is known of kernels before they run: dtypes that they refuse, and whether they judge the data. PyTorch leaves
+// such checks to kernels; ours run later, when a mistake would concern the whole device. So launches look here first,
+// on the calling line, and where the kernel may fail they wait for it (failure.h). The table is in operand_dtypes.cpp.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/ScalarType.h>
+#include <c10/macros/Macros.h>
 
 #include <cstdint>
 #include <map>
@@ -24,6 +26,14 @@ constexpr DtypeSet dtype_bit(c10::ScalarType dtype) {
   return DtypeSet{1} << static_cast<int>(dtype);
 }
 
+// The dtypes that most kernels take, which the table knows. What becomes of the others: failure.h.
+constexpr DtypeSet kCommonDtypes = dtype_bit(c10::ScalarType::Bool) | dtype_bit(c10::ScalarType::Byte) |
+                                   dtype_bit(c10::ScalarType::Char) | dtype_bit(c10::ScalarType::Short) |
+                                   dtype_bit(c10::ScalarType::Int) | dtype_bit(c10::ScalarType::Long) |
+                                   dtype_bit(c10::ScalarType::Half) | dtype_bit(c10::ScalarType::BFloat16) |
+                                   dtype_bit(c10::ScalarType::Float) | dtype_bit(c10::ScalarType::Double) |
+                                   dtype_bit(c10::ScalarType::ComplexFloat) | dtype_bit(c10::ScalarType::ComplexDouble);
+
 // Whether the kernel wants one dtype for all its operands.
 enum class Agreement : uint8_t {
   kNone,           // it converts them, or checks them by itself
@@ -31,26 +41,32 @@ enum class Agreement : uint8_t {
   kAllButIndices,  // all but indices, which are int64 or uint8
 };
 
-// What a kernel asks of its operands. By default nothing.
-struct DtypeRule {
-  DtypeSet refused = 0;
-  Agreement agreement = Agreement::kNone;
+// Whether the kernel judges the data, and the caller waits to hear it.
+enum class Verdict : uint8_t {
+  kNone,
+  kAlways,     // as CUDA's, whose verdict the host reads: LAPACK's info
+  kIfAsked,    // the same when the operator's last argument, check_errors, is true
+  kOfDivisor,  // integers cannot be divided by zero: when the second operand is a tensor that may hold one
+};
 
-  bool is_empty() const { return refused == 0 && agreement == Agreement::kNone; }
+// What is known of a kernel. By default that it takes all operands in common use.
+struct KernelRule {
+  DtypeSet refused = 0;  // in some modes or shapes, at least: the kernel has the last word
+  Agreement agreement = Agreement::kNone;
+  Verdict verdict = Verdict::kNone;
+
+  bool takes_all_dtypes() const { return refused == 0 && agreement == Agreement::kNone; }
 };
 
 // The rule for an operator as the dispatcher names it ("aten::round.decimals"), or for one of its modes
 // ("aten::div.Tensor_mode:floor"). Lives for ever; thread-safe.
-const DtypeRule& dtype_rule(std::string_view op);
+const KernelRule& kernel_rule(std::string_view op);
 
 // Whether any mode of the operator has a rule of its own.
 bool has_mode_rules(std::string_view op);
 
 // All rules, for tests.
-std::map<std::string, DtypeRule> dtype_rules();
-
-// Throws c10::NotImplementedError in PyTorch's words when `dtype`, in which the kernel would compute, is refused.
-void check_dtype(const char* name, const DtypeRule& rule, c10::ScalarType dtype);
+std::map<std::string, KernelRule> kernel_rules();
 
 // Throws c10::Error in PyTorch's words when a dtype is not the first operand's.
 [[noreturn]] void refuse_second_dtype(const char* name, c10::ScalarType expected, c10::ScalarType found);
@@ -83,20 +99,21 @@ void check_agreement(const char* name, Agreement agreement, const Args&... args)
   (for_each_tensor(visit, args), ...);
 }
 
-// Checks operands of a kernel that computes in `dtype`; without one, in that of the first.
+// Whether a kernel that computes in `dtype` may refuse it; without one, it computes in that of the first operand.
+// Throws c10::Error where the kernel would misread operands of several dtypes.
 template <class... Args>
-void check_operand_dtypes(const char* name, const DtypeRule& rule, std::optional<c10::ScalarType> dtype,
-                          const Args&... args) {
-  if (rule.is_empty()) {
-    return;
+bool may_refuse(const char* name, const KernelRule& rule, std::optional<c10::ScalarType> dtype, const Args&... args) {
+  if (C10_LIKELY(rule.takes_all_dtypes())) {
+    return false;
   }
   const std::optional<c10::ScalarType> computed = dtype.has_value() ? dtype : first_dtype(args...);
-  if (computed.has_value()) {
-    check_dtype(name, rule, *computed);
+  if (computed.has_value() && (rule.refused & dtype_bit(*computed)) != 0) {
+    return true;  // the kernel names the dtype, so it speaks before the check of several
   }
   if (rule.agreement != Agreement::kNone) {
     check_agreement(name, rule.agreement, args...);
   }
+  return false;
 }
 
 // The mode that an operator's string argument chooses, such as rounding or reduction; empty for other arguments.
@@ -117,14 +134,12 @@ constexpr bool is_mode = std::is_same_v<std::decay_t<T>, std::string_view> ||
 
 // The same for an operator that has modes, each with a rule of its own.
 template <class... Args>
-void check_mode_dtypes(const char* name, const std::string& op, std::optional<c10::ScalarType> dtype,
-                       const Args&... args) {
-  const auto check = [&](std::string_view mode) {
-    if (!mode.empty()) {
-      check_operand_dtypes(name, dtype_rule(op + ":" + std::string(mode)), dtype, args...);
-    }
+bool may_refuse_in_mode(const char* name, const std::string& op, std::optional<c10::ScalarType> dtype,
+                        const Args&... args) {
+  const auto refuses = [&](std::string_view mode) {
+    return !mode.empty() && may_refuse(name, kernel_rule(op + ":" + std::string(mode)), dtype, args...);
   };
-  (check(mode_of(args)), ...);
+  return (refuses(mode_of(args)) || ...);
 }
 
 }  // namespace openreg::ops

@@ -21,6 +21,7 @@
 
 #include "common/arguments.h"
 #include "common/device_check.h"
+#include "common/failure.h"
 #include "common/operand_dtypes.h"
 #include "common/outputs.h"
 #include "openreg/runtime/launch.h"
@@ -145,14 +146,15 @@ class AliasTask<Run, Kernel, std::index_sequence<Index...>, Args...> {
 };
 
 // Launches Run()(name, kernel, outputs, args...) on aliases, on the current stream of the device. Outputs may be
-// undefined.
+// undefined. A failure of the kernel is the device's or the caller's as launch_judged() tells.
 template <class Run, class Kernel, size_t kOutputs, class... Args>
-void launch_on_aliases(const char* name, c10::Device device, Kernel* kernel,
+void launch_on_aliases(const char* name, c10::Device device, Hears hears, Kernel* kernel,
                        const std::array<at::Tensor, kOutputs>& outputs, Args... args) {
   using Task = AliasTask<Run, Kernel, std::make_index_sequence<kOutputs>, Args...>;
   runtime::Aliases aliases(name);
-  runtime::launch_made(name, runtime::current_stream(device.index()),
-                       [&] { return Task(name, kernel, aliases, outputs, args...); });
+  launch_judged(
+      name, device, hears, [&] { return Task(name, kernel, aliases, outputs, args...); }, args...,
+      at::TensorList(outputs));
 }
 
 // The name under which the dispatcher knows an operator.
@@ -212,16 +214,19 @@ struct Structured<Spec, Result(Args...), std::index_sequence<Index...>> {
   }
 
  private:
-  static void check_dtypes(const char* name, std::optional<c10::ScalarType> computed, Args... args) {
-    static const std::string op = registered_name<typename Spec::Functional>();
-    static const DtypeRule& rule = dtype_rule(op);
-    check_operand_dtypes(name, rule, computed, args...);
+  static const KernelRule& rule() {
+    static const KernelRule& found = kernel_rule(registered_name<typename Spec::Functional>());
+    return found;
+  }
+
+  static Hears hears(const char* name, std::optional<c10::ScalarType> computed, Args... args) {
+    bool refuses = may_refuse(name, rule(), computed, args...);
     if constexpr ((is_mode<Args> || ...)) {
+      static const std::string op = registered_name<typename Spec::Functional>();
       static const bool has_modes = has_mode_rules(op);
-      if (has_modes) {
-        check_mode_dtypes(name, op, computed, args...);
-      }
+      refuses |= has_modes && may_refuse_in_mode(name, op, computed, args...);
     }
+    return ops::hears(rule(), refuses, computed, args...);
   }
 
   template <class Call>
@@ -233,14 +238,14 @@ struct Structured<Spec, Result(Args...), std::index_sequence<Index...>> {
     }
     const CurrentDevice current(device);
     call.meta(meta_argument(args)...);
-    check_dtypes(name, call.computed_dtype(), args...);
+    const Hears when = hears(name, call.computed_dtype(), args...);
     if constexpr (HasOwnKernel<Spec>::value) {
-      if (Spec::launch(device, args..., call.outputs[Index]...)) {
+      if (when == Hears::kLater && Spec::launch(device, args..., call.outputs[Index]...)) {
         return;
       }
     }
-    launch_on_aliases<RunKernel, typename Spec::Kernel, kOutputs, Args...>(name, device, Spec::kernel(), call.outputs,
-                                                                           args...);
+    launch_on_aliases<RunKernel, typename Spec::Kernel, kOutputs, Args...>(name, device, when, Spec::kernel(),
+                                                                           call.outputs, args...);
   }
 };
 

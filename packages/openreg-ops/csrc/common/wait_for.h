@@ -5,39 +5,29 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
-#include <exception>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "common/arguments.h"
-#include "openreg/runtime/capture.h"
-#include "openreg/runtime/launch.h"
+#include "openreg/runtime/alias.h"
 #include "openreg/runtime/stream.h"
-#include "openreg/runtime/sync_debug.h"
 
 namespace openreg::ops {
 
-// Runs `compute()` on the engine, after the earlier work of the device's current stream, and waits for it. It may refer
-// to variables of the caller. An exception that it throws is thrown here: it concerns this call alone, and the device
-// stays healthy. Throws c10::Error with `name` while the stream is capturing.
+// Throws c10::Error with `name` while the stream is capturing, and where the sync debug mode forbids to wait.
+void prepare_to_wait(const char* name, c10::Stream stream);
+
+// Runs `function(state)` on the engine, after the earlier work of the device's current stream, and waits for it. What
+// it throws is thrown here, with the operator's name: it concerns this call alone, and the device stays healthy.
+void run_and_wait(const char* name, c10::Stream stream, void (*function)(void*), void* state);
+
+// Both, for `compute()`, which may refer to variables of the caller.
 template <class Compute>
 void wait_for(const char* name, c10::Device device, Compute compute) {
   const c10::Stream stream = runtime::current_stream(device.index());
-  runtime::refuse_capture(name, stream);
-  runtime::object_to_waiting();
-  std::exception_ptr failure;
-  runtime::launch(name, stream, [&compute, &failure] {
-    try {
-      compute();
-    } catch (...) {
-      failure = std::current_exception();
-    }
-  });
-  runtime::synchronize_stream(stream);
-  if (failure) {
-    std::rethrow_exception(failure);
-  }
+  prepare_to_wait(name, stream);
+  run_and_wait(name, stream, [](void* state) { (*static_cast<Compute*>(state))(); }, &compute);
 }
 
 // Gives what `kernel(args...)` gives on aliases, having waited for it.

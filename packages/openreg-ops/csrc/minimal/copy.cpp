@@ -7,6 +7,8 @@
 #include <torch/library.h>
 
 #include "common/device_check.h"
+#include "common/operand_dtypes.h"
+#include "common/wait_for.h"
 #include "minimal/set.h"
 #include "openreg/runtime/alias.h"
 #include "openreg/runtime/allocator.h"
@@ -25,6 +27,12 @@ constexpr const char* kName = "aten::_copy_from";
 constexpr size_t kParallelCopy = size_t{4} << 20;  // bytes
 constexpr size_t kSerialCopy = size_t{256} << 10;  // bytes
 
+// Whether at::native::copy_() converts the dtype into others.
+bool is_converted(c10::ScalarType dtype) {
+  return (dtype_bit(dtype) & kCommonDtypes) != 0 || c10::isFloat8Type(dtype) || c10::isBarebonesUnsignedType(dtype) ||
+         dtype == at::kComplexHalf;
+}
+
 bool is_on_device(const at::Tensor& tensor) {
   return tensor.device().type() == runtime::kDeviceType;
 }
@@ -36,11 +44,18 @@ bool is_plain(const at::Tensor& source, const at::Tensor& destination) {
          source.strides() == destination.strides() && source.is_non_overlapping_and_dense();
 }
 
-// Enqueues the copy as one kernel; any dtypes, strides and lazy bits.
+// Enqueues the copy as one kernel; any strides and lazy bits. Some dtypes of less than a byte, and those that are bits
+// without a meaning, PyTorch's kernel does not convert: then its refusal is the caller's.
 void launch_copy(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream) {
   runtime::Aliases aliases(kName);
   at::Tensor from = is_on_device(source) ? aliases(source) : aliases.borrow_host(source);
   at::Tensor to = is_on_device(destination) ? aliases(destination) : aliases.borrow_host(destination);
+  if (!is_converted(source.scalar_type()) || !is_converted(destination.scalar_type())) {
+    prepare_to_wait(kName, stream);
+    auto copy = [&] { at::native::copy_(to, from, false); };
+    run_and_wait(kName, stream, [](void* state) { (*static_cast<decltype(copy)*>(state))(); }, &copy);
+    return;
+  }
   runtime::launch(kName, stream,
                   [from = std::move(from), to = std::move(to)]() mutable { at::native::copy_(to, from, false); });
 }

@@ -7,6 +7,7 @@
 #include <torch/library.h>
 
 #include "common/device_check.h"
+#include "common/launch_function.h"
 #include "common/raw_operands.h"
 #include "raw/abs.h"
 
@@ -14,12 +15,20 @@ namespace openreg::ops {
 
 namespace {
 
+// For dtypes that our kernel does not serve; PyTorch's refuses some of them.
+void abs_on_cpu(const at::Tensor& self, at::Tensor& out) {
+  at::native::abs_out(self, out);
+}
+
 // Called on the host. The iterator holds device tensors, already broadcast and with their axes merged; the launch takes
 // addresses, sizes and strides from it.
 void abs_kernel(at::TensorIteratorBase& iterator) {
   const std::optional<raw::Type> type = raw_type(iterator.dtype());
-  TORCH_CHECK_NOT_IMPLEMENTED(type.has_value() && raw::abs_serves(*type), "\"abs\" not implemented for '",
-                              iterator.dtype(), "'");
+  if (!type.has_value() || !raw::abs_serves(*type)) {
+    at::Tensor out = iterator.tensor(0);
+    launch_function("aten::abs", iterator.device(0), &abs_on_cpu, iterator.tensor(1), out);
+    return;
+  }
   if (iterator.numel() == 0) {
     return;
   }

@@ -23,6 +23,7 @@ Lengths read_lengths(const at::Tensor& lengths) {
 
 void check_lengths(const at::Tensor& log_probs, const at::Tensor& targets, c10::IntArrayRef input_lengths,
                    c10::IntArrayRef target_lengths, int64_t blank) {
+  TORCH_CHECK(log_probs.numel() > 0, "ctc_loss: log_probs must not be empty, but has the shape ", log_probs.sizes());
   const int64_t batch = log_probs.size(1);
   TORCH_CHECK(blank >= 0 && blank < log_probs.size(2), "blank must be in label range");
   TORCH_CHECK(targets.scalar_type() == at::kLong || targets.scalar_type() == at::kInt,

@@ -10,6 +10,7 @@
 #include <ATen/ops/histc_ops.h>
 #include <ATen/ops/histogram_cpu_dispatch.h>
 #include <ATen/ops/histogram_ops.h>
+#include <ATen/ops/isfinite.h>
 #include <torch/library.h>
 
 #include <cmath>
@@ -59,8 +60,17 @@ void check_weight(const at::Tensor& self, const MaybeTensor& weight, c10::IntArr
               points, " by ", coordinates, " and weight with shape ", weight->sizes());
 }
 
-void check_range(const MaybeRange& range, size_t coordinates) {
+// Without a range the bins span the values, which have to be finite: the host waits for that, as on CUDA.
+void check_finite(const char* name, const at::Tensor& self) {
+  if (self.numel() > 0 && at::isFloatingType(self.scalar_type())) {
+    TORCH_CHECK(at::isfinite(self).all().item<bool>(), name,
+                ": the input holds infinities or NaN, so its range is not finite; give the range");
+  }
+}
+
+void check_range(const at::Tensor& self, const MaybeRange& range, size_t coordinates) {
   if (!range.has_value()) {
+    check_finite("torch.histogramdd", self);
     return;
   }
   TORCH_CHECK(range->size() == 2 * coordinates, "torch.histogramdd: for a ", coordinates,
@@ -87,6 +97,9 @@ OutputSpec describe_histc(const at::Tensor& self, int64_t bins, const at::Scalar
   const double high = max.toDouble();
   TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high, "] is not finite");
   TORCH_CHECK(low <= high, "torch.histc: max must be larger than min");
+  if (low == high) {
+    check_finite("torch.histc", self);
+  }
   return output_of({bins}, self.scalar_type());
 }
 
@@ -106,7 +119,7 @@ Pair describe_histogram_of_count(const at::Tensor& self, int64_t bins, const May
   if (weight.has_value() && weight->defined()) {
     check_weight(self, weight->reshape({weight->numel()}), {self.numel()}, 1);
   }
-  check_range(range, 1);
+  check_range(self, range, 1);
   return {output_of({bins}, self.scalar_type()), output_of({bins + 1}, self.scalar_type())};
 }
 
@@ -123,7 +136,7 @@ OutputSpec describe_histogramdd_of_counts(const at::Tensor& self, c10::IntArrayR
                                           const MaybeTensor& weight, bool /*density*/) {
   check_points(self, bins.size(), weight);
   check_bin_counts(bins, "torch.histogramdd");
-  check_range(range, bins.size());
+  check_range(self, range, bins.size());
   return output_of(bins, self.scalar_type());
 }
 

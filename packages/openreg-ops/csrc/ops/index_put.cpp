@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// x[indices] = values. A mask as an index is counted by the kernel alone, so nothing waits for it.
+// x[indices] = values. One value fits whatever a mask chooses, so that nothing waits for the mask; whether several fit
+// shows when the kernel counts it.
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/_index_put_impl_cpu_dispatch.h>
 #include <ATen/ops/_index_put_impl_ops.h>
@@ -20,6 +21,7 @@ bool is_mask(const at::Tensor& index) {
 struct IndexedShape {
   c10::DimVector sizes;
   bool is_known = true;
+  bool has_byte_mask = false;  // which some kernels refuse, on every device
 };
 
 void check_mask(const at::Tensor& self, const at::Tensor& mask, int64_t first) {
@@ -49,6 +51,7 @@ IndexedShape indexed_shape(const at::Tensor& self, const Indices& indices) {
     if (is_mask(*index)) {
       check_mask(self, *index, dim);
       shape.is_known = false;
+      shape.has_byte_mask |= index->scalar_type() == at::kByte;
       dim += index->dim();
       continue;
     }
@@ -106,9 +109,11 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
   const auto apart = [&](const at::Tensor& operand) { at::assert_no_overlap(self, operand); };
   for_each_tensor(apart, values);
   for_each_tensor(apart, moved);
+  const bool fits = shape.is_known || (values.numel() == 1 && !shape.has_byte_mask);
   launch_described<at::Tensor&(at::Tensor&, const Indices&, const at::Tensor&, bool, bool), 0, at::Tensor&,
-                   const Indices&, const at::Tensor&, bool, bool>(kName, self.device(), &at::cpu::_index_put_impl_, {},
-                                                                  self, moved, values, accumulate, unsafe);
+                   const Indices&, const at::Tensor&, bool, bool>(
+      kName, self.device(), fits ? Hears::kLater : Hears::kUnlessCaptured, &at::cpu::_index_put_impl_, {}, self, moved,
+      values, accumulate, unsafe);
   return self;
 }
 

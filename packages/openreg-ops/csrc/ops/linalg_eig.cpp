@@ -19,6 +19,7 @@ namespace {
 // LAPACK does not end on infinities, so PyTorch looks for them first, on every device: the host waits.
 void check_finite(const at::Tensor& self) {
   at::native::squareCheckInputs(self, "linalg.eig");
+  (void)c10::toComplexType(self.scalar_type());  // PyTorch's error for integers
   require_lapack_dtype("linalg_eig_out_cpu", self.scalar_type());
   TORCH_CHECK(at::isfinite(self).all().item<bool>(), "torch.linalg.eig: input tensor should not contain infs or NaNs.");
 }

@@ -22,6 +22,9 @@ namespace {
 at::Tensor factorize(const at::Tensor& self, bool upper) {
   TORCH_WARN_ONCE("torch.cholesky is deprecated; use torch.linalg.cholesky");
   at::native::squareCheckInputs(self, "cholesky");
+  if (self.numel() > 0) {
+    require_lapack_dtype("cholesky_cpu", self.scalar_type());
+  }
   const auto [factor, info] = at::linalg_cholesky_ex(self, upper);
   at::_linalg_check_errors(info, "cholesky", self.dim() == 2);
   return factor;

@@ -4,6 +4,7 @@
 #include <ATen/ops/_cholesky_solve_helper_cpu_dispatch.h>
 #include <ATen/ops/_cholesky_solve_helper_ops.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/linalg_lstsq.h>
 #include <ATen/ops/linalg_lstsq_cpu_dispatch.h>
 #include <ATen/ops/linalg_solve_triangular_cpu_dispatch.h>
 #include <ATen/ops/linalg_solve_triangular_ops.h>
@@ -88,6 +89,17 @@ LeastSquares describe_lstsq(const at::Tensor& self, const at::Tensor& b, std::op
 void lstsq_kernel(const at::Tensor& self, const at::Tensor& b, std::optional<double> rcond,
                   std::optional<std::string_view> driver, at::Tensor& solution, at::Tensor& residuals, at::Tensor& rank,
                   at::Tensor& singular_values) {
+  if (self.numel() == 0) {
+    // The CPU resizes the outputs on its way, which aliases do not allow.
+    const auto [of_solution, of_residuals, of_rank, of_singular_values] = at::linalg_lstsq(self, b, rcond, driver);
+    solution.copy_(of_solution);
+    if (of_residuals.sizes() == residuals.sizes()) {
+      residuals.copy_(of_residuals);
+    }
+    rank.copy_(of_rank);
+    singular_values.copy_(of_singular_values);
+    return;
+  }
   at::Tensor found = at::empty({0}, residuals.options());
   at::cpu::linalg_lstsq_outf(self, b, rcond, driver, solution, found, rank, singular_values);
   if (found.sizes() == residuals.sizes()) {

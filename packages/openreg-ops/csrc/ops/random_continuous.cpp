@@ -28,6 +28,9 @@ struct ExponentialKernel {
 };
 
 at::Tensor& exponential_(at::Tensor& self, double lambda, MaybeGenerator generator) {
+  TORCH_CHECK(at::isFloatingType(self.scalar_type()),
+              "exponential_: the distribution is continuous, so the dtype has to be a floating one, but got ",
+              self.scalar_type());
   return templates::exponential_impl_<ExponentialKernel, Generator>(self, lambda, std::move(generator));
 }
 

@@ -73,8 +73,13 @@ struct BernoulliKernel {
     constexpr const char* kName = "aten::bernoulli_";
     const c10::Device device = device_of(kName, self);
     check_same_device_or_scalar(kName, device, p);
-    TORCH_CHECK(at::isFloatingType(p.scalar_type()), "expected probabilities tensor to have floating type, got ",
-                p.scalar_type());
+    TORCH_CHECK_NOT_IMPLEMENTED(at::isFloatingType(p.scalar_type()),
+                                "\"bernoulli_tensor_cpu_p_\" not implemented for '", p.scalar_type(),
+                                "': the probabilities have to be floating-point numbers");
+    if (p.device().is_cpu()) {
+      const double number = p.item<double>();
+      TORCH_CHECK(number >= 0 && number <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", number);
+    }
     const CurrentDevice current(device);
     const runtime::PhiloxState state = reserve_random(generator, device.index(), self.numel());
     (void)p.expand(self.sizes());  // refuses a shape that does not fit

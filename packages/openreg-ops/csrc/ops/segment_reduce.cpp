@@ -20,10 +20,17 @@ bool is_given(const MaybeTensor& tensor) {
   return tensor.has_value() && tensor->defined();
 }
 
-// What lengths say, the kernel checks: it depends on data.
+// The host waits for the verdict, as on every device of PyTorch; `unsafe` saves that.
+void check_lengths(const at::Tensor& lengths, int64_t size) {
+  const at::Tensor fits = lengths.ge(0).all().logical_and(lengths.sum(-1).eq(size).all());
+  TORCH_CHECK(fits.item<bool>(),
+              "segment_reduce(): lengths must not be negative, and each row of them has to add up to ", size,
+              ", the size of data along axis");
+}
+
 OutputSpec describe_segment_reduce(const at::Tensor& data, std::string_view reduce, const MaybeTensor& lengths,
-                                   const MaybeTensor& indices, const MaybeTensor& offsets, int64_t axis,
-                                   bool /*unsafe*/, const std::optional<at::Scalar>& /*initial*/) {
+                                   const MaybeTensor& indices, const MaybeTensor& offsets, int64_t axis, bool unsafe,
+                                   const std::optional<at::Scalar>& /*initial*/) {
   at::native::get_reduction_enum(reduce);
   TORCH_CHECK(!is_given(indices), "segment_reduce(): indices based reduction is not supported yet.");
   TORCH_CHECK(is_given(lengths) || is_given(offsets), "segment_reduce(): Either lengths or offsets must be defined.");
@@ -33,6 +40,9 @@ OutputSpec describe_segment_reduce(const at::Tensor& data, std::string_view redu
   TORCH_CHECK(data.dim() >= bounds.dim(), "segment_reduce(): Expected data.dim() >= ", name, ".dim()");
   TORCH_CHECK(wrapped == bounds.dim() - 1, "segment_reduce(): Expected axis to be the last dimension of ", name,
               " but got ", axis, ".");
+  if (!unsafe && !is_given(offsets) && lengths->numel() > 0) {
+    check_lengths(*lengths, data.size(wrapped));
+  }
   OutputSpec spec = output_of_shape(data);
   spec.sizes[static_cast<size_t>(wrapped)] = bounds.size(wrapped) - (is_given(offsets) ? 1 : 0);
   return spec;

@@ -88,7 +88,7 @@ at::TensorOptions triangle_options(int64_t rows, int64_t columns, std::optional<
                                    std::optional<bool> pin_memory, const char* kernel) {
   at::native::check_args(rows, columns, layout);
   const c10::ScalarType index_dtype = dtype.value_or(at::kLong);
-  require_dtype(at::isIntegralType(index_dtype, false), kernel, index_dtype);
+  require_dtype(index_dtype == at::kLong || index_dtype == at::kInt, kernel, index_dtype);
   return at::TensorOptions().dtype(index_dtype).device(device).pinned_memory(pin_memory);
 }
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 import torch
 
 from . import record
+from .check_dtypes import check_dtypes
 from .check_errors import check_errors
 from .check_overloads import check_overloads
 from .check_results import check_forward, check_noncontiguous
@@ -20,7 +21,8 @@ VARIANT_CHECKS = {
     "in-place": check_inplace,
     "overloads": check_overloads,
 }
-CHECKS = ("forward", "backward", *VARIANT_CHECKS, "errors")
+ENTRY_CHECKS = {"errors": check_errors, "dtypes": check_dtypes}  # once per entry, whatever its dtypes
+CHECKS = ("forward", "backward", *VARIANT_CHECKS, *ENTRY_CHECKS)
 
 
 @dataclass
@@ -67,13 +69,15 @@ def examine(op, dtype, checks=CHECKS, variant_samples=None, record_operators=Fal
     start = time.monotonic()
     torch.openreg.reset_fallback_stats()
     with record.operators(record_operators) as exercised:
-        guarded(report, "forward", check_forward, op, dtype, report)
+        if report.wants("forward"):
+            guarded(report, "forward", check_forward, op, dtype, report)
         report.fell_back = {name: stats.calls for name, stats in torch.openreg.fallback_stats().items()}
         for name, check in VARIANT_CHECKS.items():
             if report.wants(name):
                 guarded(report, name, check, op, dtype, report)
-        if report.wants("errors") and dtype == dtypes_of(op)[0]:
-            guarded(report, "errors", check_errors, op, report)
+        for name, check in ENTRY_CHECKS.items():
+            if report.wants(name) and dtype == dtypes_of(op)[0]:
+                guarded(report, name, check, op, report)
     report.exercised = sorted(exercised)
     report.seconds = time.monotonic() - start
     return report

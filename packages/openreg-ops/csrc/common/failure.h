@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whose failure it is when a kernel throws. As a rule the device's, as on a GPU: the call has returned, later work is
+// skipped, and synchronising raises. The caller's, who gets the exception from the call while the device stays usable,
+// where the CPU or CUDA would raise at the call:
+//
+//   - The kernel may refuse a dtype. Of those in common use operand_dtypes.h knows who refuses which. The others (8-bit
+//     floats, complex numbers of half precision, unsigned integers of more than a byte, ...) few kernels take, and
+//     which ones do depends on PyTorch's version. So the first launch of its kind waits for the kernel, and later ones
+//     go on at once; a program sees the like where CUDA loads a kernel with its first launch.
+//   - The kernel judges the data: LAPACK's info, which CUDA's operators read back, too; a divisor of zero.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+#include <c10/core/Scalar.h>
+#include <c10/macros/Macros.h>
+#include <c10/util/ArrayRef.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "common/device_check.h"
+#include "common/operand_dtypes.h"
+#include "common/wait_for.h"
+#include "openreg/runtime/launch.h"
+#include "openreg/runtime/stream.h"
+
+namespace openreg::ops {
+
+// The dtypes of all tensors among the arguments.
+template <class... Args>
+DtypeSet dtypes_in(const Args&... args) {
+  DtypeSet dtypes = 0;
+  const auto visit = [&](const at::Tensor& tensor) { dtypes |= dtype_bit(tensor.scalar_type()); };
+  (for_each_tensor(visit, args), ...);
+  return dtypes;
+}
+
+// When the caller hears of a kernel's failure.
+enum class Hears : uint8_t {
+  kLater,           // at the next synchronisation, and the device is lost
+  kFirst,           // from the call, if it is the first launch of its kind
+  kAtTheCall,       // from every call; the sync debug mode may object, and it cannot be captured
+  kUnlessCaptured,  // from every call, except that a capture records it
+};
+
+// What a kernel's choice of code for a dtype can depend on: the operator and its options; of each operand dtype, number
+// of dimensions, and whether it is contiguous and on the device. Two launches of one kind refuse the same dtypes.
+class LaunchKind {
+ public:
+  explicit LaunchKind(const char* name);
+
+  void add(const at::Tensor& operand);
+  void add(std::string_view option);
+  void add(int64_t option);
+
+  template <class T>
+  void add(const std::optional<T>& option) {
+    option.has_value() ? add(*option) : add(kAbsent);
+  }
+  template <class T>
+  void add(const T& argument) {
+    if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
+      add(static_cast<int64_t>(argument));
+    } else {
+      for_each_tensor([this](const at::Tensor& operand) { add(operand); }, argument);
+    }
+  }
+
+  // Whether the caller of such a launch waits for it. Throws c10::Error where the stream is capturing and the launch
+  // would have to run. Thread-safe, as is remember().
+  bool has_to_wait(Hears hears, bool is_common, c10::Stream stream) const;
+
+  // A launch of this kind has run without a failure.
+  void remember() const;
+
+ private:
+  static constexpr int64_t kAbsent = INT64_MIN;
+
+  bool has_passed() const;
+  void mix(uint64_t value);
+
+  const char* name_;
+  uint64_t hash_ = 0;
+  bool is_empty_ = false;  // kernels return before they look at the dtype of what has no elements
+};
+
+// Whether integers are divided by zero, or may be: the values of a tensor of the device are not known.
+bool may_divide_by_zero(c10::ScalarType dtype, const at::Tensor& divisor);
+
+// Whether integers of the dtype cannot hold the number, which kernels find when they convert it.
+bool overflows(c10::ScalarType dtype, const at::Scalar& number);
+
+template <class T>
+bool overflows(c10::ScalarType /*dtype*/, const T& /*no_number*/) {
+  return false;
+}
+inline bool overflows(c10::ScalarType dtype, const std::optional<at::Scalar>& number) {
+  return number.has_value() && overflows(dtype, *number);
+}
+
+template <class T>
+constexpr bool is_number =
+    std::is_same_v<std::decay_t<T>, at::Scalar> || std::is_same_v<std::decay_t<T>, std::optional<at::Scalar>>;
+
+// Whether one of the numbers among the arguments overflows.
+template <class... Args>
+bool any_overflows(c10::ScalarType dtype, const Args&... args) {
+  return c10::isIntegralType(dtype, /*includeBool=*/false) && (overflows(dtype, args) || ...);
+}
+
+// What the rule says for a kernel that computes in `dtype` (without one, in that of the first operand), and that
+// `refuses` it as far as may_refuse() knows.
+template <class... Args>
+Hears hears(const KernelRule& rule, bool refuses, std::optional<c10::ScalarType> dtype, const Args&... args) {
+  if constexpr ((is_number<Args> || ...)) {
+    const std::optional<c10::ScalarType> computed = dtype.has_value() ? dtype : first_dtype(args...);
+    if (computed.has_value() && any_overflows(*computed, args...)) {
+      return Hears::kUnlessCaptured;
+    }
+  }
+  const Hears of_dtype = refuses ? Hears::kFirst : Hears::kLater;
+  switch (rule.verdict) {
+    case Verdict::kNone:
+      return of_dtype;
+    case Verdict::kAlways:
+      return Hears::kAtTheCall;
+    case Verdict::kIfAsked: {
+      bool last = false;
+      const auto visit = [&](const auto& argument) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(argument)>, bool>) {
+          last = argument;
+        }
+      };
+      (visit(args), ...);
+      return last ? Hears::kAtTheCall : of_dtype;
+    }
+    case Verdict::kOfDivisor: {
+      int position = 0;
+      bool is_zero = false;
+      const auto visit = [&](const at::Tensor& operand) {
+        is_zero |= ++position == 2 && may_divide_by_zero(dtype.value_or(operand.scalar_type()), operand);
+      };
+      (for_each_tensor(visit, args), ...);
+      return is_zero ? Hears::kUnlessCaptured : of_dtype;
+    }
+  }
+  return of_dtype;
+}
+
+// Launches what `make()` gives, on the current stream of the device. `arguments` are all the operator's, with its
+// outputs. Where the caller hears of a failure from the call, it waits for the kernel, and throws what that throws.
+template <class Make, class... Args>
+void launch_judged(const char* name, c10::Device device, Hears hears, Make&& make, const Args&... arguments) {
+  const c10::Stream stream = runtime::current_stream(device.index());
+  const bool is_common = (dtypes_in(arguments...) & ~kCommonDtypes) == 0;
+  if (C10_LIKELY(hears == Hears::kLater && is_common)) {
+    runtime::launch_made(name, stream, std::forward<Make>(make));
+    return;
+  }
+  LaunchKind kind(name);
+  (kind.add(arguments), ...);
+  if (!kind.has_to_wait(hears, is_common, stream)) {
+    runtime::launch_made(name, stream, std::forward<Make>(make));
+    return;
+  }
+  auto task = make();
+  run_and_wait(name, stream, [](void* state) { (*static_cast<decltype(task)*>(state))(); }, &task);
+  kind.remember();
+}
+
+}  // namespace openreg::ops

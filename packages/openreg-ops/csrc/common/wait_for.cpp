@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "common/wait_for.h"
+
+#include <c10/util/Exception.h>
+#include <c10/util/StringUtil.h>
+
+#include <exception>
+
+#include "openreg/runtime/capture.h"
+#include "openreg/runtime/launch.h"
+#include "openreg/runtime/sync_debug.h"
+
+namespace openreg::ops {
+
+void prepare_to_wait(const char* name, c10::Stream stream) {
+  runtime::refuse_capture(name, stream);
+  runtime::object_to_waiting();
+}
+
+void run_and_wait(const char* name, c10::Stream stream, void (*function)(void*), void* state) {
+  std::exception_ptr failure;
+  runtime::launch(name, stream, [&] {
+    try {
+      function(state);
+    } catch (c10::Error& error) {
+      error.add_context(c10::str(name, " on ", stream.device()));
+      failure = std::current_exception();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  });
+  runtime::synchronize_stream(stream);
+  if (failure) {
+    std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace openreg::ops

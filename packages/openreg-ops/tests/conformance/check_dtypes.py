@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every dtype that PyTorch has: what the CPU refuses at the call is refused at the call, and the device lives on."""
+
+import torch
+from torch.testing._internal import common_dtype as dtypes
+from torch.utils import _pytree as pytree
+
+from .check_random import draws
+from .comparison import difference
+from .entries import UNINITIALISED, dtypes_of, name_of, samples_of
+from .outcome import DEVICE, attempt
+from .transfer import copy_inputs, inputs_of
+
+SAMPLES = 4
+# Quantised tensors need the keys of quantised backends; the device has strided tensors only.
+ALL = sorted(
+    {item for item in vars(torch).values() if isinstance(item, torch.dtype) and not name_of(item).startswith("q")},
+    key=str,
+)
+
+
+def check_dtypes(op, report):
+    """A few samples of the entry's first dtype, with their tensors in each dtype that the entry does not list."""
+    first = dtypes_of(op)[0]
+    for sample in report.choose(samples_of(op, first), SAMPLES):
+        inputs = inputs_of(sample)
+        for dtype in ALL:
+            if dtype not in dtypes_of(op):
+                check_dtype(op, change(inputs, first, dtype), dtype, report, sample)
+
+
+def check_dtype(op, inputs, dtype, report, sample):
+    theirs = attempt(lambda: call(op, inputs, "cpu"), "cpu")
+    ours = attempt(lambda: call(op, inputs, DEVICE), DEVICE)
+    name = name_of(dtype)
+    if ours.late:
+        report.fail(f"dtypes {name}", f"the device is lost: {ours.describe()}; the CPU: {theirs.describe()}", sample)
+    elif type(ours.error) is not type(theirs.error):
+        listed = theirs.error is not None and dtype in (op.dtypesIfCUDA or ())
+        if not (listed and ours.error is None):
+            report.fail(f"dtypes {name}", f"{ours.describe()}; the CPU: {theirs.describe()}", sample)
+    elif ours.error is None:
+        values = op.name not in UNINITIALISED and not draws(op, inputs, lambda args, kwargs: op(*args, **kwargs))
+        found = difference(comparable(ours.result), comparable(theirs.result), report.tolerance, values=values)
+        if found:
+            report.fail(f"dtypes {name}", found, sample)
+
+
+def call(op, inputs, device):
+    args, kwargs = copy_inputs(op, inputs, device)
+    return op(*args, **kwargs)
+
+
+def change(inputs, old, new):
+    """The same inputs with every tensor and dtype argument of one dtype in another."""
+
+    def convert(leaf):
+        if isinstance(leaf, torch.dtype):
+            return new if leaf == old else leaf
+        if not isinstance(leaf, torch.Tensor) or leaf.dtype != old:
+            return leaf
+        try:
+            return leaf.detach().to(new)
+        except (RuntimeError, NotImplementedError):  # nothing converts to dtypes of less than a byte
+            plain = torch.empty(leaf.shape, dtype=new)
+            plain.untyped_storage().fill_(0)
+            return plain
+
+    return pytree.tree_map(convert, inputs)
+
+
+NUMBERS = {*dtypes.all_types_and_complex(), torch.half, torch.bfloat16, torch.bool}
+
+
+def comparable(result):
+    """Results in dtypes in which PyTorch cannot compare, by the numbers that they hold or else by their bytes."""
+
+    def convert(leaf):
+        if not isinstance(leaf, torch.Tensor) or leaf.layout != torch.strided or leaf.dtype in NUMBERS:
+            return leaf
+        try:
+            return leaf.to(torch.complex64 if leaf.is_complex() else torch.float64)
+        except NotImplementedError:
+            return torch.empty(0, dtype=torch.uint8, device=leaf.device).set_(leaf.untyped_storage())
+
+    return pytree.tree_map(convert, result)

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random calls: any entry of the table, any dtype, any layout, any form and any flag, compared with the CPU.
+
+A seed stands for one call, whatever ran before it; a failure prints the seed that repeats it.
+"""
+
+import argparse
+import contextlib
+import math
+import multiprocessing
+import random
+import time
+import warnings
+
+import torch
+from torch.utils import _pytree as pytree
+
+from . import entries
+from .check_dtypes import ALL, change, comparable
+from .check_random import draws
+from .comparison import difference, tolerance_of
+from .exceptions import EXCEPTIONS, LATE
+from .outcome import DEVICE, attempt
+from .pool import one_thread_per_process
+from .transfer import copy_inputs, inputs_of, tensors_in
+
+TABLE = "torch.testing._internal.common_methods_invocations:op_db"
+SAMPLES = 24  # of each entry and dtype
+BATCH = 400  # calls per process
+SECONDS_PER_CALL = 120
+FLAGS = {
+    "deterministic": lambda: torch.use_deterministic_algorithms(True),
+    "deterministic, warning": lambda: torch.use_deterministic_algorithms(True, warn_only=True),
+    "float32 matmul: medium": lambda: torch.set_float32_matmul_precision("medium"),
+    "default dtype float64": lambda: torch.set_default_dtype(torch.float64),
+    "no grad": lambda: torch.set_grad_enabled(False),
+}
+
+
+def reset_flags():
+    torch.use_deterministic_algorithms(False)
+    torch.set_float32_matmul_precision("highest")
+    torch.set_default_dtype(torch.float32)
+    torch.set_grad_enabled(True)
+
+
+# Other tensors with the same values: where the elements lie, and what lies between them.
+
+
+def as_it_is(x, _):
+    return x
+
+
+def transposed(x, _):
+    return x.mT.contiguous().mT if x.dim() > 1 else x
+
+
+def permuted(x, chance):
+    order = list(range(x.dim()))
+    chance.shuffle(order)
+    return x.permute(order).contiguous().permute([order.index(dim) for dim in range(x.dim())])
+
+
+def every_second(x, _):
+    if not x.dim():
+        return x
+    wide = torch.empty((*x.shape[:-1], 2 * x.shape[-1]), dtype=x.dtype)
+    wide[..., ::2] = x
+    return wide[..., ::2]
+
+
+def with_offset(x, _):
+    buffer = torch.empty(x.numel() + 3, dtype=x.dtype)
+    buffer[3:] = x.reshape(-1)
+    return buffer[3:].view(x.shape)
+
+
+def expanded(x, chance):
+    if not x.numel() or not x.dim():
+        return x
+    dim = chance.randrange(x.dim())
+    return x.narrow(dim, 0, 1).expand(x.shape)
+
+
+def channels_last(x, _):
+    return x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x
+
+
+def conjugated(x, _):
+    return torch.conj_physical(x).conj() if x.is_complex() else x
+
+
+LAYOUTS = (as_it_is, as_it_is, transposed, permuted, every_second, with_offset, expanded, channels_last, conjugated)
+
+
+class Call:
+    """What a seed stands for."""
+
+    def __init__(self, seed, table):
+        chance = random.Random(seed)
+        self.op = chance.choice(table)
+        listed = entries.dtypes_of(self.op)
+        self.dtype = chance.choice(listed if chance.random() < 0.6 else ALL)
+        base = self.dtype if self.dtype in listed else listed[0]
+        self.flags = chance.sample(sorted(FLAGS), chance.choice((0, 0, 1, 2)))
+        self.form = chance.choice(("plain", "plain", "out", "in place"))
+        samples = entries.samples_of(self.op, base)[:SAMPLES]
+        self.layouts = []
+        self.inputs = None
+        if samples:
+            inputs = change(inputs_of(chance.choice(samples)), base, self.dtype)
+            self.inputs = pytree.tree_map_only(torch.Tensor, lambda x: self.lay_out(x, chance), inputs)
+        self.out_layout = chance.choice(LAYOUTS)
+        self.chance = chance
+
+    def lay_out(self, x, chance):
+        layout = chance.choice(LAYOUTS)
+        self.layouts.append(layout.__name__)
+        try:
+            return layout(x.detach(), chance) if x.layout == torch.strided else x
+        except (NotImplementedError, RuntimeError):  # a dtype that cannot be copied so
+            return x
+
+    def describe(self):
+        shapes = [tuple(tensor.shape) for tensor in tensors_in(self.inputs)]
+        return (
+            f"{self.op.full_name} {entries.name_of(self.dtype)} {self.form} {shapes} {self.layouts} "
+            f"{self.out_layout.__name__ if self.form == 'out' else ''} {self.flags}"
+        )
+
+    def run(self, device):
+        """The outcome: results, and all operands afterwards with the memory around them."""
+
+        def compute():
+            args, kwargs = self.inputs
+            if self.form == "out":
+                kwargs = {**kwargs, "out": self.out}
+            args, kwargs = copy_inputs(self.op, (args, kwargs), device)
+            function = self.op.get_inplace() if self.form == "in place" else self.op
+            result = function(*args, **kwargs)
+            return result, [around(tensor) for tensor in tensors_in((args, kwargs)) if tensor.layout == torch.strided]
+
+        torch.manual_seed(7)
+        for flag in self.flags:
+            FLAGS[flag]()
+        try:
+            return attempt(compute, device)
+        finally:
+            reset_flags()
+
+    def prepare(self):
+        """Whether there is such a form of the entry."""
+        if (
+            self.inputs is None
+            or self.op.full_name in EXCEPTIONS
+            or (self.form == "in place" and not self.op.get_inplace())
+        ):
+            return False
+        if self.form == "out":
+            plain = attempt(lambda: self.op(*copy_inputs(self.op, self.inputs, "cpu")[0], **self.inputs[1]), "cpu")
+            tensors = tensors_in(plain.result)
+            if not self.op.supports_out or plain.error is not None or not tensors:
+                return False
+            if any(tensor.layout != torch.strided for tensor in tensors):
+                return False
+            self.out = pytree.tree_map_only(
+                torch.Tensor, lambda x: self.out_layout(torch.zeros_like(x), self.chance), plain.result
+            )
+        return True
+
+
+def around(tensor):
+    """The whole storage that a tensor lies in, with what is between its elements and beside them."""
+    return torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(tensor.untyped_storage())
+
+
+def find(call):
+    """What is wrong, in one line, or None."""
+    theirs, ours = call.run("cpu"), call.run(DEVICE)
+    if theirs.error is not None or ours.error is not None:
+        if ours.late:
+            known = call.op.full_name in LATE and theirs.error is not None
+            return None if known else f"the device is lost: {ours.describe()}; the CPU: {theirs.describe()}"
+        if type(ours.error) is type(theirs.error):
+            return None
+        if ours.error is None and call.dtype in (call.op.dtypesIfCUDA or ()):
+            return None
+        return f"{ours.describe()}; the CPU: {theirs.describe()}"
+    if ours.warnings != theirs.warnings:
+        return f"warnings {ours.warnings}; the CPU: {theirs.warnings}"
+    function = call.op.get_inplace() if call.form == "in place" else call.op
+    random_numbers = draws(call.op, call.inputs, lambda args, kwargs: function(*args, **kwargs))
+    values = call.op.name not in entries.UNINITIALISED and not random_numbers
+    tolerance = tolerance_of(call.op, call.dtype)
+    found = difference(comparable(ours.result[0]), comparable(theirs.result[0]), tolerance, values=values)
+    if found:
+        return found
+    for mine, reference in zip(tensors_in(ours.result[0]), tensors_in(theirs.result[0]), strict=True):
+        if mine.layout == torch.strided and mine.stride() != reference.stride() and mine.numel() > 1:
+            return f"strides {mine.stride()}, not {reference.stride()}"
+    for mine, reference in zip(ours.result[1], theirs.result[1], strict=True):
+        size = min(mine.numel(), reference.numel())
+        found = difference(comparable(mine[:size]), comparable(reference[:size]), tolerance, values=values)
+        if found:
+            return f"an operand, or the memory around it, afterwards: {found}"
+    return None
+
+
+def serve(connection, table, seeds):
+    """Runs the calls; tells which one begins, and what was wrong with it."""
+    warnings.simplefilter("ignore")
+    import openreg_ops  # noqa: F401  (registers the operators)
+
+    torch.set_num_threads(1)
+    loaded = entries.load(table)
+    for seed in seeds:
+        connection.send((seed, None))
+        try:
+            call = Call(seed, loaded)
+            if not call.prepare():
+                continue
+            found = find(call)
+        except Exception as error:
+            found = f"the harness itself: {type(error).__name__}: {error}"
+            torch.openreg.reset_device()
+        if found:
+            connection.send((seed, f"{found} [{call.describe()}]"))
+    connection.send((None, None))
+
+
+def run_batch(table, seeds):
+    """Yields (seed, failure) of a process that runs the calls; one that dies or hangs costs the call it was at."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=serve, args=(theirs, table, seeds), daemon=True)
+    with one_thread_per_process():
+        process.start()
+    theirs.close()
+    seed = seeds[0]
+    try:
+        while True:
+            if not ours.poll(SECONDS_PER_CALL):
+                yield seed, f"took longer than {SECONDS_PER_CALL} s"
+                return
+            current, failure = ours.recv()
+            if current is None:
+                return
+            seed = current
+            yield seed, failure
+    except EOFError:
+        process.join(10)
+        yield seed, f"the process ended with {process.exitcode}"
+    finally:
+        process.kill()
+
+
+def fuzz(seconds, first, count=math.inf, table=TABLE):
+    """Failures by seed, and how many calls were made, beginning with the seed `first`."""
+    failures, seed, end = {}, first, time.monotonic() + seconds
+    while time.monotonic() < end and seed < first + count:
+        batch = range(seed, seed + int(min(BATCH, first + count - seed)))
+        with contextlib.closing(run_batch(table, batch)) as progress:
+            for current, failure in progress:
+                seed = current + 1
+                if failure:
+                    failures[current] = failure
+                    print(f"seed {current}: {failure}", flush=True)
+                if time.monotonic() > end:
+                    break
+    return failures, seed - first
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600, help="how long; 600 unless told")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9), help="the first seed")
+    parser.add_argument("--count", type=float, default=math.inf, help="how many calls at most; 1 repeats a seed")
+    options = parser.parse_args(arguments)
+    print(f"from seed {options.seed}")
+    failures, calls = fuzz(options.seconds, options.seed, options.count)
+    print(f"{calls} calls, {len(failures)} failures")
+    return 1 if failures or not calls else 0

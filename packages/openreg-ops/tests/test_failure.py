@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A kernel that throws is the caller's failure where the CPU or CUDA raises at the call, and else the device's."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+import torch
+from failure_cases import AT_THE_CALL, LATER, NEVER, evaluate
+from parity import DEVICE, assert_same, is_busy
+
+pytestmark = [
+    pytest.mark.usefixtures("native"),
+    pytest.mark.filterwarnings("ignore:.*uint8 is now deprecated"),
+    pytest.mark.filterwarnings("ignore:.*experimental"),
+]
+
+SCRIPT = Path(__file__).resolve().parents[1] / "tools" / "late_errors.py"
+FLOATS = (torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.float8_e5m2, torch.float8_e5m2fnuz, torch.float8_e8m0fnu)
+UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+# Dtypes that few kernels take, and an operator that refuses each.
+UNCOMMON = [
+    *((dtype, "neg") for dtype in FLOATS),
+    *((dtype, "bitwise_not") for dtype in UNSIGNED),
+    (torch.complex32, "exp"),
+]
+
+
+def error_of(call, device):
+    """The type of the exception that the call raises."""
+    with pytest.raises((RuntimeError, NotImplementedError, IndexError, ValueError), match=r".") as caught:
+        evaluate(call, device)
+    return caught.type
+
+
+@pytest.mark.parametrize("call", AT_THE_CALL)
+def test_what_the_cpu_raises_at_the_call(call):
+    kept = torch.arange(3, device=DEVICE)
+    assert error_of(call, DEVICE) is error_of(call, "cpu")
+    torch.openreg.synchronize()
+    assert (kept + 1).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("call", NEVER)
+def test_what_no_device_refuses(call):
+    assert_same(evaluate(call, DEVICE), evaluate(call, "cpu"))
+
+
+def call_and_wait(call):
+    """The call itself raises if it launches again after its kernel failed."""
+    evaluate(call, DEVICE)
+    torch.openreg.synchronize()
+
+
+@pytest.mark.parametrize("case", LATER, ids=lambda case: case.call)
+def test_what_stops_the_device_as_on_a_gpu(case):
+    with pytest.raises((RuntimeError, IndexError)):
+        evaluate(case.call, "cpu")
+    with pytest.raises(torch.AcceleratorError, match=r"kernel 'aten::\w+' failed"):
+        call_and_wait(case.call)
+    torch.openreg.reset_device()
+
+
+def test_the_page_of_late_errors_is_what_the_script_gives():
+    spec = importlib.util.spec_from_file_location("late_errors", SCRIPT)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert script.PAGE.read_text("utf-8") == script.render(LATER), f"run python {SCRIPT.name}"
+
+
+@pytest.mark.parametrize(("dtype", "name"), UNCOMMON, ids=str)
+def test_a_dtype_that_the_kernel_refuses_is_the_callers_mistake(dtype, name):
+    x = torch.ones(3, device=DEVICE).to(dtype)
+    with pytest.raises(NotImplementedError, match=rf"not implemented for .*aten::{name} on {DEVICE}:0"):
+        getattr(torch, name)(x)
+    assert x.to(torch.complex64).cpu().tolist() == [1, 1, 1]
+
+
+def test_the_first_launch_of_a_kind_waits_and_later_ones_do_not(gate):
+    x = torch.ones(3, 5, device=DEVICE).to(torch.float8_e5m2)
+    x.isnan()
+    gate.close()
+    flags = x.isnan()
+    assert is_busy()
+    gate.open()
+    assert not flags.any().item()
+
+
+def test_what_a_kind_is():
+    """A kernel that took a dtype in one form may refuse it in another: each form is tried."""
+    x = torch.ones(4, device=DEVICE).to(torch.uint16)
+    assert torch.div(x, x).tolist() == [1, 1, 1, 1]
+    for _ in range(2):
+        with pytest.raises(NotImplementedError, match="UInt16"):
+            torch.div(x, x, rounding_mode="floor")
+    torch.openreg.synchronize()
+
+
+def test_nothing_is_learnt_from_what_has_no_elements():
+    """Many kernels return before they look at the dtype."""
+    x = torch.ones(3, 3, device=DEVICE).to(torch.uint16)
+    assert torch.mm(x[:0], x).shape == (0, 3)
+    with pytest.raises(NotImplementedError, match="UInt16"):
+        torch.mm(x, x)
+    torch.openreg.synchronize()
+
+
+def test_a_kind_is_captured_once_it_has_run():
+    x = torch.ones(2, 3, 4, device=DEVICE).to(torch.float8_e5m2)
+    graph = torch.openreg.Graph()
+    with torch.openreg.graph(graph), pytest.raises(NotImplementedError, match="Run it once before the capture"):
+        x.isinf()
+    x.isinf()
+    graph = torch.openreg.Graph()
+    with torch.openreg.graph(graph):
+        flags = x.isinf()
+    graph.replay()
+    assert not flags.any().item()
+
+
+def test_a_division_of_integers_is_captured_and_judged_by_the_replay():
+    numbers, divisors = torch.tensor([6, 8], device=DEVICE), torch.tensor([3, 2], device=DEVICE)
+    graph = torch.openreg.Graph()
+    with torch.openreg.graph(graph):
+        quotients = numbers // divisors
+    graph.replay()
+    assert quotients.tolist() == [2, 4]
+    divisors.zero_()
+    graph.replay()
+    with pytest.raises(torch.AcceleratorError, match="ZeroDivisionError"):
+        torch.openreg.synchronize()
+    torch.openreg.reset_device()
+
+
+def test_nobody_waits_for_a_division_that_cannot_fail(gate):
+    numbers = torch.tensor([6, 8], device=DEVICE)
+    gate.close()
+    quotients = numbers // 2
+    ratio = numbers / numbers
+    assert is_busy()
+    gate.open()
+    assert (quotients.tolist(), ratio.tolist()) == ([3, 4], [1, 1])
+
+
+def test_the_sync_debug_mode_objects_where_it_would_on_cuda():
+    matrix, divisors = torch.eye(2, device=DEVICE), torch.tensor([1, 2], device=DEVICE)
+    torch.openreg.set_sync_debug_mode("error")
+    try:
+        divisors // divisors
+        with pytest.raises(RuntimeError, match="the host waits"):
+            torch.linalg.svd(matrix)
+    finally:
+        torch.openreg.set_sync_debug_mode("default")
+
+
+def test_one_value_fits_whatever_a_mask_chooses(gate):
+    x = torch.ones(3, device=DEVICE)
+    mask = torch.tensor([True, False, True], device=DEVICE)
+    gate.close()
+    x[mask] = 0
+    assert is_busy()
+    gate.open()
+    assert x.tolist() == [0, 1, 0]
