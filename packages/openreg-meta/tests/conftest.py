@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from gate import gate  # noqa: F401  (a fixture)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import uuid
 
 import pytest
 import torch
+from gate import gate  # noqa: F401  (a fixture)
 
 import openreg_ops  # noqa: F401  (registers the operators; the tests use them through torch)
 

@@ -42,7 +42,7 @@ class FreshProcesses:
         script: str,
         *,
         env: dict[str, str] | None = None,
-        timeout: float = 60,
+        timeout: float = 240,
         finalise: bool = False,
     ) -> Outcome:
         """Runs it. Taking torch apart takes most of a second, so that only happens on request."""
