@@ -18,7 +18,7 @@ def python(code, **env):
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
         env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", **env},
     )

@@ -20,7 +20,7 @@ def python(tmp_path):
             [sys.executable, "-c", code],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
             env=env,
             cwd=tmp_path,

@@ -30,7 +30,7 @@ def test_ctrl_c_ends_a_program_whose_queue_is_full(tmp_path):
             assert process.stdout.readline() == "started\n"
             time.sleep(2)
             os.kill(process.pid, signal.SIGINT)
-            _, error = process.communicate(timeout=120)  # without Ctrl-C it never ends
+            _, error = process.communicate(timeout=240)  # without Ctrl-C it never ends
         finally:
             process.kill()
     assert error.rstrip().endswith("KeyboardInterrupt")

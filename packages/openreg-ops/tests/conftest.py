@@ -45,7 +45,7 @@ def run_python(tmp_path):
             [sys.executable, "-c", code],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
             env={**env, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", **variables},
             cwd=tmp_path,

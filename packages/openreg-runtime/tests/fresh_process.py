@@ -64,7 +64,7 @@ class FreshProcesses:
 
     def close(self) -> None:
         if self._server is not None:
-            self._server.communicate(timeout=60)
+            self._server.communicate(timeout=240)
             self._server = None
 
     def _fork(self, request: dict[str, Any]) -> int | None:
