@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 LONGEST = 60  # seconds
-NAME = b"a gate that nobody opened"  # the driver keeps the address, and shows it when the kernel fails
+NAME = b"a gate that nobody opened in time"  # the driver keeps the address, and shows it when the kernel fails
 HEAD_START = 0.05  # seconds in which a call that forgets to wait would return
 
 
@@ -98,6 +98,7 @@ class Gate:
         for pair in self._pairs:
             for end in pair:
                 end.close()
+        self._pairs.clear()
 
 
 @pytest.fixture
