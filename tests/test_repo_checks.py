@@ -96,6 +96,12 @@ def replaced(file, old, new):
     return damage
 
 
+def one_test(*lines, before=""):
+    """A test with these lines."""
+    body = "".join(f"    {line}\n" for line in lines)
+    return appended("packages/openreg-ops/tests/test_one.py", f"{LICENCE}{before}def test_it():\n{body}")
+
+
 def renamed(old, new):
     return lambda root: (root / old).rename(root / new)
 
@@ -201,6 +207,33 @@ PLANTED = {
     ),
     "an extra of another name": ("extras_of_the_whole", replaced(META, "\nextra = ", "\nother = ")),
     "an extra of another version": ("extras_of_the_whole", replaced(META, "extra==0.1.*", "extra==0.2.*")),
+    "another gate": (
+        "same_in_every_package",
+        lambda root: [appended(f"packages/openreg-{name}/tests/gate.py", name)(root) for name in ("ops", "meta")],
+    ),
+    "a limit of time": ("tests_need_no_fast_machine", one_test("assert time.monotonic() - begin < 5")),
+    "a limit of time in a variable": (
+        "tests_need_no_fast_machine",
+        one_test("took = time.perf_counter() - begin", "assert 0.1 < took < LIMIT"),
+    ),
+    "a limit of the device's time": (
+        "tests_need_no_fast_machine",
+        one_test("assert 2 <= start.elapsed_time(end) < 2000"),
+    ),
+    "a limit on the left": ("tests_need_no_fast_machine", one_test("assert 5 > time.time() - begin")),
+    "a pause that has to last": (
+        "tests_need_no_fast_machine",
+        one_test("torch.openreg._sleep(10)", "assert not torch.openreg.current_stream().query()"),
+    ),
+    "a pause of the driver that has to last": (
+        "tests_need_no_fast_machine",
+        one_test("api.delay(None, 0.01)", "assert not api.stream_ready(None)"),
+    ),
+    "a pause in a helper that has to last": (
+        "tests_need_no_fast_machine",
+        one_test("pause()", "assert is_busy()", before="def pause():\n    torch.openreg._sleep(10)\n"),
+    ),
+    "a short guard": ("tests_need_no_fast_machine", one_test("subprocess.run(command, timeout=30)")),
     "example needs more": (
         "imports_declared",
         appended("examples/openreg-runtime.py", "import openreg_ops\n"),
@@ -217,6 +250,24 @@ def test_this_repository_keeps_the_rule(check):
 @pytest.mark.parametrize("check", repo_checks.CHECKS, ids=lambda check: check.__name__)
 def test_a_good_tree_passes(check, tree):
     assert check(tree) == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("assert time.monotonic() - begin >= 0.05",),
+        ("assert start.elapsed_time(end) >= 2",),
+        ("assert api.elapsed(end, start) <= -10",),
+        ("outside = time.monotonic() - begin", "assert 20 <= api.elapsed(start, end) <= outside"),
+        ("assert time.monotonic() < deadline",),
+        ("gate.close()", "torch.openreg._sleep(10)", "assert is_busy()"),
+        ("torch.openreg._sleep(10)", "torch.openreg.synchronize()", "assert torch.openreg.current_stream().query()"),
+        ("subprocess.run(command, timeout=120)",),
+    ],
+)
+def test_a_test_for_any_machine_passes(lines, tree):
+    one_test(*lines)(tree)
+    assert repo_checks.tests_need_no_fast_machine(tree) == []
 
 
 @pytest.mark.parametrize("planted", PLANTED)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tools.packages import Package, closure, discover, requirement_name
 from tools.plugin_checks import extras_of_the_whole, native_parts_ask_first
+from tools.timing_checks import tests_need_no_fast_machine
 
 LONGEST_FILE = 400
 NATIVE = {".cpp", ".h"}
@@ -24,6 +25,7 @@ SKIPPED_FOLDERS = {"build", "dist", "__pycache__"}
 HIDDEN_BUT_OURS = {".ci", ".github"}
 
 SAME_IN_EVERY_PACKAGE = ("LICENSE", "tests/test_isolation.py")
+SAME_WHERE_PRESENT = ("tests/gate.py",)
 PACKAGE_FILES = ("README.md", "CHANGELOG.md", "pyproject.toml", *SAME_IN_EVERY_PACKAGE)
 
 PLATFORM_HEADERS = re.compile(
@@ -101,7 +103,7 @@ def package_shape(root: Path) -> list[str]:
 def same_in_every_package(root: Path) -> list[str]:
     """Files that are copies stay copies."""
     problems = []
-    for name in SAME_IN_EVERY_PACKAGE:
+    for name in SAME_IN_EVERY_PACKAGE + SAME_WHERE_PRESENT:
         copies = [item.folder / name for item in discover(root).values()]
         copies = [path for path in [root / name, *copies, *root.glob(f"templates/*/{name}")] if path.is_file()]
         problems += [
@@ -353,4 +355,5 @@ CHECKS = (
     documents_tell_the_truth,
     native_parts_ask_first,
     extras_of_the_whole,
+    tests_need_no_fast_machine,
 )

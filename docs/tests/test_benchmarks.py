@@ -20,7 +20,7 @@ print(json.dumps([names, [targets.ADDED_IMPORT], [target.needs for target in tar
 
 def script(*arguments):
     return subprocess.run(
-        [sys.executable, *arguments], cwd=BENCHMARKS, check=True, stdout=subprocess.PIPE, text=True, timeout=120
+        [sys.executable, *arguments], cwd=BENCHMARKS, check=True, stdout=subprocess.PIPE, text=True, timeout=240
     ).stdout
 
 

@@ -47,7 +47,7 @@ def is_program_of_a_package(line):
     if match is None or match.group(1) not in {package.import_name for package in discover(ROOT).values()}:
         return False
     command = [sys.executable, "-m", match.group(1), *match.group(2).split(), "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     unknown = [option for option in re.findall(r" (--[\w-]+)", line) if option not in done.stdout]
     if done.returncode or unknown:
         raise ShellError(f"{line}: the help does not know {unknown or 'the command'}: {done.stdout}{done.stderr}")

@@ -45,7 +45,7 @@ def run_in_own_process(failure, folder):
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     return result.returncode, result.stdout, result.stderr

@@ -61,7 +61,7 @@ def python(code, autoload=True):
         [sys.executable, "-c", f"import json, sys\n{code}"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
         env=env,
     )

@@ -158,14 +158,14 @@ def test_the_state_belongs_to_the_thread():
         seen["at first"] = state()
         with torch.autocast("openreg", dtype=torch.float16):
             entered.set()
-            left.wait(60)
+            left.wait(240)
             seen["inside"] = state()
 
     entered, left = threading.Event(), threading.Event()
     thread = threading.Thread(target=other)
     with torch.autocast("openreg", dtype=torch.bfloat16):
         thread.start()
-        assert entered.wait(60)
+        assert entered.wait(240)
         assert state() == (True, torch.bfloat16)
     left.set()
     thread.join()

@@ -18,7 +18,7 @@ def python(code, **env):
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
         env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", **env},
     )
@@ -89,7 +89,7 @@ def test_a_package_compiled_for_another_runtime_is_refused_before_it_registers(t
     source, library = tmp_path / "other.cpp", tmp_path / "other"
     source.write_text(OTHER_COMPILER.replace("LIBRARY", RUNTIME_LIBRARY), "utf-8")
     command = ["c++", "-std=c++17", "-shared", "-fPIC", str(source), "-o", str(library), "-ldl"]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=240)
     result = python(
         "import torch, openreg_runtime\n"
         "try:\n"

@@ -67,7 +67,7 @@ class Site:
         if not autoload:
             env["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
         command = [sys.executable, *options, "-c", code]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=env)
+        return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=env)
 
 
 @pytest.fixture

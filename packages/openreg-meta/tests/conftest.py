@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from gate import gate  # noqa: F401  (a fixture)
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def python(tmp_path):
             [sys.executable, "-c", code],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
             env=env,
             cwd=tmp_path,

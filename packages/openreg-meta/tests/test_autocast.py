@@ -50,7 +50,7 @@ def test_an_unsupported_type_changes_nothing():
 
 def test_each_thread_has_its_own_autocast():
     seen = {}
-    together = threading.Barrier(3, timeout=60)
+    together = threading.Barrier(3, timeout=240)
 
     def run(name, **options):
         with torch.autocast("openreg", **options):

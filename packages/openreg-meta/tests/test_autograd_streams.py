@@ -7,7 +7,6 @@ import torch
 # PyTorch says so where a leaf is used on another stream than the one it was made on, as these tests do on purpose.
 pytestmark = pytest.mark.filterwarnings("ignore:The AccumulateGrad node's stream:UserWarning")
 
-SLEEP = 60_000_000  # nanoseconds
 SIZE = 1 << 16
 
 
@@ -18,17 +17,18 @@ def quiet_devices():
         torch.openreg.synchronize(device)
 
 
-class SlowBackward(torch.autograd.Function):
-    """The identity whose gradient takes its time, without keeping the host."""
+class HeldBackward(torch.autograd.Function):
+    """The identity whose gradient is held by a gate, without keeping the host."""
 
     @staticmethod
-    def forward(ctx, x):
+    def forward(ctx, x, gate):
+        ctx.gate = gate
         return x.clone()
 
     @staticmethod
     def backward(ctx, gradient):
-        torch.openreg._sleep(SLEEP)
-        return gradient * 1
+        ctx.gate.close()
+        return gradient * 1, None
 
 
 @pytest.mark.parametrize("device", [0, 1])
@@ -56,7 +56,7 @@ def test_a_backward_pass_leaves_the_current_streams_as_they_were():
     torch.openreg.synchronize()
 
 
-def test_gradients_of_two_streams_are_added_after_both():
+def test_gradients_of_two_streams_are_added_after_both(gate):
     x = torch.ones(SIZE, device="openreg", requires_grad=True)
     home = torch.openreg.current_stream()
     parts = []
@@ -64,29 +64,32 @@ def test_gradients_of_two_streams_are_added_after_both():
         stream = torch.openreg.Stream()
         stream.wait_stream(home)
         with torch.openreg.stream(stream):
-            parts.append(SlowBackward.apply(x) * (number + 1))
+            parts.append(HeldBackward.apply(x, gate) * (number + 1))
         home.wait_stream(stream)
     (parts[0] + parts[1]).sum().backward()
     assert not home.query()  # it waits for the gradients, the host does not
+    gate.open()
     assert x.grad.cpu().unique().tolist() == [3]
 
 
-def test_the_stream_that_called_backward_waits_for_the_gradients():
+def test_the_stream_that_called_backward_waits_for_the_gradients(gate):
     x = torch.ones(SIZE, device="openreg", requires_grad=True)
     stream = torch.openreg.Stream()
     stream.wait_stream(torch.openreg.current_stream())
     with torch.openreg.stream(stream):
-        y = SlowBackward.apply(x).sum()
+        y = HeldBackward.apply(x, gate).sum()
     y.backward()
-    assert (x.grad * 2).cpu().unique().tolist() == [2]
+    doubled = x.grad * 2
+    gate.open()
+    assert doubled.cpu().unique().tolist() == [2]
 
 
-def test_a_gradient_that_crosses_streams_is_not_reused_too_early():
+def test_a_gradient_that_crosses_streams_is_not_reused_too_early(gate):
     x = torch.ones(SIZE, device="openreg", requires_grad=True)
     torch.openreg.synchronize()
-    fast, slow = torch.openreg.Stream(), torch.openreg.Stream()
+    fast, slow = torch.openreg.Stream(priority=-3), torch.openreg.Stream(priority=0)
     with torch.openreg.stream(slow):
-        y = SlowBackward.apply(x)
+        y = HeldBackward.apply(x, gate)
     fast.wait_stream(slow)
     with torch.openreg.stream(fast):
         z = (y * 3).sum()
@@ -94,7 +97,6 @@ def test_a_gradient_that_crosses_streams_is_not_reused_too_early():
     assert not slow.query()
     with torch.openreg.stream(fast):
         rubbish = [torch.full((SIZE,), 100.0, device="openreg") for _ in range(4)]
-    fast.synchronize()
-    assert not slow.query()
+    gate.open()  # the engine serves `fast` first
     assert x.grad.cpu().unique().tolist() == [3]
     del rubbish

@@ -200,36 +200,39 @@ def test_pinned_memory_is_shared_with_the_host():
     assert pinned.tolist() == [2, 2, 2]
 
 
-def test_the_consumers_stream_waits(tensor):
+def test_the_consumers_stream_waits(tensor, gate):
     """With a stream's handle, what it does next comes after what the current stream holds."""
     consumer = torch.openreg.Stream(1)
     producer = torch.openreg.Stream(1)
     with torch.openreg.stream(producer):
-        torch.openreg._sleep(SLEEP)
+        gate.close()
         tensor.__dlpack__(stream=consumer.native_handle)
     assert not producer.query()
     assert not consumer.query()
+    gate.open()
     torch.openreg.synchronize(1)
 
 
 @pytest.mark.parametrize("default", [None, 0])
-def test_without_a_handle_the_default_stream_waits(tensor, default):
+def test_without_a_handle_the_default_stream_waits(tensor, default, gate):
     with torch.openreg.stream(torch.openreg.Stream(1)):
-        torch.openreg._sleep(SLEEP)
+        gate.close()
         tensor.__dlpack__(stream=default)
     assert not torch.openreg.default_stream(1).query()
+    gate.open()
     torch.openreg.synchronize(1)
 
 
-def test_minus_one_orders_nothing(tensor):
+def test_minus_one_orders_nothing(tensor, gate):
     consumer = torch.openreg.Stream(1)
     torch.openreg.synchronize(1)
     with torch.openreg.stream(torch.openreg.Stream(1)):
-        torch.openreg._sleep(SLEEP)
+        gate.close()
         tensor.__dlpack__()
         tensor.__dlpack__(stream=-1)
     assert consumer.query()
     assert torch.openreg.default_stream(1).query()
+    gate.open()
     torch.openreg.synchronize(1)
 
 

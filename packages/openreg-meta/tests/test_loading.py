@@ -74,7 +74,7 @@ if __name__ == "__main__":
     queue = context.Queue()
     child = context.Process(target=work, args=(queue,))
     child.start()
-    print(queue.get(timeout=100))
+    print(queue.get(timeout=240))
     child.join()
 """
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from torch.profiler import ProfilerActivity, profile
 
 DEVICE = "openreg"
-SLEEP = 60_000_000  # nanoseconds
 openreg = torch.openreg
 
 
@@ -25,18 +24,19 @@ def empty():
     openreg.empty_cache()
 
 
-def test_memory_that_another_stream_uses_is_awaited_and_then_reused():
+def test_memory_that_another_stream_uses_is_awaited_and_then_reused(gate):
     side = openreg.Stream()
     tensor = torch.empty(3000, device=DEVICE)
     address = tensor.data_ptr()
     with openreg.stream(side):
-        openreg._sleep(SLEEP)
+        gate.close()
     tensor.record_stream(side)
     del tensor
     assert torch.empty(3000, device=DEVICE).data_ptr() != address
     (segment,) = [s for s in openreg.memory_snapshot() if s["address"] <= address < s["address"] + s["total_size"]]
     states = {block["address"]: block["state"] for block in segment["blocks"]}
     assert states[address] == "active_awaiting_free"
+    gate.open()
     side.synchronize()
     assert torch.empty(3000, device=DEVICE).data_ptr() == address
 

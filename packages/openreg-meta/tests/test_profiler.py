@@ -5,8 +5,10 @@ import torch
 from torch.autograd import profiler
 
 
-def test_the_profiler_waits_for_the_device_before_it_stops():
+def test_the_profiler_waits_for_the_device_before_it_stops(gate):
     with profiler.profile(use_device="openreg"):
-        torch.openreg._sleep(60_000_000)
+        gate.close()
         assert not torch.openreg.current_stream().query()
+        gate.open_soon()
+    assert gate.is_open
     assert torch.openreg.current_stream().query()

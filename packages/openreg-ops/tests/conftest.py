@@ -8,6 +8,7 @@ import uuid
 
 import pytest
 import torch
+from gate import gate  # noqa: F401  (a fixture)
 
 import openreg_ops  # noqa: F401  (registers the operators; the tests use them through torch)
 
@@ -44,7 +45,7 @@ def run_python(tmp_path):
             [sys.executable, "-c", code],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
             env={**env, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", **variables},
             cwd=tmp_path,

@@ -3,7 +3,7 @@
 
 import pytest
 import torch
-from parity import DEVICE, SLEEP, is_busy
+from parity import DEVICE, is_busy
 
 LAUNCHES = {
     "structured": lambda x: x.exp().sum() * 2,
@@ -24,46 +24,49 @@ LAUNCHES = {
 
 @pytest.mark.parametrize("name", LAUNCHES)
 @pytest.mark.usefixtures("native")
-def test_the_host_goes_on(name):
+def test_the_host_goes_on(name, gate):
     x = torch.ones(16, device=DEVICE)
     LAUNCHES[name](x)
     torch.openreg.synchronize()
-    torch.openreg._sleep(SLEEP)
+    gate.close()
     LAUNCHES[name](x)
     assert is_busy()
 
 
-def test_backward_passes_launch_too():
+def test_backward_passes_launch_too(gate):
     x = torch.ones(16, device=DEVICE, requires_grad=True)
     (x * 2).sum().backward()
     torch.openreg.synchronize()
-    torch.openreg._sleep(SLEEP)
+    gate.close()
     (x * 3).sum().backward()
     assert is_busy()
+    gate.open()
     assert x.grad.cpu().tolist() == [5.0] * 16
 
 
-def test_a_number_on_the_host_may_change_or_go_after_the_launch():
+def test_a_number_on_the_host_may_change_or_go_after_the_launch(gate):
     x, two = torch.ones(4, device=DEVICE), torch.tensor(2.0)
-    torch.openreg._sleep(SLEEP)
+    gate.close()
     y, z = x * two, torch.where(x > 0, two, x)
     two.fill_(100)
     del two
     assert is_busy()
+    gate.open()
     assert y.cpu().tolist() == [2.0] * 4
     assert z.cpu().tolist() == [2.0] * 4
 
 
-def test_freed_memory_is_reused_in_stream_order():
+def test_freed_memory_is_reused_in_stream_order(gate):
     x = torch.ones(1 << 16, device=DEVICE)
     torch.openreg.synchronize()
-    torch.openreg._sleep(SLEEP)
+    gate.close()
     y = x + 1
     address = x.data_ptr()
     del x
     z = torch.zeros(1 << 16, device=DEVICE)  # in the memory that the addition has yet to read
     assert z.data_ptr() == address
     assert is_busy()
+    gate.open()
     assert y.sum().item() == 2 << 16
     assert z.sum().item() == 0
 
@@ -90,12 +93,13 @@ def test_a_failed_kernel_is_named_at_the_next_wait(wait):
     torch.openreg.reset_device()
 
 
-def test_a_failed_device_skips_its_work_and_others_go_on():
+def test_a_failed_device_skips_its_work_and_others_go_on(gate):
     x, other = torch.ones(3, device="openreg:0"), torch.ones(3, device="openreg:1")
     torch.openreg.synchronize()
-    torch.openreg._sleep(SLEEP)
+    gate.close()
     fail()
     x.fill_(7)  # will be skipped
+    gate.open()
     assert (other + 1).cpu().tolist() == [2.0] * 3
     torch.openreg.synchronize(1)
     for _ in range(2):  # the error stays
@@ -123,17 +127,18 @@ except torch.AcceleratorError as error:
     assert (result.stdout.split(), result.returncode) == (["here", "True"], 0), result.stderr
 
 
-def test_streams_are_independent_and_events_order_them():
+def test_streams_are_independent_and_events_order_them(gate):
     x = torch.zeros(1024, device=DEVICE)
     torch.openreg.synchronize()
-    slow, fast = torch.openreg.Stream(), torch.openreg.Stream()
+    slow, fast = torch.openreg.Stream(priority=0), torch.openreg.Stream(priority=-3)
     with torch.openreg.stream(slow):
-        torch.openreg._sleep(SLEEP)
+        gate.close()
         x.fill_(1)
         done = slow.record_event()
-    with torch.openreg.stream(fast):
-        y = torch.ones(4, device=DEVICE) + 1
-        assert y.cpu().tolist() == [2.0] * 4
-        assert not slow.query()
+    with torch.openreg.stream(fast):  # its work is ready as soon as the engine is, and overtakes the other's
+        early = x + 1
         fast.wait_event(done)
-        assert (x + 1).cpu().tolist() == [2.0] * 1024
+        late = x + 1
+        gate.open()
+        assert early.cpu().tolist() == [1.0] * 1024
+        assert late.cpu().tolist() == [2.0] * 1024

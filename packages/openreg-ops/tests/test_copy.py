@@ -97,10 +97,11 @@ def test_a_pageable_source_may_change_at_once():
         assert strided.sum().item() == count
 
 
-def test_a_small_pageable_source_does_not_wait():
-    torch.openreg._sleep(SLEEP)
+def test_a_small_pageable_source_does_not_wait(gate):
+    gate.close()
     y = torch.ones(16).to(DEVICE)
     assert is_busy()
+    gate.open()
     assert y.sum().item() == 16
 
 
@@ -111,24 +112,26 @@ def test_reading_into_pageable_memory_waits():
     assert y.tolist() == [2.0] * 16
 
 
-def test_reading_without_waiting_goes_to_pinned_memory():
+def test_reading_without_waiting_goes_to_pinned_memory(gate):
     x = torch.ones(16, device=DEVICE)
-    torch.openreg._sleep(SLEEP)
+    gate.close()
     y = (x + 1).to("cpu", non_blocking=True)  # PyTorch pins the result for this
     assert is_busy()
+    gate.open()
     assert y.is_pinned()
     torch.openreg.synchronize()
     assert y.tolist() == [2.0] * 16
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["bytes", "kernel"])
-def test_copies_with_pinned_memory_do_not_wait(dtype):
+def test_copies_with_pinned_memory_do_not_wait(dtype, gate):
     host = torch.ones(16, dtype=torch.float32).pin_memory()
     back = torch.zeros(16, dtype=torch.float32).pin_memory()
-    torch.openreg._sleep(SLEEP)
+    gate.close()
     y = host.to(DEVICE, dtype, non_blocking=True)
     back.copy_(y + 1, non_blocking=True)
     assert is_busy()
+    gate.open()
     assert back.tolist() == [0.0] * 16
     torch.openreg.synchronize()
     assert back.tolist() == [2.0] * 16
@@ -143,27 +146,29 @@ def test_without_non_blocking_pinned_memory_waits():
     assert back.tolist() == [1.0] * 16
 
 
-def test_pinned_memory_that_is_freed_is_not_reused_too_early():
+def test_pinned_memory_that_is_freed_is_not_reused_too_early(gate):
     x = torch.empty(1024, device=DEVICE)
     host = torch.full((1024,), 3.0).pin_memory()
-    torch.openreg._sleep(SLEEP)
+    gate.close()
     x.copy_(host, non_blocking=True)
     del host
     others = [torch.full((1024,), 9.0).pin_memory() for _ in range(4)]
     assert is_busy()
+    gate.open()
     assert x.cpu().tolist() == [3.0] * 1024
     assert all(other[0] == 9 for other in others)
 
 
-def test_copies_between_devices_follow_both_streams():
+def test_copies_between_devices_follow_both_streams(gate):
     x = torch.zeros(1024, device="openreg:0")
     y = torch.zeros(1024, device="openreg:1")
-    torch.openreg._sleep(SLEEP)
+    gate.close()
     x.fill_(1)  # still to come
     y.copy_(x)
     z = y + 1  # after the copy, on the other device
     x.fill_(5)  # must not overtake the copy
     assert is_busy(0)
+    gate.open()
     assert z.cpu().tolist() == [2.0] * 1024
 
 

@@ -3,7 +3,7 @@
 
 import pytest
 import torch
-from parity import DEVICE, SLEEP, is_busy, launches_of
+from parity import DEVICE, is_busy, launches_of
 from torch.autograd import gradcheck, gradgradcheck
 from torch.nn import functional
 
@@ -153,10 +153,10 @@ def test_one_launch_forward_and_one_backward(name):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_launch_returns_at_once(name):
+def test_a_launch_returns_at_once(name, gate):
     operation, _, operands = CASES[name]
     given = operands()
-    torch.openreg._sleep(SLEEP)
+    gate.close()
     operation(*given)
     assert is_busy()
 
@@ -229,10 +229,10 @@ def test_clipping_gradients_equals_pytorchs(max_norm):
 
 
 @pytest.mark.usefixtures("native")
-def test_clipping_gradients_is_two_launches_and_does_not_wait():
+def test_clipping_gradients_is_two_launches_and_does_not_wait(gate):
     ours = parameters(DEVICE, *[(3, 3)] * 8)
     assert launches_of(lambda: clip_grad_norm_(ours, 1.0)) == (2, 0)
-    torch.openreg._sleep(SLEEP)
+    gate.close()
     clip_grad_norm_(ours, 1.0)
     assert is_busy()
 

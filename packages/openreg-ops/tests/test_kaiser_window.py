@@ -3,7 +3,7 @@
 
 import pytest
 import torch
-from parity import DEVICE, SLEEP, is_busy
+from parity import DEVICE, is_busy
 
 pytestmark = pytest.mark.usefixtures("native")
 
@@ -20,7 +20,7 @@ def test_arguments():
         assert torch.equal(torch.kaiser_window(9, device=DEVICE, **options).cpu(), torch.kaiser_window(9, **options))
 
 
-def test_the_launch_returns_first():
-    torch.openreg._sleep(SLEEP)
+def test_the_launch_returns_first(gate):
+    gate.close()
     torch.kaiser_window(5, device=DEVICE)
     assert is_busy()

@@ -301,10 +301,10 @@ def test_sizes_that_are_no_multiple_of_a_step():
             assert torch.randn(count, dtype=dtype, device=DEVICE).cpu().equal(whole[:count])
 
 
-def test_one_launch_and_no_waiting():
+def test_one_launch_and_no_waiting(gate):
     x = empty(1000)
     assert launches_of(lambda: x.normal_()) == (1, 0)
-    torch.openreg._sleep(SLEEP)
+    gate.close()
     x.uniform_()
     assert is_busy()
 

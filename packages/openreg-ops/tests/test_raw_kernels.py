@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from parity import DEVICE, SLEEP, assert_same, check, is_busy, launches_of
+from parity import DEVICE, assert_same, check, is_busy, launches_of
 
 TESTS = Path(__file__).resolve().parent
 FLOATS = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
@@ -185,13 +185,16 @@ print(hashlib.sha256(b"".join(r.cpu().numpy().tobytes() for r in results)).hexdi
 
 
 def test_a_launch_owns_what_it_needs_and_returns_at_once(run_raw):
-    run_raw(f"""
+    run_raw("""
+from gate import Gate
+gate = Gate()
 x = torch.randn(64, 64).to(DEVICE)
 expected = [(x.cpu() @ x.cpu()), x.cpu().sum(1), torch.softmax(x.cpu(), 1), x.cpu().abs()]
-torch.openreg._sleep({SLEEP})
+gate.close()
 results = [x @ x, x.sum(1), torch.softmax(x, 1), x.abs()]
 assert not torch.openreg.current_stream().query()
 del x
+gate.end()
 assert_same(results, expected)
 """)
 
@@ -373,14 +376,15 @@ torch.testing.assert_close(train(DEVICE), train("cpu"), rtol=1e-4, atol=1e-5)
 """)
 
 
-def test_own_kernels_are_asynchronous():
+def test_own_kernels_are_asynchronous(gate):
     weight = torch.randn(10, 4, device=DEVICE)
     index = torch.tensor([1, 2], device=DEVICE)
-    torch.openreg._sleep(SLEEP)
+    gate.close()
     looked_up = torch.embedding(weight, index)
     gradient = torch.ops.aten.embedding_dense_backward(looked_up, index, 10, -1, False)
     magnitude = weight.abs()
     assert is_busy()
+    gate.open()
     assert_same([looked_up, magnitude, gradient[1:3]], [weight.cpu()[1:3], weight.cpu().abs(), weight.cpu()[1:3]])
 
 

@@ -42,7 +42,7 @@ class FreshProcesses:
         script: str,
         *,
         env: dict[str, str] | None = None,
-        timeout: float = 60,
+        timeout: float = 240,
         finalise: bool = False,
     ) -> Outcome:
         """Runs it. Taking torch apart takes most of a second, so that only happens on request."""
@@ -64,7 +64,7 @@ class FreshProcesses:
 
     def close(self) -> None:
         if self._server is not None:
-            self._server.communicate(timeout=60)
+            self._server.communicate(timeout=240)
             self._server = None
 
     def _fork(self, request: dict[str, Any]) -> int | None:

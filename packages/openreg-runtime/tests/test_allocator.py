@@ -16,7 +16,6 @@ pytestmark = pytest.mark.usefixtures("clean_device")
 
 KIB = 1 << 10
 MIB = 1 << 20
-SLEEP = 60_000_000  # nanoseconds
 
 
 def allocate(size, device="openreg:0"):
@@ -51,8 +50,8 @@ def test_an_empty_storage_takes_no_memory():
     assert openreg.memory_stats() == before
 
 
-def test_freed_memory_is_reused_at_once_by_its_stream_even_while_it_works():
-    openreg._sleep(SLEEP)
+def test_freed_memory_is_reused_at_once_by_its_stream_even_while_it_works(gate):
+    gate.close()
     storage = allocate(3000)
     address = storage.data_ptr()
     del storage
@@ -99,11 +98,13 @@ def test_a_cached_segment_goes_back_when_the_cache_is_emptied():
     assert stats["num_device_alloc"] == stats["num_device_free"] > 0
 
 
-def test_emptying_the_cache_waits_for_work_that_uses_it():
+def test_emptying_the_cache_waits_for_work_that_uses_it(gate):
     storage = allocate(30 * MIB)
-    openreg._sleep(SLEEP)
+    gate.close()
     del storage
+    gate.open_soon()
     openreg.empty_cache()
+    assert gate.is_open
     assert openreg.current_stream().query()
     assert openreg.memory_reserved() == 0
 

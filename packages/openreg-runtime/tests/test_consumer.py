@@ -56,7 +56,7 @@ def run(program):
         libraries = [site_packages() / "openreg_runtime" / "lib", Path(torch).parent / "lib"]
         env["PATH"] = os.pathsep.join([*map(str, libraries), env["PATH"]])
     return subprocess.run(
-        [f"{program}{PROGRAM_SUFFIX}"], env=env, capture_output=True, text=True, check=False, timeout=60
+        [f"{program}{PROGRAM_SUFFIX}"], env=env, capture_output=True, text=True, check=False, timeout=240
     )
 
 

@@ -120,7 +120,7 @@ try:
 finally:
     assert not {"torch", "openreg_runtime._C", "openreg_runtime.openreg"} & set(sys.modules)
 """
-    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=False)
     assert outcome.returncode == 2, outcome.stderr
     assert "'cuda' is one of PyTorch's own devices" in outcome.stderr
 

@@ -140,10 +140,26 @@ def test_a_plugin_that_ends_the_process(installation):
     assert set(diagnosis.problems) == {NO_OPERATORS, "startup.vendor_plugin"}
 
 
+# The doctor with all the patience in the world for what comes before the plug-in, and little for the plug-in.
+SOON_IMPATIENT = """
+import runpy, sys, time
+sys.orig_argv = ["python", "-m", "openreg_runtime", *sys.argv[1:]]
+from openreg_runtime.doctor import children
+
+def wait(child, report, patience, wait=children._wait):
+    while child.poll() is None and '{"begin": "import vendor_plugin"}' not in report.read_text("utf-8"):
+        time.sleep(0.01)
+    return wait(child, report, 1)
+
+children._wait = wait
+runpy.run_module("openreg_runtime", run_name="__main__")
+"""
+
+
 def test_a_plugin_that_never_comes_back(installation):
     installation.plugin("import time\ntime.sleep(1000)\n")
-    diagnosis = installation.doctor("--timeout", "15")
-    diagnosis.finds("startup.vendor_plugin", "(hang)", "gave no answer within 15 s")
+    diagnosis = installation.python("-c", SOON_IMPATIENT, "doctor", "--json", "--timeout", "600")
+    diagnosis.finds("startup.vendor_plugin", "(hang)", "gave no answer within 600 s")
 
 
 def test_an_entry_point_without_its_module(installation):

@@ -54,17 +54,17 @@ def test_a_reset_brings_the_device_back(failed):
     assert event.query()
 
 
-def test_memory_is_released_and_reused_on_a_failed_device(failed, driver, capfd):
+def test_memory_is_released_and_reused_on_a_failed_device(failed, driver, capfd, gate):
     openreg.reset_device()
     before = openreg.memory_stats()["active_bytes.all.current"]
     storage = torch.UntypedStorage(5000, device="openreg")
     pinned = torch.ones(1000).pin_memory()
-    openreg._sleep(1_000_000)
     with openreg.stream(failed):
-        openreg._sleep(1_000_000)
+        gate.close()
         storage.resize_(6000)  # the old block now waits for this stream
     driver.launch(failed.native_handle, lambda: "again")
     driver.launch(failed.native_handle, lambda: None)
+    gate.open()
     with pytest.raises(torch.AcceleratorError, match="again"):
         openreg.synchronize()
     del storage, pinned
@@ -109,8 +109,8 @@ def test_an_error_that_was_reported_is_not_pending_any_more(driver):
     assert driver.c.orPeekAtLastError() == 0
 
 
-def test_asking_whether_work_is_done_leaves_no_error_behind(driver):
-    openreg._sleep(20_000_000)
+def test_asking_whether_work_is_done_leaves_no_error_behind(driver, gate):
+    gate.close()
     assert not openreg.current_stream().query()
     assert driver.c.orPeekAtLastError() == 0
 

@@ -6,12 +6,20 @@ import time
 import pytest
 import torch
 from driver.device_api import DriverError
+from gate import Gate
 
 from openreg_runtime import openreg
 
 pytestmark = pytest.mark.usefixtures("clean_device")
 
 SLEEP = 40_000_000  # nanoseconds
+
+
+@pytest.fixture
+def later_gate():
+    gate = Gate()
+    yield gate
+    gate.end()
 
 
 def torch_event(**options):
@@ -38,25 +46,25 @@ def test_an_event_that_was_not_recorded_is_done(make):
 
 
 @KINDS
-def test_an_event_is_done_when_the_work_before_it_is(make):
+def test_an_event_is_done_when_the_work_before_it_is(make, gate, later_gate):
     event = make()
-    openreg._sleep(SLEEP)
+    gate.close()
     event.record()
-    openreg._sleep(SLEEP * 10)
+    later_gate.close()
     assert not event.query()
-    begin = time.perf_counter()
+    gate.open_soon()
     event.synchronize()
-    assert 0.01 < time.perf_counter() - begin < SLEEP * 10 * 1e-9
+    assert gate.is_open
     assert event.query()
     assert not openreg.current_stream().query()
 
 
 @KINDS
-def test_recording_again_moves_the_mark(make):
+def test_recording_again_moves_the_mark(make, gate):
     event = make()
     event.record()
     event.synchronize()
-    openreg._sleep(SLEEP)
+    gate.close()
     event.record()
     assert not event.query()
 
@@ -68,7 +76,7 @@ def test_the_time_between_events_is_that_of_the_work_between_them(make):
     openreg._sleep(SLEEP)
     end.record()
     end.synchronize()
-    assert SLEEP * 1e-6 <= start.elapsed_time(end) < SLEEP * 1e-6 + 500
+    assert start.elapsed_time(end) >= SLEEP * 1e-6
     assert end.elapsed_time(start) == -start.elapsed_time(end)
     assert start.elapsed_time(start) == 0
 
@@ -125,7 +133,7 @@ def test_events_of_two_devices_share_a_clock():
     time.sleep(0.002)
     end.record(openreg.default_stream(1))
     openreg.synchronize(1)
-    assert 2 <= start.elapsed_time(end) < 2000
+    assert start.elapsed_time(end) >= 2
 
 
 @KINDS
@@ -150,13 +158,14 @@ def test_time_needs_events_that_were_recorded(make):
 
 
 @KINDS
-def test_time_needs_events_that_are_done(make):
+def test_time_needs_events_that_are_done(make, gate):
     start, end = make(enable_timing=True), make(enable_timing=True)
     start.record()
-    openreg._sleep(SLEEP)
+    gate.close()
     end.record()
     with pytest.raises(RuntimeError, match="must be completed"):
         start.elapsed_time(end)
+    gate.open()
     openreg.synchronize()
     assert start.elapsed_time(end) > 0
 
@@ -181,15 +190,16 @@ def test_an_event_stays_on_the_device_of_its_first_record(make):
 
 
 @KINDS
-def test_waiting_holds_up_a_stream_of_any_device(make):
+def test_waiting_holds_up_a_stream_of_any_device(make, gate):
     event = make()
     first, second = openreg.Stream(0), openreg.Stream(1)
-    with openreg.stream(first):
-        openreg._sleep(SLEEP)
+    gate.close(first)
     event.record(first)
     event.wait(second)
     assert not second.query()
+    gate.open_soon()
     second.synchronize()
+    assert gate.is_open
     assert first.query()
 
 

@@ -37,7 +37,7 @@ def wait_for_event():
 
 def become(number: int) -> bool:
     """Whether there are soon that many threads: they end by themselves."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while threads() != number and time.monotonic() < deadline:
         time.sleep(0.01)
     return threads() == number

@@ -57,7 +57,7 @@ def test_every_action_is_recorded_in_order():
         assert (entry["addr"], entry["size"], entry["stream"], entry["pool_id"]) == (address, 30 * MIB, 0, (0, 0))
     times = [entry["time_us"] for entry in entries]
     assert times == sorted(times)
-    assert before - 1_000_000 < times[0] <= times[-1] < before + 60_000_000
+    assert before - 1_000_000 < times[0] <= times[-1] <= time.time_ns() // 1000 + 1_000_000
     assert actions(1) == ["snapshot", "snapshot"]
 
 

@@ -92,7 +92,7 @@ def test_the_runtime_works_on_another_driver_in_the_place_of_the_simulated_one(t
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=240,
         cwd=tmp_path,
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stderr

@@ -56,7 +56,6 @@ def test_pinned_memory_may_be_the_first_use_of_the_device(succeed, code):
         assert {code} is {FIRST_USES[code]}
         assert torch.openreg.is_initialized() is {FIRST_USES[code]}
         """,
-        timeout=20,
     )
 
 

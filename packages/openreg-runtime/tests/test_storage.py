@@ -9,8 +9,6 @@ from openreg_runtime import openreg
 
 pytestmark = pytest.mark.usefixtures("clean_device")
 
-SLEEP = 60_000_000  # nanoseconds
-
 
 def storage_with(driver, text, device="openreg:0"):
     storage = torch.UntypedStorage(len(text), device=device)
@@ -49,24 +47,26 @@ def test_resizing_frees_the_old_memory():
     assert openreg.memory_allocated() == before + 4096
 
 
-def test_resizing_does_not_wait(driver):
+def test_resizing_does_not_wait(driver, gate):
     storage = storage_with(driver, b"first")
-    openreg._sleep(SLEEP)
+    gate.close()
     storage.resize_(1000)
     assert not openreg.current_stream().query()
+    gate.open()
     openreg.synchronize()
     assert driver.download(storage.data_ptr(), 5) == b"first"
 
 
-def test_memory_resized_on_another_stream_is_not_reused_before_it_was_copied(driver):
+def test_memory_resized_on_another_stream_is_not_reused_before_it_was_copied(driver, gate):
     storage = storage_with(driver, b"precious")
     address = storage.data_ptr()
     with openreg.stream(openreg.Stream()):
-        openreg._sleep(SLEEP)
+        gate.close()
         storage.resize_(1000)
     # Its own stream may take the old block again only after that copy.
     assert torch.UntypedStorage(8, device="openreg").data_ptr() != address
     assert openreg.memory_stats()["active_bytes.all.current"] > openreg.memory_allocated()
+    gate.open()
     openreg.synchronize()
     assert driver.download(storage.data_ptr(), 8) == b"precious"
     reused = [torch.UntypedStorage(8, device="openreg") for _ in range(3)]

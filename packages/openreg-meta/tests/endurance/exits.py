@@ -23,7 +23,7 @@ from typing import BinaryIO
 
 import torch
 
-SLOWEST = 30.0  # seconds
+SLOWEST = 120.0  # seconds
 LONG = 10**13  # nanoseconds
 
 

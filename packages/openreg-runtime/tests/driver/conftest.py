@@ -22,6 +22,7 @@ from .peer import PREAMBLE, Peer
 
 MIB = 1 << 20
 CAPACITY = 64 * MIB
+PATIENCE = 120  # seconds; only what hangs takes longer, on however busy a machine
 SETTINGS = {"OPENREG_DEVICE_COUNT": "2", "OPENREG_DEVICE_MEMORY": "64MiB"}
 
 
@@ -92,12 +93,12 @@ class Gate:
 
     def _run(self) -> str | None:
         self.started.set()
-        return self.reason if self.opened.wait(20) else "the gate was never opened"
+        return self.reason if self.opened.wait(PATIENCE) else "the gate was never opened"
 
     def close(self, stream: int | None) -> None:
         """Enqueue the kernel and wait until it runs."""
         self.api.launch(stream, self._run, name=b"gate")
-        assert self.started.wait(20)
+        assert self.started.wait(PATIENCE)
 
     def open(self) -> None:
         self.opened.set()
@@ -126,7 +127,7 @@ RunScript = Callable[..., Outcome]
 def run_script(library: Path) -> RunScript:
     """Run a script with `api` at hand in a process of its own, without site packages."""
 
-    def run(body: str, *, env: Mapping[str, str] | None = None, timeout: float = 30) -> Outcome:
+    def run(body: str, *, env: Mapping[str, str] | None = None, timeout: float = PATIENCE) -> Outcome:
         folder = str(Path(__file__).resolve().parents[1])
         script = PREAMBLE.format(folder=folder, library=str(library)) + textwrap.dedent(body)
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("OPENREG_")}

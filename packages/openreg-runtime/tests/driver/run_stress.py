@@ -52,7 +52,7 @@ def unreported(program: Path, sanitizer: str) -> list[str]:
     silent = []
     for fault, words in PLANTED[sanitizer].items():
         done = subprocess.run(
-            [str(program), "plant", fault], env=environment(), capture_output=True, text=True, timeout=60, check=False
+            [str(program), "plant", fault], env=environment(), capture_output=True, text=True, timeout=300, check=False
         )
         reported = done.returncode not in {0, 2} and words in done.stderr
         print(f"planted {fault}: {'reported' if reported else 'NOT reported: ' + done.stderr}", flush=True)

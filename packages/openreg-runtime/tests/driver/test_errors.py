@@ -10,6 +10,7 @@ import threading
 
 import pytest
 
+from .conftest import Gate
 from .device_api import HEADER, Api, DriverError, Error, EventFlags, Kind, MemoryType
 
 ENUMS = {
@@ -71,11 +72,10 @@ def test_a_later_failure_replaces_an_earlier_one(api: Api) -> None:
     assert api.c.orGetLastError() == Error.orErrorInvalidResourceHandle
 
 
-def test_not_ready_is_no_failure(api: Api) -> None:
-    api.delay(None, 0.01)
+def test_not_ready_is_no_failure(api: Api, gate: Gate) -> None:
+    gate.close(None)
     assert api.c.orStreamQuery(None) == Error.orErrorNotReady
     assert api.c.orPeekAtLastError() == Error.orSuccess
-    api.synchronize()
 
 
 def test_each_thread_has_its_own_last_error(api: Api) -> None:

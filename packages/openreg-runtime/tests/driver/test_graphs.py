@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Gate, RunScript
+from .conftest import PATIENCE, Gate, RunScript
 from .device_api import Api, CaptureMode, CaptureStatus, DriverError, Error
 
 UNSUPPORTED = Error.orErrorStreamCaptureUnsupported
@@ -100,7 +100,7 @@ def test_a_destroyed_graph_finishes_its_launches(api: Api, streams: list[int], g
     gate.open()
     api.synchronize()
     assert ran == [1]
-    assert released.wait(5)
+    assert released.wait(PATIENCE)
 
 
 def fork_and_join(api: Api, streams: list[int], order: list[str]) -> None:

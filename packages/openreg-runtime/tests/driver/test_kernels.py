@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Gate
+from .conftest import PATIENCE, Gate
 from .device_api import Api, DriverError, Error, KernelFunction
 
 
@@ -242,7 +242,7 @@ def test_reset_waits_and_clears_the_counters(api: Api, gate: Gate) -> None:
     thread.start()
     assert not done.wait(0.03)
     gate.open()
-    assert done.wait(20)
+    assert done.wait(PATIENCE)
     thread.join()
     stats = api.stats(0)
     assert (stats.launches, stats.busy_nanoseconds) == (0, 0)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ._platform import IS_POSIX, PAGE_SIZE
-from .conftest import CAPACITY, MIB, Gate, RunScript
+from .conftest import CAPACITY, MIB, PATIENCE, Gate, RunScript
 from .device_api import Api, DriverError, Error, MemoryType
 
 PAGE = PAGE_SIZE
@@ -30,7 +30,7 @@ ACCESSES = {
     "read what no one allocated": "ctypes.string_at(address + (1 << 20), 1)",
     "read while a kernel runs": """
 running = threading.Event()
-api.launch(None, lambda: running.set() or time.sleep(5))
+api.launch(None, lambda: running.set() or time.sleep(600))
 running.wait()
 ctypes.string_at(address, 1)""",
 }
@@ -232,7 +232,7 @@ def test_release_waits_for_running_work(api: Api, gate: Gate, which: str) -> Non
     thread.start()
     assert not done.wait(0.05)
     gate.open()
-    assert done.wait(20)
+    assert done.wait(PATIENCE)
     thread.join()
 
 
