@@ -78,7 +78,7 @@ template <class Kernel, size_t kOutputs, class... Args>
 void launch_described(const char* name, c10::Device device, Kernel* kernel,
                       const std::array<at::Tensor, kOutputs>& outputs, Args... args) {
   check_operand_dtypes(name, dtype_rule(name), std::nullopt, args...);
-  launch_on_aliases<RunDescribed, Kernel, kOutputs, Args...>(name, device, kernel, outputs, args...);
+  launch_on_aliases<RunDescribed, Kernel, kOutputs, Args...>(name, device, kernel, outputs, std::nullopt, args...);
 }
 
 // Spec names the operator: `Functional` (at::_ops), name(), kernel(), describe(). The kernel has the signature of the

@@ -7,6 +7,7 @@
 
 #include "common/described.h"
 #include "common/indices.h"
+#include "common/repeatable.h"
 
 namespace openreg::ops {
 
@@ -106,9 +107,10 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
   const auto apart = [&](const at::Tensor& operand) { at::assert_no_overlap(self, operand); };
   for_each_tensor(apart, values);
   for_each_tensor(apart, moved);
-  launch_described<at::Tensor&(at::Tensor&, const Indices&, const at::Tensor&, bool, bool), 0, at::Tensor&,
-                   const Indices&, const at::Tensor&, bool, bool>(kName, self.device(), &at::cpu::_index_put_impl_, {},
-                                                                  self, moved, values, accumulate, unsafe);
+  using Kernel = at::Tensor&(at::Tensor&, const Indices&, const at::Tensor&, bool, bool);
+  launch_described<Kernel, 0, at::Tensor&, const Indices&, const at::Tensor&, bool, bool>(
+      kName, self.device(), repeatable<Kernel, &at::cpu::_index_put_impl_>(), {}, self, moved, values, accumulate,
+      unsafe);
   return self;
 }
 

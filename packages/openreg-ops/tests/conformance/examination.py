@@ -8,6 +8,7 @@ import torch
 
 from . import record
 from .check_errors import check_errors
+from .check_flags import check_flags
 from .check_overloads import check_overloads
 from .check_results import check_forward, check_noncontiguous
 from .check_variants import check_inplace, check_out
@@ -20,7 +21,7 @@ VARIANT_CHECKS = {
     "in-place": check_inplace,
     "overloads": check_overloads,
 }
-CHECKS = ("forward", "backward", *VARIANT_CHECKS, "errors")
+CHECKS = ("forward", "backward", *VARIANT_CHECKS, "errors", "flags")
 
 
 @dataclass
@@ -39,6 +40,7 @@ class Report:
     late_errors: int = 0
     random_samples: int = 0
     exercised: list[str] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     def wants(self, check):
@@ -65,6 +67,10 @@ def examine(op, dtype, checks=CHECKS, variant_samples=None, record_operators=Fal
     """Runs the checks; an exception of the harness itself, or of the table, is a failure too."""
     report = Report(op.full_name, name_of(dtype), tuple(checks), variant_samples, tolerance_of(op, dtype))
     start = time.monotonic()
+    if report.wants("flags"):  # alone: see worker.py
+        guarded(report, "flags", check_flags, op, dtype, report)
+        report.seconds = time.monotonic() - start
+        return report
     torch.openreg.reset_fallback_stats()
     with record.operators(record_operators) as exercised:
         guarded(report, "forward", check_forward, op, dtype, report)
