@@ -139,6 +139,18 @@ PLANTED = {
     "glob": ("no_glob", appended(CMAKE, "file( glob sources *.cpp)\n")),
     "all of ATen": ("no_catch_all_header", appended(DEVICE, "#include <ATen/ATen.h>\n")),
     "all of torch": ("no_catch_all_header", appended(DEVICE, "#include <torch/extension.h>\n")),
+    "a loop of ATen": (
+        "parallel_loops_use_threads",
+        appended(f"{EXTRA}/csrc/module.cpp", "  at::parallel_for(0, n, 1, body);\n"),
+    ),
+    "a header with loops of ATen": (
+        "parallel_loops_use_threads",
+        appended(f"{EXTRA}/csrc/module.cpp", "#include <ATen/native/cpu/Loops.h>\n"),
+    ),
+    "a loop that is not compiled as one": (
+        "parallel_loops_use_threads",
+        appended(f"{EXTRA}/csrc/other.cpp", "  raw::parallel(n, 1, body);\n"),
+    ),
     "driver includes c10": ("driver_without_torch", appended(DEVICE, "#include <c10/util/a.h>\n")),
     "driver API includes torch": (
         "driver_without_torch",

@@ -58,6 +58,13 @@ PYTHON_PLATFORM_FILE = "_platform.py"
 
 TORCH_INCLUDE = re.compile(r'#\s*include\s*[<"]((torch|ATen|c10|caffe2|pybind11)/[^>"]*|Python\.h)')
 CATCH_ALL = re.compile(r'#\s*include\s*[<"](ATen/ATen\.h|torch/(all|torch|extension)\.h)[>"]')
+# ATen's loops over threads are templates, threaded only where a source is compiled with OpenMP; and the headers that
+# have them inside.
+PARALLEL_LOOP = re.compile(
+    r"\bparallel_(for|reduce)\b|#\s*include\s*<(omp\.h|ATen/(cpu/vml|native/(cpu/(Loops|Reduce|utils)|im2col|nested/"
+    r"NestedTensorUtils))\.h)>"
+)
+OWN_LOOP = re.compile(r"\b(parallel|fill_random|fill_samples|launch_random)\b[<(]")
 GLOB = re.compile(r"\bfile\s*\(\s*GLOB", re.IGNORECASE)
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(home|root|work|Users|workspace|opt|mnt|srv)/\w")
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
@@ -156,6 +163,27 @@ def no_glob(root: Path) -> list[str]:
 def no_catch_all_header(root: Path) -> list[str]:
     """C++ includes the headers of the operators it uses, not all of them."""
     return lines_matching(root, files(root, NATIVE), CATCH_ALL, "include the single headers you need")
+
+
+def parallel_loops_use_threads(root: Path) -> list[str]:
+    """Only a source that is compiled with OpenMP has loops of ATen; ours go through it, and are compiled as loops."""
+    problems = []
+    for package in discover(root).values():
+        cmake = package.folder / "CMakeLists.txt"
+        listed = cmake.read_text("utf-8") if cmake.is_file() else ""
+        threaded = set(re.findall(r"SOURCE (\S+) APPEND PROPERTY COMPILE_OPTIONS -fopenmp", listed))
+        loops = set(re.findall(r"\S+", (re.search(r"(?s)set\(\s*loops\s(.*?)\)", listed) or ["", ""])[1]))
+        for path in files(package.folder, NATIVE):
+            name = path.relative_to(package.folder).as_posix()
+            code = [STRING_OR_COMMENT.sub("", line) for line in path.read_text("utf-8").splitlines()]
+            for number, line in enumerate(code, 1):
+                found = PARALLEL_LOOP.search(line)
+                if found and name not in threaded:
+                    advice = "runs on one thread here; use raw::parallel (csrc/raw/grid.h)"
+                    problems.append(f"{path.relative_to(root)}:{number}: {found.group()!r}: {advice}")
+            if path.suffix == ".cpp" and name not in loops | threaded and any(map(OWN_LOOP.search, code)):
+                problems.append(f"{path.relative_to(root)}: loops over elements; add it to `loops` in CMakeLists.txt")
+    return problems
 
 
 def driver_without_torch(root: Path) -> list[str]:
@@ -341,6 +369,7 @@ CHECKS = (
     sources_listed,
     no_glob,
     no_catch_all_header,
+    parallel_loops_use_threads,
     driver_without_torch,
     platform_calls_apart,
     python_platform_apart,

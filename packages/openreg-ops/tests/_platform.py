@@ -4,3 +4,4 @@
 import sys
 
 IS_LINUX = sys.platform == "linux"
+DRIVER_LIBRARY = {"win32": "openreg.dll", "darwin": "libopenreg.dylib"}.get(sys.platform, "libopenreg.so")

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A table of operators that are wrong on the device, each in one way; the harness has to notice every one."""
 
+import ctypes
 import os
 import time
+from pathlib import Path
 
 import torch
+from _platform import DRIVER_LIBRARY
 from torch.testing._internal.common_dtype import floating_types_and
 from torch.testing._internal.opinfo.core import ErrorInput, OpInfo, SampleInput
 
 DEVICE = "openreg"
+LAUNCH_FAILURE = 10  # orErrorLaunchFailure of openreg.h
 
 
 def on_device(tensor):
@@ -95,6 +99,73 @@ def not_repeatable(x):
     return torch.rand_like(x) + (time.perf_counter() % 1 if on_device(x) else 0)
 
 
+class LateKernel(ctypes.Structure):
+    """orKernel of openreg.h; the function runs on a thread of the device."""
+
+    FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", FUNCTION),
+        ("state", ctypes.c_void_p),
+        ("release", ctypes.c_void_p),
+    )
+
+
+LATE_KERNELS = []  # what the device may still call
+
+
+def the_driver():
+    """The library of the device, which the runtime has loaded."""
+    import openreg_runtime
+
+    folders = [Path(folder) / "lib" for folder in openreg_runtime.__path__]
+    folders.append(Path(openreg_runtime._C.__file__).parent / "lib")
+    return ctypes.CDLL(str(next(folder / DRIVER_LIBRARY for folder in folders if (folder / DRIVER_LIBRARY).exists())))
+
+
+def launch_late(function):
+    """Launches a Python function on the default stream of the device."""
+    kernel = LateKernel(b"late", LateKernel.FUNCTION(lambda *_: function()))
+    LATE_KERNELS.append(kernel)
+    if the_driver().orLaunchKernel(None, ctypes.byref(kernel)):
+        raise RuntimeError("the launch failed")
+
+
+def reads_late(x):
+    """A kernel that writes a zero if the default dtype is another one when it runs."""
+    result = x * 2
+    if on_device(x):
+        offset = ctypes.c_ssize_t()
+        the_driver().orGetKernelViewOffset(ctypes.byref(offset))
+        place = result.data_ptr() + offset.value
+
+        def kernel():
+            if torch.get_default_dtype() != torch.float32:
+                ctypes.memset(place, 0, 4)
+            return 0
+
+        launch_late(kernel)
+    return result
+
+
+def refuse():
+    raise RuntimeError("this does not have a deterministic implementation")
+
+
+def raises_late(x):
+    if on_device(x):
+        launch_late(lambda: LAUNCH_FAILURE if torch.are_deterministic_algorithms_enabled() else 0)
+    elif torch.are_deterministic_algorithms_enabled():
+        refuse()
+    return x * 2
+
+
+def ignores_the_alert(x):
+    if not on_device(x) and torch.are_deterministic_algorithms_enabled():
+        refuse()
+    return x * 2
+
+
 def samples(op_info, device, dtype, requires_grad, **kwargs):
     for shape in ((4, 3), (2, 5)):
         values = torch.rand(shape, dtype=dtype, device=device) + 1
@@ -136,4 +207,12 @@ TABLE = [
     entry("falls_back", falls_back, supports_autograd=False),
     entry("other_distribution", other_distribution, supports_autograd=False),
     entry("not_repeatable", not_repeatable, supports_autograd=False),
+]
+
+# The same for the check of flags.
+FLAG_TABLE = [
+    entry("reads_no_flag", right),
+    entry("reads_late", reads_late, supports_autograd=False),
+    entry("raises_late", raises_late, supports_autograd=False),
+    entry("ignores_the_alert", ignores_the_alert, supports_autograd=False),
 ]

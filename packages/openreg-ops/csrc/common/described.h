@@ -78,14 +78,16 @@ void launch_described(const char* name, c10::Device device, Kernel* kernel,
                       const std::array<at::Tensor, kOutputs>& outputs, Args... args) {
   const KernelRule& rule = kernel_rule(name);
   const Hears when = hears(rule, may_refuse(name, rule, std::nullopt, args...), std::nullopt, args...);
-  launch_on_aliases<RunDescribed, Kernel, kOutputs, Args...>(name, device, when, kernel, outputs, args...);
+  launch_on_aliases<RunDescribed, Kernel, kOutputs, Args...>(name, device, when, kernel, outputs, std::nullopt,
+                                                             args...);
 }
 
 // The same where the caller knows when it hears of a failure.
 template <class Kernel, size_t kOutputs, class... Args>
-void launch_described(const char* name, c10::Device device, Hears hears, Kernel* kernel,
+void launch_described(const char* name, c10::Device device, Hears when, Kernel* kernel,
                       const std::array<at::Tensor, kOutputs>& outputs, Args... args) {
-  launch_on_aliases<RunDescribed, Kernel, kOutputs, Args...>(name, device, hears, kernel, outputs, args...);
+  launch_on_aliases<RunDescribed, Kernel, kOutputs, Args...>(name, device, when, kernel, outputs, std::nullopt,
+                                                             args...);
 }
 
 // Spec names the operator: `Functional` (at::_ops), name(), kernel(), describe(). The kernel has the signature of the

@@ -2,7 +2,6 @@
 // Random numbers for samplers that need an unknown count of them per element (rejection methods).
 #pragma once
 
-#include <ATen/Parallel.h>
 #include <ATen/core/PhiloxRNGEngine.h>
 #include <ATen/core/Tensor.h>
 
@@ -11,6 +10,7 @@
 #include <limits>
 
 #include "openreg/runtime/generator.h"
+#include "raw/grid.h"
 
 namespace openreg::ops {
 
@@ -48,7 +48,7 @@ template <class Value, class Sample>
 void fill_samples(at::Tensor& out, runtime::PhiloxState start, Sample sample) {
   constexpr int64_t kElementsPerThread = 256;
   Value* data = out.mutable_data_ptr<Value>();
-  at::parallel_for(0, out.numel(), kElementsPerThread, [&](int64_t begin, int64_t end) {
+  raw::parallel(out.numel(), kElementsPerThread, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       ElementRandom random(start, i);
       data[i] = static_cast<Value>(sample(i, random));

@@ -4,7 +4,6 @@
 // sum = input + residual, output = sum / rms(sum) * weight, with the root mean square over the last dimension.
 #include <ATen/Dispatch.h>
 #include <ATen/OpMathType.h>
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "common/launch_on.h"
+#include "raw/grid.h"
 
 namespace openreg::ops {
 
@@ -48,7 +48,8 @@ Number reciprocal_rms(const Value* row, int64_t width, double eps) {
 }
 
 int64_t rows_per_thread(int64_t width) {
-  return std::max<int64_t>(1, at::internal::GRAIN_SIZE / std::max<int64_t>(1, width));
+  constexpr int64_t kElementsPerThread = 32768;
+  return std::max<int64_t>(1, kElementsPerThread / std::max<int64_t>(1, width));
 }
 
 #define DISPATCH_DTYPES(dtype, name, ...) \
@@ -64,7 +65,7 @@ void forward_kernel(const at::Tensor& input, const at::Tensor& residual, const a
     const auto* scale = weight.const_data_ptr<scalar_t>();
     auto* normed = output.mutable_data_ptr<scalar_t>();
     auto* total = sum.mutable_data_ptr<scalar_t>();
-    at::parallel_for(0, input.numel() / width, rows_per_thread(width), [&](int64_t begin, int64_t end) {
+    raw::parallel(input.numel() / width, rows_per_thread(width), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const int64_t first = row * width;
         for (int64_t i = first; i < first + width; ++i) {
@@ -108,7 +109,7 @@ void backward_kernel(const at::Tensor& grad_output, const at::Tensor& grad_sum, 
     auto* of_input = grad_input.mutable_data_ptr<scalar_t>();
     auto* of_weight = grad_weight.mutable_data_ptr<scalar_t>();
     std::vector<Number> rstds(static_cast<size_t>(rows));
-    at::parallel_for(0, rows, rows_per_thread(width), [&](int64_t begin, int64_t end) {
+    raw::parallel(rows, rows_per_thread(width), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const int64_t first = row * width;
         const auto rstd = reciprocal_rms<Number>(total + first, width, eps);
@@ -128,7 +129,7 @@ void backward_kernel(const at::Tensor& grad_output, const at::Tensor& grad_sum, 
       }
     });
     // Each thread has columns of its own, so the sum over rows has one order whatever their number.
-    at::parallel_for(0, width, rows_per_thread(rows), [&](int64_t begin, int64_t end) {
+    raw::parallel(width, rows_per_thread(rows), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         Number result = 0;
         for (int64_t row = 0; row < rows; ++row) {

@@ -3,13 +3,13 @@
 // swiglu_autograd.cpp connects the two. SwiGLU, silu(gate) * up, is the gate of many transformers' feed-forward layers.
 #include <ATen/Dispatch.h>
 #include <ATen/OpMathType.h>
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
 #include <cmath>
 
 #include "common/launch_on.h"
+#include "raw/grid.h"
 
 namespace openreg::ops {
 
@@ -31,7 +31,8 @@ void check_operands(const char* name, const at::Tensor& gate, const at::Tensor& 
 // Calls `visit(i)` for each element, on all threads of the engine.
 template <class Visit>
 void for_each_element(int64_t count, Visit&& visit) {
-  at::parallel_for(0, count, at::internal::GRAIN_SIZE, [&](int64_t begin, int64_t end) {
+  constexpr int64_t kElementsPerThread = 32768;
+  raw::parallel(count, kElementsPerThread, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       visit(i);
     }

@@ -8,6 +8,7 @@
 
 #include "common/described.h"
 #include "common/indices.h"
+#include "common/repeatable.h"
 
 namespace openreg::ops {
 
@@ -110,10 +111,10 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
   for_each_tensor(apart, values);
   for_each_tensor(apart, moved);
   const bool fits = shape.is_known || (values.numel() == 1 && !shape.has_byte_mask);
-  launch_described<at::Tensor&(at::Tensor&, const Indices&, const at::Tensor&, bool, bool), 0, at::Tensor&,
-                   const Indices&, const at::Tensor&, bool, bool>(
-      kName, self.device(), fits ? Hears::kLater : Hears::kUnlessCaptured, &at::cpu::_index_put_impl_, {}, self, moved,
-      values, accumulate, unsafe);
+  using Kernel = at::Tensor&(at::Tensor&, const Indices&, const at::Tensor&, bool, bool);
+  launch_described<Kernel, 0, at::Tensor&, const Indices&, const at::Tensor&, bool, bool>(
+      kName, self.device(), fits ? Hears::kLater : Hears::kUnlessCaptured,
+      repeatable<Kernel, &at::cpu::_index_put_impl_>(), {}, self, moved, values, accumulate, unsafe);
   return self;
 }
 

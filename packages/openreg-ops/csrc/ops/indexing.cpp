@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Moving elements by index, not structured: select, take, put, fill, flip, roll and the gradient of unfold.
+#include <ATen/Context.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/WrapDimUtilsMulti.h>
+#include <ATen/core/List.h>
+#include <ATen/ops/_index_put_impl_cpu_dispatch.h>
 #include <ATen/ops/flip_cpu_dispatch.h>
 #include <ATen/ops/flip_ops.h>
 #include <ATen/ops/index_fill_cpu_dispatch.h>
 #include <ATen/ops/index_fill_ops.h>
 #include <ATen/ops/index_select_cpu_dispatch.h>
 #include <ATen/ops/index_select_ops.h>
-#include <ATen/ops/put_cpu_dispatch.h>
 #include <ATen/ops/put_ops.h>
 #include <ATen/ops/roll_cpu_dispatch.h>
 #include <ATen/ops/roll_ops.h>
@@ -19,6 +21,7 @@
 #include <torch/library.h>
 
 #include "common/described.h"
+#include "common/repeatable.h"
 
 namespace openreg::ops {
 
@@ -69,7 +72,10 @@ OutputSpec describe_take(const at::Tensor& self, const at::Tensor& index) {
   return output_of(index.sizes(), self.scalar_type());
 }
 
-void check_put(const at::Tensor& self, const at::Tensor& index, const at::Tensor& source, bool /*accumulate*/) {
+void check_put(const at::Tensor& self, const at::Tensor& index, const at::Tensor& source, bool accumulate) {
+  if (!accumulate) {
+    at::globalContext().alertNotDeterministic("put_");
+  }
   TORCH_CHECK(index.scalar_type() == at::kLong, "put_(): Expected a long tensor for index, but got ",
               index.scalar_type());
   TORCH_CHECK(self.scalar_type() == source.scalar_type(),
@@ -82,6 +88,26 @@ void check_put(const at::Tensor& self, const at::Tensor& index, const at::Tensor
   at::assert_no_overlap(self, index);
   at::assert_no_overlap(self, source);
 }
+
+// By another kernel: at::cpu::put_ asks, when it runs, whether algorithms have to be deterministic. That was answered
+// at the launch.
+at::Tensor& put_kernel(at::Tensor& self, const at::Tensor& index, const at::Tensor& source, bool accumulate) {
+  if (index.numel() != 0) {
+    at::Tensor elements = self.reshape({-1});
+    const c10::List<std::optional<at::Tensor>> places({index.reshape({-1})});
+    at::cpu::_index_put_impl_(elements, places, source.reshape({-1}), accumulate, /*unsafe=*/false);
+    if (!elements.is_alias_of(self)) {
+      self.copy_(elements.view(self.sizes()));
+    }
+  }
+  return self;
+}
+
+OPENREG_DESCRIBED_SPEC(put_, put_, put_kernel, check_put)
+
+struct RepeatablePut : Spec_put_ {
+  static Kernel* kernel() { return repeatable<Kernel, &put_kernel>(); }
+};
 
 void check_index_fill(const at::Tensor& self, int64_t dim, const at::Tensor& index, const at::Scalar& value) {
   TORCH_CHECK_INDEX(is_index(index), "index_fill_(): Expected dtype int64 for index.");
@@ -119,7 +145,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_DESCRIBED_INPLACE(library, index_fill__int_Scalar, at::cpu::index_fill_, check_index_fill)
   library.impl("index_fill_.int_Tensor", TORCH_FN(index_fill_tensor));
   OPENREG_DESCRIBED_OUT(library, index_select, index_select_out, at::cpu::index_select_outf, describe_index_select)
-  OPENREG_DESCRIBED_INPLACE(library, put_, at::cpu::put_, check_put)
+  library.impl("put_", &DescribedInplace<at::_ops::put_>::call<RepeatablePut>);
   OPENREG_DESCRIBED(library, roll, at::cpu::roll, describe_roll)
   OPENREG_DESCRIBED_OUT(library, take, take_out, at::cpu::take_outf, describe_take)
   OPENREG_DESCRIBED(library, unfold_backward, at::cpu::unfold_backward, describe_unfold_backward)

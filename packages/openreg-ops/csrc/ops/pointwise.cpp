@@ -5,7 +5,6 @@
 #include <ATen/ops/angle_ops.h>
 #include <ATen/ops/conj_physical_cpu_dispatch.h>
 #include <ATen/ops/conj_physical_ops.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/logical_and_cpu_dispatch.h>
 #include <ATen/ops/logical_and_ops.h>
 #include <ATen/ops/logical_not_cpu_dispatch.h>
@@ -72,13 +71,29 @@ struct PointwiseOut<Operator, at::Tensor&(const at::Tensor&, Options...)> {
 
 // The kernels make these checks of the output's dtype, too late for the calling line.
 
+// The dtype in which the angle of an integer is computed; the kernel would ask for it when it runs.
+c10::ScalarType angle_dtype(const at::Tensor& self) {
+  return at::isIntegralType(self.scalar_type(), true) ? c10::get_default_dtype_as_scalartype() : self.scalar_type();
+}
+
+void angle_kernel(const at::Tensor& self, c10::ScalarType dtype, at::Tensor& out) {
+  at::cpu::angle_outf(self.to(dtype), out);
+}
+
+void launch_angle(const at::Tensor& self, at::Tensor& out) {
+  const CurrentDevice current(device_of("aten::angle", self, out));
+  prepare_output(out, self);
+  launch_kernel<decltype(&angle_kernel), const at::Tensor&, c10::ScalarType, at::Tensor&>(
+      "aten::angle", out.device(), &angle_kernel, self, angle_dtype(self), out);
+}
+
 at::Tensor& angle_out(const at::Tensor& self, at::Tensor& out) {
-  const c10::ScalarType dtype =
-      at::isIntegralType(self.scalar_type(), true) ? c10::get_default_dtype_as_scalartype() : self.scalar_type();
+  const c10::ScalarType dtype = angle_dtype(self);
   const c10::ScalarType result = c10::toRealValueType(dtype);
   TORCH_CHECK(c10::canCast(result, out.scalar_type()), "result type ", result,
               " can't be cast to the desired output type ", out.scalar_type());
-  return PointwiseOut<at::_ops::angle_out>::call<at::cpu::angle_outf>(self, out);
+  launch_angle(self, out);
+  return out;
 }
 
 at::Tensor& conj_physical_out(const at::Tensor& self, at::Tensor& out) {
@@ -100,10 +115,8 @@ at::Tensor isnan(const at::Tensor& self) {
 }
 
 at::Tensor angle(const at::Tensor& self) {
-  const c10::ScalarType dtype = at::isIntegralType(self.scalar_type(), true) ? c10::get_default_dtype_as_scalartype()
-                                                                             : c10::toRealValueType(self.scalar_type());
-  at::Tensor out = at::empty({0}, self.options().dtype(dtype));
-  PointwiseOut<at::_ops::angle_out>::call<at::cpu::angle_outf>(self, out);
+  at::Tensor out = make_output({0}, {}, self.options().dtype(c10::toRealValueType(angle_dtype(self))));
+  launch_angle(self, out);
   return out;
 }
 

@@ -2,6 +2,7 @@
 // Described operators: pooling in three dimensions, unpooling, and out= forms of adaptive average pooling.
 #include "common/described.h"
 
+#include <ATen/Context.h>
 #include <ATen/native/Pool.h>
 #include <ATen/ops/_adaptive_avg_pool3d_backward_cpu_dispatch.h>
 #include <ATen/ops/_adaptive_avg_pool3d_backward_ops.h>
@@ -13,18 +14,18 @@
 #include <ATen/ops/adaptive_avg_pool3d_backward_ops.h>
 #include <ATen/ops/adaptive_avg_pool3d_cpu_dispatch.h>
 #include <ATen/ops/adaptive_avg_pool3d_ops.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/fractional_max_pool3d_backward_cpu_dispatch.h>
 #include <ATen/ops/fractional_max_pool3d_backward_ops.h>
 #include <ATen/ops/max_pool3d_with_indices_backward_cpu_dispatch.h>
 #include <ATen/ops/max_pool3d_with_indices_backward_ops.h>
 #include <ATen/ops/max_pool3d_with_indices_cpu_dispatch.h>
 #include <ATen/ops/max_pool3d_with_indices_ops.h>
-#include <ATen/ops/max_unpool2d_cpu_dispatch.h>
 #include <ATen/ops/max_unpool2d_ops.h>
-#include <ATen/ops/max_unpool3d_cpu_dispatch.h>
 #include <ATen/ops/max_unpool3d_ops.h>
 
-#include "common/as_out.h"
+#include <c10/util/accumulate.h>
+
 #include "common/pointwise_spec.h"
 
 namespace openreg::ops {
@@ -106,6 +107,7 @@ constexpr auto describe_pool_backward = [](const at::Tensor& grad, const at::Ten
 
 template <int kDims>
 OutputSpec describe_unpool(const at::Tensor& self, const at::Tensor& indices, c10::IntArrayRef output_size) {
+  at::globalContext().alertNotDeterministic(kDims == 2 ? "max_unpooling2d_forward_out" : "max_unpooling3d_forward_out");
   TORCH_CHECK(indices.scalar_type() == at::kLong,
               "elements in indices should be type int64 but got: ", indices.scalar_type());
   TORCH_CHECK(output_size.size() == kDims, "There should be exactly ", kDims == 2 ? "two" : "three", " elements ",
@@ -138,6 +140,33 @@ OutputSpec describe_unpool3d(const at::Tensor& self, const at::Tensor& indices, 
   return describe_unpool<3>(self, indices, output_size);
 }
 
+// By another kernel: at::cpu::max_unpool* ask, when they run, whether algorithms have to be deterministic. That was
+// answered at the launch.
+template <int kDims>
+void unpool(const at::Tensor& self, const at::Tensor& indices, at::Tensor& out) {
+  if (out.numel() == 0) {
+    return;
+  }
+  at::Tensor dense = out.is_contiguous() ? out : at::empty(out.sizes(), out.options());
+  const int64_t planes = c10::multiply_integers(out.sizes().slice(0, static_cast<size_t>(out.dim() - kDims)));
+  dense.zero_().view({planes, -1}).scatter_(1, indices.reshape({planes, -1}), self.reshape({planes, -1}));
+  if (!dense.is_same(out)) {
+    out.copy_(dense);
+  }
+}
+
+at::Tensor& unpool2d(const at::Tensor& self, const at::Tensor& indices, c10::IntArrayRef /*output_size*/,
+                     at::Tensor& out) {
+  unpool<2>(self, indices, out);
+  return out;
+}
+
+at::Tensor& unpool3d(const at::Tensor& self, const at::Tensor& indices, c10::IntArrayRef /*output_size*/,
+                     c10::IntArrayRef /*stride*/, c10::IntArrayRef /*padding*/, at::Tensor& out) {
+  unpool<3>(self, indices, out);
+  return out;
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_DESCRIBED_OUT_ONLY(library, adaptive_avg_pool2d_out, at::cpu::adaptive_avg_pool2d_outf, describe_adaptive_out)
   OPENREG_DESCRIBED_OUT_ONLY(library, adaptive_avg_pool3d_out, at::cpu::adaptive_avg_pool3d_outf, describe_adaptive_out)
@@ -152,8 +181,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                         at::cpu::max_pool3d_with_indices_outf, describe_max_pool3d)
   OPENREG_DESCRIBED_OUT(library, max_pool3d_with_indices_backward, max_pool3d_with_indices_backward_grad_input,
                         at::cpu::max_pool3d_with_indices_backward_outf, describe_pool_backward)
-  OPENREG_DESCRIBED_OUT(library, max_unpool2d, max_unpool2d_out, at::cpu::max_unpool2d_outf, describe_unpool<2>)
-  OPENREG_DESCRIBED_OUT(library, max_unpool3d, max_unpool3d_out, AsOut<&at::cpu::max_unpool3d>::call, describe_unpool3d)
+  OPENREG_DESCRIBED_OUT(library, max_unpool2d, max_unpool2d_out, unpool2d, describe_unpool<2>)
+  OPENREG_DESCRIBED_OUT(library, max_unpool3d, max_unpool3d_out, unpool3d, describe_unpool3d)
 }
 
 }  // namespace

@@ -21,7 +21,29 @@ namespace {
 
 using MaybeGenerator = std::optional<at::Generator>;
 
-// Sorts the indices by random keys, so that every order is equally likely; equal keys, one pair in 2^64, keep theirs.
+// Sorts by key, blocks first and then pairs of them; equal keys stand in the order of their indices, so that the result
+// does not depend on the blocks.
+void sort_by_key(std::vector<int64_t>& order, const int64_t* key) {
+  constexpr int64_t kBlock = 16384;
+  const auto count = static_cast<int64_t>(order.size());
+  const auto place = [&](int64_t index) { return order.begin() + std::min(index, count); };
+  const auto before = [key](int64_t a, int64_t b) { return key[a] != key[b] ? key[a] < key[b] : a < b; };
+  raw::parallel((count + kBlock - 1) / kBlock, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t block = begin; block < end; ++block) {
+      std::sort(place(block * kBlock), place((block + 1) * kBlock), before);
+    }
+  });
+  for (int64_t length = kBlock; length < count; length *= 2) {
+    raw::parallel((count + 2 * length - 1) / (2 * length), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t pair = begin; pair < end; ++pair) {
+        const int64_t first = 2 * length * pair;
+        std::inplace_merge(place(first), place(first + length), place(first + 2 * length), before);
+      }
+    });
+  }
+}
+
+// Sorts the indices by random keys, so that every order is equally likely.
 void permutation_kernel(at::Tensor& out, runtime::PhiloxState start) {
   at::Tensor keys = at::empty({out.numel()}, at::kLong);
   fill_random<int64_t, 2>(keys, start, [](const RandomBits& bits, auto& values) {
@@ -29,10 +51,9 @@ void permutation_kernel(at::Tensor& out, runtime::PhiloxState start) {
       values[i] = static_cast<int64_t>((static_cast<uint64_t>(bits[2 * i]) << 32) | bits[2 * i + 1]);
     }
   });
-  const int64_t* key = keys.const_data_ptr<int64_t>();
   std::vector<int64_t> order(static_cast<size_t>(out.numel()));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [key](int64_t a, int64_t b) { return key[a] < key[b]; });
+  sort_by_key(order, keys.const_data_ptr<int64_t>());
   out.copy_(at::from_blob(order.data(), {out.numel()}, at::kLong));
 }
 
@@ -79,12 +100,15 @@ void draws_kernel(at::Tensor& out, const at::Tensor& weights, int64_t draws, run
   at::Tensor chosen = at::empty({rows, draws}, at::kLong);
   const double* number = numbers.const_data_ptr<double>();
   int64_t* choice = chosen.mutable_data_ptr<int64_t>();
-  for (int64_t i = 0; i < rows * draws; ++i) {
-    const double* first = sum + i / draws * categories;
-    const double* last = first + categories;
-    const double* found = std::upper_bound(first, last, number[i] * last[-1]);
-    choice[i] = found == last ? std::lower_bound(first, last, last[-1]) - first : found - first;
-  }
+  constexpr int64_t kDrawsPerThread = 4096;
+  raw::parallel(rows * draws, kDrawsPerThread, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const double* first = sum + i / draws * categories;
+      const double* last = first + categories;
+      const double* found = std::upper_bound(first, last, number[i] * last[-1]);
+      choice[i] = found == last ? std::lower_bound(first, last, last[-1]) - first : found - first;
+    }
+  });
   out.copy_(chosen.view_as(out));
 }
 

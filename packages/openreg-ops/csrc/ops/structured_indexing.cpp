@@ -34,6 +34,7 @@
 #include <ATen/ops/scatter_reduce_ops.h>
 
 #include "common/indices.h"
+#include "common/repeatable.h"
 
 namespace openreg::ops {
 
@@ -54,15 +55,23 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("index.Tensor_out", TORCH_FN(index_out));
 }
 
+OPENREG_STRUCTURED_SPEC(index_copy, index_copy_out, index_copy)
+
+// Of several elements for one place, the last one stays.
+struct RepeatableIndexCopy : Spec_index_copy {
+  static Kernel* kernel() { return repeatable<Kernel, &at::cpu::index_copy_outf>(); }
+};
+
 }  // namespace
 
 }  // namespace openreg::ops
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  using namespace openreg::ops;
   OPENREG_STRUCTURED(library, cat, cat_out, cat)
   OPENREG_STRUCTURED(library, gather, gather_out, gather)
   OPENREG_STRUCTURED_INPLACE(library, index_add, index_add_out, index_add_, index_add)
-  OPENREG_STRUCTURED_INPLACE(library, index_copy, index_copy_out, index_copy_, index_copy)
+  register_structured<RepeatableIndexCopy, at::_ops::index_copy_>(library);
   OPENREG_STRUCTURED_INPLACE(library, index_reduce, index_reduce_out, index_reduce_, index_reduce)
   // Not isin.Scalar_Tensor: its meta function announces an empty output, and the kernel gives one number.
   OPENREG_STRUCTURED(library, isin_Tensor_Scalar, isin_Tensor_Scalar_out, isin)

@@ -22,4 +22,19 @@ void parallel(int64_t count, int64_t grain, Body&& body) {
            [](void* context, int64_t begin, int64_t end) { (*static_cast<Callable*>(context))(begin, end); });
 }
 
+// While it lives, the calling thread of the engine spreads nothing over others, whatever kernel it runs. Without OpenMP
+// it does nothing.
+class OneThread {
+ public:
+  OneThread();
+  ~OneThread();
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+  OneThread(OneThread&&) = delete;
+  OneThread& operator=(OneThread&&) = delete;
+
+ private:
+  int before_;
+};
+
 }  // namespace openreg::ops::raw

@@ -13,7 +13,9 @@ from .pool import Pool
 from .scorecard import Scorecard
 
 TABLE = "torch.testing._internal.common_methods_invocations:op_db"
+FLAG_SAMPLES = "flag_samples:TABLE"
 SECONDS_PER_ENTRY = 300
+APART = "flags"  # under a schedule of its own, in processes of its own
 
 
 def quick(ops=()):
@@ -25,6 +27,11 @@ def quick(ops=()):
         variant_samples=2,
         record_operators=True,
     )
+
+
+def quick_flags(table=TABLE, dtypes=("float32", "int64", "first")):
+    """What the default lane runs of the flags: one sample per entry, floating-point and integer."""
+    return run(dtypes, checks=(APART,), variant_samples=1, table=table)
 
 
 def run(dtypes=(), ops=(), checks=CHECKS, jobs=None, limit=SECONDS_PER_ENTRY, table=TABLE, **settings):
@@ -42,10 +49,23 @@ def run(dtypes=(), ops=(), checks=CHECKS, jobs=None, limit=SECONDS_PER_ENTRY, ta
         and matches(op, dtype, dtypes or wanted)
         and (not ops or any(fnmatch.fnmatchcase(op.full_name, pattern) for pattern in ops))
     ]
-    pool = Pool(jobs or os.cpu_count() or 1, limit, table, {"checks": tuple(checks), **settings})
-    reports = sorted(pool.run(tasks), key=lambda report: (wanted.index(report["dtype"]), report["name"]))
+    together = tuple(check for check in checks if check != APART)
+    reports = {}
+    for part in filter(None, (together, (APART,) if APART in checks else ())):
+        pool = Pool(jobs or os.cpu_count() or 1, limit, table, {"checks": part, **settings})
+        for report in pool.run(tasks):
+            add_report(reports, report)
+    reports = sorted(reports.values(), key=lambda report: (wanted.index(report["dtype"]), report["name"]))
     complete = not dtypes and not ops and set(checks) == set(CHECKS) and table == TABLE
     return Scorecard(reports, len(loaded), complete)
+
+
+def add_report(reports, report):
+    """Adds a report of the checks that run apart to that of the others."""
+    first = reports.setdefault((report["name"], report["dtype"]), report)
+    if first is not report:
+        first["failures"].update(report["failures"])
+        first["flags"] = report.get("flags", [])
 
 
 def matches(op, dtype, dtypes):
@@ -66,4 +86,8 @@ def main(arguments=None):
     if options.json:
         options.json.write_text(json.dumps(card.as_dictionary(), indent=1), "utf-8")
     card.show()
-    return 1 if card.problems() or not card.reports else 0
+    cards = [card]
+    if APART in (options.check or CHECKS) and options.table == TABLE and not options.op:
+        cards.append(run(options.dtype, (), (APART,), options.jobs, options.limit, FLAG_SAMPLES))
+        cards[-1].show()
+    return 1 if any(card.problems() or not card.reports for card in cards) else 0

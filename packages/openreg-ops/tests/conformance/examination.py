@@ -9,6 +9,7 @@ import torch
 from . import record
 from .check_dtypes import check_dtypes
 from .check_errors import check_errors
+from .check_flags import check_flags
 from .check_overloads import check_overloads
 from .check_results import check_forward, check_noncontiguous
 from .check_variants import check_inplace, check_out
@@ -22,7 +23,7 @@ VARIANT_CHECKS = {
     "overloads": check_overloads,
 }
 ENTRY_CHECKS = {"errors": check_errors, "dtypes": check_dtypes}  # once per entry, whatever its dtypes
-CHECKS = ("forward", "backward", *VARIANT_CHECKS, *ENTRY_CHECKS)
+CHECKS = ("forward", "backward", *VARIANT_CHECKS, *ENTRY_CHECKS, "flags")
 
 
 @dataclass
@@ -41,6 +42,7 @@ class Report:
     late_errors: int = 0
     random_samples: int = 0
     exercised: list[str] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     def wants(self, check):
@@ -67,6 +69,10 @@ def examine(op, dtype, checks=CHECKS, variant_samples=None, record_operators=Fal
     """Runs the checks; an exception of the harness itself, or of the table, is a failure too."""
     report = Report(op.full_name, name_of(dtype), tuple(checks), variant_samples, tolerance_of(op, dtype))
     start = time.monotonic()
+    if report.wants("flags"):  # alone: see worker.py
+        guarded(report, "flags", check_flags, op, dtype, report)
+        report.seconds = time.monotonic() - start
+        return report
     torch.openreg.reset_fallback_stats()
     with record.operators(record_operators) as exercised:
         if report.wants("forward"):

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "openreg/runtime/launch.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "openreg/runtime/host_wait.h"
 #include "settings.h"
 
 namespace openreg::runtime {
@@ -18,6 +20,8 @@ struct EngineThread {
   c10::InferenceMode inference;
   c10::impl::ExcludeDispatchKeyGuard no_autograd{c10::autograd_dispatch_keyset_with_ADInplaceOrView};
 
+  bool flushes = flushes_denormals();
+
   EngineThread() {
     const int threads = settings().num_threads;
     if (threads > 0) {
@@ -25,12 +29,22 @@ struct EngineThread {
       at::set_num_threads(threads);
     }
   }
+
+  // Threads inherit the mode of the one that starts them: the next parallel kernel makes the helpers anew.
+  void flush_denormals(bool flush) {
+    flushes = flush;
+    at::Context::setFlushDenormal(flush);
+    release_openmp_threads();
+  }
 };
 
 }  // namespace
 
-void prepare_engine_thread() {
-  thread_local const EngineThread state;
+void prepare_engine_thread(bool flush_denormals) {
+  thread_local EngineThread state;
+  if (C10_UNLIKELY(state.flushes != flush_denormals)) {
+    state.flush_denormals(flush_denormals);
+  }
 }
 
 void* kernel_view(const void* device_address) {

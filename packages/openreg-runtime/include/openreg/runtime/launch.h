@@ -5,6 +5,7 @@
 #include <c10/util/Exception.h>
 
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -17,9 +18,16 @@
 
 namespace openreg::runtime {
 
-// Prepares the calling engine thread for ATen kernels, once: inference mode, and as many threads as OPENREG_NUM_THREADS
-// says.
-OPENREG_RUNTIME_API void prepare_engine_thread();
+// Whether the calling thread takes numbers too small to be normal for zero. torch.set_flush_denormal() sets that for the
+// thread that calls it; a launch takes it along.
+inline bool flushes_denormals() {
+  static const volatile float smallest = std::numeric_limits<float>::denorm_min();
+  return smallest == 0.0F;
+}
+
+// Prepares the calling engine thread for an ATen kernel: inference mode, as many threads as OPENREG_NUM_THREADS says, and
+// small numbers as the launching thread takes them.
+OPENREG_RUNTIME_API void prepare_engine_thread(bool flush_denormals);
 
 // The address at which a kernel finds the byte of a device address.
 OPENREG_RUNTIME_API void* kernel_view(const void* device_address);
@@ -30,6 +38,7 @@ void launch_made(const char* name, c10::Stream stream, Make&& make) {
   struct State final : LaunchOwned {
     explicit State(Make& maker) : kernel(maker()) {}
     decltype(make()) kernel;
+    const bool flush_denormals = flushes_denormals();
   };
   auto state = std::make_unique<State>(make);
   orKernel task{};
@@ -38,8 +47,9 @@ void launch_made(const char* name, c10::Stream stream, Make&& make) {
   task.release = [](void* pointer) { delete static_cast<State*>(pointer); };
   task.function = [](void* pointer, char* message, size_t message_size) -> orError_t {
     try {
-      prepare_engine_thread();
-      static_cast<State*>(pointer)->kernel();
+      auto& launched = *static_cast<State*>(pointer);
+      prepare_engine_thread(launched.flush_denormals);
+      launched.kernel();
       return orSuccess;
     } catch (const c10::Error& error) {
       std::snprintf(message, message_size, "%s", error.what_without_backtrace());

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Flags that change between launch and execution: what counts is the launch, but for what flags.py lists.
+
+Runs under OPENREG_SCHEDULE_SEED, where work is held back until the host waits for it: every kernel runs after the
+change, and an operator that waits by itself is not held up.
+"""
+
+import os
+import warnings
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .check_results import Computation
+from .entries import UNINITIALISED, differentiable, samples_of
+from .flags import DETERMINISTIC, FLAGS, readings
+from .outcome import DEVICE, Outcome, attempt
+from .transfer import copy_inputs, inputs_of, tensors_in
+
+SAMPLES = 8
+
+
+class Group:
+    """Several flags that change together."""
+
+    def __init__(self, flags):
+        self.flags = flags
+
+    def change(self):
+        for flag in self.flags:
+            flag.change()
+
+    def restore(self):
+        for flag in self.flags:
+            flag.restore()
+
+
+ALL = Group(FLAGS)
+
+
+class Record(TorchDispatchMode):
+    """Names of the operators that a call is made of."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.add(func.overloadpacket.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def check_flags(op, dtype, report):
+    """Every flag is changed while the kernels of a sample wait, to its other value and back."""
+    if "OPENREG_SCHEDULE_SEED" not in os.environ:
+        raise RuntimeError("set OPENREG_SCHEDULE_SEED: without it kernels run before the flags change")
+    if op.full_name in UNINITIALISED or op.name in UNINITIALISED:
+        return
+    gradient = differentiable(op, dtype)
+    for sample in report.choose(samples_of(op, dtype, gradient), SAMPLES):
+        case = Case(op, sample, gradient)
+        alert = alert_differs(case)
+        if alert:
+            report.fail("flags", alert, sample)
+        for changed_at_launch in (False, True):
+            if case.reads_late(ALL, changed_at_launch):
+                blame(case, changed_at_launch, report)
+
+
+class Case:
+    """One sample of an entry, whose work is held back."""
+
+    def __init__(self, op, sample, gradient):
+        self.op = op
+        self.sample = sample
+        self.compute = Computation(op, sample, gradient)
+
+    def inputs(self, device):
+        return copy_inputs(self.op, inputs_of(self.sample), device)
+
+    def run(self, flags, at_launch, at_run):
+        """What the call gives with the flags changed, or not, when it is made and when its kernels run."""
+        args, kwargs = self.inputs(DEVICE)
+        torch.openreg.synchronize()
+        torch.manual_seed(2026)
+        outcome = Outcome()
+        try:
+            if at_launch:
+                flags.change()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    outcome.result = self.compute(args, kwargs)
+                except Exception as error:
+                    outcome.error = error
+                    outcome.late = isinstance(error, torch.AcceleratorError)
+                if at_run != at_launch:
+                    flags.change() if at_run else flags.restore()
+                self.finish(outcome)
+        finally:
+            flags.restore()
+        return outcome
+
+    def finish(self, outcome):
+        try:
+            torch.openreg.synchronize()
+        except torch.AcceleratorError as error:
+            if outcome.error is None:
+                outcome.error, outcome.late = error, True
+        if outcome.late:
+            outcome.result = None
+            torch.openreg.reset_device()
+        if outcome.error is None:
+            outcome.result = [tensor.detach().cpu() for tensor in tensors_in(outcome.result)]
+
+    def reads_late(self, flags, at_launch):
+        """How the outcome differs when the flags change in between, or None."""
+        wanted = self.run(flags, at_launch, at_launch)
+        found = distinction(self.run(flags, at_launch, not at_launch), wanted)
+        if found and distinction(self.run(flags, at_launch, at_launch), wanted):
+            return None  # differs by itself: memory that nobody wrote, or random numbers that are not seeded
+        return found
+
+    def operators(self):
+        args, kwargs = self.inputs(DEVICE)
+        with Record() as record:
+            attempt(lambda: self.compute(args, kwargs), DEVICE)
+        return record.names
+
+
+def blame(case, changed_at_launch, report):
+    """Finds the flags that make the difference, and reports those that are not listed for the sample's operators."""
+    operators = case.operators()
+    to = "back" if changed_at_launch else "to another value"
+    for flag in FLAGS:
+        found = case.reads_late(flag, changed_at_launch)
+        if not found:
+            continue
+        if readings(flag, operators):
+            report.flags.append(flag.name)
+        else:
+            report.fail("flags", f"{flag.name} set {to} after the launch: {found}", case.sample)
+
+
+def alert_differs(case):
+    """What is wrong with the call under deterministic algorithms: where the CPU refuses it, it has to fail at once."""
+    ours = case.run(DETERMINISTIC, True, True)
+    theirs = on_cpu(case)
+    refused = is_alert(theirs)
+    if ours.late or (refused and type(ours.error) is not type(theirs)) or (not refused and is_alert(ours.error)):
+        wanted = f"{type(theirs).__name__} at once" if refused else "a result"
+        return f"{DETERMINISTIC.name}: {ours.describe()}, not {wanted}"
+    return None
+
+
+def is_alert(error):
+    return "does not have a deterministic implementation" in str(error)
+
+
+def on_cpu(case):
+    """The exception of the CPU under deterministic algorithms."""
+    args, kwargs = case.inputs("cpu")
+    DETERMINISTIC.change()
+    try:
+        return attempt(lambda: case.compute(args, kwargs), "cpu").error
+    finally:
+        DETERMINISTIC.restore()
+
+
+def distinction(one, other):
+    """What distinguishes two outcomes, bit by bit, or None."""
+    if one.error is not None or other.error is not None:
+        return None if type(one.error) is type(other.error) else f"{one.describe()}, not {other.describe()}"
+    if len(one.result) != len(other.result):
+        return "another number of results"
+    for mine, reference in zip(one.result, other.result, strict=True):
+        if (mine.dtype, mine.shape) != (reference.dtype, reference.shape):
+            return f"{mine.dtype} {tuple(mine.shape)}, not {reference.dtype} {tuple(reference.shape)}"
+        # In dtypes that hold every value of the others and that every operator knows.
+        wide = torch.complex128 if mine.is_complex() else torch.float64 if mine.is_floating_point() else torch.int64
+        mine, reference = mine.to(wide), reference.to(wide)
+        differs = ((mine != reference) & ~(mine.isnan() & reference.isnan())).any()
+        if differs:
+            return f"other numbers, by up to {(mine - reference).abs().max().item():.2g}"
+    return None

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The flags of PyTorch that change what a call computes, and which of them its kernels read when they run.
+
+A flag holds for the calls that are made while it is set. A kernel of the device runs later; what PyTorch's own kernels
+for the CPU read then is listed here, with what a user sees, and written to docs/flags.md by tools/flags.py.
+"""
+
+import fnmatch
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A flag as users know it, its value by default and another one."""
+
+    name: str
+    set: Callable[[Any], object]
+    default: Any
+    other: Any
+
+    def change(self):
+        self.set(self.other)
+
+    def restore(self):
+        self.set(self.default)
+
+
+def precision_of(operation):
+    """A setter of the precision in which oneDNN computes float32."""
+    return lambda value: torch._C._set_fp32_precision_setter("mkldnn", operation, value)
+
+
+def half_sums(allowed):
+    try:
+        torch._C._set_cpu_allow_fp16_reduced_precision_reduction(allowed)
+    except RuntimeError as error:  # a processor without such sums
+        if "not supported" not in str(error):
+            raise
+
+
+DETERMINISTIC = Flag("torch.use_deterministic_algorithms", torch.use_deterministic_algorithms, False, True)
+ONEDNN = Flag("torch.backends.mkldnn.enabled", torch._C._set_mkldnn_enabled, True, False)
+MATMUL = Flag("torch.set_float32_matmul_precision", torch.set_float32_matmul_precision, "highest", "medium")
+CONVOLUTION = Flag("torch.backends.mkldnn.conv.fp32_precision", precision_of("conv"), "none", "bf16")
+RECURRENT = Flag("torch.backends.mkldnn.rnn.fp32_precision", precision_of("rnn"), "none", "bf16")
+DEFAULT_DTYPE = Flag("torch.set_default_dtype", torch.set_default_dtype, torch.float32, torch.float64)
+HALF_SUMS = Flag("torch.backends.cpu: allow_fp16_reduced_precision_reduction", half_sums, False, True)
+DENORMALS = Flag("torch.set_flush_denormal", torch.set_flush_denormal, False, True)
+FLAGS = (
+    DETERMINISTIC,
+    ONEDNN,
+    Flag("torch.backends.mkldnn.deterministic", torch._C._set_mkldnn_deterministic, False, True),
+    MATMUL,
+    CONVOLUTION,
+    RECURRENT,
+    DEFAULT_DTYPE,
+    HALF_SUMS,
+    DENORMALS,
+    Flag("torch.backends.nnpack", torch._C._set_nnpack_enabled, True, False),
+    Flag("torch.backends.cuda.enable_flash_sdp", torch._C._set_sdp_use_flash, True, False),
+    Flag("torch.backends.cuda.enable_mem_efficient_sdp", torch._C._set_sdp_use_mem_efficient, True, False),
+    Flag("torch.backends.cuda.enable_overrideable_sdp", torch._C._set_sdp_use_overrideable, True, False),
+    Flag(
+        "torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp",
+        torch._C._set_math_sdp_allow_fp16_bf16_reduction,
+        False,
+        True,
+    ),
+    Flag("torch.set_warn_always", torch.set_warn_always, False, True),
+)
+SETTERS = {
+    "_set_cpu_allow_fp16_reduced_precision_reduction",
+    "_set_default_dtype",
+    "_set_deterministic_algorithms",
+    "_set_deterministic_fill_uninitialized_memory",
+    "_set_float32_matmul_precision",
+    "_set_fp32_precision_setter",
+    "_set_math_sdp_allow_fp16_bf16_reduction",
+    "_set_mkldnn_deterministic",
+    "_set_mkldnn_enabled",
+    "_set_nnpack_enabled",
+    "_set_sdp_use_flash",
+    "_set_sdp_use_mem_efficient",
+    "_set_sdp_use_overrideable",
+    "_set_warnAlways",
+    "set_flush_denormal",
+}
+
+# Other setters of torch._C, as patterns, and why no kernel of the device can read what they set.
+OTHER_DEVICES = "of GPUs or phones"
+HOST = "of the host: autograd, dispatch, tracing, tensors as objects"
+NOT_OF_KERNELS = {
+    "_set_cublas_*": OTHER_DEVICES,
+    "_set_cudnn_*": OTHER_DEVICES,
+    "_set_miopen_*": OTHER_DEVICES,
+    "_set_onednn_allow_tf32": OTHER_DEVICES,
+    "_set_rocm_*": OTHER_DEVICES,
+    "_set_blas_preferred_backend": OTHER_DEVICES,
+    "_set_linalg_preferred_backend": OTHER_DEVICES,
+    "_set_sdp_use_cudnn": OTHER_DEVICES,
+    "_set_sdp_use_fa3": OTHER_DEVICES,
+    "_set_sm_carveout_experimental": OTHER_DEVICES,
+    "_set_override_stale_capture_stream": OTHER_DEVICES,
+    "_set_default_mobile_cpu_allocator": OTHER_DEVICES,
+    "_set_sdp_priority_order": "read when the form of attention is chosen, which is before the launch",
+    "_set_sdp_use_math": "read when the form of attention is chosen, which is before the launch",
+    "_set_check_sparse_tensor_invariants": "of sparse tensors, which the device does not store",
+    "_set_qengine": "of quantised tensors, which the device does not store",
+    "_set_default_tensor_type": "sets the default dtype, and the device of new tensors",
+    "set_autocast_*": "read above the device's operators",
+    "set_num_interop_threads": "of the host's own threads",
+    "set_num_threads": "of the thread that calls it; OPENREG_NUM_THREADS is the device's",
+    "set_anomaly_enabled": HOST,
+    "_set_autograd_fallback_mode": HOST,
+    "_set_backcompat_*": HOST,
+    "_set_cached_tensors_enabled": HOST,
+    "_set_conj": HOST,
+    "_set_dispatch_mode": HOST,
+    "_set_dtensor_*": HOST,
+    "_set_fwd_grad_enabled": HOST,
+    "_set_generator_metaclass": HOST,
+    "_set_grad_*": HOST,
+    "_set_graph_*": HOST,
+    "_set_meta_in_tls_dispatch_include": HOST,
+    "_set_multithreading_enabled": HOST,
+    "_set_neg": HOST,
+    "_set_only_lift_cpu_tensors": HOST,
+    "_set_print_stack_traces_on_fatal_signal": HOST,
+    "_set_should_use_format_with_string_table": HOST,
+    "_set_skip_next_torch_function": HOST,
+    "_set_tensor_metadata": HOST,
+    "_set_thread_name": HOST,
+    "_set_throw_on_mutable_data_ptr": HOST,
+    "_set_torch_function_state": HOST,
+    "_set_tracing_state": HOST,
+    "_set_value_trace": HOST,
+    "_set_view_replay_enabled": HOST,
+    "_set_warn_*": HOST,
+    "_set_worker_*": HOST,
+}
+
+
+def unknown_setters():
+    """Setters of torch._C of which this file says nothing: flags of a newer PyTorch."""
+    names = {name for name in dir(torch._C) if name.startswith(("_set_", "set_"))} - SETTERS
+    return sorted(name for name in names if not any(fnmatch.fnmatchcase(name, pattern) for pattern in NOT_OF_KERNELS))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A flag that kernels of PyTorch read when they run: of which operators, why, and what a user sees."""
+
+    flag: Flag
+    operators: tuple[str, ...]
+    reason: str
+    effect: str
+
+
+CONVOLUTIONS = ("convolution", "convolution_backward", "convolution_overrideable", "convolution_backward_overrideable")
+PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "linear", "linear_backward", "matmul", "matmul_backward")
+ATTENTION = (
+    "_scaled_dot_product_fused_attention_overrideable",
+    "_scaled_dot_product_fused_attention_overrideable_backward",
+    "_scaled_dot_product_attention_math",
+)
+RECURRENCES = ("gru", "lstm", "rnn_tanh", "rnn_relu", "gru_cell", "lstm_cell", "rnn_tanh_cell", "rnn_relu_cell")
+BY_PRODUCTS = ("addbmm", "addr", "_trilinear", "_cdist_forward", "_cdist_backward", "_transformer_encoder_layer_fwd")
+READ_BY_KERNELS = (
+    Reading(
+        ONEDNN,
+        (*CONVOLUTIONS, *PRODUCTS, *ATTENTION, *RECURRENCES, *BY_PRODUCTS, "gelu", "gelu_backward", "_int_mm"),
+        "the kernel chooses between oneDNN and PyTorch's own loops by size, dtype and processor",
+        "last bits; in bfloat16 and float16 whether sums are rounded in between. A choice of speed, not of meaning",
+    ),
+    Reading(
+        MATMUL,
+        (*PRODUCTS, *ATTENTION, *RECURRENCES, *BY_PRODUCTS),
+        "the kernel asks for the precision of float32 where the processor has bfloat16 products",
+        "products of float32 with 8 instead of 24 bits, or the other way round, on processors with AMX or AVX512_BF16",
+    ),
+    Reading(
+        CONVOLUTION,
+        CONVOLUTIONS,
+        "oneDNN's kernel asks for the precision of float32",
+        "products in convolutions of float32 with 8 instead of 24 bits, or the other way round, on such processors",
+    ),
+    Reading(
+        HALF_SUMS,
+        (*PRODUCTS, *ATTENTION, *RECURRENCES, *BY_PRODUCTS),
+        "the kernel of a matrix and a vector asks whether it may sum in float16",
+        "the last bits of products of float16, on ARM processors that can sum in float16",
+    ),
+)
+
+
+def readings(flag, operators):
+    """What is listed of a flag for any of these operators."""
+    return [item for item in READ_BY_KERNELS if item.flag.name == flag.name and operators & set(item.operators)]

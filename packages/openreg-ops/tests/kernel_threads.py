@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Prints, for a large call of every kernel of ours that loops, how much processor time each thread took, as JSON.
+
+test_kernel_threads.py runs it in processes of its own: threads that wait must not spin, and kernels are chosen when the
+package is loaded.
+"""
+
+import json
+import threading
+from pathlib import Path
+
+import torch
+
+import openreg_ops.functional
+
+DEVICE = "openreg"
+COUNT = 1 << 21
+
+
+def random(*shape, dtype=torch.float32):
+    return torch.rand(*shape, device=DEVICE).add_(0.1).to(dtype)
+
+
+def gradients(function, *operands):
+    """A call of the backward alone."""
+    operands = [operand.requires_grad_() for operand in operands]
+    results = function(*operands)
+    results = results if isinstance(results, tuple) else (results,)
+    ones = [torch.ones_like(result) for result in results]
+    return lambda: torch.autograd.grad(results, operands, ones, retain_graph=True)
+
+
+def attention_with_dropout():
+    query = random(1, 4, 512, 16)
+    return lambda: torch.nn.functional.scaled_dot_product_attention(query, query, query, dropout_p=0.5)
+
+
+def sgd():
+    parameters = [random(COUNT)]
+    optimiser = torch.optim.SGD(parameters, lr=1e-3, momentum=0.9, fused=True)
+    parameters[0].grad = random(COUNT)
+    return optimiser.step
+
+
+def calls():
+    """Source of ours to the calls of its loops."""
+    x = random(COUNT)
+    square = random(2048, 1024)
+    weight = random(1024)
+    indices = torch.randint(1000, (100_000,), device=DEVICE)
+    table = random(1000, 64)
+    few = random(COUNT // 8)
+    ours = openreg_ops.functional
+    embedding = torch.nn.functional.embedding
+    return {
+        "custom/swiglu.cpp": [lambda: ours.swiglu(x, x), gradients(ours.swiglu, random(COUNT), random(COUNT))],
+        "custom/add_rms_norm.cpp": [
+            lambda: ours.add_rms_norm(square, square, weight),
+            gradients(ours.add_rms_norm, random(2048, 1024), random(2048, 1024), random(1024)),
+        ],
+        "ops/attention_kernel.cpp": [attention_with_dropout()],
+        "ops/dropout.cpp": [lambda: torch.native_dropout(x, 0.5, True)],
+        "ops/random.cpp": [
+            lambda: x.clone().normal_(),
+            lambda: x.clone().bernoulli_(0.5),
+            lambda: x.clone().random_(),
+        ],
+        "ops/random_choice.cpp": [
+            lambda: torch.randperm(COUNT // 4, device=DEVICE),
+            lambda: torch.multinomial(weight, COUNT // 4, replacement=True),
+        ],
+        "ops/random_continuous.cpp": [
+            lambda: x.clone().exponential_(),
+            lambda: x.clone().geometric_(0.5),
+            lambda: x.clone().cauchy_(),
+            lambda: x.clone().log_normal_(),
+        ],
+        "ops/random_samples.cpp": [
+            lambda: torch.poisson(few),
+            lambda: torch.binomial(few, few.clamp(0, 1)),
+            lambda: torch._standard_gamma(few),
+            lambda: torch._sample_dirichlet(few.view(-1, 64)),
+        ],
+        "ops/random_tensor_parameters.cpp": [lambda: torch.bernoulli(x.clamp(0, 1))],
+        "raw/abs.cpp": [lambda: square.to(torch.complex64).abs()],
+        "raw/embedding.cpp": [lambda: embedding(indices, table), gradients(lambda t: embedding(indices, t), table)],
+        "raw/matmul.cpp": [lambda: torch.mm(random(256, 256), random(256, 256))],
+        "raw/sgd.cpp": [sgd()],
+        "raw/softmax.cpp": [lambda: square.softmax(1), gradients(lambda s: s.softmax(1), random(2048, 1024))],
+        "raw/sum.cpp": [lambda: random(2048, 1024).sum(1)],
+        "raw/uniform.cpp": [lambda: x.clone().uniform_()],
+    }
+
+
+def processor_time():
+    """Nanoseconds that each thread of the process has run."""
+    tasks = Path("/proc/self/task").iterdir()
+    return {int(task.name): int((task / "schedstat").read_text().split()[0]) for task in tasks}
+
+
+def measure(call):
+    """Times of the threads of the device, the longest first: all but this one, which launches and waits."""
+    call()
+    torch.openreg.synchronize()
+    before = processor_time()
+    for _ in range(4):
+        call()
+        torch.openreg.synchronize()
+    mine = threading.get_native_id()
+    after = processor_time()
+    return sorted((time - before.get(task, 0) for task, time in after.items() if task != mine), reverse=True)
+
+
+def main():
+    times = {source: [measure(call) for call in each] for source, each in calls().items()}
+    print(json.dumps(times))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Large calls use all threads of the device: each kernel of ours that loops over elements is seen to run on several."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from _platform import IS_LINUX
+
+TESTS = Path(__file__).resolve().parent
+SOURCES = TESTS.parent / "csrc"
+LOOP = re.compile(r"\b(parallel|fill_random|fill_samples|launch_random)\b[<(]")
+MEASURE = f"import sys; sys.path.insert(0, {str(TESTS)!r}); import kernel_threads; kernel_threads.main()"
+# A second thread that works has a good part of the first one's time; one that is only woken has next to nothing.
+SHARE = 0.2
+
+pytestmark = pytest.mark.skipif(not IS_LINUX, reason="the time of each thread is read from Linux's /proc")
+
+
+def sources_with_loops():
+    found = [path for path in SOURCES.rglob("*.cpp") if LOOP.search(path.read_text("utf-8"))]
+    return {path.relative_to(SOURCES).as_posix() for path in found}
+
+
+def measure(run_python, threads):
+    result = run_python(
+        MEASURE,
+        OPENREG_NUM_THREADS=str(threads),
+        OPENREG_KERNELS="raw",
+        OPENREG_FALLBACK="error",
+        OMP_WAIT_POLICY="passive",  # threads that wait sleep, and take no time
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    return json.loads(result.stdout)
+
+
+def on_one_thread(times):
+    return [
+        f"{source}, call {number}: {[f'{time / 1e6:.1f} ms' for time in each[:3]]}"
+        for source, calls in times.items()
+        for number, each in enumerate(calls)
+        if len(each) < 2 or each[1] < SHARE * each[0]
+    ]
+
+
+def test_large_calls_of_our_kernels_run_on_several_threads(run_python):
+    times = measure(run_python, 2)
+    assert set(times) == sources_with_loops()
+    assert on_one_thread(times) == []
+
+
+def test_a_kernel_on_one_thread_is_found_out(run_python):
+    times = measure(run_python, 1)
+    assert len(on_one_thread(times)) == sum(map(len, times.values()))
