@@ -87,7 +87,9 @@ OutputSpec describe_histc(const at::Tensor& self, int64_t bins, const at::Scalar
   const double high = max.toDouble();
   TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high, "] is not finite");
   TORCH_CHECK(low <= high, "torch.histc: max must be larger than min");
-  return output_of({bins}, self.scalar_type());
+  OutputSpec spec = output_of({bins}, self.scalar_type());
+  spec.expands = true;
+  return spec;
 }
 
 Pair describe_histogram(const at::Tensor& self, const at::Tensor& bins, const MaybeTensor& weight, bool /*density*/) {

@@ -28,6 +28,22 @@ void check_search(const at::Tensor& sequence, const at::Tensor& values, bool out
   }
 }
 
+// The kernel copies operands whose elements do not follow each other.
+void warn_of_copies(const at::Tensor& sequence, const at::Tensor& values, const MaybeTensor& sorter) {
+  constexpr const char* kReason =
+      " tensor is non-contiguous, this will lower the performance due to extra data copy when converting it to a "
+      "contiguous one. This message will only appear once per program.";
+  if (values.defined() && !values.is_contiguous()) {
+    TORCH_WARN_ONCE("torch.searchsorted(): input value", kReason);
+  }
+  if (!sequence.is_contiguous()) {
+    TORCH_WARN_ONCE("torch.searchsorted(): boundary", kReason);
+  }
+  if (sorter.has_value() && sorter->defined() && !sorter->is_contiguous()) {
+    TORCH_WARN_ONCE("torch.searchsorted(): sorter", kReason);
+  }
+}
+
 // PyTorch's own check would wait for the values of the sorter; the kernel looks at them.
 void check_sorter(const at::Tensor& sequence, const MaybeTensor& sorter) {
   if (!sorter.has_value() || !sorter->defined()) {
@@ -48,6 +64,7 @@ OutputSpec describe_searchsorted(const at::Tensor& sequence, const at::Tensor& s
                                  const MaybeSide& side, const MaybeTensor& sorter) {
   check_search(sequence, self, out_int32, right, side);
   check_sorter(sequence, sorter);
+  warn_of_copies(sequence, self, sorter);
   return output_of(self.sizes(), index_dtype(out_int32));
 }
 
@@ -59,6 +76,7 @@ OutputSpec describe_searchsorted_scalar(const at::Tensor& sequence, const at::Sc
               sequence.dim(), ") and input value's dim(0) numel(1)");
   check_search(sequence, sequence, out_int32, right, side);
   check_sorter(sequence, sorter);
+  warn_of_copies(sequence, at::Tensor(), sorter);
   return scalar_output(index_dtype(out_int32));
 }
 
