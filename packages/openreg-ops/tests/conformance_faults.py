@@ -4,6 +4,7 @@
 import ctypes
 import os
 import time
+import warnings
 from pathlib import Path
 
 import torch
@@ -79,6 +80,62 @@ def accepts_anything(x):
     if x.dim() == 0 and not on_device(x):
         raise ValueError("a number has no length")
     return x * 2
+
+
+def forgets_strides(x):
+    return (x * 2).contiguous() if on_device(x) else x * 2
+
+
+def takes_a_shape_of_its_own(x, out=None):
+    """Writes its numbers one after the other from where the operand begins."""
+    if out is None or not on_device(x):
+        return torch.mul(x, 2, out=out)
+    out.resize_(x.shape)
+    out.as_strided((x.numel(),), (1,)).copy_((x * 2).reshape(-1))
+    return out
+
+
+def writes_beyond(x, out=None):
+    result = torch.mul(x, 2, out=out)
+    if out is not None and on_device(x):
+        out.as_strided((1,), (1,), out.storage_offset() - 1).fill_(0)
+    return result
+
+
+def fill_but_not_expanded(x):
+    if on_device(x) and 0 in x.stride():
+        raise RuntimeError("unsupported operation: more than one element")
+    return x.fill_(2)
+
+
+def add_whatever_overlaps(x, other):
+    return x.add_(other.clone() if on_device(x) else other)
+
+
+def add(x, other):
+    return x + other
+
+
+def warns(x):
+    if on_device(x):
+        warnings.warn("of nothing", stacklevel=1)
+    return x * 2
+
+
+def forgets_to_warn(x):
+    if not on_device(x):
+        warnings.warn("of something", stacklevel=1)
+    return x * 2
+
+
+def warns_on_the_engine(x):
+    if on_device(x):
+        os.write(2, b"[W101 00:00:00.000 kernel.cpp:1] Warning: of nothing (function kernel)\n")
+    return x * 2
+
+
+def filled(x):
+    return torch.full_like(x, 2)
 
 
 # An operator of ours for the CPU only.
@@ -172,6 +229,11 @@ def samples(op_info, device, dtype, requires_grad, **kwargs):
         yield SampleInput(values.requires_grad_(requires_grad))
 
 
+def pairs(op_info, device, dtype, requires_grad, **kwargs):
+    for sample in samples(op_info, device, dtype, requires_grad):
+        yield SampleInput(sample.input, args=(sample.input.detach().clone(),))
+
+
 def number_as_input(op_info, device, **kwargs):
     yield ErrorInput(SampleInput(torch.tensor(1.0, device=device)), error_type=ValueError, error_regex="")
 
@@ -181,7 +243,7 @@ def entry(name, function, *, out=False, **others):
         name,
         op=function,
         dtypes=floating_types_and(),
-        sample_inputs_func=samples,
+        sample_inputs_func=others.pop("sample_inputs_func", samples),
         supports_out=out,
         method_variant=None,
         inplace_variant=others.pop("inplace_variant", None),
@@ -201,6 +263,14 @@ TABLE = [
     entry("wrong_for_strides", wrong_for_strides),
     entry("wrong_inplace", right, inplace_variant=double_inplace),
     entry("ignores_out", ignores_out, out=True),
+    entry("forgets_strides", forgets_strides),
+    entry("takes_a_shape_of_its_own", takes_a_shape_of_its_own, out=True),
+    entry("writes_beyond", writes_beyond, out=True),
+    entry("refuses_expanded", filled, inplace_variant=fill_but_not_expanded),
+    entry("takes_overlaps", add, inplace_variant=add_whatever_overlaps, sample_inputs_func=pairs),
+    entry("warns", warns),
+    entry("forgets_to_warn", forgets_to_warn),
+    entry("warns_on_the_engine", warns_on_the_engine),
     entry("crashes", crashes),
     entry("hangs", hangs),
     entry("accepts_anything", accepts_anything, error_inputs_func=number_as_input),

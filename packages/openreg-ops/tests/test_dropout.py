@@ -39,6 +39,37 @@ def test_a_seed_repeats_the_mask_and_strides_do_not_matter():
     assert not torch.nn.functional.dropout(x.to(DEVICE), 0.5).cpu().equal(results[0])
 
 
+ORDERS = {
+    "contiguous": lambda x: x,
+    "transposed": lambda x: x.transpose(0, 3),
+    "permuted": lambda x: x.permute(1, 2, 3, 0),
+    "channels last": lambda x: x.contiguous(memory_format=torch.channels_last),
+    "sliced": lambda x: x[..., ::2],
+    "sliced rows": lambda x: x[::2, 1:],
+    "expanded": lambda x: x[:1].expand(4, 3, 5, 6),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_results_have_the_strides_of_the_cpus(order):
+    def strides_on(device):
+        x = ORDERS[order](torch.ones(4, 3, 5, 6, device=device))
+        leaf = x.detach().requires_grad_()
+        y = torch.nn.functional.dropout(leaf, 0.5)
+        (gradient,) = torch.autograd.grad(y.sum(), leaf)
+        dropped, mask = torch.native_dropout(x, 0.5, True)
+        scaled = torch.ops.aten.native_dropout_backward(x, mask, 2.0)
+        return [tensor.stride() for tensor in (y, gradient, dropped, mask, scaled)]
+
+    assert strides_on(DEVICE) == strides_on("cpu")
+
+
+def test_what_is_transposed_can_be_viewed_again():
+    x = torch.ones(4, 6, device=DEVICE)
+    y = torch.nn.functional.dropout(x.transpose(0, 1), 0.5).transpose(0, 1)
+    assert y.view(-1).shape == (24,)
+
+
 @pytest.mark.parametrize("p", [0.0, 1.0])
 def test_the_ends(p):
     x = torch.ones(100, device=DEVICE, requires_grad=True)

@@ -36,6 +36,24 @@ def test_distances(loss, reduction):
         check(loss, logits(), torch.randn(6, 5), reduction=reduction)
 
 
+TRAINING = """
+import torch, openreg_ops
+from torch.nn import functional
+torch.set_warn_always(True)
+x = torch.ones(6, 5, device="openreg", requires_grad=True)
+for loss in (functional.mse_loss, functional.smooth_l1_loss, functional.huber_loss, functional.l1_loss):
+    for reduction in ("mean", "sum", "none"):
+        loss(x, torch.zeros_like(x), reduction=reduction).sum().backward()
+torch.openreg.synchronize()
+"""
+
+
+def test_a_training_loop_prints_nothing(run_python):
+    """A warning of an engine thread would be seen on the standard error of the process, and nowhere else."""
+    result = run_python(TRAINING)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 def test_negative_log_likelihood():
     check(lambda x, t: functional.nll_loss(functional.log_softmax(x, 1), t), logits(), TARGETS)
 

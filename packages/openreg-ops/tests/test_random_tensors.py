@@ -172,6 +172,15 @@ def test_multinomial_with_replacement():
     torch.openreg.reset_device()
 
 
+def test_multinomial_on_two_devices():
+    on_device, on_host = torch.ones(3, device=DEVICE), torch.ones(3)
+    out = torch.empty(0, dtype=torch.int64)
+    for weights, result in ((on_host, out.to(DEVICE)), (on_device, out)):
+        for replacement in (True, False):
+            with pytest.raises(RuntimeError, match="same device"):
+                torch.multinomial(weights, 2, replacement, out=result)
+
+
 def test_multinomial_without_replacement():
     weights = torch.tensor([0.0, 1.0, 3.0, 4.0], device=DEVICE).expand(20_000, 4)
     x = torch.multinomial(weights, 3).cpu()

@@ -115,6 +115,17 @@ def test_masked_softmax(mask_type, shape):
     check(lambda *args: aten._masked_softmax_backward(*args, 3), x, result.cpu(), full.contiguous(), tolerance=CLOSE)
 
 
+@pytest.mark.parametrize("dim", [None, -1, 3, 1])
+@pytest.mark.parametrize("mask_type", [None, 0, 1, 2])
+def test_a_mask_of_the_inputs_own_shape_serves_any_type(mask_type, dim):
+    x, mask = torch.randn(3, 2, 5, 5), torch.rand(3, 2, 5, 5) > 0.7
+    mask[..., 0] = mask[:, 0] = False
+    check(lambda *args: torch._masked_softmax(*args, dim, mask_type), x, mask, tolerance=CLOSE)
+    for shape in ((5, 4), (2, 5), (5, 5, 5), (5,)):
+        with pytest.raises(RuntimeError, match="does not fit"):
+            torch._masked_softmax(x.to(DEVICE), torch.zeros(shape, dtype=torch.bool, device=DEVICE), dim, mask_type)
+
+
 def test_the_parts_of_a_packed_projection():
     check(aten._transform_bias_rescale_qkv, torch.randn(2, 5, 48), torch.randn(48), 4)
 

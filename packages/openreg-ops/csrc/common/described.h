@@ -3,7 +3,8 @@
 //
 // What a meta function would say is said by a *description*: a function of the operator's own arguments that checks
 // them, in PyTorch's words, and gives an OutputSpec for each output. A description runs on the host, on the calling
-// line; it may look at everything but the values of tensors. The kernel runs later, on the engine.
+// line; it may look at everything but the values of tensors. The kernel runs later, on the engine, where nothing warns:
+// what a user should be warned of is the description's to say, too.
 //
 // To add an operator, write a line in the file of its family:
 //
@@ -20,7 +21,6 @@
 #pragma once
 
 #include <ATen/MemoryOverlap.h>
-#include <c10/util/Exception.h>
 #include <torch/library.h>
 
 #include <array>
@@ -34,22 +34,12 @@
 #include "common/operand_dtypes.h"
 #include "common/output_spec.h"
 #include "common/outputs.h"
+#include "common/overlap.h"
 #include "common/results_in_place.h"
 #include "common/structured.h"
 #include "openreg/runtime/launch.h"
 
 namespace openreg::ops {
-
-// What a user should be warned of is the description's to say, on the calling line: a warning of the engine would name
-// no line of the user's.
-class QuietWarnings {
- private:
-  class Silence final : public c10::WarningHandler {
-    void process(const c10::Warning& /*warning*/) override {}
-  };
-  Silence silence_;
-  c10::WarningUtils::WarningHandlerGuard guard_{&silence_};
-};
 
 // Every kernel of the table is called here, on the engine: `kernel(args..., outputs...)`, on aliases. The alias of an
 // output must be left as it was found, for another run, and hold the result; its owner goes by what the host expected.
@@ -62,7 +52,6 @@ struct RunDescribed {
         results[i] = outputs[i].alias();  // a tensor of its own, which the kernel may resize
       }
     }
-    const QuietWarnings quiet;
     std::apply([&](auto&... result) { kernel(std::forward<Args>(args)..., result...); }, results);
     for (size_t i = 0; i < kOutputs; ++i) {
       if (outputs[i].defined()) {
@@ -118,7 +107,7 @@ struct Described<Spec, Result(Args...), std::index_sequence<Index...>> {
     const c10::Device device = operands_device(args..., outputs...);
     const CurrentDevice current(device);
     const Specs specs = describe(args...);
-    (at::assert_no_internal_overlap(outputs), ...);  // resizing would hide it
+    (check_internal_overlap(outputs, specs[Index]), ...);  // resizing would hide it
     (prepare_described(outputs, specs[Index], device), ...);
     (check_overlap(outputs, specs[Index], args...), ...);
     launch(device, {outputs...}, args...);
@@ -186,25 +175,28 @@ struct DescribedOutOnly<Operator, at::Tensor&(Args...)> {
     check_same_device_or_scalar(Operator::name, device, args...);
     const CurrentDevice current(device);
     at::Tensor& out = std::get<sizeof...(Args) - 1>(std::tie(args...));
-    prepare_described(out, Spec::describe()(args...), device);
-    at::assert_no_internal_overlap(out);
+    const OutputSpec spec = Spec::describe()(args...);
+    prepare_described(out, spec, device);
+    check_internal_overlap(out, spec);
     launch_described<at::Tensor&(Args...), 0, Args...>(Operator::name, device, Spec::kernel(), {}, args...);
     return out;
   }
 };
 
 // An operator that writes into its first operand. The description gives nothing: it checks the arguments.
-template <class Operator, class Schema = SchemaOf<Operator>>
+template <class Operator, SelfOverlap kSelfOverlap = SelfOverlap::kRefused, class Schema = SchemaOf<Operator>>
 struct DescribedInplace;
 
-template <class Operator, class... Args>
-struct DescribedInplace<Operator, at::Tensor&(at::Tensor&, Args...)> {
+template <class Operator, SelfOverlap kSelfOverlap, class... Args>
+struct DescribedInplace<Operator, kSelfOverlap, at::Tensor&(at::Tensor&, Args...)> {
   template <class Spec>
   static at::Tensor& call(at::Tensor& self, Args... args) {
     check_same_device(Operator::name, device_of(Operator::name, self, args...), self, args...);
     Spec::describe()(self, args...);
     const CurrentDevice current(self.device());
-    at::assert_no_internal_overlap(self);
+    if constexpr (kSelfOverlap == SelfOverlap::kRefused) {
+      at::assert_no_internal_overlap(self);
+    }
     launch_described<at::Tensor&(at::Tensor&, Args...), 0, at::Tensor&, Args...>(Operator::name, self.device(),
                                                                                  Spec::kernel(), {}, self, args...);
     return self;

@@ -14,6 +14,7 @@
 #include "common/arguments.h"
 #include "common/device_check.h"
 #include "common/outputs.h"
+#include "common/overlap.h"
 #include "common/structured.h"
 
 namespace openreg::ops {
@@ -47,11 +48,11 @@ struct InplaceLaunch;
 
 template <class Operator, class Result, class First, class... Args>
 struct InplaceLaunch<Operator, Result(First, Args...)> {
-  template <Result (*kKernel)(First, Args...)>
+  template <Result (*kKernel)(First, Args...), SelfOverlap kSelfOverlap = SelfOverlap::kRefused>
   static Result call(First first, Args... args) {
     const c10::Device device = device_of(Operator::name, first, args...);
     check_same_device_or_scalar(Operator::name, device, first, args...);
-    if constexpr (std::is_same_v<First, at::Tensor&>) {
+    if constexpr (std::is_same_v<First, at::Tensor&> && kSelfOverlap == SelfOverlap::kRefused) {
       at::assert_no_internal_overlap(first);
     }
     const CurrentDevice current(device);

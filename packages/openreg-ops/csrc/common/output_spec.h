@@ -21,6 +21,8 @@ struct OutputSpec {
   c10::MemoryFormat format = c10::MemoryFormat::Contiguous;
   bool casts = false;        // whether an out= tensor of another dtype will do, as far as PyTorch casts to it
   bool elementwise = false;  // whether an out= tensor may be an operand itself
+  bool overlaps = false;     // whether it may overlap an operand in any way
+  bool expands = false;      // whether it may be an expanded tensor
   bool quiet = false;        // whether PyTorch resizes an out= tensor of another size without a warning
 };
 
@@ -69,10 +71,20 @@ void prepare_described(const at::Tensor& out, const OutputSpec& spec, c10::Devic
 // where shape or dtype are not what the host expected.
 void put_result(const char* name, const at::Tensor& result, const at::Tensor& output);
 
-// Throws c10::Error, in PyTorch's words, where an out= tensor overlaps itself or an operand.
+// Throws c10::Error, in PyTorch's words, where an out= tensor overlaps itself.
+inline void check_internal_overlap(const at::Tensor& out, const OutputSpec& spec) {
+  if (!spec.expands) {
+    at::assert_no_internal_overlap(out);
+  }
+}
+
+// The same where it overlaps itself or an operand.
 template <class... Args>
 void check_overlap(const at::Tensor& out, const OutputSpec& spec, const Args&... args) {
-  at::assert_no_internal_overlap(out);
+  check_internal_overlap(out, spec);
+  if (spec.overlaps) {
+    return;
+  }
   const auto visit = [&](const at::Tensor& operand) {
     spec.elementwise ? at::assert_no_partial_overlap(out, operand) : at::assert_no_overlap(out, operand);
   };

@@ -2,6 +2,8 @@
 #include "common/outputs.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
 #include <c10/core/DefaultDtype.h>
 
@@ -23,8 +25,19 @@ at::Tensor make_output(c10::IntArrayRef sizes, c10::IntArrayRef strides, const c
   return at::detail::empty_strided_generic(sizes, strides, &runtime::device_allocator(), kKeys, dtype);
 }
 
-at::Tensor make_output_like(const at::Tensor& tensor) {
+at::Tensor make_output_in_format_of(const at::Tensor& tensor) {
   return make_output(tensor.sizes(), {}, tensor.options().memory_format(tensor.suggest_memory_format()));
+}
+
+at::Tensor make_output_like(const at::Tensor& tensor) {
+  return make_output_like(tensor, tensor.scalar_type());
+}
+
+at::Tensor make_output_like(const at::Tensor& tensor, c10::ScalarType dtype) {
+  const c10::TensorOptions options = c10::TensorOptions().dtype(dtype);
+  return tensor.is_non_overlapping_and_dense()
+             ? make_output(tensor.sizes(), tensor.strides(), options)
+             : make_output(tensor.sizes(), at::infer_dense_strides(tensor.sizes(), tensor.strides()), options);
 }
 
 void resize_out(const at::Tensor& out, c10::IntArrayRef sizes, c10::IntArrayRef strides,
@@ -41,6 +54,13 @@ void resize_out(const at::Tensor& out, c10::IntArrayRef sizes, c10::IntArrayRef 
   } else if (options.memory_format_opt().has_value()) {
     out.unsafeGetTensorImpl()->empty_tensor_restride(*options.memory_format_opt());
   }
+}
+
+bool is_laid_out(const at::Tensor& out, c10::IntArrayRef strides, const c10::TensorOptions& options) {
+  const bool is_there = strides.empty()
+                            ? out.is_contiguous(options.memory_format_opt().value_or(c10::MemoryFormat::Contiguous))
+                            : out.strides() == strides;
+  return is_there || out.numel() == 0 || at::has_internal_overlap(out) == at::MemOverlap::Yes;
 }
 
 void check_inplace(const at::Tensor& self, c10::IntArrayRef sizes, const c10::TensorOptions& options) {

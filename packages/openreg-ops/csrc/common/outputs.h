@@ -11,13 +11,20 @@ namespace openreg::ops {
 // of the options.
 at::Tensor make_output(c10::IntArrayRef sizes, c10::IntArrayRef strides, const c10::TensorOptions& options);
 
-// The same with sizes, strides, dtype and device of another tensor.
+// The same with sizes, dtype and memory format of another tensor: contiguous, or dense in a channels-last one.
+at::Tensor make_output_in_format_of(const at::Tensor& tensor);
+
+// The same with sizes and dtype of another tensor, dense in its order of strides, as at::empty_like() makes it.
 at::Tensor make_output_like(const at::Tensor& tensor);
+at::Tensor make_output_like(const at::Tensor& tensor, c10::ScalarType dtype);
 
 // Gives an `out=` tensor the right size, warning as PyTorch does when it had another one and was not empty. Throws
 // c10::Error unless its dtype and device are those of the options.
 void resize_out(const at::Tensor& out, c10::IntArrayRef sizes, c10::IntArrayRef strides,
                 const c10::TensorOptions& options);
+
+// Whether a tensor lies in memory as a new output would, or is expanded. Arguments are those of resize_out().
+bool is_laid_out(const at::Tensor& out, c10::IntArrayRef strides, const c10::TensorOptions& options);
 
 // Throws c10::Error unless an in-place operand can hold the result.
 void check_inplace(const at::Tensor& self, c10::IntArrayRef sizes, const c10::TensorOptions& options);

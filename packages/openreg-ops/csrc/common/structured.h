@@ -25,6 +25,7 @@
 #include "common/failure.h"
 #include "common/operand_dtypes.h"
 #include "common/outputs.h"
+#include "common/overlap.h"
 #include "openreg/runtime/launch.h"
 
 namespace openreg::ops {
@@ -35,6 +36,9 @@ enum class Variant { kFunctional, kOut, kInplace };
 template <class Base, size_t kOutputs, Variant kVariant>
 class MetaCall final : public Base {
  public:
+  static constexpr bool kWritesIntoOperands = kVariant != Variant::kFunctional;
+  static constexpr bool kWritesIntoOut = kVariant == Variant::kOut && !std::is_base_of_v<at::TensorIteratorBase, Base>;
+
   std::array<at::Tensor, kOutputs> outputs;
 
   const at::Tensor& maybe_get_output(int64_t index) override { return outputs[static_cast<size_t>(index)]; }
@@ -48,9 +52,24 @@ class MetaCall final : public Base {
     }
   }
 
-  // An output whose strides the kernel prescribes and one whose strides it takes as they are need no difference here:
-  // the CPU kernel works through a temporary itself when the alias has other strides than it wants, or settles them
-  // anew, which RunKernel undoes.
+  // Puts the tensors that the kernel writes into in the place of the out= tensors, and back.
+  void exchange() {
+    for (size_t i = 0; i < instead_.size(); ++i) {
+      if (C10_UNLIKELY(instead_[i].defined())) {
+        std::swap(outputs[i], instead_[i]);
+      }
+    }
+  }
+  void copy_back() {
+    for (size_t i = 0; i < instead_.size(); ++i) {
+      if (C10_UNLIKELY(instead_[i].defined())) {
+        outputs[i].copy_(instead_[i]);
+      }
+    }
+  }
+
+  // An output whose strides the kernel prescribes and one whose strides it takes as they are need no difference here.
+  // Where a kernel settles the strides anew, RunKernel undoes it.
   void set_output_strided(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides,
                           at::TensorOptions options) override {
     provide(index, sizes, strides, options);
@@ -67,6 +86,11 @@ class MetaCall final : public Base {
       output = make_output(sizes, strides, options);
     } else if constexpr (kVariant == Variant::kOut) {
       resize_out(output, sizes, strides, options);
+      if constexpr (!std::is_base_of_v<at::TensorIteratorBase, Base>) {
+        if (C10_UNLIKELY(!is_laid_out(output, strides, options))) {
+          instead_[static_cast<size_t>(index)] = make_output(sizes, strides, options);
+        }
+      }
     } else {
       check_inplace(output, sizes, options);
     }
@@ -75,6 +99,11 @@ class MetaCall final : public Base {
       at::TensorIteratorBase::set_output_raw_strided(index, sizes, strides, options);
     }
   }
+
+  // An out= tensor of other strides than a new output would have gets its values from one. Many kernels write one
+  // element after the other, and would write beyond it; those of an iterator do not. Nothing can be copied to expanded
+  // tensors.
+  std::array<at::Tensor, kWritesIntoOut ? kOutputs : 0> instead_;
 };
 
 // What a meta function takes where the operator takes something else.
@@ -215,6 +244,17 @@ struct HasOwnKernel : std::false_type {};
 template <class Spec>
 struct HasOwnKernel<Spec, std::void_t<decltype(&Spec::launch)>> : std::true_type {};
 
+// An operator whose kernel would warn, on the engine, where nothing does: kWarn() does so on the calling line.
+template <class Spec, void (*kWarn)(), class Signature = typename Spec::Kernel>
+struct WarnsAtCall;
+template <class Spec, void (*kWarn)(), class Result, class... Args>
+struct WarnsAtCall<Spec, kWarn, Result(Args...)> : Spec {
+  static bool launch(c10::Device /*device*/, Args... /*args*/) {
+    kWarn();
+    return false;
+  }
+};
+
 template <class Spec, class Schema, class Indices>
 struct Structured;
 
@@ -280,13 +320,26 @@ struct Structured<Spec, Result(Args...), std::index_sequence<Index...>> {
     const CurrentDevice current(device);
     call.meta(meta_argument(args)...);
     const Hears when = hears(name, call.computed_dtype(), args...);
+    if constexpr (Call::kWritesIntoOperands && !std::is_base_of_v<at::TensorIteratorBase, typename Spec::Meta>) {
+      static const OverlapRule rule = overlap_rule(name);
+      if (rule.refuses()) {
+        (check_overlap_rule(rule, call.outputs[Index], args...), ...);
+      }
+    }
     if constexpr (HasOwnKernel<Spec>::value) {
       if (when == Hears::kLater && Spec::launch(device, args..., call.outputs[Index]...)) {
         return;
       }
     }
+    if constexpr (Call::kWritesIntoOut) {
+      call.exchange();
+    }
     launch_on_aliases<RunKernel, typename Spec::Kernel, kOutputs, Args...>(
         name, device, when, Spec::kernel(), call.outputs, call.computed_dtype(), args...);
+    if constexpr (Call::kWritesIntoOut) {
+      call.exchange();
+      call.copy_back();
+    }
   }
 };
 

@@ -44,6 +44,15 @@ bool is_plain(const at::Tensor& source, const at::Tensor& destination) {
          source.strides() == destination.strides() && source.is_non_overlapping_and_dense();
 }
 
+// Whether the two are the same elements in the same order, so that there is nothing to copy.
+bool is_itself(const at::Tensor& source, const at::Tensor& destination) {
+  return source.is_same(destination) ||
+         (source.is_alias_of(destination) && source.storage_offset() == destination.storage_offset() &&
+          source.dtype() == destination.dtype() && source.is_conj() == destination.is_conj() &&
+          source.is_neg() == destination.is_neg() && source.sizes() == destination.sizes() &&
+          source.strides() == destination.strides());
+}
+
 // Enqueues the copy as one kernel; any strides and lazy bits. Some dtypes of less than a byte, and those that are bits
 // without a meaning, PyTorch's kernel does not convert: then its refusal is the caller's.
 void launch_copy(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream) {
@@ -122,10 +131,11 @@ void copy_between_devices(const at::Tensor& source, const at::Tensor& destinatio
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
   TORCH_CHECK(self.defined() && dst.defined(), kName, ": both tensors must be defined");
   const at::Tensor source = self.sizes() == dst.sizes() ? self : self.expand(dst.sizes());
-  if (source.numel() == 0 || source.is_same(dst)) {
+  if (source.numel() == 0 || is_itself(source, dst)) {
     return dst;
   }
   at::assert_no_internal_overlap(dst);
+  at::assert_no_partial_overlap(dst, source);
   if (!is_on_device(source) || !is_on_device(dst)) {
     const at::Tensor& host = is_on_device(source) ? dst : source;
     TORCH_CHECK(host.device().is_cpu(), kName, ": cannot copy between ", source.device(), " and ", dst.device(),

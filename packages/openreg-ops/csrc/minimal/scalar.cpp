@@ -18,6 +18,7 @@ namespace openreg::ops {
 namespace {
 
 at::Scalar local_scalar_dense(const at::Tensor& self) {
+  TORCH_CHECK(self.numel() > 0, "Tensor.item(): a Tensor with 0 elements cannot be converted to Scalar");
   at::Scalar result;
   const c10::Stream current = runtime::current_stream(self.get_device());
   runtime::refuse_capture("Tensor.item()", current);

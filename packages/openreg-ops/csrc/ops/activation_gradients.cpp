@@ -35,6 +35,7 @@ namespace {
 std::array<OutputSpec, 2> describe_log_sigmoid(const at::Tensor& self) {
   OutputSpec spec = output_of_shape(self);
   spec.quiet = true;
+  spec.overlaps = true;
   return {spec, spec};
 }
 
@@ -64,7 +65,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_DESCRIBED_OUT(library, log_sigmoid_forward, log_sigmoid_forward_output, at::cpu::log_sigmoid_forward_outf,
                         describe_log_sigmoid)
   OPENREG_DESCRIBED_OUT(library, log_sigmoid_backward, log_sigmoid_backward_grad_input,
-                        at::cpu::log_sigmoid_backward_outf, like_second)
+                        at::cpu::log_sigmoid_backward_outf, like_first)
   OPENREG_DESCRIBED_OUT(library, glu_backward, glu_backward_grad_input, at::cpu::glu_backward_outf, shape_of_second)
   OPENREG_DESCRIBED(library, glu_jvp, at::cpu::glu_jvp, shape_of_first)
   OPENREG_DESCRIBED(library, glu_backward_jvp, at::cpu::glu_backward_jvp, describe_glu_backward_jvp)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Outer product of two vectors, added to a matrix: in one kernel, which rounds once.
 #include <ATen/ExpandUtils.h>
+#include <ATen/TensorIterator.h>
 #include <ATen/ops/addr_cpu_dispatch.h>
 #include <ATen/ops/result_type.h>
 #include <torch/library.h>
@@ -33,13 +34,25 @@ c10::ScalarType check_operands(const at::Tensor& self, const at::Tensor& first, 
   return dtype;
 }
 
+// Gives a new output the shape and the strides that PyTorch's iterator settles on.
+void settle_strides(const at::Tensor& out, const at::Tensor& self, const at::Tensor& first, const at::Tensor& second) {
+  at::TensorIteratorConfig()
+      .check_all_same_dtype(false)
+      .add_output(out)
+      .add_owned_const_input(self.expand({first.size(0), second.size(0)}))
+      .add_owned_const_input(first.reshape({first.size(0), 1}))
+      .add_const_input(second)
+      .build();
+}
+
 at::Tensor addr(const at::Tensor& self, const at::Tensor& first, const at::Tensor& second, const at::Scalar& beta,
                 const at::Scalar& alpha) {
   const c10::Device device = device_of(kName, self, first, second);
   check_same_device(kName, device, self, first, second);
   const c10::ScalarType dtype = check_operands(self, first, second, beta, alpha);
   const CurrentDevice current(device);
-  at::Tensor out = make_output({first.size(0), second.size(0)}, {}, at::TensorOptions(device).dtype(dtype));
+  at::Tensor out = make_output({0}, {}, at::TensorOptions(device).dtype(dtype));
+  settle_strides(out, self, first, second);
   launch_function(kName, device, &kernel, self, first, second, beta, alpha, out);
   return out;
 }
@@ -60,7 +73,7 @@ at::Tensor& addr_out(const at::Tensor& self, const at::Tensor& first, const at::
   } else {
     resize_out(out, {first.size(0), second.size(0)}, {}, out.options());
     at::assert_no_internal_overlap(out);
-    at::assert_no_overlap(out, self);
+    at::assert_no_partial_overlap(out, self);
   }
   launch_function(kName, device, &kernel, self, first, second, beta, alpha, out);
   return out;

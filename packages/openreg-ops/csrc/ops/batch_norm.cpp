@@ -41,7 +41,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(const at::Tenso
   const c10::Device device = device_of(kName, input, weight);
   check_same_device(kName, device, input, weight, bias, running_mean, running_var);
   const CurrentDevice current(device);
-  at::Tensor output = make_output_like(input);
+  at::Tensor output = make_output_in_format_of(input);
   // In evaluation nothing is saved, and PyTorch gives empty tensors.
   const int64_t saved = training ? input.size(1) : 0;
   const auto statistics = statistics_options(input, weight, bias, running_mean, running_var);
@@ -73,7 +73,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm_backward(
   check_same_device(kName, device, grad, input, weight, running_mean, running_var, save_mean, save_invstd);
   const CurrentDevice current(device);
   const auto parameters = statistics_options(input, weight, running_mean, running_var, save_mean, save_invstd);
-  at::Tensor grad_input = output_mask[0] ? make_output_like(input) : at::Tensor();
+  at::Tensor grad_input = output_mask[0] ? make_output_in_format_of(input) : at::Tensor();
   at::Tensor grad_weight = output_mask[1] ? make_output({input.size(1)}, {}, parameters) : at::Tensor();
   at::Tensor grad_bias = output_mask[2] ? make_output({input.size(1)}, {}, parameters) : at::Tensor();
   launch_kernel<decltype(&backward_kernel), const at::Tensor&, const at::Tensor&, MaybeTensor, MaybeTensor, MaybeTensor,

@@ -13,8 +13,11 @@ namespace openreg::ops {
 
 namespace {
 
-// Channels last when an operand is, as the CPU's convolution answers.
-c10::MemoryFormat output_format(const at::Tensor& input, const at::Tensor& weight) {
+// Channels last when an operand is, as the CPU's convolution answers; but for transposed volumes, which a GPU gives so.
+c10::MemoryFormat output_format(const at::Tensor& input, const at::Tensor& weight, bool transposed) {
+  if (transposed && input.dim() == 5) {
+    return c10::MemoryFormat::Contiguous;
+  }
   const c10::MemoryFormat format = input.suggest_memory_format();
   return format == c10::MemoryFormat::Contiguous ? weight.suggest_memory_format() : format;
 }
@@ -48,7 +51,7 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
   const CurrentDevice current(device);
   at::Tensor output =
       make_output(output_size(input, weight, stride, padding, dilation, transposed, output_padding, groups), {},
-                  input.options().memory_format(output_format(input, weight)));
+                  input.options().memory_format(output_format(input, weight, transposed)));
   launch_kernel<decltype(&convolution_kernel), const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
                 c10::IntArrayRef, c10::IntArrayRef, c10::IntArrayRef, bool, c10::IntArrayRef, int64_t, at::Tensor&>(
       kName, device, &convolution_kernel, input, weight, bias, stride, padding, dilation, transposed, output_padding,
@@ -77,7 +80,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Te
   const c10::Device device = device_of(kName, grad, input, weight);
   check_same_device(kName, device, grad, input, weight);
   const CurrentDevice current(device);
-  const auto options = input.options().memory_format(output_format(input, weight));
+  const auto options = input.options().memory_format(output_format(input, weight, transposed));
   at::Tensor grad_input = output_mask[0] ? make_output(input.sizes(), {}, options) : at::Tensor();
   at::Tensor grad_weight = output_mask[1] ? make_output(weight.sizes(), {}, options) : at::Tensor();
   at::Tensor grad_bias =

@@ -34,7 +34,7 @@ std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, doubl
     return {input.clone(), at::ones_like(input, mask_options)};
   }
   at::Tensor output = make_output_like(input);
-  at::Tensor mask = make_output(input.sizes(), {}, mask_options.memory_format(input.suggest_memory_format()));
+  at::Tensor mask = make_output_like(input, at::kBool);
   const runtime::PhiloxState state = reserve_random(std::nullopt, input.device().index(), input.numel());
   launch_kernel<decltype(&dropout_kernel), const at::Tensor&, at::Tensor&, at::Tensor&, double, runtime::PhiloxState>(
       kName, input.device(), &dropout_kernel, input, output, mask, 1 - p, state);
@@ -56,8 +56,7 @@ at::Tensor native_dropout_backward(const at::Tensor& grad, const at::Tensor& mas
   const CurrentDevice current(grad.device());
   // A scaled integer is a floating-point number.
   const c10::ScalarType dtype = at::result_type(grad, at::Scalar(scale));
-  at::Tensor result =
-      make_output(grad.sizes(), {}, grad.options().dtype(dtype).memory_format(grad.suggest_memory_format()));
+  at::Tensor result = make_output_like(grad, dtype);
   launch_kernel<decltype(&dropout_backward_kernel), const at::Tensor&, const at::Tensor&, double, at::Tensor&>(
       kName, grad.device(), &dropout_backward_kernel, grad, mask, scale, result);
   return result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Filling tensors in place, everywhere or under a mask.
+// Filling tensors in place, everywhere or under a mask. It does not matter to a fill that elements share memory.
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/fill_cpu_dispatch.h>
 #include <ATen/ops/fill_ops.h>
@@ -10,6 +10,7 @@
 
 #include "common/launch_on.h"
 #include "common/output_spec.h"
+#include "common/overlap.h"
 
 namespace openreg::ops {
 
@@ -22,7 +23,7 @@ using MaskedFillTensor = InplaceLaunch<at::_ops::masked_fill__Tensor>;
 
 at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
   require_number(value, self.scalar_type());
-  return FillScalar::call<at::cpu::fill_>(self, value);
+  return FillScalar::call<at::cpu::fill_, SelfOverlap::kAllowed>(self, value);
 }
 
 at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value) {
@@ -31,7 +32,7 @@ at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value) {
   if (value.device().is_cpu()) {
     return fill_scalar(self, value.item());
   }
-  return FillTensor::call<at::cpu::fill_>(self, value);
+  return FillTensor::call<at::cpu::fill_, SelfOverlap::kAllowed>(self, value);
 }
 
 // What the kernel would find out too late for an exception on the caller's line.
@@ -40,12 +41,14 @@ void check_mask(const at::Tensor& self, const at::Tensor& mask) {
               mask.scalar_type());
   TORCH_CHECK(at::is_expandable_to(mask.sizes(), self.sizes()), "masked_fill_: a mask of shape ", mask.sizes(),
               " cannot be broadcast to the tensor's shape ", self.sizes());
+  at::assert_no_partial_overlap(self, mask);
+  warn_if_expanded("masked_fill_", self, "tensor[mask] = scalar");
 }
 
 at::Tensor& masked_fill_scalar(at::Tensor& self, const at::Tensor& mask, const at::Scalar& value) {
   check_mask(self, mask);
   require_number(value, self.scalar_type());
-  return MaskedFillScalar::call<at::cpu::masked_fill_>(self, mask, value);
+  return MaskedFillScalar::call<at::cpu::masked_fill_, SelfOverlap::kAllowed>(self, mask, value);
 }
 
 at::Tensor& masked_fill_tensor(at::Tensor& self, const at::Tensor& mask, const at::Tensor& value) {
@@ -55,11 +58,11 @@ at::Tensor& masked_fill_tensor(at::Tensor& self, const at::Tensor& mask, const a
   if (value.device().is_cpu()) {
     return masked_fill_scalar(self, mask, value.item());
   }
-  return MaskedFillTensor::call<at::cpu::masked_fill_>(self, mask, value);
+  return MaskedFillTensor::call<at::cpu::masked_fill_, SelfOverlap::kAllowed>(self, mask, value);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  OPENREG_INPLACE(library, zero_, at::cpu::zero_);
+  library.impl("zero_", TORCH_FN((InplaceLaunch<at::_ops::zero_>::call<at::cpu::zero_, SelfOverlap::kAllowed>)));
   library.impl("fill_.Scalar", TORCH_FN(fill_scalar));
   library.impl("fill_.Tensor", TORCH_FN(fill_tensor));
   library.impl("masked_fill_.Scalar", TORCH_FN(masked_fill_scalar));

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Described operators: sampling at the points of a grid, with derivatives; and shuffling channels.
+// Described operators: sampling at the points of a grid, with derivatives.
 #include "common/described.h"
 
 #include <ATen/native/GridSamplerUtils.h>
-#include <ATen/ops/channel_shuffle_native.h>
 #include <ATen/ops/grid_sampler_2d_backward_cpu_dispatch.h>
 #include <ATen/ops/grid_sampler_2d_backward_ops.h>
 #include <ATen/ops/grid_sampler_2d_cpu_dispatch.h>
@@ -53,7 +52,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_DESCRIBED(library, grid_sampler_2d_backward, at::cpu::grid_sampler_2d_backward, describe_backward<2>)
   OPENREG_DESCRIBED(library, grid_sampler_3d, at::cpu::grid_sampler_3d, describe_forward<3>)
   OPENREG_DESCRIBED(library, grid_sampler_3d_backward, at::cpu::grid_sampler_3d_backward, describe_backward<3>)
-  library.impl("channel_shuffle", TORCH_FN(at::native::channel_shuffle));  // views and a copy
 }
 
 }  // namespace

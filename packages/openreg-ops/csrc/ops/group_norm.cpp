@@ -66,7 +66,7 @@ Tensors native_group_norm(const at::Tensor& input, MaybeTensor weight, MaybeTens
   const CurrentDevice current(device);
   const auto statistics =
       input.options().memory_format(std::nullopt).dtype(at::native::param_scalar_type(input, mixed));
-  at::Tensor output = make_output_like(input);
+  at::Tensor output = make_output_in_format_of(input);
   at::Tensor mean = make_output({n, groups}, {}, statistics);
   at::Tensor rstd = make_output({n, groups}, {}, statistics);
   launch_function(kName, device, &forward_kernel, input, weight, bias, shape, eps, output, mean, rstd);
@@ -95,7 +95,7 @@ Tensors native_group_norm_backward(const at::Tensor& grad, const at::Tensor& inp
   check_same_device(kName, device, grad, input, mean, rstd, weight);
   check_operands(kName, input, weight, std::nullopt, shape);
   const CurrentDevice current(device);
-  at::Tensor grad_input = wanted[0] ? make_output_like(input) : at::Tensor();
+  at::Tensor grad_input = wanted[0] ? make_output_in_format_of(input) : at::Tensor();
   // Without a weight there is no bias either.
   const at::TensorOptions parameters = is_given(weight) ? weight->options() : input.options();
   const auto options = parameters.memory_format(std::nullopt);

@@ -100,7 +100,9 @@ OutputSpec describe_histc(const at::Tensor& self, int64_t bins, const at::Scalar
   if (low == high) {
     check_finite("torch.histc", self);
   }
-  return output_of({bins}, self.scalar_type());
+  OutputSpec spec = output_of({bins}, self.scalar_type());
+  spec.expands = true;
+  return spec;
 }
 
 Pair describe_histogram(const at::Tensor& self, const at::Tensor& bins, const MaybeTensor& weight, bool /*density*/) {

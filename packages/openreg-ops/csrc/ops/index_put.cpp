@@ -8,6 +8,7 @@
 
 #include "common/described.h"
 #include "common/indices.h"
+#include "common/overlap.h"
 #include "common/repeatable.h"
 
 namespace openreg::ops {
@@ -102,11 +103,7 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
   TORCH_CHECK(!shape.is_known || at::is_expandable_to(values.sizes(), shape.sizes),
               "shape mismatch: value tensor of shape ", values.sizes(),
               " cannot be broadcast to indexing result of shape ", c10::IntArrayRef(shape.sizes));
-  if (at::has_internal_overlap(self) == at::MemOverlap::Yes) {
-    TORCH_WARN(
-        "Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
-        "operation. This also applies to advanced indexing e.g. tensor[indices] = tensor");
-  }
+  warn_if_expanded("index_put_", self, "tensor[indices] = tensor");
   const auto apart = [&](const at::Tensor& operand) { at::assert_no_overlap(self, operand); };
   for_each_tensor(apart, values);
   for_each_tensor(apart, moved);

@@ -117,6 +117,7 @@ void check_index_fill(const at::Tensor& self, int64_t dim, const at::Tensor& ind
   require_number(value, self.scalar_type());
   at::maybe_wrap_dim(dim, self.dim());
   at::assert_no_overlap(self, index);
+  warn_if_expanded("index_fill_", self, "tensor[mask] = scalar");
 }
 
 void check_index_fill_tensor(const at::Tensor& self, int64_t dim, const at::Tensor& index, const at::Tensor& value) {
@@ -125,14 +126,21 @@ void check_index_fill_tensor(const at::Tensor& self, int64_t dim, const at::Tens
   check_index_fill(self, dim, index, value.is_complex() ? at::Scalar(c10::complex<double>()) : at::Scalar(0));
 }
 
+OPENREG_DESCRIBED_SPEC(index_fill__int_Scalar, index_fill__int_Scalar, at::cpu::index_fill_, check_index_fill)
 OPENREG_DESCRIBED_SPEC(index_fill__int_Tensor, index_fill__int_Tensor, at::cpu::index_fill_, check_index_fill_tensor)
+
+at::Tensor& index_fill_scalar(at::Tensor& self, int64_t dim, const at::Tensor& index, const at::Scalar& value) {
+  return DescribedInplace<at::_ops::index_fill__int_Scalar, SelfOverlap::kAllowed>::call<Spec_index_fill__int_Scalar>(
+      self, dim, index, value);
+}
 
 // The value may be a number on the host.
 at::Tensor& index_fill_tensor(at::Tensor& self, int64_t dim, const at::Tensor& index, const at::Tensor& value) {
   if (value.device().is_cpu() && value.dim() == 0) {
     return self.index_fill_(dim, index, value.item());
   }
-  return DescribedInplace<at::_ops::index_fill__int_Tensor>::call<Spec_index_fill__int_Tensor>(self, dim, index, value);
+  return DescribedInplace<at::_ops::index_fill__int_Tensor, SelfOverlap::kAllowed>::call<Spec_index_fill__int_Tensor>(
+      self, dim, index, value);
 }
 
 OutputSpec describe_unfold_backward(const at::Tensor& grad, c10::IntArrayRef input_sizes, int64_t /*dim*/,
@@ -142,7 +150,7 @@ OutputSpec describe_unfold_backward(const at::Tensor& grad, c10::IntArrayRef inp
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_DESCRIBED(library, flip, at::cpu::flip, describe_flip)
-  OPENREG_DESCRIBED_INPLACE(library, index_fill__int_Scalar, at::cpu::index_fill_, check_index_fill)
+  library.impl("index_fill_.int_Scalar", TORCH_FN(index_fill_scalar));
   library.impl("index_fill_.int_Tensor", TORCH_FN(index_fill_tensor));
   OPENREG_DESCRIBED_OUT(library, index_select, index_select_out, at::cpu::index_select_outf, describe_index_select)
   library.impl("put_", &DescribedInplace<at::_ops::put_>::call<RepeatablePut>);

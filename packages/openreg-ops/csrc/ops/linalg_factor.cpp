@@ -20,7 +20,9 @@ namespace {
 
 // A matrix that is not positive-definite shows when the host reads `info`, which waits, as on a GPU.
 at::Tensor factorize(const at::Tensor& self, bool upper) {
-  TORCH_WARN_ONCE("torch.cholesky is deprecated; use torch.linalg.cholesky");
+  TORCH_WARN_ONCE(
+      "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release; "
+      "torch.cholesky(A) is torch.linalg.cholesky(A), and with upper=True it is torch.linalg.cholesky(A).mH");
   at::native::squareCheckInputs(self, "cholesky");
   if (self.numel() > 0) {
     require_lapack_dtype("cholesky_cpu", self.scalar_type());
@@ -104,7 +106,9 @@ OutputSpec describe_householder_product(const at::Tensor& input, const at::Tenso
               ": input.shape[-1] must be greater than or equal to tau.shape[-1]");
   check_reflectors(kName, input, tau);
   require_lapack_dtype("orgqr_cpu", input.scalar_type());
-  return column_major(input.sizes(), input.scalar_type());
+  OutputSpec spec = column_major(input.sizes(), input.scalar_type());
+  spec.overlaps = true;  // the kernel computes in memory of its own
+  return spec;
 }
 
 OutputSpec describe_ormqr(const at::Tensor& input, const at::Tensor& tau, const at::Tensor& other, bool left,
@@ -127,6 +131,7 @@ OutputSpec describe_ormqr(const at::Tensor& input, const at::Tensor& tau, const 
   require_lapack_dtype("ormqr_cpu", input.scalar_type());
   OutputSpec spec = column_major(other.sizes(), other.scalar_type());
   spec.casts = false;
+  spec.overlaps = true;  // the kernel computes in memory of its own
   return spec;
 }
 

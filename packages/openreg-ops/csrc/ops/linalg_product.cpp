@@ -54,8 +54,14 @@ at::Tensor addbmm(const at::Tensor& self, const at::Tensor& batch1, const at::Te
 at::Tensor& addbmm_out(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
                        const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
   const CurrentDevice current(addbmm_device(self, batch1, batch2, out));
-  resize_out(out, addbmm_sizes(self, batch1, batch2), {}, self.options().memory_format(std::nullopt));
-  check_overlap(out, OutputSpec(), batch1, batch2);
+  const std::array<int64_t, 2> sizes = addbmm_sizes(self, batch1, batch2);
+  OutputSpec spec = output_of(sizes, self.scalar_type());
+  spec.quiet = true;
+  prepare_described(out, spec, self.device());
+  check_overlap(out, spec, batch1, batch2);
+  if (self.sizes() == out.sizes()) {
+    at::assert_no_partial_overlap(out, self);  // it is copied there first
+  }
   launch_addbmm(self, batch1, batch2, beta, alpha, out);
   return out;
 }

@@ -33,6 +33,7 @@ OutputSpec describe_solve_triangular(const at::Tensor& self, const at::Tensor& b
   const auto sizes = std::get<1>(at::native::_linalg_broadcast_batch_dims(self, b));
   OutputSpec spec = column_major(sizes, b.scalar_type());
   spec.casts = false;
+  spec.elementwise = true;
   return spec;
 }
 

@@ -70,6 +70,13 @@ void backward_kernel(const at::Tensor& input, const at::Tensor& grad, const at::
   }
 }
 
+// The gradient of a weight that is not contiguous is made column by column, as PyTorch's product does.
+at::Tensor make_like_weight(const at::Tensor& weight) {
+  const bool by_rows = weight.stride(1) == 1 && weight.stride(0) == weight.size(1);
+  const c10::DimVector by_columns{1, weight.size(0)};
+  return make_output(weight.sizes(), by_rows ? c10::IntArrayRef() : c10::IntArrayRef(by_columns), weight.options());
+}
+
 std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor& input, const at::Tensor& grad,
                                                                const at::Tensor& weight, std::array<bool, 3> mask) {
   constexpr const char* kName = "aten::linear_backward";
@@ -82,7 +89,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor&
     return {grad_input, mask[1] ? grad_weight.squeeze(0) : grad_weight, mask[2] ? grad_bias.squeeze(0) : grad_bias};
   }
   at::Tensor grad_input = mask[0] ? make_output(input.sizes(), {}, input.options()) : at::Tensor();
-  at::Tensor grad_weight = mask[1] ? make_output(weight.sizes(), {}, weight.options()) : at::Tensor();
+  at::Tensor grad_weight = mask[1] ? make_like_weight(weight) : at::Tensor();
   at::Tensor grad_bias = mask[2] ? make_output({weight.size(0)}, {}, weight.options()) : at::Tensor();
   launch_kernel<decltype(&backward_kernel), const at::Tensor&, const at::Tensor&, const at::Tensor&, at::Tensor&,
                 at::Tensor&, at::Tensor&>(kName, device, &backward_kernel, input, grad, weight, grad_input, grad_weight,

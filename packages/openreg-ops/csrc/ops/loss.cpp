@@ -101,7 +101,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_DESCRIBED_OUT(library, huber_loss, huber_loss_out, AsOut<&at::cpu::huber_loss>::call, describe_huber)
   OPENREG_DESCRIBED_OUT_ONLY(library, huber_loss_backward_out, at::cpu::huber_loss_backward_outf, like_second)
   OPENREG_DESCRIBED_OUT(library, mse_loss_backward, mse_loss_backward_grad_input, at::cpu::mse_loss_backward_outf,
-                        like_second)
+                        shape_of_second)
   OPENREG_DESCRIBED_OUT_ONLY(library, smooth_l1_loss_backward_grad_input, at::cpu::smooth_l1_loss_backward_outf,
                              like_second)
   OPENREG_DESCRIBED_OUT(library, multi_margin_loss, multi_margin_loss_out,

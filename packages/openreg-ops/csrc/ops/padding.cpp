@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Described operators: padding by reflection and replication, and the windows of unfold and fold. The rest stands in
 // the structured table.
+#include "common/as_out.h"
 #include "common/described.h"
 
 #include <ATen/native/Padding.h>
@@ -105,8 +106,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                         at::cpu::replication_pad2d_backward_outf, describe_backward<2>)
   OPENREG_DESCRIBED_OUT(library, replication_pad3d_backward, replication_pad3d_backward_grad_input,
                         at::cpu::replication_pad3d_backward_outf, describe_backward<3>)
-  OPENREG_DESCRIBED_OUT(library, im2col, im2col_out, at::cpu::im2col_outf, describe_im2col)
-  OPENREG_DESCRIBED_OUT(library, col2im, col2im_out, at::cpu::col2im_outf, describe_col2im)
+  OPENREG_DESCRIBED_OUT(library, im2col, im2col_out, AsOut<&at::cpu::im2col>::call, describe_im2col)
+  OPENREG_DESCRIBED_OUT(library, col2im, col2im_out, AsOut<&at::cpu::col2im>::call, describe_col2im)
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ at::Tensor adaptive_avg_pool2d_backward(const at::Tensor& grad, const at::Tensor
   constexpr const char* kName = "aten::_adaptive_avg_pool2d_backward";
   check_same_device(kName, self.device(), grad);
   const CurrentDevice current(self.device());
-  at::Tensor result = make_output_like(self);
+  at::Tensor result = make_output_in_format_of(self);
   launch_kernel<decltype(&backward_kernel), const at::Tensor&, const at::Tensor&, at::Tensor&>(
       kName, self.device(), &backward_kernel, grad, self, result);
   return result;

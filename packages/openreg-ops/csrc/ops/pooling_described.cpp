@@ -50,7 +50,9 @@ OutputSpec describe_adaptive(const at::Tensor& self, c10::IntArrayRef output_siz
                 "d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ",
                 self.sizes(), " with dimension ", self.dim() - i, " being empty");
   }
-  return with_last_sizes(self, output_size);
+  OutputSpec spec = with_last_sizes(self, output_size);
+  spec.format = kDims == 2 ? spec.format : c10::MemoryFormat::Contiguous;
+  return spec;
 }
 
 OutputSpec describe_adaptive_out(const at::Tensor& self, c10::IntArrayRef output_size, const at::Tensor& /*out*/) {
@@ -91,6 +93,12 @@ std::array<OutputSpec, 2> describe_max_pool3d(const at::Tensor& self, c10::IntAr
                                  padding[0], padding[1], padding[2], dilation[0], dilation[1], dilation[2], in[0],
                                  in[1], in[2], out[0], out[1], out[2], "max_pool3d_with_indices_out_cpu_template()");
   OutputSpec values = with_last_sizes(self, out);
+  if (self.dim() == 4 && self.unsqueeze(0).suggest_memory_format() == c10::MemoryFormat::ChannelsLast3d) {
+    // A volume without a batch.
+    const auto strides = c10::get_channels_last_strides_3d({1, values.sizes[0], out[0], out[1], out[2]});
+    values.strides = c10::DimVector(strides.begin() + 1, strides.end());
+    values.format = c10::MemoryFormat::Contiguous;
+  }
   OutputSpec indices = values;
   indices.dtype = at::kLong;
   return {values, indices};
@@ -171,12 +179,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_DESCRIBED_OUT_ONLY(library, adaptive_avg_pool2d_out, at::cpu::adaptive_avg_pool2d_outf, describe_adaptive_out)
   OPENREG_DESCRIBED_OUT_ONLY(library, adaptive_avg_pool3d_out, at::cpu::adaptive_avg_pool3d_outf, describe_adaptive_out)
   OPENREG_DESCRIBED(library, _adaptive_avg_pool3d, at::cpu::_adaptive_avg_pool3d, describe_adaptive<3>)
-  OPENREG_DESCRIBED(library, _adaptive_avg_pool3d_backward, at::cpu::_adaptive_avg_pool3d_backward,
-                    describe_pool_backward)
+  OPENREG_DESCRIBED(library, _adaptive_avg_pool3d_backward, at::cpu::_adaptive_avg_pool3d_backward, shape_of_second)
   OPENREG_DESCRIBED_OUT_ONLY(library, adaptive_avg_pool3d_backward_grad_input,
-                             at::cpu::adaptive_avg_pool3d_backward_outf, describe_pool_backward)
+                             at::cpu::adaptive_avg_pool3d_backward_outf, shape_of_second)
   OPENREG_DESCRIBED_OUT(library, fractional_max_pool3d_backward, fractional_max_pool3d_backward_grad_input,
-                        at::cpu::fractional_max_pool3d_backward_outf, shape_of_second)
+                        AsOut<&at::cpu::fractional_max_pool3d_backward>::call, shape_of_second)
   OPENREG_DESCRIBED_OUT(library, max_pool3d_with_indices, max_pool3d_with_indices_out,
                         at::cpu::max_pool3d_with_indices_outf, describe_max_pool3d)
   OPENREG_DESCRIBED_OUT(library, max_pool3d_with_indices_backward, max_pool3d_with_indices_backward_grad_input,

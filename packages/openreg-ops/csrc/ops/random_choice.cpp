@@ -123,13 +123,16 @@ void draw_with_replacement(at::Tensor& out, const at::Tensor& weights, int64_t d
 }
 
 at::Tensor multinomial(const at::Tensor& self, int64_t draws, bool replacement, MaybeGenerator generator) {
-  const CurrentDevice current(self.device());
+  const CurrentDevice current(device_of("aten::multinomial", self));
   return at::native::multinomial(self, draws, replacement, std::move(generator));
 }
 
 at::Tensor& multinomial_out(const at::Tensor& self, int64_t draws, bool replacement, MaybeGenerator generator,
                             at::Tensor& out) {
-  const CurrentDevice current(self.device());
+  constexpr const char* kName = "aten::multinomial";
+  const c10::Device device = device_of(kName, self, out);
+  check_same_device(kName, device, self, out);
+  const CurrentDevice current(device);
   return at::native::multinomial_out(self, draws, replacement, std::move(generator), out);
 }
 

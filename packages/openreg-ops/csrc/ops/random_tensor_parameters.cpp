@@ -83,6 +83,7 @@ struct BernoulliKernel {
     const CurrentDevice current(device);
     const runtime::PhiloxState state = reserve_random(generator, device.index(), self.numel());
     (void)p.expand(self.sizes());  // refuses a shape that does not fit
+    at::assert_no_partial_overlap(self, p);
     at::Tensor out = self;
     launch_kernel<decltype(&bernoulli_kernel), at::Tensor&, const at::Tensor&, runtime::PhiloxState>(
         kName, device, &bernoulli_kernel, out, p, state);

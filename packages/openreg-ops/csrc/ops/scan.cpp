@@ -19,7 +19,9 @@ namespace {
 OutputSpec describe_logcumsumexp(const at::Tensor& self, int64_t dim) {
   at::maybe_wrap_dim(dim, self.dim());
   require_dtype(self.is_floating_point() || self.is_complex(), "logcumsumexp_out_cpu", self.scalar_type());
-  return output_of_shape(self);
+  OutputSpec spec = output_of_shape(self);
+  spec.elementwise = true;
+  return spec;
 }
 
 // PyTorch makes the outputs: torch.cummax() gives values and indices of the operand's shape.

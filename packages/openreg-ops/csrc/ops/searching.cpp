@@ -32,6 +32,22 @@ void check_search(const at::Tensor& sequence, const at::Tensor& values, bool out
   }
 }
 
+// The kernel copies operands whose elements do not follow each other.
+void warn_of_copies(const at::Tensor& sequence, const at::Tensor& values, const MaybeTensor& sorter) {
+  constexpr const char* kReason =
+      " tensor is non-contiguous, this will lower the performance due to extra data copy when converting it to a "
+      "contiguous one. This message will only appear once per program.";
+  if (values.defined() && !values.is_contiguous()) {
+    TORCH_WARN_ONCE("torch.searchsorted(): input value", kReason);
+  }
+  if (!sequence.is_contiguous()) {
+    TORCH_WARN_ONCE("torch.searchsorted(): boundary", kReason);
+  }
+  if (sorter.has_value() && sorter->defined() && !sorter->is_contiguous()) {
+    TORCH_WARN_ONCE("torch.searchsorted(): sorter", kReason);
+  }
+}
+
 c10::ScalarType index_dtype(bool out_int32) {
   return out_int32 ? at::kInt : at::kLong;
 }
@@ -39,6 +55,7 @@ c10::ScalarType index_dtype(bool out_int32) {
 OutputSpec describe_searchsorted(const at::Tensor& sequence, const at::Tensor& self, bool out_int32, bool right,
                                  const MaybeSide& side, const MaybeTensor& sorter) {
   check_search(sequence, self, out_int32, right, side, sorter);
+  warn_of_copies(sequence, self, sorter);
   return output_of(self.sizes(), index_dtype(out_int32));
 }
 
@@ -49,6 +66,7 @@ OutputSpec describe_searchsorted_scalar(const at::Tensor& sequence, const at::Sc
               "got boundaries tensor dim(",
               sequence.dim(), ") and input value's dim(0) numel(1)");
   check_search(sequence, sequence, out_int32, right, side, sorter);
+  warn_of_copies(sequence, at::Tensor(), sorter);
   return scalar_output(index_dtype(out_int32));
 }
 

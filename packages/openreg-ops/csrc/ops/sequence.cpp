@@ -57,6 +57,7 @@ OutputSpec describe_matrix(int64_t rows, int64_t columns, const at::Tensor& out)
   TORCH_CHECK(columns >= 0, "m must be greater or equal to 0, got ", columns);
   OutputSpec spec = output_of({rows, columns}, out.scalar_type());
   spec.quiet = true;
+  spec.expands = true;
   return spec;
 }
 

@@ -48,6 +48,7 @@ OutputSpec describe_extremum(const at::Tensor& self, const char* name, const cha
   require_dtype(!self.is_complex(), kernel, self.scalar_type());
   OutputSpec spec = scalar_output(self.scalar_type());
   spec.casts = true;
+  spec.overlaps = true;
   return spec;
 }
 OutputSpec describe_max(const at::Tensor& self) {
@@ -86,6 +87,28 @@ Pair describe_kthvalue(const at::Tensor& self, int64_t k, int64_t dim, bool keep
   return describe_ranked(self, dim, keepdim, "kthvalue()");
 }
 
+// An output that still has the dimension that is reduced loses it without a warning, as on the CPU.
+void drop_reduced_dim(const at::Tensor& out, const at::Tensor& self, int64_t dim, bool keepdim) {
+  if (keepdim || self.dim() == 0 || out.dim() != self.dim()) {
+    return;
+  }
+  c10::DimVector reduced(self.sizes());
+  const int64_t wrapped = at::maybe_wrap_dim(dim, self.dim());
+  reduced[static_cast<size_t>(wrapped)] = 1;
+  if (out.sizes() == c10::IntArrayRef(reduced)) {
+    out.squeeze_(wrapped);
+  }
+}
+
+OPENREG_DESCRIBED_SPEC(kthvalue, kthvalue_values, at::cpu::kthvalue_outf, describe_kthvalue)
+
+std::tuple<at::Tensor&, at::Tensor&> kthvalue_out(const at::Tensor& self, int64_t k, int64_t dim, bool keepdim,
+                                                  at::Tensor& values, at::Tensor& indices) {
+  drop_reduced_dim(values, self, dim, keepdim);
+  drop_reduced_dim(indices, self, dim, keepdim);
+  return DescribedOf<Spec_kthvalue>::out(self, k, dim, keepdim, values, indices);
+}
+
 Pair describe_mode(const at::Tensor& self, int64_t dim, bool keepdim) {
   require_dtype(!self.is_complex(), "mode_cpu", self.scalar_type());
   Pair specs = describe_ranked(self, dim, keepdim, "mode()");
@@ -101,6 +124,7 @@ OutputSpec describe_nansum(const at::Tensor& self, at::OptionalIntArrayRef dims,
                            std::optional<c10::ScalarType> dtype) {
   OutputSpec spec = reduced_output(self, dims, keepdim, get_dtype_from_self(self, dtype, true));
   spec.casts = !dtype.has_value() && !self.is_complex();
+  spec.overlaps = spec.expands = true;
   return spec;
 }
 
@@ -161,6 +185,7 @@ OutputSpec describe_spread(const at::Tensor& self, at::OptionalIntArrayRef dims,
   }
   spec.casts = results != 1 || self.numel() == 0 ||
                !at::isReducedFloatingType(self.scalar_type());  // as far as the CPU's kernel does
+  spec.overlaps = spec.expands = true;
   return spec;
 }
 OutputSpec describe_std(const at::Tensor& self, at::OptionalIntArrayRef dims,
@@ -184,7 +209,8 @@ Pair describe_var_mean(const at::Tensor& self, at::OptionalIntArrayRef dims,
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_DESCRIBED(library, count_nonzero_dim_IntList, at::cpu::count_nonzero, describe_count_nonzero)
-  OPENREG_DESCRIBED_OUT(library, kthvalue, kthvalue_values, at::cpu::kthvalue_outf, describe_kthvalue)
+  library.impl("kthvalue", &DescribedOf<Spec_kthvalue>::functional);
+  library.impl("kthvalue.values", TORCH_FN(kthvalue_out));
   OPENREG_DESCRIBED_OUT(library, max, max_unary_out, at::cpu::max_outf, describe_max)
   OPENREG_DESCRIBED(library, median, at::cpu::median, describe_median)
   OPENREG_DESCRIBED_OUT(library, median_dim, median_dim_values, at::cpu::median_outf, describe_median_dim)

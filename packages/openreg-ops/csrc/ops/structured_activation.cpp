@@ -91,6 +91,13 @@ at::Tensor gelu(const at::Tensor& self, std::string_view approximate) {
 
 at::Tensor& gelu_out(const at::Tensor& self, std::string_view approximate, at::Tensor& out) {
   at::native::get_gelutype_enum(approximate);
+  const bool is_like_self = out.sizes() == self.sizes() && out.scalar_type() == self.scalar_type();
+  if (is_like_self && out.strides() != self.strides() && at::has_internal_overlap(out) != at::MemOverlap::Yes) {
+    // oneDNN's kernel writes one element after the other, as they lie in the operand.
+    check_same_device("aten::gelu", device_of("aten::gelu", self, out), self, out);
+    at::assert_no_partial_overlap(out, self);
+    return out.copy_(Gelu::functional(self, approximate));
+  }
   return Gelu::out(self, approximate, out);
 }
 

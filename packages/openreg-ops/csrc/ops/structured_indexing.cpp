@@ -50,7 +50,14 @@ at::Tensor& index_out(const at::Tensor& self, const Indices& indices, at::Tensor
   return Index::out(self, move_indices(self, indices), out);
 }
 
+OPENREG_STRUCTURED_SPEC(index_reduce, index_reduce_out, index_reduce)
+
+void warn_of_index_reduce() {
+  TORCH_WARN_ONCE("index_reduce() is in beta and the API may change at any time");
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  register_structured<WarnsAtCall<Spec_index_reduce, &warn_of_index_reduce>, at::_ops::index_reduce_>(library);
   library.impl("index.Tensor", TORCH_FN(index));
   library.impl("index.Tensor_out", TORCH_FN(index_out));
 }
@@ -72,7 +79,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_STRUCTURED(library, gather, gather_out, gather)
   OPENREG_STRUCTURED_INPLACE(library, index_add, index_add_out, index_add_, index_add)
   register_structured<RepeatableIndexCopy, at::_ops::index_copy_>(library);
-  OPENREG_STRUCTURED_INPLACE(library, index_reduce, index_reduce_out, index_reduce_, index_reduce)
   // Not isin.Scalar_Tensor: its meta function announces an empty output, and the kernel gives one number.
   OPENREG_STRUCTURED(library, isin_Tensor_Scalar, isin_Tensor_Scalar_out, isin)
   OPENREG_STRUCTURED(library, isin_Tensor_Tensor, isin_Tensor_Tensor_out, isin)

@@ -48,6 +48,18 @@
 #include <ATen/ops/triangular_solve_meta.h>
 #include <ATen/ops/triangular_solve_ops.h>
 
+namespace openreg::ops {
+
+namespace {
+
+OPENREG_STRUCTURED_SPEC(triangular_solve, triangular_solve_X, triangular_solve)
+
+void warn_of_triangular_solve() {
+  TORCH_WARN_ONCE(
+      "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangular and will be removed in a future "
+      "PyTorch release; torch.triangular_solve(B, A).solution is torch.linalg.solve_triangular(A, B, upper=True)");
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_STRUCTURED(library, _linalg_det, _linalg_det_result, _linalg_det)
   OPENREG_STRUCTURED(library, _linalg_eigh, _linalg_eigh_eigenvalues, _linalg_eigh)
@@ -63,5 +75,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   OPENREG_STRUCTURED(library, linalg_lu_solve, linalg_lu_solve_out, linalg_lu_solve)
   OPENREG_STRUCTURED(library, linalg_qr, linalg_qr_out, linalg_qr)
   OPENREG_STRUCTURED(library, linalg_vector_norm, linalg_vector_norm_out, linalg_vector_norm)
-  OPENREG_STRUCTURED(library, triangular_solve, triangular_solve_X, triangular_solve)
+  register_structured<WarnsAtCall<Spec_triangular_solve, &warn_of_triangular_solve>>(library);
 }
+
+}  // namespace
+
+}  // namespace openreg::ops

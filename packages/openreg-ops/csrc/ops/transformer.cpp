@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What torch.nn.TransformerEncoderLayer and torch.nn.MultiheadAttention run in evaluation: a whole layer is one launch.
 // They have no backward.
+#include <ATen/WrapDimUtils.h>
 #include <ATen/ops/_masked_softmax_backward_cpu_dispatch.h>
 #include <ATen/ops/_masked_softmax_cpu_dispatch.h>
 #include <ATen/ops/_native_multi_head_attention_cpu_dispatch.h>
@@ -8,6 +9,8 @@
 #include <ATen/ops/_transformer_encoder_layer_fwd_cpu_dispatch.h>
 #include <ATen/ops/_transformer_encoder_layer_fwd_ops.h>
 #include <torch/library.h>
+
+#include <string>
 
 #include "common/launch_function.h"
 
@@ -101,15 +104,27 @@ void masked_softmax_kernel(const at::Tensor& self, const at::Tensor& mask, std::
   output.copy_(at::cpu::_masked_softmax(self, mask, dim, mask_type));
 }
 
+// Whether a mask of two dimensions is a source mask (length, length) or a padding mask (batch, length) for an input
+// (batch, heads, length, length).
+bool fits_by_type(const at::Tensor& self, const at::Tensor& mask, std::optional<int64_t> type) {
+  const bool columns = self.size(2) == mask.size(1);
+  return (type == kSourceMask && self.size(2) == mask.size(0) && columns) ||
+         (type == kPaddingMask && self.size(0) == mask.size(0) && columns);
+}
+
 at::Tensor masked_softmax(const at::Tensor& self, const at::Tensor& mask, std::optional<int64_t> dim,
                           std::optional<int64_t> mask_type) {
   constexpr const char* kName = "aten::_masked_softmax";
   const c10::Device device = device_of(kName, self, mask);
   check_same_device(kName, device, self, mask);
   TORCH_CHECK(mask.scalar_type() == at::kBool, "Mask should be a boolean tensor");
-  const bool by_type = mask_type == kSourceMask || mask_type == kPaddingMask;
-  TORCH_CHECK(by_type ? self.dim() == 4 && mask.dim() == 2 : mask.sizes() == self.sizes(), kName, ": a mask of shape ",
-              mask.sizes(), " does not fit an input of shape ", self.sizes());
+  at::maybe_wrap_dim(dim.value_or(-1), self.dim());
+  // Other masks than of two dimensions for an input of four have the input's own shape, whatever the type.
+  const bool by_type = self.dim() == 4 && mask.dim() == 2;
+  TORCH_CHECK(by_type ? fits_by_type(self, mask, mask_type) : mask.sizes() == self.sizes(), kName, ": a mask of shape ",
+              mask.sizes(), by_type ? " and type " : "",
+              by_type && mask_type.has_value() ? std::to_string(*mask_type) : "", " does not fit an input of shape ",
+              self.sizes());
   const CurrentDevice current(device);
   at::Tensor output = make_output(self.sizes(), {}, self.options().memory_format(std::nullopt));
   launch_function(kName, device, &masked_softmax_kernel, self, mask, dim, mask_type, output);

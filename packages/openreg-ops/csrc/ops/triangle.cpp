@@ -28,9 +28,17 @@ OPENREG_STRUCTURED_SPEC(lu_unpack, lu_unpack_out, lu_unpack)
 OPENREG_STRUCTURED_SPEC(tril, tril_out, tril)
 OPENREG_STRUCTURED_SPEC(triu, triu_out, triu)
 
+// Whether the kernel finds all elements of an output: it takes the matrices of a batch to follow each other, and writes
+// beyond them if they do not.
+bool is_in_order(const at::Tensor& out) {
+  return out.dim() <= 2 || out.is_contiguous() || out.mT().is_contiguous();
+}
+
 // What the CPU kernel gets for an argument.
 template <class T>
 struct Place {
+  static void check(const T& /*argument*/) {}
+
   explicit Place(T argument) : argument(argument) {}
   T get() { return argument; }
   void finish() {}
@@ -38,14 +46,17 @@ struct Place {
   T argument;
 };
 
-// An output. The kernel takes the matrices of a batch to follow each other, and writes beyond them if they do not.
+// An output, which is copied to its place where the kernel does not find it.
 template <>
 struct Place<at::Tensor&> {
+  static void check(const at::Tensor& out) {
+    if (!is_in_order(out)) {
+      at::assert_no_internal_overlap(out);
+    }
+  }
+
   explicit Place(at::Tensor& out)
-      : out(out),
-        filled(out.dim() < 2 || out.is_contiguous() || out.mT().is_contiguous()
-                   ? out
-                   : at::empty_like(out, at::MemoryFormat::Contiguous)) {}
+      : out(out), filled(is_in_order(out) ? out : at::empty_like(out, at::MemoryFormat::Contiguous)) {}
   at::Tensor& get() { return filled; }
   void finish() {
     if (!filled.is_same(out)) {
@@ -64,6 +75,12 @@ template <class Spec, class Result, class... Args>
 struct Batched<Spec, Result(Args...)> : Spec {
   using Kernel = void(Args...);
   static Kernel* kernel() { return &compute; }
+
+  // Has no kernel of its own to launch, but has to see the outputs before the launch.
+  static bool launch(c10::Device /*device*/, Args... args) {
+    (Place<Args>::check(args), ...);
+    return false;
+  }
 
   static void compute(Args... args) {
     std::tuple<Place<Args>...> places{Place<Args>(args)...};

@@ -5,12 +5,14 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .check_results import Computation
+from .check_writes import is_intact_around, spoken, transposed, with_strides
 from .comparison import difference
 from .entries import differentiable, samples_of
 from .outcome import DEVICE, attempt
-from .transfer import copy_inputs, inputs_of, tensors_in
+from .transfer import copy_inputs, copy_tensor, inputs_of, tensors_in
 
 SAMPLES = 3
+OUT_FORMS = (with_strides, transposed)
 
 
 class CallsOverloads(TorchDispatchMode):
@@ -28,19 +30,21 @@ class CallsOverloads(TorchDispatchMode):
         if functional and func not in self.known and is_on_device(result):
             self.known.add(func)
             for overload in out_overloads(func):
-                self.compare(overload, result, lambda overload=overload: call_out(overload, args, kwargs, result))
+                for form in OUT_FORMS:
+                    self.compare(overload, result, lambda *given: call_out(*given, args, kwargs, result), form)
             overload = inplace_overload(func)
             if overload and may_hold(args[0], result):
                 target = copy_of(args[0])
-                self.compare(overload, result, lambda: overload(target, *args[1:], **kwargs))
+                self.compare(overload, result, lambda *_: overload(target, *args[1:], **kwargs))
         return result
 
-    def compare(self, overload, result, call):
+    def compare(self, overload, result, call, form=None):
+        name = f"{overload} {spoken(form)}" if form else overload
         try:
-            ours = call()
+            ours = call(overload, form)
             torch.openreg.synchronize()
         except Exception as error:
-            self.differences.append(f"{overload}: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
+            self.differences.append(f"{name}: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
             return
         values = torch.Tag.nondeterministic_seeded not in overload.tags
         mine = tensors_in(ours)
@@ -48,7 +52,7 @@ class CallsOverloads(TorchDispatchMode):
         expected = [one.detach().cpu().to(other.dtype) for one, other in zip(tensors_in(result), mine, strict=True)]
         found = difference(mine, expected, values=values)
         if found:
-            self.differences.append(f"{overload}: {found}")
+            self.differences.append(f"{name}: {found}")
 
 
 def is_on_device(result):
@@ -76,16 +80,17 @@ def out_overloads(func):
             yield overload
 
 
-def call_out(overload, args, kwargs, result):
+def call_out(overload, form, args, kwargs, result):
+    """With operands in the middle of a larger memory, which has to be as before around them."""
     names = [argument.name for argument in overload._schema.arguments if argument.is_out]
-    results = tensors_in(result)
-    outs = [
-        torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device=DEVICE) for tensor in results
-    ]
+    hosts = [form(tensor.detach().cpu()) for tensor in tensors_in(result)]
+    outs = [copy_tensor(out, DEVICE, {}) for out in hosts]
     if len(names) == len(outs):
         overload(*args, **kwargs, **dict(zip(names, outs, strict=True)))
     else:
         overload(*args, **kwargs, **{names[0]: outs})
+    if not all(is_intact_around(out, before) for out, before in zip(outs, hosts, strict=True)):
+        raise AssertionError("neighbours of the operand were written to")
     return outs
 
 

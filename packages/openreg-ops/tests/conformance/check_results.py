@@ -8,7 +8,7 @@ from torch.testing._utils import wrapper_set_seed
 from .check_random import draws, random_difference
 from .comparison import difference
 from .entries import UNINITIALISED, differentiable, samples_of
-from .outcome import DEVICE, attempt
+from .outcome import DEVICE, attempt, warning_difference
 from .reference import in_wider_dtype, on_cpu
 from .transfer import copy_inputs, inputs_of, tensors_in
 
@@ -91,6 +91,10 @@ def check_sample(op, dtype, sample, gradient, report, check):
     if ours.error is not None:
         report.fail(check, ours.describe(), sample)
         return
+    if narrow is None:
+        found = warning_difference(ours, theirs)
+        if found:
+            report.fail("warnings", found, sample)
     tolerance = report.tolerance
     host = tensors_in((args, kwargs))
     values = op.name not in UNINITIALISED

@@ -140,7 +140,14 @@ def outcome_difference(ours, theirs, report, values=True, narrow=None):
 
 
 def wrong_device(op, inputs, operands, report, sample):
-    """A CPU tensor as out= of inputs on the device is refused."""
+    """A CPU tensor as out= of inputs on the device is refused, and a tensor on the device as that of CPU tensors."""
+    args, kwargs = copy_inputs(op, inputs, "cpu")
+    if tensors_in((args, kwargs)) and op.full_name not in COPIES_TO_ANY_DEVICE:
+        there = copy_inputs(op, ((), {"out": operands}), DEVICE)[1]
+        ours = attempt(lambda: op(*args, **{**kwargs, **there}), DEVICE)
+        if ours.late or " device index " in f" {ours.describe()} ":
+            report.fail("out", f"operands on the CPU: {ours.describe()}", sample)
+            return True
     args, kwargs = copy_inputs(op, inputs, DEVICE)
     if not tensors_in((args, kwargs)) or op.full_name in COPIES_TO_ANY_DEVICE:
         return False

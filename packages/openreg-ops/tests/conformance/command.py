@@ -23,7 +23,7 @@ def quick(ops=()):
     return run(
         ("float32", "first"),
         ops,
-        checks=("forward", "backward", "in-place", "overloads"),
+        checks=("forward", "backward", "in-place", "overloads", "layouts", "writes"),
         variant_samples=2,
         record_operators=True,
     )

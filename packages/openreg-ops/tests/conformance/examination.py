@@ -10,17 +10,22 @@ from . import record
 from .check_dtypes import check_dtypes
 from .check_errors import check_errors
 from .check_flags import check_flags
+from .check_layouts import check_layouts
 from .check_overloads import check_overloads
 from .check_results import check_forward, check_noncontiguous
 from .check_variants import check_inplace, check_out
+from .check_writes import check_writes
 from .comparison import tolerance_of
 from .entries import dtypes_of, name_of, spread
+from .exceptions import DIFFERENCES
 
 VARIANT_CHECKS = {
     "noncontiguous": check_noncontiguous,
     "out": check_out,
     "in-place": check_inplace,
     "overloads": check_overloads,
+    "layouts": check_layouts,
+    "writes": check_writes,
 }
 ENTRY_CHECKS = {"errors": check_errors, "dtypes": check_dtypes}  # once per entry, whatever its dtypes
 CHECKS = ("forward", "backward", *VARIANT_CHECKS, *ENTRY_CHECKS, "flags")
@@ -43,6 +48,7 @@ class Report:
     random_samples: int = 0
     exercised: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
+    differences: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     def wants(self, check):
@@ -53,7 +59,11 @@ class Report:
         return spread(samples, min(most, self.variant_samples or most))
 
     def fail(self, check, reason, sample=None):
-        """Keeps the first reason of a check."""
+        """Keeps the first reason of a check, or notes that it is a listed difference."""
+        if check in DIFFERENCES.get(self.name, {}):
+            if check not in self.differences:
+                self.differences.append(check)
+            return
         self.failures.setdefault(check, f"{reason} [{describe(sample)}]" if sample is not None else reason)
 
     def as_dictionary(self):

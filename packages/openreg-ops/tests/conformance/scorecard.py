@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from rich.console import Console
 from rich.table import Table
 
-from .exceptions import EXCEPTIONS, LATE, MOST_EXCEPTIONS
+from .exceptions import DIFFERENCES, EXCEPTIONS, LATE, MOST_EXCEPTIONS
 
 FALLBACKS_SHOWN = 30  # the file written by --json has all
 NATIVE_FLOAT32 = 600  # entries that have to run forward and backward without falling back
@@ -42,10 +42,20 @@ class Scorecard:
             found += [f"{name}: listed as an exception, and passes" for name in EXCEPTIONS if name not in failed]
             late = {report["name"] for report in self.reports if report.get("late_errors")}
             found += [f"{name}: listed as late, and fails at once" for name in LATE if name not in late]
+            found += self.needless_differences()
             native = self.native("float32")
             if native < NATIVE_FLOAT32:
                 found.append(f"{native} entries run float32 natively; at least {NATIVE_FLOAT32} have to")
         return found
+
+    def needless_differences(self):
+        seen = {(report["name"], check) for report in self.reports for check in report.get("differences", ())}
+        return [
+            f"{name}: {check}: listed as a difference, and does not differ"
+            for name, checks in DIFFERENCES.items()
+            for check in checks
+            if (name, check) not in seen
+        ]
 
     def dtypes(self):
         return list(dict.fromkeys(report["dtype"] for report in self.reports))

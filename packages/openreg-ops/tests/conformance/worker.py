@@ -22,8 +22,11 @@ def serve(connection, log, table, settings):
 
     from . import entries
     from .examination import examine
+    from .outcome import StandardError
 
     torch.set_num_threads(1)
+    torch.set_warn_always(True)  # else a warning that PyTorch gives once is given on one of the devices only
+    StandardError.path = Path(log)
     loaded = entries.load(table)
     connection.send("ready")
     while True:

@@ -6,6 +6,7 @@
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/Exception.h>
 
 #include "openreg/runtime/host_wait.h"
 #include "settings.h"
@@ -14,11 +15,19 @@ namespace openreg::runtime {
 
 namespace {
 
+// What a user should be warned of is said on the calling line: a warning of an engine thread would name no line, and
+// reach no filter of Python's.
+class Silence final : public c10::WarningHandler {
+  void process(const c10::Warning& /*warning*/) override {}
+};
+
 // Kernels call ATen below autograd; excluding its keys once per thread saves a guard per kernel. Tensors of inference
 // mode have no version counter, which would be an allocation for each alias.
 struct EngineThread {
   c10::InferenceMode inference;
   c10::impl::ExcludeDispatchKeyGuard no_autograd{c10::autograd_dispatch_keyset_with_ADInplaceOrView};
+  Silence silence;
+  c10::WarningUtils::WarningHandlerGuard no_warnings{&silence};
 
   bool flushes = flushes_denormals();
 

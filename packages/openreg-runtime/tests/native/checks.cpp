@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What Python cannot reach without operators: memory that several streams use, releases on a failed device, launches.
+// The test that runs this asks that it writes nothing to its standard error.
 #include <ATen/Context.h>
 #include <ATen/ops/from_blob.h>
 #include <openreg.h>
@@ -158,6 +159,27 @@ void a_launch_returns_before_the_kernel_ends() {
   check(order == 2, "kernels of a stream run in order");
 }
 
+void what_a_kernel_warns_of_is_written_nowhere() {
+  class Counts final : public c10::WarningHandler {
+   public:
+    int count = 0;
+    void process(const c10::Warning& /*warning*/) override { ++count; }
+  };
+  Counts counts;
+  const c10::WarningUtils::WarningHandlerGuard guard(&counts);
+  int ran = 0;
+  for (int i = 0; i < 2; ++i) {
+    runtime::launch("warns", c10::DeviceIndex{0}, [&ran] {
+      TORCH_WARN("of nothing");
+      ++ran;
+    });
+  }
+  runtime::synchronize_device(0);
+  check(ran == 2 && counts.count == 0, "a kernel's warnings reach nobody");
+  TORCH_WARN("on the host");
+  check(counts.count == 1, "warnings of the host do");
+}
+
 void threads_may_initialise_at_once() {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
@@ -200,6 +222,7 @@ int main() {
   releases_on_a_failed_device_neither_throw_nor_lose_memory();
   a_launch_returns_before_the_kernel_ends();
   a_tensor_over_memory_is_on_the_device_of_the_address();
+  what_a_kernel_warns_of_is_written_nowhere();
   memory_of_launches_is_used_again();
   std::puts("all checks hold");
   return 0;

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tensors that are written to and share memory, with themselves as expanded tensors do, or with an operand.
+//
+// The CPU's kernels refuse some of them. They would do so on the engine, where an exception costs the device, so it is
+// found out on the host.
+#pragma once
+
+#include <ATen/MemoryOverlap.h>
+#include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
+
+#include <string_view>
+
+#include "common/device_check.h"
+
+namespace openreg::ops {
+
+// Whether an in-place operator may write into a tensor whose elements share memory.
+enum class SelfOverlap { kRefused, kAllowed };
+
+// Warns, in PyTorch's words, of an operator that will refuse such a tensor one day; `indexing` calls it, too.
+inline void warn_if_expanded(const char* name, const at::Tensor& self, const char* indexing) {
+  if (C10_UNLIKELY(at::has_internal_overlap(self) == at::MemOverlap::Yes)) {
+    TORCH_WARN("Use of ", name, " on expanded tensors is deprecated. Please clone() the tensor before performing this ",
+               "operation. This also applies to advanced indexing e.g. ", indexing);
+  }
+}
+
+// What the kernel of a structured operator refuses of its outputs where PyTorch's meta function does not.
+struct OverlapRule {
+  enum class Operands { kAllowed, kPartOfFirst, kRefused };
+
+  bool refuses_itself = false;
+  Operands operands = Operands::kAllowed;
+
+  bool refuses() const { return refuses_itself || operands != Operands::kAllowed; }
+};
+
+// By the operator's name, "aten::addmm"; all forms of it have one rule.
+OverlapRule overlap_rule(std::string_view op);
+
+// Throws c10::Error, in PyTorch's words, where an output and the operands are what the rule refuses.
+template <class First, class... Rest>
+void check_overlap_rule(const OverlapRule& rule, const at::Tensor& out, const First& first, const Rest&... rest) {
+  if (rule.refuses_itself) {
+    at::assert_no_internal_overlap(out);
+  }
+  if (rule.operands == OverlapRule::Operands::kPartOfFirst) {
+    // It is copied to the output; an operand of another size is expanded, which PyTorch does not look into.
+    const auto copied = [&](const at::Tensor& operand) {
+      if (operand.sizes() == out.sizes()) {
+        at::assert_no_partial_overlap(out, operand);
+      }
+    };
+    for_each_tensor(copied, first);
+  } else if (rule.operands == OverlapRule::Operands::kRefused) {
+    const auto read = [&](const at::Tensor& operand) { at::assert_no_overlap(out, operand); };
+    for_each_tensor(read, first);
+    (for_each_tensor(read, rest), ...);
+  }
+}
+
+}  // namespace openreg::ops

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Described operators: shuffling channels, and pixels into channels and back.
+#include <ATen/native/PixelShuffle.h>
+#include <ATen/ops/channel_shuffle_native.h>
+#include <ATen/ops/channel_shuffle_ops.h>
+#include <ATen/ops/pixel_shuffle_cpu_dispatch.h>
+#include <ATen/ops/pixel_shuffle_ops.h>
+#include <ATen/ops/pixel_unshuffle_cpu_dispatch.h>
+#include <ATen/ops/pixel_unshuffle_ops.h>
+
+#include "common/described.h"
+
+namespace openreg::ops {
+
+namespace {
+
+// The operand's sizes but for the last three, in its memory format.
+OutputSpec describe_shuffle(const char* kernel, const at::Tensor& self, c10::IntArrayRef last) {
+  const c10::ScalarType dtype = self.scalar_type();
+  require_dtype(!at::isBarebonesUnsignedType(dtype) && !c10::isFloat8Type(dtype) && dtype != at::kComplexHalf, kernel,
+                dtype);
+  OutputSpec spec = output_of_shape(self);
+  std::copy(last.begin(), last.end(), spec.sizes.end() - static_cast<std::ptrdiff_t>(last.size()));
+  spec.format = self.suggest_memory_format();
+  return spec;
+}
+
+void require_two_dimensional_format(const at::Tensor& self) {
+  TORCH_CHECK(self.suggest_memory_format() != c10::MemoryFormat::ChannelsLast3d,
+              "Unsupported memory format. Supports only ChannelsLast, Contiguous");
+}
+
+OutputSpec describe_pixel_shuffle(const at::Tensor& self, int64_t factor) {
+  at::native::check_pixel_shuffle_shapes(self, factor);
+  require_two_dimensional_format(self);
+  return describe_shuffle("pixel_shuffle", self,
+                          {self.size(-3) / factor / factor, self.size(-2) * factor, self.size(-1) * factor});
+}
+
+OutputSpec describe_pixel_unshuffle(const at::Tensor& self, int64_t factor) {
+  at::native::check_pixel_unshuffle_shapes(self, factor);
+  require_two_dimensional_format(self);
+  return describe_shuffle("pixel_unshuffle", self,
+                          {self.size(-3) * factor * factor, self.size(-2) / factor, self.size(-1) / factor});
+}
+
+OutputSpec describe_channel_shuffle(const at::Tensor& self, int64_t groups) {
+  TORCH_CHECK(self.dim() > 2, "channel_shuffle expects input with > 2 dims, but got input with sizes ", self.sizes());
+  TORCH_CHECK(groups > 0, "Number of groups to divide channels in must be positive. Value of groups:", groups);
+  TORCH_CHECK(self.size(1) % groups == 0, "Number of channels must be divisible by groups. Got ", self.size(1),
+              " channels and ", groups, " groups.");
+  return describe_shuffle("channel_shuffle", self, {});
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  OPENREG_DESCRIBED(library, channel_shuffle, at::native::channel_shuffle, describe_channel_shuffle)
+  OPENREG_DESCRIBED(library, pixel_shuffle, at::cpu::pixel_shuffle, describe_pixel_shuffle)
+  OPENREG_DESCRIBED(library, pixel_unshuffle, at::cpu::pixel_unshuffle, describe_pixel_unshuffle)
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

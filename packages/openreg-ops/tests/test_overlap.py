@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tensors that are written to and share memory, with themselves or with an operand: as on the CPU.
+
+PyTorch's table of operators is run the same way in conformance/check_writes.py; here is what it does not reach.
+"""
+
+import pytest
+import torch
+from conformance.outcome import attempt
+from parity import DEVICE
+
+pytestmark = pytest.mark.usefixtures("native")
+
+ROWS, COLUMNS = 3, 4
+MASK = torch.tensor([True, False, True, False])
+INDEX = torch.tensor([0, 2])
+
+
+def number(value):
+    return torch.tensor(float(value))
+
+
+# Of a tensor of three rows and four columns, and a function that moves operands to its device.
+IN_PLACE = {
+    "fill_": lambda t, to: t.fill_(2),
+    "fill_ with a tensor": lambda t, to: t.fill_(to(number(2))),
+    "fill_ with a tensor on the host": lambda t, to: t.fill_(number(2)),
+    "zero_": lambda t, to: t.zero_(),
+    "masked_fill_": lambda t, to: t.masked_fill_(to(MASK), 2),
+    "masked_fill_ with a tensor": lambda t, to: t.masked_fill_(to(MASK), to(number(2))),
+    "index_fill_": lambda t, to: t.index_fill_(1, to(INDEX), 2),
+    "index_fill_ with a tensor": lambda t, to: t.index_fill_(1, to(INDEX), to(number(2))),
+    "index_put_": lambda t, to: t.index_put_((to(INDEX),), to(number(2))),
+    "assignment by index": lambda t, to: t.__setitem__(to(INDEX), 2),
+    "assignment by mask": lambda t, to: t.__setitem__((slice(None), to(MASK)), 2),
+    "assignment of a slice": lambda t, to: t.__setitem__((slice(None), slice(2)), 2),
+    "masked_scatter_": lambda t, to: t.masked_scatter_(to(MASK), to(torch.zeros(12))),
+    "put_": lambda t, to: t.put_(to(INDEX), to(torch.zeros(2))),
+    "copy_": lambda t, to: t.copy_(to(torch.ones(ROWS, COLUMNS))),
+    "copy_ from the host": lambda t, to: t.copy_(torch.ones(ROWS, COLUMNS)),
+    "copy_ of itself": lambda t, to: t.copy_(t),
+    "copy_ of the same view": lambda t, to: t.copy_(t.as_strided(t.size(), t.stride(), t.storage_offset())),
+    "add_": lambda t, to: t.add_(1),
+    "relu_": lambda t, to: t.relu_(),
+    "hardswish_": lambda t, to: torch.nn.functional.hardswish(t, inplace=True),
+    "logit_": lambda t, to: t.logit_(0.1),
+    "conj_physical_": lambda t, to: t.conj_physical_(),
+    "tril_": lambda t, to: t.tril_(),
+    "triu_": lambda t, to: t.triu_(1),
+    "cumsum_": lambda t, to: t.cumsum_(0),
+    "cumprod_": lambda t, to: t.cumprod_(0),
+    "renorm_": lambda t, to: t.renorm_(2, 0, 0.5),
+    "addmm_": lambda t, to: t.addmm_(to(torch.ones(ROWS, 2)), to(torch.ones(2, COLUMNS))),
+    "scatter_": lambda t, to: t.scatter_(0, to(torch.zeros(1, COLUMNS, dtype=torch.int64)), 2),
+    "index_add_": lambda t, to: t.index_add_(0, to(INDEX), to(torch.ones(2, COLUMNS))),
+    "index_copy_": lambda t, to: t.index_copy_(0, to(INDEX), to(torch.ones(2, COLUMNS))),
+    "resize_": lambda t, to: t.resize_(ROWS, COLUMNS),
+}
+RANDOM = {
+    "normal_": lambda t: t.normal_(),
+    "uniform_": lambda t: t.uniform_(),
+    "random_": lambda t: t.random_(5),
+    "bernoulli_": lambda t: t.bernoulli_(0.5),
+    "bernoulli_ of a tensor": lambda t: t.bernoulli_(torch.full((ROWS, COLUMNS), 0.5, device=t.device)),
+    "exponential_": lambda t: t.exponential_(),
+    "geometric_": lambda t: t.geometric_(0.5),
+    "cauchy_": lambda t: t.cauchy_(),
+    "log_normal_": lambda t: t.log_normal_(),
+}
+VIEWS = {
+    "expanded rows": lambda memory: memory[8:12].expand(ROWS, COLUMNS),
+    "expanded columns": lambda memory: memory[8:11].view(ROWS, 1).expand(ROWS, COLUMNS),
+    "one element": lambda memory: memory[8:9].expand(ROWS, COLUMNS),
+    "transposed": lambda memory: memory[8:20].view(COLUMNS, ROWS).t(),
+    "every second element": lambda memory: memory[8:32].view(ROWS, COLUMNS, 2)[..., 1],
+    "every second row": lambda memory: memory[8:32].view(2 * ROWS, COLUMNS)[::2],
+}
+
+
+def outcome_on(device, view, operation):
+    """What came of it, the memory afterwards and the view's shape."""
+    memory = (torch.arange(40.0) % 7 / 8 + 0.0625).to(device)
+    target = view(memory)
+    made = attempt(lambda: operation(target) is None, device)
+    return made, memory.cpu(), target.shape, target.stride()
+
+
+def assert_alike(view, operation, values=True):
+    ours, our_memory, *our_layout = outcome_on(DEVICE, view, operation)
+    theirs, memory, *layout = outcome_on("cpu", view, operation)
+    assert type(ours.error) is type(theirs.error), (ours, theirs)
+    assert not ours.late
+    assert (ours.warnings, our_layout) == (theirs.warnings, layout)
+    if values:
+        torch.testing.assert_close(our_memory, memory)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_in_place(name, view):
+    assert_alike(VIEWS[view], lambda target: IN_PLACE[name](target, lambda operand: operand.to(target.device)))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", RANDOM)
+def test_in_place_at_random(name, view):
+    assert_alike(VIEWS[view], RANDOM[name], values=False)
+
+
+PARTS = {
+    "later": lambda memory: memory[9:21].view(ROWS, COLUMNS),
+    "earlier": lambda memory: memory[7:19].view(ROWS, COLUMNS),
+    "the same": lambda memory: memory[8:20].view(ROWS, COLUMNS),
+    "beside it": lambda memory: memory[20:32].view(ROWS, COLUMNS),
+    "turned": lambda memory: memory[8:20].view(COLUMNS, ROWS).t(),
+    "expanded": lambda memory: memory[8:12].expand(ROWS, COLUMNS),
+}
+OF_TWO = {
+    "copy_": lambda t, other: t.copy_(other),
+    "copy_ of another dtype": lambda t, other: t.view(torch.int32).copy_(other),
+    "add_": lambda t, other: t.add_(other),
+    "masked_fill_": lambda t, other: t.view(torch.uint8).masked_fill_(other.view(torch.bool), 1),
+    "bernoulli_": lambda t, other: t.bernoulli_(other.zero_()),
+    "addcmul_": lambda t, other: t.addcmul_(other, other),
+    "index_copy_": lambda t, other: t.index_copy_(0, torch.arange(ROWS, device=t.device), other),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("name", OF_TWO)
+def test_an_operand_in_the_same_memory(name, part):
+    def operation(memory):
+        OF_TWO[name](memory[8:20].view(ROWS, COLUMNS), PARTS[part](memory))
+
+    if name == "masked_fill_" and part in ("turned", "expanded"):
+        pytest.skip("has no view of another dtype")
+    assert_alike(lambda memory: memory, operation)
+
+
+def test_a_batch_that_is_expanded_is_refused_in_place():
+    """The CPU's kernel writes beyond the memory of such a batch."""
+    batch = torch.ones(1, 3, 3, device=DEVICE).expand(2, 3, 3)
+    for operation in (batch.tril_, batch.triu_):
+        with pytest.raises(RuntimeError, match="more than one element"):
+            operation()
+    torch.openreg.synchronize()
+
+
+def test_memory_that_is_filled_when_it_is_made():
+    """torch.use_deterministic_algorithms() fills new memory, that of tensors whose elements share it, too."""
+    torch.use_deterministic_algorithms(True)
+    try:
+        x = torch.empty_strided((2, 3), (0, 1), device=DEVICE)
+        assert x.isnan().all()
+        assert torch.empty_strided((2, 3), (1, 1), device=DEVICE, dtype=torch.int32).eq(2**31 - 1).all()
+    finally:
+        torch.use_deterministic_algorithms(False)
