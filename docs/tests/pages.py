@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The pages of the guide."""
+"""The pages of the guide, and the other documents."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[1]
+ROOT = DOCS.parent
 NOT_PAGES = {"tests", "_extensions", "_static"}
 
 
@@ -21,3 +22,17 @@ def pages() -> list[Path]:
 def name_of(path: Path) -> str:
     """A page's path in docs/, without the ending."""
     return path.relative_to(DOCS).with_suffix("").as_posix()
+
+
+def documents() -> list[Path]:
+    """Every Markdown file of the repository but the lists of changes, which tell of what was."""
+    found = [*ROOT.glob("*.md"), DOCS / "README.md", *pages()]
+    for part in ("benchmarks", "examples", "packages", "templates"):
+        paths = (path for path in (ROOT / part).rglob("*.md") if "build" not in path.relative_to(ROOT).parts)
+        found += [path for path in paths if path.name != "CHANGELOG.md"]
+    return sorted(found)
+
+
+def name_in_repository(path: Path) -> str:
+    """A document's path from the root."""
+    return path.relative_to(ROOT).as_posix()

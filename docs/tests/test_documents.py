@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The documents outside of the guide: what they name exists, their shell lines can be true, their Python runs."""
+"""The documents outside of the guide: their shell lines can be true, their Python runs, what they quote is so.
+
+That what they name exists is tested by test_inline.py.
+"""
 
 import re
 import subprocess
 import sys
 
-import inline
 import pytest
 from conftest import ROOT
 from shell import ShellError, check_variable, commands, is_checked
@@ -85,11 +87,6 @@ def test_a_block_that_differs_from_its_file_is_found_out(tmp_path):
     assert unquoted_blocks(readme) == ["name = 'a'\nversion = '2'\n"]
     readme.write_text(block)
     assert unquoted_blocks(readme) == ["name = 'a'\nversion = '1'\n"]
-
-
-@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
-def test_what_a_document_names_exists(path):
-    assert inline.problems_of(path) == []
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)

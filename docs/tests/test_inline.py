@@ -3,13 +3,10 @@
 
 import inline
 import pytest
-from conftest import ROOT
-from pages import name_of, pages
-
-DOCUMENTS = [*pages(), ROOT / "docs" / "README.md"]
+from pages import documents, name_in_repository
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+@pytest.mark.parametrize("path", documents(), ids=name_in_repository)
 def test_what_a_page_names_exists(path):
     assert inline.problems_of(path) == []
 
@@ -29,7 +26,13 @@ def test_what_a_page_names_exists(path):
         "`nox -s test-openreg-<name>`",
         "`packages/*/src`",
         "```python\nx = '`OPENREG_NOTHING`'\n```",
-        "``{setting}`OPENREG_NOTHING` ``",
+        "``{setting}`OPENREG_POISON` ``",
+        "`` {path}`tools/lane.py` ``",
+        "`` {c:func}`anything` ``",
+        "````text\n```{failure} ValueError\nraise ValueError\n```\n````",
+        "```text\n:::{source} tools/lane.py\n:symbol: Lane\n:::\n```",
+        "```text\n:::{source} noxfile.py\n:start-after: import nox\n:::\n```",
+        "```text\n:::{difference} NEWER\n:from: OLDER\n:::\n```",
         "`original`",
     ],
 )
@@ -46,6 +49,14 @@ def test_a_true_name_passes(text):
         "`orFlyAway`",
         "`nox -s fly`",
         "`nox -s wheel_quality`",
+        "`` {path}`tools/no_lane.py` ``",
+        "`` {setting}`OPENREG_NOTHING` ``",
+        "`` {test}`packages/openreg-runtime/tests/test_nothing.py::test_x` ``",
+        "`` {symbol}`Lame <tools/lane.py>` ``",
+        "```text\n:::{source} tools/no_lane.py\n:symbol: Lane\n:::\n```",
+        "```text\n:::{source} tools/lane.py\n:symbol: Lame\n:::\n```",
+        "````markdown\n:::{source} noxfile.py\n:start-after: no such line\n:::\n````",
+        "```text\n:::{difference} tools/lane.py\n:from: tools/no_lane.py\n:::\n```",
         "::::{tab-set}\n:::{tab-item} X\n`OPENREG_NOTHING`\n:::\n::::",
     ],
 )

@@ -25,7 +25,7 @@ def check_path(text: str) -> str:
 
 
 def check_test(text: str) -> str:
-    """A test: `packages/openreg-runtime/tests/test_guard.py::test_x`."""
+    """A test: `packages/openreg-runtime/tests/test_storage.py::test_a_negative_size_is_refused`."""
     name, _, function = text.partition("::")
     path = ROOT / name
     if not path.is_file():

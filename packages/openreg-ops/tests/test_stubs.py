@@ -40,6 +40,23 @@ def test_every_declaration_of_the_headers_is_listed(stubs):
     assert {stub.base for stub in stubs.all_stubs()} == {name.partition(")")[0] for name in names}
 
 
+def comes_to_the_device(operator):
+    """Whether some overload's kernel for the device is its own, the fallback, or one for all devices."""
+    overloads = getattr(torch.ops.aten, operator).overloads()
+    names = [f"aten::{operator}.{name}".removesuffix(".default") for name in overloads]
+    tables = map(torch._C._dispatch_dump_table, names)
+    entries = [line for table in tables for line in table.splitlines() if line.startswith("PrivateUse1:")]
+    return any(not entry.endswith("[math kernel]") for entry in entries)
+
+
+def test_every_operator_of_the_page_comes_to_the_device(stubs):
+    rows = [line.split(" | ") for line in stubs.render().splitlines() if line.startswith("| `")]
+    listed = {row[2].strip("`") for row in rows if row[2]}
+    assert {"native_layer_norm", "native_layer_norm_backward", "native_group_norm", "_softmax", "uniform_"} <= listed
+    assert [operator for operator in sorted(listed) if not comes_to_the_device(operator)] == []
+    assert not comes_to_the_device("layer_norm")
+
+
 def test_what_the_symbols_look_like(stubs):
     known = {stub.name: stub for stub in stubs.all_stubs()}
     assert known["abs_stub"].symbol == "_ZN2at6native8abs_stubE"

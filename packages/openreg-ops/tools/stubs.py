@@ -25,6 +25,18 @@ DECLARATION = re.compile(r"^\s*DECLARE_DISPATCH\s*\(", re.MULTILINE)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 # What the names of stubs end in, besides the operator that they serve.
 SUFFIXES = ("_stub", "_cpu", "_kernel", "_tensor", "_scalar", "_default", "_fn")
+# What the operator that comes to the device is called where another, above it, has the plain name.
+PATTERNS = (
+    *("{}", "_{}", "{}_", "_{}_", "native_{}", "_linalg_{}", "linalg_{}", "{}_forward", "_{}_forward"),
+    *("{}_with_indices", "_{}_kernel", "_{}_interface", "_{}_impl_"),
+)
+# Stubs whose names do not tell. max_pool1d_stub is not among them: the operator that calls it is taken apart.
+NAMED_OTHERWISE = {
+    "orgqr_stub": "linalg_householder_product",
+    "histogramdd_stub": "_histogramdd_from_bin_cts",
+    "max_pool2d_backward_kernel": "max_pool2d_with_indices_backward",
+    "prelu_backward_stub": "_prelu_kernel_backward",
+}
 
 
 @dataclass(frozen=True)
@@ -104,29 +116,46 @@ def exported(stubs: list[Stub]) -> set[str]:
     return {stub.name for stub in stubs if hasattr(loaded, stub.symbol)}
 
 
-def operators() -> set[str]:
-    """Names of PyTorch's operators, without overloads."""
-    names = torch._C._dispatch_get_all_op_names()  # type: ignore[attr-defined, unused-ignore]
-    return {name.removeprefix("aten::").partition(".")[0] for name in names if name.startswith("aten::")}
+def operators() -> tuple[set[str], set[str]]:
+    """Names of PyTorch's operators that a call on a device comes to: with a kernel per device, with one for all.
+
+    An operator that is taken apart above the device (CompositeImplicitAutograd) is neither: a kernel for a device would
+    take its derivative away. Nor is one that exists only as the generated `out=` form of another.
+    """
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    per_device, for_all = set(), set()
+    for name in torch._C._dispatch_get_all_op_names():  # type: ignore[attr-defined, unused-ignore]
+        operator, _, overload = name.removeprefix("aten::").partition(".")
+        if not name.startswith("aten::"):
+            continue
+        if has(name, "CPU"):
+            per_device.add(operator)
+        elif has(name, "CompositeExplicitAutograd") and not overload.endswith("out"):
+            for_all.add(operator)
+    return per_device, for_all - per_device
 
 
 def candidates(name: str) -> Iterator[str]:
     """What the operator of a stub may be called, the likeliest first."""
-    yield from (name, f"_{name}")
+    yield from (pattern.format(name) for pattern in PATTERNS)
     for suffix in SUFFIXES:
         if name.endswith(suffix):
             yield from candidates(name.removesuffix(suffix))
 
 
-def operator_of(stub: Stub, known: set[str]) -> str | None:
-    """The operator that the stub is named after, if PyTorch has one."""
+def operator_of(stub: Stub, known: tuple[set[str], ...]) -> str | None:
+    """The operator that calls the stub and comes to the device, if PyTorch has one of about its name."""
+    if stub.name in NAMED_OTHERWISE:
+        return NAMED_OTHERWISE[stub.name]
+    if stub.name.startswith("cpublas::"):  # functions on addresses, below any operator
+        return None
     snake_case = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", stub.base).lower()
-    return next((name for name in candidates(snake_case) if name in known), None)
+    return next((name for names in known for name in candidates(snake_case) if name in names), None)
 
 
 def entry_of(operator: str) -> str:
     """The function of at::native that checks operands and calls the stub, where the headers tell."""
-    header = INCLUDE / "ATen" / "ops" / f"{operator}_native.h"
+    header = INCLUDE / "ATen" / "ops" / f"{operator.removesuffix('_')}_native.h"
     text = header.read_text("utf-8") if header.is_file() else ""
     structured = re.search(r"\bstruct TORCH_API (structured_\w+)", text)
     if structured:
@@ -155,8 +184,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 registration. "Called by" is the function of `at::native` to register: an ordinary one goes into `impl` as it is;
 a `structured_X_out` is a class whose `impl` runs after its meta function and after the outputs exist, as the
 table in [csrc/common/structured.h](../csrc/common/structured.h) makes them. A function that ends in `_cpu`
-asks the stub for the CPU's kernel, whatever the device: there a backend writes the function itself. Operators
-are found by the stub's name; where a column is empty, the headers do not tell: the stub serves operators of
+asks the stub for the CPU's kernel, whatever the device: there a backend writes the function itself. "Operator" is
+the one that comes to the device: `layer_norm` is taken apart above it, so its stub stands beside `native_layer_norm`.
+Operators are found by the stub's name; where a column is empty, the headers do not tell: the stub serves operators of
 other names, or is called by functions that are not exported.
 
 A stub can be registered when `libtorch_cpu` exports it. A test compiles, links and loads a registration for every
