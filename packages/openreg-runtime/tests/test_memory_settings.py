@@ -234,7 +234,7 @@ assert fill(address, 7, 1000, torch.openreg.current_stream().native_handle) == 0
 del storage
 assert not torch.openreg.current_stream().query()
 gate.open()
-assert content(address, 1000) == b"\xff" * 1000
+assert content(address, 1000) == b"\\xff" * 1000
 """,
         env={"OPENREG_POISON": "1"},
     )

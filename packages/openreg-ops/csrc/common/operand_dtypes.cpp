@@ -85,7 +85,7 @@ constexpr Refusal kRefusals[] = {
      "bitwise_right_shift.Tensor gcd lcm"},
     {kBoolean | kIntegers | kReduced, "_linalg_eigh linalg_lu linalg_lu_factor_ex triangular_solve"},
     {kBoolean | kShortIntegers | kComplex, "avg_pool2d avg_pool2d_backward avg_pool3d avg_pool3d_backward"},
-    {kIntegers, "col2im im2col"},
+    {kIntegers, "col2im convolution_overrideable im2col"},
     {kBoolean | kIntegers | kReduced | kComplex, "_ctc_loss _pdist_forward"},
     {set_of(c10::ScalarType::Half), "polar"},
     {kFloating | kComplex, "bitwise_and.Tensor bitwise_not bitwise_or.Tensor bitwise_xor.Tensor"},

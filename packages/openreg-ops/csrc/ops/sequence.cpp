@@ -24,31 +24,33 @@ namespace {
 
 OutputSpec describe_steps(int64_t steps, const at::Tensor& out, const char* kernel) {
   TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
-  require_dtype(out.scalar_type() != at::kBool, kernel, out.scalar_type());
+  require_dtype(steps == 0 || out.scalar_type() != at::kBool, kernel, out.scalar_type());
   OutputSpec spec = out.numel() == steps ? output_of_shape(out) : output_of({steps}, out.scalar_type());
   spec.quiet = true;
   return spec;
 }
 
-// A bound may be a number, or a 0-dim tensor, which only the kernel reads.
-void check_bound(const at::Scalar& bound, const at::Tensor& out, const char* /*name*/) {
-  require_number(bound, out.scalar_type());
+// A bound may be a number, or a 0-dim tensor, which only the kernel reads. Without steps nobody looks at numbers.
+void check_bound(const at::Scalar& bound, int64_t steps, const at::Tensor& out, const char* /*name*/) {
+  if (steps > 0) {
+    require_number(bound, out.scalar_type());
+  }
 }
-void check_bound(const at::Tensor& bound, const at::Tensor& /*out*/, const char* name) {
+void check_bound(const at::Tensor& bound, int64_t /*steps*/, const at::Tensor& /*out*/, const char* name) {
   TORCH_CHECK(bound.dim() == 0, name, " only supports 0-dimensional start and end tensors, but got start with ",
               bound.dim(), " dimension(s).");
 }
 
 constexpr auto describe_linspace = [](const auto& start, const auto& end, int64_t steps, const at::Tensor& out) {
-  check_bound(start, out, "linspace");
-  check_bound(end, out, "linspace");
+  check_bound(start, steps, out, "linspace");
+  check_bound(end, steps, out, "linspace");
   return describe_steps(steps, out, "linspace_cpu");
 };
 
 constexpr auto describe_logspace = [](const auto& start, const auto& end, int64_t steps, double /*base*/,
                                       const at::Tensor& out) {
-  check_bound(start, out, "logspace");
-  check_bound(end, out, "logspace");
+  check_bound(start, steps, out, "logspace");
+  check_bound(end, steps, out, "logspace");
   return describe_steps(steps, out, "logspace_cpu");
 };
 

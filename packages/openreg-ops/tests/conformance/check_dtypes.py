@@ -21,6 +21,8 @@ ALL = sorted(
 
 def check_dtypes(op, report):
     """A few samples of the entry's first dtype, with their tensors in each dtype that the entry does not list."""
+    if op.full_name in EXCEPTIONS:
+        return
     first = dtypes_of(op)[0]
     for sample in report.choose(samples_of(op, first), SAMPLES):
         inputs = inputs_of(sample)
@@ -32,18 +34,26 @@ def check_dtypes(op, report):
 def check_dtype(op, inputs, dtype, report, sample):
     theirs = attempt(lambda: call(op, inputs, "cpu"), "cpu")
     ours = attempt(lambda: call(op, inputs, DEVICE), DEVICE)
-    name = name_of(dtype)
+    name = f"dtypes {name_of(dtype)}"
     if ours.late:
-        report.fail(f"dtypes {name}", f"the device is lost: {ours.describe()}; the CPU: {theirs.describe()}", sample)
-    elif type(ours.error) is not type(theirs.error):
-        listed = theirs.error is not None and dtype in (op.dtypesIfCUDA or ())
-        if not (listed and ours.error is None):
-            report.fail(f"dtypes {name}", f"{ours.describe()}; the CPU: {theirs.describe()}", sample)
-    elif ours.error is None:
+        report.fail(name, f"the device is lost: {ours.describe()}; the CPU: {theirs.describe()}", sample)
+    elif ours.error is not None or theirs.error is not None:
+        if not is_allowed(op, dtype, ours, theirs):
+            report.fail(name, f"{ours.describe()}; the CPU: {theirs.describe()}", sample)
+    else:
         values = op.name not in UNINITIALISED and not draws(op, inputs, lambda args, kwargs: op(*args, **kwargs))
         found = difference(comparable(ours.result), comparable(theirs.result), report.tolerance, values=values)
         if found:
-            report.fail(f"dtypes {name}", found, sample)
+            report.fail(name, found, sample)
+
+
+def is_allowed(op, dtype, ours, theirs):
+    """The same type of exception; or a result where a GPU gives one, and where all that happens is that bytes move."""
+    if type(ours.error) is type(theirs.error):
+        return True
+    if ours.error is None:
+        return dtype not in NUMBERS or dtype in (op.dtypesIfCUDA or ()) or op.full_name in OTHER_DTYPES
+    return op.full_name in OTHER_ERRORS and isinstance(ours.error, RuntimeError) and isinstance(theirs.error, RuntimeError)
 
 
 def call(op, inputs, device):

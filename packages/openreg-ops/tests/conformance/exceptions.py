@@ -32,6 +32,17 @@ LATE = {
 # What differs for one entry, by the name that the check reports; the whole run asks that it does. Results are right.
 DIFFERENCES = {}
 
+# Entries that give a result in common dtypes for which neither the CPU nor PyTorch's table of CUDA has one.
+OTHER_DTYPES = {
+    "stft": "transforms of half precision are computed in single precision, as other entries of torch.fft",
+}
+
+# Entries whose refusal of an uncommon dtype is another kind of RuntimeError than the CPU's, which is another operator's.
+OTHER_ERRORS = {
+    "native_dropout_backward": "the CPU multiplies by the mask, and fails to find a common dtype",
+    "nn.functional.hardtanh": "the CPU copies the bounds, and fails to copy",
+}
+
 # Where rounding differs more than PyTorch's own tests grant for the dtype: relative and absolute tolerance.
 CHUNKS = "the product is made in chunks, each rounded"
 FLASH = "a tensor with strides takes the flash kernel here and the formula on the CPU, which rounds every score"
