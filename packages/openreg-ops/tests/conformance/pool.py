@@ -69,7 +69,9 @@ class Worker:
         self.log = log
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=serve, args=(theirs, str(log), *settings), daemon=True)
-        with one_thread_per_process():
+        # Read once, when the device is loaded: with torch, where openreg-autoload is installed.
+        schedule = {"OPENREG_SCHEDULE_SEED": "1"} if "flags" in settings[1]["checks"] else {}
+        with environment(**ONE_THREAD, **schedule):
             self.process.start()
         theirs.close()
         self.started = False
@@ -100,15 +102,22 @@ class Worker:
             self.process.join()
 
 
+# Processes share the cores; a process with a team of threads for each of them would only be slower.
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+ENVIRONMENT = threading.Lock()  # of this process, which those that it starts inherit
+
+
 @contextlib.contextmanager
-def one_thread_per_process():
-    """Processes share the cores; a process with a team of threads for each of them would only be slower."""
-    before = os.environ.get("OMP_NUM_THREADS")
-    os.environ["OMP_NUM_THREADS"] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["OMP_NUM_THREADS"]
-        else:
-            os.environ["OMP_NUM_THREADS"] = before
+def environment(**variables):
+    """Environment variables of the processes that are started in the block."""
+    with ENVIRONMENT:
+        before = {name: os.environ.get(name) for name in variables}
+        os.environ.update(variables)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value

@@ -14,8 +14,6 @@ def serve(connection, log, table, settings):
         os.dup2(stream.fileno(), 2)
     faulthandler.enable()
     warnings.simplefilter("ignore")
-    if "flags" in settings["checks"]:
-        os.environ["OPENREG_SCHEDULE_SEED"] = "1"  # read once, when the device is loaded
     import torch
 
     import openreg_ops  # noqa: F401  (registers the operators)

@@ -18,15 +18,15 @@
 
 namespace openreg::runtime {
 
-// Whether the calling thread takes numbers too small to be normal for zero. torch.set_flush_denormal() sets that for the
-// thread that calls it; a launch takes it along.
+// Whether the calling thread takes numbers too small to be normal for zero. torch.set_flush_denormal() sets that for
+// the thread that calls it; a launch takes it along.
 inline bool flushes_denormals() {
   static const volatile float smallest = std::numeric_limits<float>::denorm_min();
   return smallest == 0.0F;
 }
 
-// Prepares the calling engine thread for an ATen kernel: inference mode, as many threads as OPENREG_NUM_THREADS says, and
-// small numbers as the launching thread takes them.
+// Prepares the calling engine thread for an ATen kernel: inference mode, as many threads as OPENREG_NUM_THREADS says,
+// and small numbers as the launching thread takes them.
 OPENREG_RUNTIME_API void prepare_engine_thread(bool flush_denormals);
 
 // The address at which a kernel finds the byte of a device address.
