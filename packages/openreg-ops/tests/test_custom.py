@@ -299,3 +299,23 @@ def test_stock_functions_scale_the_gradient(name, compiled):
 def test_the_minimal_set_has_none_of_them(run_python):
     result = run_python("import openreg_ops.functional", OPENREG_OPS="minimal")
     assert "openreg_ops.functional needs operators that OPENREG_OPS=minimal does not register" in result.stderr
+
+
+ALL_REGISTERED = """
+import sys, torch
+before = set(sys.modules)
+import openreg_ops
+heavy = {"sympy", "torch._dynamo", "torch._inductor", "torch._functorch.apis", "torch.fx"} & (set(sys.modules) - before)
+assert not heavy, heavy
+operators = set(torch._C._dispatch_get_all_op_names())
+import importlib, pkgutil
+for module in pkgutil.walk_packages(openreg_ops.__path__, "openreg_ops."):
+    importlib.import_module(module.name)
+print(sorted(set(torch._C._dispatch_get_all_op_names()) - operators))
+print(torch.ops.openreg.rotary_embedding(torch.ones(2, device="openreg"), torch.zeros(1, device="openreg")).tolist())
+"""
+
+
+def test_importing_the_package_registers_every_operator_and_no_heavy_module(run_python):
+    result = run_python(ALL_REGISTERED)
+    assert (result.stdout, result.stderr) == ("[]\n[1.0, 1.0]\n", "")
