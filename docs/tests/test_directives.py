@@ -98,7 +98,7 @@ def test_settings_are_a_table_that_the_role_links_to(page):
     html, warnings = page("{setting}`OPENREG_POISON`\n\n:::{settings}\n:::")
     assert warnings == ""
     assert 'href="#setting-OPENREG_POISON"' in html or 'href="#setting-openreg-poison"' in html
-    assert "fills memory when it is allocated" in html
+    assert "fills memory with NaN" in html
 
 
 def test_every_row_of_the_table_in_the_readme_is_read():

@@ -48,7 +48,7 @@ for use in (drop, empty, drop_and_empty, keep):
             assert tensor.cpu().eq(size).all(), (use, leave, size)
         assert late.eq(7).all() and pinned.eq(5).all(), (use, leave)
         for tensor in fresh:
-            assert tensor.view(torch.uint8).eq(0xA5).all(), (use, leave)
+            assert tensor.view(torch.uint8).eq(0xFF).all(), (use, leave)
         del fresh, tensor
 """
 

@@ -172,7 +172,7 @@ for _ in range(2):
     untouched.zero_()
     torch.openreg.synchronize()
     graph.replay()
-    assert content(untouched) == {0xA5}
+    assert content(untouched) == {0xFF}
     assert y.eq(4).all()
 address = y.data_ptr()
 del y, untouched
@@ -220,13 +220,14 @@ def test_new_tensors_hold_poison_and_not_old_contents(python):
         POISONED
         + """
 torch.full((1000,), 7.0, device="openreg")
-assert content(torch.empty(1000, device="openreg")) == {0xA5}
+assert content(torch.empty(1000, device="openreg")) == {0xFF}
 """,
         OPENREG_POISON="1",
     )
     assert (outcome.returncode, outcome.stderr) == (0, "")
 
 
+@pytest.mark.filterwarnings("ignore:torch.profiler does not record")
 def test_the_profiler_shows_memory_of_the_device():
     x = torch.ones(1 << 18, device=DEVICE)
     activities = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
@@ -240,6 +241,7 @@ def test_the_profiler_shows_memory_of_the_device():
     assert y.device.type == DEVICE
 
 
+@pytest.mark.filterwarnings("ignore:torch.profiler does not record")
 def test_the_viewer_draws_a_profile():
     from torch.cuda import _memory_viz
 
@@ -262,3 +264,61 @@ def test_stacks_of_a_backward_pass_are_recorded_on_its_thread():
         openreg.memory._record_memory_history(None)
     assert sum(entry["action"] == "alloc" for entry in entries) >= 4
     assert x.grad.eq(2).all()
+
+
+# What poison reads as, in every dtype of torch. The fnuz dtypes have one NaN, with other bits, and float4 has none.
+
+CONTENT_OF_EVERY_DTYPE = """
+import math, torch, torch_openreg, warnings
+warnings.filterwarnings("ignore", "ComplexHalf support is experimental")
+
+DTYPES = sorted({value for value in vars(torch).values() if isinstance(value, torch.dtype)}, key=str)
+INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64}
+unreadable = set()  # dtypes without numbers: containers of bits, and those of quantised tensors
+
+def bytes_at(address, size):
+    # A stale address, as a program has that reads memory after its release.
+    storage = torch._C._construct_storage_from_data_pointer(address, torch.device("openreg:0"), size)
+    return torch.empty(0, dtype=torch.uint8, device="openreg").set_(storage).cpu()
+
+def is_seen(values):
+    dtype = values.dtype
+    if dtype.is_complex:
+        return all(math.isnan(value.real) and math.isnan(value.imag) for value in values.to(torch.complex128).tolist())
+    if "fnuz" in str(dtype):
+        return values.double().eq(torch.finfo(dtype).min).all().item()
+    if dtype in INTEGERS:
+        return values.tolist() == [-1 if dtype.is_signed else torch.iinfo(dtype).max] * len(values)
+    if dtype == torch.bool:
+        return all(values.tolist())
+    try:
+        return values.double().isnan().all().item()
+    except (RuntimeError, NotImplementedError):
+        unreadable.add(str(dtype))
+        return True
+
+for dtype in DTYPES:
+    try:
+        tensor = torch.empty(64, dtype=dtype, device="openreg")
+        on_host = tensor.cpu()
+    except (RuntimeError, NotImplementedError):
+        unreadable.add(str(dtype))
+        continue
+    assert is_seen(on_host), dtype
+    address, size = tensor.data_ptr(), tensor.nbytes
+    assert bytes_at(address, size).eq(0xFF).all(), dtype
+    tensor.untyped_storage().fill_(1)
+    assert bytes_at(address, size).eq(1).all(), dtype
+    del tensor
+    released = bytes_at(address, size)
+    assert released.eq(0xFF).all(), dtype
+    assert is_seen(released.view(dtype)), dtype
+print(*sorted({name.removeprefix("torch.").rstrip("0123456789") for name in unreadable}))
+assert not torch.allclose(torch.empty(9, device="openreg"), torch.zeros(9, device="openreg"))
+"""
+
+
+def test_poison_is_seen_in_every_dtype(python):
+    outcome = python(CONTENT_OF_EVERY_DTYPE, OPENREG_POISON="1")
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    assert outcome.stdout == "bits bits1x bits2x bits4x float4_e2m1fn_x int qint quint quint2x quint4x uint\n"

@@ -214,7 +214,7 @@ OPENREG_API orError_t orDriverGetVersion(int* version);
 
 /* ---- Memory ------------------------------------------------------------------------------------------------- */
 
-/* Allocates on the current device; the address is aligned to 4 KiB and its content is undefined (0xA5
+/* Allocates on the current device; the address is aligned to 4 KiB and its content is undefined (0xFF
  * with OPENREG_POISON=1). Size 0 gives a null address. The host must not dereference it: that faults. Owned by the
  * caller until orFree(). */
 OPENREG_API orError_t orMalloc(void** devPtr, size_t size);

@@ -207,13 +207,14 @@ def test_poison_fills_whole_blocks_on_allocation_and_on_release(succeed):
     succeed(
         POISON
         + """
-assert content(address, 1024) == b"\\xa5" * 1024
+assert content(address, 1024) == b"\\xff" * 1024
 write(address, b"1" * 1000)
 del storage
-assert content(address, 1024) == b"\\x5a" * 1024
+assert content(address, 1024) == b"\\xff" * 1024
+write(address, b"1" * 1024)  # late, as a kernel may be that still uses it
 storage = torch.UntypedStorage(700, device="openreg")
 assert storage.data_ptr() == address
-assert content(address, 1024) == b"\\xa5" * 1024
+assert content(address, 1024) == b"\\xff" * 1024
 """,
         env={"OPENREG_POISON": "1"},
     )
@@ -223,10 +224,14 @@ def test_poison_comes_after_the_work_that_uses_the_memory(succeed):
     succeed(
         POISON
         + """
+write(address, b"1" * 1000)
 torch.openreg._sleep(30_000_000)
+fill = ctypes.CDLL(LIBRARY).orMemsetAsync
+fill.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p)
+assert fill(address, 7, 1000, torch.openreg.current_stream().native_handle) == 0
 del storage
 assert not torch.openreg.current_stream().query()
-assert content(address, 1000) == b"\\x5a" * 1000
+assert content(address, 1000) == b"\\xff" * 1000
 """,
         env={"OPENREG_POISON": "1"},
     )
@@ -248,6 +253,7 @@ def test_a_failed_device_releases_memory_without_poison(succeed):
     succeed(
         POISON
         + """
+write(address, b"1" * 1000)
 driver = ctypes.CDLL(LIBRARY)
 assert driver.orSetFaults(b"copy:1") == 0
 driver.orMemset.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t)
@@ -256,7 +262,7 @@ del storage
 torch.UntypedStorage(1000, device="openreg")
 assert torch.openreg.memory_allocated() == 0
 torch.openreg.reset_device()
-assert content(address, 1000) == b"\\xa5" * 1000
+assert content(address, 1000) == b"1" * 1000
 """,
         env={"OPENREG_POISON": "1"},
     )

@@ -268,7 +268,7 @@ class Worker:
             where = int(wrong.nonzero()[0])
             raise AssertionError(
                 f"{int(wrong.sum())} of {values.numel()} numbers are wrong: element {where} is "
-                f"{int(values[where]) % 2**32:#x} instead of {number + where:#x} (0xa5a5a5a5 and 0x5a5a5a5a are poison)"
+                f"{int(values[where]) % 2**32:#x} instead of {number + where:#x} (0xffffffff is poison)"
             )
 
 

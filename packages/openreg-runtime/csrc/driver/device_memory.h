@@ -15,7 +15,8 @@
 namespace openreg::driver {
 
 // The byte that new memory is filled with under OPENREG_POISON; without it, new memory happens to be zero.
-inline constexpr int kPoison = 0xA5;
+// As a floating-point number NaN, as an integer -1 or the greatest number.
+inline constexpr int kPoison = 0xFF;
 
 // Best fit over one address range with coalescing; exact: what is allocated and what is free always add up to the
 // capacity. Thread-safe.

@@ -46,7 +46,7 @@ void* DeviceCache::allocate(size_t size, c10::StreamId stream) {
   block->context = std::move(context);
   lock.unlock();
   if (poison_is_on()) {
-    poison(*block, index_, kAllocationPattern);
+    poison(*block, index_);
   }
   return block->address;
 }

@@ -63,7 +63,7 @@ void DeviceCache::free_block(Block& block, const Context& context) {
   subtract(stats_.active, pool, 1);
   subtract(stats_.active_bytes, pool, block.size);
   if (poison_is_on() && !is_capturing() && (pool.owner == nullptr || !pool.owner->is_replayed)) {
-    poison(block, index_, kReleasePattern);
+    poison(block, index_);
   }
   block.context.reset();  // `context` may be the same object: not used from here on
   Block* whole = merge(block, block.previous);

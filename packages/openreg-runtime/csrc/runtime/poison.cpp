@@ -13,10 +13,10 @@ bool poison_is_on() {
   return on;
 }
 
-void poison(const Block& block, c10::DeviceIndex index, int pattern) noexcept {
+void poison(const Block& block, c10::DeviceIndex index) noexcept {
   try {
     const c10::Stream stream(c10::Stream::UNSAFE, c10::Device(kDeviceType, index), block.stream);
-    if (orMemsetAsync(block.address, pattern, block.size, native_handle(stream)) != orSuccess) {
+    if (orMemsetAsync(block.address, kPoison, block.size, native_handle(stream)) != orSuccess) {
       orGetLastError();
     }
   } catch (const c10::Error&) {

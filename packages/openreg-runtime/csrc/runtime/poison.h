@@ -11,14 +11,15 @@
 
 namespace openreg::runtime {
 
-// As float32: -2.87e-16. The driver uses the same for what orMalloc() returns.
-inline constexpr int kAllocationPattern = 0xA5;
-// As float32: 1.54e+16.
-inline constexpr int kReleasePattern = 0x5A;
+// In every byte. It is the one byte that makes NaN in every floating type that has one (the fnuz types have another,
+// and are at their lowest number), -1 in signed integers and the greatest number in unsigned ones. A number would not
+// do: a small one hides in tolerances, a large one in what is divided by it. The driver uses the same for what
+// orMalloc() returns.
+inline constexpr int kPoison = 0xFF;
 
 bool poison_is_on();
 
 // Enqueues the fill of a block. Never throws: on a failed device, which skips all work, nothing is filled.
-void poison(const Block& block, c10::DeviceIndex index, int pattern) noexcept;
+void poison(const Block& block, c10::DeviceIndex index) noexcept;
 
 }  // namespace openreg::runtime

@@ -177,7 +177,7 @@ def test_launch_blocking_raises_where_the_kernel_was_launched_and_leaves_its_sta
     assert done.output.split() == ["ok"], done.errors
 
 
-@pytest.mark.parametrize(("poison", "content"), [("0", b"\0"), ("1", b"\xa5")])
+@pytest.mark.parametrize(("poison", "content"), [("0", b"\0"), ("1", b"\xff")])
 def test_poison_fills_new_memory(run_script: RunScript, poison: str, content: bytes) -> None:
     done = run_script(
         f"""
