@@ -210,3 +210,31 @@ def test_the_host_has_no_such_hint():
     assert not torch.openreg.is_resident(torch.ones(2))
     with pytest.raises(RuntimeError, match=r"on cpu.*move it with \.to\('openreg'\)"):
         torch.openreg.set_resident(torch.ones(2))
+
+
+# Other named booleans, which PyTorch calls the tensor's metadata.
+
+
+METADATA = {"version_number": True, "format_number": True, "something_else": False}
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_metadata_that_a_program_sets_is_in_files_of_the_device(tensor, legacy):
+    assert torch._utils.get_tensor_metadata(tensor) == {}
+    torch._utils.set_tensor_metadata(tensor, METADATA)
+    assert torch._utils.get_tensor_metadata(tensor) == METADATA
+    for weights_only in (True, False):
+        loaded = reload(tensor, legacy, weights_only=weights_only)
+        assert torch._utils.get_tensor_metadata(loaded) == METADATA
+    on_host = reload(tensor, legacy, map_location="cpu")
+    assert torch._utils.get_tensor_metadata(on_host) == {}
+    assert torch._utils.get_tensor_metadata(on_host.to(DEVICE)) == {}
+
+
+def test_the_hint_and_other_metadata_leave_each_other_alone(tensor):
+    torch._utils.set_tensor_metadata(tensor, METADATA)
+    torch.openreg.set_resident(tensor)
+    assert torch.openreg.is_resident(reload(tensor))
+    assert torch._utils.get_tensor_metadata(reload(tensor)).items() >= METADATA.items()
+    torch.openreg.set_resident(tensor, False)
+    assert torch._utils.get_tensor_metadata(tensor) == METADATA

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "openreg/runtime/device.h"
 
@@ -15,25 +16,30 @@ namespace {
 // In files; a reader without this backend ignores it.
 constexpr const char* kResidentKey = "openreg_resident";
 
-// Never changed once it is attached, because tensors share it (detach()).
-struct TensorHints final : c10::BackendMeta {
-  explicit TensorHints(bool is_resident) : resident(is_resident) {}
-  const bool resident;
-};
-
 using Metadata = std::unordered_map<std::string, bool>;
 
+// All named booleans of a tensor, those that programs set with torch._utils.set_tensor_metadata included. Never changed
+// once it is attached, because tensors share it (detach()).
+struct TensorMetadata final : c10::BackendMeta {
+  explicit TensorMetadata(Metadata all) : entries(std::move(all)) {}
+  const Metadata entries;
+};
+
+Metadata metadata_of(const at::Tensor& tensor) {
+  const auto* attached = dynamic_cast<const TensorMetadata*>(tensor.unsafeGetTensorImpl()->get_backend_meta());
+  return attached != nullptr ? attached->entries : Metadata();
+}
+
+void attach(const at::Tensor& tensor, Metadata metadata) {
+  tensor.unsafeGetTensorImpl()->set_backend_meta(c10::make_intrusive<TensorMetadata>(std::move(metadata)));
+}
+
 void save(const at::Tensor& tensor, Metadata& metadata) {
-  if (is_resident(tensor)) {
-    metadata[kResidentKey] = true;
-  }
+  metadata = metadata_of(tensor);
 }
 
 void load(const at::Tensor& tensor, Metadata& metadata) {
-  const auto found = metadata.find(kResidentKey);
-  if (found != metadata.end()) {
-    set_resident(tensor, found->second);
-  }
+  attach(tensor, metadata);
 }
 
 [[maybe_unused]] const bool registered = [] {
@@ -46,15 +52,22 @@ void load(const at::Tensor& tensor, Metadata& metadata) {
 void set_resident(const at::Tensor& tensor, bool resident) {
   TORCH_CHECK(tensor.device().type() == kDeviceType, "set_resident: the tensor is on ", tensor.device(),
               ", and only tensors on an openreg device have this hint; move it with .to('openreg')");
-  tensor.unsafeGetTensorImpl()->set_backend_meta(c10::make_intrusive<TensorHints>(resident));
+  Metadata metadata = metadata_of(tensor);
+  if (resident) {
+    metadata[kResidentKey] = true;
+  } else {
+    metadata.erase(kResidentKey);
+  }
+  attach(tensor, std::move(metadata));
 }
 
 bool is_resident(const at::Tensor& tensor) {
   if (tensor.device().type() != kDeviceType) {
     return false;
   }
-  const auto* hints = dynamic_cast<const TensorHints*>(tensor.unsafeGetTensorImpl()->get_backend_meta());
-  return hints != nullptr && hints->resident;
+  const Metadata metadata = metadata_of(tensor);
+  const auto found = metadata.find(kResidentKey);
+  return found != metadata.end() && found->second;
 }
 
 }  // namespace openreg::runtime

@@ -2,8 +2,8 @@
 // What the backend knows of a tensor beyond its bytes, and how torch.save keeps it.
 //
 // PyTorch lets a backend attach an object to a tensor (source: c10::BackendMeta) and write named booleans of it into
-// files (source: torch::jit::TensorBackendMetaRegistry). Here that is one hint: the tensor should stay in the fastest
-// memory of the device between uses, as weights that every step reads.
+// files (source: torch::jit::TensorBackendMetaRegistry). All that a program sets are kept; one has a meaning here, a
+// hint: the tensor should stay in the fastest memory of the device between uses, as weights that every step reads.
 //
 // REAL HW: the allocator would place the tensor by it, or the driver would pin it in the cache (source: CUDA's access
 // policy windows). The simulated device has one kind of memory, so the hint is kept and changes nothing.
