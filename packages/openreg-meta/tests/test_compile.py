@@ -179,3 +179,80 @@ def test_fake_tensors_take_the_current_device():
         assert x.device == torch.device("openreg:1")
         assert (x @ x.t()).shape == (3, 3)
     assert torch.openreg.memory_stats(1)["allocation.all.allocated"] == before
+
+
+# Inductor, the default backend, which generates code.
+
+FUNCTIONS = {
+    "pointwise": lambda x: x + 1,
+    "reduction": lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:]).relu(),
+    "product": lambda x: x @ x.t(),
+    "random": lambda x: functional.dropout(x),
+    "to the host": lambda x: x.cpu() + 1,
+    "from the host": lambda x: x.cpu().to("openreg") + 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [*((name, None) for name in FUNCTIONS), ("pointwise", "reduce-overhead"), ("pointwise", "max-autotune")],
+)
+def test_the_default_backend_names_the_package_that_is_missing(name, mode):
+    x = torch.ones(3, 3, device="openreg")
+    with pytest.raises(Exception, match="pip install openreg-compile") as caught:
+        torch.compile(FUNCTIONS[name], mode=mode)(x)
+    text = str(caught.value)
+    assert text.startswith("NotImplementedError: code for openreg devices")
+    assert 'backend="aot_eager"' in text
+    assert 'backend="eager"' in text
+    assert "target: aten" not in text  # nothing of Inductor's own graph
+    torch._dynamo.reset()
+    for backend in BACKENDS:
+        assert torch.compile(FUNCTIONS[name], backend=backend)(x).shape == (3, 3)
+
+
+def test_the_default_backend_goes_on_working_for_the_host():
+    compiled = torch.compile(lambda x: (x + 1).sin(), fullgraph=True)
+    x = torch.arange(4.0)
+    torch.testing.assert_close(compiled(x), (x + 1).sin())
+
+
+def test_a_training_step_names_the_package_too():
+    module = torch.nn.Linear(3, 3).to("openreg")
+    with pytest.raises(Exception, match="pip install openreg-compile"):
+        torch.compile(module)(torch.ones(2, 3, device="openreg")).sum().backward()
+
+
+COMPILER_OF_A_PACKAGE = """
+import sys
+{before}
+import torch, torch_openreg
+import torch._inductor.codegen.common as registry
+{after}
+registry.init_backend_registration()
+print(registry.get_scheduling_for_device("openreg"), registry.get_custom_backend_pass_for_device("openreg"))
+"""
+
+REGISTER = "registry.register_backend_for_device('openreg', 'scheduling', 'wrapper', 'cpp wrapper')"
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_a_package_that_generates_code_is_left_alone(python, tmp_path, installed):
+    if installed:
+        (tmp_path / "openreg_compile.py").write_text("raise RuntimeError('imported')\n", "utf-8")
+    result = python(COMPILER_OF_A_PACKAGE.format(before="sys.path.insert(0, '.')", after=REGISTER))
+    assert result.stdout == "scheduling None\n", result.stderr
+    result = python(COMPILER_OF_A_PACKAGE.format(before="sys.path.insert(0, '.')", after=""))
+    refused = not result.stdout.startswith("None None")
+    assert refused is not installed, (result.stdout, result.stderr)
+
+
+def test_inductor_may_be_imported_first(python):
+    result = python(
+        """
+import torch, torch._inductor.codegen.common as registry, torch_openreg
+assert registry.get_custom_backend_pass_for_device("openreg").uuid() == "openreg without a code generator"
+""",
+        TORCH_DEVICE_BACKEND_AUTOLOAD="0",
+    )
+    assert result.returncode == 0, result.stderr

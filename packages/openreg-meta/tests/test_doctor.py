@@ -28,7 +28,10 @@ def doctor(tmp_path):
             cwd=tmp_path,
         )
         assert "Traceback" not in outcome.stderr
-        return outcome.returncode, json.loads(outcome.stdout)
+        told = json.loads(outcome.stdout)
+        findings = [item for item in told["findings"] if item["status"] != "ok"]
+        assert [item for item in findings if not (item["costs"] and item["fix"])] == []
+        return outcome.returncode, told
 
     return run
 

@@ -1,8 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What PyTorch's profilers ask of the device's module."""
+"""What PyTorch's profilers ask of the device, and what they say where nothing records it."""
 
+import pytest
 import torch
 from torch.autograd import profiler
+
+BOTH = "[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]"
+
+# A process of its own, because the warning comes once in each.
+PROFILE = """
+import sys, warnings
+sys.path.insert(0, ".")
+import torch, torch_openreg
+from torch.profiler import ProfilerActivity, profile, schedule
+from torch.autograd import profiler
+"""
+
+
+def said(stderr):
+    """Standard error without the two lines that Kineto writes about every profile."""
+    return "".join(line for line in stderr.splitlines(keepends=True) if not line.startswith("USDT:"))
 
 
 def test_the_profiler_waits_for_the_device_before_it_stops():
@@ -10,3 +27,154 @@ def test_the_profiler_waits_for_the_device_before_it_stops():
         torch.openreg._sleep(60_000_000)
         assert not torch.openreg.current_stream().query()
     assert torch.openreg.current_stream().query()
+
+
+# profile(use_device="openreg"): the device's time for each operator, by events.
+
+
+def device_times(profiled):
+    """Microseconds of the device by operator."""
+    return {event.key: event.device_time_total for event in profiled.key_averages()}
+
+
+def test_times_of_operators_are_those_of_the_device(capfd):
+    x = torch.ones(1000, device="openreg:1")
+    side = torch.openreg.Stream("openreg:1")
+    with profiler.profile(use_device="openreg") as profiled:
+        torch.ones(1000).mul(2)
+        with torch.openreg.device(1), torch.openreg.stream(side), profiler.record_function("asleep"):
+            torch.openreg._sleep(30_000_000)
+            x.mul(2)
+        x.add(1)
+    times = device_times(profiled)
+    assert 30_000 <= times["asleep"] < 10_000_000
+    assert 0 <= times["aten::add"] < 10_000_000
+    assert all(0 <= time < 10_000_000 for time in times.values()), times
+    assert "aten::mul" in profiled.key_averages().table(sort_by="device_time_total")
+    assert said(capfd.readouterr().err) == ""
+
+
+def test_a_profile_of_the_host_alone_does_not_bring_the_device_up(python):
+    result = python(
+        PROFILE
+        + """
+with profiler.profile(use_device="openreg") as profiled:
+    torch.ones(3).mul(2)
+    print(torch.openreg.is_initialized())
+print({event.device_time_total for event in profiled.key_averages()})
+"""
+    )
+    assert result.stdout == "False\n{0}\n", result.stderr
+    assert said(result.stderr) == ""
+
+
+def test_a_capture_and_a_failed_device_have_no_times(capfd):
+    stream, graph = torch.Stream("openreg"), torch.accelerator.Graph()
+    x = torch.ones(4, device="openreg")
+    with profiler.profile(use_device="openreg") as profiled:
+        with stream, graph:
+            y = x * 2
+        graph.replay()
+    assert device_times(profiled)["aten::mul"] == 0
+    assert y.cpu().tolist() == [2, 2, 2, 2]
+    with profiler.profile(use_device="openreg") as profiled:
+        with torch.openreg.inject_faults("launch:1"), pytest.raises(torch.AcceleratorError):
+            (x + 1).cpu()
+        torch.openreg.reset_device()
+    assert all(0 <= time < 10_000_000 for time in device_times(profiled).values())
+    assert said(capfd.readouterr().err) == ""
+
+
+# torch.profiler with ProfilerActivity.PrivateUse1.
+
+
+def test_a_profile_of_the_device_says_once_what_is_missing(python):
+    result = python(
+        PROFILE
+        + f"""
+x = torch.ones(2, device="openreg")
+torch.openreg.synchronize()
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for _ in range(2):
+        with profile(activities={BOTH}) as profiled:
+            x + 1
+(warning,) = caught
+print(warning.category.__name__, warning.filename, warning.lineno, warning.message, sep="|")
+print("aten::add" in [event.key for event in profiled.key_averages()])
+"""
+    )
+    assert said(result.stderr) == ""
+    first, last = result.stdout.splitlines()
+    category, filename, line, text = first.split("|")
+    assert (category, filename, line) == ("UserWarning", "<string>", "13")
+    assert "pip install openreg-profiler" in text
+    assert "activities=[ProfilerActivity.CPU]" in text
+    assert last == "True"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        f"with profile(activities={BOTH}): torch.ones(2, device='openreg')",  # its first use is in the profile
+        "x = torch.ones(2, device='openreg')\nwith profile(): x + 1",  # PyTorch's default is all activities
+        "x = torch.ones(2, device='openreg')\nwith profile(activities=[ProfilerActivity.PrivateUse1]): x + 1",
+        "x = torch.ones(2, device='openreg')\nwith profiler.profile(use_device='openreg', use_kineto=True): x + 1",
+        f"""
+x = torch.ones(2, device="openreg")
+with profile(activities={BOTH}, schedule=schedule(wait=1, warmup=1, active=1)) as profiled:
+    for _ in range(4):
+        x + 1
+        profiled.step()
+""",
+    ],
+    ids=["first use", "default", "device alone", "autograd's profiler", "schedule"],
+)
+def test_every_way_to_ask_for_the_device_is_answered(python, use):
+    result = python(PROFILE + use)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count("UserWarning: torch.profiler does not record what openreg devices do") == 1, (
+        result.stderr
+    )
+    assert said(result.stderr).startswith("<string>:")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "with profile(activities=[ProfilerActivity.CPU]): torch.ones(2, device='openreg') + 1",
+        f"with profile(activities={BOTH}): torch.ones(2) + 1",
+        "with profile(): torch.ones(2) + 1",
+        "with profiler.profile(): torch.ones(2, device='openreg') + 1",
+        "with profiler.profile(use_device='openreg'): torch.ones(2, device='openreg') + 1",
+    ],
+    ids=["host", "device that is not used", "default without device", "autograd's profiler", "its device times"],
+)
+def test_nobody_else_is_warned(python, use):
+    result = python("import warnings; warnings.simplefilter('error')" + PROFILE + use)
+    assert (result.returncode, said(result.stderr)) == (0, "")
+
+
+def test_where_warnings_are_errors_it_is_shown_and_the_profiler_stays_usable(python):
+    result = python(
+        PROFILE
+        + f"""
+x = torch.ones(2, device="openreg")
+torch.openreg.synchronize()
+warnings.filterwarnings("error", "torch.profiler does not record")
+with profile(activities={BOTH}):
+    pass
+with profile(activities=[ProfilerActivity.CPU]) as profiled:
+    x + 1
+print("aten::add" in [event.key for event in profiled.key_averages()])
+"""
+    )
+    assert result.stdout == "True\n", result.stderr
+    assert "UserWarning: torch.profiler does not record what openreg devices do" in result.stderr
+
+
+def test_an_installed_profiler_is_left_alone(python, tmp_path):
+    (tmp_path / "openreg_profiler.py").write_text("raise RuntimeError('imported')\n", "utf-8")
+    use = f"x = torch.ones(2, device='openreg')\nwith profile(activities={BOTH}): x + 1"
+    result = python(PROFILE + use, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    assert (result.returncode, said(result.stderr)) == (0, "")

@@ -132,5 +132,8 @@ class Installation:
         return Diagnosis(outcome.returncode, outcome.stdout, outcome.stderr)
 
     def doctor(self, *arguments: str, **variables: str) -> Diagnosis:
-        """The doctor's findings as data."""
-        return self.python("-m", "openreg_runtime", "doctor", "--json", *arguments, **variables)
+        """The doctor's findings as data; each that is not as it should be has its cost and what to do."""
+        diagnosis = self.python("-m", "openreg_runtime", "doctor", "--json", *arguments, **variables)
+        findings = diagnosis.document["findings"] if diagnosis.output else []
+        assert [item for item in findings if item["status"] != "ok" and not (item["costs"] and item["fix"])] == []
+        return diagnosis

@@ -101,7 +101,7 @@ def test_a_single_missing_hook(hooked):
     warning = hooked.texts("warning")["accelerator_hooks.getPinnedMemoryAllocator"]
     assert "implement `getPinnedMemoryAllocator`" in warning  # what PyTorch said
     assert "DataLoader" in warning
-    assert "implement getPinnedMemoryAllocator; model: runtime/csrc/runtime/hooks.cpp" in warning
+    assert "implement getPinnedMemoryAllocator; model: packages/openreg-runtime/csrc/runtime/hooks.cpp" in warning
     assert {"accelerator_hooks", "guard", "module"}.isdisjoint(hooked.problems)
     assert "guard.getDevice" in hooked.texts("ok")
 
@@ -114,7 +114,11 @@ def test_a_call_that_ends_the_process_is_a_finding_and_the_examination_goes_on(h
 
 def test_operators_registered_from_python_are_counted(hooked):
     assert "1 from" in hooked.texts("ok")["operators.PrivateUse1"]
-    hooked.finds("registration.the minimal set of operators", "aten::empty.memory_format", "model: ops/csrc/minimal")
+    hooked.finds(
+        "registration.the minimal set of operators",
+        "aten::empty.memory_format",
+        "model: packages/openreg-ops/csrc/minimal",
+    )
 
 
 def test_known_gaps_can_be_ignored(tmp_path_factory):

@@ -107,7 +107,23 @@ def test_an_operator_without_a_kernel_goes_to_the_fallback():
     assert facts["openreg"].startswith("fallback: the backend's function for operators without a kernel, registered at")
     assert "csrc/runtime/fallback.cpp" in facts["openreg"]
     assert "PyTorch's derivative" in facts["autograd"]
-    assert facts["other overloads"] == "aten::geqrf.a"
+    assert facts["overload aten::geqrf.a"].startswith("fallback")
+
+
+def test_the_overloads_of_an_operator_are_told_with_how_each_is_served():
+    outcome = run("doctor", "--json", "--op", "aten::hypot", OPENREG_OPS="minimal")
+    told = json.loads(outcome.stdout)
+    facts = {fact["aspect"]: fact["text"] for fact in told["operator"]["facts"]}
+    assert facts["openreg"].startswith("composite")  # which says nothing of the overload that it calls
+    assert facts["overload aten::hypot.out"].startswith("fallback")
+    (finding,) = [item for item in told["findings"] if item["check"] == "operators.overload.aten::hypot.out"]
+    assert finding["status"] == "warning"
+    assert finding["what"] == "aten::hypot.out falls back to the CPU"
+    assert "copies operands to the host" in finding["costs"]
+    assert finding["fix"] == "unset OPENREG_OPS"
+    shown = run("doctor", "--op", "aten::hypot", OPENREG_OPS="minimal").stdout
+    assert "aten::hypot.out falls back to the CPU" in shown
+    assert "no problem found; 1 missing part\n" in shown
 
 
 def test_the_command_imports_neither_torch_nor_the_device():

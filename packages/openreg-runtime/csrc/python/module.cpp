@@ -46,5 +46,6 @@ PYBIND11_MODULE(_C, module) {
   openreg::runtime::bind_snapshot(module);
   openreg::runtime::bind_generator(module);
   openreg::runtime::bind_graph(module);
+  openreg::runtime::bind_profiler(module);
   openreg::runtime::bind_sharing(module);
 }

@@ -41,12 +41,14 @@ if not runs_as_command(__name__):
     from openreg_runtime import openreg  # needs the native module
     from openreg_runtime._extension import extend
     from openreg_runtime.openreg._compiler import register_with_compiler
+    from openreg_runtime.openreg._profiler import register_with_profiler
 
     register_device(openreg)
     complete_storages()
     share_between_processes()
     export_through_dlpack()
     register_with_compiler()
+    register_with_profiler()
     wait_at_exit_for_autograd()
 
     for step in _after_startup:

@@ -51,6 +51,15 @@ def installed_plugins() -> list[Plugin]:
     return sorted(found, key=lambda plugin: (plugin.distribution, plugin.module))
 
 
+def is_installed(package: str) -> bool:
+    """Whether the package of a feature is there, by its import name; it is not imported.
+
+    The runtime stands in for some features with a message. Where ``openreg_compile`` or ``openreg_profiler`` can be
+    imported it does not, so that PyTorch's registries are free for them.
+    """
+    return _spec(package) is not None
+
+
 def is_module_name(value: str) -> bool:
     """Whether an entry point's value is what the group asks for: a module, without attribute or extras."""
     return re.fullmatch(r"\w+(\.\w+)*", value) is not None

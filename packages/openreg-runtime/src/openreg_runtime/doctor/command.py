@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import checks, document, explanation, installed, table
 from .examination import AUTOLOAD_SWITCH, OWN_DEVICE, RUNTIME, Examination, Order, examine
-from .finding import Section, matches
+from .finding import Finding, Section, matches
 from .probes.request import import_step
 
 HEALTHY, PROBLEMS, WRONG_USE = 0, 1, 2
@@ -159,11 +159,15 @@ def _folders() -> list[str]:
 
 
 def _visible(order: Order, sections: list[Section]) -> list[Section]:
-    """With an operator to explain, only what is wrong matters beside it."""
+    """With an operator to explain, only what is wrong matters beside it, and which overloads do not end in a kernel."""
     if not order.operator:
         return sections
-    wrong = [Section(item.title, tuple(f for f in item.findings if f.status == "problem")) for item in sections]
+    wrong = [Section(item.title, tuple(f for f in item.findings if _matters(f))) for item in sections]
     return [section for section in wrong if section.findings]
+
+
+def _matters(finding: Finding) -> bool:
+    return finding.status == "problem" or finding.check.startswith("operators.overload.")
 
 
 def _refuse_what_cannot_be(order: Order) -> None:

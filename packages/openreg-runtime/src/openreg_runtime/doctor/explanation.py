@@ -12,14 +12,18 @@ from .examination import Examination
 
 _SITE = re.compile(r"registered at (.+?)(?: \[(.+)\])?$")
 _KIND = re.compile(r" \[([^\]]+)\]$")
+# In one word, how an operator is served.
+NATIVE, COMPOSITE, FALLBACK = "native", "composite", "fallback"
+# What a call of openreg's fallback is called in a profile.
+_FALLBACK_RANGE = "openreg::fallback "
 # How the dispatcher calls the way in which it found a kernel for a key.
 _SERVED = {
-    "kernel": "native: a kernel of its own",
-    "math kernel": "composite: an implementation in other operators, by whose derivatives it has its own "
+    "kernel": f"{NATIVE}: a kernel of its own",
+    "math kernel": f"{COMPOSITE}: an implementation in other operators, by whose derivatives it has its own "
     "(CompositeImplicitAutograd)",
-    "default backend kernel": "composite: an implementation for every backend, in other operators "
+    "default backend kernel": f"{COMPOSITE}: an implementation for every backend, in other operators "
     "(CompositeExplicitAutograd)",
-    "backend fallback": "fallback: the backend's function for operators without a kernel",
+    "backend fallback": f"{FALLBACK}: the backend's function for operators without a kernel",
 }
 _HALF, _FULL = "torch.float16", "torch.float32"
 _LOWER_PRECISION = "lower precision: float32 operands are cast to the autocast type"
@@ -62,14 +66,13 @@ def explain(examination: Examination) -> Explanation | None:
     observed = examination.probe("autocast")
     reached: dict[str, Any] = observed.value if observed is not None and observed.done else {}
     facts = [
-        Fact(examination.order.device, _served(entries)),
+        Fact(examination.order.device, _served(entries) + _end(entries, trial)),
         *_calls(trial),
         Fact("autograd", _autograd(entries.get("AutogradPrivateUse1", ""))),
         Fact("autocast", _autocast(entries.get("AutocastPrivateUse1", ""), reached, trial)),
         Fact("meta", _meta(entries.get("Meta", ""))),
     ]
-    if found["overloads"]:
-        facts.append(Fact("other overloads", ", ".join(found["overloads"])))
+    facts += [Fact(f"overload {name}", _served(table)) for name, table in found["others"].items()]
     return Explanation(found["name"], found["schema"], tuple(facts))
 
 
@@ -93,6 +96,18 @@ def _site(entry: str) -> tuple[str, str]:
     # Paths of the machine that built PyTorch mean nothing here.
     place = re.sub(r"^/\S*/(?=(?:build/)?(?:aten|torch|c10)/)", "", place)
     return re.sub(r"^.*site-packages/", "", place), kind.group(1) if kind else ""
+
+
+def served(entries: dict[str, str]) -> str:
+    """How an overload is served, in one of the words above; empty if nothing serves it."""
+    entry = entries.get("PrivateUse1")
+    return "" if entry is None else _SERVED.get(_site(entry)[1], NATIVE).partition(":")[0]
+
+
+def _end(entries: dict[str, str], trial: dict[str, Any]) -> str:
+    """What becomes of a composite operator whose parts fall back."""
+    fallen = [call.removeprefix(_FALLBACK_RANGE) for call in trial.get("calls", ()) if call.startswith(_FALLBACK_RANGE)]
+    return f"; of these, {', '.join(fallen)} falls back to the CPU" if fallen and served(entries) == COMPOSITE else ""
 
 
 def _served(entries: dict[str, str]) -> str:

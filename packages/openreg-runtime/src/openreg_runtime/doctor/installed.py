@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import Distribution, EntryPoint, distributions
 from pathlib import Path
 
@@ -21,6 +22,12 @@ def normalised(name: str) -> str:
 
 def all_distributions() -> dict[str, list[Distribution]]:
     """Every distribution on the path by name; the first of a list is the one that counts."""
+    return _distributions(tuple(sys.path))
+
+
+@cache
+def _distributions(_path: tuple[str, ...]) -> dict[str, list[Distribution]]:
+    """Read once: many findings ask whether some package is there."""
     found: dict[str, list[Distribution]] = {}
     for distribution in distributions():
         name = distribution.metadata["Name"]

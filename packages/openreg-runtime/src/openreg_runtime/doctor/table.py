@@ -18,6 +18,11 @@ FILE = "hooks.toml"
 _THE_SAME = "the same"
 
 
+def in_repository(paths: Iterable[str]) -> str:
+    """The table's paths, which begin with a package, as a reader finds them; wheels do not have these files."""
+    return f"{', '.join(f'packages/openreg-{path}' for path in paths)} in the repository of openreg"
+
+
 @dataclass(frozen=True)
 class Row:
     """One thing, or a few that belong together, that PyTorch asks for."""
@@ -43,7 +48,12 @@ class Row:
     @property
     def loss(self) -> str:
         """What a backend without it does not have."""
-        return self.cost or f"asked for by: {self.reader}"
+        return self.cost or f"what asks for it fails, or does without: {self.reader}"
+
+    @property
+    def model(self) -> str:
+        """Where openreg does it, to copy from."""
+        return in_repository(self.code)
 
     @property
     def for_users_only(self) -> bool:

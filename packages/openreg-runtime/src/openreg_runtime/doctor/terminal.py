@@ -74,7 +74,7 @@ def _show_finding(console: Console, report: Report, finding: Finding) -> None:
     _print(console, Text.assemble((mark, style), f"  {finding.what}"), _INDENT)
     if finding.status != "ok":
         details = [("check", finding.check), ("costs", finding.costs), ("fix", finding.fix)]
-        for label, text in details if finding.status != "unseen" else []:
+        for label, text in details:
             if text:
                 _print(console, Text.assemble((f"{label}: ", "dim"), text), 2 * _INDENT)
 
@@ -94,7 +94,7 @@ def _conclusion(report: Report) -> Text:
     problems = len(report.problems)
     ignored = sum(report.ignores(finding) for _, finding in report.findings)
     warnings = sum(finding.status == "warning" for _, finding in report.findings)
-    rest = f"; {warnings} missing parts" if warnings else ""
+    rest = f"; {warnings} missing part{'s' * (warnings > 1)}" if warnings else ""
     rest += f"; {ignored} ignored" if ignored else ""
     if problems:
         return Text(f"{report.device}: {problems} problem{'s' * (problems > 1)} found{rest}", style="bold red")

@@ -184,6 +184,11 @@ _PYTORCH_READS = (
 def __getattr__(name: str) -> Any:
     if name == "_initialized":  # torch.utils.checkpoint reads it as a variable, and it must be true to the moment
         return is_initialized()
+    from openreg_runtime.openreg._tensor_types import tensor_type
+
+    if (found := tensor_type(name)) is not None:
+        globals()[name] = found  # one class, however often it is asked for
+        return found
     from openreg_runtime._extension import missing_name
 
     raise missing_name(name)

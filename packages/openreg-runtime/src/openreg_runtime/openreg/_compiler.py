@@ -15,6 +15,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from openreg_runtime import openreg
+from openreg_runtime._plugins import is_installed
 
 
 class _AfterImport(MetaPathFinder):
@@ -66,10 +67,19 @@ def _register_random_states() -> None:
     register_graphsafe_rng_device_type("openreg")
 
 
+def _refuse_inductor() -> None:
+    """Has Inductor say which package generates code, where that is not installed."""
+    if not is_installed("openreg_compile"):
+        from openreg_runtime.openreg import _inductor
+
+        _inductor.refuse()
+
+
 def register_with_compiler() -> None:
-    """Arranges both registrations; neither imports anything now."""
+    """Arranges the registrations; none imports anything now."""
     # They give the same answer as long as the process lives, so compiled code may contain it.
     for function in (openreg.is_available, openreg.device_count):
         function._dynamo_marked_constant = True  # type: ignore[attr-defined]
     _after_import("torch._dynamo", _register_device_interface)
     _after_import("torch._functorch._aot_autograd.utils", _register_random_states)
+    _after_import("torch._inductor.codegen.common", _refuse_inductor)

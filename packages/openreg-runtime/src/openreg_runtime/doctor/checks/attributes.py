@@ -66,5 +66,5 @@ def _judge(examination: Examination, row: Row, name: str, fault: str) -> Finding
     if own:
         fix = f"pip install --force-reinstall --no-deps {provider}; look for code that changes torch.{device}"
     else:
-        fix = f"define {name} in the module given to torch._register_device_module; model: {', '.join(row.code)}"
+        fix = f"define {name} in the module given to torch._register_device_module; model: {row.model}"
     return Finding(check_name, status, f"{what}: {fault}", row.loss, fix)

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 
 from .. import installed
 from ..children import Step
 from ..examination import Examination
 from ..finding import Finding, Status
-from ..probes.unreachable import reason
+from ..probes.unreachable import needs_compiler, reason
 from ..table import Group, Row
 
 TITLE = "Hooks and registrations"
@@ -30,6 +31,8 @@ _REGISTER = {
     "generator": "getNewGenerator and getDefaultGenerator of the hooks, with a c10::GeneratorImpl",
     "graph": "REGISTER_GRAPH_IMPL(NAME, Graph), where NAME is the device's name in upper case",
 }
+# What is said of a function that is not there, by PyTorch or an exercise; anything else is raised by one that is.
+_ABSENT = re.compile(r"implement|not supported|not registered|missing|inherits|no kernel|no fallback", re.IGNORECASE)
 # Interfaces without which a device cannot be used at all.
 _REQUIRED = {"accelerator_hooks", "guard", "allocator"}
 
@@ -53,7 +56,7 @@ def _group(examination: Examination, group: Group) -> Iterator[Finding]:
             group.key,
             "problem" if serious else "warning",
             f"{group.title} is not registered: {_told(anchor)}",
-            f"asked for by: {readers}",
+            f"what asks for it fails: {readers}",
             _fix(examination, group.rows[0], f"register it: {_REGISTER[group.key]}"),
         )
     for row in group.rows:
@@ -64,17 +67,26 @@ def _group(examination: Examination, group: Group) -> Iterator[Finding]:
 def _row(examination: Examination, row: Row, group_missing: bool) -> Finding:
     step = examination.probe(row.key)
     if step is None:
-        return Finding(row.key, "unseen", f"{row.name}: {reason(row.key)}")
-    if step.unseen or (group_missing and step.root):
-        return Finding(row.key, "unseen", f"{row.name}: {step.unseen or 'the interface is not registered'}")
+        alone = f"try what asks for it: {row.reader}"
+        return _unseen(row, reason(row.key), "run the doctor with --compiler" if needs_compiler(row.key) else alone)
+    if step.unseen:
+        return _unseen(row, step.unseen, f"if that should work, mend it and run the doctor again; model: {row.model}")
+    if group_missing and step.root:
+        return _unseen(row, "the interface is not registered", "register it, as said above")
     if step.done:
         return Finding(row.key, "ok", f"{row.name} answers")
     status: Status = "problem" if examination.order.own or row.required else "warning"
-    fix = _fix(examination, row, f"implement {row.name}")
+    told = _told(step)
+    absent = step.ended or _ABSENT.search(told)
+    fix = _fix(examination, row, f"implement {row.name}" if absent else f"correct {row.name}, which raises that")
     if withheld := _withheld(examination, row):
         status = "problem" if row.required else "note"
         fix = f"unset {withheld}"
-    return Finding(row.key, status, f"{row.name}: {_told(step)}", row.loss, fix)
+    return Finding(row.key, status, f"{row.name}: {told}", row.loss, fix)
+
+
+def _unseen(row: Row, why: str, fix: str) -> Finding:
+    return Finding(row.key, "unseen", f"{row.name}: {why}", f"if it is missing: {row.loss}", fix)
 
 
 def _withheld(examination: Examination, row: Row) -> str:
@@ -91,6 +103,6 @@ def _told(step: Step) -> str:
 
 def _fix(examination: Examination, row: Row, advice: str) -> str:
     if not examination.order.own:
-        return f"{advice}; model: {', '.join(row.code)}"
+        return f"{advice}; model: {row.model}"
     package = "openreg-" + (row.code[0] if row.code else "runtime/").partition("/")[0]
     return f"pip install {'--force-reinstall ' if package in installed.all_distributions() else ''}{package}"

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 from .. import installed
 from ..examination import Examination
+from ..explanation import FALLBACK, NATIVE, served
 from ..finding import Finding
+from ..table import in_repository
 
 TITLE = "Operators"
 POSITION = 100
@@ -22,6 +25,8 @@ def check(examination: Examination) -> Iterator[Finding]:
     if asked is not None and asked.root:
         what = f"the dispatcher does not tell about {examination.order.operator}: {asked.text}"
         yield Finding("operators.explanation", "problem", what, "no explanation", "see the cause")
+    if asked is not None and asked.done:
+        yield from _overloads(examination, asked.value)
     step = examination.probe("operators")
     if step is None or not step.done:
         return
@@ -35,6 +40,31 @@ def check(examination: Examination) -> Iterator[Finding]:
         "PyTorch's derivatives serve the other operators",
     )
     yield _autocast(examination, found)
+
+
+def _overloads(examination: Examination, found: dict[str, Any]) -> Iterator[Finding]:
+    """The overloads of the operator to explain that no kernel of the device serves in the end."""
+    device = examination.order.device
+    for name, entries in {found.get("name", ""): found.get("table", {}), **found.get("others", {})}.items():
+        how = served(entries)
+        if not name or how == NATIVE:
+            continue
+        if how == FALLBACK:
+            costs = "a call waits for the device, and copies operands to the host and results back"
+            what = f"{name} falls back to the CPU"
+        elif how:
+            continue  # the operators that it calls tell
+        else:
+            what, costs = (
+                f"{name} has neither a kernel for {device} nor a fallback",
+                "a call raises NotImplementedError",
+            )
+        yield Finding(f"operators.overload.{name}", "warning", what, costs, _give_kernel(examination, name))
+
+
+def _give_kernel(examination: Examination, name: str) -> str:
+    minimal = examination.order.own and os.environ.get("OPENREG_OPS", "full") != "full"
+    return "unset OPENREG_OPS" if minimal else f"register a kernel of {name} for PrivateUse1"
 
 
 def _kernels(examination: Examination, found: dict[str, Any]) -> Finding:
@@ -89,5 +119,5 @@ def _autocast(examination: Examination, found: dict[str, Any]) -> Finding:
         f'torch.autocast("{device}") does not work',
         f"pip install {'--force-reinstall ' if broken else ''}openreg-amp"
         if own
-        else "register the lists of ATen/autocast_mode.h; model: amp/csrc/autocast.cpp",
+        else f"register the lists of ATen/autocast_mode.h; model: {in_repository(['amp/csrc/autocast.cpp'])}",
     )

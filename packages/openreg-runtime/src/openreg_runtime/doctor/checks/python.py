@@ -43,7 +43,7 @@ def _torch(examination: Examination) -> Finding:
         )
     found = examination.started.value("import torch")
     if not found:
-        return Finding(name, "unseen", "torch was not imported")
+        return Finding(name, "unseen", "torch was not imported", "nothing is known of it", "mend what stands below")
     recorded = installed.all_distributions().get("torch")
     if recorded and recorded[0].version.partition("+")[0] != found["version"].partition("+")[0]:
         return Finding(

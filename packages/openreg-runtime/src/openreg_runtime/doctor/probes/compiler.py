@@ -46,6 +46,14 @@ def _random_states(device: Device) -> None:
         raise RuntimeError(f"register_graphsafe_rng_device_type({device.name!r}) was not called")
 
 
+def _code_generator(device: Device) -> None:
+    from torch._inductor.codegen.common import get_scheduling_for_device, init_backend_registration
+
+    init_backend_registration()
+    if get_scheduling_for_device(device.name) is None:
+        raise NotImplementedError(f"register_backend_for_device({device.name!r}, ...) was not called")
+
+
 def _compile(device: Device) -> None:
     operand = device.tensor()
     compiled = torch.compile(lambda tensor: tensor + tensor, backend="aot_eager")
@@ -64,5 +72,6 @@ EXERCISES: dict[str, Callable[[Device], object]] = {
     "device_interface.register_interface_for_device": _interface,
     **{f"device_interface.{row}": _members(*row.split(", ")) for row in (_STREAMS, _DEVICES, _WORKERS)},
     "registration.register_graphsafe_rng_device_type": _random_states,
+    "registration.register_backend_for_device": _code_generator,
     "registration.backends eager and aot_eager, torch.export, FakeTensor": _compile,
 }

@@ -57,7 +57,9 @@ def _backward(device: Device) -> None:
     except Exception as error:
         if "rimary" in str(error):
             raise
-        raise Unseen(f"a backward pass fails before it: {error}") from error
+        raise Unseen(
+            "needs a backward pass, which fails for another reason: see registration.a backward pass"
+        ) from error
 
 
 def _random_numbers(device: Device) -> None:

@@ -60,7 +60,7 @@ def explain(name: str) -> dict[str, Any]:
         "registered": _line_after("debug: ", dump),
         "registrations": dict(_entries(dump)),
         "table": dict(_entries(table)),
-        "overloads": overloads,
+        "others": {other: dict(_entries(torch._C._dispatch_dump_table(other))) for other in overloads},
     }
 
 

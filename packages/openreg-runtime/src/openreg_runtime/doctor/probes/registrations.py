@@ -83,6 +83,15 @@ def _save(device: Device) -> None:
         raise RuntimeError(f"a tensor of {tensor.device} was loaded as {loaded}")
 
 
+def _backward(device: Device) -> None:
+    """A thread of autograd works for each device; it sets the device and its streams through the guard."""
+    leaf = device.tensor().requires_grad_()
+    try:
+        (leaf * 2).backward(torch.ones(2).to(device.first))  # type: ignore[no-untyped-call]
+    except NotImplementedError as error:
+        raise Unseen(f"needs more operators: {str(error).splitlines()[0]}") from error
+
+
 def _byteswap(device: Device) -> None:
     device.tensor()  # the backend's own method may use operators; PyTorch's ends the process
     device.storage().byteswap(torch.int16)  # type: ignore[no-untyped-call]
@@ -106,6 +115,7 @@ EXERCISES: dict[str, Callable[[Device], object]] = {
         "aten::_amp_foreach_non_finite_check_and_unscale_", "aten::_amp_update_scale_"
     ),
     "registration.torch.save and torch.load": _save,
+    "registration.a backward pass": _backward,
     "registration.UntypedStorage.byteswap": _byteswap,
     "registration.DLPack": _dlpack,
 }

@@ -34,6 +34,8 @@ UNREACHABLE: dict[str, str] = {
     "registration.rules of AutocastPrivateUse1": "counted with the operators: see AutocastPrivateUse1",
     "registration.c10::AcceleratorError": "the device would have to fail",
     "registration.REGISTER_ALLOCATOR_CONFIG_PARSE_HOOK": "PyTorch has no list of hooks",
+    "registration.torch::profiler::impl::registerPrivateUse1Methods": "its errors are only printed, during a profile",
+    "registration.REGISTER_PRIVATEUSE1_PROFILER": "PyTorch's Python cannot see the list of profilers",
     "registration.c10::reportMemoryUsageToProfiler": "the allocator calls it while a profile is taken",
     "registration.torch::jit::TensorBackendMetaRegistry": "PyTorch asks it for tensors that have such metadata",
     "registration.reducers of torch.multiprocessing": "sending would lend memory that nobody takes",
@@ -43,6 +45,7 @@ UNREACHABLE: dict[str, str] = {
 _COMPILER_GROUP = "device_interface."
 _COMPILER_ROWS = {
     "registration.register_graphsafe_rng_device_type",
+    "registration.register_backend_for_device",
     "registration.backends eager and aot_eager, torch.export, FakeTensor",
 }
 

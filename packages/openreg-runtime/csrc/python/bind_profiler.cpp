@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A profiler of the device that records nothing and says so (source:
+// torch::profiler::impl::PrivateUse1ProfilerRegistry).
+//
+// torch.profiler takes ProfilerActivity.PrivateUse1 without any profiler behind it, and its trace then silently lacks
+// the device. The registry keeps the first factory alone, so this one is registered only where no installed package has
+// a profiler.
+#include <libkineto.h>
+#include <torch/csrc/profiler/standalone/privateuse1_profiler.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include "bindings.h"
+#include "openreg.h"
+
+namespace py = pybind11;
+
+namespace openreg::runtime {
+
+namespace {
+
+using libkineto::ActivityType;
+
+void warn() {
+  const py::gil_scoped_acquire gil;
+  try {
+    py::module_::import("openreg_runtime.openreg._profiler").attr("warn_that_nothing_is_recorded")();
+  } catch (py::error_already_set& error) {
+    // Where warnings are errors. Kineto swallows exceptions; so Python shows it as one that cannot be raised.
+    error.discard_as_unraisable("openreg_runtime");
+  }
+}
+
+// Whether there is anything to record of any device; PyTorch initialises the device before it stops a profile.
+bool has_worked() {
+  if (!is_initialized()) {
+    return false;
+  }
+  for (c10::DeviceIndex index = 0; index < device_count(); ++index) {
+    orDeviceStats stats{};
+    if (orDeviceGetStats(&stats, index) != orSuccess || stats.launches + stats.copies > 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Of a profile that begins before the device is used; nothing is missing in it unless the device is used in it.
+class Session final : public libkineto::IActivityProfilerSession {
+ public:
+  void start() override {}
+  void stop() override {
+    if (has_worked()) {
+      warn();
+    }
+  }
+  std::vector<std::string> errors() override { return {}; }
+  void processTrace(libkineto::ActivityLogger& /*logger*/) override {}
+  std::unique_ptr<libkineto::DeviceInfo> getDeviceInfo() override { return nullptr; }
+  std::vector<libkineto::ResourceInfo> getResourceInfos() override { return {}; }
+  std::unique_ptr<libkineto::CpuTraceBuffer> getTraceBuffer() override { return nullptr; }
+};
+
+class Profiler final : public libkineto::IActivityProfiler {
+ public:
+  const std::string& name() const override { return name_; }
+  const std::set<ActivityType>& availableActivities() const override { return activities_; }
+
+  std::unique_ptr<libkineto::IActivityProfilerSession> configure(const std::set<ActivityType>& wanted,
+                                                                 const libkineto::Config& /*config*/) override {
+    // Kineto asks for every profile; one of the CPU alone wants none of these.
+    if (wanted.count(ActivityType::PRIVATEUSE1_RUNTIME) == 0) {
+      return nullptr;
+    }
+    if (!has_worked()) {
+      return std::make_unique<Session>();
+    }
+    warn();
+    return nullptr;
+  }
+  std::unique_ptr<libkineto::IActivityProfilerSession> configure(int64_t /*start*/, int64_t /*duration*/,
+                                                                 const std::set<ActivityType>& wanted,
+                                                                 const libkineto::Config& /*config*/) override {
+    // A profile that another process asked for, on a thread of Kineto's.
+    return wanted.count(ActivityType::PRIVATEUSE1_RUNTIME) == 0 ? nullptr : std::make_unique<Session>();
+  }
+
+ private:
+  const std::string name_ = "openreg";
+  const std::set<ActivityType> activities_ = {ActivityType::PRIVATEUSE1_RUNTIME};
+};
+
+}  // namespace
+
+void bind_profiler(py::module_& module) {
+  module.def("_register_silent_profiler", [] {
+    auto& registry = torch::profiler::impl::PrivateUse1ProfilerRegistry::instance();
+    if (!registry.hasFactory()) {
+      registry.registerFactory([] { return std::make_unique<Profiler>(); });
+    }
+  });
+}
+
+}  // namespace openreg::runtime

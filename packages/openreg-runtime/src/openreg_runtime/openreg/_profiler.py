@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What ``torch.profiler`` says of the device as long as nothing records its work."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import warnings
+from pathlib import Path
+
+import torch
+
+from openreg_runtime import _C
+from openreg_runtime._plugins import is_installed
+
+_MESSAGE = (
+    "torch.profiler does not record what openreg devices do: their kernels and copies are recorded by the package "
+    "openreg-profiler, which is not installed. Install it with: pip install openreg-profiler; or leave out "
+    "ProfilerActivity.PrivateUse1: with activities=[ProfilerActivity.CPU] the operators are recorded as the host calls "
+    "them"
+)
+_TORCH = str(Path(torch.__file__).parent)
+
+
+@functools.cache
+def warn_that_nothing_is_recorded() -> None:
+    """Warns once in a process, on the line of the program that asked for the profile."""
+    level, frame = 2, sys._getframe().f_back
+    while frame is not None and frame.f_code.co_filename.startswith(_TORCH):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(_MESSAGE, UserWarning, stacklevel=level)
+
+
+def register_with_profiler() -> None:
+    """Registers a profiler that warns, unless an installed package has one: PyTorch takes the first and no other."""
+    if not is_installed("openreg_profiler"):
+        _C._register_silent_profiler()
