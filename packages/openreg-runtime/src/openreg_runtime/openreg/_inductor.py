@@ -48,5 +48,5 @@ class _NoCodeGenerator:
 def refuse() -> None:
     """Registers the refusal, unless somebody has registered for the device."""
     if get_scheduling_for_device("openreg") is None:
-        generators: list[Any] = [_NoCodeGenerator] * 4
-        register_backend_for_device("openreg", *generators, _Refusal())
+        none: Any = _NoCodeGenerator
+        register_backend_for_device("openreg", none, none, none, none, _Refusal())
