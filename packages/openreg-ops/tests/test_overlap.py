@@ -137,6 +137,22 @@ def test_an_operand_in_the_same_memory(name, part):
     assert_alike(lambda memory: memory, operation)
 
 
+REDUCTIONS = ("amax", "amin", "sum", "mean", "prod", "std", "var", "nansum", "logsumexp", "linalg_vector_norm")
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_a_reduction_into_its_own_operand(name):
+    """Into an element of it, into all of it, and into a part that begins later."""
+    reduce = torch.linalg.vector_norm if name == "linalg_vector_norm" else getattr(torch, name)
+    outs = {
+        "an element": lambda m: reduce(m[8:12], dim=0, out=m[9]),
+        "itself": lambda m: reduce(m[8:12].view(1, 4), dim=0, out=m[8:12]),
+        "later": lambda m: reduce(m[8:12].view(1, 4), dim=0, out=m[9:13]),
+    }
+    for operation in outs.values():
+        assert_alike(lambda memory: memory, operation)
+
+
 def test_a_batch_that_is_expanded_is_refused_in_place():
     """The CPU's kernel writes beyond the memory of such a batch."""
     batch = torch.ones(1, 3, 3, device=DEVICE).expand(2, 3, 3)

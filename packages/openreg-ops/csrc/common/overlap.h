@@ -46,9 +46,9 @@ void check_overlap_rule(const OverlapRule& rule, const at::Tensor& out, const Fi
     at::assert_no_internal_overlap(out);
   }
   if (rule.operands == OverlapRule::Operands::kPartOfFirst) {
-    // It is copied to the output; an operand of another size is expanded, which PyTorch does not look into.
+    // It is copied to the output; one of fewer elements is expanded, which PyTorch does not look into.
     const auto copied = [&](const at::Tensor& operand) {
-      if (operand.sizes() == out.sizes()) {
+      if (operand.numel() == out.numel()) {
         at::assert_no_partial_overlap(out, operand);
       }
     };
