@@ -138,6 +138,19 @@ def filled(x):
     return torch.full_like(x, 2)
 
 
+def loses_the_device(x):
+    """For a dtype that the CPU refuses at the call."""
+    if x.dtype == torch.uint16 and on_device(x):
+        return x.index_select(0, torch.tensor([99], device=DEVICE))
+    return x.neg() if x.dtype == torch.uint16 else x * 2
+
+
+def refuses_a_dtype(x):
+    if x.dtype == torch.float64 and on_device(x):
+        raise NotImplementedError("not for float64")
+    return x * 2
+
+
 # An operator of ours for the CPU only.
 LIBRARY = torch.library.Library("conformance_faults", "DEF")
 LIBRARY.define("double(Tensor x) -> Tensor")
@@ -271,6 +284,8 @@ TABLE = [
     entry("warns", warns),
     entry("forgets_to_warn", forgets_to_warn),
     entry("warns_on_the_engine", warns_on_the_engine),
+    entry("loses_the_device", loses_the_device),
+    entry("refuses_a_dtype", refuses_a_dtype),
     entry("crashes", crashes),
     entry("hangs", hangs),
     entry("accepts_anything", accepts_anything, error_inputs_func=number_as_input),

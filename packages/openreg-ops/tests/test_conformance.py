@@ -29,6 +29,8 @@ EXPECTED = {
     "warns": ("warnings", "UserWarning: of nothing"),
     "forgets_to_warn": ("warnings", "UserWarning: of something"),
     "warns_on_the_engine": ("warnings", "standard error: Warning: of nothing"),
+    "loses_the_device": ("dtypes uint16", "the device is lost"),
+    "refuses_a_dtype": ("dtypes float64", "NotImplementedError: not for float64; the CPU: a result"),
     "crashes": ("process", "crashed"),
     "hangs": ("process", "took longer"),
     "accepts_anything": ("errors", "a result; the CPU: ValueError"),

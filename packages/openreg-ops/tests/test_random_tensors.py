@@ -93,7 +93,7 @@ def test_bernoulli_takes_a_probability_per_element(dtype):
         assert drawn.cpu().double().mean(1).tolist() == pytest.approx([0, 0.25, 1], abs=0.01)
     row = torch.empty(5, COUNT, device=DEVICE).bernoulli_(torch.tensor(0.25))  # a number on the CPU
     assert row.cpu().mean().item() == pytest.approx(0.25, abs=0.01)
-    with pytest.raises(RuntimeError, match=r"floating type"):
+    with pytest.raises(RuntimeError, match=r"floating-point"):
         torch.empty(3, device=DEVICE).bernoulli_(torch.ones(3, dtype=torch.int64, device=DEVICE))
 
 

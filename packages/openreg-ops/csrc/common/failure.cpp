@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "common/failure.h"
 
+#include <ATen/Dispatch.h>
+#include <ATen/Dispatch_v2.h>
 #include <c10/util/Exception.h>
 #include <c10/util/hash.h>
 
-#include <cmath>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <unordered_set>
@@ -96,15 +98,15 @@ bool may_divide_by_zero(c10::ScalarType dtype, const at::Tensor& divisor) {
   return !divisor.device().is_cpu() || (divisor.numel() == 1 && !divisor.is_nonzero());
 }
 
-bool overflows(c10::ScalarType dtype, const at::Scalar& number) {
-  if (number.isComplex()) {
-    return true;
+bool converts(c10::ScalarType dtype, const at::Scalar& number) {
+  try {
+    AT_DISPATCH_V2(dtype, "a number", AT_WRAP([&] { (void)number.to<scalar_t>(); }),
+                   AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES),
+                   AT_EXPAND(AT_FLOAT8_TYPES), at::kComplexHalf, at::kHalf, at::kBool, at::kBFloat16);
+  } catch (const std::exception&) {
+    return false;
   }
-  const int bits = static_cast<int>(c10::elementSize(dtype)) * 8;
-  const bool is_signed = c10::isSignedType(dtype);
-  const double greatest = std::ldexp(1.0, is_signed ? bits - 1 : bits);
-  const double value = number.toDouble();
-  return !(value < greatest && value >= -greatest);  // PyTorch lets negative numbers wrap into unsigned dtypes
+  return true;
 }
 
 }  // namespace openreg::ops

@@ -92,9 +92,17 @@ class LaunchKind {
 // Whether integers are divided by zero, or may be: the values of a tensor of the device are not known.
 bool may_divide_by_zero(c10::ScalarType dtype, const at::Tensor& divisor);
 
-// Whether integers of the dtype cannot hold the number, which kernels find when they convert it.
-bool overflows(c10::ScalarType dtype, const at::Scalar& number);
+// Whether a number can be converted to the dtype, as kernels do it.
+bool converts(c10::ScalarType dtype, const at::Scalar& number);
 
+inline bool overflows(c10::ScalarType dtype, const at::Scalar& number) {
+  constexpr double kSmall = 127;  // fits into all dtypes in common use: negative numbers wrap into unsigned ones
+  if (C10_LIKELY((dtype_bit(dtype) & kCommonDtypes) != 0 && !number.isComplex())) {
+    const double value = number.toDouble();
+    return (value > kSmall || value < -kSmall || value != value) && !converts(dtype, number);
+  }
+  return !converts(dtype, number);
+}
 template <class T>
 bool overflows(c10::ScalarType /*dtype*/, const T& /*no_number*/) {
   return false;
@@ -110,7 +118,7 @@ constexpr bool is_number =
 // Whether one of the numbers among the arguments overflows.
 template <class... Args>
 bool any_overflows(c10::ScalarType dtype, const Args&... args) {
-  return c10::isIntegralType(dtype, /*includeBool=*/false) && (overflows(dtype, args) || ...);
+  return (overflows(dtype, args) || ...);
 }
 
 // What the rule says for a kernel that computes in `dtype` (without one, in that of the first operand), and that

@@ -49,7 +49,7 @@ void check_overlap_rule(const OverlapRule& rule, const at::Tensor& out, const Fi
     // It is copied to the output; one of fewer elements is expanded, which PyTorch does not look into.
     const auto copied = [&](const at::Tensor& operand) {
       if (operand.numel() == out.numel()) {
-        at::assert_no_partial_overlap(out, operand);
+        at::assert_no_partial_overlap(out.squeeze(), operand.squeeze());
       }
     };
     for_each_tensor(copied, first);

@@ -56,7 +56,8 @@ at::Tensor native_dropout_backward(const at::Tensor& grad, const at::Tensor& mas
   const CurrentDevice current(grad.device());
   // A scaled integer is a floating-point number.
   const c10::ScalarType dtype = at::result_type(grad, at::Scalar(scale));
-  at::Tensor result = make_output_like(grad, dtype);
+  // The product has the order of strides of its first dense operand; a gradient of a sum is expanded.
+  at::Tensor result = make_output_like(grad.is_non_overlapping_and_dense() ? grad : mask, dtype);
   launch_kernel<decltype(&dropout_backward_kernel), const at::Tensor&, const at::Tensor&, double, at::Tensor&>(
       kName, grad.device(), &dropout_backward_kernel, grad, mask, scale, result);
   return result;

@@ -29,20 +29,21 @@ at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
 at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value) {
   TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
               " dimensions.");
+  at::assert_no_internal_overlap(self);  // a tensor is copied, a number is written
   if (value.device().is_cpu()) {
     return fill_scalar(self, value.item());
   }
-  return FillTensor::call<at::cpu::fill_, SelfOverlap::kAllowed>(self, value);
+  return FillTensor::call<at::cpu::fill_>(self, value);
 }
 
 // What the kernel would find out too late for an exception on the caller's line.
 void check_mask(const at::Tensor& self, const at::Tensor& mask) {
+  warn_if_expanded("masked_fill_", self, "tensor[mask] = scalar");
   TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_fill_ only supports boolean masks, but got mask with dtype ",
               mask.scalar_type());
   TORCH_CHECK(at::is_expandable_to(mask.sizes(), self.sizes()), "masked_fill_: a mask of shape ", mask.sizes(),
               " cannot be broadcast to the tensor's shape ", self.sizes());
   at::assert_no_partial_overlap(self, mask);
-  warn_if_expanded("masked_fill_", self, "tensor[mask] = scalar");
 }
 
 at::Tensor& masked_fill_scalar(at::Tensor& self, const at::Tensor& mask, const at::Scalar& value) {

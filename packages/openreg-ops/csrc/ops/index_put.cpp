@@ -107,6 +107,9 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
   const auto apart = [&](const at::Tensor& operand) { at::assert_no_overlap(self, operand); };
   for_each_tensor(apart, values);
   for_each_tensor(apart, moved);
+  if (!shape.is_known && !accumulate && values.numel() == 1) {
+    warn_if_expanded("masked_fill_", self, "tensor[mask] = scalar");  // by which the kernel does it
+  }
   const bool fits = shape.is_known || (values.numel() == 1 && !shape.has_byte_mask);
   using Kernel = at::Tensor&(at::Tensor&, const Indices&, const at::Tensor&, bool, bool);
   launch_described<Kernel, 0, at::Tensor&, const Indices&, const at::Tensor&, bool, bool>(

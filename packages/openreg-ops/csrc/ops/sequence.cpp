@@ -24,7 +24,7 @@ namespace {
 
 OutputSpec describe_steps(int64_t steps, const at::Tensor& out, const char* kernel) {
   TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
-  require_dtype(steps == 0 || out.scalar_type() != at::kBool, kernel, out.scalar_type());
+  require_dtype(steps < 2 || out.scalar_type() != at::kBool, kernel, out.scalar_type());
   OutputSpec spec = out.numel() == steps ? output_of_shape(out) : output_of({steps}, out.scalar_type());
   spec.quiet = true;
   return spec;

@@ -23,7 +23,7 @@ def quick(ops=()):
     return run(
         ("float32", "first"),
         ops,
-        checks=("forward", "backward", "in-place", "overloads", "layouts", "writes"),
+        checks=("forward", "backward", "in-place", "overloads", "layouts", "writes", "errors", "dtypes"),
         variant_samples=2,
         record_operators=True,
     )

@@ -17,6 +17,8 @@ EXCEPTIONS = {
     "torch.ops.aten._efficient_attention_forward": OF_A_GPU,
     "torch.ops.aten._flash_attention_forward": OF_A_GPU,
 }
+# Reasons for which there is nothing to compare an entry with, in any dtype.
+WITHOUT_REFERENCE = {SPARSE, OF_A_GPU, UNKNOWN_TO_THE_CPU}
 
 # Entries whose wrong inputs are found by the kernel, because they depend on the data: the exception is an
 # AcceleratorError at the next synchronisation.
@@ -41,6 +43,11 @@ ONE_SHAPE = "the CPU's kernel does not resize these outputs, and fails inside"
 BEYOND = "the CPU's kernel writes beyond a batch that is expanded; we refuse it"
 ONE_DNN = "oneDNN refuses strides that overlap; we go through a temporary"
 RESIDUALS = "the CPU's kernel leaves residuals that it does not compute in the shape that they had"
+EXPANDED_BATCH = {"writes: in-place self expanded": BEYOND, "writes: out expanded": BEYOND}
+ROWS = {"writes: out overlapping rows": "the CPU's kernel writes beyond rows that overlap; we go through a temporary"}
+SEVERAL_TIMES = "the CPU's kernel writes one place several times; we refuse it as for other reductions"
+WARNS_FIRST = "the CPU warns before it refuses the output"
+CHUNKED = "the gradient of a transposed weight is summed in a contiguous tensor"
 DIFFERENCES = {
     "native_group_norm": {"layouts: error": REFUSES_ITSELF},
     "nn.functional.nll_loss": {"layouts: error": REFUSES_ITSELF},
@@ -62,8 +69,17 @@ DIFFERENCES = {
         "writes: out flat": ONE_SHAPE,
         "writes: out no elements of two dimensions": ONE_SHAPE,
     },
-    "tril": {"writes: in-place self expanded": BEYOND, "writes: out expanded": BEYOND},
-    "triu": {"writes: in-place self expanded": BEYOND, "writes: out expanded": BEYOND},
+    "tril": {**EXPANDED_BATCH, **ROWS},
+    "triu": {**EXPANDED_BATCH, **ROWS},
+    "linalg.lu": ROWS,
+    "lu_unpack": ROWS,
+    "nn.functional.avg_pool3d": ROWS,
+    "norm": {"writes: out expanded": SEVERAL_TIMES},
+    "norm.inf": {"writes: out expanded": SEVERAL_TIMES},
+    "triangular_solve": {"writes: out expanded": WARNS_FIRST},
+    "nn.functional.linear_cross_entropy": {"layouts: gradient": CHUNKED},
+    "nn.functional.linear_cross_entropy.chunked": {"layouts: gradient": CHUNKED},
+    "nn.functional.linear_cross_entropy.chunked_none": {"layouts: gradient": CHUNKED},
     "linalg.lstsq": {"writes: out no elements of two dimensions": RESIDUALS},
 }
 
@@ -72,7 +88,7 @@ OTHER_DTYPES = {
     "stft": "transforms of half precision are computed in single precision, as other entries of torch.fft",
 }
 
-# Entries whose refusal of an uncommon dtype is another kind of RuntimeError than the CPU's, which is another operator's.
+# Entries whose refusal of an uncommon dtype is another kind of RuntimeError: the CPU's comes from another operator.
 OTHER_ERRORS = {
     "native_dropout_backward": "the CPU multiplies by the mask, and fails to find a common dtype",
     "nn.functional.hardtanh": "the CPU copies the bounds, and fails to copy",
