@@ -10,7 +10,6 @@
 #include <ATen/TensorIterator.h>
 #include <ATen/TensorMeta.h>
 #include <ATen/core/boxing/KernelFunction.h>
-#include <c10/core/DefaultDtype.h>
 #include <c10/util/DimVector.h>
 #include <torch/library.h>
 
@@ -20,6 +19,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "common/alias_task.h"
 #include "common/arguments.h"
 #include "common/device_check.h"
 #include "common/failure.h"
@@ -145,87 +145,6 @@ struct RunKernel {
     }
   }
 };
-
-// The default dtype of the process at the launch, and the dtype in which the meta function settled that the kernel
-// computes. The kernel settles it anew when it runs; integers whose place floating-point numbers of the default dtype
-// take have to be those of the launch.
-class LaunchDtypes {
- public:
-  LaunchDtypes() = default;
-  explicit LaunchDtypes(std::optional<c10::ScalarType> computed)
-      : computed_(computed.value_or(c10::ScalarType::Undefined)) {}
-
-  // On the engine, the dtype that integers are converted to first; Undefined in nearly every case, where they are not.
-  c10::ScalarType for_integers() const {
-    const bool changed = C10_UNLIKELY(default_ != c10::get_default_dtype_as_scalartype());
-    return changed && !c10::isIntegralType(computed_, /*includeBool=*/true) ? computed_ : c10::ScalarType::Undefined;
-  }
-
- private:
-  c10::ScalarType default_ = c10::get_default_dtype_as_scalartype();
-  c10::ScalarType computed_ = c10::ScalarType::Undefined;
-};
-
-// An argument of a kernel, an integer tensor in another dtype; `holder` lives as long as the call.
-template <class T>
-T&& converted(T&& argument, c10::ScalarType /*dtype*/) {
-  return std::forward<T>(argument);
-}
-inline const at::Tensor& converted(const at::Tensor& argument, c10::ScalarType dtype, at::Tensor&& holder = {}) {
-  if (C10_LIKELY(dtype == c10::ScalarType::Undefined) || !argument.defined() ||
-      !c10::isIntegralType(argument.scalar_type(), /*includeBool=*/true)) {
-    return argument;
-  }
-  holder = argument.to(dtype);
-  return holder;
-}
-
-// What a launch holds: calls Run()(name, kernel, outputs, args...) on aliases.
-template <class Run, class Kernel, class Outputs, class... Args>
-class AliasTask;
-
-template <class Run, class Kernel, size_t... Index, class... Args>
-class AliasTask<Run, Kernel, std::index_sequence<Index...>, Args...> {
- public:
-  static constexpr size_t kOutputs = sizeof...(Index);
-
-  AliasTask(const char* name, Kernel* kernel, LaunchDtypes dtypes, runtime::Aliases& aliases,
-            const std::array<at::Tensor, kOutputs>& outputs, Args... args)
-      : name_(name),
-        kernel_(kernel),
-        dtypes_(dtypes),
-        owned_{Owned<Args>(args, aliases)...},
-        outputs_{aliases.record(outputs[Index])...} {}
-
-  void operator()() {
-    runtime::AliasStorages storages;
-    std::array<at::Tensor, kOutputs> outputs{outputs_[Index].open(storages)...};
-    const c10::ScalarType dtype = dtypes_.for_integers();
-    std::apply([&](auto&... argument) { Run()(name_, kernel_, outputs, converted(argument.get(storages), dtype)...); },
-               owned_);
-  }
-
- private:
-  const char* name_;
-  Kernel* kernel_;
-  LaunchDtypes dtypes_;
-  std::tuple<Owned<Args>...> owned_;
-  std::array<runtime::AliasRecord, kOutputs> outputs_;
-};
-
-// Launches Run()(name, kernel, outputs, args...) on aliases, on the current stream of the device. Outputs may be
-// undefined. `computed` is the dtype in which an iterator's kernel computes. A failure of the kernel is the device's or
-// the caller's as launch_judged() tells.
-template <class Run, class Kernel, size_t kOutputs, class... Args>
-void launch_on_aliases(const char* name, c10::Device device, Hears when, Kernel* kernel,
-                       const std::array<at::Tensor, kOutputs>& outputs, std::optional<c10::ScalarType> computed,
-                       Args... args) {
-  using Task = AliasTask<Run, Kernel, std::make_index_sequence<kOutputs>, Args...>;
-  runtime::Aliases aliases(name);
-  launch_judged(
-      name, device, when, [&] { return Task(name, kernel, LaunchDtypes(computed), aliases, outputs, args...); },
-      args..., at::TensorList(outputs));
-}
 
 // The name under which the dispatcher knows an operator.
 template <class Operator>
