@@ -139,10 +139,12 @@ def filled(x):
 
 
 def loses_the_device(x):
-    """For a dtype that the CPU refuses at the call."""
-    if x.dtype == torch.uint16 and on_device(x):
-        return x.index_select(0, torch.tensor([99], device=DEVICE))
-    return x.neg() if x.dtype == torch.uint16 else x * 2
+    """For dtypes that the CPU refuses at the call."""
+    if x.dtype in (torch.float32, torch.float64):
+        return x * 2
+    if on_device(x):
+        return torch.zeros(1, device=DEVICE).index_select(0, torch.tensor([99], device=DEVICE))
+    raise NotImplementedError("not for this dtype")
 
 
 def refuses_a_dtype(x):
@@ -300,4 +302,9 @@ FLAG_TABLE = [
     entry("reads_late", reads_late, supports_autograd=False),
     entry("raises_late", raises_late, supports_autograd=False),
     entry("ignores_the_alert", ignores_the_alert, supports_autograd=False),
+]
+
+# Those that a random call meets soon.
+FUZZ_TABLE = [
+    item for item in TABLE if item.name in ("right", "wrong_number", "wrong_for_strides", "loses_the_device", "crashes")
 ]

@@ -33,6 +33,8 @@ std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, doubl
   if (!train.value_or(true) || input.numel() == 0) {
     return {input.clone(), at::ones_like(input, mask_options)};
   }
+  TORCH_CHECK(c10::canCast(at::kFloat, input.scalar_type()), kName, ": the elements are scaled by 1 / (1 - p), which ",
+              input.scalar_type(), " cannot hold; convert the input with .to(dtype)");
   at::Tensor output = make_output_like(input);
   at::Tensor mask = make_output_like(input, at::kBool);
   const runtime::PhiloxState state = reserve_random(std::nullopt, input.device().index(), input.numel());

@@ -8,7 +8,7 @@ from torch.utils import _pytree as pytree
 from .check_random import draws
 from .comparison import difference
 from .entries import UNINITIALISED, dtypes_of, name_of, samples_of
-from .exceptions import EXCEPTIONS, OTHER_DTYPES, OTHER_ERRORS, WITHOUT_REFERENCE
+from .exceptions import EXCEPTIONS, OTHER_DTYPES, OTHER_ERRORS, REFUSED_DTYPES, WITHOUT_REFERENCE
 from .outcome import DEVICE, attempt
 from .transfer import copy_inputs, inputs_of
 
@@ -58,6 +58,8 @@ def is_allowed(op, dtype, ours, theirs):
         return True
     if ours.error is None:
         return dtype not in NUMBERS or dtype in (op.dtypesIfCUDA or ()) or op.full_name in OTHER_DTYPES
+    if theirs.error is None:
+        return dtype not in NUMBERS and op.full_name in REFUSED_DTYPES
     both = isinstance(ours.error, RuntimeError) and isinstance(theirs.error, RuntimeError)
     return both and op.full_name in OTHER_ERRORS
 

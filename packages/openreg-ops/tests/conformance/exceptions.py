@@ -88,6 +88,11 @@ OTHER_DTYPES = {
     "stft": "transforms of half precision are computed in single precision, as other entries of torch.fft",
 }
 
+# Entries that we refuse in uncommon dtypes, and the CPU does not.
+REFUSED_DTYPES = {
+    "narrow_copy": "the CPU moves the bytes of dtypes which it does not copy otherwise",
+}
+
 # Entries whose refusal of an uncommon dtype is another kind of RuntimeError: the CPU's comes from another operator.
 OTHER_ERRORS = {
     "native_dropout_backward": "the CPU multiplies by the mask, and fails to find a common dtype",

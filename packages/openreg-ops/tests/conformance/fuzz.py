@@ -16,12 +16,12 @@ import torch
 from torch.utils import _pytree as pytree
 
 from . import entries
-from .check_dtypes import ALL, change, comparable
+from .check_dtypes import ALL, change, comparable, is_allowed
 from .check_random import draws
 from .comparison import difference, tolerance_of
 from .exceptions import EXCEPTIONS, LATE
-from .outcome import DEVICE, attempt
-from .pool import one_thread_per_process
+from .outcome import DEVICE, attempt, warning_difference
+from .pool import ONE_THREAD, environment
 from .transfer import copy_inputs, inputs_of, tensors_in
 
 TABLE = "torch.testing._internal.common_methods_invocations:op_db"
@@ -163,9 +163,12 @@ class Call:
                 return False
             if any(tensor.layout != torch.strided for tensor in tensors):
                 return False
-            self.out = pytree.tree_map_only(
-                torch.Tensor, lambda x: self.out_layout(torch.zeros_like(x), self.chance), plain.result
-            )
+            try:
+                self.out = pytree.tree_map_only(
+                    torch.Tensor, lambda x: self.out_layout(torch.zeros_like(x), self.chance), plain.result
+                )
+            except NotImplementedError:  # nothing is written to dtypes of less than a byte
+                return False
         return True
 
 
@@ -181,13 +184,11 @@ def find(call):
         if ours.late:
             known = call.op.full_name in LATE and theirs.error is not None
             return None if known else f"the device is lost: {ours.describe()}; the CPU: {theirs.describe()}"
-        if type(ours.error) is type(theirs.error):
-            return None
-        if ours.error is None and call.dtype in (call.op.dtypesIfCUDA or ()):
+        if is_allowed(call.op, call.dtype, ours, theirs):
             return None
         return f"{ours.describe()}; the CPU: {theirs.describe()}"
-    if ours.warnings != theirs.warnings:
-        return f"warnings {ours.warnings}; the CPU: {theirs.warnings}"
+    if set(ours.warnings) - set(theirs.warnings):
+        return warning_difference(ours, theirs)
     function = call.op.get_inplace() if call.form == "in place" else call.op
     random_numbers = draws(call.op, call.inputs, lambda args, kwargs: function(*args, **kwargs))
     values = call.op.name not in entries.UNINITIALISED and not random_numbers
@@ -212,11 +213,12 @@ def serve(connection, table, seeds):
     import openreg_ops  # noqa: F401  (registers the operators)
 
     torch.set_num_threads(1)
-    loaded = entries.load(table)
+    torch.set_warn_always(True)  # else a warning that PyTorch gives once is given on one of the devices only
+    loaded = [op for op in entries.load(table) if entries.dtypes_of(op)]
     for seed in seeds:
         connection.send((seed, None))
+        call = Call(seed, loaded)
         try:
-            call = Call(seed, loaded)
             if not call.prepare():
                 continue
             found = find(call)
@@ -233,7 +235,7 @@ def run_batch(table, seeds):
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=serve, args=(theirs, table, seeds), daemon=True)
-    with one_thread_per_process():
+    with environment(**ONE_THREAD):
         process.start()
     theirs.close()
     seed = seeds[0]

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random calls find what is wrong on purpose, and a seed repeats what it found. The long run: nox -s fuzz."""
+
+import pytest
+from conformance import fuzz
+
+TABLE = "conformance_faults:FUZZ_TABLE"
+
+
+@pytest.fixture(scope="module")
+def failures():
+    """By seed, of calls from a table of five entries, four of which are wrong on the device."""
+    return fuzz.fuzz(seconds=600, first=1, count=60, table=TABLE)[0]
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ("wrong_number", "not close"),
+        ("wrong_for_strides", "not close"),
+        ("loses_the_device", "the device is lost"),
+    ],
+)
+def test_a_fault_is_found(failures, entry, reason):
+    assert [text for text in failures.values() if f"[{entry} " in text and reason in text]
+
+
+@pytest.mark.timeout(900)
+def test_a_call_that_ends_the_process_costs_one_seed(failures):
+    assert any("the process ended with" in text for text in failures.values())
+    assert len({text.rpartition("[")[2].split()[0] for text in failures.values()}) > 2
+
+
+@pytest.mark.timeout(900)
+def test_what_is_right_passes(failures):
+    assert not [text for text in failures.values() if "[right " in text]
+
+
+@pytest.mark.timeout(900)
+def test_a_seed_stands_for_one_call(failures):
+    seed, text = next((seed, text) for seed, text in failures.items() if "[wrong_number " in text)
+    assert fuzz.fuzz(seconds=600, first=seed, count=1, table=TABLE)[0] == {seed: text}
