@@ -73,7 +73,7 @@ def test_mistakes_fail_on_the_calling_line():
         "dtype": lambda: torch.take(x, index, out=torch.empty(2, dtype=torch.int32, device=DEVICE)),
         "more than one element": lambda: torch.take(x, index, out=torch.empty(1, device=DEVICE).expand(2)),
         "some elements of the input": lambda: torch.take(x, index, out=x[:2]),
-        "more than one element of": lambda: x[:1].expand(3).index_fill_(0, index, 1),
+        "more than one element of": lambda: x[:1].expand(3).put_(index, x[:2]),
     }
     for message, operation in operations.items():
         with pytest.raises((RuntimeError, IndexError), match=message):
