@@ -96,10 +96,11 @@ bool may_divide_by_zero(c10::ScalarType dtype, const at::Tensor& divisor);
 bool converts(c10::ScalarType dtype, const at::Scalar& number);
 
 inline bool overflows(c10::ScalarType dtype, const at::Scalar& number) {
-  constexpr double kSmall = 127;  // fits into all dtypes in common use: negative numbers wrap into unsigned ones
+  constexpr double kSmall = 127;  // fits into all dtypes in common use
   if (C10_LIKELY((dtype_bit(dtype) & kCommonDtypes) != 0 && !number.isComplex())) {
     const double value = number.toDouble();
-    return (value > kSmall || value < -kSmall || value != value) && !converts(dtype, number);
+    const double least = dtype == c10::ScalarType::Byte ? 0 : -kSmall;
+    return !(value <= kSmall && value >= least) && !converts(dtype, number);
   }
   return !converts(dtype, number);
 }

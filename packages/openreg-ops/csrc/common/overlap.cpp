@@ -28,7 +28,7 @@ constexpr std::array kRules{
     Line{"aten::_linalg_solve_ex", kNotItself},
     Line{"aten::_linalg_svd", kNotItself},
     Line{"aten::addmm", kNotItselfNoPart},
-    Line{"aten::addmv", kNoPart},
+    Line{"aten::addmv", kNotItselfNoPart},
     Line{"aten::aminmax", kNotItself},
     Line{"aten::avg_pool2d", kNotItself},
     Line{"aten::baddbmm", kNoPart},

@@ -63,10 +63,18 @@ at::Tensor embedding_dense_backward(const at::Tensor& grad_output, const at::Ten
   return result;
 }
 
+at::Tensor& embedding_renorm(at::Tensor& self, const at::Tensor& indices, double max_norm, double norm_type) {
+  TORCH_CHECK(self.is_floating_point() || self.is_complex(),
+              "embedding_renorm_: the norm of a row needs floating-point or complex numbers, but got ",
+              self.scalar_type());
+  return InplaceLaunch<at::_ops::embedding_renorm_>::call<at::cpu::embedding_renorm_>(self, indices, max_norm,
+                                                                                      norm_type);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("embedding", TORCH_FN(embedding));
   library.impl("embedding_dense_backward", TORCH_FN(embedding_dense_backward));
-  OPENREG_INPLACE(library, embedding_renorm_, at::cpu::embedding_renorm_);
+  library.impl("embedding_renorm_", TORCH_FN(embedding_renorm));
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ namespace {
 // The operand's sizes but for the last three, in its memory format.
 OutputSpec describe_shuffle(const char* kernel, const at::Tensor& self, c10::IntArrayRef last) {
   const c10::ScalarType dtype = self.scalar_type();
-  require_dtype(!at::isBarebonesUnsignedType(dtype) && !c10::isFloat8Type(dtype) && dtype != at::kComplexHalf, kernel,
-                dtype);
+  const bool is_served = !at::isBarebonesUnsignedType(dtype) && !c10::isFloat8Type(dtype) && dtype != at::kComplexHalf;
+  require_dtype(is_served || self.numel() == 0, kernel, dtype);
   OutputSpec spec = output_of_shape(self);
   std::copy(last.begin(), last.end(), spec.sizes.end() - static_cast<std::ptrdiff_t>(last.size()));
   spec.format = self.suggest_memory_format();

@@ -110,7 +110,7 @@ std::tuple<at::Tensor&, at::Tensor&> kthvalue_out(const at::Tensor& self, int64_
 }
 
 Pair describe_mode(const at::Tensor& self, int64_t dim, bool keepdim) {
-  require_dtype(!self.is_complex(), "mode_cpu", self.scalar_type());
+  require_dtype(!self.is_complex() || self.dim() == 0, "mode_cpu", self.scalar_type());
   Pair specs = describe_ranked(self, dim, keepdim, "mode()");
   specs[0].quiet = specs[1].quiet = self.dim() == 0;
   return specs;

@@ -47,6 +47,7 @@ EXPANDED_BATCH = {"writes: in-place self expanded": BEYOND, "writes: out expande
 ROWS = {"writes: out overlapping rows": "the CPU's kernel writes beyond rows that overlap; we go through a temporary"}
 SEVERAL_TIMES = "the CPU's kernel writes one place several times; we refuse it as for other reductions"
 WARNS_FIRST = "the CPU warns before it refuses the output"
+WARNING_OF_BETA = {"writes: out partly overlaps operand 0": "the CPU refuses the output before it warns"}
 CHUNKED = "the gradient of a transposed weight is summed in a contiguous tensor"
 DIFFERENCES = {
     "native_group_norm": {"layouts: error": REFUSES_ITSELF},
@@ -74,6 +75,10 @@ DIFFERENCES = {
     "linalg.lu": ROWS,
     "lu_unpack": ROWS,
     "nn.functional.avg_pool3d": ROWS,
+    "addmv": {"writes: in-place self expanded": SEVERAL_TIMES},
+    "mv": {"writes: out expanded": SEVERAL_TIMES},
+    "linalg.multi_dot": {"writes: out expanded": SEVERAL_TIMES},
+    **{f"index_reduce.{mode}": WARNING_OF_BETA for mode in ("amax", "amin", "mean", "prod")},
     "norm": {"writes: out expanded": SEVERAL_TIMES},
     "norm.inf": {"writes: out expanded": SEVERAL_TIMES},
     "triangular_solve": {"writes: out expanded": WARNS_FIRST},
