@@ -12,6 +12,10 @@ from torch.nn import functional
 import openreg_ops.functional
 
 
+def rotations():
+    openreg_ops.functional.rotary_embedding(ones(2, 4), ones(2, 2))
+
+
 def ones(*shape, **options):
     return torch.ones(shape, device=DEVICE, **options)
 
@@ -125,6 +129,7 @@ def operators_of_ours():
 CALLS = [
     transforms,
     distributions,
+    rotations,
     recurrent_layers,
     normalisations,
     attention,

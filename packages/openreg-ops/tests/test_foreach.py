@@ -151,7 +151,7 @@ def test_several_devices():
         (lambda x: torch._foreach_add(x, [t.cpu() for t in x]), "same device"),
         (lambda x: torch._foreach_add_([t.long() for t in x], 1.5), "can't be cast"),
         (lambda x: torch._foreach_add_(x, [torch.ones(7, device=DEVICE)] * 2), "size|shape"),
-        (lambda x: torch._foreach_zero_([x[0][:1].expand(3)]), "single memory location"),
+        (lambda x: torch._foreach_add_([x[0][:1].expand(3)], 1.0), "single memory location"),
         (lambda x: torch._foreach_add([], 1.0), "at least one tensor"),
     ],
 )

@@ -142,6 +142,8 @@ def test_out(name, i, make_outs):
     args, options = sample(name, i)
     into = out_form(name)
     expected = tensors_in(overload(name)(*args, **options))
+    # Some of the CPU's kernels write one element after another, whatever the strides of the output.
+    is_wrong_on_the_cpu = make_outs is transposed_outs
     names = [a.name for a in into._schema.arguments if a.kwarg_only and a.alias_info is not None]
     results = [expected] if name in NO_OUT_ON_THE_CPU else []
     for device in (DEVICE,) if results else ("cpu", DEVICE):
@@ -150,6 +152,8 @@ def test_out(name, i, make_outs):
         returned = tensors_in(into(*there[0], **there[1], **dict(zip(names, outs, strict=True))))
         assert all(one is other for one, other in zip(returned, outs, strict=True))
         results.append(outs)
+    if is_wrong_on_the_cpu and name not in NO_OUT_ON_THE_CPU:
+        results[0] = [out.copy_(right) for out, right in zip(results[0], expected, strict=True)]
     assert_same(results[1], results[0], strides=name not in OTHER_STRIDES | NO_OUT_ON_THE_CPU | RESIZED_LIKE_A_RESULT)
 
 
@@ -251,7 +255,7 @@ def test_overlapping_memory_is_refused_on_the_calling_line():
         lambda: torch.exp(x[:-1], out=x[1:]),
         lambda: torch.logical_not(x[:-1], out=x[1:]),
         lambda: x[:1].expand(4).mul_(2),
-        lambda: x[:1].expand(4).fill_(2),
+        lambda: x[:1].expand(4).fill_(x[1]),
         lambda: x[:1].expand(4).copy_(x[:4]),
         lambda: x[:1].expand(4).uniform_(),
     ]
