@@ -34,12 +34,17 @@ void attach(const at::Tensor& tensor, Metadata metadata) {
   tensor.unsafeGetTensorImpl()->set_backend_meta(c10::make_intrusive<TensorMetadata>(std::move(metadata)));
 }
 
+// PyTorch has put its own names there, the lazy bits, which it reads back by itself.
 void save(const at::Tensor& tensor, Metadata& metadata) {
-  metadata = metadata_of(tensor);
+  const Metadata entries = metadata_of(tensor);
+  metadata.insert(entries.begin(), entries.end());
 }
 
 void load(const at::Tensor& tensor, Metadata& metadata) {
-  attach(tensor, metadata);
+  Metadata entries = metadata;
+  entries.erase("conj");
+  entries.erase("neg");
+  attach(tensor, std::move(entries));
 }
 
 [[maybe_unused]] const bool registered = [] {
