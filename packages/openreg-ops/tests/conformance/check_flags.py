@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .check_results import Computation
 from .entries import UNINITIALISED, differentiable, samples_of
 from .flags import DETERMINISTIC, FLAGS, ONEDNN, readings
-from .outcome import DEVICE, Outcome, attempt
+from .outcome import DEVICE, Outcome, attempt, wait_for_device
 from .transfer import copy_inputs, inputs_of, tensors_in
 
 SAMPLES = 8
@@ -99,22 +99,12 @@ class Case:
                     outcome.late = isinstance(error, torch.AcceleratorError)
                 if at_run != at_launch:
                     flags.change() if at_run else flags.restore()
-                self.finish(outcome)
+                wait_for_device(outcome)
+                if outcome.error is None:
+                    outcome.result = [tensor.detach().cpu() for tensor in tensors_in(outcome.result)]
         finally:
             flags.restore()
         return outcome
-
-    def finish(self, outcome):
-        try:
-            torch.openreg.synchronize()
-        except torch.AcceleratorError as error:
-            if outcome.error is None:
-                outcome.error, outcome.late = error, True
-        if outcome.late:
-            outcome.result = None
-            torch.openreg.reset_device()
-        if outcome.error is None:
-            outcome.result = [tensor.detach().cpu() for tensor in tensors_in(outcome.result)]
 
     def reads_late(self, flags, at_launch):
         """How the outcome differs when the flags change in between, or None."""

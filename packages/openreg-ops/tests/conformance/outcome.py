@@ -87,6 +87,11 @@ def run_on_device(call, outcome):
     except Exception as error:
         outcome.error = error
         outcome.late = isinstance(error, torch.AcceleratorError)
+    wait_for_device(outcome)
+
+
+def wait_for_device(outcome):
+    """Adds what the device reports when it is asked to finish; one that an error stopped is reset."""
     try:
         torch.openreg.synchronize()
     except torch.AcceleratorError as error:
