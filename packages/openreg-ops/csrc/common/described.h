@@ -31,13 +31,12 @@
 
 #include "common/arguments.h"
 #include "common/device_check.h"
-#include "common/operand_dtypes.h"
+#include "common/failure.h"
 #include "common/output_spec.h"
 #include "common/outputs.h"
 #include "common/overlap.h"
 #include "common/results_in_place.h"
 #include "common/structured.h"
-#include "openreg/runtime/launch.h"
 
 namespace openreg::ops {
 
@@ -62,21 +61,19 @@ struct RunDescribed {
 };
 
 // Launches `kernel(args..., outputs...)` on aliases, on the current stream of the device. Outputs may be undefined.
-template <class Kernel, size_t kOutputs, class... Args>
-void launch_described(const char* name, c10::Device device, Kernel* kernel,
-                      const std::array<at::Tensor, kOutputs>& outputs, Args... args) {
-  const KernelRule& rule = kernel_rule(name);
-  const Hears when = hears(rule, may_refuse(name, rule, std::nullopt, args...), std::nullopt, args...);
-  launch_on_aliases<RunDescribed, Kernel, kOutputs, Args...>(name, device, when, kernel, outputs, std::nullopt,
-                                                             args...);
-}
-
-// The same where the caller knows when it hears of a failure.
+// The caller hears of a failure as it says.
 template <class Kernel, size_t kOutputs, class... Args>
 void launch_described(const char* name, c10::Device device, Hears when, Kernel* kernel,
                       const std::array<at::Tensor, kOutputs>& outputs, Args... args) {
   launch_on_aliases<RunDescribed, Kernel, kOutputs, Args...>(name, device, when, kernel, outputs, std::nullopt,
                                                              args...);
+}
+
+// The same as the rule of the operator `name` says.
+template <class Kernel, size_t kOutputs, class... Args>
+void launch_described(const char* name, c10::Device device, Kernel* kernel,
+                      const std::array<at::Tensor, kOutputs>& outputs, Args... args) {
+  launch_described<Kernel, kOutputs, Args...>(name, device, hears_of(name, args...), kernel, outputs, args...);
 }
 
 // Spec names the operator: `Functional` (at::_ops), name(), kernel(), describe(). The kernel has the signature of the

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "common/failure.h"
 
-#include <ATen/Dispatch.h>
-#include <ATen/Dispatch_v2.h>
 #include <c10/util/Exception.h>
 #include <c10/util/hash.h>
 
-#include <exception>
 #include <functional>
 #include <mutex>
 #include <unordered_set>
@@ -96,17 +93,6 @@ bool may_divide_by_zero(c10::ScalarType dtype, const at::Tensor& divisor) {
     return false;
   }
   return !divisor.device().is_cpu() || (divisor.numel() == 1 && !divisor.is_nonzero());
-}
-
-bool converts(c10::ScalarType dtype, const at::Scalar& number) {
-  try {
-    AT_DISPATCH_V2(dtype, "a number", AT_WRAP([&] { (void)number.to<scalar_t>(); }),
-                   AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES),
-                   AT_EXPAND(AT_FLOAT8_TYPES), at::kComplexHalf, at::kHalf, at::kBool, at::kBFloat16);
-  } catch (const std::exception&) {
-    return false;
-  }
-  return true;
 }
 
 }  // namespace openreg::ops

@@ -12,18 +12,15 @@
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
-#include <c10/core/Scalar.h>
 #include <c10/macros/Macros.h>
-#include <c10/util/ArrayRef.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
 #include "common/device_check.h"
+#include "common/numbers.h"
 #include "common/operand_dtypes.h"
 #include "common/wait_for.h"
 #include "openreg/runtime/launch.h"
@@ -92,48 +89,10 @@ class LaunchKind {
 // Whether integers are divided by zero, or may be: the values of a tensor of the device are not known.
 bool may_divide_by_zero(c10::ScalarType dtype, const at::Tensor& divisor);
 
-// Whether a number can be converted to the dtype, as kernels do it.
-bool converts(c10::ScalarType dtype, const at::Scalar& number);
-
-inline bool overflows(c10::ScalarType dtype, const at::Scalar& number) {
-  constexpr double kSmall = 127;  // fits into all dtypes in common use
-  if (C10_LIKELY((dtype_bit(dtype) & kCommonDtypes) != 0 && !number.isComplex())) {
-    const double value = number.toDouble();
-    const double least = dtype == c10::ScalarType::Byte ? 0 : -kSmall;
-    return !(value <= kSmall && value >= least) && !converts(dtype, number);
-  }
-  return !converts(dtype, number);
-}
-template <class T>
-bool overflows(c10::ScalarType /*dtype*/, const T& /*no_number*/) {
-  return false;
-}
-inline bool overflows(c10::ScalarType dtype, const std::optional<at::Scalar>& number) {
-  return number.has_value() && overflows(dtype, *number);
-}
-
-template <class T>
-constexpr bool is_number =
-    std::is_same_v<std::decay_t<T>, at::Scalar> || std::is_same_v<std::decay_t<T>, std::optional<at::Scalar>>;
-
-// Whether one of the numbers among the arguments overflows.
+// What a rule that has a verdict says; of others, `of_dtype`. Arguments are those of hears().
 template <class... Args>
-bool any_overflows(c10::ScalarType dtype, const Args&... args) {
-  return (overflows(dtype, args) || ...);
-}
-
-// What the rule says for a kernel that computes in `dtype` (without one, in that of the first operand), and that
-// `refuses` it as far as may_refuse() knows.
-template <class... Args>
-Hears hears(const KernelRule& rule, bool refuses, std::optional<c10::ScalarType> dtype, const Args&... args) {
-  if constexpr ((is_number<Args> || ...)) {
-    const std::optional<c10::ScalarType> computed = dtype.has_value() ? dtype : first_dtype(args...);
-    if (computed.has_value() && any_overflows(*computed, args...)) {
-      return Hears::kUnlessCaptured;
-    }
-  }
-  const Hears of_dtype = refuses ? Hears::kFirst : Hears::kLater;
-  switch (rule.verdict) {
+Hears hears_verdict(Verdict verdict, Hears of_dtype, std::optional<c10::ScalarType> dtype, const Args&... args) {
+  switch (verdict) {
     case Verdict::kNone:
       return of_dtype;
     case Verdict::kAlways:
@@ -159,6 +118,28 @@ Hears hears(const KernelRule& rule, bool refuses, std::optional<c10::ScalarType>
     }
   }
   return of_dtype;
+}
+
+// What the rule says for a kernel that computes in `dtype` (without one, in that of the first operand), and that
+// `refuses` it as far as may_refuse() knows. Inline, as every launch asks and nearly none goes further.
+template <class... Args>
+C10_ALWAYS_INLINE Hears hears(const KernelRule& rule, bool refuses, std::optional<c10::ScalarType> dtype,
+                              const Args&... args) {
+  if constexpr ((is_number<Args> || ...)) {
+    const std::optional<c10::ScalarType> computed = dtype.has_value() ? dtype : first_dtype(args...);
+    if (computed.has_value() && any_overflows(*computed, args...)) {
+      return Hears::kUnlessCaptured;
+    }
+  }
+  const Hears of_dtype = refuses ? Hears::kFirst : Hears::kLater;
+  return C10_LIKELY(rule.verdict == Verdict::kNone) ? of_dtype : hears_verdict(rule.verdict, of_dtype, dtype, args...);
+}
+
+// The same for the operator `name`, whose kernel computes in the dtype of its first operand.
+template <class... Args>
+Hears hears_of(const char* name, const Args&... args) {
+  const KernelRule& rule = kernel_rule(name);
+  return hears(rule, may_refuse(name, rule, std::nullopt, args...), std::nullopt, args...);
 }
 
 // Launches what `make()` gives, on the current stream of the device. `arguments` are all the operator's, with its

@@ -13,6 +13,7 @@
 
 #include "common/arguments.h"
 #include "common/device_check.h"
+#include "common/failure.h"
 #include "common/outputs.h"
 #include "common/overlap.h"
 #include "common/structured.h"
@@ -36,9 +37,7 @@ void launch_kernel(const char* name, c10::Device device, Hears when, Kernel kern
 // The same as the rule of the operator `name` says.
 template <class Kernel, class... Args>
 void launch_kernel(const char* name, c10::Device device, Kernel kernel, Args... args) {
-  const KernelRule& rule = kernel_rule(name);
-  const Hears when = hears(rule, may_refuse(name, rule, std::nullopt, args...), std::nullopt, args...);
-  launch_kernel<Kernel, Args...>(name, device, when, kernel, args...);
+  launch_kernel<Kernel, Args...>(name, device, hears_of(name, args...), kernel, args...);
 }
 
 // An operator that writes into its operands and returns the first one or nothing. Its CPU kernel has the same

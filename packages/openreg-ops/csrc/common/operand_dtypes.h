@@ -99,13 +99,9 @@ void check_agreement(const char* name, Agreement agreement, const Args&... args)
   (for_each_tensor(visit, args), ...);
 }
 
-// Whether a kernel that computes in `dtype` may refuse it; without one, it computes in that of the first operand.
-// Throws c10::Error where the kernel would misread operands of several dtypes.
 template <class... Args>
-bool may_refuse(const char* name, const KernelRule& rule, std::optional<c10::ScalarType> dtype, const Args&... args) {
-  if (C10_LIKELY(rule.takes_all_dtypes())) {
-    return false;
-  }
+bool may_refuse_listed(const char* name, const KernelRule& rule, std::optional<c10::ScalarType> dtype,
+                       const Args&... args) {
   const std::optional<c10::ScalarType> computed = dtype.has_value() ? dtype : first_dtype(args...);
   if (computed.has_value() && (rule.refused & dtype_bit(*computed)) != 0) {
     return true;  // the kernel names the dtype, so it speaks before the check of several
@@ -114,6 +110,14 @@ bool may_refuse(const char* name, const KernelRule& rule, std::optional<c10::Sca
     check_agreement(name, rule.agreement, args...);
   }
   return false;
+}
+
+// Whether a kernel that computes in `dtype` may refuse it; without one, it computes in that of the first operand.
+// Throws c10::Error where the kernel would misread operands of several dtypes. Inline, as every launch asks.
+template <class... Args>
+C10_ALWAYS_INLINE bool may_refuse(const char* name, const KernelRule& rule, std::optional<c10::ScalarType> dtype,
+                                  const Args&... args) {
+  return C10_UNLIKELY(!rule.takes_all_dtypes()) && may_refuse_listed(name, rule, dtype, args...);
 }
 
 // The mode that an operator's string argument chooses, such as rounding or reduction; empty for other arguments.

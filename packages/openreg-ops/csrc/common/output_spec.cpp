@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "common/output_spec.h"
 
-#include <ATen/Dispatch.h>
-#include <ATen/Dispatch_v2.h>
-#include <ATen/ExpandUtils.h>
 #include <ATen/native/ReduceOpsUtils.h>
 
-#include "common/operand_dtypes.h"
 #include "common/outputs.h"
 
 namespace openreg::ops {
@@ -28,11 +24,7 @@ OutputSpec output_like(const at::Tensor& tensor) {
 
 OutputSpec output_like(const at::Tensor& tensor, c10::ScalarType dtype) {
   OutputSpec spec = output_of(tensor.sizes(), dtype);
-  if (tensor.is_non_overlapping_and_dense()) {
-    spec.strides = c10::DimVector(tensor.strides());
-  } else {
-    spec.strides = c10::DimVector(at::infer_dense_strides(tensor.sizes(), tensor.strides()));
-  }
+  spec.strides = dense_strides_like(tensor);
   return spec;
 }
 
@@ -51,15 +43,6 @@ OutputSpec reduced_output(const at::Tensor& tensor, at::OptionalIntArrayRef dims
 
 void require_dtype(bool supported, const char* kernel, c10::ScalarType dtype) {
   TORCH_CHECK_NOT_IMPLEMENTED(supported, '"', kernel, "\" not implemented for '", c10::toString(dtype), "'");
-}
-
-void require_number(const at::Scalar& number, c10::ScalarType dtype) {
-  if ((dtype_bit(dtype) & kCommonDtypes) == 0) {
-    return;  // the kernel may refuse the dtype altogether: it is asked (failure.h)
-  }
-  AT_DISPATCH_V2(dtype, "a number", AT_WRAP([&] { (void)number.to<scalar_t>(); }), AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX),
-                 AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), AT_EXPAND(AT_FLOAT8_TYPES), at::kComplexHalf, at::kHalf,
-                 at::kBool, at::kBFloat16);
 }
 
 at::Tensor make_described(const OutputSpec& spec, c10::Device device) {

@@ -48,9 +48,6 @@ OutputSpec reduced_output(const at::Tensor& tensor, at::OptionalIntArrayRef dims
 // Throws NotImplementedError, in PyTorch's words, unless the CPU kernel (as PyTorch calls it) takes the dtype.
 void require_dtype(bool supported, const char* kernel, c10::ScalarType dtype);
 
-// Throws c10::Error, in PyTorch's words, unless a tensor of the dtype can hold the number.
-void require_number(const at::Scalar& number, c10::ScalarType dtype);
-
 // Ready descriptions: the output is like the first operand (sizes, dtype, order of strides), has its shape but is
 // contiguous, or is a number of its dtype.
 constexpr auto like_first = [](const at::Tensor& self, const auto&... /*rest*/) { return output_like(self); };

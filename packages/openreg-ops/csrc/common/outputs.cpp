@@ -29,15 +29,19 @@ at::Tensor make_output_in_format_of(const at::Tensor& tensor) {
   return make_output(tensor.sizes(), {}, tensor.options().memory_format(tensor.suggest_memory_format()));
 }
 
+c10::DimVector dense_strides_like(const at::Tensor& tensor) {
+  if (tensor.is_non_overlapping_and_dense()) {
+    return c10::DimVector(tensor.strides());
+  }
+  return c10::DimVector(at::infer_dense_strides(tensor.sizes(), tensor.strides()));
+}
+
 at::Tensor make_output_like(const at::Tensor& tensor) {
   return make_output_like(tensor, tensor.scalar_type());
 }
 
 at::Tensor make_output_like(const at::Tensor& tensor, c10::ScalarType dtype) {
-  const c10::TensorOptions options = c10::TensorOptions().dtype(dtype);
-  return tensor.is_non_overlapping_and_dense()
-             ? make_output(tensor.sizes(), tensor.strides(), options)
-             : make_output(tensor.sizes(), at::infer_dense_strides(tensor.sizes(), tensor.strides()), options);
+  return make_output(tensor.sizes(), dense_strides_like(tensor), c10::TensorOptions().dtype(dtype));
 }
 
 void resize_out(const at::Tensor& out, c10::IntArrayRef sizes, c10::IntArrayRef strides,

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/TensorOptions.h>
+#include <c10/util/DimVector.h>
 
 namespace openreg::ops {
 
@@ -14,7 +15,10 @@ at::Tensor make_output(c10::IntArrayRef sizes, c10::IntArrayRef strides, const c
 // The same with sizes, dtype and memory format of another tensor: contiguous, or dense in a channels-last one.
 at::Tensor make_output_in_format_of(const at::Tensor& tensor);
 
-// The same with sizes and dtype of another tensor, dense in its order of strides, as at::empty_like() makes it.
+// The strides of a tensor, or where it has gaps or overlaps those of a dense one in the same order.
+c10::DimVector dense_strides_like(const at::Tensor& tensor);
+
+// A new tensor with sizes and dtype of another tensor, dense in its order of strides, as at::empty_like() makes it.
 at::Tensor make_output_like(const at::Tensor& tensor);
 at::Tensor make_output_like(const at::Tensor& tensor, c10::ScalarType dtype);
 

@@ -26,7 +26,6 @@
 #include "common/operand_dtypes.h"
 #include "common/outputs.h"
 #include "common/overlap.h"
-#include "openreg/runtime/launch.h"
 
 namespace openreg::ops {
 

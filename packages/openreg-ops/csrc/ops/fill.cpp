@@ -9,6 +9,7 @@
 #include <ATen/ops/zero_ops.h>
 
 #include "common/launch_on.h"
+#include "common/numbers.h"
 #include "common/output_spec.h"
 #include "common/overlap.h"
 

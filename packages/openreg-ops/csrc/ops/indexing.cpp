@@ -21,6 +21,7 @@
 #include <torch/library.h>
 
 #include "common/described.h"
+#include "common/numbers.h"
 #include "common/repeatable.h"
 
 namespace openreg::ops {

@@ -16,6 +16,7 @@
 #include <torch/library.h>
 
 #include "common/described.h"
+#include "common/numbers.h"
 #include "openreg/runtime/device.h"
 
 namespace openreg::ops {

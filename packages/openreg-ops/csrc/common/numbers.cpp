@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "common/numbers.h"
+
+#include <ATen/Dispatch.h>
+#include <ATen/Dispatch_v2.h>
+
+#include <exception>
+
+namespace openreg::ops {
+
+namespace {
+
+// Throws c10::Error where the number overflows, or nothing can be computed in the dtype.
+void convert(c10::ScalarType dtype, const at::Scalar& number) {
+  AT_DISPATCH_V2(dtype, "a number", AT_WRAP([&] { (void)number.to<scalar_t>(); }), AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX),
+                 AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), AT_EXPAND(AT_FLOAT8_TYPES), at::kComplexHalf, at::kHalf,
+                 at::kBool, at::kBFloat16);
+}
+
+}  // namespace
+
+void require_number(const at::Scalar& number, c10::ScalarType dtype) {
+  if ((dtype_bit(dtype) & kCommonDtypes) != 0) {
+    convert(dtype, number);
+  }
+}
+
+bool converts(c10::ScalarType dtype, const at::Scalar& number) {
+  try {
+    convert(dtype, number);
+  } catch (const std::exception&) {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace openreg::ops
