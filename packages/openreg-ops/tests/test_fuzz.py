@@ -2,7 +2,7 @@
 """Random calls find what is wrong on purpose, and a seed repeats what it found. The long run: nox -s fuzz."""
 
 import pytest
-from conformance import fuzz
+from conformance import entries, fuzz
 
 TABLE = "conformance_faults:FUZZ_TABLE"
 
@@ -41,3 +41,9 @@ def test_what_is_right_passes(failures):
 def test_a_seed_stands_for_one_call(failures):
     seed, text = next((seed, text) for seed, text in failures.items() if "[wrong_number " in text)
     assert fuzz.fuzz(seconds=600, first=seed, count=1, table=TABLE)[0] == {seed: text}
+
+
+def test_an_operand_that_has_to_be_on_the_cpu_is_no_fault():
+    (op,) = (op for op in entries.load(fuzz.TABLE) if op.name == "tensor_split")
+    calls = [fuzz.Call(seed, [op]) for seed in range(30)]
+    assert [found for call in calls if call.prepare() and (found := fuzz.find(call))] == []

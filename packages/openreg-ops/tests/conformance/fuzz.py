@@ -201,7 +201,8 @@ def find(call):
             return f"strides {mine.stride()}, not {reference.stride()}"
     for mine, reference in zip(ours.result[1], theirs.result[1], strict=True):
         size = min(mine.numel(), reference.numel())
-        found = difference(comparable(mine[:size]), comparable(reference[:size]), tolerance, values=values)
+        memory = comparable(mine[:size])  # some operands have to be on the CPU
+        found = difference(memory, comparable(reference[:size]), tolerance, values=values, host=[memory])
         if found:
             return f"an operand, or the memory around it, afterwards: {found}"
     return None
