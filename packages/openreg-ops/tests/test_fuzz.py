@@ -43,7 +43,8 @@ def test_a_seed_stands_for_one_call(failures):
     assert fuzz.fuzz(seconds=600, first=seed, count=1, table=TABLE)[0] == {seed: text}
 
 
-def test_an_operand_that_has_to_be_on_the_cpu_is_no_fault():
-    (op,) = (op for op in entries.load(fuzz.TABLE) if op.name == "tensor_split")
+@pytest.mark.parametrize("name", ["tensor_split", "native_group_norm"])
+def test_operands_on_the_cpu_and_those_that_the_cpu_reads_wrongly_are_no_faults(name):
+    (op,) = (op for op in entries.load(fuzz.TABLE) if op.name == name)
     calls = [fuzz.Call(seed, [op]) for seed in range(30)]
     assert [found for call in calls if call.prepare() and (found := fuzz.find(call))] == []
