@@ -238,3 +238,10 @@ def test_the_hint_and_other_metadata_leave_each_other_alone(tensor):
     assert torch._utils.get_tensor_metadata(reload(tensor)).items() >= METADATA.items()
     torch.openreg.set_resident(tensor, False)
     assert torch._utils.get_tensor_metadata(tensor) == METADATA
+
+
+def test_a_conjugate_that_was_loaded_is_not_one_for_ever():
+    loaded = reload(torch.ones(2, dtype=torch.complex64, device=DEVICE).conj())
+    assert loaded.is_conj()
+    torch._C._set_conj(loaded, False)
+    assert torch._utils.get_tensor_metadata(loaded) == {}
