@@ -34,17 +34,14 @@ void attach(const at::Tensor& tensor, Metadata metadata) {
   tensor.unsafeGetTensorImpl()->set_backend_meta(c10::make_intrusive<TensorMetadata>(std::move(metadata)));
 }
 
-// PyTorch has put its own names there, the lazy bits, which it reads back by itself.
+// PyTorch has put its own names there, the lazy bits, which it takes out again before it calls load().
 void save(const at::Tensor& tensor, Metadata& metadata) {
   const Metadata entries = metadata_of(tensor);
   metadata.insert(entries.begin(), entries.end());
 }
 
 void load(const at::Tensor& tensor, Metadata& metadata) {
-  Metadata entries = metadata;
-  entries.erase("conj");
-  entries.erase("neg");
-  attach(tensor, std::move(entries));
+  attach(tensor, metadata);
 }
 
 [[maybe_unused]] const bool registered = [] {
