@@ -37,19 +37,19 @@ def large():
 # All entries, all flags
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_what_counts_is_the_launch():
     card = command.quick_flags()
     assert len(card.reports) > 1000
     assert card.problems() == []
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_what_counts_is_the_launch_in_large_calls(large):
     assert large.problems() == []
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_the_harness_notices_a_flag_that_is_read_late():
     card = command.run(["float32"], checks=("flags",), jobs=1, table=FAULTS)
     found = {report["name"]: report["failures"] for report in card.reports}
@@ -76,7 +76,7 @@ def of_two_settings(flag, call):
         flag.restore()
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     ("flag", "call"),
     [

@@ -117,7 +117,8 @@ constexpr auto describe_pool_backward = [](const at::Tensor& grad, const at::Ten
 template <int kDims>
 OutputSpec describe_unpool(const at::Tensor& self, const at::Tensor& indices, c10::IntArrayRef output_size) {
   at::globalContext().alertNotDeterministic(kDims == 2 ? "max_unpooling2d_forward_out" : "max_unpooling3d_forward_out");
-  require_dtype(at::isFloatingType(self.scalar_type()), "max_unpooling", self.scalar_type());
+  const bool is_served = at::isFloatingType(self.scalar_type()) && (dtype_bit(self.scalar_type()) & kCommonDtypes) != 0;
+  require_dtype(is_served, "max_unpooling", self.scalar_type());
   TORCH_CHECK(indices.scalar_type() == at::kLong,
               "elements in indices should be type int64 but got: ", indices.scalar_type());
   TORCH_CHECK(output_size.size() == kDims, "There should be exactly ", kDims == 2 ? "two" : "three", " elements ",
