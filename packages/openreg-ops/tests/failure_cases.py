@@ -59,6 +59,7 @@ AT_THE_CALL = (
     # Distributions, histograms, classes
     "ones(2).bernoulli_(2.0)",
     "functional.dropout(tensor([True, False]), 0.5)",
+    "functional.dropout(tensor([1, 2]).to(torch.uint16), 0.5)",
     "ones(2).bernoulli_(torch.tensor(2.0))",
     "torch.histc(tensor([NAN, 1.0]))",
     "torch.histc(tensor([float('inf'), 1.0]))",

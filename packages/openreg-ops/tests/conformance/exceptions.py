@@ -97,6 +97,9 @@ OTHER_STRIDES = {
     "nn.functional.max_pool1d": WITH_INDICES,
 }
 
+# Entries that PyTorch computes in Python, for every dtype, under deterministic algorithms, but for tensors of the CPU.
+DETERMINISTIC_FORMULAS = ("nn.functional.interpolate.bilinear", "nn.functional.interpolate.trilinear")
+
 # Entries that give a result in common dtypes for which neither the CPU nor PyTorch's table of CUDA has one.
 OTHER_DTYPES = {
     "stft": "transforms of half precision are computed in single precision, as other entries of torch.fft",

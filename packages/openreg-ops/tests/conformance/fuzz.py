@@ -21,7 +21,7 @@ from . import entries
 from .check_dtypes import ALL, NUMBERS, change, comparable, is_allowed
 from .check_random import draws
 from .comparison import difference, tolerance_of
-from .exceptions import DIFFERENCES, EXCEPTIONS, LATE, OTHER_STRIDES
+from .exceptions import DETERMINISTIC_FORMULAS, DIFFERENCES, EXCEPTIONS, LATE, OTHER_STRIDES
 from .outcome import DEVICE, attempt, warning_difference
 from .pool import ONE_THREAD, environment
 from .transfer import copy_inputs, inputs_of, tensors_in
@@ -231,7 +231,9 @@ CHECKS = {"plain": "layouts", "out": "writes: out", "in place": "writes: in-plac
 
 
 def is_listed(call):
-    """Whether the form has a listed difference."""
+    """Whether the call has a listed difference."""
+    if call.op.full_name in DETERMINISTIC_FORMULAS and any(flag.startswith("deterministic") for flag in call.flags):
+        return True
     return any(check.startswith(CHECKS[call.form]) for check in DIFFERENCES.get(call.op.full_name, ()))
 
 
