@@ -103,6 +103,7 @@ DETERMINISTIC_FORMULAS = ("nn.functional.interpolate.bilinear", "nn.functional.i
 # Entries that give a result in common dtypes for which neither the CPU nor PyTorch's table of CUDA has one.
 OTHER_DTYPES = {
     "stft": "transforms of half precision are computed in single precision, as other entries of torch.fft",
+    "nn.functional.max_pool1d": "the CPU pools integers with indices and refuses them without; we pool both in one way",
 }
 
 # Entries that we refuse in uncommon dtypes, and the CPU does not.
