@@ -2,6 +2,7 @@
 """Random calls find what is wrong on purpose, and a seed repeats what it found. The long run: nox -s fuzz."""
 
 import pytest
+import torch
 from conformance import entries, fuzz
 
 TABLE = "conformance_faults:FUZZ_TABLE"
@@ -48,3 +49,26 @@ def test_operands_on_the_cpu_and_those_that_the_cpu_reads_wrongly_are_no_faults(
     (op,) = (op for op in entries.load(fuzz.TABLE) if op.name == name)
     calls = [fuzz.Call(seed, [op]) for seed in range(30)]
     assert [found for call in calls if call.prepare() and (found := fuzz.find(call))] == []
+
+
+def call_of(name, dtype, form, *args):
+    (op,) = (op for op in entries.load(fuzz.TABLE) if op.full_name == name)
+    call = fuzz.Call(0, [op])
+    call.dtype, call.form, call.flags, call.inputs = dtype, form, [], (args, {})
+    return call
+
+
+def test_a_call_with_two_faults_may_be_refused_for_either():
+    number, mask = torch.zeros(5, dtype=torch.uint8), torch.zeros(5, 5, dtype=torch.bool)
+    call = call_of("masked_fill", torch.uint6, "in place", number.view(torch.uint6), mask, 1)
+    assert fuzz.find(call) is None
+    ours = call.run(fuzz.DEVICE)
+    assert fuzz.has_two_faults(call, ours)
+    call.inputs = ((number.view(torch.uint6), mask[0], 1), {})
+    assert not fuzz.has_two_faults(call, ours)
+
+
+def test_a_dtype_may_be_refused_where_there_is_nothing_to_compute():
+    assert fuzz.find(call_of("cholesky", torch.uint2, "plain", torch.empty(0, 0, dtype=torch.uint2))) is None
+    assert not fuzz.needs_no_kernel(call_of("cholesky", torch.float32, "plain", torch.empty(0, 0)))
+    assert not fuzz.needs_no_kernel(call_of("cholesky", torch.uint2, "plain", torch.empty(1, 1, dtype=torch.uint2)))

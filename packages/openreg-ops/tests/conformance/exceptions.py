@@ -107,9 +107,8 @@ OTHER_DTYPES = {
 }
 
 # Entries that we refuse in uncommon dtypes, and the CPU does not.
-REFUSED_DTYPES = {
-    "narrow_copy": "the CPU moves the bytes of dtypes which it does not copy otherwise",
-}
+MOVES_BYTES = "the CPU moves the bytes of dtypes which it does not copy otherwise"
+REFUSED_DTYPES = {"narrow_copy": MOVES_BYTES, "roll": MOVES_BYTES}
 
 # Entries whose refusal of an uncommon dtype is another kind of RuntimeError: the CPU's comes from another operator.
 OTHER_ERRORS = {
