@@ -61,6 +61,7 @@ def test_dtypes():
     check(torch.prod, torch.empty(0))
     check(torch.median, torch.empty(0))
     check(lambda t: t.kthvalue(1), torch.tensor(3.0))
+    check(lambda t: t.kthvalue(1), torch.tensor(3.0 + 1.0j))  # nothing is ordered
 
 
 @pytest.mark.parametrize(

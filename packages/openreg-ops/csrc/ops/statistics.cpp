@@ -83,7 +83,7 @@ Pair describe_kthvalue(const at::Tensor& self, int64_t k, int64_t dim, bool keep
   const int64_t size = self.dim() > 0 ? self.size(wrapped) : 1;
   at::native::zero_numel_check_dims(self, wrapped, "kthvalue()");
   TORCH_CHECK(k >= 1 && k <= size, "kthvalue(): selected number k out of range for dimension ", wrapped);
-  require_dtype(is_ordered_number(self), "kthvalue_cpu", self.scalar_type());
+  require_dtype(self.dim() == 0 || is_ordered_number(self), "kthvalue_cpu", self.scalar_type());
   return describe_ranked(self, dim, keepdim, "kthvalue()");
 }
 

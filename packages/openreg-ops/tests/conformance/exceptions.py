@@ -108,7 +108,7 @@ OTHER_DTYPES = {
 
 # Entries that we refuse in uncommon dtypes, and the CPU does not.
 MOVES_BYTES = "the CPU moves the bytes of dtypes which it does not copy otherwise"
-REFUSED_DTYPES = {"narrow_copy": MOVES_BYTES, "roll": MOVES_BYTES}
+REFUSED_DTYPES = dict.fromkeys(("narrow_copy", "roll", "fft.fftshift", "fft.ifftshift"), MOVES_BYTES)
 
 # Entries whose refusal of an uncommon dtype is another kind of RuntimeError: the CPU's comes from another operator.
 OTHER_ERRORS = {
