@@ -77,6 +77,8 @@ def test_a_backend_without_a_module(nameless):
 
 def test_what_pytorch_needs_is_a_problem_and_what_some_users_need_a_note(named):
     named.finds("module.manual_seed_all", "torch.toaster.manual_seed_all: missing", "define manual_seed_all")
+    model = "model: packages/openreg-runtime/src/openreg_runtime/openreg/_random.py in the repository of openreg"
+    named.finds("module.manual_seed_all", model)
     assert "module.is_available" not in named.problems
     assert "fully_shard" in named.texts("warning")["module.Stream"]
     assert "module.reset_device" in named.texts("note")
