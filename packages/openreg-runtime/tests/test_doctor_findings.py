@@ -2,14 +2,16 @@
 """Every finding of the doctor says what it costs and what to do, whatever the exercises came to."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 
 from openreg_runtime.doctor import checks, command, table
 from openreg_runtime.doctor.children import Outcome, Step
 from openreg_runtime.doctor.examination import Examination, Order
-from openreg_runtime.doctor.probes import interfaces
-from openreg_runtime.doctor.probes.request import Request
+from openreg_runtime.doctor.probes import interfaces, registrations
+from openreg_runtime.doctor.probes.request import Request, Unseen
 
 GROUPS = table.read(command._folders())
 KEYS = {row.key for group in GROUPS for row in group.rows if not row.status}
@@ -92,3 +94,10 @@ def test_an_operator_that_nothing_serves_is_told_with_what_it_costs():
     found = {item.check: item for item in findings if item.check.startswith("operators.overload.")}
     assert found["operators.overload.aten::x"].costs == "a call raises NotImplementedError"
     assert found["operators.overload.aten::x.out"].fix == "register a kernel of aten::x.out for PrivateUse1"
+
+
+def test_what_a_failing_backward_pass_hides_names_the_check_that_tells_why():
+    device = SimpleNamespace(first="cpu", tensor=lambda: torch.zeros(3))  # its gradient has another shape
+    with pytest.raises(Unseen, match=r"see registration\.a backward pass"):
+        interfaces.EXERCISES["accelerator_hooks.hasPrimaryContext"](device)
+    assert "registration.a backward pass" in registrations.EXERCISES
