@@ -44,16 +44,20 @@ def test_a_seed_stands_for_one_call(failures):
     assert fuzz.fuzz(seconds=1200, first=seed, count=1, table=TABLE)[0] == {seed: text}
 
 
+def entry(name):
+    (op,) = (op for op in entries.load(fuzz.TABLE) if op.full_name == name)
+    return op
+
+
 @pytest.mark.parametrize("name", ["tensor_split", "native_group_norm"])
 def test_operands_on_the_cpu_and_those_that_the_cpu_reads_wrongly_are_no_faults(name):
-    (op,) = (op for op in entries.load(fuzz.TABLE) if op.name == name)
+    op = entry(name)
     calls = [fuzz.Call(seed, [op]) for seed in range(30)]
     assert [found for call in calls if call.prepare() and (found := fuzz.find(call))] == []
 
 
 def call_of(name, dtype, form, *args):
-    (op,) = (op for op in entries.load(fuzz.TABLE) if op.full_name == name)
-    call = fuzz.Call(0, [op])
+    call = fuzz.Call(0, [entry(name)])
     call.dtype, call.form, call.flags, call.inputs = dtype, form, [], (args, {})
     return call
 
@@ -71,4 +75,4 @@ def test_a_call_with_two_faults_may_be_refused_for_either():
 def test_a_dtype_may_be_refused_where_there_is_nothing_to_compute():
     assert fuzz.find(call_of("cholesky", torch.uint2, "plain", torch.empty(0, 0, dtype=torch.uint2))) is None
     assert not fuzz.needs_no_kernel(call_of("cholesky", torch.float32, "plain", torch.empty(0, 0)))
-    assert not fuzz.needs_no_kernel(call_of("cholesky", torch.uint2, "plain", torch.empty(2, 2, dtype=torch.uint2)))
+    assert not fuzz.needs_no_kernel(call_of("cholesky", torch.uint2, "plain", torch.empty(1, 1, dtype=torch.uint2)))
