@@ -18,18 +18,23 @@ import nox
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
+from tools import torch_release  # noqa: E402
 from tools.affected import Session, affected, changed_files, lane_session, publish  # noqa: E402
 from tools.combinations import run_combinations  # noqa: E402
 from tools.dependency_proof import run_dependency_proof  # noqa: E402
 from tools.lane import PYTEST, Lane  # noqa: E402
-from tools.native_driver import cross_compile, run_sanitizer  # noqa: E402
-from tools.packages import discover, refuse  # noqa: E402
+from tools.macos import build_for_macos  # noqa: E402
+from tools.native_driver import cross_compile, run_emulated, run_sanitizer  # noqa: E402
+from tools.packages import BUILD_TOOLS, discover, refuse  # noqa: E402
+from tools.release import run_release  # noqa: E402
 from tools.stopwatch import Stopwatch  # noqa: E402
 from tools.subset_lanes import run_subsets  # noqa: E402
 from tools.template_lane import run_template  # noqa: E402
+from tools.torch_lanes import run_interfaces, run_torch_lanes  # noqa: E402
+from tools.torch_mismatch import run_torch_mismatch  # noqa: E402
 from tools.tutorial import STEPS  # noqa: E402
 from tools.wheel_quality import run_wheel_quality  # noqa: E402
-from tools.wheelhouse import BUILD_TOOLS, Wheelhouse  # noqa: E402
+from tools.wheelhouse import Wheelhouse  # noqa: E402
 
 PACKAGES = discover(ROOT)
 STOPWATCH = Stopwatch()
@@ -53,6 +58,7 @@ DEFAULT = [
 # What takes longer: CI runs it, and `nox` without arguments does not.
 SLOW = [
     Session("quickstart", ("openreg-meta",), ("examples/quickstart.py",)),
+    Session("release", ALL, ("examples/openreg-*", "examples/quickstart.py", "packages/*/README.md")),
     Session("subsets", ALL, ("packages/*/tests/*", "packages/*/docs/*", "examples/openreg-*", "tests/subsets/*")),
     Session("dependencies", ALL, ("packages/*/tests/*", "examples/openreg-*")),
     Session("template", ("openreg-ops",), ("templates/*", "packages/*/tests/test_isolation.py")),
@@ -62,13 +68,25 @@ SLOW = [
     Session("settings", ("openreg-meta",), ("packages/openreg-ops/tests/*", "packages/openreg-meta/tests/*")),
     Session("soak", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*",)),
     Session("endurance", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*", *DRIVER)),
+    Session("emulated", files=DRIVER),
+    Session("macos", ("openreg-ops", "openreg-amp")),
 ]
+
+# What `nox -s excerpts` writes with; the tests in tests/ that compare its work need the same.
+EXCERPTS = ("cogapp>=3.4,<4", "tree-sitter>=0.23,<1", "tree-sitter-cpp>=0.23,<1")
 
 # Tests of numbers alone. The other tests also count launches and see the host go on, which these settings change.
 COMPARED_WITH_THE_CPU = {
     "openreg-ops": ("test_conformance.py",),
     "openreg-meta": ("test_networks.py", "test_training.py"),
 }
+
+CIBUILDWHEEL = "cibuildwheel==4.2.0"
+# The tests of tools/ import what the tools use.
+LINT_NEEDS = (
+    *(CIBUILDWHEEL, "lief>=0.17", "nox>=2024.10.9", "packaging>=24.2", "pre-commit>=4"),
+    *("pyproject-metadata>=0.9", "pytest>=8.3", "pytest-timeout>=2.3", "pyyaml>=6", "tomli"),
+)
 
 nox.needs_version = ">=2024.10.9"
 nox.options.default_venv_backend = "venv"
@@ -90,7 +108,7 @@ def lane(session: nox.Session) -> Lane:
 def lint(session: nox.Session) -> None:
     """Formatters, linters and types (.pre-commit-config.yaml), then the shape of the repository."""
     with STOPWATCH.step(session.name, "install"):
-        session.install("nox>=2024.10.9", "pre-commit>=4", "pytest>=8.3", "pytest-timeout>=2.3", "tomli", "lief>=0.17")
+        session.install(*LINT_NEEDS, *EXCERPTS)
     with STOPWATCH.step(session.name, "pre-commit"):
         session.run("pre-commit", "run", "--all-files", "--show-diff-on-failure")
     with STOPWATCH.step(session.name, "pytest"):
@@ -110,6 +128,24 @@ def wheel_quality(session: nox.Session) -> None:
     run_wheel_quality(session, WHEELHOUSE, PACKAGES, STOPWATCH)
 
 
+@nox.session
+def release(session: nox.Session) -> None:
+    """Make, check and try all that would be uploaded, in dist/release/ (-- v4 compares the tag with the versions)."""
+    run_release(session, WHEELHOUSE, PACKAGES, STOPWATCH)
+
+
+@nox.session
+def cibuildwheel(session: nox.Session) -> None:
+    """Build the native wheels for every Python into wheelhouse/, in containers on Linux (CIBW_BUILD chooses)."""
+    session.install(CIBUILDWHEEL)
+    for package in PACKAGES.values():
+        if (package.folder / "CMakeLists.txt").is_file():
+            folder = package.folder.relative_to(ROOT).as_posix()
+            into = ("--config-file", "pyproject.toml", "--output-dir", "wheelhouse")
+            env = {"CIBW_TEST_COMMAND": f"python {{project}}/examples/{package.name}.py"}
+            session.run("cibuildwheel", *into, *session.posargs, folder, env=env)
+
+
 for package_name in PACKAGES:
 
     @nox.session(name=f"test-{package_name}", tags=["packages"])
@@ -119,6 +155,24 @@ for package_name in PACKAGES:
         here.install(name, extra="test")
         here.test()
         here.example()
+
+
+@nox.session
+def torch(session: nox.Session) -> None:
+    """Every lane, with wheels built against another PyTorch (-- 2.14; -- nightly; -- 2.15 test-openreg-ops)."""
+    run_torch_lanes(session, [item.name for item in map(lane_session, PACKAGES.values())], STOPWATCH)
+
+
+@nox.session(venv_backend="none")
+def interfaces(session: nox.Session) -> None:
+    """Print what the torch that wheels are built against asks of a backend, and did not when it was recorded."""
+    run_interfaces(session, WHEELHOUSE)
+
+
+@nox.session(name="torch-mismatch")
+def torch_mismatch(session: nox.Session) -> None:
+    """Wheels for every release of PyTorch beside each of the releases: each pair works or is refused, none crashes."""
+    run_torch_mismatch(session, WHEELHOUSE, PACKAGES, STOPWATCH)
 
 
 @nox.session
@@ -158,10 +212,19 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def excerpts(session: nox.Session) -> None:
+    """Write the code that documents show from the files that they name (docs/README.md says how)."""
+    with STOPWATCH.step(session.name, "install"):
+        session.install("tomli", *EXCERPTS)
+    session.run("python", "-m", "tools.excerpts")
+
+
+@nox.session
 def tutorial(session: nox.Session) -> None:
     """Make each step of the tutorial from its page alone, install it and run its check (-- 3 4: only these)."""
     with STOPWATCH.step(session.name, "install"):
-        session.install("torch==2.13.*", "numpy", "scikit-build-core>=0.11", "tomli", *BUILD_TOOLS)
+        pinned = f"torch=={torch_release.current()}.*"
+        session.install(pinned, "numpy", "scikit-build-core>=0.11", "tomli", *BUILD_TOOLS)
     steps = session.posargs or [str(step) for step in STEPS]
     for step in steps:
         with STOPWATCH.step(session.name, f"step {step}"):
@@ -265,6 +328,18 @@ def cross(session: nox.Session) -> None:
 
 
 @nox.session
+def emulated(session: nox.Session) -> None:
+    """Run the driver's native tests for Windows under Wine, and for Linux on aarch64 under QEMU."""
+    run_emulated(session, STOPWATCH)
+
+
+@nox.session
+def macos(session: nox.Session) -> None:
+    """Compile and link every native package for macOS arm64 against torch's own wheel (-- openreg-runtime)."""
+    build_for_macos(session, PACKAGES, STOPWATCH)
+
+
+@nox.session
 def tsan(session: nox.Session) -> None:
     """Stress the driver for 20 s under the thread sanitizer; `-- --seconds 600` does it longer."""
     run_sanitizer(session, STOPWATCH, "thread")
@@ -278,8 +353,10 @@ def asan(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def lanes(session: nox.Session) -> None:
-    """Print the default sessions and the slow ones as JSON; a CI workflow makes a job of each."""
-    for line in publish({"lanes": [item.name for item in DEFAULT], "slow": [item.name for item in SLOW]}):
+    """Print the default sessions, the slow ones and the releases of PyTorch as JSON; workflows make jobs of them."""
+    names = {"lanes": [item.name for item in DEFAULT], "slow": [item.name for item in SLOW]}
+    releases = {"releases": torch_release.others(), "every_release": list(torch_release.SUPPORTED)}
+    for line in publish({**names, **releases}):
         session.log(line)
 
 

@@ -3,11 +3,27 @@
 
 import pytest
 
-from tools import repo_checks
+from tools import abi, repo_checks
 from tools.packages import ROOT
 
 LICENCE = "# SPDX-License-Identifier: BSD-3-Clause\n"
 ASKS = "openreg_runtime.require_matching_build(__name__)\n"
+WORKFLOW = ".github/workflows/release.yml"
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+GOOD_WORKFLOW = f"""\
+permissions:
+  contents: read
+jobs:
+  build:
+    steps:
+      - uses: ./here
+      - uses: owner/action/part@{COMMIT} # v1.2.3
+      - name: with a name
+        uses: owner/action@{COMMIT} # v12.0.1
+  publish:
+    permissions:
+      id-token: write
+"""
 NATIVE_LICENCE = "// SPDX-License-Identifier: BSD-3-Clause\n"
 
 
@@ -23,7 +39,7 @@ def add_package(root, name, dependencies=(), import_name=None, entry_points=""):
     write(
         folder / "pyproject.toml",
         f'[build-system]\nrequires = ["scikit-build-core"]\n'
-        f'[project]\nname = "{name}"\nversion = "0.1.0"\ndependencies = [{declared}]\n'
+        f'[project]\nname = "{name}"\nversion = "2.13.0"\ndependencies = [{declared}]\n'
         f"{entry_points}",
     )
     for file in ("README.md", "CHANGELOG.md", "LICENSE", "tests/test_isolation.py"):
@@ -39,10 +55,10 @@ def tree(tmp_path):
     root = tmp_path / "repository"
     write(root / "LICENSE", LICENCE)
     add_package(root, "openreg-runtime", ["torch==2.13.*"])
-    add_package(root, "openreg-ops", ["openreg-runtime==0.1.*"])
-    extras = '[project.optional-dependencies]\nall = ["openreg-extra==0.1.*"]\nextra = ["openreg-extra==0.1.*"]\n'
-    add_package(root, "openreg-meta", ["openreg-ops==0.1.*"], import_name="torch_openreg", entry_points=extras)
-    add_package(root, "openreg-extra", ["openreg-runtime==0.1.*"])
+    add_package(root, "openreg-ops", ["openreg-runtime==2.13.*"])
+    extras = '[project.optional-dependencies]\nall = ["openreg-extra==2.13.*"]\nextra = ["openreg-extra==2.13.*"]\n'
+    add_package(root, "openreg-meta", ["openreg-ops==2.13.*"], import_name="torch_openreg", entry_points=extras)
+    add_package(root, "openreg-extra", ["openreg-runtime==2.13.*"])
     native = root / "packages" / "openreg-extra"
     write(native / "CMakeLists.txt", "project(openreg_extra)\nopenreg_install_python_modules(_C)\n# csrc/module.cpp\n")
     write(native / "csrc/module.cpp", NATIVE_LICENCE)
@@ -51,17 +67,21 @@ def tree(tmp_path):
     runtime = root / "packages" / "openreg-runtime"
     write(
         runtime / "CMakeLists.txt",
-        "project(openreg_runtime)\nopenreg_find_torch(VERSION 2.13)\n"
+        "project(openreg_runtime)\nopenreg_find_torch(VERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})\n"
         "add_library(openreg csrc/driver/device.cpp csrc/driver/device.h csrc/driver/comment.h\n"
         "  csrc/driver/platform_linux.cpp)\n"
-        "# public: include/openreg.h\n",
+        "# public: include/openreg.h include/openreg/runtime/version.h\n",
     )
+    write(runtime / "include/openreg/runtime/version.h", NATIVE_LICENCE + "constexpr int kAbiVersion = 1;\n")
     write(runtime / "include/openreg.h", NATIVE_LICENCE + "#if defined(_WIN32)\n#endif\n")
     write(runtime / "csrc/driver/device.h", NATIVE_LICENCE)
     write(runtime / "csrc/driver/device.cpp", NATIVE_LICENCE + '#include "device.h"\n')
     write(runtime / "csrc/driver/comment.h", NATIVE_LICENCE + '// fork() and "dlopen()"\n')
     write(runtime / "src/openreg_runtime/_platform.py", LICENCE + "import sys\n\nsys.platform\n")
     write(runtime / "csrc/driver/platform_linux.cpp", NATIVE_LICENCE + "#include <sys/mman.h>\n")
+    write(root / WORKFLOW, GOOD_WORKFLOW)
+    (runtime / "docs").mkdir()
+    abi.record(root)
     return root
 
 
@@ -190,6 +210,15 @@ PLANTED = {
         "one_torch",
         appended("packages/openreg-ops/CMakeLists.txt", "openreg_find_torch(VERSION 2.12)\n"),
     ),
+    "a package for another torch": (
+        "one_torch",
+        replaced("packages/openreg-extra/pyproject.toml", "2.13.0", "2.14.0"),
+    ),
+    "a package for a torch that is not served": (
+        "one_torch",
+        replaced("packages/openreg-extra/pyproject.toml", "2.13.0", "2.12.0"),
+    ),
+    "any torch": ("one_torch", replaced("packages/openreg-runtime/pyproject.toml", "torch==2.13.*", "torch>=2.13")),
     "undeclared package": ("imports_declared", appended(OPS_INIT, "import numpy.linalg\n")),
     "undeclared sibling": (
         "imports_declared",
@@ -212,13 +241,17 @@ PLANTED = {
         "native_parts_ask_first",
         replaced(f"{EXTRA}/src/openreg_extra/__init__.py", "import openreg_runtime", "from openreg_extra import _C"),
     ),
+    "a changed public header": (
+        "headers_have_their_number",
+        appended("packages/openreg-runtime/include/openreg.h", "int orAdded(void);\n"),
+    ),
     "no extra for everything": ("extras_of_the_whole", replaced(META, "all = ", "most = ")),
     "an extra that is not in everything": (
         "extras_of_the_whole",
-        replaced(META, 'all = ["openreg-extra==0.1.*"]', "all = []"),
+        replaced(META, 'all = ["openreg-extra==2.13.*"]', "all = []"),
     ),
     "an extra of another name": ("extras_of_the_whole", replaced(META, "\nextra = ", "\nother = ")),
-    "an extra of another version": ("extras_of_the_whole", replaced(META, "extra==0.1.*", "extra==0.2.*")),
+    "an extra of another version": ("extras_of_the_whole", replaced(META, "extra==2.13.*", "extra==2.14.*")),
     "another gate": (
         "same_in_every_package",
         lambda root: [appended(f"packages/openreg-{name}/tests/gate.py", name)(root) for name in ("ops", "meta")],
@@ -246,6 +279,16 @@ PLANTED = {
         one_test("pause()", "assert is_busy()", before="def pause():\n    torch.openreg._sleep(10)\n"),
     ),
     "a short guard": ("tests_need_no_fast_machine", one_test("subprocess.run(command, timeout=30)")),
+    "an action by a name": (
+        "actions_are_pinned",
+        replaced(WORKFLOW, f"action/part@{COMMIT} # v1.2.3", "action@v1.2.3"),
+    ),
+    "half of a commit": ("actions_are_pinned", replaced(WORKFLOW, COMMIT, COMMIT[:12])),
+    "no version": ("actions_are_pinned", replaced(WORKFLOW, " # v12.0.1", "")),
+    "half of a version": ("actions_are_pinned", replaced(WORKFLOW, "# v1.2.3", "# v1")),
+    "a workflow with the longer ending": ("actions_are_pinned", appended(f"{WORKFLOW[:-3]}yaml", "- uses: a/b@main\n")),
+    "a token for who builds": ("identity_only_to_publish", replaced(WORKFLOW, "  publish:\n", "  upload:\n")),
+    "a token for all": ("identity_only_to_publish", replaced(WORKFLOW, "contents: read", "id-token: write")),
     "example needs more": (
         "imports_declared",
         appended("examples/openreg-runtime.py", "import openreg_ops\n"),
@@ -280,6 +323,14 @@ def test_a_good_tree_passes(check, tree):
 def test_a_test_for_any_machine_passes(lines, tree):
     one_test(*lines)(tree)
     assert repo_checks.tests_need_no_fast_machine(tree) == []
+
+
+def test_code_in_a_document_has_no_links(tree):
+    block = "````text\n```cpp\n[](int x) {}\n```\n````\n"
+    write(tree / "README.md", f"[see](LICENSE)\n\n{block}\n```cpp\n[&](auto y) {{}}\n```\n")
+    assert repo_checks.documents_tell_the_truth(tree) == []
+    write(tree / "README.md", f"{block}\n[see](docs/none.md)\n\n{block}")
+    assert repo_checks.documents_tell_the_truth(tree) == ["README.md: no file docs/none.md"]
 
 
 @pytest.mark.parametrize("planted", PLANTED)

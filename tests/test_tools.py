@@ -40,6 +40,27 @@ def keys(root, torch="2.13.0"):
     return house.keys(torch)
 
 
+class AskedSession:
+    """What a wheelhouse asks of nox."""
+
+    def __init__(self, folder):
+        self.cache_dir = folder
+
+    def error(self, message):
+        raise RuntimeError(message)
+
+
+def test_environments_get_the_torch_that_pip_knows(tmp_path):
+    house, session = wheelhouse.Wheelhouse(tmp_path, {}, stopwatch.Stopwatch()), AskedSession(tmp_path)
+    site = house.environment(session) / _platform.SITE_PACKAGES.replace("*", "3.11")
+    with pytest.raises(RuntimeError, match="no torch"):
+        house.constraints(session)
+    (site / "torch").mkdir(parents=True)
+    (site / "torch" / "version.py").write_text("__version__ = '2.15.0+cu132'\n")
+    (site / "torch-2.15.0.dist-info").mkdir()
+    assert house.constraints(session).read_text() == "torch==2.15.0\n"
+
+
 def changed(before, after):
     return {name for name in before if before[name] != after[name]}
 

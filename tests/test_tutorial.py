@@ -4,6 +4,8 @@
 `nox -s tutorial` also installs what a reader gets, and runs its checks.
 """
 
+import difflib
+import re
 import shutil
 
 import pytest
@@ -15,7 +17,6 @@ from tools.tutorial import (
     apply_difference,
     check_output,
     commands_of,
-    difference_of,
     files_of,
     follow_all,
     page_of,
@@ -64,6 +65,20 @@ def test_a_file_that_no_page_shows_is_found_out(copy):
     assert follow_all(copy)[4] != files_of(4, copy)
 
 
+def test_a_change_of_what_a_page_shows_is_found_out(copy):
+    page = copy / "docs/tutorial/step7.md"
+    text = page.read_text("utf-8")
+    assert "TORCH_LIBRARY_IMPL(" in text
+    page.write_text(text.replace("TORCH_LIBRARY_IMPL(", "TORCH_LIBRARY_FRAGMENT(", 1), "utf-8")
+    assert follow_all(copy)[7] != files_of(7, copy)
+
+
+def test_comments_of_a_page_are_not_read(copy):
+    for page in (copy / "docs/tutorial").glob("step*.md"):
+        page.write_text(re.sub("(?m)^<!--.*-->$", "", page.read_text("utf-8")), "utf-8")
+    assert follow_all(copy) == {step: files_of(step) for step in STEPS}
+
+
 def test_a_change_that_no_page_shows_is_found_out(copy):
     path = copy / "examples/tutorial/step5/csrc/relu.cpp"
     path.write_text(path.read_text("utf-8") + "// more\n")
@@ -72,19 +87,21 @@ def test_a_change_that_no_page_shows_is_found_out(copy):
 
 def test_a_change_of_a_file_that_was_never_shown_is_found_out(copy):
     page = copy / "docs/tutorial/step2.md"
-    page.write_text(page.read_text("utf-8").replace("examples/tutorial/step2/CMakeLists.txt", "examples/other.txt"))
+    title = "[`examples/tutorial/step2/CMakeLists.txt`]"
+    assert title in page.read_text("utf-8")
+    page.write_text(page.read_text("utf-8").replace(title, f"From {title}"), "utf-8")
     with pytest.raises(TutorialError, match=r"step 3 shows how CMakeLists\.txt changes, and no step before"):
         follow_all(copy)
 
 
-def test_a_difference_from_another_text_does_not_fit(tmp_path):
-    old, new = tmp_path / "old", tmp_path / "new"
-    old.write_text("".join(f"{number}\n" for number in range(20)))
-    new.write_text(old.read_text().replace("5\n", "five\n", 1).replace("17\n", ""))
-    difference = difference_of(old, new)
-    assert apply_difference("first\n" + old.read_text(), difference) == "first\n" + new.read_text()
+def test_a_difference_from_another_text_does_not_fit():
+    old = "".join(f"{number}\n" for number in range(20)) + "\nend\n"
+    new = old.replace("5\n", "five\n", 1).replace("17\n", "") + "more\n"
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="")
+    difference = "\n".join(line.rstrip() for line in list(lines)[2:])
+    assert apply_difference("first\n" + old, difference) == "first\n" + new
     with pytest.raises(TutorialError, match="does not fit"):
-        apply_difference(old.read_text().replace("6\n", "six\n", 1), difference)
+        apply_difference(old.replace("6\n", "six\n", 1), difference)
 
 
 def test_another_output_of_a_check_is_found_out():

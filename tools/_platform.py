@@ -18,6 +18,8 @@ PYTHON_PROGRAM = "python.exe" if IS_WINDOWS else "python"
 DRIVER_LIBRARIES = ("libopenreg.dll", "libopenreg.dylib", "libopenreg.so")
 
 LINUX_LIBRARY_SUFFIX = ".so"
+MACOS_LIBRARY_SUFFIX = ".dylib"
+MODULE_SUFFIX = ".so"  # of an extension module, on macOS too
 
 
 def usable_cores() -> int:

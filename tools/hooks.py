@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.packages import ROOT
+from tools.torch_release import SUPPORTED
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -25,6 +26,7 @@ FOLDER = Path("packages/openreg-runtime/docs")
 DATA = FOLDER / "hooks.toml"
 PAGE = FOLDER / "hooks.md"
 
+OLDEST = SUPPORTED[0]
 IMPLEMENTED = "implemented"
 # How any other status begins: it says why there is nothing to implement, or who implements it.
 OTHER_STATUSES = ("not applicable: ", "inherited: ", "brought by openreg-")
@@ -32,10 +34,11 @@ OTHER_STATUSES = ("not applicable: ", "inherited: ", "brought by openreg-")
 HEADING = """\
 # What PyTorch asks of the device, and who answers
 
-PyTorch 2.13 finds an accelerator's parts by name: functions of `torch.openreg`, virtual functions of C++
+PyTorch finds an accelerator's parts by name: functions of `torch.openreg`, virtual functions of C++
 interfaces, registrations. This page lists them all, each with the file that answers and the tests that
 fail without the answer. It is made from [hooks.toml](hooks.toml) by `python -m tools.hooks`; tests keep
-both true, and fail when a new PyTorch asks for more.
+both true, and fail when a new PyTorch asks for more. "Since" is the release that began to ask, or
+the oldest one that is served.
 """
 
 
@@ -49,6 +52,7 @@ class Row:
     status: str
     code: tuple[str, ...]
     tests: tuple[str, ...]
+    since: str = ""  # a release of PyTorch; empty: the oldest one that is served
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,7 @@ def load(root: Path = ROOT) -> list[Group]:
                     entry.get("status", IMPLEMENTED),
                     tuple(entry.get("code", [] if "status" in entry else table["code"])),
                     tuple(entry.get("tests", [])),
+                    entry.get("since", ""),
                 )
                 for name, entry in table.items()
                 if isinstance(entry, dict)
@@ -141,7 +146,7 @@ def render_row(row: Row) -> str:
     for name in row.tests:
         path, function = test_path(name)
         tests.append(f"{link(path, path.stem)}: {function.removeprefix('test_').replace('_', ' ')}")
-    return f"| {names} | {row.reader} | {row.status} | {code} | {'<br>'.join(tests)} |"
+    return f"| {names} | {row.reader} | {row.since or OLDEST} | {row.status} | {code} | {'<br>'.join(tests)} |"
 
 
 def render(root: Path = ROOT) -> str:
@@ -149,7 +154,7 @@ def render(root: Path = ROOT) -> str:
     parts = [HEADING]
     for group in load(root):
         parts.append(f"\n## {group.title}\n\n{group.about}\n\n")
-        parts.append("| What | Who asks | Status | Where | Tests |\n| --- | --- | --- | --- | --- |\n")
+        parts.append("| What | Who asks | Since | Status | Where | Tests |\n| --- | --- | --- | --- | --- | --- |\n")
         parts += [render_row(row) + "\n" for row in group.rows]
     return "".join(parts)
 

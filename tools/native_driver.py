@@ -8,45 +8,83 @@ from pathlib import Path
 import nox
 
 from tools._platform import DRIVER_LIBRARIES
-from tools.packages import ROOT
+from tools.emulators import EMULATORS, missing
+from tools.packages import ROOT, refuse
 from tools.stopwatch import Stopwatch
 
 RUNTIME = ROOT / "packages" / "openreg-runtime"
 PROJECT = RUNTIME / "tests" / "driver"
 BUILD_TOOLS = ("cmake>=3.24", "ninja>=1.11")
+ZIG = "ziglang==0.17.*"
 
 # The systems besides Linux that torch has wheels for. Both come with libc++ as their C++ library.
 CROSS_TARGETS = ("x86_64-windows-gnu", "aarch64-macos")
 
 
 def cross_compile(session: nox.Session, stopwatch: Stopwatch) -> None:
-    """Compiles and links the driver and its stress program for each target, and checks what the library exports."""
+    """Compiles and links the driver and its programs for each target, and checks what the library exports."""
     with stopwatch.step(session.name, "install"):
-        session.install(*BUILD_TOOLS, "ziglang==0.17.*", "lief>=0.17")
-    cache = session.cache_dir.resolve()
-    # Where zig keeps the C++ libraries that it compiles on first use of a target, which takes most of the time.
-    env = {"ZIG_GLOBAL_CACHE_DIR": str(cache / "zig"), "ZIG_LOCAL_CACHE_DIR": str(cache / "zig")}
+        session.install(*BUILD_TOOLS, ZIG, "lief>=0.17")
     libraries: list[str] = []
     for target in session.posargs or CROSS_TARGETS:
-        build = cache / "build-trees" / f"driver-{target}"
         with stopwatch.step(session.name, target):
-            session.run("cmake", *configure_cross(target, build), env=env)
-            session.run("cmake", "--build", str(build), env=env)
+            build = build_cross(session, target)
         libraries += [str(build / name) for name in DRIVER_LIBRARIES if (build / name).exists()]
     check = str(ROOT / "tools" / "check_exports.py")
     session.run("python", check, str(RUNTIME / "include" / "openreg.h"), *libraries)
 
 
-def configure_cross(target: str, build: Path) -> list[str]:
-    """The arguments of CMake."""
+def run_emulated(session: nox.Session, stopwatch: Stopwatch) -> None:
+    """Builds the driver for each target that has an emulator, and runs its native tests under that."""
+    targets = session.posargs or list(EMULATORS)
+    unknown = set(targets) - set(EMULATORS)
+    if unknown:
+        refuse(f"emulated: nothing runs {', '.join(sorted(unknown))}; choose of {', '.join(EMULATORS)}")
+    problem = missing(targets)
+    if problem:
+        refuse(f"emulated: {problem}")
+    with stopwatch.step(session.name, "install"):
+        session.install(*BUILD_TOOLS, ZIG)
+    # Wine keeps its idea of a Windows disk there. It neither writes notes nor offers to download what we do not use.
+    wine = {
+        "WINEPREFIX": str(session.cache_dir.resolve() / "wine"),
+        "WINEDEBUG": "-all",
+        "WINEDLLOVERRIDES": "mscoree,mshtml=",
+    }
+    for target in targets:
+        with stopwatch.step(session.name, f"build for {target}"):
+            build = build_cross(session, target)
+        with stopwatch.step(session.name, f"run {target}"):
+            session.run("ctest", "--test-dir", str(build), "--output-on-failure", "--no-tests=error", env=wine)
+
+
+def zig_environment(session: nox.Session) -> dict[str, str]:
+    """Where zig keeps the C++ libraries that it compiles on first use of a target, which takes most of the time."""
+    folder = str(session.cache_dir.resolve() / "zig")
+    return {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
+
+
+def build_cross(session: nox.Session, target: str) -> Path:
+    """Builds the project of the driver's programs for a target; gives the folder."""
+    build = session.cache_dir.resolve() / "build-trees" / f"driver-{target}"
+    session.run("cmake", "-S", str(PROJECT), "-B", str(build), *configure_cross(target), env=zig_environment(session))
+    session.run("cmake", "--build", str(build), env=zig_environment(session))
+    return build
+
+
+def configure_cross(target: str) -> list[str]:
+    """The arguments of CMake for a target, whatever is built."""
+    emulator = EMULATORS.get(target)
+    launcher = emulator.command() if emulator and not emulator.problem() else []
     return [
-        *("-S", str(PROJECT), "-B", str(build), "-G", "Ninja"),
+        *("-G", "Ninja"),
         f"-DCMAKE_TOOLCHAIN_FILE={ROOT / 'tools' / 'zig.cmake'}",
         f"-DOPENREG_CROSS_TARGET={target}",
         # The name, for the tools of a session come first on its path.
         "-DOPENREG_CROSS_PYTHON=python",
         "-DCMAKE_BUILD_TYPE=Release",
         "-DOPENREG_WARNINGS_AS_ERRORS=ON",
+        f"-DCMAKE_CROSSCOMPILING_EMULATOR={';'.join(launcher)}",
     ]
 
 

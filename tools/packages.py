@@ -17,6 +17,9 @@ else:
 
 ROOT = Path(__file__).resolve().parents[1]
 
+# scikit-build-core asks for these only where the machine has none, and only in isolated builds.
+BUILD_TOOLS = ("cmake>=3.24", "ninja>=1.11")
+
 
 @dataclass(frozen=True)
 class Package:
@@ -34,6 +37,11 @@ class Package:
     def short_name(self) -> str:
         """`ops` for `openreg-ops`."""
         return self.name.removeprefix("openreg-")
+
+    @property
+    def torch(self) -> str:
+        """The release of PyTorch that the package is for, `2.13` of the version 2.13.0."""
+        return self.version.rpartition(".")[0]
 
     @property
     def import_name(self) -> str:

@@ -13,9 +13,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from tools import torch_release
+from tools.abi import headers_have_their_number
 from tools.packages import Package, closure, discover, requirement_name
 from tools.plugin_checks import extras_of_the_whole, native_parts_ask_first
 from tools.timing_checks import tests_need_no_fast_machine
+from tools.workflow_checks import actions_are_pinned, identity_only_to_publish
 
 LONGEST_FILE = 400
 NATIVE = {".cpp", ".h"}
@@ -69,6 +72,8 @@ GLOB = re.compile(r"\bfile\s*\(\s*GLOB", re.IGNORECASE)
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(home|root|work|Users|workspace|opt|mnt|srv)/\w")
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 SPDX = "SPDX-License-Identifier: BSD-3-Clause"
+# Code in a document, where `[](x)` is no link.
+CODE_BLOCK = re.compile(r"(?ms)^ *(```+).*?^ *\1 *$")
 
 
 def files(folder: Path, suffixes: set[str]) -> Iterator[Path]:
@@ -286,19 +291,11 @@ def one_autoload(root: Path) -> list[str]:
 
 
 def one_torch(root: Path) -> list[str]:
-    """All packages ask for the same torch, and so does CMake."""
-    wanted: dict[str, str] = {}
-    for package in discover(root).values():
-        place = f"{package.folder.relative_to(root)}/pyproject.toml"
-        for item in package.requirements + package.build_requirements:
-            if requirement_name(item) == "torch":
-                wanted[place] = item.partition("==")[2].removesuffix(".*")
-    for path in files(root / "packages", {".txt"}):
-        match = re.search(r"openreg_find_torch\(\s*VERSION\s+([\d.]+)", path.read_text("utf-8"))
-        if match:
-            wanted[str(path.relative_to(root))] = match.group(1)
-    versions = set(wanted.values())
-    return [f"{place}: torch {found}" for place, found in wanted.items() if len(versions) > 1]
+    """All packages are for the same release of PyTorch; CMake takes it from their versions."""
+    literal = re.compile(r"openreg_find_torch\(\s*VERSION\s+[\d.]+")
+    advice = "take the release from the version in pyproject.toml: ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}"
+    scripts = files(root / "packages", {".txt"})
+    return torch_release.problems(root) + lines_matching(root, scripts, literal, advice)
 
 
 def imported_modules(path: Path) -> Iterator[tuple[int, str]]:
@@ -347,7 +344,7 @@ def documents_tell_the_truth(root: Path) -> list[str]:
     """Links in documents lead to files; Python in a package's README is part of its example."""
     problems = []
     for path in files(root, {".md"}):
-        for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", path.read_text("utf-8")):
+        for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", CODE_BLOCK.sub("", path.read_text("utf-8"))):
             if not (path.parent / target).exists():
                 problems.append(f"{path.relative_to(root)}: no file {target}")
     for package in discover(root).values():
@@ -383,6 +380,9 @@ CHECKS = (
     imports_declared,
     documents_tell_the_truth,
     native_parts_ask_first,
+    headers_have_their_number,
     extras_of_the_whole,
     tests_need_no_fast_machine,
+    actions_are_pinned,
+    identity_only_to_publish,
 )

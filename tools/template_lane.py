@@ -11,25 +11,13 @@ import nox
 
 from tools.affected import git
 from tools.lane import lane_variables
-from tools.packages import ROOT
+from tools.repository_copy import copy_repository
 from tools.stopwatch import Stopwatch
 from tools.wheelhouse import Wheelhouse
 
 NAME = "openreg-tally"
 DESCRIPTION = "A package made of the template, to see that it works"
 NEEDS = ("openreg-ops",)
-
-
-def copy_repository(target: Path) -> None:
-    """The files of the checkout, committed or not, as the first commit of a new repository."""
-    shutil.rmtree(target, ignore_errors=True)
-    names = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z").split("\0")
-    for name in names:
-        if name and (ROOT / name).is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, target / name)
-    git(target, "init", "--quiet")
-    git(target, "add", "--all")
 
 
 def run_template(session: nox.Session, wheelhouse: Wheelhouse, stopwatch: Stopwatch) -> None:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Follows the tutorial as a reader does: makes each step's project from what its page shows.
 
-A page shows a file whole (`source`) or how it differs from the step before (`difference`). `build_and_check` installs
-what comes of it and runs its check; tests/test_tutorial.py compares it with examples/tutorial. By hand, in an
-environment with torch, scikit-build-core, cmake and ninja: `python -m tools.tutorial FOLDER [STEP ...]`.
+A page shows a file whole, below its path, or how it differs from the step before, below its path and "changed".
+Nothing else is read. `build_and_check` installs what comes of it and runs its check; tests/test_tutorial.py compares it
+with examples/tutorial. By hand, in an environment with torch, scikit-build-core, cmake and ninja:
+`python -m tools.tutorial FOLDER [STEP ...]`.
 """
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import subprocess
@@ -24,7 +24,10 @@ SECONDS = 900
 # Explains a step to who finds its folder; not part of the project.
 NOT_SHOWN = {"README.md"}
 NOT_OURS = {"build", "__pycache__"}
-DIRECTIVE = re.compile(r"(?m)^:::\{(source|difference)\} (\S+)\n((?:.+\n)*?):::$")
+# A title and the block below it. A part of a file, to talk about it, has a title that begins with "From".
+BLOCK = re.compile(
+    r"(?ms)^\[`(?P<path>[^`\n]+)`\]\([^)\n]*\)(?P<changed>, changed)?:\n\n(?P<fence>```+)\w*\n(?P<code>.*?)^(?P=fence)$"
+)
 CONSOLE = re.compile(r"(?ms)^```console\n(.*?)^```$")
 OUTPUT = re.compile(r"(?ms)^python check\.py\n```\n[^`]*^```text\n(.*?)^```$")
 
@@ -49,15 +52,15 @@ def without_licence(text: str) -> str:
     return rest if SPDX in first else text
 
 
-def apply_difference(text: str, difference: list[str]) -> str:
-    """Changes a text as a unified difference says; raises TutorialError where the text is not what it was made from."""
+def apply_difference(text: str, difference: str) -> str:
+    """Changes a text as a difference says; raises TutorialError where the text is not what it was made from."""
     lines, position = text.splitlines(), 0
     hunks: list[list[str]] = []
-    for line in difference[2:]:
+    for line in difference.splitlines():
         if line.startswith("@@"):
             hunks.append([])
         else:
-            hunks[-1].append(line)
+            hunks[-1].append(line or " ")  # an empty line that stays
     for hunk in hunks:
         before = [line[1:] for line in hunk if line[0] in " -"]
         after = [line[1:] for line in hunk if line[0] in " +"]
@@ -70,30 +73,21 @@ def apply_difference(text: str, difference: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def difference_of(before: Path, after: Path) -> list[str]:
-    """The unified difference of two files, without their licence lines."""
-    old, new = (without_licence(path.read_text("utf-8")).splitlines() for path in (before, after))
-    return list(difflib.unified_diff(old, new, lineterm=""))
-
-
 def follow(step: int, files: dict[str, str], root: Path = ROOT) -> dict[str, str]:
     """The project after a step, by path, made from the project before it and what the step's page shows."""
     result = dict(files)
     here = f"{folder_of(step)}/"
-    for kind, name, options in DIRECTIVE.findall(page_of(step, root)):
-        if not name.startswith(here):
+    for block in BLOCK.finditer(page_of(step, root)):
+        if not block["path"].startswith(here):
             continue  # code of openreg, for comparison
-        path = name.removeprefix(here)
-        if kind == "source":
-            if options:
-                continue  # a part of a file, to talk about it
-            result[path] = without_licence((root / name).read_text("utf-8"))
+        path = block["path"].removeprefix(here)
+        if not block["changed"]:
+            result[path] = block["code"]
             continue
         if path not in result:
             raise TutorialError(f"step {step} shows how {path} changes, and no step before shows the file")
-        before = root / folder_of(step - 1) / path
         try:
-            result[path] = apply_difference(result[path], difference_of(before, root / name))
+            result[path] = apply_difference(result[path], block["code"])
         except TutorialError as error:
             raise TutorialError(f"step {step}, {path}: {error}") from error
     return result

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import sys
 import sysconfig
 import zipfile
@@ -24,11 +23,9 @@ from typing import Any
 import nox
 
 from tools._platform import IS_WINDOWS, PYTHON_PROGRAM, SCRIPTS_FOLDER, SITE_PACKAGES, usable_cores
-from tools.packages import ROOT, Package, closure, requirement_name, siblings
+from tools.packages import BUILD_TOOLS, ROOT, Package, closure, requirement_name, siblings
 from tools.stopwatch import Stopwatch
 
-# scikit-build-core asks for these only where the machine has none, and only in isolated builds.
-BUILD_TOOLS = ("cmake>=3.24", "ninja>=1.11")
 # Do not end up in a wheel.
 NOT_SOURCES = {"tests", "build", "dist", "__pycache__", "CHANGELOG.md"}
 COMPILER_VARIABLES = (
@@ -113,14 +110,14 @@ class Wheelhouse:
         session.run(str(python), *arguments, env=env, external=True)
 
     def torch_version(self, session: nox.Session) -> str:
-        """The version of the torch in the build environment, read without importing it."""
-        found = ""
-        for path in self.environment(session).glob(f"{SITE_PACKAGES}/torch/version.py"):
-            match = re.search(r"__version__ = '([^']+)'", path.read_text(encoding="utf-8"))
-            found = match.group(1) if match else found
-        if not found:
-            session.error(f"no torch in the build environment {self.environment(session)}")
-        return found
+        """The version of the torch in the build environment, as pip knows it.
+
+        A build with CUDA calls itself 2.15.0+cu132, and its wheel is 2.15.0 on PyPI: pip finds no other by that name.
+        """
+        found = [path.name for path in self.environment(session).glob(f"{SITE_PACKAGES}/torch-*.dist-info")]
+        if len(found) != 1:
+            session.error(f"no torch, or more than one, in the build environment {self.environment(session)}: {found}")
+        return found[0].removeprefix("torch-").removesuffix(".dist-info")
 
     def prepare(self, session: nox.Session) -> str:
         """Brings the build environment up to date; gives the version of its torch."""

@@ -14,6 +14,8 @@ elseif(OPENREG_CROSS_TARGET MATCHES "macos")
   set(CMAKE_SYSTEM_NAME Darwin)
   # CMake insists on this tool, which only an installation would call.
   set(CMAKE_INSTALL_NAME_TOOL "${CMAKE_COMMAND};-E;true")
+  # zig's linker crashes over the form that CMake takes for modules, -bundle; it heeds the last of two forms.
+  set(CMAKE_MODULE_LINKER_FLAGS_INIT -dynamiclib)
 else()
   set(CMAKE_SYSTEM_NAME Linux)
 endif()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds what a page names, in inline code or in markup that it shows, and which does not exist."""
+"""Finds what a page names, in inline code or in roles that it shows, and which does not exist."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import torch
 from guide.repository import ROOT, sessions, settings, sources, text_of
 from guide.roles import CHECKS
-from guide.source import excerpt
-from guide.symbols import SymbolError, find_symbol
+
+from tools.symbols import SymbolError
 
 # Blocks of code, and directives other than those that hold text.
 _FENCE = re.compile(r"(?ms)^ *(```+|:::+(?=\{(?!tab|grid|note|warning|tip|admonition|dropdown))).*?^ *\1 *$")
@@ -23,12 +23,8 @@ _ROOTS = ("packages/", "tools/", "tests/", "docs/", "examples/", "benchmarks/", 
 _SETTING = re.compile(r"^(OPENREG_[A-Z_]+)(=.*)?$")
 _MODULE_NAME = re.compile(r"^torch\.openreg((?:\.\w+)+)")
 _C_NAME = re.compile(r"^(or[A-Z]\w+)(\(.*\))?$")
-# Markup of the guide that a page shows instead of using it, which Sphinx never sees: a role in two backticks, and
-# directives with a file in a block. In a document that Sphinx does not build that is all markup.
+# A role that a page shows instead of using it, in two backticks, which Sphinx never sees.
 _SHOWN_ROLE = re.compile(r"``[ ]?\{(\w+)\}`([^`]+)`[ ]?``")
-_SHOWN_DIRECTIVE = re.compile(r"(?m)^ *:::+\{(source|difference)\} (\S+)\n((?: *:[\w-]+:.*\n)*)")
-_OPTION = re.compile(r":([\w-]+): *(.*)")
-_TEXT_BLOCK = re.compile(r"(?ms)^( *)(````*)(?:text|markdown|md)\n(.*?)^\1\2 *$")
 # A name with a place to fill in, <name>, is none.
 _SESSION = re.compile(r"^nox -s ([\w-]+)(?![\w<-])")
 
@@ -81,37 +77,16 @@ def problem_with_role(role: str, text: str) -> str:
     return ""
 
 
-def problem_with_directive(name: str, options: dict[str, str]) -> str:
-    """What is wrong with a directive that includes code; empty if nothing is."""
-    for file in filter(None, (name, options.get("from"))):
-        if file.isupper():  # a place to fill in
-            return ""
-        if not (ROOT / file).is_file():
-            return f"no file {file}"
-    try:
-        if "symbol" in options:
-            find_symbol(ROOT / name, options["symbol"])
-        else:
-            excerpt(text_of(ROOT / name), options.get("start-after"), options.get("end-before"))
-    except SymbolError as error:
-        return str(error)
-    return ""
-
-
-def problems_with_shown_markup(text: str) -> Iterator[str]:
-    """One line for each role or directive that is shown to the reader and names what does not exist."""
+def problems_with_shown_roles(text: str) -> Iterator[str]:
+    """One line for each role that is shown to the reader and names what does not exist."""
     for role, name in _SHOWN_ROLE.findall(text):
         if problem := problem_with_role(role, name):
             yield f"{{{role}}}`{name}`: {problem}"
-    for _, _, block in _TEXT_BLOCK.findall(text):
-        for directive, name, options in _SHOWN_DIRECTIVE.findall(block):
-            if problem := problem_with_directive(name, dict(_OPTION.findall(options))):
-                yield f"{{{directive}}} {name}: {problem}"
 
 
 def problems(text: str) -> Iterator[str]:
-    """One line for each name of what does not exist, in inline code or shown markup; other code is run or included."""
-    yield from problems_with_shown_markup(text)
+    """One line for each name of what does not exist, in inline code or shown roles; other code is run or an excerpt."""
+    yield from problems_with_shown_roles(text)
     text = _ROLE.sub("", _FENCE.sub("", text))
     for code in _CODE.findall(text):
         if problem := problem_with(code.strip()):

@@ -25,8 +25,10 @@ from sybil.evaluators.doctest import DocTestEvaluator
 from sybil.parsers.abstract import DocTestStringParser
 from sybil.parsers.markdown.lexers import FencedCodeBlockLexer
 
+from tools.markers import EXCERPT
+
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
-# What a page may hold besides directives; code of other languages comes from a tested file by `source`.
+# What a page may hold besides directives and excerpts, which tests/test_excerpts.py compares with their files.
 LANGUAGES = {"python", "console", "text"}
 
 
@@ -89,12 +91,15 @@ class PageRunner:
     def parse(self, document: Document) -> Iterator[Region]:
         """The blocks of a page, each with what is done about it."""
         lexer = FencedCodeBlockLexer(language=r"[^\s`{]*", mapping={"language": "language", "source": "source"})
+        excerpts = [excerpt.span() for excerpt in EXCERPT.finditer(document.text)]
         for region in lexer(document):
+            if any(start < region.start < end for start, end in excerpts):
+                continue
             language = region.lexemes["language"]
             source = region.lexemes["source"]
             if language not in LANGUAGES:
                 place = f"{document.path}, {document.line_column(region.start)}"
-                raise PageError(f"{place}: a block of {language or 'no language'}: include it")
+                raise PageError(f"{place}: a block of {language or 'no language'}: show it as an excerpt")
             if language == "python" and source.startswith(">>>"):
                 for inner in self._doctests(source, document.path):
                     inner.adjust(region, source)

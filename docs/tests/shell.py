@@ -2,9 +2,10 @@
 """What is done about the lines of a `console` block: each is checked, found in a tested file, or run.
 
 Checked are commands that build or install, which the nox sessions and lanes run: `nox` (the session has to exist),
-`pip` (options and packages have to), `python -m venv`, and what sets or activates an environment. A page whose front
-matter has `commands: FILE` promises that all its lines stand in that file, which the tests run. All other lines run in
-a shell in an empty directory, one shell per block, with this Python first on the path.
+`pip` (options and packages have to), `python -m venv`, what sets or activates an environment, and Python programs of
+the repository, which write into the checkout (the file has to exist). A page whose front matter has `commands: FILE`
+promises that all its lines stand in that file, which the tests run. All other lines run in a shell in an empty
+directory, one shell per block, with this Python first on the path.
 """
 
 from __future__ import annotations
@@ -95,9 +96,21 @@ def is_checked_command(command: str) -> bool:
         check_nox(words[1:])
     elif program == "pip":
         check_pip(words[1:])
+    elif (path := program_of_the_repository(program, words[1:])) is not None:
+        if not (ROOT / path).is_file():
+            raise ShellError(f"no program {path}")
     else:
         return program in {"venv", ".", "source"} and len(words) == 2
     return True
+
+
+def program_of_the_repository(program: str, words: list[str]) -> str | None:
+    """The file of a Python program of this repository, which may change the checkout; None for other commands."""
+    if program not in {"python", "python3"} or not words:
+        return None
+    if words[0] == "-m" and words[1:] and words[1].startswith("tools."):
+        return f"{words[1].replace('.', '/')}.py"
+    return words[0] if words[0].startswith(("packages/", "tools/")) else None
 
 
 def check_variable(name: str) -> None:

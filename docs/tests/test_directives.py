@@ -13,45 +13,6 @@ GUARD = "packages/openreg-runtime/csrc/runtime/guard.cpp"
 STARTUP = "packages/openreg-runtime/src/openreg_runtime/_startup.py"
 
 
-@pytest.mark.parametrize("fence", [":::", "```"])
-def test_source_shows_a_symbol_with_the_path_of_its_file(page, fence):
-    html, warnings = page(f"{fence}{{source}} {STARTUP}\n:symbol: load_native_module\n{fence}")
-    assert warnings == ""
-    assert "load_native_module" in html
-    assert STARTUP in html
-    assert "register_device" not in html
-
-
-def test_source_shows_what_is_between_two_marks(page):
-    html, warnings = page(':::{source} .ci/run\n:start-after: exec </dev/null\n:end-before: exec "$venv\n:::')
-    assert warnings == ""
-    assert "-m pip install nox" in html
-    assert "BASH_SOURCE" not in html
-
-
-def test_source_shows_a_whole_file_without_its_licence_line(page):
-    html, warnings = page(":::{source} tools/__init__.py\n:caption: all of it\n:::")
-    assert warnings == ""
-    assert "all of it" in html
-    assert "Nothing here is part of a package" in html
-    assert "SPDX" not in html
-
-
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        ("no/such/file.cpp\n", "source: no file no/such/file.cpp"),
-        (f"{GUARD}\n:symbol: Guard::flyAway\n", "guard.cpp has no symbol 'Guard::flyAway'"),
-        (".ci/run\n:symbol: venv\n", "symbols are known in C++ and Python"),
-        (".ci/run\n:start-after: never written\n", "no line contains 'never written'"),
-        (f"{GUARD}\n:symbol: Guard\n:start-after: x\n", "symbol goes without start-after"),
-    ],
-)
-def test_source_refuses_what_is_not_there(page, options, complaint):
-    _, warnings = page(f":::{{source}} {options}:::")
-    assert complaint in warnings
-
-
 @pytest.mark.parametrize(
     ("role", "shown"),
     [
@@ -149,3 +110,16 @@ def test_the_graph_of_packages_has_the_dependencies_of_their_projects(page):
     assert '"openreg-runtime" -> "torch"' in graph
     _, warnings = page(":::{package-diagram} Packages\n:::")
     assert warnings == ""
+
+
+def test_a_link_to_a_document_outside_of_the_guide_leads_to_the_file(page, tmp_path):
+    (tmp_path / "outside.md").write_text("# Outside\n", encoding="utf-8")
+    html, warnings = page("[text](../outside.md)")
+    assert warnings == ""
+    (target,) = re.findall(r'href="(_downloads/[^"]+/outside\.md)"', html)
+    assert (tmp_path / "site" / target).read_text("utf-8") == "# Outside\n"
+
+
+def test_a_link_to_a_document_that_is_not_there_is_refused(page):
+    _, warnings = page("[text](../nothing.md)")
+    assert "nothing.md" in warnings

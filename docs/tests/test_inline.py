@@ -30,9 +30,6 @@ def test_what_a_page_names_exists(path):
         "`` {path}`tools/lane.py` ``",
         "`` {c:func}`anything` ``",
         "````text\n```{failure} ValueError\nraise ValueError\n```\n````",
-        "```text\n:::{source} tools/lane.py\n:symbol: Lane\n:::\n```",
-        "```text\n:::{source} noxfile.py\n:start-after: import nox\n:::\n```",
-        "```text\n:::{difference} NEWER\n:from: OLDER\n:::\n```",
         "`original`",
     ],
 )
@@ -53,10 +50,6 @@ def test_a_true_name_passes(text):
         "`` {setting}`OPENREG_NOTHING` ``",
         "`` {test}`packages/openreg-runtime/tests/test_nothing.py::test_x` ``",
         "`` {symbol}`Lame <tools/lane.py>` ``",
-        "```text\n:::{source} tools/no_lane.py\n:symbol: Lane\n:::\n```",
-        "```text\n:::{source} tools/lane.py\n:symbol: Lame\n:::\n```",
-        "````markdown\n:::{source} noxfile.py\n:start-after: no such line\n:::\n````",
-        "```text\n:::{difference} tools/lane.py\n:from: tools/no_lane.py\n:::\n```",
         "::::{tab-set}\n:::{tab-item} X\n`OPENREG_NOTHING`\n:::\n::::",
     ],
 )

@@ -63,6 +63,8 @@ def fence(language, *lines):
         fence("console", "python3 -m venv .venv && .venv/bin/pip install nox && .venv/bin/nox -s quickstart"),
         fence("console", "pip install --find-links dist openreg-ops"),
         fence("console", "python3 -m venv somewhere", ". somewhere/bin/activate"),
+        fence("console", "python -m tools.torch_release 2.15"),
+        fence("console", "python packages/openreg-runtime/tools/interfaces.py"),
         fence("console", "OPENREG_POISON=1 python -c 'print(7)'") + fence("text", "7"),
         "---\ncommands: .ci/run\n---\n" + fence("console", "exec </dev/null"),
         "% new process: OPENREG_DEVICE_COUNT=3\n"
@@ -72,7 +74,8 @@ def fence(language, *lines):
         + "% new process\n"
         + fence("python", "print('x' in globals())")
         + fence("text", "False"),
-        ":::{source} README.md\n:::\n",
+        '<!--[[[cog source("a.py", "x")]]]-->\n' + fence("python", "raise ValueError") + "<!--[[[end]]]-->\n",
+        '<!--[[[cog source("a.cpp", "x")]]]-->\n' + fence("cpp", "int x;") + "<!--[[[end]]]-->\n",
     ],
 )
 def test_a_true_page_passes(text, tmp_path):
@@ -91,8 +94,8 @@ def test_a_true_page_passes(text, tmp_path):
         (fence("python", ">>> 1 + 1", "3"), "Expected:"),
         ("% new process\n" + fence("python", "print(1)") + fence("text", "2"), "the page says"),
         ("% new process: OPENREG_NOTHING=1\n" + fence("python", "x = 1"), "no setting OPENREG_NOTHING"),
-        (fence("cpp", "int x;"), "a block of cpp: include it"),
-        (fence("", "x = 1"), "a block of no language: include it"),
+        (fence("cpp", "int x;"), "a block of cpp: show it as an excerpt"),
+        (fence("", "x = 1"), "a block of no language: show it as an excerpt"),
         (fence("console", "false"), "ended with 1"),
         (fence("console", "echo hello") + fence("text", "goodbye"), "the page says"),
         (fence("console", "nox -s no-such-session"), "no nox session"),
@@ -102,6 +105,11 @@ def test_a_true_page_passes(text, tmp_path):
         (fence("console", "pip install --frobnicate torch"), "unknown option of pip"),
         (fence("console", "pip install packages/openreg-nothing"), "no project in"),
         (fence("console", "pip frobnicate torch"), "unknown command of pip"),
+        (fence("console", "python -m tools.frobnicate"), "no program tools/frobnicate.py"),
+        (
+            fence("console", "python packages/openreg-ops/frobnicate.py"),
+            "no program packages/openreg-ops/frobnicate.py",
+        ),
         (fence("console", "OPENREG_NOTHING=1 python -c ''"), "no setting OPENREG_NOTHING"),
         (fence("console", "export OPENREG_NOTHING=1"), "no setting OPENREG_NOTHING"),
         ("---\ncommands: .ci/run\n---\n" + fence("console", "rm everything"), "not in .ci/run"),

@@ -40,7 +40,7 @@ def test_a_chapter_shows_code_provokes_an_error_and_names_tests(path):
     parts = dict(zip(HEADINGS, re.split(r"(?m)^## .+$", text)[1:], strict=True))
     example = "```python" in parts["Without it"] or "```console" in parts["Without it"]
     assert "```{failure}" in parts["Without it"] or (example and "```text" in parts["Without it"])
-    assert "{source}" in parts["How openreg does it"]
+    assert "[[[cog source(" in parts["How openreg does it"]
     assert "{test}" in parts["How to test it"] or "{path}" in parts["How to test it"]
 
 

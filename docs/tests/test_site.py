@@ -10,6 +10,7 @@ from urllib.parse import unquote
 import build_time
 import pytest
 from bs4 import BeautifulSoup
+from pages import ROOT
 
 SECONDS = 120  # for a build from nothing
 
@@ -46,6 +47,17 @@ def search_words(site):
 
 def test_every_link_leads_somewhere(site):
     assert broken_links(site) == []
+
+
+def test_an_excerpt_is_shown_with_its_file_and_without_the_lines_that_ask_for_it(site):
+    page = site / "runtime" / "guard.html"
+    soup = BeautifulSoup(page.read_text("utf-8"), "html.parser")
+    path = "packages/openreg-runtime/csrc/runtime/guard.cpp"
+    link = next(tag for tag in soup.find_all("a", href=True) if tag.get_text() == path)
+    assert (page.parent / link["href"]).read_bytes() == (ROOT / path).read_bytes()
+    shown = soup.get_text()
+    assert "C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard)" in shown
+    assert "[[[" not in shown
 
 
 @pytest.mark.parametrize("word", ["alloc", "stream", "openreg_poison", "ormalloc"])

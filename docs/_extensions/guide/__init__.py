@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The guide's own directives and roles. Each refuses what the repository does not have, so that pages stay true.
 
-Directives: `source` (code by symbol), `difference` (between two files), `diagram` and `package-diagram` (Graphviz),
-`settings`, `hooks`, `c-api`.
+Directives: `diagram` and `package-diagram` (Graphviz), `settings`, `hooks`, `c-api`.
 Roles: `path`, `test`, `session`, `symbol`, `message`, and `setting`, which links to the table of settings.
 docs/README.md tells an author how to use them.
 """
@@ -21,14 +20,10 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     # Here, so that the tests of the pages can use guide.repository without loading Sphinx into each of their processes.
     from guide.c_api import CApiDirective
     from guide.diagram import DiagramDirective, PackageDiagramDirective
-    from guide.difference import DifferenceDirective
     from guide.process import NewProcess
     from guide.roles import ROLES
-    from guide.source import SourceDirective
     from guide.tables import HooksDirective, SettingsDirective
 
-    app.add_directive("source", SourceDirective)
-    app.add_directive("difference", DifferenceDirective)
     app.add_directive("c-api", CApiDirective)
     app.add_directive("diagram", DiagramDirective)
     app.add_directive("package-diagram", PackageDiagramDirective)

@@ -16,8 +16,9 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_id
 
-from guide.repository import ROOT, SPDX
-from guide.symbols import parse_cpp
+from guide.repository import ROOT
+from tools.repo_checks import SPDX
+from tools.symbols import parse_cpp
 
 _SECTION = re.compile(r"/\* -+ (.+?) -+ \*/")
 _CALL = re.compile(r"\b(or[A-Z]\w+)\(\)")

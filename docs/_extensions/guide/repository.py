@@ -12,7 +12,6 @@ from pathlib import Path
 from tools.packages import discover
 
 ROOT = Path(__file__).resolve().parents[3]
-SPDX = "SPDX-License-Identifier:"
 
 # What stands behind the sign of a comment where the tests of a page begin a new process, perhaps with settings.
 NEW_PROCESS = re.compile(r"new process(?::[ \t]*(.*))?")

@@ -12,7 +12,7 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
 from guide.repository import ROOT, has_message, sessions, text_of
-from guide.symbols import AmbiguousSymbolError, SymbolError, find_symbol
+from tools.symbols import AmbiguousSymbolError, SymbolError, find_symbol
 
 Check = Callable[[str], str]
 

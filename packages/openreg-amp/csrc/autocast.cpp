@@ -11,6 +11,8 @@
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>
 
+#include "torch_versions.h"
+
 namespace openreg::amp {
 
 namespace {
@@ -49,6 +51,9 @@ void register_lower_precision_rules(Library& m) {
 void register_float32_rules(Library& m) {
 #define OPENREG_RULE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
   AT_FORALL_FP32(OPENREG_RULE)
+#if OPENREG_TORCH_HAS_MATRIX_SQRTH
+  OPENREG_RULE(linalg_matrix_sqrth)  // on CUDA's list, but in no macro
+#endif
 #undef OPENREG_RULE
 }
 

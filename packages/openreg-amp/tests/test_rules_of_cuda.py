@@ -14,6 +14,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 import openreg_amp  # noqa: F401
 
 KEYS = {"cuda": "CUDA", "openreg": "PrivateUse1"}
+# A build of PyTorch with CUDA has this one besides; recurrent layers call it with tensors in a GPU's memory alone.
+OF_CUDA_BUILDS = {"aten::_cudnn_rnn"}
 
 # The types of an operator's tensors, repeated as often as it has tensors.
 TYPES = (
@@ -25,7 +27,8 @@ TYPES = (
 def with_rule(device):
     """All operators of the dispatcher that have a rule for this device."""
     has = torch._C._dispatch_has_kernel_for_dispatch_key
-    return {name for name in torch._C._dispatch_get_all_op_names() if has(name, f"Autocast{KEYS[device]}")}
+    names = set(torch._C._dispatch_get_all_op_names()) - OF_CUDA_BUILDS
+    return {name for name in names if has(name, f"Autocast{KEYS[device]}")}
 
 
 def overload(operator):

@@ -88,7 +88,7 @@ void require_abi_version(const char* package, int compiled) {
 def test_a_package_compiled_for_another_runtime_is_refused_before_it_registers(tmp_path):
     source, library = tmp_path / "other.cpp", tmp_path / "other"
     source.write_text(OTHER_COMPILER.replace("LIBRARY", RUNTIME_LIBRARY), "utf-8")
-    command = ["c++", "-std=c++17", "-shared", "-fPIC", str(source), "-o", str(library), "-ldl"]
+    command = ["c++", "-std=c++20", "-shared", "-fPIC", str(source), "-o", str(library), "-ldl"]
     subprocess.run(command, check=True, timeout=240)
     result = python(
         "import torch, openreg_runtime\n"

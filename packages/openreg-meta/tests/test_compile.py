@@ -57,6 +57,17 @@ def test_a_compiled_function_keeps_its_stream(backend):
     assert torch.openreg.stream_stats(stream).launches > launches
 
 
+@pytest.mark.skipif(
+    not hasattr(get_interface_for_device("openreg"), "is_gpu"), reason="the compiler asks this since torch 2.15"
+)
+def test_what_the_compiler_asks_of_the_device_since_torch_2_15():
+    interface = get_interface_for_device("openreg")
+    assert interface.exposes_streams()
+    assert interface.get_multi_processor_count() == torch.openreg.get_device_properties().multi_processor_count
+    assert interface.get_cache_system_info() is None  # no generated code depends on the device
+    assert not interface.is_gpu()  # which code would be generated for
+
+
 def test_events_are_part_of_the_graph():
     def function(x):
         event = torch.openreg.Event()

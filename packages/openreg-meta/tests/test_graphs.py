@@ -96,6 +96,19 @@ def test_a_users_generator_is_captured_too(stream):
     assert generator.get_offset() > before
 
 
+@pytest.mark.skipif(not hasattr(torch.Generator, "philox_state"), reason="came with PyTorch 2.14")
+def test_a_reserved_place_in_the_sequence_moves_with_each_replay(stream):
+    generator = torch.openreg.default_generators[0]
+    graph, (seed, offset, within) = capture(lambda: generator.philox_state(8), stream)
+    assert (seed.device, offset.device, within.device) == (generator.device, generator.device, torch.device("cpu"))
+    torch.manual_seed(3)
+    places = []
+    for _ in range(3):
+        graph.replay()
+        places.append((seed.item(), offset.item() + within.item()))
+    assert places == [(3, 0), (3, 8), (3, 16)]
+
+
 def test_replays_on_two_streams_follow_one_another(stream):
     counter = torch.zeros(1, device=DEVICE)
     graph, noise = capture(lambda: (counter.add_(1), torch.rand(4, device=DEVICE))[1], stream)

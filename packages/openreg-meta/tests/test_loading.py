@@ -8,6 +8,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import torch
 
 import openreg_runtime
 
@@ -135,6 +136,57 @@ def test_a_package_of_another_abi_is_refused_before_its_native_parts(python, tmp
         assert result.stdout.splitlines()[-1] == "[]"
     else:
         assert "TORCH_DEVICE_BACKEND_AUTOLOAD=0" in text
+
+
+@pytest.fixture(scope="module")
+def forced(tmp_path_factory):
+    """All native packages, installed by force beside a torch that they were not compiled for."""
+    folder = tmp_path_factory.mktemp("forced")
+    for module in NATIVE:
+        other_build(folder, module, torch_version="2.12.1+cpu")
+    return folder
+
+
+WAYS_IN = (
+    "torch_openreg",
+    "torch_openreg.openreg",
+    "torch_openreg._C",
+    "openreg_runtime.openreg",
+    "openreg_runtime._C",
+)
+WAYS_IN += ("openreg_runtime", "openreg_ops", "openreg_ops._C", "openreg_ops._minimal", "openreg_amp", "openreg_amp._C")
+
+
+@pytest.mark.parametrize("module", WAYS_IN)
+def test_every_way_in_ends_with_both_versions_and_the_command(python, forced, module):
+    again = f"try:\n    import {module}\nexcept ImportError as error:\n    print(error)\n"
+    result = python(
+        f"{again}{again}import sys, torch\n"
+        "print([name for name in sys.modules if name.startswith('openreg_') and name.endswith(('._C', '._minimal'))])\n"
+        "print((torch.ones(2) + 1).tolist(), torch._C._get_privateuse1_backend_name())",
+        PYTHONPATH=str(forced),
+        TORCH_DEVICE_BACKEND_AUTOLOAD="0",
+    )
+    first, second, loaded, works = result.stdout.splitlines()
+    assert first == second
+    for part in (
+        "openreg-runtime works with torch 2.12.*, for which it was compiled",
+        f"but torch {torch.__version__} is installed",
+        "pip install 'torch==2.12.*'",
+    ):
+        assert part in first
+    assert (loaded, works) == ("[]", "[2.0, 2.0] privateuseone")
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("first", ["torch", "torch_openreg", "openreg_autoload, torch"])
+def test_a_forced_install_ends_the_import_of_torch_with_the_switch(python, forced, first):
+    result = python(f"import {first}", PYTHONPATH=str(forced))
+    assert result.returncode == 1
+    for part in ("openreg-runtime works with torch 2.12.*", f"torch {torch.__version__} is installed", "pip install"):
+        assert part in result.stderr
+    if first != "torch_openreg":
+        assert "TORCH_DEVICE_BACKEND_AUTOLOAD=0" in result.stderr
 
 
 @pytest.mark.parametrize("module", NATIVE)

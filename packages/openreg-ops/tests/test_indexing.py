@@ -140,7 +140,7 @@ def test_mistakes_in_assignments_fail_on_the_calling_line(indices, values, messa
 
 def test_an_index_out_of_range_fails_at_the_next_synchronisation():
     x = X.to(DEVICE)
-    x[torch.tensor([7], device=DEVICE)] = 1.0
+    x[torch.tensor([7], device=DEVICE)] = torch.ones(1, device=DEVICE)
     with pytest.raises(torch.AcceleratorError, match=r"_index_put_impl_.*out of bounds"):
         torch.openreg.synchronize()
     torch.openreg.reset_device(0)

@@ -9,6 +9,8 @@ pytestmark = pytest.mark.usefixtures("native")
 
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 DTYPES = [torch.float32, torch.complex64]
+# torch 2.13 has torch.cholesky still.
+CHOLESKY = torch.cholesky if hasattr(torch.ops.aten, "cholesky") else torch.linalg.cholesky
 
 
 def random(*shape, dtype=torch.float32):
@@ -27,7 +29,8 @@ def positive(*batch, n=4, dtype=torch.float32):
 def test_cholesky(upper, dtype):
     for batch in ((), (2, 3)):
         a = positive(*batch, dtype=dtype)
-        check(lambda t: torch.cholesky(t, upper), a.requires_grad_(), tolerance=CLOSE)
+        for factorize in {CHOLESKY, torch.linalg.cholesky}:
+            check(lambda t, f=factorize: f(t, upper=upper), a.requires_grad_(), tolerance=CLOSE)
         factor = torch.linalg.cholesky(a.detach(), upper=upper)
         check(lambda t: torch.cholesky_inverse(t, upper), factor.requires_grad_(), tolerance=CLOSE)
         b = random(4, 2, dtype=dtype).requires_grad_()
@@ -38,7 +41,7 @@ def test_cholesky(upper, dtype):
 def test_a_matrix_without_a_factor_or_inverse_shows_on_the_calling_line():
     singular = torch.zeros(2, 3, 3, device=DEVICE)
     operations = {
-        "cholesky.*not positive-definite": lambda: torch.cholesky(singular),
+        "cholesky.*not positive-definite": lambda: CHOLESKY(singular),
         "cholesky_inverse: .Batch element 0.: The diagonal element 1 is zero": lambda: torch.cholesky_inverse(singular),
         "linalg.inv.*singular": lambda: torch.linalg.inv(singular),
     }

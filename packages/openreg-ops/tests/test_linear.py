@@ -21,6 +21,12 @@ def test_a_weight_that_is_a_vector():
     check(linear, torch.randn(2, 3, 4, requires_grad=True), torch.randn(4, requires_grad=True), torch.tensor(2.0))
 
 
+@pytest.mark.parametrize(("features", "outputs"), [(0, 5), (4, 0), (0, 0)])
+def test_no_features_and_no_outputs(features, outputs):
+    x, weight = torch.randn(3, 2, features, requires_grad=True), torch.randn(outputs, features, requires_grad=True)
+    check(linear, x, weight, torch.randn(outputs, requires_grad=True))
+
+
 @pytest.mark.parametrize("chosen", [(0,), (1,), (2,), (0, 2), (1, 2)])
 def test_only_the_gradients_that_are_wanted(chosen):
     operands = torch.randn(2, 3, 4), torch.randn(5, 4), torch.randn(5)

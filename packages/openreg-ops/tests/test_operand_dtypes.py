@@ -32,6 +32,8 @@ NUMBERS = {
     torch.bfloat16: 15,
 }
 REDUCED = {torch.float16, torch.bfloat16}
+# How a kernel refuses a dtype. Since torch 2.15 functions that compute shapes do so with the same types of exception.
+REFUSAL = (NotImplementedError, TypeError)
 # What the CPU's kernel refuses and a GPU's takes: test_compute_dtype.py.
 COMPUTED = {
     "abs": {torch.bool},
@@ -47,10 +49,12 @@ COMPUTED = {
     "multilabel_margin_loss_forward": REDUCED,
 }
 # What the table lists besides, because some shapes or all of them are refused with another type of exception.
+INTEGERS = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 ALSO = {
-    "convolution_overrideable": {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64},  # if transposed
+    "convolution_overrideable": INTEGERS - {torch.bool},  # if transposed
     "index_reduce": {torch.bool},
-    "renorm": {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64},
+    "norm.ScalarOpt_dim_dtype": set(NUMBERS),  # if the wanted dtype is narrower
+    "renorm": INTEGERS,
 }
 # Refused in some modes only.
 MODES = {
@@ -92,10 +96,14 @@ BY_HAND = {
     "native_batch_norm": lambda x: torch.native_batch_norm(x[None], None, None, None, None, True, 0.1, 0.1),
     "native_group_norm": lambda x: torch.native_group_norm(x[None], None, None, 1, 3, 1, 1, 0.1),
     "native_layer_norm": lambda x: torch.native_layer_norm(x, [3], None, None, 0.1),
-    "polar": lambda x: torch.polar(x, x),
     "reflection_pad2d": lambda x: functional.pad(x.expand(1, 3, 3), [1, 1, 1, 1], mode="reflect"),
     "segment_reduce": lambda x: torch.segment_reduce(x, "sum", lengths=at(x, 3)),
 }
+
+
+# Until torch 2.14.
+if "polar" in openreg_ops._C._dtype_rules():
+    BY_HAND["polar"] = lambda x: torch.polar(x, x)
 
 
 def at(x, *indices):
@@ -124,16 +132,21 @@ def in_dtype(args, dtype):
     return pytree.tree_map_only(torch.Tensor, convert, args)
 
 
-def refused_by_the_cpu(operation):
-    refused = set()
+def refused(operation, exceptions=REFUSAL):
+    found = set()
     for dtype in NUMBERS:
         try:
             operation(dtype)
-        except NotImplementedError:
-            refused.add(dtype)
+        except exceptions:
+            found.add(dtype)
         except RuntimeError:
             pass
-    return refused
+    return found
+
+
+def refused_at_once(operation):
+    """The dtypes with which the operation fails on the calling line, of whatever type the exception is."""
+    return refused(operation, Exception)
 
 
 def dtypes_in(bits):
@@ -142,16 +155,21 @@ def dtypes_in(bits):
 
 @pytest.mark.parametrize("name", sorted(set(make_samples()) - {mode.partition(":")[0] for mode in MODES}))
 def test_the_table_says_what_the_cpus_kernels_refuse(name):
-    args = make_samples()[name][0]
-    measured = refused_by_the_cpu(lambda dtype: overload(name)(*in_dtype(args, dtype), **OPTIONS.get(name, {})))
-    listed = dtypes_in(rules().get(name, (0, False))[0])
-    assert listed - ALSO.get(name, set()) == measured - COMPUTED.get(name, set()) - ALSO.get(name, set())
+    def call(device, dtype):
+        args = in_dtype(make_samples()[name][0], dtype)
+        args = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to(device), args)
+        return overload(name)(*args, **OPTIONS.get(name, {}))
+
+    measured = refused(lambda dtype: call("cpu", dtype)) - COMPUTED.get(name, set()) - ALSO.get(name, set())
+    listed = dtypes_in(rules().get(name, (0, False))[0]) - ALSO.get(name, set())
+    assert listed <= measured <= refused_at_once(lambda dtype: call(DEVICE, dtype))
+    torch.openreg.synchronize()
 
 
 @pytest.mark.parametrize("name", [*MODES, *BY_HAND])
 def test_the_table_says_what_modes_and_other_kernels_refuse(name):
     operation = {**MODES, **BY_HAND}[name]
-    measured = refused_by_the_cpu(lambda dtype: operation(torch.ones(3).to(dtype)))
+    measured = refused(lambda dtype: operation(torch.ones(3).to(dtype)))
     assert dtypes_in(rules()[name][0]) - ALSO.get(name, set()) == measured - COMPUTED.get(name, set())
     assert measured
 
@@ -170,7 +188,7 @@ def test_refused_dtypes_fail_on_the_calling_line(name):
     else:
         args = (torch.ones(3).to(dtype),)
     args = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to(DEVICE), args)
-    kind = RuntimeError if name == "renorm" else NotImplementedError
+    kind = RuntimeError if name in ("renorm", "norm.ScalarOpt_dim_dtype") else REFUSAL
     with pytest.raises(kind, match=r"not (implemented|supported|intended)|Expected a floating"):
         operation(*args, **OPTIONS.get(name, {}))
     torch.openreg.synchronize()

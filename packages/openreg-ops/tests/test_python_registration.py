@@ -209,6 +209,7 @@ def test_a_custom_operator_and_its_gradient(cube):
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # PyTorch's own, since 2.14
 def test_a_custom_operator_passes_pytorchs_checks_and_batches(cube):
     x = torch.arange(6.0).to(DEVICE).view(2, 3).requires_grad_()
     checks = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")  # the fourth knows PyTorch's devices only

@@ -26,8 +26,11 @@ NUMBERS = {
     torch.float8_e4m3fn: 1.75,
     torch.float8_e5m2: -0.5,
 }
+if hasattr(torch, "bcomplex32"):  # since PyTorch 2.14
+    NUMBERS[torch.bcomplex32] = 1 - 2j
 
 
+@pytest.mark.filterwarnings("ignore:BComplex32 support is experimental")
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 def test_every_dtype(dtype):
     x = torch.tensor([0, NUMBERS[dtype]], dtype=dtype).to(DEVICE)

@@ -4,9 +4,10 @@
 #
 #   openreg_install_python_modules(<target>...)
 #     Installs extension modules into the import package, and beside them _build.json: the ABI number of the
-#     openreg-runtime headers (kAbiVersion in openreg/runtime/version.h) and the version of the torch that they were
-#     compiled with. openreg_runtime.require_matching_build() reads it before the modules are loaded, because the
-#     loader would only tell of an undefined symbol.
+#     openreg-runtime headers (kAbiVersion in openreg/runtime/version.h), the version of the torch that they were
+#     compiled with, and how the modules' names end, which tells the Python and the system.
+#     openreg_runtime.require_matching_build() reads it before the modules are loaded, because the loader would only
+#     tell of an undefined symbol, and Python of no module of that name.
 #
 # Needs OPENREG_TORCH_VERSION (openreg_find_torch) and OPENREG_VERSION_HEADER, the path of version.h; who calls
 # find_package(openreg_runtime) has both.
@@ -19,13 +20,19 @@ function(openreg_install_python_modules)
   if(OPENREG_ABI_VERSION STREQUAL "")
     message(FATAL_ERROR "${OPENREG_VERSION_HEADER} does not define kAbiVersion")
   endif()
+  list(GET ARGN 0 module)
+  get_target_property(OPENREG_EXTENSION_SUFFIX ${module} SUFFIX)
   # A build that goes on after the header changed compiles against the new one.
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${OPENREG_VERSION_HEADER}")
   file(
     CONFIGURE
     OUTPUT _build.json
     CONTENT
-      [[{"abi_version": @OPENREG_ABI_VERSION@, "torch_version": "@OPENREG_TORCH_VERSION@"}
+      [[{
+  "abi_version": @OPENREG_ABI_VERSION@,
+  "torch_version": "@OPENREG_TORCH_VERSION@",
+  "extension_suffix": "@OPENREG_EXTENSION_SUFFIX@"
+}
 ]]
     @ONLY
   )

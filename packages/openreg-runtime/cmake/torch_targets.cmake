@@ -18,7 +18,7 @@
 # Use in every other native package: find_package(openreg_runtime) includes this file and has
 # called openreg_find_torch already.
 #
-#   find_package(openreg_runtime 0.1 REQUIRED CONFIG)
+#   find_package(openreg_runtime REQUIRED CONFIG)
 #   openreg_add_python_module(_C SOURCES csrc/module.cpp ... LINK openreg::runtime)
 #   openreg_install_python_modules(_C)   # build_record.cmake
 #
@@ -32,7 +32,7 @@
 #     with it the variable receives the message, empty after success.
 #
 #   openreg_library_defaults(<target> [RPATH <directory>...])
-#     C++17 without extensions, hidden symbols, position-independent code, the project's warnings, and no path of
+#     C++20 without extensions, hidden symbols, position-independent code, the project's warnings, and no path of
 #     the machine that builds: __FILE__ begins with the project's name, or with "torch" in torch's headers.
 #     RPATH directories are relative to the installed binary ("." is its own directory).
 #
@@ -46,8 +46,8 @@ include_guard(DIRECTORY)
 
 option(OPENREG_WARNINGS_AS_ERRORS "Compiler warnings end the build" OFF)
 
-# Prints "<directory>|<version>" of the torch that the interpreter would import. The first entry of
-# sys.path is dropped because with -c it is the current directory.
+# Prints "<directory>|<version>" of the torch that the interpreter would import, the version of a debug build with a
+# word about that. The first entry of sys.path is dropped because with -c it is the current directory.
 set(
   OPENREG_LOCATE_TORCH
   [==[
@@ -56,8 +56,9 @@ sys.path.pop(0)
 spec = importlib.util.find_spec("torch")
 if spec is not None and spec.origin is not None:
     root = pathlib.Path(spec.origin).parent
-    version = runpy.run_path(str(root / "version.py"))["__version__"]
-    print(root.as_posix(), version, sep="|", end="")
+    version = runpy.run_path(str(root / "version.py"))
+    kind = ", a debug build (torch.version.debug)" if version.get("debug") else ""
+    print(root.as_posix(), version["__version__"] + kind, sep="|", end="")
 ]==]
 )
 
@@ -82,21 +83,29 @@ endfunction()
 # The message about the torch at hand, or nothing where its version is the one wanted.
 function(openreg_explain_torch found wanted needed_by message_variable)
   string(REGEX MATCH "^[0-9]+\\.[0-9]+" found_minor "${found}")
-  if(found_minor STREQUAL wanted)
+  if(found_minor STREQUAL wanted AND NOT found MATCHES "debug build")
     set(${message_variable} "" PARENT_SCOPE)
     return()
   endif()
+  set(options "")
   if(found STREQUAL "")
     set(cause "no torch is installed for it.")
+  elseif(found_minor STREQUAL wanted)
+    set(cause "the torch installed for it is ${found}, whose C++ objects have another layout.")
+    set(options "--force-reinstall ")
   else()
     set(cause "the torch installed for it is ${found}.")
+  endif()
+  # What pip calls the folder of an isolated build's own packages, which hides all others.
+  if("$ENV{PYTHONPATH}" MATCHES "pip-build-env-")
+    string(APPEND cause " This is an isolated build, which does not see the packages that are installed.")
   endif()
   find_package(Python 3.10 REQUIRED COMPONENTS Interpreter)
   set(
     ${message_variable}
     "${needed_by} needs torch ${wanted}.*, and the Python interpreter ${Python_EXECUTABLE} does \
 not have it: ${cause}\n\
-Install it:\n    ${Python_EXECUTABLE} -m pip install \"torch==${wanted}.*\"\n\
+Install it:\n    ${Python_EXECUTABLE} -m pip install ${options}\"torch==${wanted}.*\"\n\
 then build against that very torch:\n    pip install --no-build-isolation <package>\n\
 An isolated build (pip's default) downloads a torch of its own and compiles against that one.\n\
 A build with plain CMake chooses another interpreter with -DPython_EXECUTABLE=<path>."
@@ -119,7 +128,7 @@ function(openreg_import_torch_library name directory version)
     torch::${name}
     PROPERTIES
       IMPORTED_LOCATION "${path}"
-      INTERFACE_COMPILE_FEATURES cxx_std_17
+      INTERFACE_COMPILE_FEATURES cxx_std_20
       INTERFACE_INCLUDE_DIRECTORIES "${directory}/include;${directory}/include/torch/csrc/api/include"
   )
 endfunction()
@@ -180,16 +189,23 @@ function(openreg_library_defaults target)
   endif()
   list(TRANSFORM arg_RPATH PREPEND "${origin}/" OUTPUT_VARIABLE rpath)
   list(TRANSFORM rpath REPLACE "/\\.$" "")
+  # No source is a module or imports one. Looking for them costs a run per source, and clang-scan-deps, which Apple's and
+  # other Clangs come without.
   set_target_properties(
     ${target}
     PROPERTIES
       CXX_EXTENSIONS OFF
+      CXX_SCAN_FOR_MODULES OFF
       CXX_VISIBILITY_PRESET hidden
       VISIBILITY_INLINES_HIDDEN ON
       POSITION_INDEPENDENT_CODE ON
       INSTALL_RPATH "${rpath}"
   )
-  target_compile_features(${target} PRIVATE cxx_std_17)
+  if(rpath)
+    # Otherwise a library keeps room for the path of the folder that it was built in, and no two builds are the same.
+    set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
+  endif()
+  target_compile_features(${target} PRIVATE cxx_std_20)
   if(MSVC)
     target_compile_options(${target} PRIVATE /W4 $<$<BOOL:${OPENREG_WARNINGS_AS_ERRORS}>:/WX>)
   else()

@@ -6,12 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from driver._platform import IS_WINDOWS, PROGRAM_SUFFIX, SCRIPTS_FOLDER
 
 PROJECT = Path(__file__).resolve().parent / "consumer"
+# The release of torch that the wheel is compiled for, as "2.13".
+RELEASE = ".".join(metadata.version("torch").split(".")[:2])
 
 
 def cmake(*arguments):
@@ -60,11 +63,11 @@ def run(program):
     )
 
 
-def fake_torch(folder, version):
+def fake_torch(folder, version, *, debug=False):
     """An interpreter's worth of torch: enough to be found, with another version."""
     (folder / "torch").mkdir(parents=True)
     (folder / "torch" / "__init__.py").write_text("raise ImportError('it must not be imported')\n")
-    (folder / "torch" / "version.py").write_text(f"__version__ = {version!r}\n")
+    (folder / "torch" / "version.py").write_text(f"__version__ = {version!r}\ndebug = {debug}\n")
     return folder
 
 
@@ -109,14 +112,37 @@ def test_every_public_header_compiles_alone(tmp_path):
     assert status == 0, output
 
 
-def test_another_torch_is_refused_with_both_versions_and_the_way_out(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(fake_torch(tmp_path / "other", "2.12.1")))
+@pytest.mark.parametrize("version", ["2.12.1", "2.99.0+cpu", "2.99.0.dev20261101+cpu"])
+def test_another_torch_is_refused_with_both_versions_and_the_way_out(tmp_path, monkeypatch, version):
+    monkeypatch.setenv("PYTHONPATH", str(fake_torch(tmp_path / "other", version)))
     status, output = configure(tmp_path / "build")
     assert status != 0
-    assert "openreg_runtime (built against torch 2.13" in output
-    assert "the torch installed for it is 2.12.1" in output
-    assert 'pip install "torch==2.13.*"' in output
+    assert f"openreg_runtime (built against torch {RELEASE}" in output
+    assert f"the torch installed for it is {version}." in output
+    assert "isolated build, which" not in output
+    assert f'pip install "torch=={RELEASE}.*"' in output
     assert "--no-build-isolation" in output
+
+
+def test_a_debug_build_of_torch_is_refused_with_the_way_to_another(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(fake_torch(tmp_path / "other", f"{RELEASE}.0", debug=True)))
+    status, output = configure(tmp_path / "build")
+    assert status != 0
+    assert f"the torch installed for it is {RELEASE}.0, a debug build (torch.version.debug)" in output
+    assert f'pip install --force-reinstall "torch=={RELEASE}.*"' in output
+
+
+def test_an_isolated_build_is_told_why_it_sees_no_torch(tmp_path, monkeypatch):
+    # pip puts a folder of this name on PYTHONPATH, whose sitecustomize hides what is installed; here it hides torch.
+    hiding = tmp_path / "pip-build-env-1" / "site"
+    hiding.mkdir(parents=True)
+    (hiding / "sitecustomize.py").write_text("import sys\nsys.modules['torch'] = None\n", "utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(hiding))
+    status, output = configure(tmp_path / "build")
+    assert status != 0
+    assert f"needs torch {RELEASE}.*" in output
+    assert "no torch is installed for it. This is an isolated build, which does not see the packages" in output
+    assert "pip install --no-build-isolation <package>" in output
 
 
 def test_a_missing_torch_is_explained(tmp_path):
@@ -125,7 +151,7 @@ def test_a_missing_torch_is_explained(tmp_path):
     status, output = configure(tmp_path / "build", python=bare / SCRIPTS_FOLDER / "python")
     assert status != 0
     assert "no torch is installed for it" in output
-    assert 'pip install "torch==2.13.*"' in output
+    assert f'pip install "torch=={RELEASE}.*"' in output
 
 
 @pytest.mark.parametrize("version", ["0.2", "1.0"])

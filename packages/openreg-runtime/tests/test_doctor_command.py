@@ -28,7 +28,7 @@ from openreg_runtime.doctor.probes import compiler, interfaces, operators, regis
 from openreg_runtime.doctor.probes.request import Request
 from openreg_runtime.doctor.probes.unreachable import UNREACHABLE, needs_compiler
 
-GROUPS = table.read(command._folders())
+GROUPS = table.read(installed.own_folders())
 KEYS = {row.key for group in GROUPS for row in group.rows if not row.status}
 TABLE = Path(__file__).resolve().parents[1] / "docs" / "hooks.toml"
 
@@ -279,7 +279,7 @@ def test_names_that_only_users_ask_for_are_counted(capsys):
 
 
 def test_the_wheel_carries_the_table_of_the_documentation():
-    folder = next(Path(item) for item in command._folders() if Path(item, table.FILE).is_file())
+    folder = next(Path(item) for item in installed.own_folders() if Path(item, table.FILE).is_file())
     assert (folder / table.FILE).read_bytes() == TABLE.read_bytes()
 
 

@@ -5,10 +5,13 @@ import json
 import os
 import re
 import shutil
+from importlib import metadata as installed
 
 import pytest
 from doctor_site import Installation
 
+# The release of torch that the wheels are compiled for, as "2.13".
+RELEASE = ".".join(installed.version("torch").split(".")[:2])
 NO_OPERATORS = "registration.the minimal set of operators"
 
 
@@ -70,7 +73,7 @@ def test_another_torch(installation):
     version.unlink()
     version.write_text(text + "\n__version__ = '2.12.1'\n", "utf-8")
     diagnosis = installation.doctor()
-    diagnosis.finds("environment.torch", "torch 2.12.1 is imported", "but pip knows torch 2.13")
+    diagnosis.finds("environment.torch", "torch 2.12.1 is imported", f"but pip knows torch {RELEASE}")
     (wanted,) = re.findall(r"^2\.\d+", runtime_record(installation)["torch_version"])
     fix = f"pip install 'torch=={wanted}.*', or another release of openreg: pip install --upgrade openreg-runtime"
     diagnosis.finds("startup.openreg_runtime", "wrong torch", "2.12.1", fix)
@@ -92,16 +95,19 @@ def test_another_torch_in_the_metadata(installation):
     metadata = (info / "METADATA").read_text("utf-8")
     info.unlink()
     info.mkdir()
-    (info / "METADATA").write_text(metadata.replace("\nVersion: 2.13", "\nVersion: 2.12", 1), "utf-8")
+    (info / "METADATA").write_text(metadata.replace(f"\nVersion: {RELEASE}", "\nVersion: 2.12", 1), "utf-8")
     installation.doctor().finds(
-        "packages.openreg-runtime.requires.torch", "needs torch==2.13.*, which is 2.12", "pip install 'torch==2.13.*'"
+        "packages.openreg-runtime.requires.torch",
+        f"needs torch=={RELEASE}.*, which is 2.12",
+        f"pip install 'torch=={RELEASE}.*'",
     )
 
 
 def test_a_torch_that_does_not_import(installation):
     (installation.folder / "torch").unlink()
     diagnosis = installation.doctor()
-    diagnosis.finds("environment.torch", "ModuleNotFoundError: No module named 'torch'", "pip install")
+    mend = f"pip install --force-reinstall 'torch=={RELEASE}.*'"
+    diagnosis.finds("environment.torch", "ModuleNotFoundError: No module named 'torch'", mend)
 
 
 def test_another_backend_that_takes_the_dispatch_key_first(installation):
@@ -260,10 +266,10 @@ def test_two_runtimes_on_the_path(installation, tmp_path):
     other = tmp_path / "other"
     installation.add("openreg_runtime", other)
     (info,) = other.glob("*.dist-info")
-    edit(info / "METADATA", "\nVersion: 0.1.", "\nVersion: 0.7.")
+    edit(info / "METADATA", f"\nVersion: {RELEASE}.", "\nVersion: 1.7.")
     diagnosis = installation.doctor(PYTHONPATH=os.pathsep.join((str(installation.folder), str(other))))
     diagnosis.finds("packages.openreg_runtime.copies", str(other), "PYTHONPATH")
-    diagnosis.finds("packages.openreg-runtime.versions", "0.1.", "0.7.")
+    diagnosis.finds("packages.openreg-runtime.versions", f"{RELEASE}.", "1.7.")
 
 
 def test_a_doctor_without_its_table(installation):

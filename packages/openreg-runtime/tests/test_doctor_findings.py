@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from openreg_runtime.doctor import checks, command, table
+from openreg_runtime.doctor import checks, installed, table
 from openreg_runtime.doctor.children import Outcome, Step
 from openreg_runtime.doctor.examination import Examination, Order
 from openreg_runtime.doctor.probes import interfaces, registrations
 from openreg_runtime.doctor.probes.request import Request, Unseen
 
-GROUPS = table.read(command._folders())
+GROUPS = table.read(installed.own_folders())
 KEYS = {row.key for group in GROUPS for row in group.rows if not row.status}
 REPOSITORY = Path(__file__).resolve().parents[3]
 

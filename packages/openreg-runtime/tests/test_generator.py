@@ -104,6 +104,19 @@ def test_a_graph_safe_state_of_another_device_type_is_refused():
         torch.Generator("openreg").graphsafe_set_state(torch.Generator())
 
 
+@pytest.mark.skipif(not hasattr(torch.Generator, "philox_state"), reason="came with PyTorch 2.14")
+def test_a_place_in_the_sequence_is_reserved_as_tensors():
+    generator = torch.Generator("openreg:1").manual_seed(-1)  # the largest seed, which does not fit into an int64
+    generator.set_offset(3)
+    reserved = [generator.philox_state(count) for count in (0, 1, 4, 5)]
+    for state in reserved:
+        assert [(t.device.type, t.dtype, tuple(t.shape)) for t in state] == [("cpu", torch.int64, (1,))] * 3
+    assert {seed.item() for seed, _, _ in reserved} == {-1}
+    # Four numbers of 32 bits are one step of the counter.
+    assert [offset.item() + within.item() for _, offset, within in reserved] == [12, 12, 16, 20]
+    assert generator.get_offset() == 7
+
+
 def test_seeding_at_random_gives_different_seeds():
     generator = torch.Generator("openreg")
     seeds = {generator.seed() for _ in range(4)}
@@ -165,6 +178,18 @@ def test_the_state_of_a_device_is_read_and_set(device):
     assert [g.initial_seed() for g in openreg.default_generators] == [4, 4]
     with pytest.raises(ValueError, match="1 states for 2 openreg devices"):
         openreg.set_rng_state_all(states[:1])
+
+
+@pytest.mark.skipif(not hasattr(torch.accelerator, "random"), reason="torch.accelerator.random came with torch 2.14")
+def test_the_random_functions_of_the_accelerator_are_those_of_the_device():
+    openreg.default_generators[0].manual_seed(3)
+    openreg.default_generators[1].manual_seed(4)
+    random = torch.accelerator.random
+    assert [random.initial_seed(), random.initial_seed(1), random.initial_seed("openreg:1")] == [3, 4, 4]
+    assert fields(random.get_rng_state(1)) == (4, 0)
+    assert [fields(state) for state in random.get_rng_state_all()] == [(3, 0), (4, 0)]
+    with openreg.device(1):
+        assert random.initial_seed() == 4
 
 
 def test_fork_rng_restores_every_device():

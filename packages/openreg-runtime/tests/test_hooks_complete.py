@@ -4,7 +4,6 @@
 That the table is true, file by file and test by test, is checked where the whole repository is: tests/test_hooks.py.
 """
 
-import re
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import torch
 from test_hooks_table import CALLS
 
 from openreg_runtime import openreg
+from openreg_runtime.doctor.declarations import virtual_functions
 
 pytestmark = pytest.mark.every_subset
 
@@ -25,20 +25,17 @@ TABLE = tomllib.loads((Path(__file__).resolve().parents[1] / "docs" / "hooks.tom
 INTERFACES = {key: group for key, group in TABLE.items() if "header" in group}
 
 
+RELEASE = tuple(int(part) for part in torch.__version__.split(".")[:2])
+
+
+def is_asked_for(entry):
+    """Whether the installed PyTorch knows the thing."""
+    return tuple(int(part) for part in entry.get("since", "0.0").split(".")) <= RELEASE
+
+
 def names_in(group):
-    return [name for row, entry in group.items() if isinstance(entry, dict) for name in row.split(", ")]
-
-
-def virtual_functions(header, class_name):
-    """Names of the virtual functions that a class of PyTorch's headers declares, destructors apart."""
-    text = (Path(torch.__file__).parent / "include" / header).read_text("utf-8")
-    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
-    start = re.search(rf"\b(?:struct|class)\s+(?:\w+\s+)?{class_name}\b[^;{{(]*\{{", text).end()
-    depth, end = 1, start
-    while depth:
-        depth += {"{": 1, "}": -1}.get(text[end], 0)
-        end += 1
-    return re.findall(r"\bvirtual\b[^;{(~]*?\b(\w+)\s*\(", text[start:end])
+    rows = [row for row, entry in group.items() if isinstance(entry, dict) and is_asked_for(entry)]
+    return [name for row in rows for name in row.split(", ")]
 
 
 def test_the_interfaces_are_all_there():
@@ -58,28 +55,10 @@ def test_the_interfaces_are_all_there():
 @pytest.mark.parametrize("key", INTERFACES)
 def test_every_virtual_function_of_the_interface_has_its_row(key):
     group = INTERFACES[key]
-    declared = virtual_functions(group["header"], group["class"])
+    header = Path(torch.__file__).parent / "include" / group["header"]
+    declared = virtual_functions(header.read_text("utf-8"), group["class"])
     assert declared
     assert sorted(set(names_in(group))) == sorted(set(declared))
-
-
-def test_a_virtual_function_is_found_in_any_form(tmp_path, monkeypatch):
-    header = tmp_path / "include" / "x.h"
-    header.parent.mkdir()
-    header.write_text("""
-        struct Other { virtual void other(); };
-        struct API Wanted : Base {
-          virtual ~Wanted() = default;
-          virtual int plain() const = 0;  // virtual calls (in a comment)
-          virtual std::pair<int, int> body(int x [[maybe_unused]]) { return {x, x}; }
-          virtual void
-          next_line(
-              int x);
-        };
-        struct Later { virtual void later(); };
-    """)
-    monkeypatch.setattr(torch, "__file__", str(tmp_path / "__init__.py"))
-    assert virtual_functions("x.h", "Wanted") == ["plain", "body", "next_line"]
 
 
 def test_every_public_name_and_every_call_of_pytorch_has_its_row():

@@ -66,7 +66,11 @@ def test_a_plugin_says_what_it_was_compiled_for_and_works(tmp_path, succeed):
     site = Site(tmp_path / "site")
     install(tmp_path / "build", site_packages(), site)
     record = json.loads((site.folder / "vendor_plugin" / "_build.json").read_text("utf-8"))
-    assert record == {"abi_version": _C._abi_version, "torch_version": str(torch.__version__)}
+    assert record == {
+        "abi_version": _C._abi_version,
+        "torch_version": str(torch.__version__),
+        "extension_suffix": Path(_C.__file__).name.removeprefix("_C"),
+    }
     assert succeed(imported(site)).output == "2 devices\n"
 
 

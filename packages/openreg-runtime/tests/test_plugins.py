@@ -4,6 +4,7 @@
 import json
 import sys
 from importlib import metadata
+from importlib.machinery import EXTENSION_SUFFIXES
 
 import pytest
 import torch
@@ -19,8 +20,13 @@ def site(tmp_path, monkeypatch):
     return Site(tmp_path)
 
 
-def record(abi=_C._abi_version, torch_version=str(torch.__version__)):
-    return json.dumps({"abi_version": abi, "torch_version": torch_version})
+# The release of torch that the wheels are compiled for, as "2.13".
+RELEASE = ".".join(torch.__version__.split(".")[:2])
+MAJOR, MINOR = (int(part) for part in RELEASE.split("."))
+
+
+def record(abi=_C._abi_version, torch_version=str(torch.__version__), **more):
+    return json.dumps({"abi_version": abi, "torch_version": torch_version, **more})
 
 
 def described(distribution):
@@ -79,20 +85,78 @@ def test_another_abi_is_refused_with_both_numbers_and_the_command(site, abi):
     assert described("vendor-plugin").abi_version == abi
 
 
-@pytest.mark.parametrize("version", ["2.12.1", "2.14.0+cpu", "2.1.3", "2.130.0", "3.13.0", "2.14.0a0+git1234"])
+@pytest.mark.parametrize(
+    "version",
+    [
+        *(f"{MAJOR}.{MINOR - 1}.1", f"{MAJOR}.{MINOR + 1}.0+cpu", f"{MAJOR}.{MINOR + 1}.0a0+git1234"),
+        *("2.1.3", f"{RELEASE}0.0", f"{MAJOR + 1}.{MINOR}.0"),
+    ],
+)
 def test_another_torch_is_refused_with_both_versions_and_the_command(site, version):
     module = site.package("vendor-plugin", record(torch_version=version))
     wanted = ".".join(version.split(".")[:2])
     text = refusal(module)
     assert f"vendor-plugin works with torch {wanted}.*" in text
     assert f"torch {torch.__version__} is installed" in text
-    assert text.endswith("is installed. Install another vendor-plugin: pip install --upgrade vendor-plugin")
+    command = f"pip install --upgrade vendor-plugin 'torch=={RELEASE}.*'"
+    assert text.endswith(f"is installed. Install another vendor-plugin: {command}")
     assert described("vendor-plugin").problem == text
 
 
-@pytest.mark.parametrize("version", ["2.13.0", "2.13.9+cu130", "2.13.0a0+git1"])
+@pytest.mark.parametrize("version", [RELEASE + patch for patch in (".0", ".9+cu130", ".0a0+git1")])
 def test_every_build_of_the_installed_minor_version_fits(site, version):
     openreg_runtime.require_matching_build(site.package("vendor-plugin", record(torch_version=version)))
+
+
+@pytest.mark.parametrize("module", ["openreg_runtime", "vendor_plugin"])
+def test_a_debug_build_of_torch_is_refused_with_the_command(site, monkeypatch, module):
+    site.package("vendor-plugin", record())
+    monkeypatch.setattr(torch.version, "debug", True)
+    text = refusal(module)
+    assert f"works with torch {RELEASE}.*" in text
+    assert f"torch {torch.__version__} is installed, a debug build (torch.version.debug)" in text
+    assert text.endswith(f"pip install --force-reinstall 'torch=={RELEASE}.*'")
+
+
+@pytest.mark.parametrize(("line", "refused"), [("debug = True", True), ("debug = False", False)])
+def test_a_debug_build_is_known_without_importing_torch(site, monkeypatch, line, refused):
+    site.package("vendor-plugin", record())
+    monkeypatch.delitem(sys.modules, "torch")
+    (site.folder / "torch").mkdir()
+    (site.folder / "torch" / "__init__.py").write_text("raise AssertionError('imported')\n", "utf-8")
+    (site.folder / "torch" / "version.py").write_text(f"__version__ = {torch.__version__!r}\n{line}\n", "utf-8")
+    assert ("a debug build" in (described("vendor-plugin").problem or "")) is refused
+
+
+def test_a_nightly_build_is_answered_with_the_release_that_fits(monkeypatch):
+    nightly = f"{MAJOR}.{MINOR + 1}.0.dev20261101"
+    monkeypatch.setattr(torch, "__version__", torch.torch_version.TorchVersion(nightly))
+    text = refusal("openreg_runtime")
+    assert f"torch {nightly} is installed, for which no wheels are made" in text
+    assert text.endswith(f"Install a matching torch: pip install 'torch=={RELEASE}.*'")
+
+
+def test_the_command_for_another_release_names_all_packages_that_have_to_change(site, monkeypatch):
+    site.announce("openreg-of-a-test", "openreg_of_a_test")
+    monkeypatch.setattr(torch, "__version__", torch.torch_version.TorchVersion("2.99.0"))
+    names = {item.name for item in metadata.distributions() if item.name.startswith("openreg-")}
+    assert {"openreg-of-a-test", "openreg-runtime"} <= names
+    assert f"(pip install --upgrade {' '.join(sorted(names))} 'torch==2.99.*')" in refusal("openreg_runtime")
+
+
+def test_native_parts_for_another_python_are_refused_with_both_and_the_command(site):
+    module = site.package("vendor-plugin", record(extension_suffix=".cpython-39-elsewhere"))
+    text = refusal(module)
+    assert "the installed vendor-plugin was compiled for another Python" in text
+    assert "its modules end in .cpython-39-elsewhere" in text
+    assert f"{sys.executable} loads those that end in {EXTENSION_SUFFIXES[0]}" in text
+    assert text.endswith("pip install --force-reinstall --no-deps vendor-plugin")
+    assert described("vendor-plugin").problem == text
+
+
+@pytest.mark.parametrize("suffix", [*EXTENSION_SUFFIXES, ""])
+def test_native_parts_that_this_python_loads_fit(site, suffix):
+    openreg_runtime.require_matching_build(site.package("vendor-plugin", record(extension_suffix=suffix)))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@
 
 #include <exception>
 
+#include "common/torch_versions.h"
+
 namespace openreg::ops {
 
 namespace {
@@ -13,8 +15,8 @@ namespace {
 // Throws c10::Error where the number overflows, or nothing can be computed in the dtype.
 void convert(c10::ScalarType dtype, const at::Scalar& number) {
   AT_DISPATCH_V2(dtype, "a number", AT_WRAP([&] { (void)number.to<scalar_t>(); }), AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX),
-                 AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), AT_EXPAND(AT_FLOAT8_TYPES), at::kComplexHalf, at::kHalf,
-                 at::kBool, at::kBFloat16);
+                 AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), AT_EXPAND(AT_FLOAT8_TYPES),
+                 AT_EXPAND(OPENREG_REDUCED_COMPLEX_TYPES), at::kHalf, at::kBool, at::kBFloat16);
 }
 
 }  // namespace

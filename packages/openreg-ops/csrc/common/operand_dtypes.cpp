@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "common/torch_versions.h"
+
 namespace openreg::ops {
 
 namespace {
@@ -77,6 +79,7 @@ constexpr Refusal kRefusals[] = {
     {kBoolean | kIntegers,
      "renorm lerp.Scalar lerp.Tensor logaddexp reflection_pad1d_backward reflection_pad3d_backward "
      "replication_pad1d_backward sigmoid_backward silu silu_backward tanh_backward"},
+    {kBoolean | kIntegers | kFloating | kComplex, "norm.ScalarOpt_dim_dtype"},  // as the wanted dtype goes
     {kReduced,
      "_linalg_det _linalg_solve_ex _linalg_svd linalg_cholesky_ex linalg_ldl_factor_ex linalg_ldl_solve "
      "linalg_lu_solve linalg_qr _cdist_forward"},
@@ -87,7 +90,9 @@ constexpr Refusal kRefusals[] = {
     {kBoolean | kShortIntegers | kComplex, "avg_pool2d avg_pool2d_backward avg_pool3d avg_pool3d_backward"},
     {kIntegers, "col2im convolution_overrideable im2col"},
     {kBoolean | kIntegers | kReduced | kComplex, "_ctc_loss _pdist_forward"},
+#if !OPENREG_TORCH_HAS_HALF_POLAR
     {set_of(c10::ScalarType::Half), "polar"},
+#endif
     {kFloating | kComplex, "bitwise_and.Tensor bitwise_not bitwise_or.Tensor bitwise_xor.Tensor"},
 };
 

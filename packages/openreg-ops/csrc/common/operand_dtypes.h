@@ -49,6 +49,11 @@ enum class Verdict : uint8_t {
   kOfDivisor,  // integers cannot be divided by zero: when the second operand is a tensor that may hold one
 };
 
+// Complex numbers of two half or two bfloat16 parts, which few kernels take.
+inline bool is_reduced_complex(c10::ScalarType dtype) {
+  return c10::isComplexType(dtype) && c10::elementSize(dtype) == 4;
+}
+
 // What is known of a kernel. By default that it takes all operands in common use.
 struct KernelRule {
   DtypeSet refused = 0;  // in some modes or shapes, at least: the kernel has the last word

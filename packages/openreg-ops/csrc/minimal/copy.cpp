@@ -29,7 +29,7 @@ constexpr size_t kSerialCopy = size_t{256} << 10;  // bytes
 
 // Whether at::native::copy_() converts the dtype into others.
 bool is_converted(c10::ScalarType dtype) {
-  return (dtype_bit(dtype) & kCommonDtypes) != 0 || c10::isFloat8Type(dtype) || dtype == at::kComplexHalf ||
+  return (dtype_bit(dtype) & kCommonDtypes) != 0 || c10::isFloat8Type(dtype) || is_reduced_complex(dtype) ||
          dtype == at::kUInt16 || dtype == at::kUInt32 || dtype == at::kUInt64;
 }
 

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
+#include "common/torch_versions.h"
 #include "minimal/set.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
@@ -33,10 +34,11 @@ at::Scalar local_scalar_dense(const at::Tensor& self) {
                      status = orMemcpyAsync(&value, self.const_data_ptr(), sizeof(value), orMemcpyDeviceToHost, stream);
                    }
                    OPENREG_CHECK(status);
-                   result = value;
+                   result = to_scalar(value);
                  }),
                  AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES),
-                 AT_EXPAND(AT_FLOAT8_TYPES), at::kComplexHalf, at::kHalf, at::kBool, at::kBFloat16);
+                 AT_EXPAND(AT_FLOAT8_TYPES), AT_EXPAND(OPENREG_REDUCED_COMPLEX_TYPES), at::kHalf, at::kBool,
+                 at::kBFloat16);
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <torch/library.h>
 
 #include "common/launch_on.h"
+#include "common/torch_versions.h"
 
 namespace openreg::ops {
 
@@ -14,7 +15,7 @@ namespace {
 
 // A clamp in all but name, and the structured table has that one.
 at::Tensor relu(const at::Tensor& self) {
-  TORCH_CHECK(self.scalar_type() != at::kBool, "Boolean inputs not supported for relu");
+  OPENREG_CHECK_IMPLEMENTED_SINCE_14(self.scalar_type() != at::kBool, "Boolean inputs not supported for relu");
   return at::clamp_min(self, 0);
 }
 

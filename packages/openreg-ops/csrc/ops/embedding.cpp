@@ -7,6 +7,7 @@
 
 #include "common/launch_on.h"
 #include "common/raw_operands.h"
+#include "common/torch_versions.h"
 #include "raw/embedding.h"
 
 namespace openreg::ops {
@@ -64,9 +65,9 @@ at::Tensor embedding_dense_backward(const at::Tensor& grad_output, const at::Ten
 }
 
 at::Tensor& embedding_renorm(at::Tensor& self, const at::Tensor& indices, double max_norm, double norm_type) {
-  TORCH_CHECK(self.is_floating_point() || self.is_complex(),
-              "embedding_renorm_: the norm of a row needs floating-point or complex numbers, but got ",
-              self.scalar_type());
+  OPENREG_CHECK_IMPLEMENTED_SINCE_15(
+      self.is_floating_point() || self.is_complex(),
+      "embedding_renorm_: the norm of a row needs floating-point or complex numbers, but got ", self.scalar_type());
   return InplaceLaunch<at::_ops::embedding_renorm_>::call<at::cpu::embedding_renorm_>(self, indices, max_norm,
                                                                                       norm_type);
 }

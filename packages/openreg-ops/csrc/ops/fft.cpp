@@ -15,6 +15,7 @@
 
 #include "common/compute_dtype.h"
 #include "common/described.h"
+#include "common/torch_versions.h"
 
 namespace openreg::ops {
 
@@ -62,7 +63,8 @@ OutputSpec describe_c2c(const at::Tensor& self, c10::IntArrayRef dim, int64_t /*
 }
 
 OutputSpec describe_r2c(const at::Tensor& self, c10::IntArrayRef dim, int64_t /*normalization*/, bool onesided) {
-  TORCH_CHECK(self.is_floating_point(), "Only supports floating-point dtypes, but found: ", self.scalar_type());
+  OPENREG_CHECK_TYPE_SINCE_14(self.is_floating_point(),
+                              "Only supports floating-point dtypes, but found: ", self.scalar_type());
   const c10::DimVector dims = wrap_dims(dim, self);
   std::vector<int64_t> sizes = self.sizes().vec();
   if (onesided) {

@@ -2,7 +2,6 @@
 // Described operators: sampling at the points of a grid, with derivatives.
 #include "common/described.h"
 
-#include <ATen/native/GridSamplerUtils.h>
 #include <ATen/ops/grid_sampler_2d_backward_cpu_dispatch.h>
 #include <ATen/ops/grid_sampler_2d_backward_ops.h>
 #include <ATen/ops/grid_sampler_2d_cpu_dispatch.h>
@@ -11,6 +10,8 @@
 #include <ATen/ops/grid_sampler_3d_backward_ops.h>
 #include <ATen/ops/grid_sampler_3d_cpu_dispatch.h>
 #include <ATen/ops/grid_sampler_3d_ops.h>
+
+#include "common/torch_versions.h"
 
 namespace openreg::ops {
 
@@ -21,7 +22,7 @@ void check(const at::Tensor& input, const at::Tensor& grid, int64_t interpolatio
   if constexpr (kDims == 2) {
     at::native::check_grid_sampler_2d(input, grid);
   } else {
-    at::native::check_grid_sampler_3d(input, grid, interpolation_mode);
+    check_grid_sampler_3d(input, grid, interpolation_mode);
   }
   at::native::check_grid_sampler_common(input, grid);
   TORCH_CHECK(input.scalar_type() == grid.scalar_type(),
@@ -29,21 +30,31 @@ void check(const at::Tensor& input, const at::Tensor& grid, int64_t interpolatio
               " and grid has ", grid.scalar_type());
 }
 
+// One value of every channel for each point of the grid.
+template <int kDims>
+c10::DimVector sampled_sizes(const at::Tensor& input, const at::Tensor& grid) {
+  c10::DimVector sizes{input.size(0), input.size(1)};
+  const auto points = grid.sizes().slice(1, kDims);
+  sizes.insert(sizes.end(), points.begin(), points.end());
+  return sizes;
+}
+
 template <int kDims>
 OutputSpec describe_forward(const at::Tensor& input, const at::Tensor& grid, int64_t interpolation_mode,
                             int64_t /*padding_mode*/, bool /*align_corners*/) {
   check<kDims>(input, grid, interpolation_mode);
-  c10::DimVector sizes{input.size(0), input.size(1)};
-  const auto points = grid.sizes().slice(1, kDims);
-  sizes.insert(sizes.end(), points.begin(), points.end());
-  return output_of(sizes, input.scalar_type());
+  return output_of(sampled_sizes<kDims>(input, grid), input.scalar_type());
 }
 
 template <int kDims>
-std::array<OutputSpec, 2> describe_backward(const at::Tensor& /*grad*/, const at::Tensor& input, const at::Tensor& grid,
+std::array<OutputSpec, 2> describe_backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& grid,
                                             int64_t interpolation_mode, int64_t /*padding_mode*/,
                                             bool /*align_corners*/, std::array<bool, 2> output_mask) {
   check<kDims>(input, grid, interpolation_mode);
+  // Before 2.15 PyTorch's kernels read beyond a gradient of another shape.
+  const c10::DimVector sizes = sampled_sizes<kDims>(input, grid);
+  TORCH_CHECK_VALUE(grad.sizes() == sizes, "grid_sampler(): expected grad_output to have sizes ", sizes,
+                    " but got grad_output with sizes ", grad.sizes());
   return {output_mask[0] ? output_of_shape(input) : OutputSpec(), output_of_shape(grid)};
 }
 

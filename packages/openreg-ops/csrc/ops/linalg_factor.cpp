@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Factorisations that are not structured (Cholesky, QR in LAPACK's form), and what is made of them.
+// Factorisations that are not structured (QR in LAPACK's form), and what is made of them.
 #include <ATen/native/LinearAlgebraUtils.h>
 #include <ATen/ops/_linalg_check_errors.h>
 #include <ATen/ops/cholesky_inverse_cpu_dispatch.h>
 #include <ATen/ops/geqrf_cpu_dispatch.h>
 #include <ATen/ops/geqrf_ops.h>
-#include <ATen/ops/linalg_cholesky_ex.h>
 #include <ATen/ops/linalg_householder_product_cpu_dispatch.h>
 #include <ATen/ops/linalg_householder_product_ops.h>
 #include <ATen/ops/ormqr_cpu_dispatch.h>
@@ -17,28 +16,6 @@
 namespace openreg::ops {
 
 namespace {
-
-// A matrix that is not positive-definite shows when the host reads `info`, which waits, as on a GPU.
-at::Tensor factorize(const at::Tensor& self, bool upper) {
-  TORCH_WARN_ONCE(
-      "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release; "
-      "torch.cholesky(A) is torch.linalg.cholesky(A), and with upper=True it is torch.linalg.cholesky(A).mH");
-  at::native::squareCheckInputs(self, "cholesky");
-  if (self.numel() > 0) {
-    require_lapack_dtype("cholesky_cpu", self.scalar_type());
-  }
-  const auto [factor, info] = at::linalg_cholesky_ex(self, upper);
-  at::_linalg_check_errors(info, "cholesky", self.dim() == 2);
-  return factor;
-}
-
-at::Tensor& factorize_out(const at::Tensor& self, bool upper, at::Tensor& out) {
-  check_same_device("aten::cholesky", device_of("aten::cholesky", self, out), self, out);
-  at::native::checkLinalgCompatibleDtype("cholesky", out, self);
-  const at::Tensor factor = factorize(self, upper);
-  resize_out(out, factor.sizes(), {}, out.options());
-  return out.copy_(factor);
-}
 
 // `info` is what LAPACK gives: the first zero on the diagonal, counted from 1. Then there is no inverse.
 void invert_kernel(const at::Tensor& self, bool upper, at::Tensor& result, at::Tensor& info) {
@@ -136,8 +113,6 @@ OutputSpec describe_ormqr(const at::Tensor& input, const at::Tensor& tau, const 
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("cholesky", TORCH_FN(factorize));
-  library.impl("cholesky.out", TORCH_FN(factorize_out));
   library.impl("cholesky_inverse", TORCH_FN(invert));
   library.impl("cholesky_inverse.out", TORCH_FN(invert_out));
   OPENREG_DESCRIBED_OUT(library, geqrf, geqrf_a, at::cpu::geqrf_outf, describe_geqrf)

@@ -25,7 +25,7 @@ bool is_usual(const at::Tensor& input, const at::Tensor& weight, const std::opti
 }
 
 at::Tensor as_rows(const at::Tensor& tensor) {
-  return tensor.reshape({tensor.numel() / std::max<int64_t>(1, tensor.size(-1)), tensor.size(-1)});
+  return tensor.reshape({c10::multiply_integers(tensor.sizes().slice(0, tensor.dim() - 1)), tensor.size(-1)});
 }
 
 void forward_kernel(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
@@ -59,7 +59,7 @@ void backward_kernel(const at::Tensor& input, const at::Tensor& grad, const at::
                      at::Tensor& grad_weight, at::Tensor& grad_bias) {
   const at::Tensor rows = as_rows(grad);
   if (grad_input.defined()) {
-    at::Tensor result = grad_input.view({-1, weight.size(1)});
+    at::Tensor result = grad_input.view({rows.size(0), weight.size(1)});
     at::mm_out(result, rows, weight.conj());
   }
   if (grad_weight.defined()) {

@@ -3,8 +3,8 @@
 // the structured table.
 #include "common/as_out.h"
 #include "common/described.h"
+#include "common/torch_versions.h"
 
-#include <ATen/native/Padding.h>
 #include <ATen/native/im2col_shape_check.h>
 #include <ATen/ops/col2im_cpu_dispatch.h>
 #include <ATen/ops/col2im_ops.h>
@@ -24,7 +24,7 @@ namespace openreg::ops {
 namespace {
 
 OutputSpec describe_reflection(const at::Tensor& self, c10::IntArrayRef padding) {
-  at::native::padding::check_valid_input<2>(self, padding);
+  check_padding<2>(self, padding);
   const int64_t height = self.size(-2);
   const int64_t width = self.size(-1);
   TORCH_CHECK(padding[0] < width && padding[1] < width,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fused step of SGD with our own kernel, where OPENREG_KERNELS=raw asks for it; and always for 16-bit floats,
-// because PyTorch 2.13's kernel for the CPU leaves all but the last few of those as they were
-// (tests/test_raw_kernels.py tells when it no longer does).
+// The fused step of SGD with our own kernel, where OPENREG_KERNELS=raw asks for it; and always for 16-bit floats in a
+// release of PyTorch whose kernel for the CPU gets those wrong.
 #include <ATen/ops/_fused_sgd_cpu_dispatch.h>
 #include <ATen/ops/_fused_sgd_ops.h>
 #include <torch/library.h>
 
 #include "common/launch_on.h"
 #include "common/raw_operands.h"
+#include "common/torch_versions.h"
 #include "kernel_choice.h"
 #include "raw/sgd.h"
 
@@ -32,11 +32,17 @@ const float* address_of(const MaybeTensor& number) {
   return number.has_value() ? static_cast<const float*>(kernel_address(*number)) : nullptr;
 }
 
+// Whether our own kernel is to run, and not PyTorch's.
+template <bool kEveryType>
+bool is_ours(at::ScalarType type) {
+  return kEveryType || (OPENREG_TORCH_SGD_SKIPS_16_BITS && at::isReducedFloatingType(type));
+}
+
 // Gives false for operands that the kernel does not serve: those that are not laid out alike, or of several dtypes.
 template <bool kEveryType>
 bool launch(at::TensorList self, at::TensorList grads, at::TensorList momenta, raw::SgdArguments arguments,
             const MaybeTensor& learning_rate, const MaybeTensor& scale, const MaybeTensor& found_inf) {
-  if (!kEveryType && (self.empty() || !at::isReducedFloatingType(self[0].scalar_type()))) {
+  if (self.empty() || !is_ours<kEveryType>(self[0].scalar_type())) {
     return false;
   }
   if (!is_uniform(self) || !same_layouts(self, grads) || !(momenta.empty() || same_layouts(self, momenta))) {

@@ -9,6 +9,7 @@
 #include <ATen/ops/pixel_unshuffle_ops.h>
 
 #include "common/described.h"
+#include "common/operand_dtypes.h"
 
 namespace openreg::ops {
 
@@ -17,7 +18,7 @@ namespace {
 // The operand's sizes but for the last three, in its memory format.
 OutputSpec describe_shuffle(const char* kernel, const at::Tensor& self, c10::IntArrayRef last) {
   const c10::ScalarType dtype = self.scalar_type();
-  const bool is_served = !at::isBarebonesUnsignedType(dtype) && !c10::isFloat8Type(dtype) && dtype != at::kComplexHalf;
+  const bool is_served = !at::isBarebonesUnsignedType(dtype) && !c10::isFloat8Type(dtype) && !is_reduced_complex(dtype);
   require_dtype(is_served || self.numel() == 0, kernel, dtype);
   OutputSpec spec = output_of_shape(self);
   std::copy(last.begin(), last.end(), spec.sizes.end() - static_cast<std::ptrdiff_t>(last.size()));

@@ -33,6 +33,7 @@
 #include <torch/library.h>
 
 #include "common/described.h"
+#include "common/torch_versions.h"
 
 namespace openreg::ops {
 
@@ -173,8 +174,8 @@ OutputSpec describe_count_nonzero(const at::Tensor& self, c10::IntArrayRef dims)
 OutputSpec describe_spread(const at::Tensor& self, at::OptionalIntArrayRef dims,
                            const std::optional<at::Scalar>& correction, bool keepdim, const char* name,
                            const char* subject) {
-  TORCH_CHECK(self.is_floating_point() || self.is_complex(), subject,
-              " only support floating point and complex dtypes");
+  OPENREG_CHECK_IMPLEMENTED_SINCE_15(self.is_floating_point() || self.is_complex(), subject,
+                                     " only support floating point and complex dtypes");
   OutputSpec spec = reduced_output(self, dims, keepdim, c10::toRealValueType(self.scalar_type()));
   const int64_t results = c10::multiply_integers(spec.sizes);
   const double factor = results > 0 ? static_cast<double>(self.numel()) / static_cast<double>(results) : 1;

@@ -34,7 +34,7 @@ class OneThread {
   OneThread& operator=(OneThread&&) = delete;
 
  private:
-  int before_;
+  [[maybe_unused]] int before_;  // without OpenMP
 };
 
 }  // namespace openreg::ops::raw

@@ -95,6 +95,7 @@ OTHER_DEVICES = "of GPUs or phones"
 HOST = "of the host: autograd, dispatch, tracing, tensors as objects"
 NOT_OF_KERNELS = {
     "_set_cublas_*": OTHER_DEVICES,
+    "_set_cublaslt_*": OTHER_DEVICES,  # since torch 2.15
     "_set_cudnn_*": OTHER_DEVICES,
     "_set_miopen_*": OTHER_DEVICES,
     "_set_onednn_allow_tf32": OTHER_DEVICES,
@@ -103,6 +104,7 @@ NOT_OF_KERNELS = {
     "_set_linalg_preferred_backend": OTHER_DEVICES,
     "_set_sdp_use_cudnn": OTHER_DEVICES,
     "_set_sdp_use_fa3": OTHER_DEVICES,
+    "_set_sdp_use_fa4": OTHER_DEVICES,  # since torch 2.15
     "_set_sm_carveout_experimental": OTHER_DEVICES,
     "_set_override_stale_capture_stream": OTHER_DEVICES,
     "_set_default_mobile_cpu_allocator": OTHER_DEVICES,
@@ -121,17 +123,20 @@ NOT_OF_KERNELS = {
     "_set_conj": HOST,
     "_set_dispatch_mode": HOST,
     "_set_dtensor_*": HOST,
+    "_set_fake_constant": HOST,  # since torch 2.15
     "_set_fwd_grad_enabled": HOST,
     "_set_generator_metaclass": HOST,
     "_set_grad_*": HOST,
     "_set_graph_*": HOST,
     "_set_meta_in_tls_dispatch_include": HOST,
     "_set_multithreading_enabled": HOST,
+    "_set_native_aot_*": OTHER_DEVICES,  # since torch 2.15
     "_set_neg": HOST,
     "_set_only_lift_cpu_tensors": HOST,
     "_set_print_stack_traces_on_fatal_signal": HOST,
     "_set_should_use_format_with_string_table": HOST,
     "_set_skip_next_torch_function": HOST,
+    "_set_storage_*": HOST,  # since torch 2.15
     "_set_tensor_metadata": HOST,
     "_set_thread_name": HOST,
     "_set_throw_on_mutable_data_ptr": HOST,

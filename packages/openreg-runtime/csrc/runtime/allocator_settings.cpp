@@ -108,10 +108,10 @@ void read() {
   auto previous = AcceleratorAllocatorConfig::getConfigParserHook();
   AcceleratorAllocatorConfig::getMutableKeys().insert(kFraction);
   AcceleratorAllocatorConfig::getConfigParserHook() = [previous](const std::string& settings) {
+    parse(settings, kRuntime);  // first, so that what both refuse is refused in our words
     if (previous) {
       previous(settings);
     }
-    parse(settings, kRuntime);
   };
   return true;
 }();

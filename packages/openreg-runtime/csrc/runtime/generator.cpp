@@ -4,6 +4,7 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/TensorImpl.h>
 
 #include <array>
@@ -13,8 +14,10 @@
 
 #include "capture_random.h"
 #include "openreg.h"
+#include "openreg/runtime/allocator.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
+#include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
 
 namespace openreg::runtime {
@@ -22,6 +25,23 @@ namespace openreg::runtime {
 namespace {
 
 constexpr int64_t kStateSize = 2 * sizeof(uint64_t);
+
+#if OPENREG_TORCH_HAS_PHILOX_STATE
+constexpr uint64_t kNumbersPerBlock = 4;  // numbers of 32 bits in one of 128
+
+// A tensor of one int64 with the bits of the number.
+at::Tensor host_number(uint64_t bits) {
+  at::Tensor tensor = at::detail::empty_cpu({1}, at::kLong);
+  std::memcpy(tensor.data_ptr(), &bits, sizeof(bits));
+  return tensor;
+}
+
+at::Tensor device_number(c10::Device device) {
+  const c10::OptionalDeviceGuard guard(device);
+  return at::detail::empty_generic({1}, &device_allocator(), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+                                   at::kLong, std::nullopt);
+}
+#endif
 
 }  // namespace
 
@@ -32,10 +52,14 @@ Generator::Generator(c10::DeviceIndex index, c10::intrusive_ptr<State> state)
       state_(std::move(state)) {}
 
 PhiloxState Generator::reserve(uint64_t count) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return reserve_locked(count);
+}
+
+PhiloxState Generator::reserve_locked(uint64_t count) {
   if (const uint64_t capture = capture_id(current_stream(device().index())); capture != 0) {
     return find_capture_random(capture)->reserve(*this, count);
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
   const PhiloxState start(state_->seed, state_->offset);
   state_->offset += count;
   return start;
@@ -106,6 +130,25 @@ void Generator::graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>
 c10::intrusive_ptr<c10::GeneratorImpl> Generator::graphsafe_get_state() const {
   return c10::intrusive_ptr<Generator>::reclaim(new Generator(device().index(), state_));
 }
+
+#if OPENREG_TORCH_HAS_PHILOX_STATE
+void Generator::philox_state(uint64_t increment, at::Tensor& seed, at::Tensor& offset, at::Tensor& intragraph_offset) {
+  const c10::Stream stream = current_stream(device().index());
+  const PhiloxState start = reserve_locked(increment / kNumbersPerBlock + (increment % kNumbersPerBlock != 0));
+  intragraph_offset = host_number(0);
+  if (!is_capturing(stream)) {
+    seed = host_number(start.seed());
+    offset = host_number(start.offset() * kNumbersPerBlock);
+    return;
+  }
+  seed = device_number(device());
+  offset = device_number(device());
+  launch("torch.Generator.philox_state", stream, [start, seed_at = seed.data_ptr(), offset_at = offset.data_ptr()] {
+    *static_cast<uint64_t*>(kernel_view(seed_at)) = start.seed();
+    *static_cast<uint64_t*>(kernel_view(offset_at)) = start.offset() * kNumbersPerBlock;
+  });
+}
+#endif
 
 c10::DeviceType Generator::device_type() {
   return kDeviceType;

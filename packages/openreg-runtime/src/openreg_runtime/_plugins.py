@@ -11,8 +11,8 @@ import importlib.util
 import json
 import re
 import sys
-from importlib.machinery import ModuleSpec
-from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, entry_points, version
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
+from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distributions, entry_points, version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,6 +39,7 @@ class Build(NamedTuple):
 
     abi_version: int
     torch_version: str
+    extension_suffix: str  # how its modules end, as .cpython-311-x86_64-linux-gnu.so; empty where that is not told
 
 
 class _DamagedError(Exception):
@@ -66,11 +67,11 @@ def is_module_name(value: str) -> bool:
 
 
 def require_matching_build(module: str) -> None:
-    """Raises ImportError unless the native parts of a package were compiled for this runtime and the installed torch.
+    """Raises ImportError unless the native parts of a package were compiled for this Python, runtime and torch.
 
     A package with native parts calls this with its ``__name__`` before it imports them: the loader would only tell of
-    an undefined symbol. The error names both ABI numbers or both versions of torch, and the pip command. A package
-    without native parts always passes.
+    an undefined symbol. The error names what was found, what is needed, as both ABI numbers or both versions of torch,
+    and the pip command. A package without native parts always passes.
     """
     package = _package(module)
     _, problem = _check(package, package)
@@ -91,7 +92,7 @@ def _describe(point: EntryPoint) -> Plugin:
         )
     elif _spec(package) is None:
         problem = _reinstall(distribution, f"announces the module {point.value!r} and does not have it")
-    abi_version, torch_version = build or (None, None)
+    abi_version, torch_version, _ = build or (None, None, None)
     return Plugin(point.value, distribution, version_, abi_version, torch_version, problem)
 
 
@@ -111,6 +112,12 @@ def _check(package: str, distribution: str) -> tuple[Build | None, str | None]:
 
 
 def _mismatch(distribution: str, build: Build, runtime: Build) -> str | None:
+    if build.extension_suffix and build.extension_suffix not in EXTENSION_SUFFIXES:
+        return _reinstall(
+            distribution,
+            f"was compiled for another Python: its modules end in {build.extension_suffix}, and "
+            f"{sys.executable} loads those that end in {EXTENSION_SUFFIXES[0]}",
+        )
     if build.abi_version != runtime.abi_version:
         return (
             f"{distribution} was compiled for ABI {build.abi_version} of openreg-runtime, but the installed "
@@ -118,15 +125,31 @@ def _mismatch(distribution: str, build: Build, runtime: Build) -> str | None:
             f"pip install --upgrade openreg-runtime {distribution}"
         )
     wanted, installed = _minor(build.torch_version), _installed_torch()
-    if _minor(installed) == wanted:
-        return None
     what = f"{distribution} works with torch {wanted}.*, for which it was compiled, but torch {installed} is installed"
+    if _minor(installed) == wanted:
+        if not _torch_is_debug_build():
+            return None
+        return (
+            f"{what}, a debug build (torch.version.debug), whose C++ objects have another layout. Install a release "
+            f"build: pip install --force-reinstall 'torch=={wanted}.*'"
+        )
+    this_torch = f"'torch=={_minor(installed)}.*'"
     if _minor(installed) == _minor(runtime.torch_version):  # another torch would not fit the runtime
-        return f"{what}. Install another {distribution}: pip install --upgrade {distribution}"
+        return f"{what}. Install another {distribution}: pip install --upgrade {distribution} {this_torch}"
+    if re.fullmatch(r"[\d.]+(\+.*)?", installed) is None:
+        return f"{what}, for which no wheels are made. Install a matching torch: pip install 'torch=={wanted}.*'"
     return (
-        f"{what}. Install a matching torch (pip install 'torch=={wanted}.*') or another {distribution} "
-        f"(pip install --upgrade {distribution})."
+        f"{what}. Install a matching torch (pip install 'torch=={wanted}.*') or the packages for this one "
+        f"(pip install --upgrade {_names_of_one_release(distribution)} {this_torch})."
     )
+
+
+def _names_of_one_release(distribution: str) -> str:
+    """What pip has to replace together: a package, and those of openreg that are installed, if it is one of them."""
+    if not distribution.startswith("openreg-"):
+        return distribution
+    names = (_name_and_version(item, "")[0].replace("_", "-") for item in distributions())
+    return " ".join(sorted({distribution, *(name for name in names if name.startswith("openreg-"))}))
 
 
 def _read_build(package: str) -> Build | None:
@@ -139,8 +162,9 @@ def _read_build(package: str) -> Build | None:
         return None
     try:
         content = json.loads(paths[0].read_text("utf-8"))
-        return Build(int(content["abi_version"]), str(content["torch_version"]))
-    except (OSError, ValueError, LookupError, TypeError) as error:
+        suffix = str(content.get("extension_suffix", ""))
+        return Build(int(content["abi_version"]), str(content["torch_version"]), suffix)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise _DamagedError(f"has an unreadable {paths[0]} ({error!r})") from error
 
 
@@ -173,6 +197,15 @@ def _installed_torch() -> str:
         return version("torch")
     except PackageNotFoundError:
         return "(none)"
+
+
+def _torch_is_debug_build() -> bool:
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        return bool(getattr(getattr(torch, "version", None), "debug", False))
+    spec = _spec("torch")
+    file = Path(spec.origin).with_name("version.py") if spec is not None and spec.origin is not None else None
+    return file is not None and file.is_file() and re.search(r"(?m)^debug = True$", file.read_text("utf-8")) is not None
 
 
 def _distribution_of(package: str) -> str:

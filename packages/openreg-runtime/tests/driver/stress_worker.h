@@ -120,8 +120,8 @@ class Worker {
   }
 
   void destroy(Buffer& buffer) {
-    CHECK(orFree(buffer.address) == orSuccess);  // waits for the device
-    CHECK(orEventSynchronize(buffer.last) == orSuccess);
+    CHECK(orEventSynchronize(buffer.last) == orSuccess);  // orFree() waits for the owning device alone
+    CHECK(orFree(buffer.address) == orSuccess);
     CHECK(orEventDestroy(buffer.last) == orSuccess);
   }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "openreg/runtime/export.h"
+#include "openreg/runtime/torch_versions.h"
 
 namespace openreg::runtime {
 
@@ -57,6 +58,11 @@ class OPENREG_RUNTIME_API Generator final : public c10::GeneratorImpl {
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
   void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& new_state) override;
   c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override;
+#if OPENREG_TORCH_HAS_PHILOX_STATE
+  // Reserves `increment` numbers of 32 bits, rounded up to a multiple of 4. While the current stream is capturing, seed
+  // and offset are tensors on the device, which each replay writes.
+  void philox_state(uint64_t increment, at::Tensor& seed, at::Tensor& offset, at::Tensor& intragraph_offset) override;
+#endif
 
   static c10::DeviceType device_type();
 
@@ -68,6 +74,7 @@ class OPENREG_RUNTIME_API Generator final : public c10::GeneratorImpl {
 
   Generator(c10::DeviceIndex index, c10::intrusive_ptr<State> state);
   Generator* clone_impl() const override;
+  PhiloxState reserve_locked(uint64_t count);  // reserve() where the caller holds mutex_
   void check_not_capturing(const char* function) const;
 
   c10::intrusive_ptr<State> state_;  // shared between graph-safe copies

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
-from pathlib import Path
 
 from . import checks, document, explanation, installed, table
 from .examination import AUTOLOAD_SWITCH, OWN_DEVICE, RUNTIME, Examination, Order, examine
@@ -130,7 +129,7 @@ def main(arguments: Sequence[str], typed: str = "python -m openreg_runtime") -> 
 
 def _examine(order: Order, options: argparse.Namespace) -> int:
     _refuse_what_cannot_be(order)
-    groups = table.read(_folders())
+    groups = table.read(installed.own_folders(), installed.version("torch"))
     examination = examine(order, groups, tuple(name for name in installed.plugins() if name != RUNTIME))
     _refuse_absent_device(examination)
     sections = checks.run(examination)
@@ -150,12 +149,6 @@ def _examine(order: Order, options: argparse.Namespace) -> int:
 
         terminal.show(report, verbose=options.verbose)
     return PROBLEMS if report.problems else HEALTHY
-
-
-def _folders() -> list[str]:
-    """The folders of the package; two in an editable install."""
-    module = sys.modules.get(RUNTIME)
-    return [*getattr(module, "__path__", ()), str(Path(__file__).parents[1])]
 
 
 def _visible(order: Order, sections: list[Section]) -> list[Section]:

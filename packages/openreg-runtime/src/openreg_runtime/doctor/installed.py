@@ -36,6 +36,18 @@ def _distributions(_path: tuple[str, ...]) -> dict[str, list[Distribution]]:
     return found
 
 
+def own_folders() -> list[str]:
+    """The folders of openreg_runtime; two in an editable install."""
+    module = sys.modules.get("openreg_runtime")
+    return [*getattr(module, "__path__", ()), str(Path(__file__).parents[1])]
+
+
+def version(distribution: str) -> str:
+    """The version of an installed distribution; empty if there is none."""
+    found = all_distributions().get(distribution, [])
+    return found[0].version if found else ""
+
+
 def entry_points(group: str) -> Iterator[tuple[str, EntryPoint]]:
     """The entry points of a group, each with the name of its distribution; shadowed distributions are left out."""
     for name, (distribution, *_) in sorted(all_distributions().items()):
@@ -50,6 +62,16 @@ def plugins() -> tuple[str, ...]:
     Each imports what it needs, so the order is free.
     """
     return tuple(dict.fromkeys(point.value for _, point in entry_points(PLUGINS)))
+
+
+def required(distribution: str, name: str) -> str:
+    """What an installed distribution asks of another, as "torch==2.13.*"; the other's name where it asks for none."""
+    found = all_distributions().get(distribution, [])
+    for requirement in (found[0].requires or ()) if found else ():
+        match = re.match(r"[A-Za-z0-9._-]+", requirement)
+        if match and normalised(match.group()) == name:
+            return requirement
+    return name
 
 
 def distribution_of(module: str) -> str:

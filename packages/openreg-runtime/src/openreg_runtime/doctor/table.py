@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ class Row:
     cost: str  # what happens without it, where that is more than the reader's loss
     required: bool  # ordinary use of a device breaks without it
     code: tuple[str, ...]  # where openreg implements it
+    since: str = ""  # the release of torch that began to ask; empty: all that are served
 
     @property
     def key(self) -> str:
@@ -68,23 +70,45 @@ class Group:
     key: str
     title: str
     rows: tuple[Row, ...]
+    class_name: str = ""  # PyTorch's class; empty where there is none
+    header: str = ""  # of a C++ class, below torch/include
+    source: str = ""  # of a Python class, below torch
 
 
-def read(folders: Iterable[str]) -> list[Group]:
+def read(folders: Iterable[str], torch: str = "") -> list[Group]:
     """The table, from the first folder that has it: the package's folders, two of them in an editable install.
+
+    `torch` is a version: what only later ones ask for is left out. Without it, nothing is.
 
     Raises FileNotFoundError if none has it.
     """
     candidates = [Path(folder, FILE) for folder in folders]
     for path in candidates:
         if path.is_file():
-            return parse(tomllib.loads(path.read_text("utf-8")))
+            return parse(tomllib.loads(path.read_text("utf-8")), torch)
     raise FileNotFoundError(f"{FILE} is in none of {[str(path.parent) for path in candidates]}")
 
 
-def parse(data: dict[str, dict[str, Any]]) -> list[Group]:
-    """The table from the parsed file."""
-    return [Group(key, table["title"], tuple(_rows(key, table))) for key, table in data.items()]
+def parse(data: dict[str, dict[str, Any]], torch: str = "") -> list[Group]:
+    """The table from the parsed file, as a version of torch has it."""
+    release = _release(torch)
+    return [
+        Group(
+            key,
+            table["title"],
+            tuple(row for row in _rows(key, table) if not release or _release(row.since) <= release),
+            table.get("class", ""),
+            table.get("header", ""),
+            table.get("source", ""),
+        )
+        for key, table in data.items()
+    ]
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Major and minor number of a version; nothing of what is none."""
+    match = re.match(r"(\d+)\.(\d+)", version)
+    return tuple(int(part) for part in match.groups()) if match else ()
 
 
 def _rows(group: str, table: dict[str, Any]) -> Iterator[Row]:
@@ -102,4 +126,5 @@ def _rows(group: str, table: dict[str, Any]) -> Iterator[Row]:
             entry.get("cost", ""),
             entry.get("required", False),
             tuple(entry.get("code", table["code"])),
+            entry.get("since", ""),
         )

@@ -25,6 +25,7 @@ _NAMES = {
     "float32": "Float",
     "float64": "Double",
     "bfloat16": "BFloat16",
+    "bcomplex32": "BComplex32",
     "complex32": "ComplexHalf",
     "complex64": "ComplexFloat",
     "complex128": "ComplexDouble",

@@ -38,7 +38,8 @@ def _torch(examination: Examination) -> Finding:
             "problem",
             f"`{failure.name}` fails: {failure.text}",
             "nothing else works",
-            "install torch again: pip install --force-reinstall 'torch==2.13.*'; or remove what its error names; "
+            f"install torch again: pip install --force-reinstall '{installed.required('openreg-runtime', 'torch')}'; "
+            "or remove what its error names; "
             f"{AUTOLOAD_SWITCH}=0 leaves out backends that load with it",
         )
     found = examination.started.value("import torch")

@@ -32,6 +32,9 @@ _REINSTALL = "pip install --force-reinstall --no-deps {distribution}"
 _FAULTS = (
     _Fault(r"ABI|version \d+ of the openreg-runtime headers", "wrong ABI number", "install packages of one release: "
            "pip install --upgrade openreg-runtime {distribution}"),
+    _Fault(r"compiled for another Python", "another Python", _REINSTALL),
+    _Fault(r"works with torch .* a debug build", "debug build of torch", "pip install --force-reinstall "
+           "'torch=={torch}.*'"),
     _Fault(r"\bopenreg-runtime works with torch", "wrong torch", "pip install 'torch=={torch}.*', or another release "
            "of openreg: pip install --upgrade openreg-runtime"),
     _Fault(r"works with torch", "wrong torch", "pip install --upgrade {distribution}"),

@@ -194,6 +194,7 @@ EXERCISES: dict[str, Exercise] = {
     "generator.get_state": lambda device: _generator(device).get_state(),
     "generator.graphsafe_set_state": _graphsafe_set_state,
     "generator.graphsafe_get_state": lambda device: _generator(device).graphsafe_get_state(),
+    "generator.philox_state": lambda device: _generator(device).philox_state(4),  # type: ignore[attr-defined]  # since 2.14
     "generator.clone_impl": lambda device: _generator(device).clone_state(),
     "graph.capture_begin": _captured,
     "graph.capture_end": _captured,

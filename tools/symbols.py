@@ -13,7 +13,7 @@ from pathlib import Path
 import tree_sitter
 import tree_sitter_cpp
 
-from guide.repository import SPDX
+from tools.repo_checks import SPDX
 
 CPP_SUFFIXES = {".c", ".cpp", ".h"}
 PYTHON_SUFFIXES = {".py", ".pyi"}
@@ -63,7 +63,7 @@ def find_symbol(path: Path, symbol: str) -> str:
     elif path.suffix in PYTHON_SUFFIXES:
         definitions, comments = list(python_definitions(text)), ("#",)
     else:
-        raise SymbolError(f"{path.name}: symbols are known in C++ and Python; use start-after and end-before here")
+        raise SymbolError(f"{path.name}: symbols are known in C++ and Python; use `first` and `last` here")
     found = [item for item in definitions if matches(item, symbol)]
     found = [item for item in found if item.has_body] or found
     found = [item for item in found if not is_constructor(item)] or found

@@ -2,7 +2,8 @@
 """Symbols are found by name in C++ and Python."""
 
 import pytest
-from guide.symbols import SymbolError, find_symbol
+
+from tools.symbols import SymbolError, find_symbol
 
 CPP = """\
 // SPDX-License-Identifier: BSD-3-Clause

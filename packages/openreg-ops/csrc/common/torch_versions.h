@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What differs between the releases of PyTorch that this source is compiled against: for each thing a function in the
+// form of the latest, or a macro for what only some have. A release that is no longer served leaves by deleting its
+// branch.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/native/GridSamplerUtils.h>
+#include <ATen/native/Padding.h>
+
+#include "openreg/runtime/torch_versions.h"
+
+// The operator aten::cholesky.
+#define OPENREG_TORCH_HAS_CHOLESKY (!OPENREG_TORCH_AT_LEAST(14))
+
+// The CPU's kernels of aten::_fused_sgd_ leave all but the last few 16-bit floats as they were.
+#define OPENREG_TORCH_SGD_SKIPS_16_BITS (!OPENREG_TORCH_AT_LEAST(14))
+
+// The CPU's kernel of aten::polar takes half.
+#define OPENREG_TORCH_HAS_HALF_POLAR OPENREG_TORCH_AT_LEAST(14)
+
+// Checks of dtypes, which throw what PyTorch's own do: TypeError or NotImplementedError since some release,
+// RuntimeError before.
+#if OPENREG_TORCH_AT_LEAST(14)
+#define OPENREG_CHECK_TYPE_SINCE_14 TORCH_CHECK_TYPE
+#define OPENREG_CHECK_IMPLEMENTED_SINCE_14 TORCH_CHECK_NOT_IMPLEMENTED
+#else
+#define OPENREG_CHECK_TYPE_SINCE_14 TORCH_CHECK
+#define OPENREG_CHECK_IMPLEMENTED_SINCE_14 TORCH_CHECK
+#endif
+#if OPENREG_TORCH_AT_LEAST(15)
+#define OPENREG_CHECK_IMPLEMENTED_SINCE_15 TORCH_CHECK_NOT_IMPLEMENTED
+#else
+#define OPENREG_CHECK_IMPLEMENTED_SINCE_15 TORCH_CHECK
+#endif
+
+// For AT_EXPAND in a dispatch: the complex dtypes whose parts have 16 bits.
+#if OPENREG_TORCH_AT_LEAST(14)
+#define OPENREG_REDUCED_COMPLEX_TYPES at::kComplexHalf, at::kBComplex32
+#else
+#define OPENREG_REDUCED_COMPLEX_TYPES at::kComplexHalf
+#endif
+
+namespace openreg::ops {
+
+// The number as a Scalar, which has no constructor for torch.bcomplex32.
+template <class T>
+at::Scalar to_scalar(T number) {
+  return number;
+}
+#if OPENREG_TORCH_AT_LEAST(14)
+inline at::Scalar to_scalar(c10::complex<c10::BFloat16> number) {
+  return c10::complex<float>(number.real(), number.imag());
+}
+#endif
+
+// Throws c10::Error unless a tensor can be padded in its last `dims` dimensions, two numbers for each.
+template <int64_t dims>
+void check_padding(const at::Tensor& self, c10::IntArrayRef padding) {
+#if OPENREG_TORCH_AT_LEAST(15)
+  at::native::padding::check_valid_input(self, padding, dims);
+#else
+  at::native::padding::check_valid_input<dims>(self, padding);
+#endif
+}
+
+// Throws c10::Error unless a volume can be sampled at the points of a grid; the CPU's kernels know the bicubic mode
+// since 2.15.
+inline void check_grid_sampler_3d(const at::Tensor& input, const at::Tensor& grid,
+                                  [[maybe_unused]] int64_t interpolation_mode) {
+#if OPENREG_TORCH_AT_LEAST(15)
+  at::native::check_grid_sampler_3d(input, grid);
+#else
+  at::native::check_grid_sampler_3d(input, grid, interpolation_mode);
+#endif
+}
+
+}  // namespace openreg::ops

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What pip takes, replaces and refuses: our packages for every release of torch, with the metadata of the checkout."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+
+import pytest
+from tiny_wheels import write_all, write_wheel
+
+from tools import torch_release
+from tools._platform import PYTHON_PROGRAM, SCRIPTS_FOLDER, SITE_PACKAGES
+from tools.packages import discover
+
+OURS = tuple(discover())
+OLDEST, MIDDLE, NEWEST = torch_release.SUPPORTED[0], torch_release.SUPPORTED[1], torch_release.SUPPORTED[-1]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    place = tmp_path_factory.mktemp("index")
+    return write_all(place / "wheels", place / "checkouts")
+
+
+def run_pip(index, *arguments, into=()):
+    """pip with these wheels and no setting of this machine."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+    env["PIP_CONFIG_FILE"] = os.devnull
+    install = ("install", "--no-index", "--find-links", str(index), "--disable-pip-version-check")
+    command = [sys.executable, "-m", "pip", *into, *install, *arguments]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
+def minor(version):
+    return version.rpartition(".")[0]
+
+
+def chosen(index, tmp_path, *arguments, into=()):
+    """What pip would install into an empty place, or into an environment: name -> version."""
+    report = tmp_path / "report.json"
+    where = () if into else ("--target", str(tmp_path / "target"))
+    result = run_pip(index, "--dry-run", "--report", str(report), *where, *arguments, into=into)
+    assert result.returncode == 0, result.stderr
+    installed = json.loads(report.read_text("utf-8"))["install"]
+    return {item["metadata"]["name"]: item["metadata"]["version"] for item in installed}
+
+
+@pytest.mark.parametrize(
+    ("release", "wanted"),
+    [
+        *((release, ("openreg-meta", f"torch=={release}.*")) for release in torch_release.SUPPORTED),
+        (MIDDLE, (f"openreg-meta=={MIDDLE}.*",)),
+        (MIDDLE, ("openreg-meta", f"openreg-amp=={MIDDLE}.*")),
+    ],
+)
+def test_one_pin_decides_everything(index, tmp_path, release, wanted):
+    found = chosen(index, tmp_path, *wanted)
+    assert set(OURS) < set(found)
+    assert {minor(found[name]) for name in (*OURS, "torch")} == {release}
+    assert found["torch"] == f"{release}.1"
+
+
+@pytest.mark.parametrize("name", ["openreg-meta", "openreg-autoload"])
+def test_without_a_constraint_pip_takes_the_newest_pair(index, tmp_path, name):
+    found = chosen(index, tmp_path, name)
+    ours = {item: version for item, version in found.items() if item in OURS}
+    assert name in ours
+    assert {minor(version) for version in (*ours.values(), found["torch"])} == {NEWEST}
+
+
+def test_where_the_newest_torch_has_no_wheel_pip_takes_the_pair_before(index, tmp_path):
+    # As on a Python that this release of PyTorch gave up.
+    smaller = tmp_path / "smaller"
+    shutil.copytree(index, smaller)
+    for wheel in smaller.glob(f"torch-{NEWEST}.*.whl"):
+        wheel.unlink()
+    found = chosen(smaller, tmp_path, "openreg-meta")
+    assert {minor(found[name]) for name in (*OURS, "torch")} == {MIDDLE}
+
+
+@pytest.mark.parametrize("version", ["2.12.*", "2.99.*"])
+def test_a_torch_that_is_not_served_is_refused_with_what_is_needed(index, tmp_path, version):
+    result = run_pip(index, "--dry-run", "--target", str(tmp_path), "openreg-meta", f"torch=={version}")
+    assert result.returncode != 0
+    said = result.stdout + result.stderr
+    assert f"The user requested torch=={version}" in said
+    needed = re.findall(r"depends on torch==([\d.]+)\.\*", said)
+    assert needed
+    assert set(needed) <= set(torch_release.SUPPORTED)
+
+
+def as_options(environment):
+    """The options with which pip works on an environment."""
+    return ("--python", str(environment / SCRIPTS_FOLDER / PYTHON_PROGRAM))
+
+
+@pytest.fixture(scope="module")
+def oldest(index, tmp_path_factory):
+    """An environment that holds everything for the oldest release; nothing changes it."""
+    folder = tmp_path_factory.mktemp("oldest") / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    result = run_pip(index, "openreg-meta", f"torch=={OLDEST}.*", into=as_options(folder))
+    assert result.returncode == 0, result.stderr
+    assert {minor(version) for version in installed(folder).values()} == {OLDEST}
+    return folder
+
+
+def installed(environment):
+    (folder,) = environment.glob(SITE_PACKAGES)
+    found = {item.name: item.version for item in metadata.distributions(path=[str(folder)])}
+    assert set(found) >= {*OURS, "torch"}
+    return {name: found[name] for name in (*OURS, "torch")}
+
+
+@pytest.mark.parametrize(
+    ("release", "wanted"),
+    [
+        (MIDDLE, (f"openreg-meta=={MIDDLE}.*",)),
+        (MIDDLE, ("--upgrade", "openreg-meta", f"torch=={MIDDLE}.*")),
+        (NEWEST, ("--upgrade", "openreg-meta")),
+    ],
+)
+def test_another_release_replaces_torch_and_all_packages_together(index, oldest, tmp_path, release, wanted):
+    found = chosen(index, tmp_path, *wanted, into=as_options(oldest))
+    assert {name: minor(version) for name, version in found.items()} == dict.fromkeys((*OURS, "torch"), release)
+
+
+def test_what_is_installed_satisfies_who_asks_for_no_other(index, oldest, tmp_path):
+    assert chosen(index, tmp_path, "openreg-meta", into=as_options(oldest)) == {}
+
+
+def test_under_a_constraint_pip_refuses_with_both(index, oldest, tmp_path):
+    constraints = tmp_path / "constraints.txt"
+    constraints.write_text(f"torch=={OLDEST}.*\n", encoding="utf-8")
+    wanted = ("--dry-run", "--constraint", str(constraints), f"openreg-meta=={NEWEST}.*")
+    result = run_pip(index, *wanted, into=as_options(oldest))
+    assert result.returncode != 0
+    said = result.stdout + result.stderr
+    assert f"depends on torch=={NEWEST}.*" in said
+    assert f"The user requested (constraint) torch=={OLDEST}.*" in said
+
+
+@pytest.mark.parametrize(
+    ("wanted", "stays"), [(f"torch=={NEWEST}.*", "openreg-runtime"), (f"openreg-ops=={NEWEST}.*", "openreg-amp")]
+)
+def test_who_replaces_a_part_alone_is_told_what_no_longer_fits(index, oldest, tmp_path, wanted, stays):
+    # pip warns and goes on; then each package that stayed behind refuses to be imported.
+    copy = tmp_path / "copy"
+    shutil.copytree(oldest, copy, symlinks=True)
+    result = run_pip(index, wanted, into=as_options(copy))
+    assert result.returncode == 0
+    assert re.search(rf"{stays} {OLDEST}\.0 requires \S+=={OLDEST}\.\*, but you have \S+ {NEWEST}\.", result.stderr)
+    found = installed(copy)
+    assert (minor(found["torch"]), minor(found[stays])) == (NEWEST, OLDEST)
+
+
+def test_a_wheel_for_another_python_is_refused(index, tmp_path):
+    wheel = write_wheel(tmp_path, "openreg-runtime", f"{OLDEST}.0", tag="cp39-cp39-manylinux_2_28_x86_64")
+    result = run_pip(index, "--dry-run", "--target", str(tmp_path / "target"), str(wheel))
+    assert result.returncode != 0
+    assert f"{wheel.name} is not a supported wheel on this platform" in result.stderr

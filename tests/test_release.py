@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The parts of a release that need no build, and what the workflow makes of them."""
+
+import subprocess
+import sys
+import urllib.request
+import zipfile
+from dataclasses import replace
+
+import pytest
+import yaml
+
+from tools import build_requirements, release, torch_release
+from tools.check_wheels import NEWEST_PYTHON
+from tools.packages import ROOT, discover, read_toml
+
+PACKAGES = discover(ROOT)
+PYTHONS = [f"cp3{minor}" for minor in range(10, NEWEST_PYTHON + 1)]
+CONFIGURATION = read_toml(ROOT / "pyproject.toml")["tool"]["cibuildwheel"]
+WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8"))
+
+
+def numbered(*numbers):
+    return {f"openreg-{number}": replace(PACKAGES["openreg-ops"], version=f"2.13.{number}") for number in numbers}
+
+
+def test_the_tag_is_the_last_part_of_the_versions():
+    release.check_tag("v4", numbered(4))
+
+
+@pytest.mark.parametrize("tag", ["v5", "4", "2.13.4", "v4.0", "v", ""])
+def test_another_tag_is_refused_with_the_one_that_fits(capsys, tag):
+    with pytest.raises(SystemExit):
+        release.check_tag(tag, numbered(4))
+    assert f"the tag {tag} does not fit the versions of the packages, whose tag is v4" in capsys.readouterr().err
+
+
+def test_packages_of_several_numbers_are_refused_with_all_of_them(capsys):
+    with pytest.raises(SystemExit):
+        release.number_of(numbered(4, 5))
+    said = capsys.readouterr().err
+    assert "2.13.4" in said
+    assert "2.13.5" in said
+
+
+def test_the_session_refuses_another_tag_before_it_builds():
+    command = [sys.executable, "-m", "nox", "-f", str(ROOT / "noxfile.py"), "--no-venv", "-s", "release", "--", "v999"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert "the tag v999 does not fit" in result.stderr
+
+
+def wheel(path, files):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return path
+
+
+CONTENT = {"a/__init__.py": "1", "a/_C": "2", "a-1.dist-info/RECORD": "3"}
+
+
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [
+        (CONTENT, []),
+        ({**CONTENT, "a-1.dist-info/RECORD": "4"}, []),
+        ({**CONTENT, "a/_C": "4"}, ["a/_C"]),
+        ({**CONTENT, "a/new.py": ""}, ["a/new.py"]),
+        ({"a-1.dist-info/RECORD": "3", "a/_C": "2"}, ["a/__init__.py"]),
+    ],
+)
+def test_wheels_are_compared_file_by_file(tmp_path, other, found):
+    assert release.differences(wheel(tmp_path / "one", CONTENT), wheel(tmp_path / "other", other)) == found
+
+
+def test_a_folder_is_served_to_this_machine_while_it_is_needed(tmp_path):
+    (tmp_path / "file").write_text("content", encoding="utf-8")
+    open_here = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+    with release.served(tmp_path) as url:
+        assert url.startswith("http://127.0.0.1:")
+        assert open_here(f"{url}file").read() == b"content"
+    with pytest.raises(OSError, match="refused"):
+        open_here(f"{url}file")
+
+
+URL = "http://127.0.0.1:1/"
+
+
+def reported(name, url=f"{URL}x.whl", digest="aa"):
+    return {"metadata": {"name": name}, "download_info": {"url": url, "archive_info": {"hashes": {"sha256": digest}}}}
+
+
+@pytest.mark.parametrize(
+    ("last", "found"),
+    [
+        ([reported("openreg-5")], []),
+        ([reported("openreg-5"), reported("torch", "https://elsewhere/torch.whl", "cc")], []),
+        ([], ["openreg-5"]),
+        ([reported("openreg-5", url="https://elsewhere/x.whl")], ["openreg-5"]),
+        ([reported("openreg-5", url="file:///x.whl")], ["openreg-5"]),
+        ([reported("openreg-5", digest="bb")], ["openreg-5"]),
+    ],
+)
+def test_a_package_from_elsewhere_or_with_other_content_is_found(last, found):
+    assert release.not_from([reported("openreg-4"), *last], numbered(4, 5), {"aa"}, URL) == found
+
+
+def bill(*components):
+    listed = [{"name": name, "version": version} for name, version in components]
+    return {"metadata": {"component": {"name": "openreg-4", "version": "2.13.4"}}, "components": listed}
+
+
+@pytest.mark.parametrize(
+    ("components", "missing"),
+    [
+        ([("openreg-5", "2.13.5"), ("torch", "2.13.0")], []),
+        ([("openreg-5", "2.13.4"), ("torch", "2.13.0")], ["openreg-5 2.13.5"]),
+        ([("openreg-5", "2.13.5")], ["torch"]),
+    ],
+)
+def test_what_a_bill_of_materials_lacks_is_found(components, missing):
+    assert release.not_listed(bill(*components), numbered(4, 5)) == missing
+
+
+@pytest.mark.parametrize(
+    ("platform", "architecture"),
+    [("linux", "x86_64"), ("linux", "aarch64"), ("macos", "arm64"), ("windows", "AMD64")],
+)
+def test_wheels_are_built_for_every_python_that_the_packages_name(platform, architecture):
+    command = [sys.executable, "-m", "cibuildwheel", "--config-file", "pyproject.toml", "--print-build-identifiers"]
+    command += ["--platform", platform, "--archs", architecture, "packages/openreg-ops"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert [line.partition("-")[0] for line in result.stdout.split()] == PYTHONS
+    assert "musl" not in result.stdout
+
+
+def test_the_workflow_builds_what_cibuildwheel_is_configured_for():
+    matrix = WORKFLOW["jobs"]["wheels"]["strategy"]["matrix"]
+    assert matrix["python"] == PYTHONS
+    assert [f"{python}-*" for python in matrix["python"]] == CONFIGURATION["build"]
+
+
+def test_no_wheel_is_compiled_against_a_torch_that_pip_chose():
+    assert CONFIGURATION["build-frontend"] == {"name": "pip", "args": ["--no-build-isolation"]}
+    assert "build_requirements.py {package}" in CONFIGURATION["before-build"]
+    command = build_requirements.command(PACKAGES["openreg-ops"].folder)
+    assert f"torch=={torch_release.current()}.*" in command
+    assert f"openreg-runtime=={torch_release.current()}.*" in command
+    assert command[command.index("--find-links") + 1] == str(ROOT / "wheelhouse")
+
+
+def test_libraries_of_other_wheels_stay_there():
+    command = CONFIGURATION["linux"]["repair-wheel-command"].replace("'", "")
+    assert tuple(command.split("--exclude ")[1:-1]) == tuple(f"{name} " for name in release.ELSEWHERE[:-1])
+    assert f"--exclude {release.ELSEWHERE[-1]} " in command
+
+
+def test_nothing_is_published_before_everything_was_built_and_used():
+    jobs = WORKFLOW["jobs"]
+    assert set(jobs["publish"]["needs"]) == {"releases", "sdists", "wheels"}
+    said = str(jobs["sdists"]["steps"])
+    assert 'nox -s release -- "$TAG"' in said
+    assert "nox -s cibuildwheel" in str(jobs["wheels"]["steps"])
+    for job in ("sdists", "wheels", "publish"):
+        assert "fromJSON(needs.releases.outputs.releases)" in jobs[job]["strategy"]["matrix"]["release"]

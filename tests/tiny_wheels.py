@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Wheels without content, with the metadata that pip decides by: those of our packages for every release of torch."""
+
+import shutil
+import zipfile
+from pathlib import Path
+
+from pyproject_metadata import StandardMetadata
+
+from tools import torch_release
+from tools.packages import ROOT, discover, read_toml
+
+# A release of PyTorch that nobody serves yet comes last.
+TORCH = ("2.12.1", *(f"{release}.{patch}" for release in torch_release.SUPPORTED for patch in (0, 1)), "2.99.0")
+
+
+def write_wheel(folder, name, version, metadata="", tag="py3-none-any", files=()):
+    """A wheel with this metadata."""
+    stem = f"{name.replace('-', '_')}-{version}"
+    info = f"{stem}.dist-info"
+    content = {
+        f"{info}/METADATA": metadata or f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n",
+        **dict.fromkeys(files, ""),
+    }
+    record = "".join(f"{file},,\n" for file in (*content, f"{info}/RECORD"))
+    path = folder / f"{stem}-{tag}.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for file, text in {**content, f"{info}/RECORD": record}.items():
+            archive.writestr(file, text)
+    return path
+
+
+def write_ours(folder, checkout, release):
+    """The wheels of all packages, as a checkout for this release would declare them."""
+    for path in torch_release.pinned_files(ROOT):
+        copy = checkout / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        for file in (path, path.with_name("LICENSE"), path.with_name("README.md")):
+            if file.is_file():
+                shutil.copy2(file, copy.parent)
+    torch_release.retarget(checkout, release)
+    for package in discover(checkout).values():
+        tables = read_toml(package.folder / "pyproject.toml")
+        metadata = StandardMetadata.from_pyproject(tables, project_dir=package.folder)
+        write_wheel(folder, package.name, package.version, str(metadata.as_rfc822()))
+
+
+def write_foreign(folder):
+    """What our packages need of others, PyTorch in many versions."""
+    for version in TORCH:
+        write_wheel(folder, "torch", version, files=["torch/__init__.py"])
+    for name, version in {"packaging": "26.0", "rich": "15.0", "tomli": "2.3"}.items():
+        write_wheel(folder, name, version)
+
+
+def write_all(folder: Path, checkouts: Path) -> Path:
+    """A folder of wheels as a package index has them after a release."""
+    folder.mkdir()
+    for release in torch_release.SUPPORTED:
+        write_ours(folder, checkouts / release, release)
+    write_foreign(folder)
+    return folder

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The public headers of the runtime and the number that counts their changes: neither changes without the other.
+
+usage: python -m tools.abi      records the headers, after kAbiVersion was raised
+
+A package that is compiled against other headers than the runtime has must not be loaded; the number tells, so it has to
+change with them (docs/packaging.md). The record holds the number and a digest of each header; of the code alone, since
+comments and layout change nothing that is compiled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+from pathlib import Path
+
+from tools.packages import ROOT, refuse
+
+INCLUDE = Path("packages", "openreg-runtime", "include")
+VERSION = INCLUDE / "openreg" / "runtime" / "version.h"
+RECORD = Path("packages", "openreg-runtime", "docs", "abi.json")
+COMMAND = "python -m tools.abi"
+
+NUMBER = re.compile(r"\bkAbiVersion = (\d+);")
+# What looks like a comment inside of a literal is none; a line counts where a directive ends with it.
+TOKEN = re.compile(
+    r"//[^\n]*|/\*.*?\*/"
+    r'|(?P<literal>"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')'
+    r"|(?P<line>\n)|(?P<code>\w+|[^\w\s])",
+    re.DOTALL,
+)
+
+
+def digest(text: str) -> str:
+    """Stands for the code of a header, whatever its comments say and however it is laid out."""
+    lines: list[list[str]] = [[]]
+    for token in TOKEN.finditer(text):
+        if token["line"] and lines[-1][:1] != ["#"]:
+            continue
+        if token["line"] or token["code"] == "#":
+            lines.append([])
+        if token["code"] or token["literal"]:
+            lines[-1].append(token.group())
+    return hashlib.sha256(json.dumps([line for line in lines if line]).encode()).hexdigest()
+
+
+def state(root: Path) -> tuple[int, dict[str, str]]:
+    """The number in version.h, and the digest of each public header by its name in #include."""
+    found = NUMBER.search((root / VERSION).read_text("utf-8"))
+    if found is None:
+        refuse(f"{VERSION.as_posix()} does not define kAbiVersion")
+    headers = sorted((root / INCLUDE).rglob("*.h"))
+    digests = {path.relative_to(root / INCLUDE).as_posix(): digest(path.read_text("utf-8")) for path in headers}
+    return int(found[1]), digests
+
+
+def recorded(root: Path) -> tuple[int, dict[str, str]]:
+    """What the record says; nothing where there is none."""
+    path = root / RECORD
+    if not path.is_file():
+        return 0, {}
+    record = json.loads(path.read_text("utf-8"))
+    return record["version"], record["headers"]
+
+
+def headers_have_their_number(root: Path) -> list[str]:
+    """A public header of the runtime changes only together with kAbiVersion."""
+    if not (root / VERSION).is_file():
+        return []
+    number, now = state(root)
+    last, then = recorded(root)
+    changed = sorted(name for name in {*now, *then} if now.get(name) != then.get(name))
+    raised = f"raise kAbiVersion to {last + 1}, then {COMMAND}"
+    if number == last:
+        return [f"{INCLUDE.as_posix()}/{name} changed: {raised}" for name in changed]
+    if number < last:
+        return [f"{VERSION.as_posix()}: the ABI {last} is recorded, and kAbiVersion is {number}: {raised}"]
+    return [f"{RECORD.as_posix()} is of ABI {last}, the headers are of ABI {number}: {COMMAND}"]
+
+
+def record(root: Path) -> None:
+    """Writes the record, unless headers changed and their number did not."""
+    number, digests = state(root)
+    last, then = recorded(root)
+    if number < last or (number == last and digests != then):
+        refuse("\n".join(headers_have_their_number(root)))
+    text = json.dumps({"version": number, "headers": digests}, indent=1)
+    (root / RECORD).write_text(f"{text}\n", "utf-8")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        refuse(__doc__ or "")
+    record(ROOT)

