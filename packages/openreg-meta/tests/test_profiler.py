@@ -19,7 +19,7 @@ from torch.autograd import profiler
 
 def said(stderr):
     """Standard error without what Kineto writes about every profile, and about a build for CUDA without a GPU."""
-    kinetos = ("USDT:", "DeviceProperties.cpp")
+    kinetos = ("USDT:", "DeviceProperties.cpp", "init.cpp:")
     return "".join(line for line in stderr.splitlines(keepends=True) if not any(one in line for one in kinetos))
 
 

@@ -56,6 +56,7 @@ AT_THE_CALL = (
     "bytes.scatter(0, tensor([0]), 300)",
     "bytes ** 300",
     "functional.threshold(bytes, 1, 300)",
+    "torch.addmm(tensor([[1]]), ones(1, 0).long(), ones(0, 1).long(), beta=0.2)",
     # Distributions, histograms, classes
     "ones(2).bernoulli_(2.0)",
     "functional.dropout(tensor([True, False]), 0.5)",

@@ -96,6 +96,46 @@ def test_what_a_kind_is():
     torch.openreg.synchronize()
 
 
+# Two calls of which the CPU's kernel takes the first and refuses the second: a dimension, a dilation, emptiness.
+FORMS = {
+    "dimension": (torch.uint16, lambda x: x.flip(0), lambda x: x.flip(2)),
+    "reduced dimension": (
+        torch.float8_e5m2,
+        lambda x: torch.linalg.vector_norm(x[:1], dim=0),
+        lambda x: torch.linalg.vector_norm(x[:1], dim=1),
+    ),
+    "dilation": (
+        torch.int16,
+        lambda x: torch.conv2d(x[None], x[None, :, :2, :2]),
+        lambda x: torch.conv2d(x[None], x[None, :, :2, :2], dilation=2),
+    ),
+    "no elements": (torch.bits8, lambda x: x.new_zeros(2, 2), lambda x: x.new_zeros(2, 0)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_lists_and_emptiness_make_a_kind(form):
+    dtype, taken, refused = FORMS[form]
+    x = torch.ones(4, 4, 4, dtype=torch.uint8).view(dtype) if dtype == torch.bits8 else torch.ones(4, 4, 4).to(dtype)
+    ours = x.to(DEVICE)
+    taken(x), taken(ours)
+    for operand in (x, ours):
+        with pytest.raises(NotImplementedError, match="not implemented for"):
+            refused(operand)
+    torch.openreg.synchronize()
+
+
+def test_a_number_makes_a_kind_where_kernels_know_it(gate):
+    """Kernels have code for small halves and infinities; with any other number a launch is one of those before."""
+    x = torch.ones(3, 5, device=DEVICE).to(torch.complex32)
+    x * 0.3
+    gate.close()
+    scaled = x * 0.7
+    assert is_busy()
+    gate.open()
+    assert scaled.shape == (3, 5)
+
+
 def test_nothing_is_learnt_from_what_has_no_elements():
     """Many kernels return before they look at the dtype."""
     x = torch.ones(3, 3, device=DEVICE).to(torch.uint16)

@@ -39,6 +39,12 @@ def test_operands_of_any_layout():
     check(linear, torch.randn(1, 4).expand(3, 4), weight.detach())
 
 
+def test_the_gradient_of_a_matrix_by_columns_lies_by_columns():
+    x, weight = torch.randn(3, 8, device=DEVICE).t().requires_grad_(), torch.randn(4, 3, device=DEVICE)
+    linear(x, weight).sum().backward()
+    assert x.grad.stride() == (1, 8)
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16, torch.complex64, torch.int64])
 def test_dtypes(dtype):
     tolerance = {"rtol": 2e-2, "atol": 2e-2} if dtype.itemsize == 2 else None

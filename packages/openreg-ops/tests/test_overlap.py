@@ -162,6 +162,14 @@ def test_a_batch_that_is_expanded_is_refused_in_place():
     torch.openreg.synchronize()
 
 
+def test_samples_into_expanded_memory_are_refused():
+    """At the call, and unlike on the CPU, whose kernel writes one place several times."""
+    out = torch.empty(3, 1, dtype=torch.int64, device=DEVICE).expand(3, 4)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        torch.multinomial(torch.ones(3, 4, device=DEVICE), 4, replacement=True, out=out)
+    torch.openreg.synchronize()
+
+
 def test_memory_that_is_filled_when_it_is_made():
     """torch.use_deterministic_algorithms() fills new memory, that of tensors whose elements share it, too."""
     torch.use_deterministic_algorithms(True)

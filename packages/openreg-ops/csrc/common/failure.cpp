@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 #include <c10/util/hash.h>
 
+#include <cmath>
 #include <functional>
 #include <mutex>
 #include <unordered_set>
@@ -40,8 +41,8 @@ void LaunchKind::add(const at::Tensor& operand) {
   }
   is_empty_ |= operand.numel() == 0;
   mix(1 + static_cast<uint64_t>(operand.scalar_type()));
-  mix((static_cast<uint64_t>(operand.dim()) << 2) | (operand.is_contiguous() ? 2U : 0U) |
-      (operand.device().is_cpu() ? 1U : 0U));
+  mix((static_cast<uint64_t>(operand.dim()) << 3) | (operand.numel() == 0 ? 4U : 0U) |
+      (operand.is_contiguous() ? 2U : 0U) | (operand.device().is_cpu() ? 1U : 0U));
 }
 
 void LaunchKind::add(std::string_view option) {
@@ -50,6 +51,30 @@ void LaunchKind::add(std::string_view option) {
 
 void LaunchKind::add(int64_t option) {
   mix(static_cast<uint64_t>(option));
+}
+
+void LaunchKind::add(double option) {
+  constexpr double kMost = 4;
+  const bool is_special = std::isinf(option) || (std::abs(option) <= kMost && std::floor(2 * option) == 2 * option);
+  mix(is_special ? std::hash<double>()(option) : static_cast<uint64_t>(kAbsent));
+}
+
+void LaunchKind::add(const at::Scalar& option) {
+  add(static_cast<int64_t>(option.type()));
+  if (option.isComplex()) {
+    const c10::complex<double> number = option.toComplexDouble();
+    add(number.real());
+    add(number.imag());
+  } else {
+    add(option.toDouble());
+  }
+}
+
+void LaunchKind::add(c10::IntArrayRef option) {
+  add(static_cast<int64_t>(option.size()));
+  for (const int64_t number : option) {
+    add(number);
+  }
 }
 
 void LaunchKind::mix(uint64_t value) {

@@ -12,7 +12,10 @@
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
+#include <c10/core/Scalar.h>
 #include <c10/macros/Macros.h>
+#include <c10/util/ArrayRef.h>
+#include <c10/util/OptionalArrayRef.h>
 
 #include <cstdint>
 #include <optional>
@@ -46,7 +49,8 @@ enum class Hears : uint8_t {
 };
 
 // What a kernel's choice of code for a dtype can depend on: the operator and its options; of each operand dtype, number
-// of dimensions, and whether it is contiguous and on the device. Two launches of one kind refuse the same dtypes.
+// of dimensions, and whether it is contiguous, empty and on the device. Two launches of one kind refuse the same
+// dtypes.
 class LaunchKind {
  public:
   explicit LaunchKind(const char* name);
@@ -54,6 +58,10 @@ class LaunchKind {
   void add(const at::Tensor& operand);
   void add(std::string_view option);
   void add(int64_t option);
+  // Kernels have code of its own for a few numbers: infinities, and small multiples of a half. All others are one kind.
+  void add(double option);
+  void add(const at::Scalar& option);
+  void add(c10::IntArrayRef option);
 
   template <class T>
   void add(const std::optional<T>& option) {
@@ -63,6 +71,12 @@ class LaunchKind {
   void add(const T& argument) {
     if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
       add(static_cast<int64_t>(argument));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      add(static_cast<double>(argument));
+    } else if constexpr (std::is_convertible_v<const T&, c10::IntArrayRef>) {
+      add(c10::IntArrayRef(argument));
+    } else if constexpr (std::is_same_v<T, c10::OptionalArrayRef<int64_t>>) {
+      argument.has_value() ? add(*argument) : add(kAbsent);
     } else {
       for_each_tensor([this](const at::Tensor& operand) { add(operand); }, argument);
     }
@@ -89,6 +103,15 @@ class LaunchKind {
 // Whether integers are divided by zero, or may be: the values of a tensor of the device are not known.
 bool may_divide_by_zero(c10::ScalarType dtype, const at::Tensor& divisor);
 
+// Whether an argument is a number with a fractional type, which integers may not be scaled by.
+template <class T>
+bool is_fraction(const T& argument) {
+  if constexpr (std::is_same_v<T, at::Scalar>) {
+    return !argument.isIntegral(/*includeBool=*/true);
+  }
+  return false;
+}
+
 // What a rule that has a verdict says; of others, `of_dtype`. Arguments are those of hears().
 template <class... Args>
 Hears hears_verdict(Verdict verdict, Hears of_dtype, std::optional<c10::ScalarType> dtype, const Args&... args) {
@@ -106,6 +129,11 @@ Hears hears_verdict(Verdict verdict, Hears of_dtype, std::optional<c10::ScalarTy
       };
       (visit(args), ...);
       return last ? Hears::kAtTheCall : of_dtype;
+    }
+    case Verdict::kOfFraction: {
+      const c10::ScalarType computed = dtype.value_or(first_dtype(args...).value_or(c10::ScalarType::Undefined));
+      const bool is_refused = c10::isIntegralType(computed, /*includeBool=*/true) && (is_fraction(args) || ...);
+      return is_refused ? Hears::kUnlessCaptured : of_dtype;
     }
     case Verdict::kOfDivisor: {
       int position = 0;

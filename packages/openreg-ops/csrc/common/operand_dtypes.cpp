@@ -115,6 +115,7 @@ struct Judges {
 constexpr Judges kJudges[] = {
     {Verdict::kAlways, "_linalg_eigh _linalg_eigvals _linalg_svd linalg_eig linalg_lstsq"},
     {Verdict::kIfAsked, "_linalg_solve_ex linalg_cholesky_ex linalg_inv_ex linalg_ldl_factor_ex linalg_lu_factor_ex"},
+    {Verdict::kOfFraction, "addmm"},  // where there is no product, the kernel scales the other operand
     {Verdict::kOfDivisor, "div.Tensor_mode fmod.Tensor remainder.Tensor"},
 };
 

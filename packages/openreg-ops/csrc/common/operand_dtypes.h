@@ -44,9 +44,10 @@ enum class Agreement : uint8_t {
 // Whether the kernel judges the data, and the caller waits to hear it.
 enum class Verdict : uint8_t {
   kNone,
-  kAlways,     // as CUDA's, whose verdict the host reads: LAPACK's info
-  kIfAsked,    // the same when the operator's last argument, check_errors, is true
-  kOfDivisor,  // integers cannot be divided by zero: when the second operand is a tensor that may hold one
+  kAlways,      // as CUDA's, whose verdict the host reads: LAPACK's info
+  kIfAsked,     // the same when the operator's last argument, check_errors, is true
+  kOfFraction,  // of integers, which a number with a fraction may not scale: when one is among the arguments
+  kOfDivisor,   // integers cannot be divided by zero: when the second operand is a tensor that may hold one
 };
 
 // Complex numbers of two half or two bfloat16 parts, which few kernels take.

@@ -37,6 +37,12 @@ bool is_on_device(const at::Tensor& tensor) {
   return tensor.device().type() == runtime::kDeviceType;
 }
 
+// Whether the copy conjugates numbers of which PyTorch's kernel may know no conjugate: those of two bfloat16 parts.
+bool conjugates_unknown(const at::Tensor& source, const at::Tensor& destination) {
+  const c10::ScalarType dtype = source.scalar_type();
+  return source.is_conj() != destination.is_conj() && is_reduced_complex(dtype) && dtype != at::kComplexHalf;
+}
+
 // Whether the copy moves bytes only, so that no kernel is needed.
 bool is_plain(const at::Tensor& source, const at::Tensor& destination) {
   return source.dtype() == destination.dtype() && source.is_conj() == destination.is_conj() &&
@@ -59,7 +65,8 @@ void launch_copy(const at::Tensor& source, const at::Tensor& destination, c10::S
   runtime::Aliases aliases(kName);
   at::Tensor from = is_on_device(source) ? aliases(source) : aliases.borrow_host(source);
   at::Tensor to = is_on_device(destination) ? aliases(destination) : aliases.borrow_host(destination);
-  if (!is_converted(source.scalar_type()) || !is_converted(destination.scalar_type())) {
+  const bool converted = is_converted(source.scalar_type()) && is_converted(destination.scalar_type());
+  if (!converted || conjugates_unknown(source, destination)) {
     prepare_to_wait(kName, stream);
     auto copy = [&] { at::native::copy_(to, from, false); };
     run_and_wait(kName, stream, [](void* state) { (*static_cast<decltype(copy)*>(state))(); }, &copy);

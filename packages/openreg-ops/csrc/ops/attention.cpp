@@ -38,8 +38,9 @@ bool is_plain(const at::Tensor& tensor) {
 bool fits_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, MaybeTensor mask,
                 bool is_causal, bool enable_gqa) {
   const int64_t dims = query.dim();
-  if ((dims != 3 && dims != 4) || key.dim() != dims || value.dim() != dims ||
-      !at::isFloatingType(query.scalar_type())) {
+  const bool is_served =
+      at::isFloatingType(query.scalar_type()) && (dtype_bit(query.scalar_type()) & kCommonDtypes) != 0;
+  if ((dims != 3 && dims != 4) || key.dim() != dims || value.dim() != dims || !is_served) {
     return false;
   }
   if (!is_plain(query) || !is_plain(key) || !is_plain(value) || (is_given(mask) && (is_causal || !is_plain(*mask)))) {

@@ -6,6 +6,7 @@
 
 #include <ATen/native/LinearAlgebraUtils.h>
 #include <ATen/ops/_linalg_check_errors.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/linalg_cholesky_ex.h>
 
 #include "common/described.h"
@@ -21,9 +22,10 @@ at::Tensor factorize(const at::Tensor& self, bool upper) {
       "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release; "
       "torch.cholesky(A) is torch.linalg.cholesky(A), and with upper=True it is torch.linalg.cholesky(A).mH");
   at::native::squareCheckInputs(self, "cholesky");
-  if (self.numel() > 0) {
-    require_lapack_dtype("cholesky_cpu", self.scalar_type());
+  if (self.numel() == 0) {
+    return at::empty_like(self, at::MemoryFormat::Contiguous);
   }
+  require_lapack_dtype("cholesky_cpu", self.scalar_type());
   const auto [factor, info] = at::linalg_cholesky_ex(self, upper);
   at::_linalg_check_errors(info, "cholesky", self.dim() == 2);
   return factor;

@@ -48,7 +48,7 @@ OutputSpec describe_cdist_backward(const at::Tensor& /*grad*/, const at::Tensor&
   OutputSpec spec = batched_output(x1, x2, x1.size(-2), x1.size(-1));
   // The kernel does not broadcast where there is nothing to compute.
   const bool nothing = x2.size(-2) == 0 || std::count(spec.sizes.begin(), spec.sizes.end(), 0) > 0;
-  return nothing ? output_of_shape(x1) : spec;
+  return nothing ? output_like(x1) : spec;
 }
 
 OutputSpec describe_pdist(const at::Tensor& self, double p) {

@@ -33,8 +33,10 @@ std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, doubl
   if (!train.value_or(true) || input.numel() == 0) {
     return {input.clone(), at::ones_like(input, mask_options)};
   }
-  TORCH_CHECK_NOT_IMPLEMENTED(!at::isBarebonesUnsignedType(input.scalar_type()), '"', kName, "\" not implemented for '",
-                              input.scalar_type(), "'; convert the input with .to(dtype)");
+  const c10::ScalarType dtype = input.scalar_type();
+  const bool is_served = (dtype_bit(dtype) & kCommonDtypes) != 0 || is_reduced_complex(dtype);
+  TORCH_CHECK_NOT_IMPLEMENTED(is_served, '"', kName, "\" not implemented for '", dtype,
+                              "'; convert the input with .to(dtype)");
   TORCH_CHECK(c10::canCast(at::kFloat, input.scalar_type()), kName, ": the elements are scaled by 1 / (1 - p), which ",
               input.scalar_type(), " cannot hold; convert the input with .to(dtype)");
   at::Tensor output = make_output_like(input);

@@ -126,7 +126,9 @@ Pair describe_histogram_of_count(const at::Tensor& self, int64_t bins, const May
 }
 
 void check_points(const at::Tensor& self, size_t coordinates, const MaybeTensor& weight) {
-  check_dtype(self, "histogramdd");
+  if (self.numel() > 0 || !at::isFloatingType(self.scalar_type())) {
+    check_dtype(self, "histogramdd");
+  }
   TORCH_CHECK(self.dim() >= 2, "torch.histogramdd: input tensor should have at least 2 dimensions, but got ",
               self.dim());
   TORCH_CHECK(static_cast<size_t>(self.size(-1)) == coordinates,

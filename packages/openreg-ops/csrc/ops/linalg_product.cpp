@@ -22,8 +22,9 @@ std::array<int64_t, 2> addbmm_sizes(const at::Tensor& self, const at::Tensor& ba
   TORCH_CHECK(self.scalar_type() == batch1.scalar_type() && self.scalar_type() == batch2.scalar_type(),
               "addbmm: self, batch1 and batch2 must have the same dtype, but got ", self.scalar_type(), ", ",
               batch1.scalar_type(), " and ", batch2.scalar_type());
-  require_dtype(self.scalar_type() != at::kBool, "addmm_impl_cpu_", self.scalar_type());
   const std::array<int64_t, 2> sizes{batch1.size(1), batch2.size(2)};
+  const bool is_empty = sizes[0] == 0 || sizes[1] == 0;
+  require_dtype(self.scalar_type() != at::kBool || is_empty, "addmm_impl_cpu_", self.scalar_type());
   at::inferExpandGeometry(self.sizes(), self.strides(), sizes);  // throws where self cannot be expanded
   return sizes;
 }

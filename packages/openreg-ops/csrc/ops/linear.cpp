@@ -70,6 +70,12 @@ void backward_kernel(const at::Tensor& input, const at::Tensor& grad, const at::
   }
 }
 
+// The gradient of a matrix that lies column by column does, too, as that of PyTorch's product.
+at::Tensor make_like_input(const at::Tensor& input) {
+  const bool by_columns = input.dim() == 2 && input.stride(0) == 1 && input.stride(1) == input.size(0);
+  return make_output(input.sizes(), by_columns ? input.strides() : c10::IntArrayRef(), input.options());
+}
+
 // The gradient of a weight that is not contiguous is made column by column, as PyTorch's product does.
 at::Tensor make_like_weight(const at::Tensor& weight) {
   const bool by_rows = weight.stride(1) == 1 && weight.stride(0) == weight.size(1);
@@ -88,7 +94,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor&
     auto [grad_input, grad_weight, grad_bias] = linear_backward(input, grad.unsqueeze(-1), weight.unsqueeze(0), mask);
     return {grad_input, mask[1] ? grad_weight.squeeze(0) : grad_weight, mask[2] ? grad_bias.squeeze(0) : grad_bias};
   }
-  at::Tensor grad_input = mask[0] ? make_output(input.sizes(), {}, input.options()) : at::Tensor();
+  at::Tensor grad_input = mask[0] ? make_like_input(input) : at::Tensor();
   at::Tensor grad_weight = mask[1] ? make_like_weight(weight) : at::Tensor();
   at::Tensor grad_bias = mask[2] ? make_output({weight.size(0)}, {}, weight.options()) : at::Tensor();
   launch_kernel<decltype(&backward_kernel), const at::Tensor&, const at::Tensor&, const at::Tensor&, at::Tensor&,

@@ -132,6 +132,7 @@ at::Tensor& multinomial_out(const at::Tensor& self, int64_t draws, bool replacem
   constexpr const char* kName = "aten::multinomial";
   const c10::Device device = device_of(kName, self, out);
   check_same_device(kName, device, self, out);
+  at::assert_no_internal_overlap(out);
   const CurrentDevice current(device);
   return at::native::multinomial_out(self, draws, replacement, std::move(generator), out);
 }

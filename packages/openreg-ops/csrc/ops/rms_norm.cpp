@@ -47,7 +47,8 @@ void forward_kernel(const at::Tensor& input, int64_t count, MaybeTensor weight, 
 // PyTorch's formula is for real and complex numbers; this is for real ones, as the fused operators of GPUs are.
 void check_operands(const char* name, const at::Tensor& input, c10::IntArrayRef shape, MaybeTensor weight) {
   at::native::_check_rms_norm_inputs_symint(input, c10::fromIntArrayRefSlow(shape), value_or_undefined(weight));
-  const bool is_served = at::isFloatingType(input.scalar_type()) && !c10::isFloat8Type(input.scalar_type());
+  const bool is_served =
+      (dtype_bit(input.scalar_type()) & kCommonDtypes) != 0 && at::isFloatingType(input.scalar_type());
   TORCH_CHECK_NOT_IMPLEMENTED(is_served, name, ": not implemented for '", input.scalar_type(),
                               "', only for floating-point inputs");
 }

@@ -55,7 +55,9 @@ c10::ScalarType index_dtype(bool out_int32) {
 OutputSpec describe_searchsorted(const at::Tensor& sequence, const at::Tensor& self, bool out_int32, bool right,
                                  const MaybeSide& side, const MaybeTensor& sorter) {
   check_search(sequence, self, out_int32, right, side, sorter);
-  warn_of_copies(sequence, self, sorter);
+  if (self.numel() > 0) {
+    warn_of_copies(sequence, self, sorter);
+  }
   return output_of(self.sizes(), index_dtype(out_int32));
 }
 

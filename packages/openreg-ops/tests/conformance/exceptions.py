@@ -38,6 +38,7 @@ LATE = {
 OF_A_VOLUME = (
     "the CPU's kernel settles the strides of a volume without a batch; a GPU's gives a contiguous one, as we do"
 )
+BY_SIZE = "the CPU chooses between kernels by size, and their strides differ; a GPU's are contiguous, as ours"
 OF_ONE_KERNEL = (
     "our kernel serves three dimensions, where the CPU multiplies matrices, whose order shows in the strides"
 )
@@ -58,6 +59,8 @@ DIFFERENCES = {
     "nn.functional.pad.reflect": {"layouts: result": OF_A_VOLUME, "layouts: gradient": OF_A_VOLUME},
     "nn.functional.pad.replicate": {"layouts: result": OF_A_VOLUME},
     "nn.functional.pad.replicate_negative": {"layouts: result": OF_A_VOLUME},
+    "nn.functional.max_pool3d": {"layouts: result": OF_A_VOLUME},
+    "nn.functional.conv_transpose3d": {"layouts: result": BY_SIZE, "layouts: gradient": BY_SIZE},
     "nn.functional.scaled_dot_product_attention": {
         "layouts: result": OF_ONE_KERNEL,
         "layouts: gradient": OF_ONE_KERNEL,
@@ -80,6 +83,10 @@ DIFFERENCES = {
     "nn.functional.avg_pool3d": ROWS,
     "addmv": {"writes: in-place self expanded": SEVERAL_TIMES},
     "mv": {"writes: out expanded": SEVERAL_TIMES},
+    "matmul": {"writes: out expanded": SEVERAL_TIMES},
+    "mm": {"writes: out expanded": SEVERAL_TIMES},
+    "multinomial": {"writes: out expanded": SEVERAL_TIMES},
+    "linalg.vector_norm": {"writes: out expanded": SEVERAL_TIMES},
     "linalg.multi_dot": {"writes: out expanded": SEVERAL_TIMES},
     **{f"index_reduce.{mode}": WARNING_OF_BETA for mode in ("amax", "amin", "mean", "prod")},
     "norm": {"writes: out expanded": SEVERAL_TIMES},
@@ -109,6 +116,7 @@ DETERMINISTIC_FORMULAS = ("nn.functional.interpolate.bilinear", "nn.functional.i
 # Entries that give a result in common dtypes for which neither the CPU nor PyTorch's table of CUDA has one.
 OTHER_DTYPES = {
     "stft": "transforms of half precision are computed in single precision, as other entries of torch.fft",
+    "nn.functional.dropout": "one kernel serves native_dropout too, for which the CPU takes complex numbers",
     "nn.functional.max_pool1d": "the CPU pools integers with indices and refuses them without; we pool both in one way",
 }
 
@@ -118,8 +126,10 @@ REFUSED_DTYPES = dict.fromkeys(("narrow_copy", "roll", "fft.fftshift", "fft.ifft
 
 # Entries whose refusal of an uncommon dtype is another kind of RuntimeError: the CPU's comes from another operator.
 RANK_FIRST = "the CPU looks for the precision of the rank before it looks at the dtype of the matrix"
+BY_THE_MASK = "the CPU multiplies by the mask, and fails to find a common dtype"
 OTHER_ERRORS = {
-    "native_dropout_backward": "the CPU multiplies by the mask, and fails to find a common dtype",
+    "native_dropout": BY_THE_MASK,
+    "native_dropout_backward": BY_THE_MASK,
     "nn.functional.hardtanh": "the CPU copies the bounds, and fails to copy",
     "linalg.lstsq": RANK_FIRST,
     "linalg.lstsq.grad_oriented": RANK_FIRST,

@@ -173,7 +173,10 @@ ATTENTION = (
     "_scaled_dot_product_attention_math",
 )
 RECURRENCES = ("gru", "lstm", "rnn_tanh", "rnn_relu", "gru_cell", "lstm_cell", "rnn_tanh_cell", "rnn_relu_cell")
-BY_PRODUCTS = ("addbmm", "addr", "_trilinear", "_cdist_forward", "_cdist_backward", "_transformer_encoder_layer_fwd")
+BY_PRODUCTS = (
+    *("addbmm", "addr", "_trilinear", "_cdist_forward", "_cdist_backward", "_transformer_encoder_layer_fwd"),
+    *("linalg_matrix_exp", "matrix_exp"),
+)
 READ_BY_KERNELS = (
     Reading(
         ONEDNN,
@@ -183,7 +186,7 @@ READ_BY_KERNELS = (
     ),
     Reading(
         MATMUL,
-        (*PRODUCTS, *ATTENTION, *RECURRENCES, *BY_PRODUCTS),
+        (*CONVOLUTIONS, *PRODUCTS, *ATTENTION, *RECURRENCES, *BY_PRODUCTS),
         "the kernel asks for the precision of float32 where the processor has bfloat16 products",
         "products of float32 with 8 instead of 24 bits, or the other way round, on processors with AMX or AVX512_BF16",
     ),
