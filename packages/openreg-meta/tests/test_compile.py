@@ -155,7 +155,7 @@ assert "torch._dynamo" not in sys.modules
 import torch._dynamo
 from torch._dynamo.device_interface import get_interface_for_device
 assert get_interface_for_device("openreg").__name__ == "OpenregInterface"
-assert "torch._dynamo" not in [getattr(finder, "_name", None) for finder in sys.meta_path]
+assert type(torch._dynamo.__spec__) is type(sys.__spec__)
 """,
         TORCH_DEVICE_BACKEND_AUTOLOAD="0",
     )
