@@ -63,7 +63,7 @@ def test_without_the_runtime_torch_works_and_a_warning_names_the_command(site):
 # Code of a runtime -> what is said of it.
 BROKEN = {
     "raise ImportError('works with torch 9.9.* only')": "failed to load: ImportError: works with torch 9.9.* only\n",
-    "import vendor_gone": f"ModuleNotFoundError: No module named 'vendor_gone'. {REINSTALL}; or go on without the device",
+    "import vendor_gone": f"ModuleNotFoundError: No module named 'vendor_gone'. {REINSTALL}; or go on without",
     "raise OSError('libopenreg is gone')": f"failed to load: OSError: libopenreg is gone. {REINSTALL}",
     "import sys; sys.exit(0)": f"failed to load: SystemExit: 0. {REINSTALL}",
 }

@@ -2,8 +2,8 @@
 """Calls somebody when a module has been imported, and imports nothing itself.
 
 PyTorch's compiler and others keep registries that a package could only reach by importing them, which takes longer than
-the rest of torch together. So a finder, first on ``sys.meta_path``, lets the others find a module that is waited for, and
-watches the one sign that Python gives of the end of an import: ``_initializing`` of the module's specification.
+the rest of torch together. So a finder, first on ``sys.meta_path``, lets the others find a module that is waited for,
+and watches the one sign that Python gives of the end of an import: ``_initializing`` of the module's specification.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
-from importlib import _bootstrap  # type: ignore[attr-defined]
+from importlib import _bootstrap
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -106,7 +106,7 @@ def _is_imported(module: str) -> bool:
     """Whether an import of the module is done; if one is under way, its end will be noticed."""
     if sys.modules.get(module) is None:
         # Another thread may have found the module before anybody waited for it, and be about to load it.
-        _bootstrap._lock_unlock_module(module)
+        _bootstrap._lock_unlock_module(module)  # type: ignore[attr-defined]
     if _is_initializing(module):
         _watch(sys.modules[module].__spec__)
     return sys.modules.get(module) is not None and not _is_initializing(module)
@@ -166,6 +166,7 @@ def _explain(error: Exception, callback: Callback, module: str) -> str:
     name = getattr(callback, "__qualname__", None) or repr(callback)
     distribution = distribution_of(owner.partition(".")[0])
     return (
-        f"{owner}.{name}, which was to be called after the import of {module!r}, failed: {in_one_line(error)}. The module "
-        f"is imported, without what {distribution} adds to it. Mend that, or go on without it: pip uninstall {distribution}"
+        f"{owner}.{name}, which was to be called after the import of {module!r}, failed: {in_one_line(error)}. The "
+        f"module is imported, without what {distribution} adds to it. Mend that, or go on without it: "
+        f"pip uninstall {distribution}"
     )

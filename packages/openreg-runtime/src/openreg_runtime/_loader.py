@@ -30,8 +30,8 @@ def load_plugins() -> None:
     exception is chained.
 
     Where the call comes from the runtime's own start-up (the program imported an openreg package before torch, which
-    then called the entry point), the plug-ins need a runtime that is complete: they are imported as its last step, and a
-    plug-in that fails becomes a ``RuntimeWarning``, so that the runtime is not lost with it.
+    then called the entry point), the plug-ins need a runtime that is complete: they are imported as its last step, and
+    one that fails becomes a ``RuntimeWarning``, so that the runtime is not lost with it.
     """
     if _is_being_imported(RUNTIME):
         sys.modules[RUNTIME]._after_startup.append(_load_remaining)

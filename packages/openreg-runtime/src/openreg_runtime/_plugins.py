@@ -52,13 +52,14 @@ def installed_plugins() -> list[Plugin]:
     return sorted(found, key=lambda plugin: (plugin.distribution, plugin.module))
 
 
-def is_installed(package: str) -> bool:
-    """Whether the package of a feature is there, by its import name; it is not imported.
+def is_importable(module: str) -> bool:
+    """Whether the package that a module belongs to is there; it is not imported."""
+    return _spec(_package(module)) is not None
 
-    The runtime stands in for some features with a message. Where ``openreg_compile`` or ``openreg_profiler`` can be
-    imported it does not, so that PyTorch's registries are free for them.
-    """
-    return _spec(package) is not None
+
+def distribution_of_point(point: EntryPoint) -> str:
+    """The distribution that declares an entry point; the point's own name where metadata is damaged."""
+    return _name_and_version(point.dist, point.name)[0]
 
 
 def is_module_name(value: str) -> bool:
@@ -69,9 +70,9 @@ def is_module_name(value: str) -> bool:
 def no_module_name(value: str, distribution: str) -> str:
     """The message about an entry point whose value is not what the group asks for."""
     return (
-        f"the openreg plug-in {value!r} of the package {distribution} is not the name of a module. The value of an entry "
-        f"point of the group {GROUP} is a module, which is imported; nothing is called. Correct it in the package, or go "
-        f"on without it: pip uninstall {distribution}"
+        f"the openreg plug-in {value!r} of the package {distribution} is not the name of a module. The value of an "
+        f"entry point of the group {GROUP} is a module, which is imported; nothing is called. Correct it in the "
+        f"package, or go on without it: pip uninstall {distribution}"
     )
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from openreg_runtime import openreg
+from openreg_runtime import _providers, openreg
 from openreg_runtime._after_import import after_import
-from openreg_runtime._plugins import is_installed
 
 
 def _register_device_interface(_dynamo: ModuleType) -> None:
@@ -27,7 +26,7 @@ def _register_random_states(utils: ModuleType) -> None:
 
 def _refuse_inductor(_registry: ModuleType) -> None:
     """Has Inductor say which package generates code, where that is not installed."""
-    if not is_installed("openreg_compile"):
+    if not _providers.is_brought("compile"):
         from openreg_runtime.openreg import _inductor
 
         _inductor.refuse()
