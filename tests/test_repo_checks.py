@@ -3,11 +3,15 @@
 
 import pytest
 
-from tools import abi, repo_checks
+from tools import abi, providers, repo_checks
 from tools.packages import ROOT
 
 LICENCE = "# SPDX-License-Identifier: BSD-3-Clause\n"
 ASKS = "openreg_runtime.require_matching_build(__name__)\n"
+ADDS = "openreg_runtime.extend('thing', thing)\n"
+NAMES = '[project.entry-points."openreg.names"]\n'
+FEATURES = '[project.entry-points."openreg.features"]\n'
+PLANNED = 'compile = "openreg-compile"\n'
 WORKFLOW = ".github/workflows/release.yml"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 GOOD_WORKFLOW = f"""\
@@ -56,13 +60,14 @@ def tree(tmp_path):
     write(root / "LICENSE", LICENCE)
     add_package(root, "openreg-runtime", ["torch==2.13.*"])
     add_package(root, "openreg-ops", ["openreg-runtime==2.13.*"])
-    extras = '[project.optional-dependencies]\nall = ["openreg-extra==2.13.*"]\nextra = ["openreg-extra==2.13.*"]\n'
+    extras = f"[project.optional-dependencies]\n{providers.BEGIN}{providers.END}[tool.openreg.planned]\n{PLANNED}"
     add_package(root, "openreg-meta", ["openreg-ops==2.13.*"], import_name="torch_openreg", entry_points=extras)
-    add_package(root, "openreg-extra", ["openreg-runtime==2.13.*"])
+    brings = f"{NAMES}thing = 'openreg_extra:thing'\n[tool.openreg]\nextra = true\n"
+    add_package(root, "openreg-extra", ["openreg-runtime==2.13.*"], entry_points=brings)
     native = root / "packages" / "openreg-extra"
     write(native / "CMakeLists.txt", "project(openreg_extra)\nopenreg_install_python_modules(_C)\n# csrc/module.cpp\n")
     write(native / "csrc/module.cpp", NATIVE_LICENCE)
-    start = f"{LICENCE}import openreg_runtime\n{ASKS}from openreg_extra import _C\n"
+    start = f"{LICENCE}import openreg_runtime\n{ASKS}from openreg_extra import _C\n{ADDS}"
     write(native / "src/openreg_extra/__init__.py", start)
     runtime = root / "packages" / "openreg-runtime"
     write(
@@ -82,6 +87,7 @@ def tree(tmp_path):
     write(root / WORKFLOW, GOOD_WORKFLOW)
     (runtime / "docs").mkdir()
     abi.record(root)
+    providers.write(root)
     return root
 
 
@@ -91,6 +97,9 @@ RUNTIME_INIT = "packages/openreg-runtime/src/openreg_runtime/__init__.py"
 OPS_INIT = "packages/openreg-ops/src/openreg_ops/__init__.py"
 CMAKE = "packages/openreg-runtime/CMakeLists.txt"
 EXTRA = "packages/openreg-extra"
+EXTRA_TOML = f"{EXTRA}/pyproject.toml"
+EXTRA_INIT = f"{EXTRA}/src/openreg_extra/__init__.py"
+OPS_TOML = "packages/openreg-ops/pyproject.toml"
 META = "packages/openreg-meta/pyproject.toml"
 BACKENDS = '[project.entry-points."torch.backends"]\nopenreg = "openreg_ops:start"\n'
 
@@ -245,13 +254,75 @@ PLANTED = {
         "headers_have_their_number",
         appended("packages/openreg-runtime/include/openreg.h", "int orAdded(void);\n"),
     ),
-    "no extra for everything": ("extras_of_the_whole", replaced(META, "all = ", "most = ")),
+    "no extra for everything": ("declarations_are_written", replaced(META, "all = ", "most = ")),
     "an extra that is not in everything": (
-        "extras_of_the_whole",
+        "declarations_are_written",
         replaced(META, 'all = ["openreg-extra==2.13.*"]', "all = []"),
     ),
-    "an extra of another name": ("extras_of_the_whole", replaced(META, "\nextra = ", "\nother = ")),
-    "an extra of another version": ("extras_of_the_whole", replaced(META, "extra==2.13.*", "extra==2.14.*")),
+    "an extra of another name": ("declarations_are_written", replaced(META, "\nextra = ", "\nother = ")),
+    "an extra of another version": ("declarations_are_written", replaced(META, "extra==2.13.*", "extra==2.14.*")),
+    "an extra that no package asked for": ("declarations_are_written", replaced(EXTRA_TOML, "extra = true", "")),
+    "no place for extras": ("declarations_are_written", replaced(META, providers.END, "")),
+    "a name that is not in the table": ("declarations_are_written", replaced(EXTRA_TOML, "thing = ", "other = ")),
+    "another package in the table": (
+        "declarations_are_written",
+        replaced(providers.TABLE, "openreg-extra", "openreg-ops"),
+    ),
+    "no table": ("declarations_are_written", removed(providers.TABLE)),
+    "a planned package of another name": ("declarations_are_written", replaced(META, "openreg-compile", "openreg-jit")),
+    "a name of two packages": (
+        "brought_by_one_package",
+        appended(OPS_TOML, f"{NAMES}thing = 'openreg_ops:thing'\n"),
+    ),
+    "a feature that is planned and there": (
+        "brought_by_one_package",
+        appended(OPS_TOML, f"{FEATURES}compile = 'openreg_ops'\n"),
+    ),
+    "a name without an attribute": ("brought_by_one_package", appended(OPS_TOML, f"{NAMES}other = 'openreg_ops'\n")),
+    "a name of another's module": ("brought_by_one_package", appended(OPS_TOML, f"{NAMES}other = 'openreg_extra:x'\n")),
+    "a feature with an attribute": ("brought_by_one_package", appended(OPS_TOML, f"{FEATURES}x = 'openreg_ops:x'\n")),
+    "a name that is not declared": (
+        "added_names_are_declared",
+        appended(OPS_INIT, "import openreg_runtime\nopenreg_runtime.extend('other', 1)\n"),
+    ),
+    "a name that is added under another module": (
+        "added_names_are_declared",
+        appended(OPS_INIT, "from openreg_runtime import extend\nextend('other', 1)\n"),
+    ),
+    "a name that is computed": ("added_names_are_declared", replaced(EXTRA_INIT, "'thing'", "str(1)")),
+    "a name that nothing adds": ("added_names_are_declared", replaced(EXTRA_INIT, ADDS, "")),
+    "a package in a string of the runtime": (
+        "runtime_names_no_other_package",
+        appended(RUNTIME_INIT, 'TEXT = "pip install openreg-ops"\n'),
+    ),
+    "a package in a comment of the runtime": (
+        "runtime_names_no_other_package",
+        appended(RUNTIME_INIT, "# As openreg_extra does.\n"),
+    ),
+    "the import name of the whole in the runtime": (
+        "runtime_names_no_other_package",
+        appended(RUNTIME_INIT, '"""torch_openreg calls it."""\n'),
+    ),
+    "a planned package in the runtime": (
+        "runtime_names_no_other_package",
+        appended(RUNTIME_INIT, 'find_spec("openreg_compile")\n'),
+    ),
+    "a package in C++ of the runtime": (
+        "runtime_names_no_other_package",
+        appended(DEVICE, '// "Install it with: pip install openreg-ops"\n'),
+    ),
+    "a package's namespace in the runtime": (
+        "runtime_names_no_other_package",
+        appended(DEVICE, "namespace openreg::ops {}\n"),
+    ),
+    "a package's header in the runtime": (
+        "runtime_names_no_other_package",
+        appended("packages/openreg-runtime/include/openreg.h", '#include "openreg/ops/kernel.h"\n'),
+    ),
+    "a package in CMake of the runtime": (
+        "runtime_names_no_other_package",
+        appended(CMAKE, "# openreg-meta brings it\n"),
+    ),
     "another gate": (
         "same_in_every_package",
         lambda root: [appended(f"packages/openreg-{name}/tests/gate.py", name)(root) for name in ("ops", "meta")],
@@ -343,3 +414,14 @@ def test_a_planted_violation_is_found(planted, tree):
 
 def test_every_check_has_a_planted_violation():
     assert {name for name, _ in PLANTED.values()} == {item.__name__ for item in repo_checks.CHECKS}
+
+
+def test_the_runtime_may_name_itself_and_what_it_depends_on(tree):
+    appended(RUNTIME_INIT, "# openreg-runtime, openreg_runtime, openreg::runtime, openreg/runtime/version.h\n")(tree)
+    appended(RUNTIME_INIT, "# openreg_operator, openreg-opsy, my-openreg-ops, openreg::operators\n")(tree)
+    assert repo_checks.runtime_names_no_other_package(tree) == []
+    appended(RUNTIME_INIT, "# openreg-below\n")(tree)
+    add_package(tree, "openreg-below")
+    assert repo_checks.runtime_names_no_other_package(tree) != []
+    replaced("packages/openreg-runtime/pyproject.toml", '["torch==2.13.*"]', '["torch==2.13.*", "openreg-below"]')(tree)
+    assert repo_checks.runtime_names_no_other_package(tree) == []

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which subsets of the packages there are follows from what the packages declare."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
 
-from tools import _platform, lane, packages, subset_lanes, subsets
+from tools import _platform, environments, lane, packages, subset_lanes, subsets
 from tools.packages import ROOT, Package
 
 
-def package(name, *requirements, group=None):
+def package(name, *requirements, group=None, extras=None):
     entry_points = {group: {name: name}} if group else {}
-    return Package(name, ROOT / "packages" / name, "0.1.0", requirements, (), entry_points, {})
+    return Package(name, ROOT / "packages" / name, "0.1.0", requirements, (), entry_points, extras or {})
 
 
 def make(*items):
@@ -54,6 +55,82 @@ def test_a_plugin_outside_of_the_sum_joins_with_what_it_needs_and_with_everythin
     assert set(after) - before == {"runtime+other", "runtime+other+autoload", "meta+other"}
     assert before <= set(after)
     assert set(after["meta+other"].members) == {item.name for item in (RUNTIME, OPS, LOADER, SUM, OTHER)}
+
+
+def with_extras(count):
+    """The stubs of `count` axes, each an extra of the sum, the second of which needs the first."""
+    axes = [package(f"openreg-x{number}", "openreg-ops==0.1.*", group=subsets.PLUGINS) for number in range(count)]
+    if count > 1:
+        axes[1] = package("openreg-x1", "openreg-x0==0.1.*", group=subsets.PLUGINS)
+    extras = {axis.short_name: (f"{axis.name}==0.1.*",) for axis in axes}
+    extras = {**extras, "all": tuple(pin for pins in extras.values() for pin in pins), "test": ("pytest>=8",)}
+    return make(RUNTIME, OPS, LOADER, package(SUM.name, *SUM.requirements, extras=extras), *axes)
+
+
+def test_an_extra_joins_with_what_it_needs_and_with_the_sum_that_offers_it():
+    before = set(subsets.subsets(make(RUNTIME, OPS, LOADER, SUM)))
+    found = subsets.subsets(with_extras(1))
+    assert set(found) - before == {"runtime+ops+x0", "runtime+ops+x0+autoload", "meta[x0]"}
+    assert found["meta[x0]"].requested == ("openreg-meta[x0]",)
+    assert set(found["meta[x0]"].members) == {*with_extras(1)}
+    assert "openreg-x0" not in found["meta"].members
+
+
+def test_extras_are_proved_alone_and_all_together():
+    found = subsets.subsets(with_extras(3))
+    assert [name for name in found if name.startswith("meta")] == [
+        "meta",
+        "meta[x0]",
+        "meta[x1]",
+        "meta[x2]",
+        "meta[all]",
+    ]
+    assert set(found["meta[x1]"].members) == {*with_extras(3)} - {"openreg-x2"}
+    assert set(found["meta[all]"].members) == {*with_extras(3)}
+    assert found["meta[all]"].requested == ("openreg-meta[all]",)
+
+
+def test_the_number_of_subsets_grows_linearly_with_the_extras():
+    counts = [len(subsets.subsets(with_extras(count))) for count in range(2, 9)]
+    assert {after - before for before, after in pairwise(counts)} == {3}
+
+
+def test_a_package_that_is_no_extra_joins_the_sum_beside_them():
+    found = subsets.subsets({**with_extras(2), OTHER.name: OTHER})
+    assert {"meta+other", "meta[x0]", "meta[all]"} <= set(found)
+    assert not {"meta[other]", "meta[x0]+other", "meta+x0"} & set(found)
+
+
+def test_pip_is_asked_for_extras_and_the_tests_of_a_package_at_once():
+    assert environments.with_extra("openreg-ops", "test") == "openreg-ops[test]"
+    assert environments.with_extra("openreg-meta[x]", "test") == "openreg-meta[x,test]"
+    assert environments.with_extra("openreg-meta[x]", "") == "openreg-meta[x]"
+
+
+def test_all_tests_of_a_package_run_once_among_the_sums():
+    def thorough(found):
+        return {name: set(subset.thorough) for name, subset in subsets.subsets(found).items() if subset.thorough}
+
+    parts = {RUNTIME.name, OPS.name, LOADER.name}
+    assert thorough(make(RUNTIME, OPS, LOADER, SUM, OTHER)) == {"meta": parts}
+    assert thorough(with_extras(1)) == {"meta": parts, "meta[x0]": {"openreg-x0"}}
+    assert thorough(with_extras(2)) == {"meta": parts, "meta[all]": {"openreg-x0", "openreg-x1"}}
+
+
+@pytest.mark.parametrize(
+    ("name", "thorough"), [("meta", {RUNTIME.name, OPS.name, LOADER.name}), ("meta[x0]", {"openreg-x0"})]
+)
+def test_a_lane_runs_all_tests_where_it_is_thorough_and_the_marked_ones_elsewhere(monkeypatch, name, thorough):
+    ran, asked = {}, []
+    environment = SimpleNamespace(run=lambda step, *arguments: ran.update({step: subset_lanes.MARK in arguments}))
+    monkeypatch.setattr(subset_lanes, "prove", lambda *_: None)
+    monkeypatch.setattr(subset_lanes, "example_scripts", lambda _: [])
+    made = SimpleNamespace(create=lambda name, requested: asked.append(requested) or environment)
+    found = with_extras(1)
+    subset = subsets.subsets(found)[name]
+    subset_lanes.run_subset(SimpleNamespace(log=lambda _: None), made, found, subset)
+    assert asked == [subset.requested]
+    assert {item for item in subset.members if not ran[f"{item}: pytest"]} == thorough
 
 
 def test_a_package_that_is_no_plugin_joins_in_the_same_way():

@@ -31,15 +31,25 @@ def write_wheel(folder, name, version, metadata="", tag="py3-none-any", files=()
     return path
 
 
-def write_ours(folder, checkout, release):
-    """The wheels of all packages, as a checkout for this release would declare them."""
+def copy_declarations(checkout):
+    """What all packages declare, in another folder."""
     for path in torch_release.pinned_files(ROOT):
         copy = checkout / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         for file in (path, path.with_name("LICENSE"), path.with_name("README.md")):
             if file.is_file():
                 shutil.copy2(file, copy.parent)
+
+
+def write_ours(folder, checkout, release):
+    """The wheels of all packages, as a checkout for this release would declare them."""
+    copy_declarations(checkout)
     torch_release.retarget(checkout, release)
+    write_declared(folder, checkout)
+
+
+def write_declared(folder, checkout):
+    """The wheels of the packages of a checkout."""
     for package in discover(checkout).values():
         tables = read_toml(package.folder / "pyproject.toml")
         metadata = StandardMetadata.from_pyproject(tables, project_dir=package.folder)

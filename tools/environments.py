@@ -33,6 +33,13 @@ def foreign_requirements(packages: Mapping[str, Package]) -> list[str]:
     return sorted(item for item in wanted if requirement_name(item) not in packages)
 
 
+def with_extra(requested: str, extra: str) -> str:
+    """A requirement with one more extra: `openreg-meta[x,test]` for `openreg-meta[x]` and `test`."""
+    if not extra:
+        return requested
+    return f"{requested[:-1]},{extra}]" if requested.endswith("]") else f"{requested}[{extra}]"
+
+
 class Environment:
     """One environment, and the packages that it was asked to hold."""
 
@@ -98,14 +105,15 @@ class Environments:
         extra: str = "test",
         variables: Mapping[str, str] | None = None,
     ) -> Environment:
-        """A new environment with these packages of the repository, all they declare, and what `extra` adds.
+        """A new environment with these packages of the repository, all they declare, and what `extra` adds to each.
 
+        A package may be requested with extras of its own, as `openreg-meta[x]`.
         `changed` names wheels to install instead of the ones in dist/, `variables` all environment variables that the
         installation sees besides its own settings. The session's earlier environment is removed.
         """
         names = tuple(requested)
         folder = Path(self._session.create_tmp()).resolve() / "environment"
-        wanted = [f"{name}[{extra}]" if extra else name for name in names]
+        wanted = [with_extra(name, extra) for name in names]
         wanted = [
             f"{item} @ {changed[name].as_uri()}" if changed and name in changed else item
             for name, item in zip(names, wanted, strict=True)

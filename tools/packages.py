@@ -32,6 +32,7 @@ class Package:
     build_requirements: tuple[str, ...]
     entry_points: Mapping[str, Mapping[str, str]]
     extras: Mapping[str, tuple[str, ...]]
+    is_extra: bool = False  # of openreg-meta
 
     @property
     def short_name(self) -> str:
@@ -76,6 +77,7 @@ def read_package(folder: Path) -> Package:
         build_requirements=tuple(tables["build-system"]["requires"]),
         entry_points=project.get("entry-points", {}),
         extras={name: tuple(items) for name, items in project.get("optional-dependencies", {}).items()},
+        is_extra=tables.get("tool", {}).get("openreg", {}).get("extra", False),
     )
 
 

@@ -3,16 +3,24 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from tools.packages import discover, read_toml, requirement_name
+from tools.packages import Package, closure, discover
+from tools.providers import NAMES, TABLE, planned
 
 RUNTIME = "openreg-runtime"
-WHOLE = "openreg-meta"
 
 RECORD = "openreg_install_python_modules("
 QUESTION = "openreg_runtime.require_matching_build(__name__)"
+
+# Where a file of the runtime counts as a source, and what is a package of its own in all but its place: the doctor
+# examines all packages.
+SOURCES = ("src", "csrc", "include", "cmake", "tools", "CMakeLists.txt", "pyproject.toml")
+TEXTS = {".py", ".pyi", ".cpp", ".h", ".cmake", ".txt", ".toml", ".json", ".in"}
+DOCTOR = "src/openreg_runtime/doctor"
 
 
 def native_parts_ask_first(root: Path) -> list[str]:
@@ -31,24 +39,63 @@ def native_parts_ask_first(root: Path) -> list[str]:
     return problems
 
 
-def extras_of_the_whole(root: Path) -> list[str]:
-    """An extra of openreg-meta that brings openreg-x is named x, pinned like a dependency, and a part of `all`."""
-    packages = discover(root)
-    project = read_toml(root / "packages" / WHOLE / "pyproject.toml")["project"]
-    extras: dict[str, list[str]] = project.get("optional-dependencies", {})
-    if "all" not in extras:
-        return [f"{WHOLE}: no extra 'all'"]
+def added_names(package: Package) -> Iterator[tuple[str, str]]:
+    """Where the sources of a package call `openreg_runtime.extend()`, and the name; none if it is not written out."""
+    for path in sorted((package.folder / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"), str(path))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in {"openreg_runtime.extend", "extend"}:
+                first = node.args[0] if node.args else None
+                name = first.value if isinstance(first, ast.Constant) else ""
+                yield f"{path.relative_to(package.folder).as_posix()}:{node.lineno}", str(name)
+
+
+def added_names_are_declared(root: Path) -> list[str]:
+    """A package adds to torch.openreg the names that its pyproject.toml declares, and no other."""
     problems = []
-    for extra, requirements in extras.items():
-        for requirement in requirements:
-            name = requirement_name(requirement)
-            if name not in packages:
-                continue
-            wanted = f"{name}=={'.'.join(packages[name].version.split('.')[:2])}.*"
-            if requirement != wanted:
-                problems.append(f"{WHOLE}[{extra}]: {requirement!r} should be {wanted!r}")
-            if extra != "all" and extra != name.removeprefix("openreg-"):
-                problems.append(f"{WHOLE}[{extra}]: the extra that brings {name} is named after it")
-            if requirement not in extras["all"]:
-                problems.append(f"{WHOLE}[all]: {requirement!r} is missing")
+    for package in discover(root).values():
+        if package.name == RUNTIME:
+            continue
+        declared = set(package.entry_points.get(NAMES, ()))
+        added = list(added_names(package))
+        problems += [f"{package.name}: {place}: write out the name that is added" for place, name in added if not name]
+        problems += [
+            f"{package.name}: {place}: declare {name!r} in pyproject.toml, in the entry points of {NAMES}"
+            for place, name in added
+            if name and name not in declared
+        ]
+        problems += [
+            f"{package.name}: pyproject.toml declares {name!r} in {NAMES}, and nothing adds it"
+            for name in sorted(declared - {name for _, name in added})
+        ]
+    return problems
+
+
+def names_of(package: str) -> str:
+    """A pattern for what names a package: to pip, to Python, to C++ and to who includes its headers."""
+    short = re.escape(package.removeprefix("openreg-")).replace(r"\-", "[-_]")
+    other = "|torch[-_]openreg" if package == "openreg-meta" else ""
+    return rf"openreg(?:-|_|::|/){short}{other}"
+
+
+def runtime_names_no_other_package(root: Path) -> list[str]:
+    """The runtime knows no package that builds on it: what they bring stands in one table, written from them."""
+    packages = discover(root)
+    if RUNTIME not in packages:
+        return []
+    below = set(closure(RUNTIME, packages))
+    others = sorted({*packages, *planned(root).values()} - below)
+    pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(names_of, others))})(?![\w-])")
+    folder = packages[RUNTIME].folder
+    places = [folder / name for name in SOURCES]
+    paths = [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*")))]
+    problems = []
+    for path in paths:
+        inside = path.relative_to(folder).as_posix()
+        if path.suffix in TEXTS and path != root / TABLE and not inside.startswith(f"{DOCTOR}/"):
+            problems += [
+                f"{path.relative_to(root).as_posix()}:{number}: names {match.group()}; what packages bring is in "
+                f"{TABLE.name}, which they declare"
+                for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1)
+                if (match := pattern.search(line))
+            ]
     return problems

@@ -16,11 +16,12 @@ from pathlib import Path
 from tools import torch_release
 from tools.abi import headers_have_their_number
 from tools.packages import Package, closure, discover, requirement_name
-from tools.plugin_checks import extras_of_the_whole, native_parts_ask_first
+from tools.plugin_checks import added_names_are_declared, native_parts_ask_first, runtime_names_no_other_package
+from tools.providers import brought_by_one_package, declarations_are_written
 from tools.timing_checks import tests_need_no_fast_machine
 from tools.workflow_checks import actions_are_pinned, identity_only_to_publish
 
-LONGEST_FILE = 400
+LONGEST_FILE = 600
 NATIVE = {".cpp", ".h"}
 CODE = NATIVE | {".py", ".pyi"}
 TEXT = CODE | {".cmake", ".in", ".md", ".toml", ".txt", ".yaml", ".yml", ".cfg", ".sh", ""}
@@ -381,7 +382,10 @@ CHECKS = (
     documents_tell_the_truth,
     native_parts_ask_first,
     headers_have_their_number,
-    extras_of_the_whole,
+    added_names_are_declared,
+    brought_by_one_package,
+    declarations_are_written,
+    runtime_names_no_other_package,
     tests_need_no_fast_machine,
     actions_are_pinned,
     identity_only_to_publish,

@@ -2,12 +2,13 @@
 """The lane of each subset of packages: an environment that holds it and nothing else, and the tests that matter there.
 
 In every subset run the tests of the combination (tests/subsets), those tests of each package that are marked
-`every_subset`, and each package's examples. In the subset of a sum, which holds everything, run all tests of its parts;
-the sum's own lane, in the same environment, runs the rest.
+`every_subset`, and each package's examples. In the subset of a sum run all tests of its parts, and in that of all its
+extras those of what the extras bring; the sum's own lane, in the same environment, runs the rest.
 """
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from tools.environments import Environment, Environments
 from tools.lane import PYTEST, example_scripts, holds
 from tools.packages import ROOT, Package, refuse
 from tools.stopwatch import Stopwatch
-from tools.subsets import Subset, choose, is_sum, subsets
+from tools.subsets import Subset, choose, subsets
 from tools.wheelhouse import Wheelhouse
 
 COMBINATION_TESTS = ROOT / "tests" / "subsets"
@@ -33,7 +34,7 @@ def run_subsets(
     """Runs the lanes of the subsets named in the session's arguments, or all; `--list` prints them."""
     if "--list" in session.posargs:
         for subset in subsets(packages).values():
-            print(f"{subset.name:<28} pip install {' '.join(subset.requested)}")
+            print(f"{subset.name:<28} pip install {' '.join(map(shlex.quote, subset.requested))}")
         return
     try:
         chosen = choose(session.posargs, packages)
@@ -53,10 +54,9 @@ def run_subset(
     environment = environments.create(subset.name, subset.requested)
     prove(session, environment, environments, subset)
     environment.run("combination", *PYTEST, str(COMBINATION_TESTS))
-    everything = any(is_sum(packages[name], packages) for name in subset.requested)
     for name in subset.members:
         tests = str(packages[name].folder / "tests")
-        chosen = () if everything and name not in subset.requested else ("-m", MARK)
+        chosen = () if name in subset.thorough else ("-m", MARK)
         environment.run(f"{name}: pytest", *PYTEST, *chosen, tests)
         for path in example_scripts(name):
             environment.run(path.name, str(path))

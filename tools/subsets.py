@@ -3,20 +3,22 @@
 
 A package with an entry point in the group `openreg.plugins` is a plug-in, one with an entry point in `torch.backends`
 loads the plug-ins, and one with neither that depends on a loader is a sum. The plug-ins of a sum are combined in every
-way that their dependencies allow, each with and without a loader. Any other package joins with what it needs, and with
-each sum, so that a further package adds three subsets and does not double their number.
+way that their dependencies allow, each with and without a loader. Any other package joins with what it needs, with and
+without a loader, and with each sum: as an extra of it, `meta[x]`, where it is one. All extras of a sum together are one
+more subset. So a further package adds three subsets and does not double their number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from tools.packages import Package, closure, siblings
 
 PLUGINS = "openreg.plugins"
 LOADERS = "torch.backends"
+ALL = "all"  # the extra that brings what every other one brings
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,9 @@ class Subset:
     """One set of packages: what pip is asked for, and everything of this repository that it brings."""
 
     name: str
-    requested: tuple[str, ...]
+    requested: tuple[str, ...]  # as `openreg-meta` or `openreg-meta[x]`
     members: tuple[str, ...]
+    thorough: tuple[str, ...] = ()  # members whose tests all run here, not only those that depend on the subset
 
 
 def is_loader(package: Package) -> bool:
@@ -49,6 +52,21 @@ def make_subset(names: Iterable[str], packages: Mapping[str, Package]) -> Subset
     summed = any(is_sum(packages[name], packages) for name in members)
     shown = sorted(requested if summed else members, key=lambda name: is_loader(packages[name]))
     return Subset("+".join(packages[name].short_name for name in shown), requested, members)
+
+
+def extras_of(name: str, packages: Mapping[str, Package]) -> dict[str, list[str]]:
+    """The extras of a package that bring packages of this repository, and those; without `all`."""
+    found = {extra: siblings(items, packages) for extra, items in packages[name].extras.items() if extra != ALL}
+    return {extra: brought for extra, brought in found.items() if brought}
+
+
+def subset_of_extra(name: str, extra: str, packages: Mapping[str, Package]) -> Subset:
+    """A sum with one of its extras."""
+    brought = siblings(packages[name].extras[extra], packages)
+    members = make_subset([name, *brought], packages).members
+    last = extra == ALL or len(extras_of(name, packages)) == 1
+    thorough = tuple(item for item in members if item not in closure(name, packages)) if last else ()
+    return Subset(f"{packages[name].short_name}[{extra}]", (f"{name}[{extra}]",), members, thorough)
 
 
 def parts_of_sums(packages: Mapping[str, Package]) -> list[str]:
@@ -78,8 +96,12 @@ def subsets(packages: Mapping[str, Package]) -> dict[str, Subset]:
         found.append(make_subset(chosen, packages))
         found += [make_subset([*chosen, loader], packages) for loader in loaders]
     for name in sums:
-        found.append(make_subset([name], packages))
-        found += [make_subset([name, other], packages) for other in others]
+        extras = extras_of(name, packages)
+        offered = {item for brought in extras.values() for item in brought}
+        whole = make_subset([name], packages)
+        found.append(replace(whole, thorough=tuple(item for item in whole.members if item != name)))
+        found += [make_subset([name, other], packages) for other in others if other not in offered]
+        found += [subset_of_extra(name, extra, packages) for extra in [*extras, *([ALL] if len(extras) > 1 else [])]]
     return {subset.name: subset for subset in found}
 
 

@@ -21,6 +21,8 @@ from tools.packages import discover
 
 REQUESTED = os.environ["OPENREG_TEST_LANE"].split()
 PLUGINS = {point.value: canonicalize_name(point.dist.name) for point in metadata.entry_points(group="openreg.plugins")}
+NAMES = {point.name: point.value for point in metadata.entry_points(group="openreg.names")}
+FEATURES = {point.name: point.value for point in metadata.entry_points(group="openreg.features")}
 AUTOLOADS = bool(metadata.entry_points(group="torch.backends"))
 IMPORT_ALL = f"import torch, {', '.join(PLUGINS)}\n"
 
@@ -37,10 +39,10 @@ def requirements(name, extra=""):
             yield requirement
 
 
-def reachable(names, extra=""):
-    """These distributions, with an extra if so wished, and everything that they ask for in turn."""
+def reachable(asked, extra=""):
+    """These distributions, which may be asked for with extras, and everything that they ask for in turn."""
     found = set()
-    waiting = [(name, wanted) for name in names for wanted in {"", extra}]
+    waiting = [(item.name, wanted) for item in map(Requirement, asked) for wanted in {"", extra, *item.extras}]
     while waiting:
         item = waiting.pop()
         if item not in found:
@@ -113,6 +115,26 @@ def test_a_plugin_brings_the_device_and_loads_what_it_declares_only(module):
 def test_the_device_module_is_the_same_whatever_is_imported_first(first, autoload):
     names = "print(json.dumps(sorted(vars(torch.openreg))))"
     assert python(f"import {first}\n{IMPORT_ALL}{names}", autoload) == python(f"{IMPORT_ALL}{names}", autoload)
+
+
+def test_the_plugins_add_the_names_that_they_declare_and_no_other():
+    code = f"""
+from importlib.metadata import EntryPoint
+before = dict(vars(__import__("openreg_runtime").openreg))
+import {", ".join(PLUGINS)}
+added = {{name for name, value in vars(torch.openreg).items() if before.get(name) is not value}}
+lazy = {{name for name in added if name[0] == "_"}}
+loaded = {{name: EntryPoint(name, value, "").load() for name, value in {NAMES!r}.items()}}
+wrong = [name for name, value in loaded.items() if value is not getattr(torch.openreg, name)]
+print(json.dumps([sorted(added - lazy), wrong]))
+"""
+    assert python(f"import torch\n{code}", autoload=False) == [sorted(NAMES), []]
+
+
+def test_features_are_declared_once_and_by_modules_that_are_there():
+    assert len(FEATURES) == len(metadata.entry_points(group="openreg.features"))
+    for module in FEATURES.values():
+        assert importlib.util.find_spec(module) is not None
 
 
 def test_tensors_work_or_the_error_names_the_package_that_brings_them():

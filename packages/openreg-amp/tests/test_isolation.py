@@ -32,17 +32,20 @@ def installed():
     return {name for name in names if name.startswith("openreg")}
 
 
-def requirements(name):
-    """The distributions that the installed metadata of `name` asks for."""
+def requirements(name, extras=()):
+    """The distributions that the installed metadata of `name`, with these extras, asks for."""
     for line in metadata.requires(name) or ():
         requirement = Requirement(line)
-        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+        marker = requirement.marker
+        if marker is None or any(marker.evaluate({"extra": extra}) for extra in {"", *extras}):
             yield normalised(requirement.name)
 
 
-def declared(name):
-    """`name` and every openreg distribution that its installed metadata asks for, directly or not."""
-    return {name}.union(*(declared(item) for item in requirements(name) if item.startswith("openreg")))
+def declared(asked):
+    """What pip was asked for, as "openreg-x" or "openreg-x[extra]", and every openreg distribution that this brings."""
+    wanted = Requirement(asked)
+    names = set(requirements(wanted.name, wanted.extras))
+    return {wanted.name}.union(*(declared(item) for item in names if item.startswith("openreg")))
 
 
 def imported(path):

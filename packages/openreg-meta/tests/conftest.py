@@ -27,3 +27,17 @@ def python(tmp_path):
         )
 
     return run
+
+
+@pytest.fixture
+def bring(tmp_path):
+    """Installs a package that declares a feature, where `python` runs; it is not to be imported."""
+
+    def run(feature):
+        info = tmp_path / "vendor_axis-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: vendor-axis\nVersion: 1.0\n", "utf-8")
+        (info / "entry_points.txt").write_text(f"[openreg.features]\n{feature} = vendor_axis\n", "utf-8")
+        (tmp_path / "vendor_axis.py").write_text("raise RuntimeError('imported')\n", "utf-8")
+
+    return run

@@ -176,8 +176,8 @@ print("aten::add" in [event.key for event in profiled.key_averages()])
     assert "UserWarning: torch.profiler does not record what openreg devices do" in result.stderr
 
 
-def test_an_installed_profiler_is_left_alone(python, tmp_path):
-    (tmp_path / "openreg_profiler.py").write_text("raise RuntimeError('imported')\n", "utf-8")
+def test_an_installed_profiler_is_left_alone(python, bring):
+    bring("profiler")
     use = f"x = torch.ones(2, device='openreg')\nwith profile(activities={BOTH}): x + 1"
     result = python(PROFILE + use, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
     assert (result.returncode, said(result.stderr)) == (0, "")

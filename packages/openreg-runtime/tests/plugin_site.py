@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A folder of made-up installed packages that announce themselves as plug-ins."""
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 BROKEN = "raise AssertionError('imported')\n"
@@ -15,15 +16,24 @@ class Site:
 
     def announce(self, distribution: str, module: str) -> None:
         """Metadata, as pip would leave it."""
-        info = self.folder / f"{distribution.replace('-', '_')}-1.5.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.5\n", "utf-8")
-        (info / "entry_points.txt").write_text(f"[openreg.plugins]\nplugin = {module}\n", "utf-8")
+        self.distribution(distribution, {"openreg.plugins": {"plugin": module}})
 
-    def package(self, distribution: str, record: str | None, code: str = BROKEN) -> str:
+    def distribution(self, name: str, groups: Mapping[str, Mapping[str, str]], requires: Iterable[str] = ()) -> None:
+        """Metadata with entry points, as {group: {name: value}}, and requirements."""
+        info = self.folder / f"{name.replace('-', '_')}-1.5.dist-info"
+        info.mkdir(exist_ok=True)
+        lines = ["Metadata-Version: 2.1", f"Name: {name}", "Version: 1.5"]
+        lines += [f"Requires-Dist: {item}" for item in requires]
+        (info / "METADATA").write_text("\n".join(lines) + "\n", "utf-8")
+        lines = []
+        for group, points in groups.items():
+            lines += [f"[{group}]", *(f"{key} = {value}" for key, value in points.items())]
+        (info / "entry_points.txt").write_text("\n".join(lines) + "\n", "utf-8")
+
+    def package(self, distribution: str, record: str | None, code: str = BROKEN, requires: Iterable[str] = ()) -> str:
         """A package named after its distribution, with this `_build.json`; gives the import name."""
         module = distribution.replace("-", "_")
-        self.announce(distribution, module)
+        self.distribution(distribution, {"openreg.plugins": {"plugin": module}}, requires)
         (self.folder / module).mkdir()
         (self.folder / module / "__init__.py").write_text(code, "utf-8")
         if record is not None:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Importing the package: what it registers, what it refuses, and what it says about packages that are absent."""
 
+import json
 import sys
+from importlib.resources import files
 
 import pytest
 import torch
@@ -149,24 +151,28 @@ def test_a_backend_that_comes_later_is_refused_and_the_device_stays():
     assert torch.openreg.Stream().query()
 
 
+PROVIDERS = json.loads(files("openreg_runtime").joinpath("_providers.json").read_text("utf-8"))
+# What was tried -> the error, and the feature or name that a package brings.
 ABSENT = {
-    'torch.empty(3, device="openreg")': ("NotImplementedError", "openreg-ops"),
-    'torch.tensor([1.0], device="openreg:1")': ("NotImplementedError", "openreg-ops"),
-    'torch.ones(3).to("openreg")': ("NotImplementedError", "openreg-ops"),
-    'torch.UntypedStorage(8, device="openreg").cpu()': ("NotImplementedError", "openreg-ops"),
-    "torch.openreg.fallback_stats()": ("AttributeError", "openreg-ops"),
-    "torch.openreg.reset_fallback_stats()": ("AttributeError", "openreg-ops"),
-    'torch.openreg.fallback_mode("error")': ("AttributeError", "openreg-ops"),
-    "torch.openreg.amp.autocast": ("AttributeError", "openreg-amp"),
-    "torch.float16 in torch.openreg.get_amp_supported_dtype()": ("NotImplementedError", "openreg-amp"),
-    'torch.autocast("openreg")': ("NotImplementedError", "openreg-amp"),
-    'torch.amp.autocast("openreg", dtype=torch.bfloat16)': ("NotImplementedError", "openreg-amp"),
+    'torch.empty(3, device="openreg")': ("NotImplementedError", "tensors"),
+    'torch.tensor([1.0], device="openreg:1")': ("NotImplementedError", "tensors"),
+    'torch.ones(3).to("openreg")': ("NotImplementedError", "tensors"),
+    'torch.UntypedStorage(8, device="openreg").cpu()': ("NotImplementedError", "tensors"),
+    "torch.openreg.fallback_stats()": ("AttributeError", "fallback_stats"),
+    "torch.openreg.reset_fallback_stats()": ("AttributeError", "reset_fallback_stats"),
+    'torch.openreg.fallback_mode("error")': ("AttributeError", "fallback_mode"),
+    "torch.openreg.amp.autocast": ("AttributeError", "amp"),
+    "torch.float16 in torch.openreg.get_amp_supported_dtype()": ("NotImplementedError", "autocast"),
+    'torch.autocast("openreg")': ("NotImplementedError", "autocast"),
+    'torch.amp.autocast("openreg", dtype=torch.bfloat16)': ("NotImplementedError", "autocast"),
 }
 
 
 @pytest.mark.parametrize("code", ABSENT)
 def test_what_an_absent_package_brings_names_it_and_the_command(succeed, code):
-    kind, package = ABSENT[code]
+    kind, what = ABSENT[code]
+    package = {**PROVIDERS["features"], **PROVIDERS["names"]}[what]
+    assert package not in {"", "openreg-runtime"}
     succeed(f"""
         import torch, openreg_runtime
         try:

@@ -9,41 +9,36 @@ exception ends that import; PyTorch shows it together with the switch.
 from __future__ import annotations
 
 import importlib.util
+import sys
 import warnings
-
-from openreg_autoload._plugins import RUNTIME, import_plugins, import_runtime, is_being_imported
 
 __all__ = ["autoload"]
 
+_RUNTIME = "openreg_runtime"
 _INSTALL_HINT = (
     "openreg-autoload is installed, but openreg-runtime is not, so torch has no device 'openreg'. "
     "Install it with: pip install openreg-runtime (or everything: pip install openreg-meta); "
     "or remove this message with: pip uninstall openreg-autoload"
 )
+_REINSTALL = (
+    ". Reinstall it: pip install --force-reinstall --no-deps openreg-runtime; or go on without the device: "
+    "pip uninstall openreg-autoload"
+)
 
 
 def autoload() -> None:
-    """Imports openreg_runtime, then every module announced in the group ``openreg.plugins``.
+    """Imports openreg_runtime, and has it import the packages that announce themselves (``load_plugins()``).
 
-    Raises ImportError that names the plug-in that failed and its root cause; the plug-in's own exception is
-    chained. A plug-in compiled for another ABI or torch is refused before it is imported. Without
+    Raises ImportError that names the package that failed and its root cause; its own exception is chained. Without
     openreg-runtime it warns and does nothing.
     """
-    if importlib.util.find_spec(RUNTIME) is None:
+    if importlib.util.find_spec(_RUNTIME) is None:
         warnings.warn(_INSTALL_HINT, RuntimeWarning, stacklevel=2)
         return
-    runtime = import_runtime()
-    if is_being_imported(RUNTIME):
-        # The program imported an openreg package before torch, so the runtime itself has just begun
-        # to import torch. The other packages need a runtime that is complete.
-        runtime._after_startup.append(_import_remaining_plugins)
-    else:
-        import_plugins()
-
-
-def _import_remaining_plugins() -> None:
-    """Runs as the last step of the runtime's start-up, which no broken plug-in may spoil."""
     try:
-        import_plugins()
-    except ImportError as error:
-        warnings.warn(str(error), RuntimeWarning, stacklevel=2)
+        __import__(_RUNTIME)
+    except (Exception, SystemExit) as error:
+        # The runtime says what to do where it refuses; the import system fills in `name`.
+        advice = "" if isinstance(error, ImportError) and error.name is None else _REINSTALL
+        raise ImportError(f"openreg-runtime failed to load: {type(error).__name__}: {error}{advice}") from error
+    sys.modules[_RUNTIME].load_plugins()

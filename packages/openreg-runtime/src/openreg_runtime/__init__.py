@@ -10,14 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-# What has to wait until this package is complete. Importing torch, below, may call openreg-autoload,
-# which leaves the import of the other packages here.
+# What has to wait until this package is complete. Importing torch, below, may call load_plugins().
 _after_startup: list[Callable[[], None]] = []
 
+from openreg_runtime._after_import import after_import  # noqa: E402
 from openreg_runtime._command_line import runs_as_command  # noqa: E402
+from openreg_runtime._loader import load_plugins  # noqa: E402
 from openreg_runtime._plugins import Plugin, installed_plugins, require_matching_build  # noqa: E402
 
-__all__ = ["DEVICE_TYPE", "Plugin", "extend", "installed_plugins", "require_matching_build"]
+__all__ = [
+    "DEVICE_TYPE",
+    "Plugin",
+    "after_import",
+    "extend",
+    "installed_plugins",
+    "load_plugins",
+    "require_matching_build",
+]
 
 if not runs_as_command(__name__):
     from openreg_runtime._startup import (

@@ -8,7 +8,7 @@ import os
 import sys
 
 PROBLEMS, INTERRUPTED = 1, 130
-TYPED = "_OPENREG_COMMAND"  # what the user typed, where that is a command of openreg-meta
+TYPED = "_OPENREG_COMMAND"  # what the user typed, where that is a command of another package
 
 
 def run() -> int:

@@ -26,8 +26,8 @@ RECORD = "_build.json"
 class Plugin(NamedTuple):
     """An installed package of the group ``openreg.plugins``, and what its native parts were compiled for."""
 
-    module: str  # what is imported, such as "openreg_ops"
-    distribution: str  # what pip installs, such as "openreg-ops"
+    module: str  # what is imported, such as "vendor_kernels"
+    distribution: str  # what pip installs, such as "vendor-kernels"
     version: str  # of the distribution
     abi_version: int | None  # of the headers of openreg-runtime; None without native parts
     torch_version: str | None  # None without native parts
@@ -52,18 +52,28 @@ def installed_plugins() -> list[Plugin]:
     return sorted(found, key=lambda plugin: (plugin.distribution, plugin.module))
 
 
-def is_installed(package: str) -> bool:
-    """Whether the package of a feature is there, by its import name; it is not imported.
+def is_importable(module: str) -> bool:
+    """Whether the package that a module belongs to is there; it is not imported."""
+    return _spec(_package(module)) is not None
 
-    The runtime stands in for some features with a message. Where ``openreg_compile`` or ``openreg_profiler`` can be
-    imported it does not, so that PyTorch's registries are free for them.
-    """
-    return _spec(package) is not None
+
+def distribution_of_point(point: EntryPoint) -> str:
+    """The distribution that declares an entry point; the point's own name where metadata is damaged."""
+    return _name_and_version(point.dist, point.name)[0]
 
 
 def is_module_name(value: str) -> bool:
     """Whether an entry point's value is what the group asks for: a module, without attribute or extras."""
     return re.fullmatch(r"\w+(\.\w+)*", value) is not None
+
+
+def no_module_name(value: str, distribution: str) -> str:
+    """The message about an entry point whose value is not what the group asks for."""
+    return (
+        f"the openreg plug-in {value!r} of the package {distribution} is not the name of a module. The value of an "
+        f"entry point of the group {GROUP} is a module, which is imported; nothing is called. Correct it in the "
+        f"package, or go on without it: pip uninstall {distribution}"
+    )
 
 
 def require_matching_build(module: str) -> None:
@@ -76,7 +86,7 @@ def require_matching_build(module: str) -> None:
     package = _package(module)
     _, problem = _check(package, package)
     if problem is not None:
-        _, problem = _check(package, _distribution_of(package))
+        _, problem = _check(package, distribution_of(package))
         raise ImportError(problem)
 
 
@@ -85,11 +95,7 @@ def _describe(point: EntryPoint) -> Plugin:
     package = _package(point.value)
     build, problem = _check(package, distribution)
     if not is_module_name(point.value):
-        problem = (
-            f"the openreg plug-in {point.value!r} of the package {distribution} is not the name of a module. The value "
-            f"of an entry point of the group {GROUP} is a module, which is imported; nothing is called. Correct it in "
-            f"the package, or go on without it: pip uninstall {distribution}"
-        )
+        problem = no_module_name(point.value, distribution)
     elif _spec(package) is None:
         problem = _reinstall(distribution, f"announces the module {point.value!r} and does not have it")
     abi_version, torch_version, _ = build or (None, None, None)
@@ -208,7 +214,8 @@ def _torch_is_debug_build() -> bool:
     return file is not None and file.is_file() and re.search(r"(?m)^debug = True$", file.read_text("utf-8")) is not None
 
 
-def _distribution_of(package: str) -> str:
+def distribution_of(package: str) -> str:
+    """The distribution that announces a package, by its import name; for others, the one that is usually called so."""
     names = [_name_and_version(item.dist, item.name)[0] for item in entry_points(group=GROUP) if item.value == package]
     return names[0] if names else package.replace("_", "-")
 

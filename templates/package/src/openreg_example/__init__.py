@@ -2,7 +2,7 @@
 """One more operator for the openreg device.
 
 Importing this package registers ``torch.ops.openreg.example_scale`` and adds :func:`example_scale` to
-``torch.openreg``.
+``torch.openreg``. Inductor learns what the operator computes when it is imported, and not before.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import openreg_runtime
 # Before the native module is loaded: it would change PyTorch, or fail with an undefined symbol.
 openreg_runtime.require_matching_build(__name__)
 
-from openreg_example import _C  # noqa: E402, F401  (importing it registers the operator)
+from openreg_example import _C, _inductor  # noqa: E402, F401  (importing _C registers the operator)
 
 __all__ = ["example_scale"]
 
@@ -31,3 +31,4 @@ def example_scale(tensor: torch.Tensor, factor: float) -> torch.Tensor:
 
 
 openreg_runtime.extend("example_scale", example_scale)
+openreg_runtime.after_import(_inductor.DECOMPOSITIONS, _inductor.register)

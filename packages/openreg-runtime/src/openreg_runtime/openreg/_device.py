@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from openreg_runtime import _C
+from openreg_runtime import _C, _providers
 
 DeviceLike = int | str | torch.device | None
 
@@ -195,14 +195,11 @@ class _AbsentDtypes(list[torch.dtype]):
     """The empty list; who looks for a dtype in it is told which package brings it."""
 
     def __contains__(self, dtype: object) -> bool:
-        raise NotImplementedError(
-            "autocast on openreg devices comes with the package openreg-amp, which is not installed or not imported. "
-            "Install it with: pip install openreg-amp"
-        )
+        raise NotImplementedError(_providers.missing("autocast on openreg devices", _providers.of_feature("autocast")))
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
-    """Replaced by openreg-amp; without it, an empty list in which looking for a dtype raises NotImplementedError.
+    """Replaced by who brings autocast; without, an empty list in which looking for a dtype raises NotImplementedError.
 
     ``torch.autocast`` reads the list even where it is disabled, as in checkpoints and compiled functions, and looks for
     a dtype only where it is enabled.

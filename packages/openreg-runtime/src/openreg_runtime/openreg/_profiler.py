@@ -10,12 +10,12 @@ from pathlib import Path
 
 import torch
 
-from openreg_runtime import _C
-from openreg_runtime._plugins import is_installed
+from openreg_runtime import _C, _providers
 
+_PROVIDER = _providers.of_feature("profiler")
 _MESSAGE = (
     "torch.profiler does not record what openreg devices do: their kernels and copies are recorded by the package "
-    "openreg-profiler, which is not installed. Install it with: pip install openreg-profiler; or leave out "
+    f"{_PROVIDER}, which is not installed. Install it with: pip install {_PROVIDER}; or leave out "
     "ProfilerActivity.PrivateUse1: with activities=[ProfilerActivity.CPU] the operators are recorded as the host calls "
     "them"
 )
@@ -33,5 +33,5 @@ def warn_that_nothing_is_recorded() -> None:
 
 def register_with_profiler() -> None:
     """Registers a profiler that warns, unless an installed package has one: PyTorch takes the first and no other."""
-    if not is_installed("openreg_profiler"):
+    if not _providers.is_brought("profiler"):
         _C._register_silent_profiler()

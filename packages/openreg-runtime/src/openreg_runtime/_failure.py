@@ -10,7 +10,7 @@ def explain(error: BaseException, module: str, distribution: str) -> str:
     """The message about a module whose import raised `error`."""
     root = _root_cause(error)
     advice = _advice(root, module, distribution)
-    return f"the openreg plug-in {module!r} of the package {distribution} failed to load: {_in_one_line(root)}{advice}"
+    return f"the openreg plug-in {module!r} of the package {distribution} failed to load: {in_one_line(root)}{advice}"
 
 
 def _root_cause(error: BaseException) -> BaseException:
@@ -24,7 +24,8 @@ def _root_cause(error: BaseException) -> BaseException:
     return error
 
 
-def _in_one_line(error: BaseException) -> str:
+def in_one_line(error: BaseException) -> str:
+    """The type and the first line of the text of an exception."""
     # An exception may fail to describe itself; traceback knows what to say then.
     described = traceback.TracebackException(type(error), error, None)
     lines = str(described).strip().splitlines() or ["no message"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds the installed openreg packages and imports each of them once."""
+"""Imports the installed packages that announce themselves as plug-ins, each once."""
 
 from __future__ import annotations
 
@@ -10,13 +10,8 @@ from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
-from openreg_autoload._failure import explain
-
-# The package that all others build on.
-RUNTIME = "openreg_runtime"
-
-# A package announces itself by an entry point of this group, whose value is the module to import.
-GROUP = "openreg.plugins"
+from openreg_runtime._failure import explain
+from openreg_runtime._plugins import GROUP, RUNTIME, is_module_name, no_module_name, require_matching_build
 
 
 class _Package(NamedTuple):
@@ -26,16 +21,32 @@ class _Package(NamedTuple):
     requirements: set[str]  # distributions
 
 
-def import_runtime() -> Any:
-    """The runtime; it is incomplete where the import that led here is its own. Raises ImportError with the way out."""
-    return _import(RUNTIME, "openreg-runtime")
+def load_plugins() -> None:
+    """Imports every module announced in the group ``openreg.plugins``, each after those its distribution requires.
 
+    Whoever brings the device up for others calls it, as the entry point of ``torch.backends`` does; what is imported
+    already stays as it is. A plug-in compiled for another ABI or torch is refused before it is imported. Raises
+    ImportError that names the plug-in that failed, its distribution, the root cause and the way out; the plug-in's own
+    exception is chained.
 
-def import_plugins() -> None:
-    """Imports each announced module after those its distribution depends on; the runtime is complete.
-
-    Raises ImportError that names the plug-in, its distribution and the way out.
+    Where the call comes from the runtime's own start-up (the program imported an openreg package before torch, which
+    then called the entry point), the plug-ins need a runtime that is complete: they are imported as its last step, and
+    one that fails becomes a ``RuntimeWarning``, so that the runtime is not lost with it.
     """
+    if _is_being_imported(RUNTIME):
+        sys.modules[RUNTIME]._after_startup.append(_load_remaining)
+    else:
+        _load_all()
+
+
+def _load_remaining() -> None:
+    try:
+        _load_all()
+    except ImportError as error:
+        warnings.warn(str(error), RuntimeWarning, stacklevel=2)
+
+
+def _load_all() -> None:
     packages = _installed()
     incomplete: set[str] = set()
     for distribution in _in_dependency_order(packages):
@@ -48,24 +59,20 @@ def import_plugins() -> None:
                     raise
                 incomplete.add(distribution)
                 warnings.warn(_too_early(error, module, needed), RuntimeWarning, stacklevel=2)
-            if is_being_imported(module):
+            if _is_being_imported(module):
                 incomplete.add(distribution)
 
 
-def is_being_imported(module: str) -> bool:
+def _is_being_imported(module: str) -> bool:
     """Whether an import of the module is under way: the one that led here; it will finish."""
     loaded = sys.modules.get(module)
     return getattr(getattr(loaded, "__spec__", None), "_initializing", False)
 
 
 def _check_and_import(module: str, distribution: str) -> None:
-    if not re.fullmatch(r"\w+(\.\w+)*", module):
-        raise ImportError(
-            f"the openreg plug-in {module!r} of the package {distribution} is not the name of a module. The value of "
-            f"an entry point of the group {GROUP} is a module, which is imported; nothing is called. "
-            f"Correct it in the package, or go on without it: pip uninstall {distribution}"
-        )
-    sys.modules[RUNTIME].require_matching_build(module)
+    if not is_module_name(module):
+        raise ImportError(no_module_name(module, distribution))
+    require_matching_build(module)
     _import(module, distribution)
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from openreg_autoload import _plugins
+from openreg_runtime import _loader
 
 REINSTALL = "Reinstall it: pip install --force-reinstall --no-deps vendor-plugin"
 INSTALL = "Install what it needs: pip install vendor-plugin"
@@ -31,7 +31,7 @@ def message(tmp_path, monkeypatch):
     def load(code):
         (tmp_path / "vendor_plugin.py").write_text(code, "utf-8")
         with pytest.raises(ImportError) as error:
-            _plugins._import("vendor_plugin", "vendor-plugin")
+            _loader._import("vendor_plugin", "vendor-plugin")
         assert error.value.name == "vendor_plugin"
         assert error.value.__cause__ is not None
         text = str(error.value)
@@ -120,7 +120,7 @@ def test_a_native_part_that_does_not_load_names_its_library(message, tmp_path):
 
 def test_a_module_that_does_not_exist_is_named():
     with pytest.raises(ImportError) as error:
-        _plugins._import("vendor_gone", "vendor-plugin")
+        _loader._import("vendor_gone", "vendor-plugin")
     assert "plug-in 'vendor_gone' of the package vendor-plugin" in str(error.value)
     assert f"ModuleNotFoundError: No module named 'vendor_gone'. {REINSTALL}" in str(error.value)
 
@@ -128,7 +128,7 @@ def test_a_module_that_does_not_exist_is_named():
 @pytest.mark.parametrize("value", ["", "vendor:start", "vendor plugin", "vendor.", "-", "vendor [extra]"])
 def test_an_entry_point_that_is_no_module_is_named_with_what_is_accepted(value):
     with pytest.raises(ImportError) as error:
-        _plugins._check_and_import(value, "vendor-plugin")
+        _loader._check_and_import(value, "vendor-plugin")
     assert f"plug-in {value!r} of the package vendor-plugin is not the name of a module" in str(error.value)
     assert "a module, which is imported; nothing is called" in str(error.value)
     assert str(error.value).endswith(WITHOUT)
@@ -138,5 +138,5 @@ def test_control_c_is_no_failure_of_a_plugin(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "vendor_plugin.py").write_text("raise KeyboardInterrupt", "utf-8")
     with pytest.raises(KeyboardInterrupt):
-        _plugins._import("vendor_plugin", "vendor-plugin")
+        _loader._import("vendor_plugin", "vendor-plugin")
     assert "vendor_plugin" not in sys.modules

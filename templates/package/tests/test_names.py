@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the package adds to torch.openreg: what it declares, and before it is imported, an error that names it."""
+
+import os
+import subprocess
+import sys
+from importlib.metadata import entry_points
+
+import pytest
+import torch
+
+import openreg_example
+
+pytestmark = pytest.mark.every_subset
+
+NAMES = {point.name: point for point in entry_points(group="openreg.names") if point.dist.name == "openreg-example"}
+
+
+def test_the_package_adds_what_it_declares():
+    assert set(NAMES) == {"example_scale"}
+    assert torch.openreg.example_scale is openreg_example.example_scale is NAMES["example_scale"].load()
+
+
+NOT_IMPORTED = """
+import openreg_runtime, torch
+try:
+    torch.openreg.example_scale
+except AttributeError as error:
+    print(error)
+"""
+
+
+def test_who_misses_the_name_is_told_which_package_brings_it():
+    env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+    command = [sys.executable, "-c", NOT_IMPORTED]
+    result = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240, check=True)
+    assert result.stdout.startswith("torch.openreg.example_scale comes with the package openreg-example, which is ")
