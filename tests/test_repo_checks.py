@@ -59,6 +59,10 @@ def tree(tmp_path):
     extras = '[project.optional-dependencies]\nall = ["openreg-extra==2.13.*"]\nextra = ["openreg-extra==2.13.*"]\n'
     add_package(root, "openreg-meta", ["openreg-ops==2.13.*"], import_name="torch_openreg", entry_points=extras)
     add_package(root, "openreg-extra", ["openreg-runtime==2.13.*"])
+    add_package(root, "openreg-plugin", ["openreg-runtime==2.13.*"], entry_points=PLUGIN)
+    write(root / "packages/openreg-plugin/src/openreg_plugin/doctor.toml", 'device = "openreg"\n')
+    add_package(root, "openreg-doctor", ["torch==2.13.*"])
+    write(root / "packages/openreg-doctor/src/openreg_doctor/models.json", '["packages/openreg-ops/csrc/view.cpp"]\n')
     native = root / "packages" / "openreg-extra"
     write(native / "CMakeLists.txt", "project(openreg_extra)\nopenreg_install_python_modules(_C)\n# csrc/module.cpp\n")
     write(native / "csrc/module.cpp", NATIVE_LICENCE)
@@ -92,6 +96,8 @@ OPS_INIT = "packages/openreg-ops/src/openreg_ops/__init__.py"
 CMAKE = "packages/openreg-runtime/CMakeLists.txt"
 EXTRA = "packages/openreg-extra"
 META = "packages/openreg-meta/pyproject.toml"
+PLUGIN = '[project.entry-points."openreg.plugins"]\nopenreg_plugin = "openreg_plugin"\n'
+DOCTOR = "packages/openreg-doctor/src/openreg_doctor"
 BACKENDS = '[project.entry-points."torch.backends"]\nopenreg = "openreg_ops:start"\n'
 
 
@@ -244,6 +250,18 @@ PLANTED = {
     "a changed public header": (
         "headers_have_their_number",
         appended("packages/openreg-runtime/include/openreg.h", "int orAdded(void);\n"),
+    ),
+    "a plug-in of which the doctor knows nothing": (
+        "plugins_tell_the_doctor",
+        removed("packages/openreg-plugin/src/openreg_plugin/doctor.toml"),
+    ),
+    "a package that the doctor's code names": (
+        "doctor_knows_no_package",
+        appended(f"{DOCTOR}/__init__.py", "# as in openreg_ops\n"),
+    ),
+    "a package that the doctor's table names": (
+        "doctor_knows_no_package",
+        appended(f"{DOCTOR}/hooks.toml", 'status = "brought by openreg-extra"\n'),
     ),
     "no extra for everything": ("extras_of_the_whole", replaced(META, "all = ", "most = ")),
     "an extra that is not in everything": (

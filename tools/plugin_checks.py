@@ -6,11 +6,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tools import hooks
 from tools.packages import discover, read_toml, requirement_name
 
 RUNTIME = "openreg-runtime"
 WHOLE = "openreg-meta"
+DOCTOR = "openreg-doctor"
 
+PLUGINS = "openreg.plugins"
 RECORD = "openreg_install_python_modules("
 QUESTION = "openreg_runtime.require_matching_build(__name__)"
 
@@ -52,3 +55,30 @@ def extras_of_the_whole(root: Path) -> list[str]:
             if requirement not in extras["all"]:
                 problems.append(f"{WHOLE}[all]: {requirement!r} is missing")
     return problems
+
+
+def plugins_tell_the_doctor(root: Path) -> list[str]:
+    """What adds to a device ships a doctor.toml, so that its absence can be told (`python -m tools.hooks`)."""
+    problems = []
+    for package in discover(root).values():
+        place = package.folder.relative_to(root) / "src" / package.import_name / hooks.DECLARATION
+        if PLUGINS in package.entry_points and not (root / place).is_file():
+            problems.append(f"{place}: missing; it says what the package brings (templates/package has one)")
+    return problems
+
+
+def doctor_knows_no_package(root: Path) -> list[str]:
+    """The doctor serves any backend: what it knows of packages they declare; only what is made by a tool names them."""
+    packages = discover(root)
+    if DOCTOR not in packages:
+        return []
+    others = {name for package in packages.values() for name in (package.name, package.import_name)}
+    own = {DOCTOR, packages[DOCTOR].import_name}
+    pattern = re.compile(rf"\b({'|'.join(sorted(others - own))})\b")
+    return [
+        f"{path.relative_to(root)}:{number}: {found.group()!r}: let the package declare it ({hooks.DECLARATION})"
+        for path in sorted((packages[DOCTOR].folder / "src").rglob("*"))
+        if path.suffix in {".py", ".toml"}
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if (found := pattern.search(line))
+    ]

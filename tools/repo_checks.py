@@ -16,7 +16,12 @@ from pathlib import Path
 from tools import torch_release
 from tools.abi import headers_have_their_number
 from tools.packages import Package, closure, discover, requirement_name
-from tools.plugin_checks import extras_of_the_whole, native_parts_ask_first
+from tools.plugin_checks import (
+    doctor_knows_no_package,
+    extras_of_the_whole,
+    native_parts_ask_first,
+    plugins_tell_the_doctor,
+)
 from tools.timing_checks import tests_need_no_fast_machine
 from tools.workflow_checks import actions_are_pinned, identity_only_to_publish
 
@@ -28,7 +33,7 @@ SKIPPED_FOLDERS = {"build", "dist", "__pycache__"}
 HIDDEN_BUT_OURS = {".ci", ".github"}
 
 SAME_IN_EVERY_PACKAGE = ("LICENSE", "tests/test_isolation.py")
-SAME_WHERE_PRESENT = ("tests/gate.py",)
+SAME_WHERE_PRESENT = ("tests/gate.py", "tests/doctor_site.py")
 PACKAGE_FILES = ("README.md", "CHANGELOG.md", "pyproject.toml", *SAME_IN_EVERY_PACKAGE)
 
 PLATFORM_HEADERS = re.compile(
@@ -382,6 +387,8 @@ CHECKS = (
     native_parts_ask_first,
     headers_have_their_number,
     extras_of_the_whole,
+    plugins_tell_the_doctor,
+    doctor_knows_no_package,
     tests_need_no_fast_machine,
     actions_are_pinned,
     identity_only_to_publish,

@@ -22,7 +22,8 @@ from tools.packages import discover
 REQUESTED = os.environ["OPENREG_TEST_LANE"].split()
 PLUGINS = {point.value: canonicalize_name(point.dist.name) for point in metadata.entry_points(group="openreg.plugins")}
 AUTOLOADS = bool(metadata.entry_points(group="torch.backends"))
-IMPORT_ALL = f"import torch, {', '.join(PLUGINS)}\n"
+IMPORT_ALL = f"import {', '.join(['torch', *PLUGINS])}\n"
+needs_a_device = pytest.mark.skipif(not PLUGINS, reason="none of these packages brings a device")
 
 
 def installed():
@@ -108,6 +109,7 @@ def test_a_plugin_brings_the_device_and_loads_what_it_declares_only(module):
     assert python(f"import {module}, torch\n{STATE}", autoload=False) == [True, expected]
 
 
+@needs_a_device
 @pytest.mark.parametrize("first", ["torch", *PLUGINS])
 @pytest.mark.parametrize("autoload", [True, False], ids=["autoload on", "autoload off"])
 def test_the_device_module_is_the_same_whatever_is_imported_first(first, autoload):
@@ -115,6 +117,7 @@ def test_the_device_module_is_the_same_whatever_is_imported_first(first, autoloa
     assert python(f"import {first}\n{IMPORT_ALL}{names}", autoload) == python(f"{IMPORT_ALL}{names}", autoload)
 
 
+@needs_a_device
 def test_tensors_work_or_the_error_names_the_package_that_brings_them():
     code = """
 try:
@@ -129,6 +132,7 @@ except NotImplementedError as error:
         assert "pip install openreg-ops" in answer
 
 
+@needs_a_device
 def test_autocast_works_or_the_error_names_the_package_that_brings_it():
     code = """
 try:
@@ -160,3 +164,26 @@ except NotImplementedError as error:
         assert answer == ["torch.bfloat16", [3.0, 3.0, 3.0]]
     else:
         assert "pip install openreg-ops" in answer
+
+
+@pytest.mark.skipif("openreg-doctor" not in installed(), reason="the doctor is openreg-doctor")
+def test_the_doctor_names_what_is_absent_and_finds_nothing_else_wrong():
+    result = subprocess.run(
+        [sys.executable, "-m", "openreg_doctor", "--json", "--timeout", "600"],
+        capture_output=True,
+        text=True,
+        timeout=1200,
+        check=False,
+    )
+    told = json.loads(result.stdout)
+    problems = {item["check"]: item["fix"] for item in told["findings"] if item["status"] == "problem"}
+    notes = {item["check"] for item in told["findings"] if item["status"] == "note"}
+    if not PLUGINS:
+        assert set(problems) == {"autoload.device"}
+        return
+    assert told["device"] == "openreg"
+    operators = {} if "openreg-ops" in installed() else {"registration.the minimal set of operators"}
+    assert set(problems) == set(operators)
+    assert all(fix == "pip install openreg-ops" for fix in problems.values())
+    absent = {item.name for item in discover().values() if "openreg_doctor.packages" in item.entry_points} - installed()
+    assert {name.removeprefix("packages.") for name in notes if name.startswith("packages.")} == absent
