@@ -106,9 +106,10 @@ def test_a_fault_is_known_by_what_the_package_says_of_it(kettle):
 def test_what_a_package_cannot_stand_beside_is_a_problem(kettle):
     conflict = '\n[conflicts.toaster]\nwhat = "one plug"\ncosts = "power"\nfix = "pip uninstall toaster"\n'
     (kettle.folder / "kettle" / "doctor.toml").write_text(RUNTIME + conflict, "utf-8")
-    assert "packages.kettle" not in kettle.doctor().problems
+    check = "packages.kettle.conflicts.toaster"
+    assert check not in kettle.doctor().output
     kettle.announce("toaster")
-    kettle.doctor().finds("packages.kettle", "one plug", "power", "pip uninstall toaster")
+    kettle.doctor().finds(check, "one plug", "power", "pip uninstall toaster")
 
 
 def test_a_plugin_that_declares_nothing_is_imported_and_its_requirements_are_checked(kettle):

@@ -34,7 +34,7 @@ def check(examination: Examination) -> Iterator[Finding]:
     for package in backend.packages:
         for conflict in package.conflicts:
             if package.installed and conflict.distribution in found:
-                check_name = f"packages.{package.module}"
+                check_name = f"packages.{package.distribution}.conflicts.{conflict.distribution}"
                 yield Finding(check_name, "problem", conflict.what, conflict.costs, conflict.fix)
 
 
