@@ -97,7 +97,7 @@ EVERYTHING = {"lint", "runtime", "ops", "amp", "autoload", "meta", "tsan"}
         ("packages/openreg-autoload/src/module/__init__.py", {"autoload", "meta"}),
         ("packages/openreg-meta/src/module/__init__.py", {"meta"}),
         ("packages/openreg-ops/tests/test_it.py", {"ops"}),
-        ("packages/openreg-runtime/docs/hooks.toml", {"runtime"}),
+        ("packages/openreg-runtime/docs/abi.json", {"runtime"}),
         ("examples/openreg-ops.py", {"ops"}),
         ("examples/openreg-ops-python.py", {"ops"}),
         ("packages/openreg-ops/README.md", set()),

@@ -48,8 +48,9 @@ def changed_wheel(wheel, dependency):
 def test_every_dependency_of_every_package_is_taken_away_once():
     found = packages.discover(ROOT)
     assert set(dependency_proof.removals(found)) == {
-        *(Removal("openreg-runtime", name) for name in ("packaging", "rich", "torch")),
-        *([Removal("openreg-runtime", "tomli")] if sys.version_info < (3, 11) else []),
+        *(Removal("openreg-doctor", name) for name in ("packaging", "rich")),
+        *([Removal("openreg-doctor", "tomli")] if sys.version_info < (3, 11) else []),
+        *(Removal("openreg-runtime", name) for name in ("openreg-doctor", "torch")),
         Removal("openreg-autoload", "torch"),
         Removal("openreg-ops", "openreg-runtime"),
         Removal("openreg-amp", "openreg-runtime"),

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tools import affected, new_package, packages, repo_checks, subsets
+from tools import affected, hooks, new_package, packages, repo_checks, subsets
 from tools.packages import ROOT
 
 DESCRIPTION = "Counts what the device's owner wants counted"
@@ -65,10 +65,23 @@ def test_it_gains_its_lane_and_its_subsets_with_no_edit_elsewhere(tree):
     assert all(path.read_bytes() == content for path, content in before.items())
     found = packages.discover(tree)
     assert found["openreg-tally"].import_name == "openreg_tally"
-    assert set(packages.closure("openreg-tally", found)) == {"openreg-runtime", "openreg-ops", "openreg-tally"}
+    needed = {"openreg-doctor", "openreg-runtime", "openreg-ops"}
+    assert set(packages.closure("openreg-tally", found)) == {*needed, "openreg-tally"}
     assert {"runtime+ops+tally", "runtime+ops+tally+autoload", "meta+tally"} <= set(subsets.subsets(found))
     lane = affected.lane_session(found["openreg-tally"])
     assert affected.affected(["packages/openreg-ops/csrc/module.cpp"], [lane], found) == ["test-openreg-tally"]
+
+
+def test_what_it_declares_is_true_and_enters_the_tables(tree):
+    new_package.create(tree, "openreg-tally", DESCRIPTION)
+    assert hooks.problems(tree) == []
+    assert hooks.absent_packages(tree, ["openreg-tally"])["openreg-tally"] == {
+        "module": "openreg_tally",
+        "without": "torch.openreg.tally_scale",
+        "settings": [],
+        "hooks": ["module.tally_scale"],
+    }
+    assert "`tally_scale`" in hooks.render(tree)
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,8 @@ def test_no_wheel_is_compiled_against_a_torch_that_pip_chose():
     assert f"torch=={torch_release.current()}.*" in command
     assert f"openreg-runtime=={torch_release.current()}.*" in command
     assert command[command.index("--find-links") + 1] == str(ROOT / "wheelhouse")
+    # Not in that folder, because it has no native parts, and what the runtime's wheel needs to be tested.
+    assert str(PACKAGES["openreg-doctor"].folder) in command
 
 
 def test_libraries_of_other_wheels_stay_there():

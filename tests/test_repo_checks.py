@@ -64,6 +64,10 @@ def tree(tmp_path):
     add_package(root, "openreg-meta", ["openreg-ops==2.13.*"], import_name="torch_openreg", entry_points=extras)
     brings = f"{NAMES}thing = 'openreg_extra:thing'\n[tool.openreg]\nextra = true\n"
     add_package(root, "openreg-extra", ["openreg-runtime==2.13.*"], entry_points=brings)
+    add_package(root, "openreg-plugin", ["openreg-runtime==2.13.*"], entry_points=PLUGIN)
+    write(root / "packages/openreg-plugin/src/openreg_plugin/doctor.toml", 'device = "openreg"\n')
+    add_package(root, "openreg-doctor", ["torch==2.13.*"])
+    write(root / "packages/openreg-doctor/src/openreg_doctor/models.json", '["packages/openreg-ops/csrc/view.cpp"]\n')
     native = root / "packages" / "openreg-extra"
     write(native / "CMakeLists.txt", "project(openreg_extra)\nopenreg_install_python_modules(_C)\n# csrc/module.cpp\n")
     write(native / "csrc/module.cpp", NATIVE_LICENCE)
@@ -101,6 +105,8 @@ EXTRA_TOML = f"{EXTRA}/pyproject.toml"
 EXTRA_INIT = f"{EXTRA}/src/openreg_extra/__init__.py"
 OPS_TOML = "packages/openreg-ops/pyproject.toml"
 META = "packages/openreg-meta/pyproject.toml"
+PLUGIN = '[project.entry-points."openreg.plugins"]\nopenreg_plugin = "openreg_plugin"\n'
+DOCTOR = "packages/openreg-doctor/src/openreg_doctor"
 BACKENDS = '[project.entry-points."torch.backends"]\nopenreg = "openreg_ops:start"\n'
 
 
@@ -255,6 +261,18 @@ PLANTED = {
         appended("packages/openreg-runtime/include/openreg.h", "int orAdded(void);\n"),
     ),
     "no extra for everything": ("declarations_are_written", replaced(META, "all = ", "most = ")),
+    "a plug-in of which the doctor knows nothing": (
+        "plugins_tell_the_doctor",
+        removed("packages/openreg-plugin/src/openreg_plugin/doctor.toml"),
+    ),
+    "a package that the doctor's code names": (
+        "doctor_knows_no_package",
+        appended(f"{DOCTOR}/__init__.py", "# as in openreg_ops\n"),
+    ),
+    "a package that the doctor's table names": (
+        "doctor_knows_no_package",
+        appended(f"{DOCTOR}/hooks.toml", 'status = "brought by openreg-extra"\n'),
+    ),
     "an extra that is not in everything": (
         "declarations_are_written",
         replaced(META, 'all = ["openreg-extra==2.13.*"]', "all = []"),

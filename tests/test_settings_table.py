@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The settings of the README are those that the doctor knows."""
+"""The settings of the README are those that the packages declare to the doctor, and those that their sources read."""
 
-import ast
 import re
 
+from tools import hooks
 from tools.packages import ROOT
 
-DOCTOR = ROOT / "packages/openreg-runtime/src/openreg_runtime/doctor/checks/settings.py"
+
+def declared():
+    return {item.package.name: set(item.data.get("settings", {})) for item in hooks.declarations()}
 
 
-def test_the_readme_and_the_doctor_list_the_same_settings():
+def test_the_readme_lists_the_settings_that_packages_declare():
     shown = re.findall(r"(?m)^\| `([A-Z_]+)` \|", (ROOT / "README.md").read_text("utf-8"))
-    tables = [
-        node.value
-        for node in ast.parse(DOCTOR.read_text("utf-8")).body
-        if isinstance(node, ast.Assign) and node.targets[0].id == "DEFAULTS"
-    ]
-    assert sorted(shown) == sorted(ast.literal_eval(tables[0]))
+    assert sorted(shown) == sorted(name for names in declared().values() for name in names)
+
+
+def test_every_setting_that_a_package_reads_is_declared_by_it():
+    for name, known in declared().items():
+        sources = (ROOT / "packages" / name / "csrc").rglob("*.cpp")
+        read = {found for path in sources for found in re.findall(r'"(OPENREG_[A-Z_]+)"', path.read_text("utf-8"))}
+        assert read <= known, name
+    assert "OPENREG_OPS" in declared()["openreg-ops"]

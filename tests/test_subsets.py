@@ -37,6 +37,7 @@ def test_the_subsets_of_this_repository():
         "runtime+ops+autoload",
         "runtime+amp+ops",
         "runtime+amp+ops+autoload",
+        "doctor",
         "meta",
     ]
 
@@ -138,6 +139,15 @@ def test_a_package_that_is_no_plugin_joins_in_the_same_way():
     before = set(subsets.subsets(make(RUNTIME, OPS, LOADER, SUM)))
     after = set(subsets.subsets(make(RUNTIME, OPS, LOADER, SUM, library)))
     assert after - before == {"runtime+ops+library", "runtime+ops+library+autoload", "meta+library"}
+
+
+def test_what_plugins_build_on_goes_without_saying_and_is_proved_alone():
+    base = package("openreg-base")
+    runtime = package("openreg-runtime", "openreg-base==0.1.*", group=subsets.PLUGINS)
+    found = subsets.subsets(make(base, runtime, OPS, LOADER, SUM))
+    assert list(found) == ["runtime", "runtime+autoload", "runtime+ops", "runtime+ops+autoload", "base", "meta"]
+    assert set(found["runtime"].members) == {"openreg-base", "openreg-runtime"}
+    assert found["base"].requested == found["base"].members == ("openreg-base",)
 
 
 def test_a_dependency_between_plugins_leaves_only_the_sets_that_it_allows():

@@ -71,8 +71,9 @@ def test_packages_come_after_what_they_depend_on(tree):
 
 def test_a_lane_holds_the_package_and_what_it_needs_only():
     found = packages.discover(ROOT)
-    assert packages.closure("openreg-runtime", found) == ["openreg-runtime"]
-    assert packages.closure("openreg-ops", found) == ["openreg-runtime", "openreg-ops"]
+    assert packages.closure("openreg-doctor", found) == ["openreg-doctor"]
+    assert packages.closure("openreg-runtime", found) == ["openreg-doctor", "openreg-runtime"]
+    assert packages.closure("openreg-ops", found) == ["openreg-doctor", "openreg-runtime", "openreg-ops"]
     assert packages.closure("openreg-autoload", found) == ["openreg-autoload"]
     assert set(packages.closure("openreg-meta", found)) == set(found)
 

@@ -4,7 +4,8 @@
 usage: python tools/build_requirements.py packages/openreg-ops
 
 For environments that somebody else makes, as cibuildwheel does; nox's own come from tools/wheelhouse.py. Wheels of
-other packages of this repository are found in wheelhouse/, where `nox -s cibuildwheel` puts them.
+other packages of this repository are found in wheelhouse/, where `nox -s cibuildwheel` puts them; those without native
+parts, which it does not build, are taken from their folders.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ from pathlib import Path
 # The repository's own modules, wherever this runs.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tools.packages import BUILD_TOOLS, ROOT, read_package
+from tools.packages import BUILD_TOOLS, ROOT, closure, discover, read_package
 
 
 def command(folder: Path) -> list[str]:
     """The call of pip for the package in a folder."""
     pip = [sys.executable, "-m", "pip", "install", "--find-links", str(ROOT / "wheelhouse")]
-    return [*pip, *BUILD_TOOLS, *read_package(folder).build_requirements]
+    package, packages = read_package(folder), discover(ROOT)
+    needed = (packages[name].folder for name in closure(package.name, packages) if name != package.name)
+    pure = (str(path) for path in needed if not (path / "CMakeLists.txt").is_file())
+    return [*pip, *BUILD_TOOLS, *package.build_requirements, *pure]
 
 
 if __name__ == "__main__":

@@ -1,43 +1,47 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of what PyTorch asks of the device: checked against the tree, and written as a page.
+"""What PyTorch asks of a device and which package answers: checked against the tree, and written where it is read.
 
-usage: python -m tools.hooks    writes packages/openreg-runtime/docs/hooks.md from hooks.toml beside it
+usage: python -m tools.hooks    writes the two files that are made of it
+
+The questions stand in the doctor (QUESTIONS), the answers in the doctor.toml of each package; the README of
+openreg-doctor describes both. Of them are made PAGE, for readers, and MODELS, where the doctor finds what somebody who
+writes a backend may copy. What is known of packages that are not installed is in the table of tools/providers.py.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import os
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools.packages import ROOT
+from tools.packages import ROOT, Package, discover, read_toml
 from tools.torch_release import SUPPORTED
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-FOLDER = Path("packages/openreg-runtime/docs")
-DATA = FOLDER / "hooks.toml"
-PAGE = FOLDER / "hooks.md"
+DOCTOR = Path("packages/openreg-doctor")
+QUESTIONS = DOCTOR / "src/openreg_doctor/hooks.toml"
+MODELS = DOCTOR / "src/openreg_doctor/models.json"
+PAGE = DOCTOR / "docs/hooks.md"
+DECLARATION = "doctor.toml"
+GROUP = "openreg_doctor.packages"
 
 OLDEST = SUPPORTED[0]
 IMPLEMENTED = "implemented"
-# How any other status begins: it says why there is nothing to implement, or who implements it.
-OTHER_STATUSES = ("not applicable: ", "inherited: ", "brought by openreg-")
+# How any other status begins: it says why there is nothing to implement.
+OTHER_STATUSES = ("not applicable: ", "inherited: ")
+WHERE = "the repository of openreg"
 
 HEADING = """\
 # What PyTorch asks of the device, and who answers
 
-PyTorch finds an accelerator's parts by name: functions of `torch.openreg`, virtual functions of C++
+PyTorch finds an accelerator's parts by name: functions of the device's module, virtual functions of C++
 interfaces, registrations. This page lists them all, each with the file that answers and the tests that
-fail without the answer. It is made from [hooks.toml](hooks.toml) by `python -m tools.hooks`; tests keep
-both true, and fail when a new PyTorch asks for more. "Since" is the release that began to ask, or
+fail without the answer. It is made from [hooks.toml](../src/openreg_doctor/hooks.toml) and the doctor.toml of each
+package by `python -m tools.hooks`; tests keep
+all of them true, and fail when a new PyTorch asks for more. "Since" is the release that began to ask, or
 the oldest one that is served.
 """
 
@@ -50,9 +54,14 @@ class Row:
     name: str
     reader: str
     status: str
-    code: tuple[str, ...]
-    tests: tuple[str, ...]
+    code: tuple[Path, ...]
+    tests: tuple[tuple[Path, str], ...]  # file and function
     since: str = ""  # a release of PyTorch; empty: the oldest one that is served
+
+    @property
+    def key(self) -> str:
+        """How the doctor calls it."""
+        return f"{self.group}.{self.name}"
 
 
 @dataclass(frozen=True)
@@ -65,43 +74,80 @@ class Group:
     rows: tuple[Row, ...]
 
 
+@dataclass(frozen=True)
+class Declaration:
+    """A package's doctor.toml."""
+
+    package: Package
+    place: Path  # below the root
+    data: Mapping[str, Any]
+
+    @property
+    def folder(self) -> Path:
+        """The package's folder, below the root."""
+        return Path("packages") / self.package.folder.name
+
+    def row(self, group: str, name: str) -> Mapping[str, Any] | None:
+        """What the package says of a row."""
+        entry = self.data.get("hooks", {}).get(group, {}).get(name)
+        return entry if isinstance(entry, dict) else None
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """Group and name of all its rows."""
+        for group, entries in self.data.get("hooks", {}).items():
+            yield from ((group, name) for name, entry in entries.items() if isinstance(entry, dict))
+
+    def code(self, group: str, name: str) -> list[Path]:
+        """The files that answer a row: its own, or those of the group where it says nothing else."""
+        entry = self.row(group, name)
+        if entry is None:
+            return []
+        default = [] if "status" in entry else self.data["hooks"][group].get("code", [])
+        return [self.folder / item for item in entry.get("code", default)]
+
+    def answers(self, group: str, name: str) -> bool:
+        """Whether it does what the row asks for, rather than saying why not."""
+        return bool(self.code(group, name)) and "status" not in (self.row(group, name) or {})
+
+    def tests(self, group: str, name: str) -> list[tuple[Path, str]]:
+        """The tests that fail without the answer."""
+        named = (item.partition("::") for item in (self.row(group, name) or {}).get("tests", ()))
+        return [(self.folder / "tests" / file, function) for file, _, function in named]
+
+
+def declarations(root: Path = ROOT) -> list[Declaration]:
+    """The files of all packages, first of the ones that bring a device up."""
+    found = []
+    for package in discover(root).values():
+        place = Path("packages") / package.folder.name / "src" / package.import_name / DECLARATION
+        if (root / place).is_file():
+            found.append(Declaration(package, place, read_toml(root / place)))
+    return sorted(found, key=lambda item: "backend" not in item.data)
+
+
 def load(root: Path = ROOT) -> list[Group]:
-    """The table, in the order of the file."""
-    data: dict[str, dict[str, Any]] = tomllib.loads((root / DATA).read_text("utf-8"))
+    """The table: the questions in the order of their file, then those that packages add."""
+    questions, declared = read_toml(root / QUESTIONS), declarations(root)
     return [
-        Group(
-            key,
-            table["title"],
-            table["about"],
-            tuple(
-                Row(
-                    key,
-                    name,
-                    entry["reader"],
-                    entry.get("status", IMPLEMENTED),
-                    tuple(entry.get("code", [] if "status" in entry else table["code"])),
-                    tuple(entry.get("tests", [])),
-                    entry.get("since", ""),
-                )
-                for name, entry in table.items()
-                if isinstance(entry, dict)
-            ),
-        )
-        for key, table in data.items()
+        Group(key, table["title"], table["about"], tuple(_rows(key, table, declared)))
+        for key, table in questions.items()
     ]
 
 
-def code_path(name: str) -> Path:
-    """Where a file of the table is: `runtime/csrc/x.cpp` belongs to the package openreg-runtime."""
-    package, _, rest = name.partition("/")
-    return Path("packages") / f"openreg-{package}" / rest
-
-
-def test_path(name: str) -> tuple[Path, str]:
-    """File and function of a test of the table: `runtime/test_x.py::test_y`."""
-    place, _, function = name.partition("::")
-    package, _, file = place.partition("/")
-    return Path("packages") / f"openreg-{package}" / "tests" / file, function
+def _rows(group: str, table: Mapping[str, Any], declared: list[Declaration]) -> Iterator[Row]:
+    entries: dict[str, Mapping[str, Any]] = {name: item for name, item in table.items() if isinstance(item, dict)}
+    for item in declared:
+        for of, name in item.rows():
+            entry = item.row(of, name)
+            if of == group and entry and "reader" in entry:
+                entries.setdefault(name, entry)
+    for name, entry in entries.items():
+        code = tuple(path for item in declared for path in item.code(group, name))
+        answered = any(item.answers(group, name) for item in declared)
+        said = (item.row(group, name) or {} for item in declared)
+        status = "" if answered else next((row["status"] for row in said if "status" in row), "")
+        tests = tuple(test for item in declared for test in item.tests(group, name))
+        yield Row(group, name, entry["reader"], status or IMPLEMENTED, code, tests, entry.get("since", ""))
 
 
 def functions_of(path: Path) -> set[str]:
@@ -112,40 +158,51 @@ def functions_of(path: Path) -> set[str]:
 
 
 def problems(root: Path = ROOT) -> list[str]:
-    """One line for each thing that the table says and that is not so."""
-    return [problem for group in load(root) for row in group.rows for problem in problems_of(root, row)]
+    """One line for each thing that the files say and that is not so."""
+    groups = load(root)
+    known = {row.key for group in groups for row in group.rows}
+    found = [problem for group in groups for row in group.rows for problem in problems_of(root, row)]
+    for item in declarations(root):
+        name = item.package.import_name
+        if item.package.entry_points.get(GROUP) != {name: name}:
+            wanted = f'[project.entry-points."{GROUP}"] {name} = "{name}"'
+            found.append(f"{item.folder}/pyproject.toml: {DECLARATION} is not announced; it needs {wanted}")
+        found += [
+            f"{item.place}: nobody asks for {group}.{name}; say who does (reader), or correct the name"
+            for group, name in item.rows()
+            if f"{group}.{name}" not in known
+        ]
+    return found
 
 
 def problems_of(root: Path, row: Row) -> Iterator[str]:
     """The same for one row."""
-    place = f"{DATA}: {row.group}.{row.name}"
+    place = row.key
     if row.status == IMPLEMENTED:
+        if not row.code:
+            yield f"{place}: no package answers, and none says why not"
         if not row.tests:
             yield f"{place}: implemented, but no test fails without it"
     elif not row.status.startswith(OTHER_STATUSES):
         yield f"{place}: the status should begin with one of {OTHER_STATUSES}, got {row.status!r}"
-    for name in row.code:
-        if not (root / code_path(name)).is_file():
-            yield f"{place}: no file {code_path(name)}"
-    for name in row.tests:
-        path, function = test_path(name)
+    for path in row.code:
+        if not (root / path).is_file():
+            yield f"{place}: no file {path.as_posix()}"
+    for path, function in row.tests:
         if function not in functions_of(root / path):
-            yield f"{place}: no test {function} in {path}"
+            yield f"{place}: no test {function} in {path.as_posix()}"
 
 
 def link(target: Path, text: str) -> str:
     """A link from the page to a file of the repository."""
-    return f"[{text}]({Path(os.path.relpath(target, FOLDER)).as_posix()})"
+    return f"[{text}]({Path(os.path.relpath(target, PAGE.parent)).as_posix()})"
 
 
 def render_row(row: Row) -> str:
     """One line of the Markdown table."""
     names = "<br>".join(f"`{name}`" for name in row.name.split(", ")) if " " in row.name else f"`{row.name}`"
-    code = "<br>".join(link(code_path(name), Path(name).name) for name in row.code)
-    tests = []
-    for name in row.tests:
-        path, function = test_path(name)
-        tests.append(f"{link(path, path.stem)}: {function.removeprefix('test_').replace('_', ' ')}")
+    code = "<br>".join(link(path, path.name) for path in row.code)
+    tests = [f"{link(path, path.stem)}: {name.removeprefix('test_').replace('_', ' ')}" for path, name in row.tests]
     return f"| {names} | {row.reader} | {row.since or OLDEST} | {row.status} | {code} | {'<br>'.join(tests)} |"
 
 
@@ -159,10 +216,53 @@ def render(root: Path = ROOT) -> str:
     return "".join(parts)
 
 
+def models(root: Path = ROOT) -> dict[str, Any]:
+    """Where each row is answered, or why it is not, for those who have none of the packages."""
+    rows: dict[str, dict[str, Any]] = {}
+    for group in load(root):
+        for row in group.rows:
+            entry: dict[str, Any] = {"code": [path.as_posix() for path in row.code]} if row.code else {}
+            if row.status != IMPLEMENTED:
+                entry["status"] = row.status
+            if entry:
+                rows[row.key] = entry
+    return {"where": WHERE, "rows": rows}
+
+
+def absent_packages(root: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """What the doctor says of each of these packages where it is not installed; without those that declare nothing."""
+    declared = {item.package.name: item for item in declarations(root)}
+    return {name: _absent(declared[name]) for name in names if name in declared}
+
+
+def _absent(item: Declaration) -> dict[str, Any]:
+    return {
+        "module": item.package.import_name,
+        "without": item.data.get("without", ""),
+        "settings": list(item.data.get("settings", {})),
+        "hooks": [f"{group}.{name}" for group, name in item.rows() if item.answers(group, name)],
+    }
+
+
+def made(root: Path = ROOT) -> dict[Path, str]:
+    """Every file that is made of the questions and answers, and its text."""
+    return {PAGE: render(root), MODELS: json.dumps(models(root), indent=1) + "\n"}
+
+
+def out_of_date(root: Path = ROOT) -> list[str]:
+    """One line for each of these files that says something else."""
+    return [
+        f"{path.as_posix()} is out of date: run python -m tools.hooks"
+        for path, text in made(root).items()
+        if not (root / path).is_file() or (root / path).read_text("utf-8") != text
+    ]
+
+
 def main() -> None:
-    """Writes the page."""
-    (ROOT / PAGE).write_text(render(), encoding="utf-8")
-    print(f"wrote {PAGE}")
+    """Writes the files."""
+    for path, text in made().items():
+        (ROOT / path).write_text(text, encoding="utf-8")
+        print(f"wrote {path.as_posix()}")
 
 
 if __name__ == "__main__":

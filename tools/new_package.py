@@ -104,7 +104,8 @@ def main(arguments: list[str]) -> None:
         written = create(ROOT, name, description)
     except ValueError as error:
         refuse(f"new_package: {error}")
-    print(f"wrote {len(written)} files under packages/{name}, and examples/{name}.py; next: nox -s test-{name}")
+    print(f"wrote {len(written)} files under packages/{name}, and examples/{name}.py")
+    print(f"next: python -m tools.hooks, which enters what it answers in the table of hooks, and nox -s test-{name}")
 
 
 if __name__ == "__main__":

@@ -8,19 +8,19 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tools import hooks
 from tools.packages import Package, closure, discover
 from tools.providers import NAMES, TABLE, planned
 
 RUNTIME = "openreg-runtime"
-
+DOCTOR = "openreg-doctor"
+PLUGINS = "openreg.plugins"
 RECORD = "openreg_install_python_modules("
 QUESTION = "openreg_runtime.require_matching_build(__name__)"
 
-# Where a file of the runtime counts as a source, and what is a package of its own in all but its place: the doctor
-# examines all packages.
+# Where a file of the runtime counts as a source.
 SOURCES = ("src", "csrc", "include", "cmake", "tools", "CMakeLists.txt", "pyproject.toml")
 TEXTS = {".py", ".pyi", ".cpp", ".h", ".cmake", ".txt", ".toml", ".json", ".in"}
-DOCTOR = "src/openreg_runtime/doctor"
 
 
 def native_parts_ask_first(root: Path) -> list[str]:
@@ -90,8 +90,7 @@ def runtime_names_no_other_package(root: Path) -> list[str]:
     paths = [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*")))]
     problems = []
     for path in paths:
-        inside = path.relative_to(folder).as_posix()
-        if path.suffix in TEXTS and path != root / TABLE and not inside.startswith(f"{DOCTOR}/"):
+        if path.suffix in TEXTS and path != root / TABLE:
             problems += [
                 f"{path.relative_to(root).as_posix()}:{number}: names {match.group()}; what packages bring is in "
                 f"{TABLE.name}, which they declare"
@@ -99,3 +98,30 @@ def runtime_names_no_other_package(root: Path) -> list[str]:
                 if (match := pattern.search(line))
             ]
     return problems
+
+
+def plugins_tell_the_doctor(root: Path) -> list[str]:
+    """What adds to a device ships a doctor.toml, so that its absence can be told (`python -m tools.hooks`)."""
+    problems = []
+    for package in discover(root).values():
+        place = package.folder.relative_to(root) / "src" / package.import_name / hooks.DECLARATION
+        if PLUGINS in package.entry_points and not (root / place).is_file():
+            problems.append(f"{place}: missing; it says what the package brings (templates/package has one)")
+    return problems
+
+
+def doctor_knows_no_package(root: Path) -> list[str]:
+    """The doctor serves any backend: what it knows of packages they declare; only what is made by a tool names them."""
+    packages = discover(root)
+    if DOCTOR not in packages:
+        return []
+    others = {name for package in packages.values() for name in (package.name, package.import_name)}
+    own = {DOCTOR, packages[DOCTOR].import_name}
+    pattern = re.compile(rf"\b({'|'.join(sorted(others - own))})\b")
+    return [
+        f"{path.relative_to(root)}:{number}: {found.group()!r}: let the package declare it ({hooks.DECLARATION})"
+        for path in sorted((packages[DOCTOR].folder / "src").rglob("*"))
+        if path.suffix in {".py", ".toml"}
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if (found := pattern.search(line))
+    ]

@@ -9,9 +9,11 @@ A package declares in its pyproject.toml, and nowhere else,
 - the features that it brings, as `tensors` and `autocast`: entry points `feature = "module"` of `openreg.features`;
 - whether it is an extra of openreg-meta: `extra = true` under `[tool.openreg]`.
 
-From that this writes the table with which openreg-runtime says what to install, for the packages that openreg-meta
-brings, extras included; and the extras of openreg-meta. What any other package brings the runtime learns where that
-package is installed.
+and in its doctor.toml, what the doctor says where the package is not installed (tools/hooks.py).
+
+From that this writes the table with which openreg-runtime and its doctor say what to install, for the packages that
+openreg-meta brings, extras included; and the extras of openreg-meta. What any other package brings the runtime learns
+where that package is installed.
 """
 
 from __future__ import annotations
@@ -21,10 +23,13 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from tools import hooks
 from tools.packages import ROOT, Package, closure, discover, read_toml, refuse
 
 COMMAND = "python -m tools.providers"
+RUNTIME = "openreg-runtime"
 WHOLE = "openreg-meta"
 NAMES = "openreg.names"
 FEATURES = "openreg.features"
@@ -33,8 +38,6 @@ EXTRAS = Path("packages") / WHOLE / "pyproject.toml"
 BEGIN = f"# Written by `{COMMAND}`: one extra for each package that says `extra = true` under [tool.openreg].\n"
 END = "# Written so far.\n"
 WRITTEN = re.compile(f"(?s)(?<=\n){re.escape(BEGIN)}.*?{re.escape(END)}")
-
-Table = dict[str, dict[str, str]]
 
 
 def extras(packages: Mapping[str, Package]) -> dict[str, list[str]]:
@@ -71,9 +74,16 @@ def declared(root: Path) -> Iterator[tuple[str, str, str]]:
     yield from ((FEATURES, feature, name) for feature, name in planned(root).items())
 
 
+def told(root: Path) -> dict[str, dict[str, Any]]:
+    """What the doctor says of each package above the runtime where it is not installed."""
+    packages = discover(root)
+    below = set(closure(RUNTIME, packages)) if RUNTIME in packages else set()
+    return hooks.absent_packages(root, [name for name in brought(packages) if name not in below])
+
+
 def table_text(root: Path) -> str:
-    """What the runtime reads: names and features, and the distribution that brings each."""
-    found: Table = {"features": {}, "names": {}}
+    """What the runtime reads: names and features, with the distribution that brings each, and what the doctor tells."""
+    found: dict[str, dict[str, Any]] = {"features": {}, "names": {}, "packages": told(root)}
     for group, point, name in declared(root):
         found[group.removeprefix("openreg.")][point] = name
     return json.dumps(found, indent=2, sort_keys=True) + "\n"

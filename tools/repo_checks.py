@@ -16,7 +16,13 @@ from pathlib import Path
 from tools import torch_release
 from tools.abi import headers_have_their_number
 from tools.packages import Package, closure, discover, requirement_name
-from tools.plugin_checks import added_names_are_declared, native_parts_ask_first, runtime_names_no_other_package
+from tools.plugin_checks import (
+    added_names_are_declared,
+    doctor_knows_no_package,
+    native_parts_ask_first,
+    plugins_tell_the_doctor,
+    runtime_names_no_other_package,
+)
 from tools.providers import brought_by_one_package, declarations_are_written
 from tools.timing_checks import tests_need_no_fast_machine
 from tools.workflow_checks import actions_are_pinned, identity_only_to_publish
@@ -29,7 +35,7 @@ SKIPPED_FOLDERS = {"build", "dist", "__pycache__"}
 HIDDEN_BUT_OURS = {".ci", ".github"}
 
 SAME_IN_EVERY_PACKAGE = ("LICENSE", "tests/test_isolation.py")
-SAME_WHERE_PRESENT = ("tests/gate.py",)
+SAME_WHERE_PRESENT = ("tests/gate.py", "tests/doctor_site.py")
 PACKAGE_FILES = ("README.md", "CHANGELOG.md", "pyproject.toml", *SAME_IN_EVERY_PACKAGE)
 
 PLATFORM_HEADERS = re.compile(
@@ -386,6 +392,8 @@ CHECKS = (
     brought_by_one_package,
     declarations_are_written,
     runtime_names_no_other_package,
+    plugins_tell_the_doctor,
+    doctor_knows_no_package,
     tests_need_no_fast_machine,
     actions_are_pinned,
     identity_only_to_publish,

@@ -5,7 +5,8 @@ A package with an entry point in the group `openreg.plugins` is a plug-in, one w
 loads the plug-ins, and one with neither that depends on a loader is a sum. The plug-ins of a sum are combined in every
 way that their dependencies allow, each with and without a loader. Any other package joins with what it needs, with and
 without a loader, and with each sum: as an extra of it, `meta[x]`, where it is one. All extras of a sum together are one
-more subset. So a further package adds three subsets and does not double their number.
+more subset. So a further package adds three subsets and does not double their number. Where no plug-in is there is
+nothing to load: a package that others build on, and that needs none of them, stands alone.
 """
 
 from __future__ import annotations
@@ -48,9 +49,10 @@ def make_subset(names: Iterable[str], packages: Mapping[str, Package]) -> Subset
     members = tuple(name for name in packages if name in needed)
     brought = {item for name in members for item in closure(name, packages) if item != name}
     requested = tuple(name for name in members if name not in brought)
-    # A sum stands for its parts.
+    # A sum stands for its parts, and what is only there because others need it goes without saying.
     summed = any(is_sum(packages[name], packages) for name in members)
-    shown = sorted(requested if summed else members, key=lambda name: is_loader(packages[name]))
+    counted = [name for name in members if name in requested or (not summed and PLUGINS in packages[name].entry_points)]
+    shown = sorted(counted, key=lambda name: is_loader(packages[name]))
     return Subset("+".join(packages[name].short_name for name in shown), requested, members)
 
 
@@ -81,7 +83,7 @@ def combined(parts: list[str], packages: Mapping[str, Package]) -> Iterator[tupl
     """Every set of these packages that contains what its members need, the smaller ones first."""
     for size in range(1, len(parts) + 1):
         for chosen in combinations(parts, size):
-            if all(set(closure(name, packages)) <= set(chosen) for name in chosen):
+            if all(set(closure(name, packages)) & set(parts) <= set(chosen) for name in chosen):
                 yield chosen
 
 
@@ -93,8 +95,10 @@ def subsets(packages: Mapping[str, Package]) -> dict[str, Subset]:
     others = [name for name in packages if name not in {*loaders, *sums, *parts}]
     found = []
     for chosen in [*combined(parts, packages), *((name,) for name in others)]:
-        found.append(make_subset(chosen, packages))
-        found += [make_subset([*chosen, loader], packages) for loader in loaders]
+        alone = make_subset(chosen, packages)
+        found.append(alone)
+        if any(PLUGINS in packages[name].entry_points for name in alone.members):
+            found += [make_subset([*chosen, loader], packages) for loader in loaders]
     for name in sums:
         extras = extras_of(name, packages)
         offered = {item for brought in extras.values() for item in brought}

@@ -20,7 +20,7 @@ from tools.wheelhouse import Wheelhouse
 NIGHTLY = "nightly"
 NIGHTLY_INDEX = "PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/nightly/cpu"
 CHANGES = Path("build", "interfaces.txt")
-COMPARE = ("packages/openreg-runtime/tools/interfaces.py", "--compare")
+COMPARE = ("packages/openreg-doctor/tools/interfaces.py", "--compare")
 
 
 def run_torch_lanes(session: nox.Session, lanes: Iterable[str], stopwatch: Stopwatch) -> None:
@@ -65,7 +65,7 @@ def run_torch_lanes(session: nox.Session, lanes: Iterable[str], stopwatch: Stopw
 
 def verdict(asked: str, changes: str, failed: list[str]) -> str:
     """What to read first where lanes failed: how the interfaces changed, then which lanes they are."""
-    asks = f"PyTorch asks for this, and docs/interfaces.json does not say so:\n{changes}" if changes else ""
+    asks = f"PyTorch asks for this, and interfaces.json does not say so:\n{changes}" if changes else ""
     return f"{asks}on torch {asked} these sessions failed: {', '.join(failed)}"
 
 
@@ -97,7 +97,7 @@ def run_interfaces(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """Prints how the torch of the build environment differs from the record, and leaves it in build/interfaces.txt."""
     version = wheelhouse.prepare(session)
     lines = str(session.run(str(wheelhouse.python(session)), *COMPARE, external=True, silent=True) or "").strip()
-    session.log(lines or f"torch {version} asks for what docs/interfaces.json says")
+    session.log(lines or f"torch {version} asks for what interfaces.json says")
     page = wheelhouse.dist.parent / CHANGES
     page.parent.mkdir(exist_ok=True)
     page.write_text(f"{lines}\n" if lines else "", "utf-8")

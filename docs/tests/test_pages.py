@@ -64,7 +64,7 @@ def fence(language, *lines):
         fence("console", "pip install --find-links dist openreg-ops"),
         fence("console", "python3 -m venv somewhere", ". somewhere/bin/activate"),
         fence("console", "python -m tools.torch_release 2.15"),
-        fence("console", "python packages/openreg-runtime/tools/interfaces.py"),
+        fence("console", "python packages/openreg-doctor/tools/interfaces.py"),
         fence("console", "OPENREG_POISON=1 python -c 'print(7)'") + fence("text", "7"),
         "---\ncommands: .ci/run\n---\n" + fence("console", "exec </dev/null"),
         "% new process: OPENREG_DEVICE_COUNT=3\n"

@@ -24,7 +24,8 @@ PLUGINS = {point.value: canonicalize_name(point.dist.name) for point in metadata
 NAMES = {point.name: point.value for point in metadata.entry_points(group="openreg.names")}
 FEATURES = {point.name: point.value for point in metadata.entry_points(group="openreg.features")}
 AUTOLOADS = bool(metadata.entry_points(group="torch.backends"))
-IMPORT_ALL = f"import torch, {', '.join(PLUGINS)}\n"
+IMPORT_ALL = f"import {', '.join(['torch', *PLUGINS])}\n"
+needs_a_device = pytest.mark.skipif(not PLUGINS, reason="none of these packages brings a device")
 
 
 def installed():
@@ -110,6 +111,7 @@ def test_a_plugin_brings_the_device_and_loads_what_it_declares_only(module):
     assert python(f"import {module}, torch\n{STATE}", autoload=False) == [True, expected]
 
 
+@needs_a_device
 @pytest.mark.parametrize("first", ["torch", *PLUGINS])
 @pytest.mark.parametrize("autoload", [True, False], ids=["autoload on", "autoload off"])
 def test_the_device_module_is_the_same_whatever_is_imported_first(first, autoload):
@@ -137,6 +139,7 @@ def test_features_are_declared_once_and_by_modules_that_are_there():
         assert importlib.util.find_spec(module) is not None
 
 
+@needs_a_device
 def test_tensors_work_or_the_error_names_the_package_that_brings_them():
     code = """
 try:
@@ -151,6 +154,7 @@ except NotImplementedError as error:
         assert "pip install openreg-ops" in answer
 
 
+@needs_a_device
 def test_autocast_works_or_the_error_names_the_package_that_brings_it():
     code = """
 try:
@@ -182,3 +186,26 @@ except NotImplementedError as error:
         assert answer == ["torch.bfloat16", [3.0, 3.0, 3.0]]
     else:
         assert "pip install openreg-ops" in answer
+
+
+@pytest.mark.skipif("openreg-doctor" not in installed(), reason="the doctor is openreg-doctor")
+def test_the_doctor_names_what_is_absent_and_finds_nothing_else_wrong():
+    result = subprocess.run(
+        [sys.executable, "-m", "openreg_doctor", "--json", "--timeout", "600"],
+        capture_output=True,
+        text=True,
+        timeout=1200,
+        check=False,
+    )
+    told = json.loads(result.stdout)
+    problems = {item["check"]: item["fix"] for item in told["findings"] if item["status"] == "problem"}
+    notes = {item["check"] for item in told["findings"] if item["status"] == "note"}
+    if not PLUGINS:
+        assert set(problems) == {"autoload.device"}
+        return
+    assert told["device"] == "openreg"
+    operators = {} if "openreg-ops" in installed() else {"registration.the minimal set of operators"}
+    assert set(problems) == set(operators)
+    assert all(fix == "pip install openreg-ops" for fix in problems.values())
+    absent = {item.name for item in discover().values() if "openreg_doctor.packages" in item.entry_points} - installed()
+    assert {name.removeprefix("packages.") for name in notes if name.startswith("packages.")} == absent

@@ -74,11 +74,12 @@ class SettingsDirective(TableDirective):
 
 
 class HooksDirective(TableDirective):
-    """What PyTorch asks of the device, from the table that `python -m tools.hooks` checks."""
+    """What PyTorch asks of the device, from the files that `python -m tools.hooks` reads."""
 
     def run(self) -> list[nodes.Node]:
         """A section per interface."""
-        self.env.note_dependency(str(ROOT / hooks.DATA))
+        for path in (hooks.QUESTIONS, *(item.place for item in hooks.declarations(ROOT))):
+            self.env.note_dependency(str(ROOT / path))
         found: list[nodes.Node] = []
         for group in hooks.load(ROOT):
             section = nodes.section(ids=[make_id(self.env, self.state.document, "hooks", group.key)])
@@ -89,7 +90,7 @@ class HooksDirective(TableDirective):
                     self.markdown(", ".join(f"`{name}`" for name in row.name.split(", "))),
                     self.markdown(row.reader),
                     self.markdown(row.status),
-                    self.markdown(", ".join(f"`{hooks.code_path(name).name}`" for name in row.code)),
+                    self.markdown(", ".join(f"`{path.name}`" for path in row.code)),
                 ]
                 for row in group.rows
             ]

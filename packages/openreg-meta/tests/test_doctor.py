@@ -266,9 +266,9 @@ RULES = {
 
 ALL_RULES = """
 import json, torch, torch_openreg
-from openreg_runtime.doctor import explanation
-from openreg_runtime.doctor.probes import autocast
-from openreg_runtime.doctor.probes.device import Device
+from openreg_doctor import explanation
+from openreg_doctor.probes import autocast
+from openreg_doctor.probes.device import Device
 registered = torch._C._dispatch_get_registrations_for_dispatch_key
 before = set(registered("AutogradPrivateUse1"))
 device = Device.find("openreg")

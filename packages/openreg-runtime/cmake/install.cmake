@@ -4,7 +4,6 @@
 # Directories are relative to the import package (wheel.install-dir in pyproject.toml):
 #
 #   _C.*, _build.json             the extension module, and what it was compiled for
-#   hooks.toml, interfaces.json   the tables that the doctor checks against
 #   lib/                          libopenreg, libopenreg_runtime
 #   include/                      openreg.h, openreg/runtime/*.h
 #   lib/cmake/openreg_runtime/    find_package(openreg_runtime)
@@ -17,7 +16,6 @@ include(CMakePackageConfigHelpers)
 set(OPENREG_CMAKE_DIR lib/cmake/openreg_runtime)
 
 openreg_install_python_modules(_C)
-install(FILES docs/hooks.toml docs/interfaces.json DESTINATION .)
 foreach(set IN ITEMS driver runtime)
   set(target openreg)
   if(set STREQUAL "runtime")

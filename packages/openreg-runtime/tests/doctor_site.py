@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Installations made for one test: a folder that holds torch, the runtime's files, and what a test plants in it.
+"""Installations made for one test: a folder that holds torch, the doctor, and what a test plants in it.
 
 Python runs there without its own site-packages (-S), so that the folder is all that is installed.
 """
@@ -65,15 +65,17 @@ def site_packages() -> Path:
 
 
 class Installation:
-    """The folder; it begins with a complete openreg-runtime and everything that is not ours."""
+    """The folder; it begins with these packages of ours, the doctor and everything that is not ours."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *modules: str, command: tuple[str, ...] = ("openreg_doctor",)) -> None:
         self.folder = folder
+        self.command = command
         folder.mkdir()
         for path in site_packages().iterdir():
             if not path.name.startswith(OURS) and path.suffix != ".pth" and path.name != "__pycache__":
                 (folder / path.name).symlink_to(path)
-        self.runtime = self.add("openreg_runtime")
+        for module in ("openreg_doctor", *modules):
+            self.add(module)
 
     def add(self, module: str, into: Path | None = None) -> Path:
         """A copy of an installed package of ours, with its metadata; an editable one has two folders."""
@@ -89,19 +91,24 @@ class Installation:
         shutil.copytree(info, into / info.name)
         return into / module
 
-    def announce(self, distribution: str, group: str, entry: str) -> None:
-        """Metadata of a package with one entry point, as pip would leave it."""
+    def announce(self, distribution: str, group: str = "", entry: str = "", requires: str = "") -> Path:
+        """Metadata of a package, with one entry point and one requirement at most, as pip would leave it."""
         info = self.folder / f"{distribution.replace('-', '_')}-1.5.dist-info"
         info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.5\n", "utf-8")
-        (info / "entry_points.txt").write_text(f"[{group}]\n{entry}\n", "utf-8")
+        needed = f"Requires-Dist: {requires}\n" if requires else ""
+        metadata = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.5\n{needed}"
+        (info / "METADATA").write_text(metadata, "utf-8")
+        if group:
+            (info / "entry_points.txt").write_text(f"[{group}]\n{entry}\n", "utf-8")
+        return info
 
-    def plugin(self, code: str, distribution: str = "vendor-plugin", module: str = "") -> Path:
-        """A plug-in of somebody else with this code."""
-        module = module or distribution.replace("-", "_")
-        self.announce(distribution, "openreg.plugins", f"{module} = {module}")
+    def declare(self, distribution: str, toml: str, code: str = "") -> Path:
+        """A package that tells the doctor what it brings; its folder."""
+        module = distribution.replace("-", "_")
+        self.announce(distribution, "openreg_doctor.packages", f"{module} = {module}")
         (self.folder / module).mkdir()
         (self.folder / module / "__init__.py").write_text(code, "utf-8")
+        (self.folder / module / "doctor.toml").write_text(toml, "utf-8")
         return self.folder / module
 
     def replace(self, name: str) -> Path:
@@ -117,23 +124,22 @@ class Installation:
 
     def python(self, *arguments: str, **variables: str) -> Diagnosis:
         """Runs Python in this installation."""
-        env = {
-            name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_", "PYTHON"))
-        }
+        env = {name: value for name, value in os.environ.items() if not name.startswith(SETTINGS)}
         outcome = subprocess.run(
             [sys.executable, "-S", "-B", *arguments],
             env={**env, "PYTHONPATH": str(self.folder), **variables},
             cwd=self.folder.parent,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=800,
             check=False,
         )
         return Diagnosis(outcome.returncode, outcome.stdout, outcome.stderr)
 
     def doctor(self, *arguments: str, **variables: str) -> Diagnosis:
         """The doctor's findings as data; each that is not as it should be has its cost and what to do."""
-        diagnosis = self.python("-m", "openreg_runtime", "doctor", "--json", *arguments, **variables)
+        patient = ("--json", "--timeout", "600")  # a busy machine may need minutes to import torch the first time
+        diagnosis = self.python("-m", *self.command, *patient, *arguments, **variables)
         findings = diagnosis.document["findings"] if diagnosis.output else []
         assert [item for item in findings if item["status"] != "ok" and not (item["costs"] and item["fix"])] == []
         return diagnosis

@@ -1,41 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The doctor's command line, its output, and that its parts fit the table and the sources they are about."""
+"""``python -m openreg_runtime doctor``: what the doctor says of this device where nothing is wrong with it."""
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from openreg_runtime.doctor import (
-    checks,
-    children,
-    command,
-    document,
-    examination,
-    explanation,
-    installed,
-    table,
-    terminal,
-)
-from openreg_runtime.doctor.checks import settings
-from openreg_runtime.doctor.examination import Examination, Order
-from openreg_runtime.doctor.finding import Finding, Section
-from openreg_runtime.doctor.probes import compiler, interfaces, operators, registrations
-from openreg_runtime.doctor.probes.request import Request
-from openreg_runtime.doctor.probes.unreachable import UNREACHABLE, needs_compiler
-
-GROUPS = table.read(installed.own_folders())
-KEYS = {row.key for group in GROUPS for row in group.rows if not row.status}
-TABLE = Path(__file__).resolve().parents[1] / "docs" / "hooks.toml"
+from openreg_doctor import backend, checks, installed, table
+from openreg_doctor.children import Outcome
+from openreg_doctor.examination import Examination, Order, _request
+from openreg_runtime import installed_plugins
 
 
-def run(*arguments, **variables):
+def run(*arguments, module="openreg_runtime", **variables):
     return subprocess.run(
-        [sys.executable, "-m", "openreg_runtime", *arguments],
+        [sys.executable, "-m", module, *arguments],
         env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", **variables},
         capture_output=True,
         text=True,
@@ -44,59 +26,54 @@ def run(*arguments, **variables):
     )
 
 
+@pytest.fixture(scope="module")
+def openreg():
+    (found,) = [item for item in backend.declared()[0] if item.device == "openreg"]
+    return found
+
+
 WRONG = [
     ((), "the following arguments are required: command"),
     (("diagnose",), "invalid choice: 'diagnose'"),
     (("doctor", "--colour"), "unrecognized arguments: --colour"),
     (("doctor", "--colour"), "usage: python -m openreg_runtime doctor [-h] [--device NAME]"),
-    (("doctor", "--op", ""), "--op names no operator; give one, such as aten::add.Tensor"),
-    (("doctor", "--op", " "), "--op names no operator; give one, such as aten::add.Tensor"),
-    (("doctor", "--timeout", "soon"), "expected seconds up to 86400, got 'soon'"),
-    (("doctor", "--timeout", "-1"), "expected seconds up to 86400, got '-1'"),
     (("doctor", "--device", "cuda"), "'cuda' is one of PyTorch's own devices"),
-    (("doctor", "--device", "cpu"), "'cpu' is one of PyTorch's own devices"),
-    (("doctor", "--device", "openreg:0"), "'openreg:0' is not the name of a device; give a name such as openreg"),
-    (("doctor", "--device", ""), "'' is not the name of a device"),
-    (("doctor", "--import", "no_such_module"), "there is no module 'no_such_module' to import"),
-    (("doctor", "--import", "__main__"), "there is no module '__main__' to import"),
-    (("doctor", "--import", ".."), "there is no module '..' to import"),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "text"), WRONG)
-def test_wrong_use_has_status_2_and_says_what_is_right(arguments, text, capsys):
-    try:
-        code = command.main(arguments)
-    except SystemExit as exit_:
-        code = exit_.code
-    assert code == 2
-    captured = capsys.readouterr()
-    assert text in captured.err
-    assert captured.out == ""
-
-
-def test_a_device_that_does_not_exist_is_wrong_use():
-    outcome = run("doctor", "--device", "toaster")
+def test_wrong_use_has_status_2_and_says_what_is_right(arguments, text):
+    outcome = run(*arguments)
     assert outcome.returncode == 2
+    assert text in outcome.stderr
     assert outcome.stdout == ""
-    assert "there is no device 'toaster': after `import torch`, no PrivateUse1 backend is loaded" in outcome.stderr
-    assert "Traceback" not in outcome.stderr
 
 
-def test_an_operator_that_does_not_exist_is_wrong_use_with_suggestions():
-    outcome = run("doctor", "--op", "aten::ad.Tensor")
-    assert outcome.returncode == 2
-    assert "there is no operator 'aten::ad.Tensor'; is one of these meant?" in outcome.stderr
-    assert "aten::add.Tensor" in outcome.stderr
+def test_the_device_is_examined_where_no_other_is_named():
+    shown = run("doctor", "--help").stdout
+    assert "(default: openreg)" in " ".join(shown.split())
 
 
-@pytest.mark.parametrize("pattern", ["settings.OPENREG_POISN", "settings.OPENREG_POISON.*"])
-def test_a_pattern_that_matches_no_check_is_mentioned_with_suggestions(pattern, capsys):
-    sections = [Section("Settings", (Finding("settings.OPENREG_POISON", "ok", "0"), PROBLEM))]
-    command._mention_patterns_without_check(("settings.*", "module.sync*", pattern), sections)
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"doctor: --ignore {pattern!r} matches no check of this report; is one of these meant? ")
-    assert "settings.OPENREG_POISON" in line
+def test_the_doctor_finds_the_device_without_its_name():
+    told = json.loads(run("--json", module="openreg_doctor").stdout)
+    assert told["device"] == "openreg"
+    findings = {item["check"]: item["status"] for item in told["findings"]}
+    assert findings["startup.openreg_runtime"] == "ok"
+    assert findings["abi.openreg-runtime"] == "ok"
+
+
+def test_a_missing_doctor_is_named_with_its_command():
+    code = """
+import runpy, sys
+sys.argv = ["-m", "doctor"]
+sys.orig_argv = ["python", "-m", "openreg_runtime", "doctor"]
+sys.modules["openreg_doctor"] = None
+runpy.run_module("openreg_runtime", run_name="__main__", alter_sys=False)
+"""
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=False)
+    assert outcome.returncode == 1
+    assert outcome.stderr.startswith("openreg-doctor, which has the command, is missing")
+    assert outcome.stderr.endswith("pip install openreg-doctor\n")
 
 
 def test_an_operator_without_a_kernel_goes_to_the_fallback():
@@ -141,210 +118,42 @@ finally:
     assert "'cuda' is one of PyTorch's own devices" in outcome.stderr
 
 
-NAMES = [
-    ("aten::add.Tensor", "aten::add.Tensor"),
-    ("aten.add.Tensor", "aten::add.Tensor"),
-    ("torch.ops.aten.add.Tensor", "aten::add.Tensor"),
-    ("add.Tensor", "aten::add.Tensor"),
-    ("torch.add", "aten::add.Tensor"),
-    ("aten::add", "aten::add.Tensor"),
-    ("torch.nn.functional.linear", "aten::linear"),
-    ("aten::relu.default", "aten::relu"),
-    (" relu ", "aten::relu"),
-    ("vendor::spin", "vendor::spin.fast"),
-    ("aten::all", ""),
-    ("nonsense", ""),
-    ("", ""),
-    ("::", ""),
-]
-KNOWN = ["aten::add.Scalar", "aten::add.Tensor", "aten::add.out", "aten::linear", "aten::relu", "aten::relu.out"]
-KNOWN += ["aten::all.dim", "aten::all.out", "vendor::spin.fast"]
+def test_the_packages_that_are_not_installed_are_known_with_what_they_bring(openreg):
+    absent = {item.distribution: item for item in openreg.packages if item.distribution not in openreg.distributions}
+    present = {item.distribution for item in openreg.packages if item.installed}
+    assert present == set(openreg.distributions) >= {"openreg-runtime"}
+    assert present | set(absent) >= {"openreg-runtime", "openreg-ops", "openreg-amp", "openreg-autoload"}
+    assert all(item.without and not item.installed for item in absent.values())
+    (owner, *_) = openreg.owners("registration.the minimal set of operators")
+    assert owner.distribution == "openreg-ops"
 
 
-@pytest.mark.parametrize(("asked", "meant"), NAMES)
-def test_operators_are_found_in_any_usual_spelling(asked, meant):
-    assert operators.choose(asked, KNOWN)[0] == meant
+def test_a_setting_of_a_package_that_is_not_installed_says_so(openreg, monkeypatch):
+    if "openreg-ops" in openreg.distributions:
+        pytest.skip("openreg-ops is installed here, so that the setting has an effect")
+    monkeypatch.setenv("OPENREG_KERNELS", "raw")
+    seen = Examination(Order("openreg"), [], Outcome(), Outcome(), backend=openreg)
+    findings = {item.check: item for section in checks.run(seen) for item in section.findings}
+    assert findings["settings.OPENREG_KERNELS"].status == "note"
+    assert "a setting of openreg-ops, which is not installed" in findings["settings.OPENREG_KERNELS"].what
 
 
-def test_several_overloads_of_equal_right_are_listed():
-    text = explanation._suggest("aten::all", *[operators.choose("aten::all", KNOWN)[1], []])
-    assert text == "'aten::all' has several overloads; ask for one of them: aten::all.dim, aten::all.out"
+def test_each_name_of_the_module_is_looked_up(openreg):
+    groups = table.read(installed.version("torch"), openreg.packages)
+    request = _request(Order("openreg"), groups, openreg)
+    assert request.imports[0] == "openreg_runtime"
+    assert set(request.imports) == {plugin.module for plugin in installed_plugins()}
+    assert {"manual_seed_all", "memory._snapshot", "inject_faults", "amp"} <= set(request.attributes)
+    assert not {"make_graphed_callables", "Scheduling", "the module itself"} & set(request.attributes)
 
 
-RULES = [
-    ({"torch.float32": "torch.float16", "torch.float16": "torch.float16"}, "lower precision"),
-    ({"torch.float32": "torch.float32", "torch.float16": "torch.float32"}, "float32"),
-    ({"torch.float32": "torch.float32", "torch.float16": "torch.float16"}, "promote"),
-    ({"torch.float32": "RuntimeError: unsafe", "torch.float16": "RuntimeError: unsafe"}, "refused"),
-    ({}, "a rule that a call"),
-]
+def test_the_declaration_is_that_of_the_sources(openreg):
+    source = Path(__file__).resolve().parents[1] / "src" / "openreg_runtime" / backend.FILE
+    installed_file = next(Path(item, backend.FILE) for item in backend.locations("openreg_runtime"))
+    assert installed_file.read_bytes() == source.read_bytes()
 
 
-@pytest.mark.parametrize(("results", "rule"), RULES)
-def test_autocast_rules_are_known_by_the_types_of_results(results, rule):
-    assert explanation._rule(results).startswith(rule)
-
-
-def report(*findings, ignore=()):
-    return document.Report("openreg", [Section("Section", findings)], None, ignore)
-
-
-PROBLEM = Finding("module.synchronize", "problem", "torch.openreg.synchronize: missing", "users", "define it")
-
-
-def test_the_json_document_has_its_schema():
-    told = json.loads(document.render(report(PROBLEM, Finding("device.count", "ok", "2 available"))))
-    assert list(told) == ["schema", "device", "healthy", "counts", "findings", "operator"]
-    assert (told["schema"], told["device"], told["healthy"], told["operator"]) == (1, "openreg", False, None)
-    assert told["counts"] == {"ok": 1, "note": 0, "unseen": 0, "warning": 0, "problem": 1, "ignored": 0}
-    assert told["findings"][0] == {
-        "check": "module.synchronize",
-        "status": "problem",
-        "what": "torch.openreg.synchronize: missing",
-        "costs": "users",
-        "fix": "define it",
-        "section": "Section",
-        "ignored": False,
-    }
-
-
-def test_ignored_problems_do_not_count():
-    told = json.loads(document.render(report(PROBLEM, ignore=("module.*",))))
-    assert told["healthy"]
-    assert told["counts"]["ignored"] == 1
-    assert told["findings"][0]["ignored"]
-
-
-@pytest.mark.parametrize("width", [20, 40, 200])
-def test_narrow_terminals_cut_no_word_and_pad_no_line(width, monkeypatch, capsys):
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-    monkeypatch.setattr(terminal, "PIPED_WIDTH", width)
-    terminal.show(report(PROBLEM), verbose=False)
-    output = capsys.readouterr().out
-    assert "\x1b" not in output
-    words = [word for text in (PROBLEM.what, PROBLEM.fix, PROBLEM.check) for word in text.split()]
-    assert all(word in "".join(output.split()) for word in words)
-    assert all(line == line.rstrip() for line in output.splitlines())
-    assert max(map(len, output.splitlines())) <= width
-
-
-def test_a_terminal_gets_colours_and_its_own_width(monkeypatch, capsys):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("COLUMNS", "30")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    terminal.show(report(PROBLEM), verbose=False)
-    assert "\x1b[1;31mPROBLEM" in capsys.readouterr().out
-    monkeypatch.setenv("NO_COLOR", "1")
-    terminal.show(report(PROBLEM), verbose=False)
-    output = capsys.readouterr().out
-    assert "\x1b[1;31m" not in output
-    assert max(len(re.sub(r"\x1b\[[\d;]*m", "", line)) for line in output.splitlines()) <= 30
-
-
-def test_what_is_as_it_should_be_is_counted_and_listed_on_request(capsys):
-    healthy = report(Finding("module.synchronize", "ok", "torch.openreg.synchronize is there"))
-    terminal.show(healthy, verbose=False)
-    assert "1 as they should be" in capsys.readouterr().out
-    terminal.show(healthy, verbose=True)
-    output = capsys.readouterr().out
-    assert "torch.openreg.synchronize is there" in output
-    assert "openreg: no problem found" in output
-
-
-def test_every_row_of_the_table_has_an_exercise_or_a_reason_why_none():
-    exercised = {*interfaces.EXERCISES, *registrations.EXERCISES, *compiler.EXERCISES}
-    assert not exercised & set(UNREACHABLE)
-    assert {*exercised, *UNREACHABLE} == {key for key in KEYS if not key.startswith("module.")}
-    assert {key for key in KEYS if needs_compiler(key)} == set(compiler.EXERCISES)
-    assert {key.partition(".")[0] for key in interfaces.EXERCISES} == set(interfaces.ANCHORS)
-
-
-def test_a_reader_that_is_the_same_is_that_of_the_row_before():
-    rows = {row.name: row for group in GROUPS for row in group.rows}
-    assert not [name for name, row in rows.items() if row.reader.startswith("the same")]
-    assert rows["caching_allocator_delete"].reader == rows["caching_allocator_alloc"].reader
-    assert rows["memory._snapshot"].reader == rows["memory_snapshot"].reader
-
-
-def test_names_that_only_users_ask_for_are_counted(capsys):
-    note = Finding(
-        "module.reset_device", "note", "torch.toaster.reset_device: missing", "asked for by: users", "define it"
-    )
-    terminal.show(report(note, Finding("settings.OPENREG_OPS", "note", "OPENREG_OPS=minimal")), verbose=False)
-    output = capsys.readouterr().out
-    assert "1 missing that only users ask for" in output
-    assert "reset_device" not in output
-    assert "OPENREG_OPS=minimal" in output
-
-
-def test_the_wheel_carries_the_table_of_the_documentation():
-    folder = next(Path(item) for item in installed.own_folders() if Path(item, table.FILE).is_file())
-    assert (folder / table.FILE).read_bytes() == TABLE.read_bytes()
-
-
-def test_each_name_of_the_module_that_pytorch_reads_is_looked_up():
-    from openreg_runtime.doctor.examination import _request
-
-    names = _request(Order(), GROUPS, ()).attributes
-    assert {"manual_seed_all", "memory._snapshot", "fallback_stats", "amp"} <= set(names)
-    assert not {"make_graphed_callables", "Scheduling", "torch.openreg itself"} & set(names)
-
-
-def test_every_check_says_where_it_stands():
-    modules = checks.all_checks()
-    assert [module.POSITION for module in modules] == sorted({module.POSITION for module in modules})
-    assert all(module.TITLE for module in modules)
-    assert {module.__name__.rpartition(".")[2] for module in modules} >= {"abi", "attributes", "interfaces", "settings"}
-
-
-def test_every_setting_of_the_sources_is_known():
-    packages = Path(__file__).resolve().parents[2]
-    sources = "".join(path.read_text("utf-8") for path in packages.glob("*/csrc/**/*.cpp"))
-    assert set(re.findall(r'"(OPENREG_[A-Z_]+)"', sources)) <= set(settings.DEFAULTS)
-
-
-REFUSALS = [
-    ("environment variable OPENREG_POISON='x' is not accepted; give 0 or 1", "OPENREG_POISON"),
-    ("environment variable OPENREG_POISON: 'x' is unknown", "OPENREG_POISON"),
-    ("environment variable OPENREG_POISON is not for this device", "OPENREG_POISON"),
-    ("PYTORCH_ALLOC_CONF: per_process_memory_fraction:2 is not accepted", "PYTORCH_ALLOC_CONF"),
-    ("environment variable OPENREG_POISONED='x' is not accepted", ""),  # not set
-    ("no compiler: the environment variable PATH names no folder that has one", ""),
-]
-
-
-@pytest.mark.parametrize(("said", "variable"), REFUSALS)
-def test_a_refused_setting_is_known_by_what_was_said(said, variable):
-    outcome = children.Outcome({"import openreg_ops": children.Step("import openreg_ops", error=said)})
-    environment = {"OPENREG_POISON": "x", "PYTORCH_ALLOC_CONF": "x", "PATH": "/"}
-    assert examination._refused_setting(outcome, environment) == (variable, said if variable else "")
-
-
-def test_nothing_of_openreg_is_said_of_other_backends():
-    seen = Examination(Order("toaster"), GROUPS, children.Outcome(), children.Outcome())
+def test_nothing_of_the_device_is_said_of_another(openreg):
+    seen = Examination(Order("toaster"), table.read(), Outcome(), Outcome())
     told = [item.check for section in checks.run(seen) for item in section.findings]
     assert not [name for name in told if name.startswith(("settings.", "packages.", "abi."))]
-
-
-def test_the_plugins_are_those_that_announce_themselves():
-    assert "openreg_runtime" in installed.plugins()
-
-
-def test_a_reader_who_has_seen_enough_gets_no_traceback():
-    command_line = [sys.executable, "-m", "openreg_runtime", "doctor", "--op", "aten::relu"]
-    with subprocess.Popen(command_line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        process.stdout.close()
-        assert process.stderr.read() == ""
-    assert process.returncode == 1
-
-
-def test_a_child_that_cannot_start_is_a_finding(monkeypatch):
-    monkeypatch.setattr(children.sys, "executable", str(Path(__file__).with_name("no_python")))
-    outcome = children.run(Request("openreg"), {}, 5)
-    assert "no_python" in outcome.steps[children.START_STEP].error
-
-
-@pytest.mark.parametrize(("code", "words"), [(3, "status 3"), (-9, "signal 9"), (-200, "signal 200")])
-def test_exit_statuses_are_told_in_words(code, words):
-    assert children.describe_exit(code).replace("SIGKILL", "9") == words

@@ -4,7 +4,6 @@
 import json
 import os
 import re
-import shutil
 from importlib import metadata as installed
 
 import pytest
@@ -17,7 +16,7 @@ NO_OPERATORS = "registration.the minimal set of operators"
 
 @pytest.fixture
 def installation(tmp_path):
-    return Installation(tmp_path / "site")
+    return Installation(tmp_path / "site", "openreg_runtime", command=("openreg_runtime", "doctor"))
 
 
 def edit(path, old, new):
@@ -26,8 +25,21 @@ def edit(path, old, new):
     path.write_text(text.replace(old, new), "utf-8")
 
 
+def runtime(installation):
+    return installation.folder / "openreg_runtime"
+
+
+def plugin(installation, code, distribution="vendor-plugin", module=""):
+    """A plug-in of somebody else with this code, which declares nothing to the doctor."""
+    module = module or distribution.replace("-", "_")
+    installation.announce(distribution, "openreg.plugins", f"{module} = {module}")
+    (installation.folder / module).mkdir()
+    (installation.folder / module / "__init__.py").write_text(code, "utf-8")
+    return installation.folder / module
+
+
 def runtime_record(installation):
-    return json.loads((installation.runtime / "_build.json").read_text("utf-8"))
+    return json.loads((runtime(installation) / "_build.json").read_text("utf-8"))
 
 
 def test_without_operators_the_package_that_brings_them_is_named_and_nothing_else_is_wrong(installation):
@@ -38,7 +50,7 @@ def test_without_operators_the_package_that_brings_them_is_named_and_nothing_els
 
 
 def test_a_missing_attribute(installation):
-    names = installation.runtime / "openreg" / "__init__.py"
+    names = runtime(installation) / "openreg" / "__init__.py"
     names.write_text(names.read_text("utf-8") + "\ndel manual_seed_all\n", "utf-8")
     diagnosis = installation.doctor()
     diagnosis.finds("module.manual_seed_all", "torch.openreg.manual_seed_all: missing", "torch.manual_seed() warns")
@@ -46,22 +58,22 @@ def test_a_missing_attribute(installation):
 
 
 def test_an_attribute_of_the_wrong_kind(installation):
-    names = installation.runtime / "openreg" / "__init__.py"
+    names = runtime(installation) / "openreg" / "__init__.py"
     names.write_text(names.read_text("utf-8") + "\nsynchronize = 3\n", "utf-8")
     installation.doctor().finds("module.synchronize", "should be callable, is int")
 
 
 def test_a_missing_registration(installation):
-    edit(installation.runtime / "_startup.py", "generate_methods_for_privateuse1_backend(for_storage=True)", "pass")
+    edit(runtime(installation) / "_startup.py", "generate_methods_for_privateuse1_backend(for_storage=True)", "pass")
     check = "registration.torch.utils.generate_methods_for_privateuse1_backend"
     installation.doctor().finds(check, "torch.Tensor.is_openreg", "openreg-runtime")
 
 
 def test_a_plugin_for_another_abi(installation):
-    plugin = installation.plugin("import openreg_runtime\nopenreg_runtime.require_matching_build(__name__)\n")
+    vendor = plugin(installation, "import openreg_runtime\nopenreg_runtime.require_matching_build(__name__)\n")
     record = runtime_record(installation)
     wrong = record["abi_version"] + 1
-    (plugin / "_build.json").write_text(json.dumps({**record, "abi_version": wrong}), "utf-8")
+    (vendor / "_build.json").write_text(json.dumps({**record, "abi_version": wrong}), "utf-8")
     diagnosis = installation.doctor()
     diagnosis.finds("abi.vendor-plugin", f"ABI {wrong} of openreg-runtime", f"ABI {wrong - 1}", "pip install --upgrade")
     diagnosis.finds("startup.vendor_plugin", "wrong ABI number")
@@ -80,9 +92,9 @@ def test_another_torch(installation):
 
 
 def test_a_plugin_for_another_torch(installation):
-    plugin = installation.plugin("import openreg_runtime\nopenreg_runtime.require_matching_build(__name__)\n")
+    vendor = plugin(installation, "import openreg_runtime\nopenreg_runtime.require_matching_build(__name__)\n")
     record = {**runtime_record(installation), "torch_version": "2.9.1"}
-    (plugin / "_build.json").write_text(json.dumps(record), "utf-8")
+    (vendor / "_build.json").write_text(json.dumps(record), "utf-8")
     diagnosis = installation.doctor()
     fix = "pip install --upgrade vendor-plugin"
     diagnosis.finds("startup.vendor_plugin", "wrong torch", "vendor-plugin works with torch 2.9.*", fix)
@@ -126,21 +138,21 @@ def test_another_backend_that_takes_the_dispatch_key_first(installation):
 
 
 def test_a_plugin_that_raises(installation):
-    installation.plugin("try:\n    {}['key']\nexcept KeyError as error:\n    raise RuntimeError('luck') from error\n")
+    plugin(installation, "try:\n    {}['key']\nexcept KeyError as error:\n    raise RuntimeError('luck') from error\n")
     diagnosis = installation.doctor()
     diagnosis.finds("startup.vendor_plugin", "broken plug-in", "RuntimeError: luck", "KeyError", "pip uninstall")
     assert set(diagnosis.problems) == {NO_OPERATORS, "startup.vendor_plugin"}  # everything else was examined
 
 
 def test_a_plugin_is_reinstalled_by_the_name_of_its_distribution(installation):
-    installation.plugin("raise RuntimeError('luck')\n", distribution="acme-kernels", module="harmless")
+    plugin(installation, "raise RuntimeError('luck')\n", distribution="acme-kernels", module="harmless")
     diagnosis = installation.doctor()
     fix = "pip install --force-reinstall --no-deps acme-kernels, or remove it: pip uninstall acme-kernels"
     diagnosis.finds("startup.harmless", "harmless does not load", "what acme-kernels brings", fix)
 
 
 def test_a_plugin_that_ends_the_process(installation):
-    installation.plugin("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
+    plugin(installation, "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
     diagnosis = installation.doctor()
     diagnosis.finds("startup.vendor_plugin", "(crash)", "SIGSEGV", "vendor_plugin/__init__.py")
     assert set(diagnosis.problems) == {NO_OPERATORS, "startup.vendor_plugin"}
@@ -150,7 +162,7 @@ def test_a_plugin_that_ends_the_process(installation):
 SOON_IMPATIENT = """
 import runpy, sys, time
 sys.orig_argv = ["python", "-m", "openreg_runtime", *sys.argv[1:]]
-from openreg_runtime.doctor import children
+from openreg_doctor import children
 
 def wait(child, report, patience, wait=children._wait):
     while child.poll() is None and '{"begin": "import vendor_plugin"}' not in report.read_text("utf-8"):
@@ -163,7 +175,7 @@ runpy.run_module("openreg_runtime", run_name="__main__")
 
 
 def test_a_plugin_that_never_comes_back(installation):
-    installation.plugin("import time\ntime.sleep(1000)\n")
+    plugin(installation, "import time\ntime.sleep(1000)\n")
     diagnosis = installation.python("-c", SOON_IMPATIENT, "doctor", "--json", "--timeout", "600")
     diagnosis.finds("startup.vendor_plugin", "(hang)", "gave no answer within 600 s")
 
@@ -221,7 +233,7 @@ def test_two_packages_with_one_entry_point(installation):
 
 
 def test_a_missing_shared_library(installation):
-    (library,) = (installation.runtime / "lib").glob("*openreg_runtime.*")
+    (library,) = (runtime(installation) / "lib").glob("*openreg_runtime.*")
     library.unlink()
     installation.doctor().finds(
         "startup.openreg_runtime", "missing shared library", library.name, "pip install --force-reinstall"
@@ -229,14 +241,14 @@ def test_a_missing_shared_library(installation):
 
 
 def test_a_damaged_shared_library(installation):
-    (library,) = (installation.runtime / "lib").glob("*openreg.*")
+    (library,) = (runtime(installation) / "lib").glob("*openreg.*")
     library.write_bytes(b"not a library")
     installation.doctor().finds("startup.openreg_runtime", "damaged shared library", library.name)
 
 
 def test_a_library_compiled_for_another_torch(installation):
     """What the loader says where nothing refused earlier: a module that asks for a symbol that nobody has."""
-    (library,) = (installation.runtime / "lib").glob("*openreg_runtime.*")
+    (library,) = (runtime(installation) / "lib").glob("*openreg_runtime.*")
     content = library.read_bytes()
     symbol = b"RegisterPrivateUse1HooksInterface"
     assert symbol in content
@@ -270,20 +282,3 @@ def test_two_runtimes_on_the_path(installation, tmp_path):
     diagnosis = installation.doctor(PYTHONPATH=os.pathsep.join((str(installation.folder), str(other))))
     diagnosis.finds("packages.openreg_runtime.copies", str(other), "PYTHONPATH")
     diagnosis.finds("packages.openreg-runtime.versions", f"{RELEASE}.", "1.7.")
-
-
-def test_a_doctor_without_its_table(installation):
-    (installation.runtime / "hooks.toml").unlink()
-    diagnosis = installation.doctor()
-    assert diagnosis.code == 1
-    assert "the installed openreg-runtime is incomplete: hooks.toml" in diagnosis.errors
-    assert "pip install --force-reinstall openreg-runtime" in diagnosis.errors
-
-
-def test_a_doctor_without_what_it_requires(installation):
-    path = installation.folder / "packaging"
-    path.unlink() if path.is_symlink() else shutil.rmtree(path)
-    diagnosis = installation.doctor()
-    assert diagnosis.code == 1
-    assert "No module named 'packaging'" in diagnosis.errors
-    assert "Traceback" not in diagnosis.errors

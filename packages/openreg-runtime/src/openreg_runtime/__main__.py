@@ -1,39 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``python -m openreg_runtime doctor``: checks an installation. Neither torch nor the device is imported here."""
+"""``python -m openreg_runtime doctor``: examines this device. Neither torch nor the device is imported here."""
 
 from __future__ import annotations
 
-import io
+import argparse
 import os
 import sys
 
-PROBLEMS, INTERRUPTED = 1, 130
-TYPED = "_OPENREG_COMMAND"  # what the user typed, where that is a command of another package
+PROBLEMS = 1
+DEVICE = "openreg"
+TYPED = "_OPENREG_COMMAND"  # what the user typed, where that is a command of a package above this one
 
 
 def run() -> int:
-    """The exit status of the command; an incomplete installation of the doctor itself is a problem it found."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # errors quote whatever a plug-in said
+    """The exit status of the command, which is that of the package openreg-doctor with this device as the default."""
+    typed = os.environ.pop(TYPED, "python -m openreg_runtime")
+    parser = argparse.ArgumentParser(prog=typed)
+    commands = parser.add_subparsers(required=True, metavar="command")
+    commands.add_parser("doctor", add_help=False, help="check an installation, or any other PrivateUse1 backend")
+    parser.parse_args(sys.argv[1:2])
     try:
-        from openreg_runtime.doctor.command import main
-
-        try:
-            code = main(sys.argv[1:], os.environ.pop(TYPED, "python -m openreg_runtime"))
-        except SystemExit as end:  # of argparse, which has said why
-            code = int(end.code or 0)
-        sys.stdout.flush()
-        return code
-    except (ModuleNotFoundError, FileNotFoundError) as error:
-        repair = "pip install --force-reinstall openreg-runtime, with what it requires (packaging, rich)"
-        print(f"doctor: the installed openreg-runtime is incomplete: {error}. Repair it: {repair}", file=sys.stderr)
+        from openreg_doctor.launch import run as examine
+    except ModuleNotFoundError as error:
+        print(
+            f"openreg-doctor, which has the command, is missing ({error}): pip install openreg-doctor", file=sys.stderr
+        )
         return PROBLEMS
-    except BrokenPipeError:  # whoever read the output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return PROBLEMS
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    return examine(sys.argv[2:], f"{typed} doctor", DEVICE)
 
 
 sys.exit(run())

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The names of torch.<device>, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..examination import Examination
+from ..finding import Finding, Status
+from ..table import Row
+
+TITLE = "Names of the device's module"
+POSITION = 80
+
+
+def check(examination: Examination) -> Iterator[Finding]:
+    """Every row of the table's first group."""
+    step = examination.probe("attributes")
+    if step is None or not step.done:
+        return
+    device, faults = examination.order.device, step.value
+    if "does not exist" in next(iter(faults.values()), ""):
+        yield Finding(
+            "module",
+            "problem",
+            f"torch.{device} does not exist",
+            "torch.accelerator, fork_rng and torch.compile fail, even on the CPU",
+            f'torch._register_device_module("{device}", module), after rename_privateuse1_backend("{device}")',
+        )
+        return
+    if "__name__" in faults:
+        yield Finding(
+            "module.__name__",
+            "problem" if examination.backend is not None else "warning",
+            f"torch.{device}.__name__ {faults['__name__']}",
+            "torch.compile does not find functions of the module",
+            f"name the module so that it ends in .{device}",
+        )
+    rows = [row for group in examination.groups if group.key == "module" for row in group.rows]
+    for row in rows:
+        for name in row.names:
+            if name in faults and not _belongs_to_absent_package(examination, row):
+                yield _judge(examination, row, name, faults[name])
+
+
+def _belongs_to_absent_package(examination: Examination, row: Row) -> bool:
+    """Whether the name comes with packages that are not installed, which is said among the packages."""
+    owners = examination.backend.owners(row.key) if examination.backend is not None else []
+    return bool(owners) and not any(owner.installed for owner in owners)
+
+
+def _judge(examination: Examination, row: Row, name: str, fault: str) -> Finding:
+    device, backend = examination.order.device, examination.backend
+    check_name, what = f"module.{name}", f"torch.{device}.{name}"
+    if not fault:
+        return Finding(check_name, "ok", f"{what} is there")
+    status: Status = "warning"
+    if backend is not None or row.required:
+        status = "problem"
+    elif row.for_users_only or row.status:
+        status = "note"
+    if backend is not None:
+        provider = (*backend.owners(row.key), backend.root)[0].distribution
+        fix = f"pip install --force-reinstall --no-deps {provider}; look for code that changes torch.{device}"
+    else:
+        fix = f"define {name} in the module given to torch._register_device_module{row.model}"
+    return Finding(check_name, status, f"{what}: {fault}", row.loss, fix)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `import torch` does on its own: the entry points of the group torch.backends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from importlib.util import find_spec
+
+from .. import children, installed
+from ..examination import AUTOLOAD_SWITCH, Examination, loads_backends
+from ..finding import Finding
+from ..probes.request import Request
+
+TITLE = "Loading with torch"
+POSITION = 40
+
+_NO_BACKEND = "no backend for PrivateUse1 is there: nothing that is installed brings one up"
+
+
+def check(examination: Examination) -> Iterator[Finding]:
+    """Entry points that cannot work or that clash, and the outcome of a plain `import torch`."""
+    points = list(installed.entry_points(installed.BACKENDS))
+    for distribution, point in points:
+        yield from _unusable(distribution, point)
+    yield from _clashes(examination, points)
+    yield from _outcome(examination, points)
+
+
+def _unusable(distribution: str, point: EntryPoint) -> Iterator[Finding]:
+    module = point.value.partition(":")[0].strip()
+    try:
+        exists = find_spec(module.partition(".")[0]) is not None
+    except (ImportError, ValueError):
+        exists = False
+    if not exists:
+        yield Finding(
+            f"autoload.entry-point.{point.name}",
+            "problem",
+            f"{distribution} announces {point.name} = {point.value} in torch.backends, but there is no module {module}",
+            "`import torch` fails in every program",
+            f"pip install --force-reinstall {distribution}, or pip uninstall {distribution}",
+        )
+
+
+def _clashes(examination: Examination, points: list[tuple[str, EntryPoint]]) -> Iterator[Finding]:
+    named: dict[str, list[str]] = {}
+    for distribution, point in points:
+        named.setdefault(point.name, []).append(distribution)
+    for name, owners in named.items():
+        if len(owners) > 1:
+            yield Finding(
+                f"autoload.entry-point.{name}",
+                "problem",
+                f"{' and '.join(owners)} both announce {name} in torch.backends",
+                "PyTorch calls both, and a process has room for one backend of this kind",
+                f"keep one: pip uninstall {' or '.join(owners)}",
+            )
+    ours = examination.backend.distributions if examination.backend is not None else []
+    others = [f"{point.name} ({owner})" for owner, point in points if owner not in ours]
+    if ours and others:
+        yield Finding(
+            "autoload.others",
+            "note",
+            f"import torch also loads: {', '.join(others)}",
+            f"if one of them is a PrivateUse1 backend, the process has no room for {examination.order.device}",
+            f"{AUTOLOAD_SWITCH}=0 switches all of them off",
+        )
+
+
+def _outcome(examination: Examination, points: list[tuple[str, EntryPoint]]) -> Iterator[Finding]:
+    outcome, device = examination.autoloaded, examination.order.device
+    switched_off = not loads_backends(os.environ)
+    failure = outcome.failure("import torch", children.START_STEP)
+    alone = examination.started.value("import torch")
+    if failure is not None and alone and points and not switched_off:
+        yield _failed(examination, failure)
+        return
+    found = outcome.value("import torch") or alone
+    if not found:
+        return
+    backend = found["backend"]
+    backend_packages = examination.backend.distributions if examination.backend is not None else []
+    loaders = [owner for owner, _ in points if owner in backend_packages]
+    if backend == device and found["present"]:
+        yield Finding("autoload.device", "ok", f"import torch brings up {device}")
+    elif backend not in ("privateuseone", device):
+        yield _shadowed(examination, backend)
+    elif switched_off and points:
+        yield Finding(
+            "autoload.device",
+            "note",
+            f"{AUTOLOAD_SWITCH}={os.environ[AUTOLOAD_SWITCH]}: import torch loads no backend",
+            "programs have to import the backend's package",
+            f"unset {AUTOLOAD_SWITCH}",
+        )
+    elif loaders and examination.backend is not None:
+        root = examination.backend.root.distribution
+        yield Finding(
+            "autoload.device",
+            "problem",
+            f"{loaders[0]} is installed, but import torch does not bring up the device",
+            f"programs that import torch alone find no {device}",
+            f"see the packages above; pip install --force-reinstall {loaders[0]} {root}",
+        )
+    elif examination.order.sought and not examination.present:
+        yield Finding(
+            "autoload.device",
+            "problem",
+            _NO_BACKEND,
+            "there is no device to examine, and none to use",
+            "install a backend; or give the module that brings one up: --import MODULE, and --device NAME",
+        )
+
+
+def _failed(examination: Examination, failure: children.Step) -> Finding:
+    calls = _call_entry_points(examination)
+    culprit = _culprit(examination, calls)
+    if culprit:
+        point, backend = culprit
+        return _named_first(examination, point, backend, f"import torch fails: {failure.root}")
+    raised = {call["point"]: call["error"] for call in calls if call["error"]}
+    told = [f"{point}{_of_its_owner(point)}: {error}" for point, error in raised.items()]
+    uninstall = sorted({f"pip uninstall {owner}" for point in raised for owner in _owners(point)})
+    return Finding(
+        "autoload.import-torch",
+        "problem",
+        f"import torch fails because of a backend that loads with it: {'; '.join(told) or failure.root}",
+        "every program that imports torch fails, also those that do not use the device",
+        f"{', or '.join(['mend what the cause names', *uninstall])}; until then, {AUTOLOAD_SWITCH}=0 keeps import "
+        "torch working",
+    )
+
+
+def _shadowed(examination: Examination, backend: str) -> Finding:
+    culprit = _culprit(examination, _call_entry_points(examination))
+    return _named_first(
+        examination,
+        culprit[0] if culprit else "a module that Python imports at start-up",
+        backend,
+        "the name is taken",
+    )
+
+
+def _call_entry_points(examination: Examination) -> list[dict[str, str]]:
+    """What became of each, see the worker; empty where one ended the process."""
+    request = Request(examination.order.device, call_entry_points=True)
+    outcome = children.run(request, {**os.environ, AUTOLOAD_SWITCH: "0"}, examination.order.patience)
+    calls: list[dict[str, str]] = outcome.value("entry points") or []
+    return calls
+
+
+def _culprit(examination: Examination, calls: list[dict[str, str]]) -> tuple[str, str] | None:
+    """The entry point that gives PrivateUse1 another name than the device's, and that name."""
+    names = [(call["point"], call["backend"]) for call in calls if call["backend"]]
+    return next((found for found in names if found[1] != examination.order.device), None)
+
+
+def _owners(point: str) -> list[str]:
+    """The distributions that announce an entry point, given as "name = value"."""
+    points = installed.entry_points(installed.BACKENDS)
+    return [owner for owner, item in points if point == f"{item.name} = {item.value}"]
+
+
+def _of_its_owner(point: str) -> str:
+    owners = _owners(point)
+    return f", of {owners[0]}" if owners else ""
+
+
+def _named_first(examination: Examination, point: str, backend: str, state: str) -> Finding:
+    device = examination.order.device
+    owners = _owners(point)
+    # A backend that a program imports by itself works where loading with torch is switched off.
+    avoidable = bool(examination.order.imports) and examination.backend is None
+    return Finding(
+        "autoload.shadowed",
+        "warning" if avoidable else "problem",
+        f"the backend {backend!r} names PrivateUse1 before {device} does ({point}{_of_its_owner(point)}); {state}",
+        f"a process has one PrivateUse1 backend, so there is no {device}",
+        f"use one of the two per process: {AUTOLOAD_SWITCH}=0 and import the one you want"
+        + (f", or pip uninstall {owners[0]}" if owners else ""),
+    )

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How many operators are registered under the backend's dispatch keys, by whom, and what becomes of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..backend import Package
+from ..examination import Examination
+from ..explanation import FALLBACK, NATIVE, served
+from ..finding import Finding
+from ..table import Row
+
+TITLE = "Operators"
+POSITION = 100
+
+# The rows of the table that tell who brings the kernels and the rules for autocast.
+_KERNELS, _RULES = "registration.the minimal set of operators", "registration.rules of AutocastPrivateUse1"
+
+
+def check(examination: Examination) -> Iterator[Finding]:
+    """The three dispatch keys of a backend."""
+    asked = examination.probe("operator")
+    if asked is not None and asked.root:
+        what = f"the dispatcher does not tell about {examination.order.operator}: {asked.text}"
+        yield Finding("operators.explanation", "problem", what, "no explanation", "see the cause")
+    if asked is not None and asked.done:
+        yield from _overloads(examination, asked.value)
+    step = examination.probe("operators")
+    if step is None or not step.done:
+        return
+    found = step.value
+    yield _kernels(examination, found)
+    yield _fallback(found)
+    yield Finding(
+        "operators.AutogradPrivateUse1",
+        "ok",
+        f"AutogradPrivateUse1: {found['operators']['AutogradPrivateUse1']} kernels of the backend; "
+        "PyTorch's derivatives serve the other operators",
+    )
+    yield _autocast(examination, found)
+
+
+def _overloads(examination: Examination, found: dict[str, Any]) -> Iterator[Finding]:
+    """The overloads of the operator to explain that no kernel of the device serves in the end."""
+    device = examination.order.device
+    for name, entries in {found.get("name", ""): found.get("table", {}), **found.get("others", {})}.items():
+        how = served(entries)
+        if not name or how == NATIVE:
+            continue
+        if how == FALLBACK:
+            costs = "a call waits for the device, and copies operands to the host and results back"
+            what = f"{name} falls back to the CPU"
+        elif how:
+            continue  # the operators that it calls tell
+        else:
+            what, costs = (
+                f"{name} has neither a kernel for {device} nor a fallback",
+                "a call raises NotImplementedError",
+            )
+        yield Finding(f"operators.overload.{name}", "warning", what, costs, _give_kernel(examination, name))
+
+
+def _give_kernel(examination: Examination, name: str) -> str:
+    owner = _owner(examination, _KERNELS)
+    withheld = owner.withheld() if owner is not None and owner.installed else []
+    return f"unset {withheld[-1]}" if withheld else f"register a kernel of {name} for PrivateUse1"
+
+
+def _owner(examination: Examination, key: str) -> Package | None:
+    """The package of the device that answers a row, or would."""
+    owners = examination.backend.owners(key) if examination.backend is not None else []
+    return owners[0] if owners else None
+
+
+def _row(examination: Examination, key: str) -> Row | None:
+    return next((row for group in examination.groups for row in group.rows if row.key == key), None)
+
+
+def _kernels(examination: Examination, found: dict[str, Any]) -> Finding:
+    libraries, device = found["libraries"], examination.order.device
+    owner = _owner(examination, _KERNELS)
+    said = ", ".join(f"{number} from {name}" for name, number in sorted(libraries.items()))
+    if set(libraries) - {"PyTorch"}:  # which registers some for every backend, as of c10d
+        return Finding("operators.PrivateUse1", "ok", f"PrivateUse1: {sum(libraries.values())} kernels ({said})")
+    return Finding(
+        "operators.PrivateUse1",
+        "note",  # the row of the minimal set of operators is the problem
+        f"no operator has a kernel for {device}" + (f", apart from {said}" if said else ""),
+        f'no tensor can be made on the device: torch.empty(1, device="{device}") fails',
+        f"pip install {owner.distribution}"
+        if owner is not None
+        else "begin with the minimal set: "
+        "TORCH_LIBRARY_IMPL(aten, PrivateUse1, m), or torch.library.Library('aten', 'IMPL', 'PrivateUse1')",
+    )
+
+
+def _fallback(found: dict[str, Any]) -> Finding:
+    name = "operators.fallback"
+    if found["fallbacks"]["PrivateUse1"]:
+        return Finding(name, "ok", "a fallback serves operators without a kernel")
+    return Finding(
+        name,
+        "note",
+        "there is no fallback: an operator without a kernel raises NotImplementedError",
+        "operators that are not written yet cannot be used",
+        "TORCH_LIBRARY_IMPL(_, PrivateUse1, m) with a boxed function, such as at::native::cpu_fallback",
+    )
+
+
+def _autocast(examination: Examination, found: dict[str, Any]) -> Finding:
+    name, device = "operators.AutocastPrivateUse1", examination.order.device
+    count = found["operators"]["AutocastPrivateUse1"]
+    if count and found["fallbacks"]["AutocastPrivateUse1"]:
+        return Finding(name, "ok", f"AutocastPrivateUse1: {count} rules; the other operators are left alone")
+    if count:
+        return Finding(
+            name,
+            "problem",
+            f"AutocastPrivateUse1 has {count} rules, but no fallthrough for the other operators",
+            f'inside torch.autocast("{device}"), every operator without a rule fails',
+            "TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) { m.fallback(torch::CppFunction::makeFallthrough()); }",
+        )
+    owner, row = _owner(examination, _RULES), _row(examination, _RULES)
+    broken = owner is not None and owner.installed
+    return Finding(
+        name,
+        "problem" if broken else "note",
+        "AutocastPrivateUse1 has no rules",
+        f'torch.autocast("{device}") does not work',
+        f"pip install {'--force-reinstall ' if broken else ''}{owner.distribution}"
+        if owner is not None
+        else f"register the lists of ATen/autocast_mode.h{row.model if row is not None else ''}",
+    )

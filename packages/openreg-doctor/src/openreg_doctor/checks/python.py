@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Python, the operating system and torch."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import sysconfig
+from collections.abc import Iterator
+
+from .. import installed
+from ..children import START_STEP
+from ..examination import AUTOLOAD_SWITCH, Examination
+from ..finding import Finding
+
+TITLE = "Environment"
+POSITION = 10
+
+_OLDEST = (3, 10)
+
+
+def check(examination: Examination) -> Iterator[Finding]:
+    """Versions, and whether ``import torch`` works with nothing else loaded."""
+    version = platform.python_version()
+    what = f"Python {version} at {sys.executable}, {sysconfig.get_platform()}"
+    if sys.version_info >= _OLDEST:
+        yield Finding("environment.python", "ok", what)
+    else:
+        yield Finding("environment.python", "problem", what, "the packages need Python 3.10", "install a newer Python")
+    yield _torch(examination)
+
+
+def _wanted(examination: Examination) -> str:
+    """The torch that the device's package asks for; any, where there is no such package."""
+    return installed.required(examination.backend.root.distribution, "torch") if examination.backend else "torch"
+
+
+def _torch(examination: Examination) -> Finding:
+    name = "environment.torch"
+    if failure := examination.started.failure(START_STEP, "import torch"):
+        return Finding(
+            name,
+            "problem",
+            f"`{failure.name}` fails: {failure.text}",
+            "nothing else works",
+            f"install torch again: pip install --force-reinstall '{_wanted(examination)}'; "
+            "or remove what its error names; "
+            f"{AUTOLOAD_SWITCH}=0 leaves out backends that load with it",
+        )
+    found = examination.started.value("import torch")
+    if not found:
+        return Finding(name, "unseen", "torch was not imported", "nothing is known of it", "mend what stands below")
+    recorded = installed.all_distributions().get("torch")
+    if recorded and recorded[0].version.partition("+")[0] != found["version"].partition("+")[0]:
+        return Finding(
+            name,
+            "problem",
+            f"torch {found['version']} is imported from {found['file']}, but pip knows torch {recorded[0].version}",
+            "requirements are judged by another torch than the one that runs",
+            "remove the copy that pip does not know (see PYTHONPATH), or pip install --force-reinstall torch",
+        )
+    return Finding(name, "ok", f"torch {found['version']} at {found['file']}")

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Environment variables of the device's packages: which are set, to what, which are refused or unknown."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+
+from ..backend import Backend
+from ..examination import Examination
+from ..finding import Finding
+
+TITLE = "Settings"
+POSITION = 50
+
+
+def check(examination: Examination) -> Iterator[Finding]:
+    """Each variable that an installed package declares, with its value or default; and those that none does."""
+    backend = examination.backend
+    if backend is None:
+        return
+    declared = {setting.name: setting for setting in backend.settings}
+    for name, setting in declared.items():
+        value = os.environ.get(name)
+        if name in examination.refused:
+            yield _refused(name, examination)
+        elif value is None:
+            yield Finding(f"settings.{name}", "ok", f"{name} is not set: {setting.default}")
+        elif setting.restricts and value != setting.default:
+            fix = f"unset {name} if that is not meant"
+            yield Finding(f"settings.{name}", "note", f"{name}={value}", setting.restricts, fix)
+        else:
+            yield Finding(f"settings.{name}", "ok", f"{name}={value}")
+    of_tests = backend.root.root.get("settings_of_tests", "")
+    for name in sorted(os.environ):
+        foreign = not backend.prefix or not name.startswith(backend.prefix) or (of_tests and name.startswith(of_tests))
+        if name not in declared and not foreign:
+            yield _unknown(name, examination, backend, declared)
+
+
+def _refused(name: str, examination: Examination) -> Finding:
+    return Finding(
+        f"settings.{name}",
+        "problem",
+        f"{name}={os.environ.get(name, '')!r} is refused: {examination.refused[name]}",
+        "the device does not start",
+        f"give what is accepted, or unset {name}",
+    )
+
+
+def _unknown(name: str, examination: Examination, backend: Backend, declared: Iterable[str]) -> Finding:
+    if name in examination.refused:  # a setting of a plug-in that declares nothing
+        return _refused(name, examination)
+    for package in backend.packages:
+        if not package.installed and any(setting.name == name for setting in package.settings):
+            what = f"{name} is a setting of {package.distribution}, which is not installed"
+            fix = f"pip install {package.distribution}, or unset {name}"
+            return Finding(f"settings.{name}", "note", what, "it has no effect", fix)
+    close = get_close_matches(name, declared, 1)
+    return Finding(
+        f"settings.{name}",
+        "warning",
+        f"{name} is not a setting of {backend.device}" + (f"; is {close[0]} meant?" if close else ""),
+        "it has no effect",
+        f"write {close[0]}, or unset {name}" if close else f"unset {name}",
+    )

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The arguments and the exit status of the doctor."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from importlib.util import find_spec
+
+from . import backend, checks, document, explanation, installed, table
+from .examination import AUTOLOAD_SWITCH, Examination, Order, examine, find_device
+from .finding import Finding, Section, matches
+from .probes.request import UNNAMED, import_step
+
+HEALTHY, PROBLEMS, WRONG_USE = 0, 1, 2
+_LONGEST_TIMEOUT = 86400
+
+# Devices that PyTorch itself brings; none of them is a backend behind PrivateUse1.
+_OF_PYTORCH = [
+    "cpu",
+    "cuda",
+    "mkldnn",
+    "opengl",
+    "opencl",
+    "ideep",
+    "hip",
+    "ve",
+    "fpga",
+    "maia",
+    "xla",
+    "lazy",
+    "vulkan",
+    "mps",
+    "meta",
+    "hpu",
+    "mtia",
+    "xpu",
+    "ipu",
+]
+
+_EPILOG = """\
+exit status: 0 healthy, 1 problems found, 2 wrong use (also: no such device, no such operator)
+
+examples:
+  %(prog)s
+  %(prog)s --op aten::add.Tensor
+  %(prog)s --device npu --import torch_npu
+  %(prog)s --json --ignore 'settings.*'      in CI
+"""
+
+
+class WrongUseError(Exception):
+    """Arguments that cannot be served; the text says what would be."""
+
+
+def parser(typed: str, device: str = "") -> argparse.ArgumentParser:
+    """The command line; ``typed`` is how the user calls it, ``device`` what is examined by default."""
+    doctor = argparse.ArgumentParser(
+        prog=typed,
+        description="Checks the environment and a PyTorch backend behind PrivateUse1, hook by hook and name by name.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    default = device or "the one that is installed"
+    doctor.add_argument(
+        "--device",
+        metavar="NAME",
+        help=f"the backend to check, {UNNAMED} for one that has no name of its own (default: {default})",
+    )
+    doctor.add_argument(
+        "--import",
+        dest="imports",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="what brings the backend up; may be repeated (default: what loads with torch)",
+    )
+    doctor.add_argument("--op", metavar="OPERATOR", help="explain how an operator is served instead")
+    doctor.add_argument(
+        "--compiler",
+        action="store_true",
+        help="also examine what PyTorch's compiler knows of the backend; importing it takes seconds",
+    )
+    doctor.add_argument("--json", action="store_true", help="write the findings as JSON")
+    doctor.add_argument("--verbose", action="store_true", help="also list what is as it should be")
+    doctor.add_argument(
+        "--ignore",
+        action="append",
+        default=[],
+        metavar="CHECK",
+        help="do not count these problems, by the names of their checks (module.* is a pattern)",
+    )
+    doctor.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="give up a step after this time (default: 60)",
+    )
+    return doctor
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= _LONGEST_TIMEOUT:
+        raise argparse.ArgumentTypeError(f"expected seconds up to {_LONGEST_TIMEOUT}, got {text!r}")
+    return value
+
+
+def main(arguments: Sequence[str], typed: str, device: str = "") -> int:
+    """Runs the command and returns its exit status. Raises SystemExit(2) where the arguments cannot be parsed."""
+    options = parser(typed, device).parse_args(arguments)
+    try:
+        if options.op is not None and not options.op.strip():
+            raise WrongUseError("--op names no operator; give one, such as aten::add.Tensor")
+        if options.device is not None:
+            _refuse_what_is_no_backend(options.device)
+        _refuse_absent_modules(options.imports)
+        return _examine(options, device)
+    except WrongUseError as error:
+        print(f"doctor: {error}", file=sys.stderr)
+        return WRONG_USE
+
+
+def _examine(options: argparse.Namespace, default: str) -> int:
+    backends, undeclared = backend.declared()
+    order = _order(options, default, backends)
+    known = next((item for item in backends if item.device == order.device), None)
+    groups = table.read(installed.version("torch"), known.packages if known is not None else ())
+    examination = replace(examine(order, groups, known), undeclared=undeclared)
+    _refuse_absent_device(examination)
+    sections = checks.run(examination)
+    if examination.reached:  # otherwise the names of checks are missing with the device
+        _mention_patterns_without_check(tuple(options.ignore), sections)
+    explained = None
+    if order.operator:
+        try:
+            explained = explanation.explain(examination)
+        except LookupError as error:
+            raise WrongUseError(str(error)) from error
+    report = document.Report(order.device, _visible(order, sections), explained, tuple(options.ignore))
+    if options.json:
+        print(document.render(report))
+    else:
+        from . import terminal
+
+        terminal.show(report, verbose=options.verbose)
+    return PROBLEMS if report.problems else HEALTHY
+
+
+def _order(options: argparse.Namespace, default: str, backends: list[backend.Backend]) -> Order:
+    """The device that is named, by the user or the command; that of the packages that declare one; or what is found."""
+    imports = tuple(options.imports)
+    device = options.device or default
+    if not device and not imports and len(backends) == 1:
+        device = backends[0].device
+    if not device:
+        device = find_device(imports, options.timeout)
+    operator = options.op or ""
+    return Order(device or UNNAMED, imports, operator, options.timeout, options.compiler, sought=not device)
+
+
+def _visible(order: Order, sections: list[Section]) -> list[Section]:
+    """With an operator to explain, only what is wrong matters beside it, and which overloads do not end in a kernel."""
+    if not order.operator:
+        return sections
+    wrong = [Section(item.title, tuple(f for f in item.findings if _matters(f))) for item in sections]
+    return [section for section in wrong if section.findings]
+
+
+def _matters(finding: Finding) -> bool:
+    return finding.status == "problem" or finding.check.startswith("operators.overload.")
+
+
+def _refuse_what_is_no_backend(device: str) -> None:
+    if device in _OF_PYTORCH:
+        raise WrongUseError(
+            f"{device!r} is one of PyTorch's own devices; the doctor examines backends behind PrivateUse1, such as the "
+            "one that --device names and --import brings up"
+        )
+    if not device.isidentifier():
+        raise WrongUseError(f"{device!r} is not the name of a device; give a name such as npu, without index")
+
+
+def _refuse_absent_modules(modules: Sequence[str]) -> None:
+    for module in modules:
+        if not _exists(module.partition(".")[0]):
+            raise WrongUseError(f"there is no module {module!r} to import; install it or correct --import")
+
+
+def _mention_patterns_without_check(patterns: tuple[str, ...], sections: list[Section]) -> None:
+    """A slip of the pen is told, and no more: a check that is named by its fault is gone with the fault."""
+    findings = [finding for section in sections for finding in section.findings]
+    for pattern in patterns:
+        if not any(matches(finding, (pattern,)) for finding in findings):
+            close = get_close_matches(pattern, dict.fromkeys(finding.check for finding in findings), 5)
+            hint = f"; is one of these meant? {', '.join(close)}" if close else ""
+            print(f"doctor: --ignore {pattern!r} matches no check of this report{hint}", file=sys.stderr)
+
+
+def _exists(module: str) -> bool:
+    try:
+        return module.isidentifier() and module != "__main__" and find_spec(module) is not None
+    except ValueError:  # a module of this process without a place, which no other process can import
+        return False
+
+
+def _refuse_absent_device(examination: Examination) -> None:
+    """A device that does not exist is a mistake of the caller, unless something failed that would have brought it."""
+    order, started = examination.order, examination.started
+    failed = any(step.root for name, step in started.steps.items() if name.startswith((import_step(""), "start ")))
+    found = examination.name
+    if order.sought or failed or examination.backend is not None or found == "":
+        return
+    if found == order.device and (examination.present or order.imports):
+        return
+    state = "no PrivateUse1 backend is loaded" if found == UNNAMED else f"the loaded backend is called {found!r}"
+    how = f"after importing {', '.join(order.imports)}" if order.imports else "after `import torch`"
+    raise WrongUseError(
+        f"there is no device {order.device!r}: {how}, {state}. Give --device the backend's name and --import the "
+        f"module that brings it up (installed backends load with torch unless {AUTOLOAD_SWITCH}=0)"
+    )

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Installations made for one test: a folder that holds torch, the doctor, and what a test plants in it.
+
+Python runs there without its own site-packages (-S), so that the folder is all that is installed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SETTINGS = ("OPENREG_", "TORCH_", "PYTHON")
+OURS = ("openreg", "torch_openreg", "_openreg")
+
+
+@dataclass
+class Diagnosis:
+    """What the doctor said."""
+
+    code: int
+    output: str
+    errors: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return json.loads(self.output)
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """Check -> all texts, of the problems."""
+        return self.texts("problem")
+
+    def texts(self, status: str) -> dict[str, str]:
+        return {
+            finding["check"]: " | ".join((finding["what"], finding["costs"], finding["fix"]))
+            for finding in self.document["findings"]
+            if finding["status"] == status
+        }
+
+    def finds(self, check: str, *texts: str) -> None:
+        """Asserts that the check is a problem, says all of this, costs something and has a fix."""
+        assert "Traceback" not in self.errors, self.errors
+        assert check in self.problems, (self.problems, self.errors)
+        for text in texts:
+            assert text in self.problems[check], self.problems[check]
+        (finding,) = [item for item in self.document["findings"] if item["check"] == check]
+        assert finding["costs"]
+        assert finding["fix"]
+        assert self.code == 1
+
+
+def site_packages() -> Path:
+    """Where torch is installed."""
+    spec = importlib.util.find_spec("torch")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parents[1]
+
+
+class Installation:
+    """The folder; it begins with these packages of ours, the doctor and everything that is not ours."""
+
+    def __init__(self, folder: Path, *modules: str, command: tuple[str, ...] = ("openreg_doctor",)) -> None:
+        self.folder = folder
+        self.command = command
+        folder.mkdir()
+        for path in site_packages().iterdir():
+            if not path.name.startswith(OURS) and path.suffix != ".pth" and path.name != "__pycache__":
+                (folder / path.name).symlink_to(path)
+        for module in ("openreg_doctor", *modules):
+            self.add(module)
+
+    def add(self, module: str, into: Path | None = None) -> Path:
+        """A copy of an installed package of ours, with its metadata; an editable one has two folders."""
+        into = into or self.folder
+        spec = importlib.util.find_spec(module)
+        assert spec is not None
+        for folder in spec.submodule_search_locations or ():
+            if Path(folder).is_dir():
+                ignored = shutil.ignore_patterns("__pycache__", "include", "cmake")
+                shutil.copytree(folder, into / module, dirs_exist_ok=True, ignore=ignored)
+        distribution = "openreg_meta" if module == "torch_openreg" else module
+        (info,) = site_packages().glob(f"{distribution}-*.dist-info")
+        shutil.copytree(info, into / info.name)
+        return into / module
+
+    def announce(self, distribution: str, group: str = "", entry: str = "", requires: str = "") -> Path:
+        """Metadata of a package, with one entry point and one requirement at most, as pip would leave it."""
+        info = self.folder / f"{distribution.replace('-', '_')}-1.5.dist-info"
+        info.mkdir()
+        needed = f"Requires-Dist: {requires}\n" if requires else ""
+        metadata = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.5\n{needed}"
+        (info / "METADATA").write_text(metadata, "utf-8")
+        if group:
+            (info / "entry_points.txt").write_text(f"[{group}]\n{entry}\n", "utf-8")
+        return info
+
+    def declare(self, distribution: str, toml: str, code: str = "") -> Path:
+        """A package that tells the doctor what it brings; its folder."""
+        module = distribution.replace("-", "_")
+        self.announce(distribution, "openreg_doctor.packages", f"{module} = {module}")
+        (self.folder / module).mkdir()
+        (self.folder / module / "__init__.py").write_text(code, "utf-8")
+        (self.folder / module / "doctor.toml").write_text(toml, "utf-8")
+        return self.folder / module
+
+    def replace(self, name: str) -> Path:
+        """A package of the folder, as a folder of links to its content, so that one file can be another."""
+        link = self.folder / name
+        original = link.resolve()
+        link.unlink()
+        link.mkdir()
+        for path in original.iterdir():
+            if path.name != "__pycache__":
+                (link / path.name).symlink_to(path)
+        return link
+
+    def python(self, *arguments: str, **variables: str) -> Diagnosis:
+        """Runs Python in this installation."""
+        env = {name: value for name, value in os.environ.items() if not name.startswith(SETTINGS)}
+        outcome = subprocess.run(
+            [sys.executable, "-S", "-B", *arguments],
+            env={**env, "PYTHONPATH": str(self.folder), **variables},
+            cwd=self.folder.parent,
+            capture_output=True,
+            text=True,
+            timeout=800,
+            check=False,
+        )
+        return Diagnosis(outcome.returncode, outcome.stdout, outcome.stderr)
+
+    def doctor(self, *arguments: str, **variables: str) -> Diagnosis:
+        """The doctor's findings as data; each that is not as it should be has its cost and what to do."""
+        patient = ("--json", "--timeout", "600")  # a busy machine may need minutes to import torch the first time
+        diagnosis = self.python("-m", *self.command, *patient, *arguments, **variables)
+        findings = diagnosis.document["findings"] if diagnosis.output else []
+        assert [item for item in findings if item["status"] != "ok" and not (item["costs"] and item["fix"])] == []
+        return diagnosis

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every finding of the doctor says what it costs and what to do, whatever the exercises came to."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from openreg_doctor import checks, table
+from openreg_doctor.backend import Backend, Package, Setting
+from openreg_doctor.children import Outcome, Step
+from openreg_doctor.examination import Examination, Order
+from openreg_doctor.probes import interfaces, registrations
+from openreg_doctor.probes.request import Request, Unseen
+
+GROUPS = table.read()
+KEYS = {row.key for group in GROUPS for row in group.rows if not row.status}
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+# What a probe may come to.
+STEPS = {
+    "not run": None,
+    "done": Step("", True),
+    "not seen": Step("", unseen="needs operators that make tensors"),
+    "absent": Step("", error="NotImplementedError: please implement it"),
+    "refused": Step("", error="RuntimeError: the device index -1 is out of range", cause="ValueError: -1"),
+    "crashed": Step("", ended="the process ended with signal SIGSEGV"),
+}
+
+
+# A device whose packages declare what they bring; whether pip knows them does not matter here.
+KETTLE = Backend(
+    "kettle",
+    (
+        Package(
+            "kettle-runtime",
+            "kettle",
+            "kettle",
+            without="everything",
+            settings=(Setting("KETTLE_HEAT", "high", "less"),),
+        ),
+        Package("kettle-ops", "kettle_ops", "kettle", hooks={"module": {"Stream": {"code": ["stream.py"]}}}),
+        Package("kettle-amp", "kettle_amp", "kettle", installed=False, hooks={"module": {"amp": {"code": ["amp.py"]}}}),
+    ),
+)
+
+
+def outcome(**probes):
+    return Outcome({f"{Request.PROBE}{name}": step for name, step in probes.items() if step is not None})
+
+
+def findings_of(device, step, anchor=STEPS["done"]):
+    """What all checks say where every exercise came to the same, and every name of the module lacks something."""
+    rows = [row for group in GROUPS for row in group.rows]
+    faults = {name: "missing" for row in rows if row.group == "module" for name in row.names}
+    probes = {
+        **{row.key: step for row in rows if row.group != "module"},
+        **{f"{group.key}.": anchor for group in GROUPS if f"{group.key}" in interfaces.ANCHORS},
+        "attributes": Step("", {**faults, "__name__": "is 'x', should end in '.kettle'"}),
+        "initialise": step,
+        "properties": step if step is not STEPS["done"] else None,
+    }
+    backend = KETTLE if device == KETTLE.device else None
+    examined = Examination(Order(device), GROUPS, outcome(**probes), Outcome(), backend=backend)
+    return [item for section in checks.run(examined) for item in section.findings]
+
+
+def incomplete(findings):
+    """Those that tell of something that is not as it should be, without what it costs or what to do."""
+    return [item for item in findings if item.status != "ok" and not (item.costs and item.fix)]
+
+
+@pytest.mark.parametrize("device", ["kettle", "toaster"])
+@pytest.mark.parametrize("anchor", ["done", "absent", "crashed"])
+@pytest.mark.parametrize("step", STEPS)
+def test_every_finding_says_what_it_costs_and_what_to_do(step, anchor, device):
+    findings = findings_of(device, STEPS[step], STEPS[anchor])
+    assert len(findings) > len(KEYS) // 2
+    assert incomplete(findings) == []
+
+
+def test_a_function_that_refuses_an_index_is_to_be_corrected_and_an_absent_one_to_be_written():
+    key = "accelerator_hooks.maybeExchangeDevice"
+    refused, absent = (
+        next(item for item in findings_of("toaster", STEPS[step]) if item.check == key)
+        for step in ("refused", "absent")
+    )
+    assert "-1 is out of range" in refused.what
+    assert refused.fix.startswith("correct maybeExchangeDevice, which raises that; model: ")
+    assert absent.fix.startswith("implement maybeExchangeDevice; model: ")
+    assert refused.costs == absent.costs
+    assert "fails" in refused.costs
+
+
+@pytest.mark.parametrize("step", ["absent", "refused", "crashed", "not seen"])
+def test_the_models_that_findings_name_are_files_of_the_repository(step):
+    fixes = [item.fix for item in findings_of("toaster", STEPS[step]) if "model: " in item.fix]
+    assert len(fixes) > 20
+    for fix in fixes:
+        paths, _, where = fix.partition("model: ")[2].partition(" in ")
+        assert where == "the repository of openreg"
+        for path in paths.split(", "):
+            assert (REPOSITORY / path).is_file(), fix
+
+
+def test_an_operator_that_nothing_serves_is_told_with_what_it_costs():
+    table_of = {"table": {}, "others": {"aten::x.out": {}}, "name": "aten::x"}
+    examined = Examination(
+        Order("toaster", operator="aten::x"), GROUPS, outcome(operator=Step("", table_of)), Outcome()
+    )
+    findings = [item for section in checks.run(examined) for item in section.findings]
+    found = {item.check: item for item in findings if item.check.startswith("operators.overload.")}
+    assert found["operators.overload.aten::x"].costs == "a call raises NotImplementedError"
+    assert found["operators.overload.aten::x.out"].fix == "register a kernel of aten::x.out for PrivateUse1"
+
+
+def test_what_a_failing_backward_pass_hides_names_the_check_that_tells_why():
+    device = SimpleNamespace(first="cpu", tensor=lambda: torch.zeros(3))  # its gradient has another shape
+    with pytest.raises(Unseen, match=r"see registration\.a backward pass"):
+        interfaces.EXERCISES["accelerator_hooks.hasPrimaryContext"](device)
+    assert "registration.a backward pass" in registrations.EXERCISES
+
+
+def test_a_declared_device_names_the_package_to_install_and_no_file_to_copy():
+    findings = {item.check: item for item in findings_of("kettle", STEPS["absent"])}
+    assert findings["module.Stream"].fix.startswith("pip install --force-reinstall --no-deps kettle-ops; ")
+    assert findings["module.Event"].fix.startswith("pip install --force-reinstall --no-deps kettle-runtime; ")
+    assert findings["guard.getDevice"].fix == "pip install --force-reinstall kettle-runtime"
+    assert "module.amp" not in findings  # said among the packages
+    assert findings["packages.kettle-amp"].status == "note"
+    assert findings["packages.kettle-amp"].fix == "pip install kettle-amp"
+    assert not [item for item in findings.values() if "model: " in item.fix]

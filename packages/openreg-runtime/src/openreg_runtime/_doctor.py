@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The doctor's check of native parts, announced in the group ``openreg_doctor.checks``.
+
+The doctor loads this file without the package, whose import starts the device; so the neighbour that is needed is
+imported relatively, and imports neither torch nor its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from openreg_doctor.examination import Examination
+from openreg_doctor.finding import Finding, Section
+
+from ._plugins import GROUP, installed_plugins
+
+_AFTER_THE_PACKAGES = 30
+
+
+def native_parts(examination: Examination) -> Section:
+    """What the native parts of the installed packages were compiled for, read from their build records."""
+    backend = examination.backend
+    ours = backend is not None and backend.root.root.get("plugins") == GROUP
+    return Section("Native parts", tuple(_findings()) if ours else (), _AFTER_THE_PACKAGES)
+
+
+def _findings() -> Iterator[Finding]:
+    for plugin in installed_plugins():
+        name = f"abi.{plugin.distribution}"
+        if plugin.problem is not None:
+            what, _, fix = plugin.problem.partition(". ")
+            yield Finding(name, "problem", what, f"{plugin.module} refuses to load, or would crash", fix)
+        elif plugin.abi_version is None:
+            yield Finding(name, "ok", f"{plugin.module} has no native parts")
+        else:
+            built_for = f"ABI {plugin.abi_version} of openreg-runtime and torch {plugin.torch_version}"
+            yield Finding(name, "ok", f"{plugin.module} was compiled for {built_for}")
