@@ -45,7 +45,8 @@ def after_import(module: str, callback: Callable[[ModuleType], object]) -> None:
       the caller's.
     - *Imported later*: it runs on the thread that imports, at the end of the import, before other threads that import
       the module go on. The name of a submodule is not yet an attribute of its package then; the argument is the module.
-    - *Being imported*, because that import led here: at the end of it, as before.
+    - *Being imported*: at the end of that import, as before, also where it is this thread's and led here. For a module
+      that another thread has begun to load, this function may wait until it is loaded.
     - *An import that fails* calls nobody; the callbacks wait for the next one. To look for a module without importing
       it, with ``importlib.util.find_spec``, is no import. What is put into ``sys.modules`` by hand is not noticed.
     - *Order*: callbacks of one module run in the order of their registration, which includes those that a callback
