@@ -40,11 +40,13 @@ status = "not applicable: water streams by itself"
 """
 
 OTHERS = {
-    "kettle-tea": {
-        "module": "kettle_tea",
-        "without": "tea",
-        "settings": ["KETTLE_LEAVES"],
-        "hooks": ["module.Event", "registration.the minimal set of operators"],
+    "packages": {
+        "kettle-tea": {
+            "module": "kettle_tea",
+            "without": "tea",
+            "settings": ["KETTLE_LEAVES"],
+            "hooks": ["module.Event", "registration.the minimal set of operators"],
+        }
     }
 }
 
