@@ -64,7 +64,9 @@ def _overloads(examination: Examination, found: dict[str, Any]) -> Iterator[Find
 
 def _give_kernel(examination: Examination, name: str) -> str:
     owner = _owner(examination, _KERNELS)
-    withheld = owner.withheld() if owner is not None and owner.installed else []
+    if owner is not None and not owner.installed:
+        return f"pip install {owner.distribution}"
+    withheld = owner.withheld() if owner is not None else []
     return f"unset {withheld[-1]}" if withheld else f"register a kernel of {name} for PrivateUse1"
 
 
