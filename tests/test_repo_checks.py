@@ -200,7 +200,7 @@ PLANTED = {
         appended("packages/openreg-ops/csrc/stream.cpp", '#include "device.h"\n'),
     ),
     "platform test": ("platform_calls_apart", appended(DEVICE, "#elif defined(__APPLE__)\n")),
-    "long file": ("file_length", appended(RUNTIME_INIT, "pass\n" * 400)),
+    "long file": ("file_length", appended(RUNTIME_INIT, "pass\n" * 600)),
     "machine path": ("no_machine_paths", appended("README.md", "see " + "/ho" + "me/someone/x\n")),
     "machine path in a script": ("no_machine_paths", appended(".ci/run", "cd " + "/wo" + "rk/x\n")),
     "marker": ("nothing_unfinished", appended(DEVICE, "// TO" + "DO: the rest\n")),

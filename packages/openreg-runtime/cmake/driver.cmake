@@ -27,6 +27,7 @@ set(
   csrc/driver/api_ipc.cpp
   csrc/driver/api_launch.cpp
   csrc/driver/api_memory.cpp
+  csrc/driver/api_semaphore.cpp
   csrc/driver/api_stream.cpp
   csrc/driver/busy_meter.h
   csrc/driver/device.h
@@ -57,10 +58,12 @@ set(
   csrc/driver/scheduler_engines.cpp
   csrc/driver/scheduler_objects.cpp
   csrc/driver/scheduler_seeded.cpp
+  csrc/driver/scheduler_semaphores.cpp
   csrc/driver/seeded_order.h
   csrc/driver/settings.cpp
   csrc/driver/settings.h
   csrc/driver/stream.h
+  csrc/driver/timeline_semaphore.h
 )
 if(WIN32)
   list(APPEND OPENREG_DRIVER_SOURCES csrc/driver/platform_windows.cpp csrc/driver/platform_windows_memory.cpp)

@@ -11,17 +11,18 @@
  *     failure is kept for orGetLastError(), its full text (function, device, limit, way out) for
  *     orGetLastErrorMessage(). No exception crosses this interface.
  *   - Threads: every function may be called from any thread. Only "current device" is per thread.
- *   - Handles: streams and events are opaque values, never addresses. A destroyed or foreign handle is refused with
- *     orErrorInvalidResourceHandle.
+ *   - Handles: streams, events, graphs and semaphores are opaque values, never addresses. A destroyed or foreign handle
+ *     is refused with orErrorInvalidResourceHandle.
  *   - Fork: in a child of a process that used the device every call returns orErrorForkedChild. Exceptions: releases
- *     (orFree, orFreeHost, orStreamDestroy, orEventDestroy, orGraphDestroy, orIpcCloseMemHandle) do nothing and
- *     succeed; what needs no device answers as ever: errors, versions, orDriverIsUsable(), and the count,
- *     properties, peers, priorities and current index of devices.
+ *     (orFree, orFreeHost, orStreamDestroy, orEventDestroy, orGraphDestroy, orSemaphoreDestroy, orIpcCloseMemHandle) do
+ *     nothing and succeed; what needs no device answers as ever: errors, versions, orDriverIsUsable(),
+ *     orThreadSetProgress(), and the count, properties, peers, priorities and current index of devices.
  *   - Exit: work still queued when the process exits is dropped; the kernel that is running is waited for. From then on
  *     calls answer as in a forked child, with orErrorDeinitialized, and so do calls that were waiting for dropped work.
- *   - Asynchronous failure: a kernel that fails puts its device into a sticky error state. Later work of that device is
- *     skipped, and every enqueueing or synchronising call on it returns orErrorLaunchFailure until orDeviceReset().
- *     A device that was lost returns orErrorDeviceLost for the rest of the process.
+ *   - Asynchronous failure: a kernel that fails, or a semaphore that does while a stream waits for it, puts the device
+ * of the stream into a sticky error state. Later work of that device is skipped, and every enqueueing or synchronising
+ * call on it returns orErrorLaunchFailure until orDeviceReset(). A device that was lost returns orErrorDeviceLost for
+ * the rest of the process.
  *   - Capture: between orStreamBeginCapture() and orStreamEndCapture() work is recorded, not run. A call that needs
  *     the result of recorded work returns orErrorStreamCaptureUnsupported and spoils the capture.
  */
@@ -46,7 +47,7 @@ extern "C" {
 #endif
 
 /* Version of this interface: major * 1000 + minor. */
-#define OPENREG_API_VERSION 1000
+#define OPENREG_API_VERSION 1001
 
 /* Most devices that OPENREG_DEVICE_COUNT may ask for. */
 #define OPENREG_MAX_DEVICES 64
@@ -58,18 +59,18 @@ typedef enum orError_t {
   orErrorInvalidValue = 3,              /* an argument is null, out of range, or does not fit the others */
   orErrorMemoryAllocation = 4,          /* the capacity of the device, or host memory, is exhausted */
   orErrorInvalidDevice = 5,             /* the device index is out of range */
-  orErrorInvalidResourceHandle = 6,     /* a stream, event or graph that does not exist (any more) */
+  orErrorInvalidResourceHandle = 6,     /* a stream, event, graph or semaphore that does not exist (any more) */
   orErrorInvalidDevicePointer = 7,      /* an address that this device did not allocate, or already freed */
   orErrorInvalidMemcpyDirection = 8,    /* the kind of copy does not fit its addresses */
   orErrorInvalidConfiguration = 9,      /* an environment variable has a value that is refused */
-  orErrorLaunchFailure = 10,            /* a kernel failed earlier; sticky until orDeviceReset() */
+  orErrorLaunchFailure = 10,            /* a kernel or a wait failed earlier; sticky until orDeviceReset() */
   orErrorForkedChild = 11,              /* the device was used before fork() and cannot be used in the child */
   orErrorDeinitialized = 12,            /* the process is exiting */
   orErrorNotSupported = 13,             /* meaningful, but not on this device */
   orErrorDeviceLost = 14,               /* the device is gone until the process ends (fault injection) */
   orErrorStreamCaptureUnsupported = 15, /* the call cannot be part of a capture, or conflicts with one */
   orErrorStreamCaptureInvalidated = 16, /* an earlier refused call spoiled the capture; it can only be ended */
-  orErrorIllegalState = 17              /* the stream is not in the state that the call needs */
+  orErrorIllegalState = 17              /* the stream or semaphore is not in the state that the call needs */
 } orError_t;
 
 /* Copy directions; orMemcpyDefault infers the direction from the addresses. */
@@ -157,6 +158,7 @@ typedef struct orIpcMemHandle_t {
 typedef struct orGraph* orGraph_t;
 typedef struct orStream* orStream_t; /* NULL names the default stream of the current device */
 typedef struct orEvent* orEvent_t;
+typedef struct orSemaphore* orSemaphore_t;
 
 /* ---- Errors ------------------------------------------------------------------------------------------------- */
 
@@ -184,7 +186,8 @@ OPENREG_API orError_t orDeviceGetStats(orDeviceStats* stats, int device);
 /* Waits until all work of the current device is done. */
 OPENREG_API orError_t orDeviceSynchronize(void);
 /* Waits for the current device, then clears its sticky error and its counters. Memory, streams and events stay valid;
- * what skipped kernels should have written is undefined. */
+ * what skipped kernels should have written is undefined. A healthy device whose stream waits for a semaphore is waited
+ * for like any other: orSemaphoreFail() ends that, from any thread. */
 OPENREG_API orError_t orDeviceReset(void);
 /* Percentage, 0 to 100, of the past second in which an engine worked for the device (source: NVML's utilisation). */
 OPENREG_API orError_t orDeviceGetUtilization(int* percent, int device);
@@ -300,6 +303,42 @@ OPENREG_API orError_t orEventSynchronize(orEvent_t event);
 /* Milliseconds between two records. Both events need orEventEnableTiming and a record; orErrorNotReady while one of
  * them is not done. With OPENREG_SCHEDULE_SEED the time is virtual. */
 OPENREG_API orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, orEvent_t end);
+
+/* ---- Semaphores ---------------------------------------------------------------------------------------------- */
+
+/* A semaphore is a 64-bit value that only grows, and belongs to the process. A stream waits until it has reached a
+ * value, which any thread may signal: so a stream waits for something outside of the device, a message of another
+ * process say, while no engine and no thread of the host blocks.
+ *   - It ends whatever happens: on a device that has failed or is lost a wait is over at once, like the work behind it;
+ *     when the process exits it is dropped; with orSemaphoreFail() it fails.
+ *   - With OPENREG_LAUNCH_BLOCKING work behind a wait blocks the thread that enqueues it until the value is signalled.
+ *   - With OPENREG_SCHEDULE_SEED the time of a signal must not change the order of work. A signal counts only when
+ *     nothing else can run: then that of the first wait, in the order of orStreamWaitSemaphore(), in the way of what a
+ *     thread waits for. Other signals that come first are kept. After a second without that signal they count, so that
+ *     a program goes on whose order cannot repeat. A query counts as a wait where a program polls: after 64 that let
+ *     nothing run, with nothing enqueued between them. */
+
+/* A semaphore with a first value. Owned by the caller until orSemaphoreDestroy(). */
+OPENREG_API orError_t orSemaphoreCreate(orSemaphore_t* semaphore, uint64_t value);
+/* Refused with orErrorIllegalState while a stream holds a wait for it that is not over. */
+OPENREG_API orError_t orSemaphoreDestroy(orSemaphore_t semaphore);
+/* Raises the value; streams that wait for it or a lower one go on. The same value again changes nothing, a lower one is
+ * refused with orErrorInvalidValue. orErrorIllegalState after orSemaphoreFail(). */
+OPENREG_API orError_t orSemaphoreSignal(orSemaphore_t semaphore, uint64_t value);
+/* No further value will come: streams that wait for one, or do so later, put their devices into the sticky error state
+ * that a failing kernel leaves behind. `status` is any code that is a failure; `message` says why, or is null. What has
+ * been reached stays reached. The second failure is refused with orErrorIllegalState, and the first remains. */
+OPENREG_API orError_t orSemaphoreFail(orSemaphore_t semaphore, orError_t status, const char* message);
+/* The value that was signalled last. It is written also when the semaphore has failed: orErrorIllegalState with the
+ * reason. */
+OPENREG_API orError_t orSemaphoreGetValue(orSemaphore_t semaphore, uint64_t* value);
+/* Enqueues: later work of the stream starts after the semaphore has reached `value`. Enqueues nothing where it has. A
+ * capturing stream refuses it with orErrorStreamCaptureUnsupported, which spoils the capture. */
+OPENREG_API orError_t orStreamWaitSemaphore(orStream_t stream, orSemaphore_t semaphore, uint64_t value);
+/* 1: the calling thread moves communication along and is a helper of the program, not a part of it; 0: as every thread
+ * begins. With OPENREG_SCHEDULE_SEED such a thread's waits and queries let nothing run: they are met by what other
+ * threads wait for, or after a second in which these want nothing. Such a thread should enqueue nothing. */
+OPENREG_API orError_t orThreadSetProgress(int progress);
 
 /* ---- Work --------------------------------------------------------------------------------------------------- */
 

@@ -75,8 +75,9 @@ orError_t orEventQuery(orEvent_t event) {
   return guarded(__func__, [&] {
     Driver& driver = Driver::get();
     Lock lock = driver.scheduler.lock();
-    driver.scheduler.let_one_task_run(lock);
     const Event& mark = driver.scheduler.event(event, lock);
+    driver.scheduler.let_one_task_run(mark.stream, mark.ticket, lock);
+    driver.scheduler.event(event, lock);  // another thread may have destroyed it meanwhile
     driver.scheduler.check_not_captured(mark, lock);
     if (mark.stream != nullptr) {
       Scheduler::check_healthy(*mark.device, lock);

@@ -48,8 +48,9 @@ orError_t orStreamQuery(orStream_t stream) {
   return guarded(__func__, [&] {
     Driver& driver = Driver::get();
     Lock lock = driver.scheduler.lock();
-    driver.scheduler.let_one_task_run(lock);
-    Stream& target = driver.scheduler.stream(stream, lock);
+    Stream& asked = driver.scheduler.stream(stream, lock);
+    driver.scheduler.let_one_task_run(&asked, asked.submitted, lock);
+    Stream& target = driver.scheduler.stream(stream, lock);  // another thread may have destroyed it meanwhile
     Scheduler::check_not_capturing(target, lock);
     Scheduler::check_healthy(*target.device, lock);
     return target.completed == target.submitted ? orSuccess : orErrorNotReady;

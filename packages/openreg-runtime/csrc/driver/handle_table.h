@@ -23,10 +23,13 @@ struct HandleSlot {
 template <class T>
 class HandleTable {
  public:
+  explicit HandleTable(uint32_t first_generation = 1) : first_generation_(first_generation) {}
+
   T& create() {
     if (free_.empty()) {
       objects_.emplace_back();
       objects_.back().index = static_cast<uint32_t>(objects_.size() - 1);
+      objects_.back().generation = first_generation_;
       free_.push_back(&objects_.back());
     }
     T& object = *free_.back();
@@ -65,6 +68,7 @@ class HandleTable {
   static constexpr int kKindShift = 30;
   static constexpr uintptr_t kIndexMask = (uintptr_t{1} << kKindShift) - 1;
 
+  const uint32_t first_generation_;
   std::deque<T> objects_;
   std::vector<T*> free_;
 };

@@ -25,6 +25,13 @@ void check_may_wait() {
                        "called by a kernel, which must not wait for other work; wait on the host instead");
 }
 
+// Semaphores are made for communication, so a handle may well come from another process. Handles differ between
+// processes in their generation, as far as 32 bits can.
+uint32_t generation_of_this_process() {
+  constexpr uint64_t kOddConstant = 0x9e3779b97f4a7c15;  // of Fibonacci hashing: spreads neighbouring numbers
+  return static_cast<uint32_t>(((platform::process_id() ^ now()) * kOddConstant) >> 32) | 1U;
+}
+
 }  // namespace
 
 uint64_t now() {
@@ -33,7 +40,10 @@ uint64_t now() {
 }
 
 Scheduler::Scheduler(std::vector<std::unique_ptr<Device>>& devices, Faults& faults, const Settings& settings)
-    : devices_(devices), faults_(faults), launch_blocking_(settings.launch_blocking) {
+    : devices_(devices),
+      faults_(faults),
+      launch_blocking_(settings.launch_blocking),
+      semaphores_(generation_of_this_process()) {
   if (settings.schedule_seed.has_value()) {
     seeded_.emplace(*settings.schedule_seed);
   }
@@ -194,6 +204,8 @@ bool Scheduler::pass_head(Stream& stream, const Task& head) {
       }
       head.wait.stream->dependents.push_back({&stream, head.wait.ticket});
       return false;
+    case Task::Kind::kSemaphoreWait:
+      return pass_semaphore_wait(stream, head.semaphore);
     case Task::Kind::kTimestamp:
       if (head.timestamp.event->record == head.timestamp.record) {
         head.timestamp.event->nanoseconds = clock();
@@ -222,6 +234,9 @@ bool Scheduler::pass_head(Stream& stream, const Task& head) {
 }
 
 void Scheduler::complete_head(Stream& stream) {
+  if (const Task& head = stream.queue.front(); head.kind == Task::Kind::kSemaphoreWait) {
+    --head.semaphore.semaphore->waits;
+  }
   stream.queue.pop();
   --pending_;
   stream.completed.store(stream.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);

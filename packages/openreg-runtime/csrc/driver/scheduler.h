@@ -23,6 +23,7 @@
 #include "seeded_order.h"
 #include "settings.h"
 #include "stream.h"
+#include "timeline_semaphore.h"
 
 namespace openreg::driver {
 
@@ -53,7 +54,9 @@ class Scheduler {
   Graph& graph(orGraph_t handle, const Lock& lock);
   static orStream_t handle(const Stream& stream);
   static orEvent_t handle(const Event& event);
+  TimelineSemaphore& semaphore(orSemaphore_t handle, const Lock& lock);
   static orGraph_t handle(const Graph& graph);
+  static orSemaphore_t handle(const TimelineSemaphore& semaphore);
 
   Stream& create_stream(Device& device, int priority, const Lock& lock);
   // Throws Error(orErrorStreamCaptureUnsupported) while the stream is capturing.
@@ -87,13 +90,26 @@ class Scheduler {
   void pause(Lock& lock);
   void resume(const Lock& lock);
   static void check_healthy(const Device& device, const Lock& lock);
-  // Called by queries. With a seed, work is held back until the host waits, so a query lets one task run.
-  void let_one_task_run(Lock& lock);
+  // Called by queries, which ask whether a ticket is done (of null: always). With a seed, work is held back until the
+  // host waits, so a query lets one task run.
+  void let_one_task_run(Stream* stream, uint64_t ticket, Lock& lock);
   // Whether every kernel, copy and fill is to be waited for by the call that enqueues it, except in a capture.
   bool launch_blocking() const { return launch_blocking_; }
   bool is_blocking(const Stream& stream, const Lock& /*lock*/) const {
     return launch_blocking_ && stream.capture == nullptr;
   }
+
+  // Semaphores (scheduler_semaphores.cpp).
+  TimelineSemaphore& create_semaphore(uint64_t value, const Lock& lock);
+  // Throws Error(orErrorIllegalState) while a stream holds a wait for it.
+  void destroy_semaphore(TimelineSemaphore& semaphore, const Lock& lock);
+  // Throws Error(orErrorIllegalState) when the semaphore has failed.
+  static void check_sound(const TimelineSemaphore& semaphore, const Lock& lock);
+  // Throw as check_sound() does; Error(orErrorInvalidValue) for a value below the one before.
+  void signal(TimelineSemaphore& semaphore, uint64_t value, const Lock& lock);
+  void fail(TimelineSemaphore& semaphore, std::string reason, const Lock& lock);
+  // Enqueues a wait, unless it is over; after make_room(). Throws as check_may_wait_outside() does.
+  void wait_for_value(Stream& stream, TimelineSemaphore& semaphore, uint64_t value, Lock& lock);
 
   // Captures (scheduler_capture.cpp).
   void begin_capture(Stream& stream, orStreamCaptureMode mode, const Lock& lock);
@@ -105,6 +121,8 @@ class Scheduler {
   // Error(orErrorStreamCaptureUnsupported); the first two spoil the capture.
   static void check_not_capturing(Stream& stream, const Lock& lock);
   void check_not_captured(const Event& event, const Lock& lock);
+  // The same for a wait that a replay could not repeat.
+  static void check_may_wait_outside(Stream& stream, const Lock& lock);
   void check_may_block(const Device& device, const Lock& lock);
   // Enqueues the work of a graph, as a whole: blocks only before. Throws as make_room() does.
   void launch_graph(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock);
@@ -149,6 +167,10 @@ class Scheduler {
   void advance(Stream& stream);
   bool pass_head(Stream& stream, const Task& head);
   void complete_head(Stream& stream);
+  bool pass_semaphore_wait(Stream& stream, const Task::SemaphoreWait& wait);
+  void reach(TimelineSemaphore& semaphore, uint64_t value);
+  void fail_wait(const Stream& stream, const TimelineSemaphore& semaphore);
+  void fail_device(Device& device, std::string reason);
   void settle();
   void look_for(const Stream& stream, uint64_t ticket, Lock& lock);
   void wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock);
@@ -158,6 +180,9 @@ class Scheduler {
   class Demand;
   Stream* take_demanded(Engine& engine);
   bool is_demanded();
+  bool take_signal();
+  bool is_quiet() const;
+  uint64_t patience_left() const;
   void pass_virtual_time(uint64_t nanoseconds);
   void relieve_backlog(Lock& lock);
   uint64_t clock() const;
@@ -171,6 +196,8 @@ class Scheduler {
   HandleTable<Stream> streams_;
   HandleTable<Event> events_;
   HandleTable<Graph> graphs_;
+  HandleTable<TimelineSemaphore> semaphores_;
+  uint64_t newest_semaphore_wait_ = 0;
   std::array<Engine, kEngineCount> engines_;
   std::deque<Stream*> unblocked_;  // streams whose head is done but not taken off yet
   std::thread timer_thread_;
@@ -179,6 +206,10 @@ class Scheduler {
   std::optional<SeededOrder> seeded_;
   std::vector<Demand*> demands_;
   std::condition_variable demand_met_;
+  uint64_t quiet_since_ = 0;    // when a thread that decides the order last wanted something
+  uint64_t obstructed_by_ = 0;  // the wait for a semaphore that is in everybody's way, since `obstructed_since_`
+  uint64_t obstructed_since_ = 0;
+  size_t polls_ = 0;    // queries in a row that let nothing run
   size_t pending_ = 0;  // entries in all queues
   std::vector<std::unique_ptr<Capture>> captures_;
   uint64_t newest_capture_ = 0;
@@ -191,5 +222,8 @@ class Scheduler {
 
 // Nanoseconds of the steady clock.
 uint64_t now();
+
+// Whether the calling thread is one that moves communication along (orThreadSetProgress), for reading and writing.
+bool& on_progress_thread();
 
 }  // namespace openreg::driver

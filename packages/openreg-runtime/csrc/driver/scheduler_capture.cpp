@@ -155,6 +155,17 @@ void Scheduler::check_not_captured(const Event& event, const Lock& /*lock*/) {
               "stream outside of the capture");
 }
 
+void Scheduler::check_may_wait_outside(Stream& stream, const Lock& /*lock*/) {
+  if (stream.capture == nullptr) {
+    return;
+  }
+  spoil(*stream.capture, "a captured stream was told to wait for a semaphore");
+  throw Error(
+      orErrorStreamCaptureUnsupported,
+      "a capturing stream cannot wait for a semaphore: a replay would find the value reached; let a stream wait "
+      "before it launches the graph");
+}
+
 void Scheduler::check_may_block(const Device& device, const Lock& /*lock*/) {
   for (const auto& capture : captures_) {
     const bool concerns =

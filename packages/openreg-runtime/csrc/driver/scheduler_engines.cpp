@@ -105,9 +105,8 @@ void Scheduler::run_task(Engine& engine, Stream& stream, Lock& lock) {
   device.counters.add(counters);
   device.busy.add(engine.running_since, end);
   if (!failure.text.empty() && !device.failed) {
-    device.failed = true;
     device.lost = failure.device_lost;
-    device.failure = std::move(failure.text);
+    fail_device(device, std::move(failure.text));
   }
   unblocked_.push_back(&stream);
   settle();
@@ -133,7 +132,12 @@ void Scheduler::idle(Engine& engine, Lock& lock) {
   }
   take(lock);
   engine.sleeping = true;
-  engine.work.wait(lock, [&] { return engine.has_work.load(std::memory_order_relaxed) || stopping_; });
+  const auto is_needed = [&] { return engine.has_work.load(std::memory_order_relaxed) || stopping_; };
+  if (const uint64_t time = patience_left()) {
+    engine.work.wait_for(lock, std::chrono::nanoseconds(time), is_needed);
+  } else {
+    engine.work.wait(lock, is_needed);
+  }
   engine.sleeping = false;
 }
 

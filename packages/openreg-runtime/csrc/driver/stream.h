@@ -12,6 +12,7 @@
 #include "handle_table.h"
 #include "openreg.h"
 #include "ring_buffer.h"
+#include "timeline_semaphore.h"
 
 namespace openreg::driver {
 
@@ -46,13 +47,14 @@ struct Counters {
 // One entry of a queue. Addresses are those that an engine dereferences (kernel view or host).
 struct Task {
   enum class Kind : uint8_t {
-    kKernel,        // runs on the compute engine; without a function it only releases its state
-    kHostFunction,  // runs on the compute engine
-    kCopy,          // runs on the engine that suits its size
-    kFill,          // runs on the compute engine
-    kWait,          // passes when another stream has completed a ticket; keeps no engine busy
-    kTimestamp,     // notes the time in an event; keeps no engine busy
-    kDelay,         // passes after a time; keeps no engine busy
+    kKernel,         // runs on the compute engine; without a function it only releases its state
+    kHostFunction,   // runs on the compute engine
+    kCopy,           // runs on the engine that suits its size
+    kFill,           // runs on the compute engine
+    kWait,           // passes when another stream has completed a ticket; keeps no engine busy
+    kSemaphoreWait,  // passes when a semaphore has reached a value; keeps no engine busy
+    kTimestamp,      // notes the time in an event; keeps no engine busy
+    kDelay,          // passes after a time; keeps no engine busy
   };
   struct HostFunction {
     orHostFunction_t function;
@@ -73,6 +75,11 @@ struct Task {
     Stream* stream;
     uint64_t ticket;
   };
+  struct SemaphoreWait {
+    TimelineSemaphore* semaphore;
+    uint64_t value;
+    uint64_t number;  // counts these waits in the order in which they were submitted
+  };
   struct Timestamp {
     Event* event;
     uint64_t record;
@@ -89,6 +96,7 @@ struct Task {
     Copy copy;
     Fill fill;
     Wait wait;
+    SemaphoreWait semaphore;
     Timestamp timestamp;
     uint64_t delay;  // nanoseconds
   };

@@ -21,6 +21,7 @@
 #include "stress_host.h"
 #include "stress_observer.h"
 #include "stress_planted.h"
+#include "stress_semaphore.h"
 #include "stress_worker.h"
 
 namespace stress {
@@ -38,6 +39,7 @@ constexpr Part kParts[] = {
     {1, observe_until_stopped},
     {1, call_host_functions_until_stopped},
     {2, replay_until_stopped},
+    {2, wait_for_semaphores_until_stopped},
 };
 
 void run(double seconds, uint64_t seed) {
