@@ -27,6 +27,7 @@ set(
   csrc/driver/api_ipc.cpp
   csrc/driver/api_launch.cpp
   csrc/driver/api_memory.cpp
+  csrc/driver/api_observer.cpp
   csrc/driver/api_semaphore.cpp
   csrc/driver/api_stream.cpp
   csrc/driver/busy_meter.h
@@ -47,6 +48,8 @@ set(
   csrc/driver/handle_table.h
   csrc/driver/ipc_memory.cpp
   csrc/driver/ipc_memory.h
+  csrc/driver/observers.cpp
+  csrc/driver/observers.h
   csrc/driver/pinned_memory.cpp
   csrc/driver/pinned_memory.h
   csrc/driver/platform.h
@@ -57,6 +60,7 @@ set(
   csrc/driver/scheduler_demand.h
   csrc/driver/scheduler_engines.cpp
   csrc/driver/scheduler_objects.cpp
+  csrc/driver/scheduler_observed.cpp
   csrc/driver/scheduler_seeded.cpp
   csrc/driver/scheduler_semaphores.cpp
   csrc/driver/seeded_order.h

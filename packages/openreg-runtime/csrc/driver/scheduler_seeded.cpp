@@ -4,6 +4,7 @@
 //
 // REAL HW: no such thing; hardware interleaves as it likes, which is why races hide.
 #include <algorithm>
+#include <limits>
 
 #include "execute.h"
 #include "scheduler.h"
@@ -25,6 +26,9 @@ constexpr size_t kPolls = 64;
 // How long the rules that make the order repeat may keep the program from going on. Programs exist that they would stop
 // for ever: one whose thread must go on before the signal can come that it is made to wait for.
 constexpr uint64_t kPatience = 1'000'000'000;
+
+// Half of what the virtual clock can show; the other half is for what follows a task of absurd length.
+constexpr uint64_t kEndOfTime = std::numeric_limits<uint64_t>::max() / 2;
 
 // The wait at the head of a stream.
 const Task::SemaphoreWait& wait_of(Stream& stream) {
@@ -163,27 +167,40 @@ bool Scheduler::take_signal() {
   return true;
 }
 
-// Lets the virtual clock go on, and ends the delays that are over by then. Counts as the end of a task.
+// How long a task that has run took, in virtual nanoseconds. The seed is asked in any case: who observes must not
+// change the order.
+uint64_t Scheduler::duration_of(const Stream& stream, const Task& task) {
+  uint64_t nanoseconds = seeded_->task_duration();
+  if (task.observation != 0) {
+    orTaskInfo info = describe(stream, task, stream.completed + 1);
+    observers_.duration(task.observation, info, nanoseconds);
+  }
+  return std::min(nanoseconds, kEndOfTime - std::min(kEndOfTime, seeded_->time()));
+}
+
+// Lets the virtual clock go on, and ends each delay at its own time. Counts as the end of a task.
 void Scheduler::pass_virtual_time(uint64_t nanoseconds) {
-  seeded_->set_time(seeded_->time() + nanoseconds);
-  while (!deadlines_.empty() && deadlines_.top().first <= seeded_->time()) {
+  const uint64_t end = seeded_->time() + nanoseconds;
+  while (!deadlines_.empty() && deadlines_.top().first <= end) {
+    seeded_->set_time(deadlines_.top().first);
     unblocked_.push_back(deadlines_.top().second);
     deadlines_.pop();
     settle();
   }
+  seeded_->set_time(end);
   for (Demand* demand : demands_) {
     demand->count_task();
   }
 }
 
-void Scheduler::let_one_task_run(Stream* stream, uint64_t ticket, Lock& lock) {
-  if (!seeded_.has_value() || on_engine()) {
-    return;
+bool Scheduler::run_one_task(Stream* stream, uint64_t ticket, Lock& lock) {
+  if (on_engine()) {
+    return false;
   }
   start(lock);
   // Progress threads ask when it suits them: that must not let anything run, unless nobody else will.
   if (on_progress_thread() && now() - quiet_since_ < kPatience) {
-    return;
+    return false;
   }
   Demand demand(*this, 1, lock);
   if (++polls_ > kPolls) {
@@ -193,11 +210,12 @@ void Scheduler::let_one_task_run(Stream* stream, uint64_t ticket, Lock& lock) {
   if (!demand.has_given_up()) {
     polls_ = 0;
   }
+  return true;
 }
 
 // After each call that enqueues.
-void Scheduler::relieve_backlog(Lock& lock) {
-  if (!seeded_.has_value() || on_engine() || on_progress_thread()) {
+void Scheduler::note_submission(Lock& lock) {
+  if (on_engine() || on_progress_thread()) {
     return;
   }
   polls_ = 0;

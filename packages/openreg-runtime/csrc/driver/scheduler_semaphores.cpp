@@ -48,6 +48,9 @@ void Scheduler::signal(TimelineSemaphore& semaphore, uint64_t value, const Lock&
   OPENREG_DRIVER_CHECK(value >= semaphore.signalled, orErrorInvalidValue, "value ", value, " is below ",
                        semaphore.signalled, ", which was signalled before; a value only grows, signal a greater one");
   semaphore.signalled = value;
+  if (observers_.any()) {
+    observe_semaphore(orSyncSemaphoreSignal, semaphore, value, nullptr);
+  }
   if (seeded_.has_value()) {
     wake(engines_[kCompute]);  // which takes it when its turn has come
     return;
@@ -71,6 +74,9 @@ void Scheduler::fail(TimelineSemaphore& semaphore, std::string reason, const Loc
 
 void Scheduler::wait_for_value(Stream& stream, TimelineSemaphore& semaphore, uint64_t value, Lock& lock) {
   check_may_wait_outside(stream, lock);
+  if (observers_.any()) {
+    observe_semaphore(orSyncSemaphoreWait, semaphore, value, &stream);
+  }
   if (semaphore.reached >= value) {
     return;
   }
@@ -113,7 +119,10 @@ void Scheduler::reach(TimelineSemaphore& semaphore, uint64_t value) {
   });
 }
 
-void Scheduler::fail_wait(const Stream& stream, const TimelineSemaphore& semaphore) {
+void Scheduler::fail_wait(Stream& stream, const TimelineSemaphore& semaphore) {
+  if (const uint32_t observation = stream.queue.front().observation; observation != 0) {
+    observers_.outcome(observation).status = orErrorLaunchFailure;
+  }
   fail_device(*stream.device,
               join("a stream waited for semaphore ", handle(semaphore), ", which failed with ", semaphore.failure));
 }

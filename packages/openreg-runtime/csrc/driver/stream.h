@@ -90,6 +90,7 @@ struct Task {
 
   Kind kind = Kind::kDelay;
   Injected injected = Injected::kNothing;
+  uint32_t observation = 0;  // its number among the tasks that observers have seen; 0 if none has
   union {
     orKernel kernel;
     HostFunction host;
@@ -102,6 +103,12 @@ struct Task {
   };
 
   Task() : delay(0) {}
+};
+
+// What a launch says that it reads and writes; no data: nothing was said.
+struct Operands {
+  const orOperand* data = nullptr;
+  size_t count = 0;
 };
 
 constexpr uint64_t kNobodyWaits = std::numeric_limits<uint64_t>::max();
@@ -124,6 +131,7 @@ struct Stream : HandleSlot {
   uint64_t submitted = 0;              // ticket of the newest entry
   std::atomic<uint64_t> completed{0};  // ticket of the newest entry that is done
   bool busy = false;                   // its head is with an engine, a timer, or another stream
+  uint64_t observed = 0;               // ticket of the newest entry that an observer has seen
   std::vector<Dependent> dependents;
   Counters counters;
   Capture* capture = nullptr;        // that records what is submitted

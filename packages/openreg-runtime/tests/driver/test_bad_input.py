@@ -13,6 +13,8 @@ import pytest
 
 from .conftest import MIB, RunScript
 from .device_api import HEADER, PROTOTYPES, Api, Error, IpcMemHandle, Kernel
+from .device_header import Subscriber
+from .observer import Observer
 
 VALUE = Error.orErrorInvalidValue
 DEVICE = Error.orErrorInvalidDevice
@@ -231,6 +233,18 @@ CASES: dict[str, list[Case]] = {
         *each(BAD_KERNELS, VALUE, (STREAM,)),
         *each(BAD_STREAMS, HANDLE, (), (KERNEL,)),
     ],
+    "orLaunchKernelWithOperands": [
+        *each(BAD_KERNELS, VALUE, (STREAM,), (None, 0)),
+        *each(BAD_STREAMS, HANDLE, (), (KERNEL, None, 0)),
+        ((STREAM, KERNEL, None, 1), VALUE),
+    ],
+    "orOperandsWanted": [],
+    "orSubscribe": [
+        ((None, None, OUT), VALUE),
+        ((Name("table"), None, None), VALUE),
+        ((Name("empty table"), None, OUT), VALUE),
+    ],
+    "orUnsubscribe": each((None, Name("ended subscription"), STREAM, EVENT, GRAPH, HOST, 1, HUGE, 1 << 32), HANDLE),
     "orLaunchHostFunc": [
         ((STREAM, None, None), VALUE),
         *each(BAD_STREAMS, HANDLE, (), (Name("function"), None)),
@@ -282,6 +296,8 @@ def things(api: Api) -> Iterator[dict[str, Any]]:
     stream, event, timed = api.stream(), api.event(), api.event(timed=True)
     semaphore, dead_semaphore = api.semaphore(), api.semaphore()
     api.destroy_semaphore(dead_semaphore)
+    observer = Observer(api)
+    observer.end()
     api.destroy_stream(dead_stream)
     api.destroy_event(dead_event)
     api.record(event, stream)
@@ -315,6 +331,9 @@ def things(api: Api) -> Iterator[dict[str, Any]]:
         "misaligned event": event + 1000,
         "semaphore": semaphore,
         "destroyed semaphore": dead_semaphore,
+        "table": ctypes.byref(observer.table),
+        "empty table": ctypes.byref(Subscriber()),
+        "ended subscription": observer.handle,
         "kernel": ctypes.byref(kernel),
         "kernel without function": ctypes.byref(Kernel(b"name", 0, 0, 0)),
         "kernel without name": ctypes.byref(Kernel(None, kernel.function, 0, 0)),
