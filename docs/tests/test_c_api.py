@@ -47,7 +47,7 @@ OPENREG_API int orGo(void);
 #ifdef __cplusplus
 }
 #endif
-#endif
+#endif /* OPENREG_H_ */
 """
 
 
@@ -80,6 +80,10 @@ def test_types_and_macros_are_there(entries):
     assert entries["struct orThing* orThing_t"].comment == "opaque"
     assert entries["OPENREG_API_VERSION"].comment.startswith("The version.")
     assert "OPENREG_H_" not in entries
+
+
+def test_what_stands_behind_something_else_is_no_comment(entries):
+    assert entries["int orGo(void)"].comment == ""
 
 
 def test_parts_have_the_comment_in_their_line_or_above(entries):

@@ -121,7 +121,7 @@ def text_of_comment(node: tree_sitter.Node) -> str:
 def read_header(text: str) -> Header:
     """What a header declares, in its order."""
     header = Header("", [Section("Types")])
-    comment, end = "", -1
+    comment, end, last_row = "", -1, -1
     for node in flat(parse_cpp(text).root_node):
         if node.type == "comment":
             words = text_of_comment(node)
@@ -134,7 +134,7 @@ def read_header(text: str) -> Header:
                 comment, end = comment_text(words), node.end_point[0]
                 # A remark behind a declaration belongs to that.
                 entries = header.sections[-1].entries
-                if entries and _same_line(text, node):
+                if entries and node.start_point[0] == last_row:
                     entries[-1].comment, comment = comment, ""
             continue
         entry = entry_of(node)
@@ -142,12 +142,10 @@ def read_header(text: str) -> Header:
             if node.start_point[0] == end + 1:
                 entry.comment = "\n\n".join(filter(None, [comment, entry.comment]))
             header.sections[-1].entries.append(entry)
+            row, column = node.end_point
+            last_row = row if column else row - 1  # a macro ends where the next line begins
         comment = ""
     return header
-
-
-def _same_line(text: str, node: tree_sitter.Node) -> bool:
-    return bool(text.splitlines()[node.start_point[0]][: node.start_point[1]].strip())
 
 
 def markdown(entry: Entry, fence: str = "````") -> str:

@@ -27,6 +27,8 @@ set(
   csrc/driver/api_ipc.cpp
   csrc/driver/api_launch.cpp
   csrc/driver/api_memory.cpp
+  csrc/driver/api_observer.cpp
+  csrc/driver/api_semaphore.cpp
   csrc/driver/api_stream.cpp
   csrc/driver/busy_meter.h
   csrc/driver/device.h
@@ -46,6 +48,8 @@ set(
   csrc/driver/handle_table.h
   csrc/driver/ipc_memory.cpp
   csrc/driver/ipc_memory.h
+  csrc/driver/observers.cpp
+  csrc/driver/observers.h
   csrc/driver/pinned_memory.cpp
   csrc/driver/pinned_memory.h
   csrc/driver/platform.h
@@ -56,11 +60,14 @@ set(
   csrc/driver/scheduler_demand.h
   csrc/driver/scheduler_engines.cpp
   csrc/driver/scheduler_objects.cpp
+  csrc/driver/scheduler_observed.cpp
   csrc/driver/scheduler_seeded.cpp
+  csrc/driver/scheduler_semaphores.cpp
   csrc/driver/seeded_order.h
   csrc/driver/settings.cpp
   csrc/driver/settings.h
   csrc/driver/stream.h
+  csrc/driver/timeline_semaphore.h
 )
 if(WIN32)
   list(APPEND OPENREG_DRIVER_SOURCES csrc/driver/platform_windows.cpp csrc/driver/platform_windows_memory.cpp)

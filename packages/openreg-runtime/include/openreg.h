@@ -11,17 +11,19 @@
  *     failure is kept for orGetLastError(), its full text (function, device, limit, way out) for
  *     orGetLastErrorMessage(). No exception crosses this interface.
  *   - Threads: every function may be called from any thread. Only "current device" is per thread.
- *   - Handles: streams and events are opaque values, never addresses. A destroyed or foreign handle is refused with
- *     orErrorInvalidResourceHandle.
+ *   - Handles: streams, events, graphs, semaphores and subscriptions are opaque values, never addresses. A destroyed or
+ *     foreign handle is refused with orErrorInvalidResourceHandle.
  *   - Fork: in a child of a process that used the device every call returns orErrorForkedChild. Exceptions: releases
- *     (orFree, orFreeHost, orStreamDestroy, orEventDestroy, orGraphDestroy, orIpcCloseMemHandle) do nothing and
- *     succeed; what needs no device answers as ever: errors, versions, orDriverIsUsable(), and the count,
- *     properties, peers, priorities and current index of devices.
+ *     (orFree, orFreeHost, orStreamDestroy, orEventDestroy, orGraphDestroy, orSemaphoreDestroy, orUnsubscribe,
+ *     orIpcCloseMemHandle) do nothing and succeed; what needs no device answers as ever: errors, versions,
+ * orDriverIsUsable(), orThreadSetProgress(), orOperandsWanted(), and the count, properties, peers, priorities and
+ * current index of devices.
  *   - Exit: work still queued when the process exits is dropped; the kernel that is running is waited for. From then on
  *     calls answer as in a forked child, with orErrorDeinitialized, and so do calls that were waiting for dropped work.
- *   - Asynchronous failure: a kernel that fails puts its device into a sticky error state. Later work of that device is
- *     skipped, and every enqueueing or synchronising call on it returns orErrorLaunchFailure until orDeviceReset().
- *     A device that was lost returns orErrorDeviceLost for the rest of the process.
+ *   - Asynchronous failure: a kernel that fails, or a semaphore that does while a stream waits for it, puts the device
+ * of the stream into a sticky error state. Later work of that device is skipped, and every enqueueing or synchronising
+ * call on it returns orErrorLaunchFailure until orDeviceReset(). A device that was lost returns orErrorDeviceLost for
+ * the rest of the process.
  *   - Capture: between orStreamBeginCapture() and orStreamEndCapture() work is recorded, not run. A call that needs
  *     the result of recorded work returns orErrorStreamCaptureUnsupported and spoils the capture.
  */
@@ -46,7 +48,7 @@ extern "C" {
 #endif
 
 /* Version of this interface: major * 1000 + minor. */
-#define OPENREG_API_VERSION 1000
+#define OPENREG_API_VERSION 1002
 
 /* Most devices that OPENREG_DEVICE_COUNT may ask for. */
 #define OPENREG_MAX_DEVICES 64
@@ -58,18 +60,18 @@ typedef enum orError_t {
   orErrorInvalidValue = 3,              /* an argument is null, out of range, or does not fit the others */
   orErrorMemoryAllocation = 4,          /* the capacity of the device, or host memory, is exhausted */
   orErrorInvalidDevice = 5,             /* the device index is out of range */
-  orErrorInvalidResourceHandle = 6,     /* a stream, event or graph that does not exist (any more) */
+  orErrorInvalidResourceHandle = 6,     /* a stream, event, graph, ... that does not exist (any more) */
   orErrorInvalidDevicePointer = 7,      /* an address that this device did not allocate, or already freed */
   orErrorInvalidMemcpyDirection = 8,    /* the kind of copy does not fit its addresses */
   orErrorInvalidConfiguration = 9,      /* an environment variable has a value that is refused */
-  orErrorLaunchFailure = 10,            /* a kernel failed earlier; sticky until orDeviceReset() */
+  orErrorLaunchFailure = 10,            /* a kernel or a wait failed earlier; sticky until orDeviceReset() */
   orErrorForkedChild = 11,              /* the device was used before fork() and cannot be used in the child */
   orErrorDeinitialized = 12,            /* the process is exiting */
   orErrorNotSupported = 13,             /* meaningful, but not on this device */
   orErrorDeviceLost = 14,               /* the device is gone until the process ends (fault injection) */
   orErrorStreamCaptureUnsupported = 15, /* the call cannot be part of a capture, or conflicts with one */
   orErrorStreamCaptureInvalidated = 16, /* an earlier refused call spoiled the capture; it can only be ended */
-  orErrorIllegalState = 17              /* the stream is not in the state that the call needs */
+  orErrorIllegalState = 17              /* the stream or semaphore is not in the state that the call needs */
 } orError_t;
 
 /* Copy directions; orMemcpyDefault infers the direction from the addresses. */
@@ -157,6 +159,8 @@ typedef struct orIpcMemHandle_t {
 typedef struct orGraph* orGraph_t;
 typedef struct orStream* orStream_t; /* NULL names the default stream of the current device */
 typedef struct orEvent* orEvent_t;
+typedef struct orSemaphore* orSemaphore_t;
+typedef struct orSubscription* orSubscription_t;
 
 /* ---- Errors ------------------------------------------------------------------------------------------------- */
 
@@ -184,7 +188,8 @@ OPENREG_API orError_t orDeviceGetStats(orDeviceStats* stats, int device);
 /* Waits until all work of the current device is done. */
 OPENREG_API orError_t orDeviceSynchronize(void);
 /* Waits for the current device, then clears its sticky error and its counters. Memory, streams and events stay valid;
- * what skipped kernels should have written is undefined. */
+ * what skipped kernels should have written is undefined. A healthy device whose stream waits for a semaphore is waited
+ * for like any other: orSemaphoreFail() ends that, from any thread. */
 OPENREG_API orError_t orDeviceReset(void);
 /* Percentage, 0 to 100, of the past second in which an engine worked for the device (source: NVML's utilisation). */
 OPENREG_API orError_t orDeviceGetUtilization(int* percent, int device);
@@ -301,6 +306,42 @@ OPENREG_API orError_t orEventSynchronize(orEvent_t event);
  * them is not done. With OPENREG_SCHEDULE_SEED the time is virtual. */
 OPENREG_API orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, orEvent_t end);
 
+/* ---- Semaphores ---------------------------------------------------------------------------------------------- */
+
+/* A semaphore with a first value. Owned by the caller until orSemaphoreDestroy().
+ *
+ * A semaphore is a 64-bit value that only grows, and belongs to the process. A stream waits until it has reached a
+ * value, which any thread may signal: so a stream waits for something outside of the device, a message of another
+ * process say, while no engine and no thread of the host blocks.
+ *   - It ends whatever happens: on a device that has failed or is lost a wait is over at once, like the work behind it;
+ *     when the process exits it is dropped; with orSemaphoreFail() it fails.
+ *   - With OPENREG_LAUNCH_BLOCKING work behind a wait blocks the thread that enqueues it until the value is signalled.
+ *   - With OPENREG_SCHEDULE_SEED the time of a signal must not change the order of work. A signal counts only when
+ *     nothing else can run: then that of the first wait, in the order of orStreamWaitSemaphore(), in the way of what a
+ *     thread waits for. Other signals that come first are kept. After a second without that signal they count, so that
+ *     a program goes on whose order cannot repeat. A query counts as a wait where a program polls: after 64 that let
+ *     nothing run, with nothing enqueued between them. */
+OPENREG_API orError_t orSemaphoreCreate(orSemaphore_t* semaphore, uint64_t value);
+/* Refused with orErrorIllegalState while a stream holds a wait for it that is not over. */
+OPENREG_API orError_t orSemaphoreDestroy(orSemaphore_t semaphore);
+/* Raises the value; streams that wait for it or a lower one go on. The same value again changes nothing, a lower one is
+ * refused with orErrorInvalidValue. orErrorIllegalState after orSemaphoreFail(). */
+OPENREG_API orError_t orSemaphoreSignal(orSemaphore_t semaphore, uint64_t value);
+/* No further value will come: streams that wait for one, or do so later, put their devices into the sticky error state
+ * that a failing kernel leaves behind. `status` is any code that is a failure; `message` says why, or is null. What has
+ * been reached stays reached. The second failure is refused with orErrorIllegalState, and the first remains. */
+OPENREG_API orError_t orSemaphoreFail(orSemaphore_t semaphore, orError_t status, const char* message);
+/* The value that was signalled last. It is written also when the semaphore has failed: orErrorIllegalState with the
+ * reason. */
+OPENREG_API orError_t orSemaphoreGetValue(orSemaphore_t semaphore, uint64_t* value);
+/* Enqueues: later work of the stream starts after the semaphore has reached `value`. Enqueues nothing where it has. A
+ * capturing stream refuses it with orErrorStreamCaptureUnsupported, which spoils the capture. */
+OPENREG_API orError_t orStreamWaitSemaphore(orStream_t stream, orSemaphore_t semaphore, uint64_t value);
+/* 1: the calling thread moves communication along and is a helper of the program, not a part of it; 0: as every thread
+ * begins. With OPENREG_SCHEDULE_SEED such a thread's waits and queries let nothing run: they are met by what other
+ * threads wait for, or after a second in which these want nothing. Such a thread should enqueue nothing. */
+OPENREG_API orError_t orThreadSetProgress(int progress);
+
 /* ---- Work --------------------------------------------------------------------------------------------------- */
 
 /* Runs on the engine of the stream's device. Returns orSuccess, or any other code after writing a zero-terminated
@@ -322,6 +363,24 @@ typedef struct orKernel {
 /* Enqueues a kernel. The device owns `state` if, and only if, the call succeeds: with OPENREG_LAUNCH_BLOCKING, a launch
  * whose kernel failed leaves it to the caller. Blocks while the stream holds the most launches that it can (16384). */
 OPENREG_API orError_t orLaunchKernel(orStream_t stream, const orKernel* kernel);
+/* What a task does with an operand. */
+typedef enum orAccess { orAccessRead = 1, orAccessWrite = 2, orAccessReadWrite = 3 } orAccess;
+
+/* A range of memory that a task reads or writes: addresses of device memory as orMalloc() gives them, or of the host.
+ */
+typedef struct orOperand {
+  const void* address;
+  size_t size; /* in bytes; of an operand with gaps, from its first byte to its last */
+  orAccess access;
+} orOperand;
+
+/* 1 when somebody asks what launches read and write: an observer that wants operands, or a capture, whose replays may
+ * be observed later. Cheap, never fails: a caller then passes them to orLaunchKernelWithOperands(). */
+OPENREG_API int orOperandsWanted(void);
+/* The same as orLaunchKernel(), and tells observers all that the kernel reads and writes; `count` 0 says that it is
+ * nothing. The operands are copied. */
+OPENREG_API orError_t orLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel, const orOperand* operands,
+                                                 size_t count);
 typedef void (*orHostFunction_t)(void* user_data);
 /* Enqueues a call on a thread of the device, in order with the stream's work; it must not call this API. */
 OPENREG_API orError_t orLaunchHostFunc(orStream_t stream, orHostFunction_t function, void* user_data);
@@ -353,6 +412,144 @@ OPENREG_API orError_t orGraphDestroy(orGraph_t graph);
 OPENREG_API orError_t orGraphGetNodeCount(orGraph_t graph, size_t* count);
 /* Writes the entries and their order as a Graphviz file. */
 OPENREG_API orError_t orGraphDebugDotPrint(orGraph_t graph, const char* path);
+
+/* ---- Observers ----------------------------------------------------------------------------------------------- */
+
+/* What an entry of a stream is. */
+typedef enum orTaskKind {
+  orTaskKernel = 0,
+  orTaskHostFunction = 1,
+  orTaskCopy = 2,
+  orTaskFill = 3,
+  orTaskDelay = 4,
+  orTaskEventRecord = 5,  /* of an event with timing; a record of another one enqueues nothing */
+  orTaskEventWait = 6,    /* of one that was not done yet; also between the streams of a graph */
+  orTaskSemaphoreWait = 7 /* of a value that was not reached yet */
+} orTaskKind;
+
+/* An entry of a stream. Behind each stream is a queue: (queue, ticket) names an entry for as long as the process lives,
+ * while the handle of a destroyed stream does not. A later stream may use the queue again, with tickets that go on. */
+typedef struct orTaskInfo {
+  uint64_t correlation; /* number of the entry among all that were observed; what `submit` has put in its place */
+  orTaskKind kind;
+  int device;
+  orStream_t stream;
+  uint32_t queue;
+  uint64_t ticket;           /* its place in the queue */
+  const char* name;          /* of a kernel; null otherwise */
+  uint64_t bytes;            /* of a copy or fill */
+  uint64_t graph_launch;     /* number of the launch of a graph that it belongs to; 0: of none */
+  orEvent_t event;           /* of an event record */
+  uint32_t waited_queue;     /* of an event wait: passes when this queue ... */
+  uint64_t waited_ticket;    /* ... has completed this ticket */
+  orSemaphore_t semaphore;   /* of a semaphore wait, with ... */
+  uint64_t value;            /* ... the value */
+  const orOperand* operands; /* null: nobody has told them, or the subscription did not ask */
+  size_t operand_count;
+} orTaskInfo;
+
+typedef struct orTaskCompletion {
+  uint64_t correlation; /* as `submit` left it */
+  orTaskKind kind;
+  int device;
+  orStream_t stream;
+  uint32_t queue;
+  uint64_t ticket;
+  int engine;       /* as in orEngineGetStats(); -1: none was needed */
+  uint64_t begin;   /* when an engine took it; of waits, delays and records: when it was their turn */
+  uint64_t end;     /* when it was done */
+  orError_t status; /* orSuccess; orErrorLaunchFailure or orErrorDeviceLost when it failed or was skipped */
+  int skipped;      /* 1: not run, because its device had failed before */
+} orTaskCompletion;
+
+typedef enum orSyncKind {
+  orSyncEventRecord = 0,     /* an event marks a place in a queue */
+  orSyncEventWait = 1,       /* a stream will wait for the place that an event marks */
+  orSyncEvent = 2,           /* the host has waited for the place that an event marks */
+  orSyncStream = 3,          /* the host has waited for a place: a synchronise, or a call that blocks, as a copy may */
+  orSyncDevice = 4,          /* the host has waited for all streams of a device; so do orFree(), orFreeHost(), ... */
+  orSyncEventQuery = 5,      /* the host has asked, and the event was done */
+  orSyncStreamQuery = 6,     /* the host has asked, and the stream was done up to the place */
+  orSyncSemaphoreSignal = 7, /* the host lets a semaphore reach a value */
+  orSyncSemaphoreWait = 8    /* a stream will wait for a value */
+} orSyncKind;
+
+/* What orders work of the device and the host. A place is a ticket of a queue, and means all work up to it. */
+typedef struct orSyncInfo {
+  orSyncKind kind;
+  int device;        /* of the place or of the stream that waits; -1 for a signal */
+  orStream_t stream; /* of the place; null when an event marks nothing yet, and for a device */
+  uint32_t queue;
+  uint64_t ticket;
+  orEvent_t event;
+  orStream_t waiting; /* the stream that will wait */
+  uint32_t waiting_queue;
+  orSemaphore_t semaphore;
+  uint64_t value;
+} orSyncInfo;
+
+typedef enum orMemoryAction {
+  orMemoryAllocated = 0,
+  orMemoryReleased = 1,
+  orMemoryImported = 2, /* orIpcOpenMemHandle() */
+  orMemoryClosed = 3    /* orIpcCloseMemHandle() */
+} orMemoryAction;
+
+typedef struct orMemoryInfo {
+  orMemoryAction action;
+  orMemoryType type; /* of the device, or pinned memory of the host */
+  int device;        /* -1 for the host */
+  void* address;
+  size_t size; /* bytes, rounded up to pages */
+} orMemoryInfo;
+
+/* Version of the table below. */
+#define OPENREG_SUBSCRIBER_VERSION 1
+
+typedef enum orSubscribeFlags {
+  orSubscribeOperands = 0x1 /* tell the operands of tasks; callers then have to gather them */
+} orSubscribeFlags;
+
+/* What an observer wants to be told; callbacks may be null.
+ *
+ * An observer is told what happens on the device: a profiler, a sanitizer, a predictor of performance. There may be
+ * several, which are called in the order of their subscriptions; without one, nothing is paid.
+ *   - Callbacks are called with the device's lock held: one at a time over all threads, in the order in which things
+ *     happen, and so that nothing else of the device goes on meanwhile. They should take a note and return.
+ *   - A callback must not wait for a lock under which other threads call this API, as the GIL of Python is.
+ *   - Of this API it may call what needs no device (see Fork above). All else returns orErrorNotSupported: a callback
+ *     cannot launch, wait, subscribe or unsubscribe.
+ *   - It must not throw. If it does, the exception is caught, no callback of the subscription is called any more, and
+ *     orUnsubscribe() returns orErrorIllegalState with what was thrown.
+ *   - Structures that callbacks get live until they return, and may be longer in later versions.
+ *   - Times are nanoseconds of the clock of events; with OPENREG_SCHEDULE_SEED they are virtual. */
+typedef struct orSubscriber {
+  size_t size;          /* sizeof(orSubscriber) */
+  unsigned int version; /* OPENREG_SUBSCRIBER_VERSION */
+  unsigned int flags;   /* 0 or orSubscribeOperands */
+  /* An entry was enqueued, on the thread that did so; of a graph, each entry of each launch. `correlation` holds the
+   * number of the entry; what the callback puts there comes back with `complete` and `duration`. */
+  void (*submit)(void* user, const orTaskInfo* task, uint64_t* correlation);
+  /* An entry is done, on an engine's or any other thread: exactly once for each entry that was enqueued after
+   * orSubscribe() and before orUnsubscribe(), unless the process exits first. */
+  void (*complete)(void* user, const orTaskCompletion* completion);
+  /* Work was ordered, on the calling thread. */
+  void (*sync)(void* user, const orSyncInfo* sync);
+  /* Memory was allocated or released, on the calling thread. */
+  void (*memory)(void* user, const orMemoryInfo* memory);
+  /* Only with OPENREG_SCHEDULE_SEED: how long did this kernel, copy, fill or host function take? 1 with the virtual
+   * nanoseconds, 0 to leave it to others. The first answer counts; without one the seed decides. On the engine's
+   * thread, after the task has run. Operands are not told again. */
+  int (*duration)(void* user, const orTaskInfo* task, uint64_t* nanoseconds);
+} orSubscriber;
+
+/* Begins to tell an observer. `user` is handed to the callbacks. The table is copied; one with another size or version,
+ * with unknown flags or without any callback is refused with orErrorInvalidValue. */
+OPENREG_API orError_t orSubscribe(const orSubscriber* table, void* user, orSubscription_t* subscription);
+/* Ends it: no callback but `complete` is called from now on, and none after this returns. Waits until all work that the
+ * subscription has seen is done: streams that wait for a semaphore need their signal. The handle is refused from the
+ * beginning on. */
+OPENREG_API orError_t orUnsubscribe(orSubscription_t subscription);
 
 #ifdef __cplusplus
 }

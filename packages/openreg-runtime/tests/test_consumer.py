@@ -79,6 +79,9 @@ def test_a_project_finds_links_and_runs_both_libraries(tmp_path):
     driver = run(tmp_path / "use_driver")
     assert driver.returncode == 0, driver.stderr
     assert "received 'there and back'" in driver.stdout
+    observer = run(tmp_path / "use_observer")
+    assert observer.returncode == 0, observer.stderr
+    assert "2 submitted, 2 completed, 1 written" in observer.stdout
     runtime = run(tmp_path / "use_runtime")
     assert runtime.returncode == 0, runtime.stderr
     assert "the kernel wrote 999" in runtime.stdout
@@ -95,6 +98,7 @@ def test_the_driver_alone_needs_neither_torch_nor_python(tmp_path):
     status, output = cmake("--build", build)
     assert status == 0, output
     assert run(build / "use_driver").returncode == 0
+    assert run(build / "use_observer").returncode == 0
 
 
 def test_every_public_header_compiles_alone(tmp_path):

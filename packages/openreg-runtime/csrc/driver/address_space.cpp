@@ -54,4 +54,9 @@ int AddressSpace::owner(const void* address) const {
   return distance < total_ ? static_cast<int>(distance / window_) : -1;
 }
 
+const void* AddressSpace::device_view(const void* address) const {
+  const auto distance = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(kernel_view_);
+  return distance < total_ ? device_view_ + distance : address;
+}
+
 }  // namespace openreg::driver

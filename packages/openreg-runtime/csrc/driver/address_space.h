@@ -30,6 +30,8 @@ class AddressSpace {
   T* kernel_view(T* device_address) const {
     return reinterpret_cast<T*>(reinterpret_cast<ptrdiff_t>(device_address) + kernel_offset());
   }
+  // The address of the same byte in the device view; one that is not in the kernel view is given back.
+  const void* device_view(const void* address) const;
 
  private:
   size_t import_size_;

@@ -10,6 +10,11 @@ bool is_done(const Event& event) {
   return event.stream == nullptr || event.stream->completed >= event.ticket;
 }
 
+// The device on which the event was recorded, or the current one while it has not been.
+Device& device_of(Driver& driver, const Event& event) {
+  return event.stream != nullptr ? *event.device : driver.current();
+}
+
 void check_timed(const Event& event, const char* which) {
   OPENREG_DRIVER_CHECK(event.timed, orErrorInvalidValue, "the ", which,
                        " event was created without orEventEnableTiming; create both with it");
@@ -60,6 +65,10 @@ orError_t orEventRecord(orEvent_t event, orStream_t stream) {
     mark.stream = &target;
     mark.device = target.device;
     mark.ticket = target.submitted;
+    if (driver.scheduler.observers().any()) [[unlikely]] {
+      driver.scheduler.observe_sync(orSyncEventRecord, *target.device, &target, mark.ticket + (mark.timed ? 1 : 0),
+                                    event);
+    }
     if (mark.timed) {
       Task task;
       task.kind = Task::Kind::kTimestamp;
@@ -75,13 +84,21 @@ orError_t orEventQuery(orEvent_t event) {
   return guarded(__func__, [&] {
     Driver& driver = Driver::get();
     Lock lock = driver.scheduler.lock();
-    driver.scheduler.let_one_task_run(lock);
     const Event& mark = driver.scheduler.event(event, lock);
+    if (driver.scheduler.let_one_task_run(mark.stream, mark.ticket, lock)) {
+      driver.scheduler.event(event, lock);  // refuses it if another thread has destroyed it meanwhile
+    }
     driver.scheduler.check_not_captured(mark, lock);
     if (mark.stream != nullptr) {
       Scheduler::check_healthy(*mark.device, lock);
     }
-    return is_done(mark) ? orSuccess : orErrorNotReady;
+    if (!is_done(mark)) {
+      return orErrorNotReady;
+    }
+    if (driver.scheduler.observers().any()) {
+      driver.scheduler.observe_sync(orSyncEventQuery, device_of(driver, mark), mark.stream, mark.ticket, event);
+    }
+    return orSuccess;
   });
 }
 
@@ -92,7 +109,9 @@ orError_t orEventSynchronize(orEvent_t event) {
     const Event& mark = driver.scheduler.event(event, lock);
     driver.scheduler.check_not_captured(mark, lock);
     if (mark.stream != nullptr) {
-      driver.scheduler.wait(*mark.stream, *mark.device, mark.ticket, lock);
+      driver.scheduler.wait(*mark.stream, *mark.device, mark.ticket, lock, event);
+    } else if (driver.scheduler.observers().any()) {
+      driver.scheduler.observe_sync(orSyncEvent, device_of(driver, mark), nullptr, 0, event);
     }
     return orSuccess;
   });

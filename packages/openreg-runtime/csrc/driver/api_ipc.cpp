@@ -50,7 +50,10 @@ orError_t orIpcOpenMemHandle(void** devPtr, orIpcMemHandle_t handle, unsigned in
   return guarded(__func__, [&] {
     check_pointer(devPtr, "devPtr");
     OPENREG_DRIVER_CHECK(flags == 0, orErrorInvalidValue, "flags ", flags, " are unknown; pass 0");
-    *devPtr = Driver::get().current().memory.imports().open(handle);
+    Driver& driver = Driver::get();
+    Device& device = driver.current();
+    *devPtr = device.memory.imports().open(handle);
+    driver.report_memory(orMemoryImported, device.index, *devPtr);
     return orSuccess;
   });
 }
@@ -64,6 +67,7 @@ orError_t orIpcCloseMemHandle(void* devPtr) {
       Lock lock = driver.scheduler.lock();
       driver.scheduler.drain(device, lock);
     }
+    driver.report_memory(orMemoryClosed, device.index, devPtr);
     device.memory.imports().close(devPtr);
     return orSuccess;
   });

@@ -13,31 +13,57 @@ orError_t enqueue(const Task& task, orStream_t handle) {
   return orSuccess;
 }
 
+void check_operands(const orOperand* operands, size_t count) {
+  OPENREG_DRIVER_CHECK(operands != nullptr || count == 0, orErrorInvalidValue,
+                       "argument `operands` is null, and count is ", count);
+  for (size_t i = 0; i < count; ++i) {
+    OPENREG_DRIVER_CHECK(operands[i].access >= orAccessRead && operands[i].access <= orAccessReadWrite,
+                         orErrorInvalidValue, "operand ", i, " has access ", static_cast<int>(operands[i].access),
+                         "; pass one of orAccess");
+    OPENREG_DRIVER_CHECK(operands[i].address != nullptr || operands[i].size == 0, orErrorInvalidValue, "operand ", i,
+                         " has ", operands[i].size, " bytes at a null address");
+  }
+}
+
+void launch(orStream_t stream, const orKernel* kernel, const Operands& operands) {
+  OPENREG_DRIVER_CHECK(kernel != nullptr && kernel->function != nullptr && kernel->name != nullptr, orErrorInvalidValue,
+                       "argument `kernel`, its function or its name is null");
+  Task task;
+  task.kind = Task::Kind::kKernel;
+  task.kernel = *kernel;
+  Driver& driver = Driver::get();
+  {
+    Lock lock = driver.scheduler.lock();
+    Stream& target = driver.scheduler.stream(stream, lock);
+    if (!driver.scheduler.is_blocking(target, lock)) {
+      driver.scheduler.submit(target, task, lock, operands);
+      return;
+    }
+    // The caller keeps the state when this call fails, also when it is the kernel that failed: so the engine must not
+    // release it.
+    task.kernel.release = nullptr;
+    driver.scheduler.submit_and_wait(target, task, lock, operands);
+  }
+  if (kernel->release != nullptr) {
+    kernel->release(kernel->state);
+  }
+}
+
 }  // namespace
 
 orError_t orLaunchKernel(orStream_t stream, const orKernel* kernel) {
   return guarded(__func__, [&] {
-    OPENREG_DRIVER_CHECK(kernel != nullptr && kernel->function != nullptr && kernel->name != nullptr,
-                         orErrorInvalidValue, "argument `kernel`, its function or its name is null");
-    Task task;
-    task.kind = Task::Kind::kKernel;
-    task.kernel = *kernel;
-    Driver& driver = Driver::get();
-    {
-      Lock lock = driver.scheduler.lock();
-      Stream& target = driver.scheduler.stream(stream, lock);
-      if (!driver.scheduler.is_blocking(target, lock)) {
-        driver.scheduler.submit(target, task, lock);
-        return orSuccess;
-      }
-      // The caller keeps the state when this call fails, also when it is the kernel that failed: so the engine must not
-      // release it.
-      task.kernel.release = nullptr;
-      driver.scheduler.submit_and_wait(target, task, lock);
-    }
-    if (kernel->release != nullptr) {
-      kernel->release(kernel->state);
-    }
+    launch(stream, kernel, {});
+    return orSuccess;
+  });
+}
+
+orError_t orLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel, const orOperand* operands,
+                                     size_t count) {
+  return guarded(__func__, [&] {
+    check_operands(operands, count);
+    static constexpr orOperand kNone{};  // said to have none, which is not the same as nothing said
+    launch(stream, kernel, {count == 0 ? &kNone : operands, count});
     return orSuccess;
   });
 }

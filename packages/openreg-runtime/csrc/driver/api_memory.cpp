@@ -165,6 +165,7 @@ orError_t orMalloc(void** devPtr, size_t size) {
                          "device ", device.index, " is out of memory for ", size,
                          " bytes: an injected fault (OPENREG_FAULTS or orSetFaults())");
     *devPtr = device.memory.allocate(size);
+    driver.report_memory(orMemoryAllocated, device.index, *devPtr);
     return orSuccess;
   });
 }
@@ -184,6 +185,7 @@ orError_t orFree(void* devPtr) {
       Lock lock = driver.scheduler.lock();
       driver.scheduler.drain(device, lock);
     }
+    driver.report_memory(orMemoryReleased, owner, devPtr);
     device.memory.release(devPtr);
     return orSuccess;
   });
@@ -192,8 +194,11 @@ orError_t orFree(void* devPtr) {
 orError_t orMallocHost(void** hostPtr, size_t size) {
   return guarded(__func__, [&] {
     check_pointer(hostPtr, "hostPtr");
-    PinnedMemory& pinned = Driver::get().pinned;
-    *hostPtr = size == 0 ? nullptr : pinned.allocate(size);
+    Driver& driver = Driver::get();
+    *hostPtr = size == 0 ? nullptr : driver.pinned.allocate(size);
+    if (*hostPtr != nullptr) {
+      driver.report_memory(orMemoryAllocated, -1, *hostPtr);
+    }
     return orSuccess;
   });
 }
@@ -211,6 +216,7 @@ orError_t orFreeHost(void* hostPtr) {
         driver.scheduler.drain(*device, lock);
       }
     }
+    driver.report_memory(orMemoryReleased, -1, hostPtr);
     driver.pinned.release(hostPtr);
     return orSuccess;
   });

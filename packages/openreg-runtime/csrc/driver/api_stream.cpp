@@ -48,11 +48,19 @@ orError_t orStreamQuery(orStream_t stream) {
   return guarded(__func__, [&] {
     Driver& driver = Driver::get();
     Lock lock = driver.scheduler.lock();
-    driver.scheduler.let_one_task_run(lock);
     Stream& target = driver.scheduler.stream(stream, lock);
+    if (driver.scheduler.let_one_task_run(&target, target.submitted, lock)) {
+      driver.scheduler.stream(stream, lock);  // refuses it if another thread has destroyed it meanwhile
+    }
     Scheduler::check_not_capturing(target, lock);
     Scheduler::check_healthy(*target.device, lock);
-    return target.completed == target.submitted ? orSuccess : orErrorNotReady;
+    if (target.completed != target.submitted) {
+      return orErrorNotReady;
+    }
+    if (driver.scheduler.observers().any()) {
+      driver.scheduler.observe_sync(orSyncStreamQuery, *target.device, &target, target.submitted);
+    }
+    return orSuccess;
   });
 }
 
@@ -78,6 +86,9 @@ orError_t orStreamWaitEvent(orStream_t stream, orEvent_t event, unsigned int fla
     if (target.capture != nullptr || mark.captured != nullptr) {
       driver.scheduler.wait_in_capture(target, mark, lock);
       return orSuccess;
+    }
+    if (driver.scheduler.observers().any()) {
+      driver.scheduler.observe_sync(orSyncEventWait, *target.device, mark.stream, mark.ticket, event, &target);
     }
     const bool passed = mark.stream == nullptr || mark.stream == &target || mark.stream->completed >= mark.ticket;
     if (!passed) {

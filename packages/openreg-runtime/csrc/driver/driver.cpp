@@ -15,11 +15,14 @@ namespace openreg::driver {
 
 namespace {
 
-enum class Gone : int { kNo, kForked, kExiting };
+// Bits that keep a call from just being served.
+constexpr int kForked = 1;
+constexpr int kExiting = 2;
+constexpr int kObserved = 4;  // it may be a callback that makes the call
 
-std::atomic<Gone>& gone() {
-  static std::atomic<Gone> state{Gone::kNo};
-  return state;
+std::atomic<int>& state() {
+  static std::atomic<int> bits{0};
+  return bits;
 }
 
 // The board and the lock under which it is made. A thread that forks takes the lock too: a child finds either no board
@@ -41,7 +44,7 @@ Board& board() {
   platform::around_fork([] { board().making.lock(); }, [] { board().making.unlock(); },
                         [] {
                           if (board().driver.load() != nullptr) {
-                            gone() = Gone::kForked;
+                            state() |= kForked;
                           }
                           board().making.unlock();
                         });
@@ -50,17 +53,26 @@ Board& board() {
 
 void stop_at_exit() {
   // In a forked child the engines do not exist; on an engine's own thread there is nobody to wait for but ourselves.
-  if (gone().load() != Gone::kNo || on_engine()) {
+  if (Driver::is_gone() || on_engine()) {
     return;
   }
   Driver& driver = Driver::get();
-  gone() = Gone::kExiting;
+  state() |= kExiting;
   if (platform::threads_run_during_exit()) {
     driver.scheduler.stop();
   }
   for (auto& device : driver.devices) {
     device->memory.withdraw_shared();
   }
+}
+
+void check_state(int bits) {
+  OPENREG_DRIVER_CHECK((bits & kForked) == 0, orErrorForkedChild,
+                       "the parent process used the device before fork(), and a child cannot use it; start processes "
+                       "with the 'spawn' or 'forkserver' method, or fork before first use");
+  OPENREG_DRIVER_CHECK((bits & kExiting) == 0, orErrorDeinitialized,
+                       "the process is exiting and the device has stopped");
+  check_not_in_callback();
 }
 
 std::vector<std::unique_ptr<Device>> make_devices(const Settings& settings, const AddressSpace& space) {
@@ -76,7 +88,7 @@ std::vector<std::unique_ptr<Device>> make_devices(const Settings& settings, cons
 Driver::Driver(const Settings& settings)
     : space(settings.device_count, settings.device_memory),
       devices(make_devices(settings, space)),
-      scheduler(devices, faults, settings) {
+      scheduler(space, devices, faults, settings) {
   faults.arm(settings.faults);
 }
 
@@ -87,16 +99,8 @@ Driver* Driver::create() {
 }
 
 Driver& Driver::get() {
-  switch (gone().load(std::memory_order_relaxed)) {
-    case Gone::kNo:
-      break;
-    case Gone::kForked:
-      throw Error(
-          orErrorForkedChild,
-          "the parent process used the device before fork(), and a child cannot use it; start processes with the "
-          "'spawn' or 'forkserver' method, or fork before first use");
-    case Gone::kExiting:
-      throw Error(orErrorDeinitialized, "the process is exiting and the device has stopped");
+  if (const int bits = state().load(std::memory_order_relaxed); bits != 0) [[unlikely]] {
+    check_state(bits);
   }
   if (Driver* const made = board().driver.load(std::memory_order_acquire)) {
     return *made;
@@ -109,7 +113,24 @@ Driver& Driver::get() {
 }
 
 bool Driver::is_gone() {
-  return gone().load(std::memory_order_relaxed) != Gone::kNo;
+  return (state().load(std::memory_order_relaxed) & (kForked | kExiting)) != 0;
+}
+
+bool Driver::is_observed() {
+  return (state().load(std::memory_order_relaxed) & kObserved) != 0;
+}
+
+void Driver::set_observed(bool observed) {
+  if (observed) {
+    state() |= kObserved;
+  } else {
+    state() &= ~kObserved;
+  }
+}
+
+bool Driver::operands_wanted() {
+  const Driver* const made = board().driver.load(std::memory_order_acquire);
+  return made != nullptr && made->scheduler.operands_wanted() && !is_gone();
 }
 
 void check_device_index(int index) {
@@ -117,6 +138,14 @@ void check_device_index(int index) {
   OPENREG_DRIVER_CHECK(index >= 0 && index < count, orErrorInvalidDevice, "The device index is out of range: ", index,
                        " was asked for, but this process has ", count, " devices, 0 to ", count - 1,
                        "; OPENREG_DEVICE_COUNT sets their number");
+}
+
+void Driver::tell_memory(orMemoryAction action, int device_index, void* address) {
+  const bool on_host = device_index < 0;
+  const size_t size = on_host ? pinned.size_of(address) : device(device_index).memory.range_of(address).second;
+  const Lock lock = scheduler.lock();
+  scheduler.observers().memory(
+      {action, on_host ? orMemoryTypeHost : orMemoryTypeDevice, on_host ? -1 : device_index, address, size});
 }
 
 Device& Driver::device(int index) {

@@ -24,9 +24,22 @@ class Driver {
   static Driver& get();
   // Whether the instance is gone for good (forked child, process exit), so that releases have nothing to do.
   static bool is_gone();
+  // Whether somebody is subscribed, as set by the functions that change it. Needs no lock.
+  static bool is_observed();
+  static void set_observed(bool observed);
+  // Whether it pays to say what a launch reads and writes. Needs no lock, and makes no instance.
+  static bool operands_wanted();
 
   Device& device(int index);
   Device& current();
+
+  // Tells observers of memory: after an allocation, before a release, so that no address is allocated twice for them.
+  // `device` is -1 for pinned memory of the host.
+  void report_memory(orMemoryAction action, int device, void* address) {
+    if (is_observed()) {
+      tell_memory(action, device, address);
+    }
+  }
 
   AddressSpace space;
   PinnedMemory pinned;
@@ -37,6 +50,7 @@ class Driver {
  private:
   explicit Driver(const Settings& settings);
   static Driver* create();
+  void tell_memory(orMemoryAction action, int device, void* address);
 };
 
 // Checks an index against the device count; throws Error(orErrorInvalidDevice).

@@ -38,7 +38,7 @@ Description describe(orError_t error) {
     case orErrorInvalidDevice:
       return {"orErrorInvalidDevice", "the device index is out of range"};
     case orErrorInvalidResourceHandle:
-      return {"orErrorInvalidResourceHandle", "the stream, event or graph does not exist or was destroyed"};
+      return {"orErrorInvalidResourceHandle", "the stream, event, graph or semaphore does not exist or was destroyed"};
     case orErrorInvalidDevicePointer:
       return {"orErrorInvalidDevicePointer", "the address is not inside a live allocation"};
     case orErrorInvalidMemcpyDirection:
@@ -46,7 +46,7 @@ Description describe(orError_t error) {
     case orErrorInvalidConfiguration:
       return {"orErrorInvalidConfiguration", "an environment variable has a value that is refused"};
     case orErrorLaunchFailure:
-      return {"orErrorLaunchFailure", "a kernel failed; orDeviceReset() makes the device usable again"};
+      return {"orErrorLaunchFailure", "a kernel or a wait failed; orDeviceReset() makes the device usable again"};
     case orErrorForkedChild:
       return {"orErrorForkedChild", "the device was used before fork() and cannot be used in the child"};
     case orErrorDeinitialized:
@@ -60,7 +60,7 @@ Description describe(orError_t error) {
     case orErrorStreamCaptureInvalidated:
       return {"orErrorStreamCaptureInvalidated", "the capture was spoiled by an earlier call and can only be ended"};
     case orErrorIllegalState:
-      return {"orErrorIllegalState", "the stream is not in the state that the call needs"};
+      return {"orErrorIllegalState", "the stream or semaphore is not in the state that the call needs"};
   }
   return {"unknown code", "the code is not one of orError_t"};
 }

@@ -120,6 +120,7 @@ Failure execute(const Task& task, bool skip, Counters& counters) noexcept {
       run_fill(task.fill, skip, counters);
       break;
     case Task::Kind::kWait:
+    case Task::Kind::kSemaphoreWait:
     case Task::Kind::kTimestamp:
     case Task::Kind::kDelay:
       break;  // passed by the scheduler, never handed to an engine

@@ -29,8 +29,9 @@ extern const char* const kFaultForm;
 class Faults {
  public:
   void arm(std::vector<Fault> faults);
+  bool armed() const { return armed_.load(std::memory_order_relaxed); }
   // Counts one operation on a device; whether a fault strikes it.
-  bool strikes(FaultKind kind, int device) { return armed_.load(std::memory_order_relaxed) && count(kind, device); }
+  bool strikes(FaultKind kind, int device) { return armed() && count(kind, device); }
 
  private:
   bool count(FaultKind kind, int device);

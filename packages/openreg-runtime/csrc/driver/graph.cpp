@@ -26,6 +26,7 @@ std::string label(const GraphNode& node) {
     case Task::Kind::kDelay:
       return join("delay of ", node.task.delay, " ns");
     case Task::Kind::kWait:
+    case Task::Kind::kSemaphoreWait:
     case Task::Kind::kTimestamp:
       break;
   }

@@ -23,6 +23,8 @@ struct GraphNode {
   Task task;  // of a wait only the kind counts:
   size_t wait_lane = 0;
   uint64_t wait_place = 0;
+  std::vector<orOperand> operands;  // kept for observers of replays, whoever observes the capture
+  bool has_operands = false;
 };
 
 // Everything that was recorded. Owns the state of its kernels and the streams of its lanes. Shared by the handle and by

@@ -19,14 +19,18 @@ struct HandleSlot {
 // that a destroyed or invented one, or one of another table, is recognised. Objects keep their address and are reused.
 // Not thread-safe.
 //
-// T derives from HandleSlot and has a kHandleKind from 0 to 3 of its own.
+// T derives from HandleSlot and has a kHandleKind from 0 to 7 of its own.
 template <class T>
 class HandleTable {
  public:
+  explicit HandleTable(uint32_t first_generation = 1) : first_generation_(first_generation) {}
+
   T& create() {
     if (free_.empty()) {
       objects_.emplace_back();
       objects_.back().index = static_cast<uint32_t>(objects_.size() - 1);
+      objects_.back().generation = first_generation_;
+      by_index_.push_back(&objects_.back());
       free_.push_back(&objects_.back());
     }
     T& object = *free_.back();
@@ -52,20 +56,22 @@ class HandleTable {
   T* find(uintptr_t handle) {
     const uint64_t kind = (handle & 0xffffffffU) >> kKindShift;
     const uint64_t index = (handle & kIndexMask) - 1;  // 0 wraps to a number no table reaches
-    if (kind != T::kHandleKind || index >= objects_.size()) {
+    if (kind != T::kHandleKind || index >= by_index_.size()) {
       return nullptr;
     }
-    T& object = objects_[index];
+    T& object = *by_index_[index];
     return object.alive && object.generation == handle >> 32 ? &object : nullptr;
   }
 
   std::deque<T>& objects() { return objects_; }
 
  private:
-  static constexpr int kKindShift = 30;
+  static constexpr int kKindShift = 29;
   static constexpr uintptr_t kIndexMask = (uintptr_t{1} << kKindShift) - 1;
 
+  const uint32_t first_generation_;
   std::deque<T> objects_;
+  std::vector<T*> by_index_;  // quicker to index than the deque
   std::vector<T*> free_;
 };
 

@@ -37,6 +37,11 @@ void PinnedMemory::check_releasable(const void* address) const {
   find(address);
 }
 
+size_t PinnedMemory::size_of(const void* address) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return find(address)->second;
+}
+
 bool PinnedMemory::contains(const void* address, size_t size) const {
   const auto* start = static_cast<const char*>(address);
   std::lock_guard<std::mutex> lock(mutex_);

@@ -16,6 +16,8 @@ class PinnedMemory {
   // Throws Error(orErrorInvalidValue) unless `address` came from allocate() and was not released.
   void release(void* address);
   void check_releasable(const void* address) const;
+  // In whole pages. Throws as release() does.
+  size_t size_of(const void* address) const;
   // Whether all the bytes lie inside one allocation.
   bool contains(const void* address, size_t size) const;
 

@@ -14,12 +14,15 @@ class RingBuffer {
   bool empty() const { return size_ == 0; }
   size_t size() const { return size_; }
   T& front() { return slots_[head_]; }
-  void push(T value) {
+  // The new last element, which stays where it is until the next push().
+  T& push(const T& value) {
     if (size_ == slots_.size()) {
       grow();
     }
-    slots_[(head_ + size_) & (slots_.size() - 1)] = std::move(value);
+    T& slot = slots_[(head_ + size_) & (slots_.size() - 1)];
+    slot = value;
     ++size_;
+    return slot;
   }
   T pop() {
     T value = std::move(slots_[head_]);

@@ -25,6 +25,13 @@ void check_may_wait() {
                        "called by a kernel, which must not wait for other work; wait on the host instead");
 }
 
+// Semaphores are made for communication, so a handle may well come from another process. Handles differ between
+// processes in their generation, as far as 32 bits can.
+uint32_t generation_of_this_process() {
+  constexpr uint64_t kOddConstant = 0x9e3779b97f4a7c15;  // of Fibonacci hashing: spreads neighbouring numbers
+  return static_cast<uint32_t>(((platform::process_id() ^ now()) * kOddConstant) >> 32) | 1U;
+}
+
 }  // namespace
 
 uint64_t now() {
@@ -32,8 +39,13 @@ uint64_t now() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
 }
 
-Scheduler::Scheduler(std::vector<std::unique_ptr<Device>>& devices, Faults& faults, const Settings& settings)
-    : devices_(devices), faults_(faults), launch_blocking_(settings.launch_blocking) {
+Scheduler::Scheduler(const AddressSpace& space, std::vector<std::unique_ptr<Device>>& devices, Faults& faults,
+                     const Settings& settings)
+    : space_(space),
+      devices_(devices),
+      faults_(faults),
+      launch_blocking_(settings.launch_blocking),
+      semaphores_(generation_of_this_process()) {
   if (settings.schedule_seed.has_value()) {
     seeded_.emplace(*settings.schedule_seed);
   }
@@ -65,24 +77,30 @@ void Scheduler::take(Lock& lock) {
   lock.lock();
 }
 
-uint64_t Scheduler::submit(Stream& stream, const Task& task, Lock& lock) {
+uint64_t Scheduler::submit(Stream& stream, const Task& task, Lock& lock, const Operands& operands) {
   make_room(stream, lock);
   if (stream.capture != nullptr) {
-    record_node(stream, task, 0, 0);
+    record_node(stream, task, 0, 0, operands);
     return stream.completed;  // nothing was enqueued
   }
-  const uint64_t ticket = append(stream, task, lock);
+  const uint64_t ticket = append(stream, task, lock, operands);
   relieve_backlog(lock);
   return ticket;
 }
 
 // Keeps the lock.
-uint64_t Scheduler::append(Stream& stream, Task task, const Lock& lock) {
+uint64_t Scheduler::append(Stream& stream, const Task& task, const Lock& lock, const Operands& operands,
+                           uint64_t graph_launch) {
   start(lock);
-  inject_fault(stream, task);
-  stream.queue.push(task);
+  Task& entry = stream.queue.push(task);
+  if (faults_.armed()) [[unlikely]] {
+    inject_fault(stream, entry);
+  }
   ++pending_;
   const uint64_t ticket = ++stream.submitted;
+  if (observers_.any()) [[unlikely]] {
+    observe_submit(stream, entry, operands, graph_launch);
+  }
   if (!stream.busy) {
     advance(stream);
     settle();
@@ -105,11 +123,11 @@ void Scheduler::inject_fault(const Stream& stream, Task& task) {
   }
 }
 
-void Scheduler::submit_and_wait(Stream& stream, const Task& task, Lock& lock) {
+void Scheduler::submit_and_wait(Stream& stream, const Task& task, Lock& lock, const Operands& operands) {
   check_may_wait();  // before the task is taken
   check_not_capturing(stream, lock);
   const Device& device = *stream.device;
-  const uint64_t ticket = submit(stream, task, lock);
+  const uint64_t ticket = submit(stream, task, lock, operands);
   wait(stream, device, ticket, lock);
 }
 
@@ -128,8 +146,11 @@ void Scheduler::make_room(Stream& stream, Lock& lock) {
                        "; end it with orStreamEndCapture()");
 }
 
-void Scheduler::wait(Stream& stream, const Device& device, uint64_t ticket, Lock& lock) {
+void Scheduler::wait(Stream& stream, const Device& device, uint64_t ticket, Lock& lock, orEvent_t event) {
   wait_for_ticket(stream, ticket, lock);
+  if (observers_.any()) {
+    observe_sync(event == nullptr ? orSyncStream : orSyncEvent, device, &stream, ticket, event);
+  }
   check_healthy(device, lock);
 }
 
@@ -142,6 +163,9 @@ void Scheduler::drain(Device& device, Lock& lock) {
     if (stream.device == &device) {
       wait_for_ticket(stream, stream.submitted, lock);
     }
+  }
+  if (observers_.any()) {
+    observe_sync(orSyncDevice, device, nullptr, 0);
   }
 }
 
@@ -161,12 +185,11 @@ void Scheduler::resume(const Lock& /*lock*/) {
   }
 }
 
-void Scheduler::check_healthy(const Device& device, const Lock& /*lock*/) {
+void Scheduler::refuse(const Device& device) {
   OPENREG_DRIVER_CHECK(!device.lost, orErrorDeviceLost, "device ", device.index, " is lost: ", device.failure,
                        "; start the process again to use it");
-  OPENREG_DRIVER_CHECK(!device.failed, orErrorLaunchFailure, "device ", device.index,
-                       " is in an error state: ", device.failure,
-                       "; later work was skipped, reset the device to use it again");
+  throw Error(orErrorLaunchFailure, join("device ", device.index, " is in an error state: ", device.failure,
+                                         "; later work was skipped, reset the device to use it again"));
 }
 
 // Moves the stream on as far as it goes without an engine. Afterwards it is empty, or its head is with somebody.
@@ -174,6 +197,9 @@ void Scheduler::advance(Stream& stream) {
   stream.busy = true;
   while (!stream.queue.empty()) {
     const Task& head = stream.queue.front();
+    if (head.observation != 0) [[unlikely]] {
+      observers_.outcome(head.observation).begin = clock();
+    }
     if (!pass_head(stream, head)) {
       return;
     }
@@ -194,6 +220,8 @@ bool Scheduler::pass_head(Stream& stream, const Task& head) {
       }
       head.wait.stream->dependents.push_back({&stream, head.wait.ticket});
       return false;
+    case Task::Kind::kSemaphoreWait:
+      return pass_semaphore_wait(stream, head.semaphore);
     case Task::Kind::kTimestamp:
       if (head.timestamp.event->record == head.timestamp.record) {
         head.timestamp.event->nanoseconds = clock();
@@ -222,6 +250,13 @@ bool Scheduler::pass_head(Stream& stream, const Task& head) {
 }
 
 void Scheduler::complete_head(Stream& stream) {
+  const Task& head = stream.queue.front();
+  if (head.kind == Task::Kind::kSemaphoreWait) {
+    --head.semaphore.semaphore->waits;
+  }
+  if (head.observation != 0) [[unlikely]] {
+    observe_complete(stream, head);
+  }
   stream.queue.pop();
   --pending_;
   stream.completed.store(stream.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);

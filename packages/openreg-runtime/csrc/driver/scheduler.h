@@ -20,11 +20,15 @@
 #include "faults.h"
 #include "graph.h"
 #include "handle_table.h"
+#include "observers.h"
 #include "seeded_order.h"
 #include "settings.h"
 #include "stream.h"
+#include "timeline_semaphore.h"
 
 namespace openreg::driver {
+
+class AddressSpace;
 
 constexpr int kLeastPriority = 0;
 constexpr int kGreatestPriority = -3;
@@ -42,7 +46,8 @@ enum EngineIndex { kCompute, kCopy, kEngineCount };
 // parallel kernels without slowing OpenMP down; large copies, which need no parallelism, run on a second engine.
 class Scheduler {
  public:
-  Scheduler(std::vector<std::unique_ptr<Device>>& devices, Faults& faults, const Settings& settings);
+  Scheduler(const AddressSpace& space, std::vector<std::unique_ptr<Device>>& devices, Faults& faults,
+            const Settings& settings);
 
   Lock lock();
 
@@ -53,7 +58,9 @@ class Scheduler {
   Graph& graph(orGraph_t handle, const Lock& lock);
   static orStream_t handle(const Stream& stream);
   static orEvent_t handle(const Event& event);
+  TimelineSemaphore& semaphore(orSemaphore_t handle, const Lock& lock);
   static orGraph_t handle(const Graph& graph);
+  static orSemaphore_t handle(const TimelineSemaphore& semaphore);
 
   Stream& create_stream(Device& device, int priority, const Lock& lock);
   // Throws Error(orErrorStreamCaptureUnsupported) while the stream is capturing.
@@ -66,19 +73,19 @@ class Scheduler {
 
   // Appends, or records in the stream's capture; blocks while the stream is full. Throws as make_room() does, and
   // Error(orErrorDeinitialized) while the process exits; then the task is not taken. Returns the entry's ticket.
-  uint64_t submit(Stream& stream, const Task& task, Lock& lock);
+  uint64_t submit(Stream& stream, const Task& task, Lock& lock, const Operands& operands = {});
   // The same, then wait(). When it throws, the task was not taken, or an engine is done with it.
-  void submit_and_wait(Stream& stream, const Task& task, Lock& lock);
+  void submit_and_wait(Stream& stream, const Task& task, Lock& lock, const Operands& operands = {});
   // Blocks while the stream is full; the next submit() then keeps the lock. Throws Error(orErrorLaunchFailure) when the
   // device has failed, Error(orErrorDeviceLost) when it is lost, Error(orErrorStreamCaptureInvalidated) when the
   // stream's capture is spoiled, Error(orErrorInvalidResourceHandle) when the stream was destroyed while this call
   // blocked.
   void make_room(Stream& stream, Lock& lock);
 
-  // Waits until the ticket is done. Throws Error(orErrorLaunchFailure) when `device`, to which the stream belonged when
-  // the ticket was drawn, has failed; Error(orErrorNotSupported) when called by a kernel; Error(orErrorDeinitialized)
-  // when the process exits first.
-  void wait(Stream& stream, const Device& device, uint64_t ticket, Lock& lock);
+  // Waits until the ticket is done, which `event` marks if there is one. Throws Error(orErrorLaunchFailure) when
+  // `device`, to which the stream belonged when the ticket was drawn, has failed; Error(orErrorNotSupported) when
+  // called by a kernel; Error(orErrorDeinitialized) when the process exits first.
+  void wait(Stream& stream, const Device& device, uint64_t ticket, Lock& lock, orEvent_t event = nullptr);
   // Waits for everything that all streams of the device hold now, unless check_may_block() refuses. Does not look at
   // the error state.
   void drain(Device& device, Lock& lock);
@@ -86,14 +93,34 @@ class Scheduler {
   // called by a kernel.
   void pause(Lock& lock);
   void resume(const Lock& lock);
-  static void check_healthy(const Device& device, const Lock& lock);
-  // Called by queries. With a seed, work is held back until the host waits, so a query lets one task run.
-  void let_one_task_run(Lock& lock);
+  static void check_healthy(const Device& device, const Lock& /*lock*/) {
+    if (device.failed) [[unlikely]] {
+      refuse(device);
+    }
+  }
+  // Called by queries, which ask whether a ticket is done (of null: always). With a seed, work is held back until the
+  // host waits, so a query lets one task run.
+  // Whether it did, and so gave up the lock for a while.
+  bool let_one_task_run(Stream* stream, uint64_t ticket, Lock& lock) {
+    return seeded_.has_value() && run_one_task(stream, ticket, lock);
+  }
   // Whether every kernel, copy and fill is to be waited for by the call that enqueues it, except in a capture.
   bool launch_blocking() const { return launch_blocking_; }
   bool is_blocking(const Stream& stream, const Lock& /*lock*/) const {
     return launch_blocking_ && stream.capture == nullptr;
   }
+
+  // Semaphores (scheduler_semaphores.cpp).
+  TimelineSemaphore& create_semaphore(uint64_t value, const Lock& lock);
+  // Throws Error(orErrorIllegalState) while a stream holds a wait for it.
+  void destroy_semaphore(TimelineSemaphore& semaphore, const Lock& lock);
+  // Throws Error(orErrorIllegalState) when the semaphore has failed.
+  static void check_sound(const TimelineSemaphore& semaphore, const Lock& lock);
+  // Throw as check_sound() does; Error(orErrorInvalidValue) for a value below the one before.
+  void signal(TimelineSemaphore& semaphore, uint64_t value, const Lock& lock);
+  void fail(TimelineSemaphore& semaphore, std::string reason, const Lock& lock);
+  // Enqueues a wait, unless it is over; after make_room(). Throws as check_may_wait_outside() does.
+  void wait_for_value(Stream& stream, TimelineSemaphore& semaphore, uint64_t value, Lock& lock);
 
   // Captures (scheduler_capture.cpp).
   void begin_capture(Stream& stream, orStreamCaptureMode mode, const Lock& lock);
@@ -105,9 +132,22 @@ class Scheduler {
   // Error(orErrorStreamCaptureUnsupported); the first two spoil the capture.
   static void check_not_capturing(Stream& stream, const Lock& lock);
   void check_not_captured(const Event& event, const Lock& lock);
+  // The same for a wait that a replay could not repeat.
+  static void check_may_wait_outside(Stream& stream, const Lock& lock);
   void check_may_block(const Device& device, const Lock& lock);
   // Enqueues the work of a graph, as a whole: blocks only before. Throws as make_room() does.
   void launch_graph(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock);
+
+  // Observers (scheduler_observed.cpp).
+  Observers& observers() { return observers_; }
+  orSubscription_t subscribe(const orSubscriber& table, void* user, const Lock& lock);
+  // Waits for what the subscription has seen. Throws Error(orErrorIllegalState) afterwards when a callback threw.
+  void unsubscribe(orSubscription_t handle, Lock& lock);
+  // Whether the operands of a launch are used: by an observer, or by the replays of a capture. Needs no lock.
+  bool operands_wanted() const { return operands_wanted_.load(std::memory_order_relaxed); }
+  // To be called only while observers().any(): by no ticket of a stream when nothing is marked.
+  void observe_sync(orSyncKind kind, const Device& device, const Stream* stream, uint64_t ticket,
+                    orEvent_t event = nullptr, const Stream* waiting = nullptr);
 
   // What was done, with what engines are doing up to now.
   Counters counters(const Device& device, const Lock& lock) const;
@@ -136,8 +176,15 @@ class Scheduler {
   using Deadline = std::pair<uint64_t, Stream*>;
 
   static void take(Lock& lock);
-  uint64_t append(Stream& stream, Task task, const Lock& lock);
-  void start(const Lock& lock);
+  uint64_t append(Stream& stream, const Task& task, const Lock& lock, const Operands& operands = {},
+                  uint64_t graph_launch = 0);
+  void start(const Lock& /*lock*/) {
+    if (!started_ || stopping_) [[unlikely]] {
+      start_engines();
+    }
+  }
+  void start_engines();
+  [[noreturn]] static void refuse(const Device& device);
   void run_engine(EngineIndex index);
   void run_task(Engine& engine, Stream& stream, Lock& lock);
   void run_timer();
@@ -149,6 +196,10 @@ class Scheduler {
   void advance(Stream& stream);
   bool pass_head(Stream& stream, const Task& head);
   void complete_head(Stream& stream);
+  bool pass_semaphore_wait(Stream& stream, const Task::SemaphoreWait& wait);
+  void reach(TimelineSemaphore& semaphore, uint64_t value);
+  void fail_wait(Stream& stream, const TimelineSemaphore& semaphore);
+  void fail_device(Device& device, std::string reason);
   void settle();
   void look_for(const Stream& stream, uint64_t ticket, Lock& lock);
   void wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock);
@@ -158,12 +209,30 @@ class Scheduler {
   class Demand;
   Stream* take_demanded(Engine& engine);
   bool is_demanded();
+  bool take_signal();
+  bool is_quiet() const;
+  uint64_t patience_left() const;
+  uint64_t duration_of(const Stream& stream, const Task& task);
   void pass_virtual_time(uint64_t nanoseconds);
-  void relieve_backlog(Lock& lock);
+  void relieve_backlog(Lock& lock) {
+    if (seeded_.has_value()) [[unlikely]] {
+      note_submission(lock);
+    }
+  }
+  void note_submission(Lock& lock);
+  bool run_one_task(Stream* stream, uint64_t ticket, Lock& lock);
   uint64_t clock() const;
 
-  void record_node(Stream& stream, const Task& task, size_t wait_lane, uint64_t wait_place);
+  void update_wanted(const Lock& lock);
+  static orTaskInfo describe(const Stream& stream, const Task& task, uint64_t ticket);
+  void observe_submit(Stream& stream, Task& task, const Operands& operands, uint64_t graph_launch);
+  void observe_complete(const Stream& stream, const Task& task);
+  void observe_semaphore(orSyncKind kind, const TimelineSemaphore& semaphore, uint64_t value, const Stream* waiting);
 
+  void record_node(Stream& stream, const Task& task, size_t wait_lane, uint64_t wait_place,
+                   const Operands& operands = {});
+
+  const AddressSpace& space_;
   std::vector<std::unique_ptr<Device>>& devices_;
   Faults& faults_;
   const bool launch_blocking_;
@@ -171,6 +240,8 @@ class Scheduler {
   HandleTable<Stream> streams_;
   HandleTable<Event> events_;
   HandleTable<Graph> graphs_;
+  HandleTable<TimelineSemaphore> semaphores_;
+  uint64_t newest_semaphore_wait_ = 0;
   std::array<Engine, kEngineCount> engines_;
   std::deque<Stream*> unblocked_;  // streams whose head is done but not taken off yet
   std::thread timer_thread_;
@@ -179,9 +250,16 @@ class Scheduler {
   std::optional<SeededOrder> seeded_;
   std::vector<Demand*> demands_;
   std::condition_variable demand_met_;
+  uint64_t quiet_since_ = 0;    // when a thread that decides the order last wanted something
+  uint64_t obstructed_by_ = 0;  // the wait for a semaphore that is in everybody's way, since `obstructed_since_`
+  uint64_t obstructed_since_ = 0;
+  size_t polls_ = 0;    // queries in a row that let nothing run
   size_t pending_ = 0;  // entries in all queues
   std::vector<std::unique_ptr<Capture>> captures_;
   uint64_t newest_capture_ = 0;
+  uint64_t newest_graph_launch_ = 0;
+  Observers observers_;
+  std::atomic<bool> operands_wanted_{false};
   int pauses_ = 0;  // calls of pause() without their resume()
   std::condition_variable quiet_;
   bool started_ = false;
@@ -191,5 +269,8 @@ class Scheduler {
 
 // Nanoseconds of the steady clock.
 uint64_t now();
+
+// Whether the calling thread is one that moves communication along (orThreadSetProgress), for reading and writing.
+bool& on_progress_thread();
 
 }  // namespace openreg::driver

@@ -49,6 +49,7 @@ void Scheduler::begin_capture(Stream& stream, orStreamCaptureMode mode, const Lo
   capture->body->device = stream.device;
   captures_.push_back(std::move(capture));
   join_capture(*captures_.back(), stream, {});
+  update_wanted(lock);
 }
 
 std::shared_ptr<GraphBody> Scheduler::end_capture(Stream& stream, std::string& spoiled_by, const Lock& lock) {
@@ -59,6 +60,7 @@ std::shared_ptr<GraphBody> Scheduler::end_capture(Stream& stream, std::string& s
                                   [&](const auto& capture) { return capture.get() == stream.capture; });
   const std::unique_ptr<Capture> capture = std::move(*found);
   captures_.erase(found);
+  update_wanted(lock);
   for (size_t lane = 0; lane < capture->lanes.size(); ++lane) {
     if (capture->seen[0][lane] != capture->seen[lane][lane]) {
       spoil(*capture, join("stream ", handle(*capture->lanes[lane]),
@@ -78,14 +80,17 @@ std::shared_ptr<GraphBody> Scheduler::end_capture(Stream& stream, std::string& s
   return std::move(capture->body);
 }
 
-void Scheduler::record_node(Stream& stream, const Task& task, size_t wait_lane, uint64_t wait_place) {
+void Scheduler::record_node(Stream& stream, const Task& task, size_t wait_lane, uint64_t wait_place,
+                            const Operands& operands) {
   Capture& capture = *stream.capture;
   GraphNode node;
   node.lane = stream.lane;
   node.task = task;
   node.wait_lane = wait_lane;
   node.wait_place = wait_place;
-  capture.body->nodes.push_back(node);
+  node.has_operands = operands.data != nullptr;
+  node.operands.assign(operands.data, operands.data + operands.count);
+  capture.body->nodes.push_back(std::move(node));
   ++capture.seen[stream.lane][stream.lane];
 }
 
@@ -155,6 +160,17 @@ void Scheduler::check_not_captured(const Event& event, const Lock& /*lock*/) {
               "stream outside of the capture");
 }
 
+void Scheduler::check_may_wait_outside(Stream& stream, const Lock& /*lock*/) {
+  if (stream.capture == nullptr) {
+    return;
+  }
+  spoil(*stream.capture, "a captured stream was told to wait for a semaphore");
+  throw Error(
+      orErrorStreamCaptureUnsupported,
+      "a capturing stream cannot wait for a semaphore: a replay would find the value reached; let a stream wait "
+      "before it launches the graph");
+}
+
 void Scheduler::check_may_block(const Device& device, const Lock& /*lock*/) {
   for (const auto& capture : captures_) {
     const bool concerns =
@@ -177,11 +193,12 @@ void Scheduler::launch_graph(const std::shared_ptr<GraphBody>& body, Stream& str
   for (const Stream* lane : body->lanes) {
     check_healthy(lane == nullptr ? *stream.device : *lane->device, lock);
   }
+  const uint64_t launch = ++newest_graph_launch_;
   const auto append_wait = [&](Stream& waiting, Stream& waited, uint64_t ticket) {
     Task task;
     task.kind = Task::Kind::kWait;
     task.wait = {&waited, ticket};
-    return append(waiting, task, lock);
+    return append(waiting, task, lock, {}, launch);
   };
   const auto target = [&](size_t lane) -> Stream& { return lane == 0 ? stream : *body->lanes[lane]; };
   if (body->last_stream != nullptr && body->last_stream != &stream) {
@@ -200,7 +217,8 @@ void Scheduler::launch_graph(const std::shared_ptr<GraphBody>& body, Stream& str
       if (task.kind == Task::Kind::kKernel) {
         task.kernel.release = nullptr;  // the graph keeps the state for the next launch
       }
-      ticket = append(target(node.lane), task, lock);
+      const Operands operands{node.has_operands ? node.operands.data() : nullptr, node.operands.size()};
+      ticket = append(target(node.lane), task, lock, operands, launch);
     }
     if (tickets.size() > 1) {
       tickets[node.lane].push_back(ticket);

@@ -11,28 +11,72 @@ namespace openreg::driver {
 // tasks run, one of these stands in the scheduler's list. The engine looks at the list between two tasks, so it stops
 // exactly where the demand ends, and what has run does not depend on how fast the threads are. Without a seed it does
 // nothing. Lives on the stack of the waiting thread, under the scheduler's lock.
+//
+// That of a progress thread is passive: when it comes depends on what other processes do, so it must not decide what
+// runs. It is met by what others demand.
 class Scheduler::Demand {
  public:
-  Demand(Scheduler& scheduler, const Stream* stream, uint64_t ticket, const Lock& /*lock*/)
-      : scheduler_(scheduler), stream_(stream), ticket_(ticket) {
+  // Until the ticket is done.
+  Demand(Scheduler& scheduler, Stream* stream, uint64_t ticket, const Lock& /*lock*/)
+      : scheduler_(scheduler), stream_(stream), ticket_(ticket), passive_(on_progress_thread()) {
     enter();
   }
-  Demand(Scheduler& scheduler, size_t tasks, const Lock& /*lock*/) : scheduler_(scheduler), tasks_(tasks) { enter(); }
+  // Until so many tasks have run, or none is left that could.
+  Demand(Scheduler& scheduler, size_t tasks, const Lock& /*lock*/)
+      : scheduler_(scheduler), tasks_(tasks), counts_tasks_(true) {
+    enter();
+  }
   Demand(const Demand&) = delete;
   Demand& operator=(const Demand&) = delete;
   ~Demand() {
+    if (!scheduler_.seeded_.has_value()) {
+      return;
+    }
     auto& demands = scheduler_.demands_;
     demands.erase(std::remove(demands.begin(), demands.end(), this), demands.end());
+    if (!on_progress_thread()) {
+      scheduler_.quiet_since_ = now();
+    }
   }
 
-  bool is_met() const { return stream_ != nullptr ? stream_->completed >= ticket_ : tasks_ == 0; }
+  // A signal that has come may be taken if it leads to the ticket.
+  void poll(Stream* stream, uint64_t ticket) {
+    stream_ = stream;
+    ticket_ = ticket;
+  }
+
+  bool is_met() const { return counts_tasks_ ? tasks_ == 0 : stream_->completed >= ticket_; }
+  bool is_passive() const { return passive_; }
+  // Whether it goes on when the signal that it needs has not come.
+  bool can_wait() const { return !counts_tasks_; }
+  bool has_given_up() const { return gave_up_; }
+  // The stream whose wait for a semaphore stands between now and the ticket; null if nothing does, or something else.
+  Stream* obstacle() const {
+    Stream* stream = stream_;
+    uint64_t ticket = ticket_;
+    while (stream != nullptr && stream->completed < ticket && !stream->queue.empty()) {
+      const Task& head = stream->queue.front();
+      if (head.kind == Task::Kind::kSemaphoreWait) {
+        return stream;
+      }
+      if (head.kind != Task::Kind::kWait) {
+        return nullptr;
+      }
+      stream = head.wait.stream;
+      ticket = head.wait.ticket;
+    }
+    return nullptr;
+  }
   void count_task() {
     if (tasks_ > 0) {
       --tasks_;
     }
   }
   // There is nothing left that could run.
-  void give_up() { tasks_ = 0; }
+  void give_up() {
+    gave_up_ = gave_up_ || tasks_ > 0;
+    tasks_ = 0;
+  }
 
  private:
   void enter() {
@@ -43,9 +87,12 @@ class Scheduler::Demand {
   }
 
   Scheduler& scheduler_;
-  const Stream* stream_ = nullptr;
+  Stream* stream_ = nullptr;
   uint64_t ticket_ = 0;
   size_t tasks_ = 0;
+  bool counts_tasks_ = false;
+  bool passive_ = false;
+  bool gave_up_ = false;
 };
 
 }  // namespace openreg::driver

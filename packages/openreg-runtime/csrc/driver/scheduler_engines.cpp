@@ -46,11 +46,8 @@ void Scheduler::stop() {
   demand_met_.notify_all();
 }
 
-void Scheduler::start(const Lock& /*lock*/) {
+void Scheduler::start_engines() {
   OPENREG_DRIVER_CHECK(!stopping_, orErrorDeinitialized, "the process is exiting and the device has stopped");
-  if (started_) {
-    return;
-  }
   const auto start_engine = [this](EngineIndex index) {
     if (!engines_[index].thread.joinable()) {
       engines_[index].thread = std::thread([this, index] { run_engine(index); });
@@ -87,6 +84,7 @@ void Scheduler::run_task(Engine& engine, Stream& stream, Lock& lock) {
   engine.running = &stream;
   engine.running_device = &device;
   engine.running_since = now();
+  const uint64_t begin = seeded_.has_value() ? clock() : engine.running_since;
   lock.unlock();
   current_device() = device.index;
   Counters counters;
@@ -104,16 +102,27 @@ void Scheduler::run_task(Engine& engine, Stream& stream, Lock& lock) {
   stream.counters.add(counters);
   device.counters.add(counters);
   device.busy.add(engine.running_since, end);
+  orError_t result = orSuccess;
+  if (skip || !failure.text.empty()) {
+    result = failure.device_lost || (skip && device.lost) ? orErrorDeviceLost : orErrorLaunchFailure;
+  }
   if (!failure.text.empty() && !device.failed) {
-    device.failed = true;
     device.lost = failure.device_lost;
-    device.failure = std::move(failure.text);
+    fail_device(device, std::move(failure.text));
+  }
+  if (seeded_.has_value()) {
+    pass_virtual_time(duration_of(stream, task));
+  }
+  if (task.observation != 0) {
+    Outcome& outcome = observers_.outcome(task.observation);
+    outcome.begin = begin;
+    outcome.end = seeded_.has_value() ? clock() : end;
+    outcome.engine = static_cast<int>(&engine - engines_.data());
+    outcome.status = result;
+    outcome.skipped = skip;
   }
   unblocked_.push_back(&stream);
   settle();
-  if (seeded_.has_value()) {
-    pass_virtual_time(seeded_->task_duration());
-  }
 }
 
 Stream* Scheduler::next_stream(Engine& engine) {
@@ -133,7 +142,12 @@ void Scheduler::idle(Engine& engine, Lock& lock) {
   }
   take(lock);
   engine.sleeping = true;
-  engine.work.wait(lock, [&] { return engine.has_work.load(std::memory_order_relaxed) || stopping_; });
+  const auto is_needed = [&] { return engine.has_work.load(std::memory_order_relaxed) || stopping_; };
+  if (const uint64_t time = patience_left()) {
+    engine.work.wait_for(lock, std::chrono::nanoseconds(time), is_needed);
+  } else {
+    engine.work.wait(lock, is_needed);
+  }
   engine.sleeping = false;
 }
 

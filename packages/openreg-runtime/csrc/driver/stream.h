@@ -12,6 +12,7 @@
 #include "handle_table.h"
 #include "openreg.h"
 #include "ring_buffer.h"
+#include "timeline_semaphore.h"
 
 namespace openreg::driver {
 
@@ -46,13 +47,14 @@ struct Counters {
 // One entry of a queue. Addresses are those that an engine dereferences (kernel view or host).
 struct Task {
   enum class Kind : uint8_t {
-    kKernel,        // runs on the compute engine; without a function it only releases its state
-    kHostFunction,  // runs on the compute engine
-    kCopy,          // runs on the engine that suits its size
-    kFill,          // runs on the compute engine
-    kWait,          // passes when another stream has completed a ticket; keeps no engine busy
-    kTimestamp,     // notes the time in an event; keeps no engine busy
-    kDelay,         // passes after a time; keeps no engine busy
+    kKernel,         // runs on the compute engine; without a function it only releases its state
+    kHostFunction,   // runs on the compute engine
+    kCopy,           // runs on the engine that suits its size
+    kFill,           // runs on the compute engine
+    kWait,           // passes when another stream has completed a ticket; keeps no engine busy
+    kSemaphoreWait,  // passes when a semaphore has reached a value; keeps no engine busy
+    kTimestamp,      // notes the time in an event; keeps no engine busy
+    kDelay,          // passes after a time; keeps no engine busy
   };
   struct HostFunction {
     orHostFunction_t function;
@@ -73,6 +75,11 @@ struct Task {
     Stream* stream;
     uint64_t ticket;
   };
+  struct SemaphoreWait {
+    TimelineSemaphore* semaphore;
+    uint64_t value;
+    uint64_t number;  // counts these waits in the order in which they were submitted
+  };
   struct Timestamp {
     Event* event;
     uint64_t record;
@@ -83,17 +90,25 @@ struct Task {
 
   Kind kind = Kind::kDelay;
   Injected injected = Injected::kNothing;
+  uint32_t observation = 0;  // its number among the tasks that observers have seen; 0 if none has
   union {
     orKernel kernel;
     HostFunction host;
     Copy copy;
     Fill fill;
     Wait wait;
+    SemaphoreWait semaphore;
     Timestamp timestamp;
     uint64_t delay;  // nanoseconds
   };
 
   Task() : delay(0) {}
+};
+
+// What a launch says that it reads and writes; no data: nothing was said.
+struct Operands {
+  const orOperand* data = nullptr;
+  size_t count = 0;
 };
 
 constexpr uint64_t kNobodyWaits = std::numeric_limits<uint64_t>::max();
@@ -116,6 +131,7 @@ struct Stream : HandleSlot {
   uint64_t submitted = 0;              // ticket of the newest entry
   std::atomic<uint64_t> completed{0};  // ticket of the newest entry that is done
   bool busy = false;                   // its head is with an engine, a timer, or another stream
+  uint64_t observed = 0;               // ticket of the newest entry that an observer has seen
   std::vector<Dependent> dependents;
   Counters counters;
   Capture* capture = nullptr;        // that records what is submitted

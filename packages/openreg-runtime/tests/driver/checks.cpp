@@ -13,6 +13,7 @@
 
 #include "checks_common.h"
 #include "checks_memory.h"
+#include "checks_observer.h"
 #include "checks_process.h"
 #include "checks_work.h"
 
@@ -48,6 +49,9 @@ constexpr Check kChecks[] = {
     CHECK_OF(threads_that_come_and_go_have_devices_of_their_own),
     CHECK_OF(host_functions_keep_their_place),
     CHECK_OF(a_graph_repeats_what_was_recorded),
+    CHECK_OF(a_stream_waits_for_a_value_of_the_host),
+    CHECK_OF(an_observer_sees_each_task_complete_once),
+    CHECK_OF(a_callback_that_throws_is_told_at_the_end),
     CHECK_OF(a_failed_kernel_stops_its_device_until_a_reset),
     CHECK_OF(injected_faults_come_once),
     CHECK_OF(a_refused_setting_is_named),

@@ -125,6 +125,26 @@ inline void a_graph_repeats_what_was_recorded() {
   CHECK_OK(orFree(address));
 }
 
+inline void a_stream_waits_for_a_value_of_the_host() {
+  orSemaphore_t semaphore = nullptr;
+  CHECK_OK(orSemaphoreCreate(&semaphore, 0));
+  orStream_t stream = make_stream();
+  std::string order;
+  CHECK_OK(orStreamWaitSemaphore(stream, semaphore, 1));
+  launch(stream, [&] { order += "behind"; });
+  launch(nullptr, [&] { order += "other "; });
+  CHECK_OK(orStreamSynchronize(nullptr));
+  CHECK(orStreamQuery(stream) == orErrorNotReady && orSemaphoreDestroy(semaphore) == orErrorIllegalState);
+  std::thread([&] { CHECK_OK(orSemaphoreSignal(semaphore, 1)); }).join();
+  CHECK_OK(orStreamSynchronize(stream));
+  CHECK(order == "other behind");
+  CHECK_OK(orSemaphoreFail(semaphore, orErrorUnknown, "gone"));
+  CHECK_OK(orStreamWaitSemaphore(stream, semaphore, 2));
+  CHECK(orStreamSynchronize(stream) == orErrorLaunchFailure && last_message_has("gone"));
+  CHECK_OK(orDeviceReset());
+  CHECK_OK(orSemaphoreDestroy(semaphore));
+}
+
 inline void a_failed_kernel_stops_its_device_until_a_reset() {
   const orKernel broken{"broken", stress::failing_kernel, nullptr, nullptr};
   CHECK_OK(orLaunchKernel(nullptr, &broken));

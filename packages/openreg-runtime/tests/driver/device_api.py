@@ -252,6 +252,31 @@ class Api:
             raise DriverError(code, self.message())
         return True
 
+    # Semaphores
+
+    def semaphore(self, value: int = 0) -> int:
+        return self._out(c_void_p, "orSemaphoreCreate", value)
+
+    def destroy_semaphore(self, semaphore: int) -> None:
+        self.call("orSemaphoreDestroy", semaphore)
+
+    def signal(self, semaphore: int, value: int) -> None:
+        self.call("orSemaphoreSignal", semaphore, value)
+
+    def fail_semaphore(self, semaphore: int, status: int = Error.orErrorUnknown, message: bytes | None = None) -> None:
+        self.call("orSemaphoreFail", semaphore, status, message)
+
+    def semaphore_value(self, semaphore: int) -> int:
+        value = c_uint64()
+        self.call("orSemaphoreGetValue", semaphore, ctypes.byref(value))
+        return value.value
+
+    def wait_semaphore(self, stream: int | None, semaphore: int, value: int) -> None:
+        self.call("orStreamWaitSemaphore", stream, semaphore, value)
+
+    def set_progress(self, progress: int) -> None:
+        self.call("orThreadSetProgress", progress)
+
     # Work
 
     def kernel(

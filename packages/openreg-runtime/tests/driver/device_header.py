@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
-from ctypes import POINTER, c_char, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import POINTER, c_char, c_char_p, c_int, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +144,150 @@ class Kernel(ctypes.Structure):
     )
 
 
+class Access(enum.IntEnum):
+    """orAccess."""
+
+    orAccessRead = 1
+    orAccessWrite = 2
+    orAccessReadWrite = 3
+
+
+class Operand(ctypes.Structure):
+    """orOperand."""
+
+    _fields_ = (("address", c_void_p), ("size", c_size_t), ("access", c_int))
+
+
+class TaskKind(enum.IntEnum):
+    """orTaskKind."""
+
+    orTaskKernel = 0
+    orTaskHostFunction = 1
+    orTaskCopy = 2
+    orTaskFill = 3
+    orTaskDelay = 4
+    orTaskEventRecord = 5
+    orTaskEventWait = 6
+    orTaskSemaphoreWait = 7
+
+
+class TaskInfo(ctypes.Structure):
+    """orTaskInfo."""
+
+    _fields_ = (
+        ("correlation", c_uint64),
+        ("kind", c_int),
+        ("device", c_int),
+        ("stream", c_void_p),
+        ("queue", c_uint32),
+        ("ticket", c_uint64),
+        ("name", c_char_p),
+        ("bytes", c_uint64),
+        ("graph_launch", c_uint64),
+        ("event", c_void_p),
+        ("waited_queue", c_uint32),
+        ("waited_ticket", c_uint64),
+        ("semaphore", c_void_p),
+        ("value", c_uint64),
+        ("operands", POINTER(Operand)),
+        ("operand_count", c_size_t),
+    )
+
+
+class TaskCompletion(ctypes.Structure):
+    """orTaskCompletion."""
+
+    _fields_ = (
+        ("correlation", c_uint64),
+        ("kind", c_int),
+        ("device", c_int),
+        ("stream", c_void_p),
+        ("queue", c_uint32),
+        ("ticket", c_uint64),
+        ("engine", c_int),
+        ("begin", c_uint64),
+        ("end", c_uint64),
+        ("status", c_int),
+        ("skipped", c_int),
+    )
+
+
+class SyncKind(enum.IntEnum):
+    """orSyncKind."""
+
+    orSyncEventRecord = 0
+    orSyncEventWait = 1
+    orSyncEvent = 2
+    orSyncStream = 3
+    orSyncDevice = 4
+    orSyncEventQuery = 5
+    orSyncStreamQuery = 6
+    orSyncSemaphoreSignal = 7
+    orSyncSemaphoreWait = 8
+
+
+class SyncInfo(ctypes.Structure):
+    """orSyncInfo."""
+
+    _fields_ = (
+        ("kind", c_int),
+        ("device", c_int),
+        ("stream", c_void_p),
+        ("queue", c_uint32),
+        ("ticket", c_uint64),
+        ("event", c_void_p),
+        ("waiting", c_void_p),
+        ("waiting_queue", c_uint32),
+        ("semaphore", c_void_p),
+        ("value", c_uint64),
+    )
+
+
+class MemoryAction(enum.IntEnum):
+    """orMemoryAction."""
+
+    orMemoryAllocated = 0
+    orMemoryReleased = 1
+    orMemoryImported = 2
+    orMemoryClosed = 3
+
+
+class MemoryInfo(ctypes.Structure):
+    """orMemoryInfo."""
+
+    _fields_ = (("action", c_int), ("type", c_int), ("device", c_int), ("address", c_void_p), ("size", c_size_t))
+
+
+SUBSCRIBER_VERSION = 1
+SUBSCRIBE_OPERANDS = 1
+
+
+class Subscriber(ctypes.Structure):
+    """orSubscriber; the callbacks are addresses, so that they may also be native ones."""
+
+    _fields_ = (
+        ("size", c_size_t),
+        ("version", c_uint),
+        ("flags", c_uint),
+        ("submit", c_void_p),
+        ("complete", c_void_p),
+        ("sync", c_void_p),
+        ("memory", c_void_p),
+        ("duration", c_void_p),
+    )
+
+
+# They take the GIL while the device's lock is held. That is no deadlock, because ctypes.CDLL gives the GIL up before it
+# calls a function that takes the lock.
+CALLBACKS = {
+    "submit": ctypes.CFUNCTYPE(None, c_void_p, POINTER(TaskInfo), POINTER(c_uint64)),
+    "complete": ctypes.CFUNCTYPE(None, c_void_p, POINTER(TaskCompletion)),
+    "sync": ctypes.CFUNCTYPE(None, c_void_p, POINTER(SyncInfo)),
+    "memory": ctypes.CFUNCTYPE(None, c_void_p, POINTER(MemoryInfo)),
+    "duration": ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(TaskInfo), POINTER(c_uint64)),
+}
+
+
 # Every exported function: result and arguments.
 PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "orGetErrorName": (c_char_p, (c_int,)),
@@ -200,7 +344,18 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "orEventQuery": (c_int, (c_void_p,)),
     "orEventSynchronize": (c_int, (c_void_p,)),
     "orEventElapsedTime": (c_int, (c_void_p, c_void_p, c_void_p)),
+    "orSemaphoreCreate": (c_int, (c_void_p, c_uint64)),
+    "orSemaphoreDestroy": (c_int, (c_void_p,)),
+    "orSemaphoreSignal": (c_int, (c_void_p, c_uint64)),
+    "orSemaphoreFail": (c_int, (c_void_p, c_int, c_char_p)),
+    "orSemaphoreGetValue": (c_int, (c_void_p, c_void_p)),
+    "orStreamWaitSemaphore": (c_int, (c_void_p, c_void_p, c_uint64)),
+    "orThreadSetProgress": (c_int, (c_int,)),
     "orLaunchKernel": (c_int, (c_void_p, POINTER(Kernel))),
+    "orLaunchKernelWithOperands": (c_int, (c_void_p, POINTER(Kernel), c_void_p, c_size_t)),
+    "orOperandsWanted": (c_int, ()),
+    "orSubscribe": (c_int, (c_void_p, c_void_p, c_void_p)),
+    "orUnsubscribe": (c_int, (c_void_p,)),
     "orLaunchHostFunc": (c_int, (c_void_p, c_void_p, c_void_p)),
     "orStreamDelay": (c_int, (c_void_p, c_uint64)),
     "orStreamGetStats": (c_int, (c_void_p, c_void_p)),

@@ -19,8 +19,11 @@
 #include "stress_crowd.h"
 #include "stress_graph.h"
 #include "stress_host.h"
+#include "stress_loss.h"
 #include "stress_observer.h"
 #include "stress_planted.h"
+#include "stress_semaphore.h"
+#include "stress_subscriber.h"
 #include "stress_worker.h"
 
 namespace stress {
@@ -38,6 +41,9 @@ constexpr Part kParts[] = {
     {1, observe_until_stopped},
     {1, call_host_functions_until_stopped},
     {2, replay_until_stopped},
+    {2, wait_for_semaphores_until_stopped},
+    {2, watch_until_stopped},
+    {1, lose_then_ask_until_stopped},
 };
 
 void run(double seconds, uint64_t seed) {
@@ -54,7 +60,7 @@ void run(double seconds, uint64_t seed) {
   }
   for (int device = 0; device < kDevices; ++device) {
     CHECK(orSetDevice(device) == orSuccess);
-    CHECK(orDeviceSynchronize() == orSuccess);
+    CHECK(orDeviceSynchronize() == (device == kLostDevice ? orErrorDeviceLost : orSuccess));
     orDeviceStats stats{};
     CHECK(orDeviceGetStats(&stats, device) == orSuccess);
     CHECK(stats.allocated_bytes == 0);
@@ -62,6 +68,7 @@ void run(double seconds, uint64_t seed) {
   CHECK(launched == released);
   CHECK(launched > 0);
   CHECK(checked_bytes > 0);
+  CHECK(Watcher::observed > 0);
 }
 
 }  // namespace
@@ -80,7 +87,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   stress::run(seconds, seed);
-  std::printf("%llu launches, %llu MiB checked, seed %llu\n", static_cast<unsigned long long>(stress::launched.load()),
+  std::printf("%llu launches, %llu observed, %llu MiB checked, seed %llu\n",
+              static_cast<unsigned long long>(stress::launched.load()),
+              static_cast<unsigned long long>(stress::Watcher::observed.load()),
               static_cast<unsigned long long>(stress::checked_bytes.load() >> 20),
               static_cast<unsigned long long>(seed));
   return 0;

@@ -7,6 +7,7 @@
 
 #include "openreg.h"
 #include "stress_common.h"
+#include "stress_semaphore.h"
 
 namespace stress {
 
@@ -39,6 +40,7 @@ inline void break_and_reset(uint64_t seed) {
     for (int i = 0; i < 50; ++i) {
       launch(streams[pick(random, 3)], pick(random, 20) == 0 ? failing_kernel : add_kernel, {nullptr, 0, 0});
     }
+    wait_on_a_broken_device(streams[pick(random, 3)], random);
     const orError_t code = orDeviceSynchronize();
     CHECK(code == orSuccess || code == orErrorLaunchFailure);
     CHECK(orDeviceGetError(kBrokenDevice) == code);

@@ -15,9 +15,10 @@
 
 namespace stress {
 
-constexpr int kDevices = 3;
+constexpr int kDevices = 4;
 constexpr int kWorkDevices = 2;   // devices 0 and 1 stay healthy
 constexpr int kBrokenDevice = 2;  // kernels of this one fail
+constexpr int kLostDevice = 3;    // this one is lost after a while
 
 inline std::atomic<uint64_t> launched{0};
 inline std::atomic<uint64_t> released{0};

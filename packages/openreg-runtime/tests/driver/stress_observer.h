@@ -69,7 +69,7 @@ inline void observe_until_stopped(uint64_t seed) {
   orIpcMemHandle_t handle{};
   CHECK(orIpcGetMemHandle(&handle, address) == orSuccess);  // from now on other processes may map it
   while (!stop) {
-    observe_device(static_cast<int>(pick(random, kDevices)));
+    observe_device(static_cast<int>(pick(random, kLostDevice)));
     observe_engines();
     observe_address(static_cast<char*>(address) + pick(random, 4096), 0);
     pause_milliseconds(pick(random, 3));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Faults planted on purpose, one per kind that a sanitizer is there for: run_stress.py expects a report of each before
-// it believes that silence means anything. All of them happen on, or together with, an engine's thread.
+// Faults planted on purpose, one per kind that a sanitizer or the program's own checks are there for: run_stress.py
+// expects a report of each before it believes that silence means anything. All of them happen on, or together with, an
+// engine's thread.
 #pragma once
 
 #include <atomic>
@@ -11,6 +12,7 @@
 
 #include "openreg.h"
 #include "stress_common.h"
+#include "stress_subscriber.h"
 
 namespace stress {
 
@@ -35,6 +37,31 @@ inline void plant_race() {
   }
   ++racing.cell;
   CHECK(orDeviceSynchronize() == orSuccess);
+}
+
+// The host writes what a callback writes, without having unsubscribed.
+inline void plant_early_look() {
+  Racing racing;
+  orSubscriber table{};
+  table.size = sizeof(table);
+  table.version = OPENREG_SUBSCRIBER_VERSION;
+  table.complete = [](void* user, const orTaskCompletion*) {
+    auto* shared = static_cast<Racing*>(user);
+    ++shared->cell;
+    shared->started.store(true, std::memory_order_relaxed);
+  };
+  orSubscription_t subscription = nullptr;
+  CHECK(orSubscribe(&table, &racing, &subscription) == orSuccess);
+  CHECK(launch(nullptr, add_kernel, {nullptr, 0, 0}));
+  while (!racing.started.load(std::memory_order_relaxed)) {
+  }
+  ++racing.cell;
+  CHECK(orUnsubscribe(subscription) == orSuccess);
+}
+
+// An observer overlooks one complete: the check of the program itself has to notice.
+inline void plant_forgotten() {
+  Watcher(1).round(true);
 }
 
 // A kernel writes one element past the end of host memory.
@@ -77,8 +104,9 @@ inline bool plant(const char* name) {
     const char* name;
     void (*run)();
   };
-  constexpr Fault kFaults[] = {
-      {"race", plant_race}, {"overflow", plant_overflow}, {"undefined", plant_undefined}, {"leak", plant_leak}};
+  constexpr Fault kFaults[] = {{"race", plant_race},         {"early_look", plant_early_look},
+                               {"overflow", plant_overflow}, {"undefined", plant_undefined},
+                               {"leak", plant_leak},         {"forgotten", plant_forgotten}};
   for (const Fault& fault : kFaults) {
     if (std::strcmp(name, fault.name) == 0) {
       fault.run();

@@ -13,6 +13,8 @@ import pytest
 
 from .conftest import MIB, RunScript
 from .device_api import HEADER, PROTOTYPES, Api, Error, IpcMemHandle, Kernel
+from .device_header import Subscriber
+from .observer import Observer
 
 VALUE = Error.orErrorInvalidValue
 DEVICE = Error.orErrorInvalidDevice
@@ -55,6 +57,7 @@ BAD_STREAMS = (
     1 << 32,
 )
 BAD_EVENTS = (None, Name("destroyed event"), STREAM, Name("misaligned event"), HOST, 1, HUGE)
+BAD_SEMAPHORES = (None, Name("destroyed semaphore"), STREAM, EVENT, GRAPH, HOST, 1, HUGE, 1 << 32)
 BAD_GRAPHS = (None, Name("destroyed graph"), STREAM, EVENT, HOST, 1, HUGE)
 NOT_ALLOCATED = (HOST, PIN, FREED, 1, HUGE, Name("kernel view"))
 
@@ -212,10 +215,36 @@ CASES: dict[str, list[Case]] = {
         ((OUT, EVENT, TIMED), VALUE),
         ((OUT, TIMED, EVENT), VALUE),
     ],
+    "orSemaphoreCreate": [((None, 0), VALUE)],
+    "orSemaphoreDestroy": each(BAD_SEMAPHORES, HANDLE),
+    "orSemaphoreSignal": each(BAD_SEMAPHORES, HANDLE, (), (1,)),
+    "orSemaphoreFail": [
+        *each(BAD_SEMAPHORES, HANDLE, (), (1, None)),
+        *each((0, 2, 18, -1, 2**31 - 1), VALUE, (Name("semaphore"),), (None,)),
+    ],
+    "orSemaphoreGetValue": [((Name("semaphore"), None), VALUE), *each(BAD_SEMAPHORES, HANDLE, (), (OUT,))],
+    "orStreamWaitSemaphore": [
+        *each(BAD_STREAMS, HANDLE, (), (Name("semaphore"), 1)),
+        *each(BAD_SEMAPHORES, HANDLE, (STREAM,), (1,)),
+        *each(BAD_SEMAPHORES, HANDLE, (STREAM,), (0,)),
+    ],
+    "orThreadSetProgress": each((-1, 2, 2**31 - 1), VALUE),
     "orLaunchKernel": [
         *each(BAD_KERNELS, VALUE, (STREAM,)),
         *each(BAD_STREAMS, HANDLE, (), (KERNEL,)),
     ],
+    "orLaunchKernelWithOperands": [
+        *each(BAD_KERNELS, VALUE, (STREAM,), (None, 0)),
+        *each(BAD_STREAMS, HANDLE, (), (KERNEL, None, 0)),
+        ((STREAM, KERNEL, None, 1), VALUE),
+    ],
+    "orOperandsWanted": [],
+    "orSubscribe": [
+        ((None, None, OUT), VALUE),
+        ((Name("table"), None, None), VALUE),
+        ((Name("empty table"), None, OUT), VALUE),
+    ],
+    "orUnsubscribe": each((None, Name("ended subscription"), STREAM, EVENT, GRAPH, HOST, 1, HUGE, 1 << 32), HANDLE),
     "orLaunchHostFunc": [
         ((STREAM, None, None), VALUE),
         *each(BAD_STREAMS, HANDLE, (), (Name("function"), None)),
@@ -265,6 +294,10 @@ def things(api: Api) -> Iterator[dict[str, Any]]:
     api.free_host(pin_freed)
     dead_stream, dead_event = api.stream(), api.event()
     stream, event, timed = api.stream(), api.event(), api.event(timed=True)
+    semaphore, dead_semaphore = api.semaphore(), api.semaphore()
+    api.destroy_semaphore(dead_semaphore)
+    observer = Observer(api)
+    observer.end()
     api.destroy_stream(dead_stream)
     api.destroy_event(dead_event)
     api.record(event, stream)
@@ -296,6 +329,11 @@ def things(api: Api) -> Iterator[dict[str, Any]]:
         "timed": timed,
         "destroyed event": dead_event,
         "misaligned event": event + 1000,
+        "semaphore": semaphore,
+        "destroyed semaphore": dead_semaphore,
+        "table": ctypes.byref(observer.table),
+        "empty table": ctypes.byref(Subscriber()),
+        "ended subscription": observer.handle,
         "kernel": ctypes.byref(kernel),
         "kernel without function": ctypes.byref(Kernel(b"name", 0, 0, 0)),
         "kernel without name": ctypes.byref(Kernel(None, kernel.function, 0, 0)),
@@ -310,6 +348,7 @@ def things(api: Api) -> Iterator[dict[str, Any]]:
     api.destroy_stream(stream)
     api.destroy_event(event)
     api.destroy_event(timed)
+    api.destroy_semaphore(semaphore)
     api.free(device)
     api.free_host(pinned)
 

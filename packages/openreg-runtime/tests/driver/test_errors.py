@@ -12,12 +12,17 @@ import pytest
 
 from .conftest import Gate
 from .device_api import HEADER, Api, DriverError, Error, EventFlags, Kind, MemoryType
+from .device_header import Access, MemoryAction, SyncKind, TaskKind
 
 ENUMS = {
     "orError_t": Error,
     "orMemcpyKind": Kind,
     "orMemoryType": MemoryType,
     "orEventFlags": EventFlags,
+    "orAccess": Access,
+    "orTaskKind": TaskKind,
+    "orSyncKind": SyncKind,
+    "orMemoryAction": MemoryAction,
 }
 
 

@@ -47,6 +47,13 @@ fill(streams[1])
 api.begin_capture(streams[0])
 api.launch(streams[0], native("usleep"), state=1000)
 """,
+    "streams that wait for a semaphore": """
+semaphore = api.semaphore()
+for stream in streams:
+    api.wait_semaphore(stream, semaphore, 1)
+    fill(stream)
+threading.Thread(target=api.c.orStreamSynchronize, args=(streams[0],), daemon=True).start()
+""",
     "threads that wait": """
 fill(streams[0])
 for name, argument in ("orDeviceSynchronize", ()), ("orFree", (device,)), ("orStreamSynchronize", (streams[0],)):

@@ -32,6 +32,11 @@ def test_a_child_gets_an_error_from_every_call_and_may_release(run_script: RunSc
         + """
 out = ctypes.create_string_buffer(256)
 stream, event, address, pinned = api.stream(), api.event(), api.malloc(4096), api.malloc_host(4096)
+semaphore = api.semaphore()
+from driver.observer import Observer
+observer = Observer(api)
+ended = Observer(api)
+ended.end()
 api.delay(stream, 0.01)  # the engines run, and the queue is not empty
 kernel = api.kernel(lambda: None)
 captured = api.stream()
@@ -61,17 +66,23 @@ REFUSED = {
     "orEventQuery": (event,), "orEventSynchronize": (event,),
     "orEventElapsedTime": (out, event, event), "orLaunchKernel": (stream, ctypes.byref(kernel)),
     "orLaunchHostFunc": (stream, kernel.function, None), "orStreamDelay": (stream, 0),
+    "orSemaphoreCreate": (out, 0), "orSemaphoreSignal": (semaphore, 1), "orSemaphoreFail": (semaphore, 1, None),
+    "orSemaphoreGetValue": (semaphore, out), "orStreamWaitSemaphore": (stream, semaphore, 1),
+    "orSubscribe": (ctypes.byref(ended.table), None, out),
+    "orLaunchKernelWithOperands": (stream, ctypes.byref(kernel), None, 0),
 }
 RELEASES = {
     "orFree": (address,), "orFreeHost": (pinned,),
     "orStreamDestroy": (stream,), "orEventDestroy": (event,), "orGraphDestroy": (graph,),
-    "orIpcCloseMemHandle": (address,),
+    "orIpcCloseMemHandle": (address,), "orSemaphoreDestroy": (semaphore,),
+    "orUnsubscribe": (observer.handle,),
 }
 # What needs no device: errors and settings.
 ANSWERED = {
     "orGetDeviceCount": (out,), "orGetDevice": (out,), "orSetDevice": (1,),
     "orGetEngineCount": (out,), "orGetDeviceProperties": (out, 0), "orDeviceGetStreamPriorityRange": (out, out),
-    "orDeviceCanAccessPeer": (out, 0, 1), "orDriverGetVersion": (out,),
+    "orDeviceCanAccessPeer": (out, 0, 1), "orDriverGetVersion": (out,), "orThreadSetProgress": (0,),
+    "orOperandsWanted": (),
 }
 OTHERS = {"orGetErrorName", "orGetErrorString", "orGetLastError", "orPeekAtLastError",
           "orGetLastErrorMessage", "orDriverIsUsable"}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// C functions on subscriptions.
+#include "driver.h"
+
+using namespace openreg::driver;
+
+orError_t orSubscribe(const orSubscriber* table, void* user, orSubscription_t* subscription) {
+  return guarded(__func__, [&] {
+    check_pointer(table, "table");
+    check_pointer(subscription, "subscription");
+    Driver& driver = Driver::get();
+    const Lock lock = driver.scheduler.lock();
+    *subscription = driver.scheduler.subscribe(*table, user, lock);
+    Driver::set_observed(true);
+    return orSuccess;
+  });
+}
+
+orError_t orUnsubscribe(orSubscription_t subscription) {
+  return guarded_release(__func__, [&] {
+    Driver& driver = Driver::get();
+    Lock lock = driver.scheduler.lock();
+    // Whatever comes of it: with nobody left, calls need not ask whether a callback makes them.
+    const auto update = [&] { Driver::set_observed(driver.scheduler.observers().may_call()); };
+    try {
+      driver.scheduler.unsubscribe(subscription, lock);
+    } catch (...) {
+      update();
+      throw;
+    }
+    update();
+    return orSuccess;
+  });
+}
+
+int orOperandsWanted(void) {
+  return Driver::operands_wanted() ? 1 : 0;
+}

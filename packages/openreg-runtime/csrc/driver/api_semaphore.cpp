@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// C functions on semaphores.
+#include "driver.h"
+
+using namespace openreg::driver;
+
+orError_t orSemaphoreCreate(orSemaphore_t* semaphore, uint64_t value) {
+  return guarded(__func__, [&] {
+    check_pointer(semaphore, "semaphore");
+    Driver& driver = Driver::get();
+    const Lock lock = driver.scheduler.lock();
+    *semaphore = Scheduler::handle(driver.scheduler.create_semaphore(value, lock));
+    return orSuccess;
+  });
+}
+
+orError_t orSemaphoreDestroy(orSemaphore_t semaphore) {
+  return guarded_release(__func__, [&] {
+    Driver& driver = Driver::get();
+    const Lock lock = driver.scheduler.lock();
+    driver.scheduler.destroy_semaphore(driver.scheduler.semaphore(semaphore, lock), lock);
+    return orSuccess;
+  });
+}
+
+orError_t orSemaphoreSignal(orSemaphore_t semaphore, uint64_t value) {
+  return guarded(__func__, [&] {
+    Driver& driver = Driver::get();
+    const Lock lock = driver.scheduler.lock();
+    driver.scheduler.signal(driver.scheduler.semaphore(semaphore, lock), value, lock);
+    return orSuccess;
+  });
+}
+
+orError_t orSemaphoreFail(orSemaphore_t semaphore, orError_t status, const char* message) {
+  return guarded(__func__, [&] {
+    OPENREG_DRIVER_CHECK(status > orSuccess && status <= orErrorIllegalState && status != orErrorNotReady,
+                         orErrorInvalidValue, "status ", static_cast<int>(status),
+                         " is no failure; pass a code of orError_t other than orSuccess and orErrorNotReady");
+    Driver& driver = Driver::get();
+    std::string reason =
+        join(orGetErrorName(status), ": ", message == nullptr || *message == 0 ? orGetErrorString(status) : message);
+    const Lock lock = driver.scheduler.lock();
+    driver.scheduler.fail(driver.scheduler.semaphore(semaphore, lock), std::move(reason), lock);
+    return orSuccess;
+  });
+}
+
+orError_t orSemaphoreGetValue(orSemaphore_t semaphore, uint64_t* value) {
+  return guarded(__func__, [&] {
+    check_pointer(value, "value");
+    Driver& driver = Driver::get();
+    const Lock lock = driver.scheduler.lock();
+    const TimelineSemaphore& target = driver.scheduler.semaphore(semaphore, lock);
+    *value = target.signalled;
+    Scheduler::check_sound(target, lock);
+    return orSuccess;
+  });
+}
+
+orError_t orStreamWaitSemaphore(orStream_t stream, orSemaphore_t semaphore, uint64_t value) {
+  return guarded(__func__, [&] {
+    Driver& driver = Driver::get();
+    Lock lock = driver.scheduler.lock();
+    driver.scheduler.semaphore(semaphore, lock);
+    Stream& target = driver.scheduler.stream(stream, lock);
+    driver.scheduler.make_room(target, lock);  // so that the lock is held from here to the end
+    driver.scheduler.wait_for_value(target, driver.scheduler.semaphore(semaphore, lock), value, lock);
+    return orSuccess;
+  });
+}
+
+orError_t orThreadSetProgress(int progress) {
+  return guarded(__func__, [&] {
+    OPENREG_DRIVER_CHECK(progress == 0 || progress == 1, orErrorInvalidValue, "argument `progress` is ", progress,
+                         "; pass 1 for a thread that moves communication along, 0 for any other");
+    on_progress_thread() = progress == 1;
+    return orSuccess;
+  });
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The tracing unit.
+//
+// REAL HW: the command processor writes records into a ring in memory, which the driver reads and hands on.
+#include "observers.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+
+#include "error.h"
+
+namespace openreg::driver {
+
+namespace {
+
+bool& in_callback() {
+  thread_local bool value = false;
+  return value;
+}
+
+// What a callback throws must not reach the engine, or the program that happens to launch; orUnsubscribe() tells it.
+template <class Call>
+void run(Subscription& subscription, const char* callback, Call&& call) noexcept {
+  if (subscription.failure[0] != 0) {
+    return;
+  }
+  const auto note = [&](const char* what) {
+    std::snprintf(subscription.failure, sizeof(subscription.failure), "`%s` threw an exception: %s", callback, what);
+  };
+  in_callback() = true;
+  try {
+    call();
+  } catch (const std::exception& error) {
+    note(error.what());
+  } catch (...) {
+    note("not a std::exception");
+  }
+  in_callback() = false;
+}
+
+bool has_a_callback(const orSubscriber& table) {
+  return table.submit != nullptr || table.complete != nullptr || table.sync != nullptr || table.memory != nullptr ||
+         table.duration != nullptr;
+}
+
+// The task as one subscription sees it: operands are for those who asked.
+orTaskInfo seen_by(const Subscription& subscription, const orTaskInfo& task) {
+  orTaskInfo result = task;
+  if ((subscription.table.flags & orSubscribeOperands) == 0) {
+    result.operands = nullptr;
+    result.operand_count = 0;
+  }
+  return result;
+}
+
+}  // namespace
+
+void check_not_in_callback() {
+  OPENREG_DRIVER_CHECK(
+      !in_callback(), orErrorNotSupported,
+      "called by a callback of a subscription, which runs with the device's lock held and must not use "
+      "the device; let it take a note, and act on another thread or after it has returned");
+}
+
+Subscription& Observers::subscribe(const orSubscriber& table, void* user) {
+  OPENREG_DRIVER_CHECK(table.version == OPENREG_SUBSCRIBER_VERSION, orErrorInvalidValue, "the table has version ",
+                       table.version, ", and this library knows version ", OPENREG_SUBSCRIBER_VERSION,
+                       "; set it to OPENREG_SUBSCRIBER_VERSION and compile with the openreg.h of this library");
+  OPENREG_DRIVER_CHECK(table.size == sizeof(orSubscriber), orErrorInvalidValue, "the table has ", table.size,
+                       " bytes, and one of version ", OPENREG_SUBSCRIBER_VERSION, " has ", sizeof(orSubscriber),
+                       "; set `size` to sizeof(orSubscriber) and compile with the openreg.h of this library");
+  OPENREG_DRIVER_CHECK((table.flags & ~static_cast<unsigned int>(orSubscribeOperands)) == 0, orErrorInvalidValue,
+                       "flags ", table.flags, " are unknown; pass 0 or orSubscribeOperands");
+  OPENREG_DRIVER_CHECK(has_a_callback(table), orErrorInvalidValue,
+                       "all callbacks of the table are null; set those that you want to be called");
+  open_.reserve(open_.size() + 1);
+  Subscription& subscription = table_.create();
+  subscription.table = table;
+  subscription.user = user;
+  subscription.outstanding = 0;
+  subscription.failure[0] = 0;
+  open_.push_back(&subscription);
+  return subscription;
+}
+
+Subscription& Observers::find(orSubscription_t handle) {
+  Subscription* subscription = table_.find(reinterpret_cast<uintptr_t>(handle));
+  OPENREG_DRIVER_CHECK(subscription != nullptr, orErrorInvalidResourceHandle, "subscription ", handle,
+                       " does not exist or was ended before; pass what orSubscribe() gave, once");
+  return *subscription;
+}
+
+orSubscription_t Observers::handle(const Subscription& subscription) {
+  return reinterpret_cast<orSubscription_t>(HandleTable<Subscription>::handle(subscription));
+}
+
+void Observers::close(Subscription& subscription) {
+  HandleTable<Subscription>::invalidate(subscription);
+  std::erase(open_, &subscription);
+  ++closing_;
+}
+
+void Observers::recycle(Subscription& subscription) {
+  table_.recycle(subscription);
+  --closing_;
+}
+
+bool Observers::wants_operands() const {
+  return std::any_of(open_.begin(), open_.end(), [](const Subscription* subscription) {
+    return (subscription->table.flags & orSubscribeOperands) != 0;
+  });
+}
+
+uint32_t Observers::submitted(orTaskInfo& task) noexcept {
+  try {
+    if (free_.empty()) {
+      free_.reserve(tasks_.size() + 1);
+      tasks_.emplace_back();
+      free_.push_back(static_cast<uint32_t>(tasks_.size()));
+    }
+    tasks_[free_.back() - 1].sights.reserve(open_.size());
+  } catch (const std::exception&) {
+    return 0;
+  }
+  const uint32_t number = free_.back();
+  free_.pop_back();
+  Seen& seen = tasks_[number - 1];
+  seen.outcome = {};
+  task.correlation = ++newest_;
+  for (Subscription* subscription : open_) {
+    uint64_t correlation = task.correlation;
+    if (subscription->table.submit != nullptr) {
+      const orTaskInfo info = seen_by(*subscription, task);
+      run(*subscription, "submit", [&] { subscription->table.submit(subscription->user, &info, &correlation); });
+    }
+    ++subscription->outstanding;
+    seen.sights.push_back({subscription, correlation});
+  }
+  return number;
+}
+
+bool Observers::duration(uint32_t number, orTaskInfo& task, uint64_t& nanoseconds) noexcept {
+  for (const Sight& sight : tasks_[number - 1].sights) {
+    const orSubscriber& table = sight.subscription->table;
+    int answered = 0;
+    if (table.duration != nullptr && sight.subscription->alive) {
+      task.correlation = sight.correlation;
+      run(*sight.subscription, "duration",
+          [&] { answered = table.duration(sight.subscription->user, &task, &nanoseconds); });
+    }
+    if (answered != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void Observers::completed(uint32_t number, orTaskCompletion& completion) noexcept {
+  Seen& seen = tasks_[number - 1];
+  for (const Sight& sight : seen.sights) {
+    const orSubscriber& table = sight.subscription->table;
+    if (table.complete != nullptr) {
+      completion.correlation = sight.correlation;
+      run(*sight.subscription, "complete", [&] { table.complete(sight.subscription->user, &completion); });
+    }
+    --sight.subscription->outstanding;
+  }
+  seen.sights.clear();
+  free_.push_back(number);  // has room: the number came from there
+}
+
+void Observers::synced(const orSyncInfo& sync) noexcept {
+  for (Subscription* subscription : open_) {
+    if (subscription->table.sync != nullptr) {
+      run(*subscription, "sync", [&] { subscription->table.sync(subscription->user, &sync); });
+    }
+  }
+}
+
+void Observers::memory(const orMemoryInfo& memory) noexcept {
+  for (Subscription* subscription : open_) {
+    if (subscription->table.memory != nullptr) {
+      run(*subscription, "memory", [&] { subscription->table.memory(subscription->user, &memory); });
+    }
+  }
+}
+
+}  // namespace openreg::driver

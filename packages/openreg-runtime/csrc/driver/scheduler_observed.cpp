@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the scheduler tells observers: of tasks, and of what orders them.
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "address_space.h"
+#include "error.h"
+#include "execute.h"
+#include "scheduler.h"
+
+namespace openreg::driver {
+
+namespace {
+
+orTaskKind kind_of(const Task& task) {
+  switch (task.kind) {
+    case Task::Kind::kKernel:
+      return orTaskKernel;
+    case Task::Kind::kHostFunction:
+      return orTaskHostFunction;
+    case Task::Kind::kCopy:
+      return orTaskCopy;
+    case Task::Kind::kFill:
+      return orTaskFill;
+    case Task::Kind::kDelay:
+      return orTaskDelay;
+    case Task::Kind::kTimestamp:
+      return orTaskEventRecord;
+    case Task::Kind::kWait:
+      return orTaskEventWait;
+    case Task::Kind::kSemaphoreWait:
+      return orTaskSemaphoreWait;
+  }
+  return orTaskKernel;
+}
+
+// Copies and fills say themselves what they read and write.
+size_t operands_of(const Task& task, const AddressSpace& space, std::array<orOperand, 2>& operands) {
+  if (task.kind == Task::Kind::kFill) {
+    operands[0] = {space.device_view(task.fill.destination), task.fill.size, orAccessWrite};
+    return 1;
+  }
+  operands[0] = {space.device_view(task.copy.destination), task.copy.size, orAccessWrite};
+  if (task.copy.staging != nullptr) {
+    return 1;  // the source was read when the copy was enqueued
+  }
+  operands[1] = {space.device_view(task.copy.source), task.copy.size, orAccessRead};
+  return 2;
+}
+
+}  // namespace
+
+orSubscription_t Scheduler::subscribe(const orSubscriber& table, void* user, const Lock& lock) {
+  const orSubscription_t handle = Observers::handle(observers_.subscribe(table, user));
+  update_wanted(lock);
+  return handle;
+}
+
+void Scheduler::unsubscribe(orSubscription_t handle, Lock& lock) {
+  Subscription& subscription = observers_.find(handle);
+  OPENREG_DRIVER_CHECK(!on_engine(), orErrorNotSupported,
+                       "called by a kernel, which must not wait for other work; unsubscribe on the host instead");
+  std::vector<std::pair<Stream*, uint64_t>> observed;
+  for (Stream& stream : streams_.objects()) {
+    if (stream.completed < stream.observed) {
+      observed.emplace_back(&stream, stream.observed);
+    }
+  }
+  observers_.close(subscription);
+  update_wanted(lock);
+  for (const auto& [stream, ticket] : observed) {
+    wait_for_ticket(*stream, ticket, lock);
+  }
+  const std::string failure = subscription.failure;
+  observers_.recycle(subscription);
+  OPENREG_DRIVER_CHECK(failure.empty(), orErrorIllegalState,
+                       "the subscription has ended, but was not told everything: ", failure,
+                       "; a callback must not let an exception out, since none of its callbacks is called "
+                       "after one has");
+}
+
+void Scheduler::update_wanted(const Lock& /*lock*/) {
+  operands_wanted_.store(observers_.wants_operands() || !captures_.empty(), std::memory_order_relaxed);
+}
+
+orTaskInfo Scheduler::describe(const Stream& stream, const Task& task, uint64_t ticket) {
+  orTaskInfo info{};
+  info.kind = kind_of(task);
+  info.device = stream.device->index;
+  info.stream = handle(stream);
+  info.queue = stream.index;
+  info.ticket = ticket;
+  switch (task.kind) {
+    case Task::Kind::kKernel:
+      info.name = task.kernel.name;
+      break;
+    case Task::Kind::kCopy:
+      info.bytes = task.copy.size;
+      break;
+    case Task::Kind::kFill:
+      info.bytes = task.fill.size;
+      break;
+    case Task::Kind::kWait:
+      info.waited_queue = task.wait.stream->index;
+      info.waited_ticket = task.wait.ticket;
+      break;
+    case Task::Kind::kSemaphoreWait:
+      info.semaphore = handle(*task.semaphore.semaphore);
+      info.value = task.semaphore.value;
+      break;
+    case Task::Kind::kTimestamp:
+      info.event = handle(*task.timestamp.event);
+      break;
+    case Task::Kind::kHostFunction:
+    case Task::Kind::kDelay:
+      break;
+  }
+  return info;
+}
+
+void Scheduler::observe_submit(Stream& stream, Task& task, const Operands& operands, uint64_t graph_launch) {
+  if (task.kind == Task::Kind::kKernel && task.kernel.function == nullptr) {
+    return;  // the end of a graph's launch, which runs nothing
+  }
+  orTaskInfo info = describe(stream, task, stream.submitted);
+  std::array<orOperand, 2> own{};
+  info.graph_launch = graph_launch;
+  if (task.kind == Task::Kind::kCopy || task.kind == Task::Kind::kFill) {
+    info.operand_count = operands_of(task, space_, own);
+    info.operands = own.data();
+  } else {
+    info.operands = operands.data;
+    info.operand_count = operands.count;
+  }
+  task.observation = observers_.submitted(info);
+  if (task.observation != 0) {
+    stream.observed = stream.submitted;
+  }
+}
+
+void Scheduler::observe_complete(const Stream& stream, const Task& task) {
+  Outcome outcome = observers_.outcome(task.observation);
+  if (outcome.end == 0) {  // no engine had it
+    outcome.end = clock();
+    const bool needs_health = task.kind == Task::Kind::kDelay || task.kind == Task::Kind::kSemaphoreWait;
+    if (needs_health && stream.device->failed && outcome.status == orSuccess) {
+      outcome.status = stream.device->lost ? orErrorDeviceLost : orErrorLaunchFailure;
+      outcome.skipped = true;
+    }
+  }
+  orTaskCompletion completion{};
+  completion.kind = kind_of(task);
+  completion.device = stream.device->index;
+  completion.stream = handle(stream);
+  completion.queue = stream.index;
+  completion.ticket = stream.completed + 1;
+  completion.engine = outcome.engine;
+  completion.begin = outcome.begin;
+  completion.end = outcome.end;
+  completion.status = outcome.status;
+  completion.skipped = outcome.skipped ? 1 : 0;
+  observers_.completed(task.observation, completion);
+}
+
+void Scheduler::observe_sync(orSyncKind kind, const Device& device, const Stream* stream, uint64_t ticket,
+                             orEvent_t event, const Stream* waiting) {
+  orSyncInfo info{};
+  info.kind = kind;
+  info.device = device.index;
+  info.event = event;
+  if (stream != nullptr) {
+    info.stream = handle(*stream);
+    info.queue = stream->index;
+    info.ticket = ticket;
+  }
+  if (waiting != nullptr) {
+    info.waiting = handle(*waiting);
+    info.waiting_queue = waiting->index;
+  }
+  observers_.synced(info);
+}
+
+void Scheduler::observe_semaphore(orSyncKind kind, const TimelineSemaphore& semaphore, uint64_t value,
+                                  const Stream* waiting) {
+  orSyncInfo info{};
+  info.kind = kind;
+  info.device = waiting == nullptr ? -1 : waiting->device->index;
+  info.semaphore = handle(semaphore);
+  info.value = value;
+  if (waiting != nullptr) {
+    info.waiting = handle(*waiting);
+    info.waiting_queue = waiting->index;
+  }
+  observers_.synced(info);
+}
+
+}  // namespace openreg::driver
