@@ -43,7 +43,8 @@ WHEELHOUSE = Wheelhouse(ROOT, PACKAGES, STOPWATCH)
 # What decides whether a change is good, and what each session looks at. A package's lane comes by itself.
 ALL = tuple(PACKAGES)
 DRIVER = tuple(
-    f"packages/openreg-runtime/{part}" for part in ("csrc/driver/*", "include/*", "cmake/*", "tests/driver/*")
+    f"packages/openreg-runtime/{part}"
+    for part in ("csrc/driver/*", "csrc/memory/*", "include/*", "cmake/*", "tests/driver/*", "tests/memory/*")
 )
 DEFAULT = [
     Session("lint"),
@@ -341,7 +342,7 @@ def macos(session: nox.Session) -> None:
 
 @nox.session
 def tsan(session: nox.Session) -> None:
-    """Stress the driver for 20 s under the thread sanitizer; `-- --seconds 600` does it longer."""
+    """Stress the driver, then the runtime's memory, 20 s each under the thread sanitizer; `-- --seconds 600`."""
     run_sanitizer(session, STOPWATCH, "thread")
 
 

@@ -191,6 +191,10 @@ PLANTED = {
         "driver_without_torch",
         appended("packages/openreg-runtime/include/openreg.h", '#  include "torch/library.h"\n'),
     ),
+    "memory includes c10": (
+        "driver_without_torch",
+        appended("packages/openreg-runtime/csrc/memory/block.h", "#include <c10/core/Stream.h>\n"),
+    ),
     "platform header": ("platform_calls_apart", appended(DEVICE, "#include <pthread.h>\n")),
     "platform folder": ("platform_calls_apart", appended(DEVICE, "#include <sys/stat.h>\n")),
     "platform call": ("platform_calls_apart", appended(DEVICE, "  const auto id = ::getpid();\n")),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The simulated device alone, without torch: for other operating systems, and under sanitizers."""
+"""The simulated device, and the runtime's memory, without torch: for other operating systems, and under sanitizers."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def configure_cross(target: str) -> list[str]:
 
 
 def run_sanitizer(session: nox.Session, stopwatch: Stopwatch, sanitizer: str) -> None:
-    """Runs the stress program under a sanitizer, after seeing that the sanitizer reports planted faults."""
+    """Runs the stress programs under a sanitizer, after seeing that the sanitizer reports planted faults."""
     with stopwatch.step(session.name, "install"):
         session.install(*BUILD_TOOLS)
     build = session.cache_dir.resolve() / "build-trees" / f"driver-{session.name}"

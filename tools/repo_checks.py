@@ -199,11 +199,13 @@ def parallel_loops_use_threads(root: Path) -> list[str]:
 
 
 def driver_without_torch(root: Path) -> list[str]:
-    """The simulated hardware knows nothing of PyTorch or Python."""
+    """The simulated hardware, and the memory that sanitizers reach, know nothing of PyTorch or Python."""
     runtime = root / "packages" / "openreg-runtime"
-    paths = [*files(runtime / "csrc" / "driver", NATIVE), runtime / "include" / "openreg.h"]
+    folders = (*(runtime / "csrc" / part for part in ("driver", "memory")), runtime / "tests" / "memory")
+    headers = (runtime / "include" / name for name in ("openreg.h", "openreg/runtime/memory_observer.h"))
+    paths = [*(path for folder in folders for path in files(folder, NATIVE)), *headers]
     existing = (path for path in paths if path.is_file())
-    return lines_matching(root, existing, TORCH_INCLUDE, "the driver stands on its own")
+    return lines_matching(root, existing, TORCH_INCLUDE, "this is compiled without torch")
 
 
 def platform_calls_apart(root: Path) -> list[str]:

@@ -27,8 +27,8 @@ orIpcMemHandle_t to_handle(const std::string& bytes) {
   return handle;
 }
 
-py::tuple to_tuple(const Receipt& receipt) {
-  return py::make_tuple(to_bytes(receipt.page), receipt.slot);
+py::tuple to_tuple(const IpcRefCount& count) {
+  return py::make_tuple(to_bytes(count.page), count.slot);
 }
 
 py::tuple share(const at::Storage& storage) {
@@ -38,8 +38,8 @@ py::tuple share(const at::Storage& storage) {
 
 py::list collect() {
   py::list result;
-  for (const Receipt& receipt : collect_receipts()) {
-    result.append(to_tuple(receipt));
+  for (const IpcRefCount& count : collect_ipc_ref_counts()) {
+    result.append(to_tuple(count));
   }
   return result;
 }
@@ -54,20 +54,22 @@ at::Storage open(int64_t index, const std::string& segment, size_t offset, size_
 void bind_sharing(py::module_& module) {
   module.def("_share_storage", &share, py::arg("storage"));
   module.def(
-      "_make_receipt", [](int64_t index) { return to_tuple(make_receipt(to_device_index(index))); }, py::arg("device"));
-  module.def("_collect_receipts", &collect);
+      "_new_ipc_ref_count", [](int64_t index) { return to_tuple(new_ipc_ref_count(to_device_index(index))); },
+      py::arg("device"));
+  module.def("_collect_ipc_ref_counts", &collect);
   module.def(
-      "_return_receipt", [](const std::string& page, size_t slot) { return_receipt({to_handle(page), slot}); },
-      py::arg("page"), py::arg("slot"));
+      "_cancel_ipc_ref_count",
+      [](const std::string& page, size_t slot) { cancel_ipc_ref_count({to_handle(page), slot}); }, py::arg("page"),
+      py::arg("slot"));
   module.def("_open_storage", &open, py::arg("device"), py::arg("segment"), py::arg("offset"), py::arg("size"),
              py::arg("page"), py::arg("slot"));
   module.def(
-      "_acknowledge",
+      "_release_ipc_ref_count",
       [](int64_t index, const std::string& page, size_t slot) {
-        acknowledge(to_device_index(index), {to_handle(page), slot});
+        release_ipc_ref_count(to_device_index(index), {to_handle(page), slot});
       },
       py::arg("device"), py::arg("page"), py::arg("slot"));
-  module.def("_acknowledge_all", &acknowledge_all);
+  module.def("_release_all_ipc_ref_counts", &release_all_ipc_ref_counts);
   module.def("_set_resident", &set_resident, py::arg("tensor"), py::arg("resident"));
   module.def("_is_resident", &is_resident, py::arg("tensor"));
 }

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Implements c10::DeviceAllocator on top of one cache per device.
-#include <array>
-#include <memory>
+#include <c10/core/AllocatorConfig.h>
+#include <c10/util/llvmMathExtras.h>
 
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "current_stream.h"
 #include "device_caches.h"
+#include "observer_callback.h"
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/device.h"
@@ -14,20 +22,122 @@ namespace openreg::runtime {
 
 namespace {
 
+using AllocatorConfig = c10::CachingAllocator::AcceleratorAllocatorConfig;
+using RecordContext = c10::CachingDeviceAllocator::RecordContext;
+
 c10::DeviceIndex owner_of(const void* address) {
   orPointerAttributes attributes{};
   OPENREG_CHECK(orPointerGetAttributes(&attributes, address));
   return static_cast<c10::DeviceIndex>(attributes.device);
 }
 
-using Caches = std::array<std::unique_ptr<DeviceCache>, OPENREG_MAX_DEVICES>;
-
-Caches* make_caches() {
-  auto* caches = new Caches();
-  for (size_t i = 0; i < caches->size(); ++i) {
-    (*caches)[i] = std::make_unique<DeviceCache>(static_cast<c10::DeviceIndex>(i));
+// roundup_power2_divisions: sizes between two powers of 2 are rounded to one of so many steps, so that blocks of
+// slightly different sizes serve each other.
+size_t block_size_for(size_t requested) {
+  // A size that rounding would wrap cannot fit either; the largest number that is a multiple keeps the arithmetic
+  // sound.
+  constexpr size_t kLargest = std::numeric_limits<size_t>::max() / 2;
+  const size_t size = std::min(requested, kLargest);
+  const size_t divisions = AllocatorConfig::roundup_power2_divisions(size);
+  if (divisions > 1 && size > kMinBlock * divisions) {
+    return round_up(size, c10::llvm::PowerOf2Floor(size) / divisions);
   }
-  return caches;
+  return round_up(std::max(size, kMinBlock), kMinBlock);
+}
+
+[[noreturn]] void throw_out_of_memory(c10::DeviceIndex index, size_t requested, const OutOfMemory& failure) {
+  using c10::CachingAllocator::format_size;
+  c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(requested), failure.allocated, failure.reserved,
+                                   c10::Device(kDeviceType, index));
+  std::string limits;
+  if (failure.limit != kUnlimited) {
+    limits += c10::str(" This process may hold ", format_size(failure.limit), ", ", memory_fraction(index),
+                       " of the capacity; torch.openreg.set_per_process_memory_fraction() with a larger number raises "
+                       "the limit.");
+  }
+  if (failure.is_capturing) {
+    limits +=
+        " A capture is under way on the device, so that cached memory could not be given back: call "
+        "torch.openreg.empty_cache() before the capture.";
+  }
+  TORCH_CHECK_WITH(
+      OutOfMemoryError, false, "OpenReg out of memory. Tried to allocate ", format_size(requested),
+      ". Device openreg:", static_cast<int>(index), " has a total capacity of ", format_size(failure.device.total),
+      " of which ", format_size(failure.device.free), " is free. Of the rest, ", format_size(failure.allocated),
+      " is allocated by tensors, and ", format_size(failure.reserved - failure.allocated),
+      " is reserved by the caching allocator but unallocated.", limits,
+      " Release tensors, use smaller batches, or give "
+      "the device more memory: OPENREG_DEVICE_MEMORY sets its capacity before the process starts. If much is "
+      "reserved but unallocated, it is fragmented: release tensors, then call torch.openreg.empty_cache().");
+}
+
+// Where the calling thread allocated or released last: a guess about what it releases next that needs no driver.
+c10::DeviceIndex& last_device() {
+  thread_local c10::DeviceIndex index = 0;
+  return index;
+}
+
+void* allocate_on(c10::DeviceIndex index, size_t size) {
+  refuse_inside_callback("the caching allocator's allocate");
+  CachedDevice& device = cached_device(index);
+  const History::Gathering gathering(device.history, RecordContext::STATE);
+  const Request request{size, block_size_for(size), current_stream_id(index), AllocatorConfig::max_split_size()};
+  OutOfMemory failure;
+  void* address = device.cache.allocate(request, failure);
+  if (C10_UNLIKELY(address == nullptr)) {
+    throw_out_of_memory(index, size, failure);
+  }
+  last_device() = index;
+  return address;
+}
+
+bool release_on(c10::DeviceIndex index, void* address) {
+  CachedDevice& device = cached_device(index);
+  const History::Gathering gathering(device.history, RecordContext::ALL, address);
+  return device.cache.release(address);
+}
+
+c10::CachingAllocator::Stat to_stat(const Counter& counter) {
+  c10::CachingAllocator::Stat stat;
+  stat.current = counter.current;
+  stat.peak = counter.peak;
+  stat.allocated = counter.allocated;
+  stat.freed = counter.freed;
+  return stat;
+}
+
+c10::CachingAllocator::StatArray to_stats(const PoolCounters& counters) {
+  using c10::CachingAllocator::StatType;
+  c10::CachingAllocator::StatArray stats;
+  stats[static_cast<size_t>(StatType::AGGREGATE)] = to_stat(counters.of[0]);
+  stats[static_cast<size_t>(StatType::SMALL_POOL)] = to_stat(counters.of[1]);
+  stats[static_cast<size_t>(StatType::LARGE_POOL)] = to_stat(counters.of[2]);
+  return stats;
+}
+
+c10::CachingDeviceAllocator::DeviceStats to_device_stats(const Statistics& statistics) {
+  c10::CachingDeviceAllocator::DeviceStats stats;
+  stats.allocation = to_stats(statistics.allocation);
+  stats.segment = to_stats(statistics.segment);
+  stats.active = to_stats(statistics.active);
+  stats.inactive_split = to_stats(statistics.inactive_split);
+  stats.allocated_bytes = to_stats(statistics.allocated_bytes);
+  stats.reserved_bytes = to_stats(statistics.reserved_bytes);
+  stats.active_bytes = to_stats(statistics.active_bytes);
+  stats.inactive_split_bytes = to_stats(statistics.inactive_split_bytes);
+  stats.requested_bytes = to_stats(statistics.requested_bytes);
+  for (const auto& [id, counters] : statistics.reserved_bytes_by_private_pool) {
+    stats.reserved_bytes_by_private_pools[id] = to_stats(counters);
+  }
+  stats.oversize_allocations = to_stat(statistics.oversize_allocations);
+  stats.oversize_segments = to_stat(statistics.oversize_segments);
+  stats.num_alloc_retries = statistics.alloc_retries;
+  stats.num_ooms = statistics.out_of_memory;
+  stats.num_sync_all_streams = statistics.device_waits;
+  stats.num_device_alloc = statistics.driver_allocations;
+  stats.num_device_free = statistics.driver_releases;
+  stats.max_split_size = static_cast<int64_t>(AllocatorConfig::max_split_size());  // -1 for no limit, as on CUDA
+  return stats;
 }
 
 class CachingAllocator final : public c10::DeviceAllocator {
@@ -35,7 +145,7 @@ class CachingAllocator final : public c10::DeviceAllocator {
   c10::DataPtr allocate(size_t size) override {
     ensure_initialized();
     const c10::DeviceIndex index = current_device();
-    void* address = size == 0 ? nullptr : device_cache(index).allocate(size, current_stream(index).id());
+    void* address = size == 0 ? nullptr : allocate_on(index, size);
     return {address, address, &release, c10::Device(kDeviceType, index)};
   }
 
@@ -50,30 +160,40 @@ class CachingAllocator final : public c10::DeviceAllocator {
 
   void emptyCache(c10::MempoolId_t id) override {
     for (c10::DeviceIndex index = 0; is_initialized() && index < device_count(); ++index) {
-      device_cache(index).empty(id);
+      CachedDevice& device = checked_device(index, "emptyCache");
+      const History::Gathering gathering(device.history, RecordContext::ALL);
+      TORCH_CHECK(device.cache.empty(id), "the cache of openreg:", static_cast<int>(index),
+                  " cannot be emptied while a capture is under way on that device, because that waits for all its "
+                  "work; call torch.openreg.empty_cache() before the capture begins or after it ended");
     }
   }
 
   void recordStream(const c10::DataPtr& data, c10::Stream stream) override {
     // Only what this allocator handed out; memory made by from_blob() has another deleter and its own owner.
     if (data.get() != nullptr && data.get_deleter() == &release) {
-      device_cache(owner_of(data.get())).record_stream(data.get(), stream);
+      const StreamKey key{stream.device_index(), stream.id()};
+      checked_device(owner_of(data.get()), "recordStream").cache.record_stream(data.get(), key);
     }
   }
 
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex index) override {
-    check_device_index(index);
-    return device_cache(index).stats();
+    c10::CachingDeviceAllocator::DeviceStats stats;
+    checked_device(index, "getDeviceStats").cache.inspect([&](const auto&, const Statistics& statistics) {
+      stats = to_device_stats(statistics);
+    });
+    return stats;
   }
 
   void resetAccumulatedStats(c10::DeviceIndex index) override {
-    check_device_index(index);
-    device_cache(index).reset_accumulated_stats();
+    checked_device(index, "resetAccumulatedStats").cache.inspect([](const auto&, Statistics& statistics) {
+      statistics.reset_accumulated();
+    });
   }
 
   void resetPeakStats(c10::DeviceIndex index) override {
-    check_device_index(index);
-    device_cache(index).reset_peak_stats();
+    checked_device(index, "resetPeakStats").cache.inspect([](const auto&, Statistics& statistics) {
+      statistics.reset_peak();
+    });
   }
 
   std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex index) override {
@@ -97,11 +217,13 @@ class CachingAllocator final : public c10::DeviceAllocator {
       return;
     }
     try {
-      // Mostly of the current device; finding the owner takes a lock of the driver.
-      if (!device_cache(current_device()).release(address)) {
+      refuse_inside_callback("the caching allocator's release");
+      // Finding the owner takes a lock of the driver.
+      if (C10_UNLIKELY(!release_on(last_device(), address))) {
         const c10::DeviceIndex owner = owner_of(address);
         if (owner >= 0) {
-          device_cache(owner).release(address);
+          last_device() = owner;
+          release_on(owner, address);
         }
       }
     } catch (const std::exception& error) {
@@ -114,9 +236,24 @@ REGISTER_ALLOCATOR(kDeviceType, &CachingAllocator::instance())
 
 }  // namespace
 
-DeviceCache& device_cache(c10::DeviceIndex index) {
-  static auto* const caches = make_caches();
-  return *(*caches)[static_cast<size_t>(index)];
+CachedDevice::CachedDevice(c10::DeviceIndex index) : backend(index), cache(index, backend), history(index, cache) {}
+
+CachedDevice& cached_device(c10::DeviceIndex index) {
+  using Devices = std::array<std::unique_ptr<CachedDevice>, OPENREG_MAX_DEVICES>;
+  static auto* const devices = [] {
+    auto made = std::make_unique<Devices>();
+    for (size_t i = 0; i < made->size(); ++i) {
+      (*made)[i] = std::make_unique<CachedDevice>(static_cast<c10::DeviceIndex>(i));
+    }
+    return made.release();  // outlives every tensor
+  }();
+  return *(*devices)[static_cast<size_t>(index)];
+}
+
+CachedDevice& checked_device(c10::DeviceIndex index, const char* function) {
+  refuse_inside_callback(function);
+  check_device_index(index);
+  return cached_device(index);
 }
 
 c10::DeviceAllocator& device_allocator() {
@@ -125,19 +262,19 @@ c10::DeviceAllocator& device_allocator() {
 
 double memory_fraction(c10::DeviceIndex index) {
   check_device_index(index);
-  return device_cache(index).memory_fraction();
+  return cached_device(index).backend.memory_fraction();
 }
 
 void set_memory_fraction(c10::DeviceIndex index, double fraction) {
   check_device_index(index);
   TORCH_CHECK_VALUE(fraction >= 0 && fraction <= 1, "the memory fraction of openreg:", static_cast<int>(index),
                     " must be a number from 0 to 1, got ", fraction);
-  device_cache(index).set_memory_fraction(fraction);
+  cached_device(index).backend.set_memory_fraction(fraction);
 }
 
 size_t allocated_size(void* address) {
   const c10::DeviceIndex owner = owner_of(address);
-  return owner < 0 ? 0 : device_cache(owner).allocated_size(address);
+  return owner < 0 ? 0 : checked_device(owner, "allocated_size").cache.allocated_size(address);
 }
 
 }  // namespace openreg::runtime

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "openreg/runtime/memory_pool.h"
 
+#include <c10/util/Exception.h>
+
 #include <atomic>
+#include <string>
 #include <utility>
 
 #include "device_caches.h"
@@ -17,10 +20,18 @@ c10::CaptureId_t next_number() {
   return ++number;
 }
 
-DeviceCache& checked_cache(c10::DeviceIndex index) {
+// A private pool is not the ordinary cache.
+DeviceCache& cache_for(c10::DeviceIndex index, c10::MempoolId_t id, const char* function) {
   ensure_initialized();
-  check_device_index(index);
-  return device_cache(index);
+  DeviceCache& cache = checked_device(index, function).cache;
+  TORCH_CHECK_VALUE(id != kOrdinaryCache, function,
+                    ": memory pool (0, 0) names the ordinary cache of openreg:", static_cast<int>(index),
+                    "; make_pool_id() gives ids for private pools");
+  return cache;
+}
+
+std::string describe(c10::MempoolId_t id, c10::DeviceIndex index) {
+  return c10::str("memory pool (", id.first, ", ", id.second, ") of openreg:", static_cast<int>(index));
 }
 
 }  // namespace
@@ -31,23 +42,27 @@ c10::MempoolId_t make_pool_id(bool for_capture) {
 
 void begin_allocate_to_pool(c10::DeviceIndex index, c10::MempoolId_t id, std::function<bool(c10::Stream)> filter,
                             bool for_capture) {
-  checked_cache(index).begin_route({id, std::move(filter), for_capture});
+  const auto accepts = [index, filter = std::move(filter)](int64_t stream) {
+    return filter(c10::Stream(c10::Stream::UNSAFE, c10::Device(kDeviceType, index), stream));
+  };
+  cache_for(index, id, "begin_allocate_to_pool").begin_route({id, accepts, for_capture});
 }
 
 void end_allocate_to_pool(c10::DeviceIndex index, c10::MempoolId_t id) {
-  checked_cache(index).end_route(id);
+  TORCH_CHECK(cache_for(index, id, "end_allocate_to_pool").end_route(id), "no allocations are routed to the ",
+              describe(id, index), "; end_allocate_to_pool() ends what begin_allocate_to_pool() began, once");
 }
 
 void retain_pool(c10::DeviceIndex index, c10::MempoolId_t id) {
-  checked_cache(index).retain_pool(id);
+  cache_for(index, id, "retain_pool").retain_pool(id);
 }
 
 void release_pool(c10::DeviceIndex index, c10::MempoolId_t id) {
   if (orDriverIsUsable() == 0) {
     return;  // a forked child may have inherited the mutex locked
   }
-  check_device_index(index);
-  device_cache(index).release_pool(id);
+  TORCH_CHECK(checked_device(index, "release_pool").cache.release_pool(id), "the ", describe(id, index),
+              " has no user to release; release it once for each retain_pool() or begin_allocate_to_pool()");
 }
 
 }  // namespace openreg::runtime

@@ -2,7 +2,6 @@
 #include "poison.h"
 
 #include "openreg.h"
-#include "openreg/runtime/device.h"
 #include "openreg/runtime/stream.h"
 #include "settings.h"
 
@@ -13,10 +12,9 @@ bool poison_is_on() {
   return on;
 }
 
-void poison(const Block& block, c10::DeviceIndex index) noexcept {
+void poison(void* address, size_t size, c10::Stream stream) noexcept {
   try {
-    const c10::Stream stream(c10::Stream::UNSAFE, c10::Device(kDeviceType, index), block.stream);
-    if (orMemsetAsync(block.address, kPoison, block.size, native_handle(stream)) != orSuccess) {
+    if (orMemsetAsync(address, kPoison, size, native_handle(stream)) != orSuccess) {
       orGetLastError();
     }
   } catch (const c10::Error&) {

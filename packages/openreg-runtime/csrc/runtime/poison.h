@@ -7,7 +7,9 @@
 // pools that a capture used, whose free blocks a replay may be writing.
 #pragma once
 
-#include "block.h"
+#include <c10/core/Stream.h>
+
+#include <cstddef>
 
 namespace openreg::runtime {
 
@@ -20,6 +22,6 @@ inline constexpr int kPoison = 0xFF;
 bool poison_is_on();
 
 // Enqueues the fill of a block. Never throws: on a failed device, which skips all work, nothing is filled.
-void poison(const Block& block, c10::DeviceIndex index) noexcept;
+void poison(void* address, size_t size, c10::Stream stream) noexcept;
 
 }  // namespace openreg::runtime

@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "import_cache.h"
+#include "memory/import_cache.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/gil.h"
@@ -18,22 +18,34 @@ namespace openreg::runtime {
 
 namespace {
 
-// What a received storage owns, until its receipt is set.
+char* open_segment(int device, const orIpcMemHandle_t& handle) {
+  const CurrentDevice current(static_cast<c10::DeviceIndex>(device));
+  void* address = nullptr;
+  OPENREG_CHECK(orIpcOpenMemHandle(&address, handle, 0));
+  return static_cast<char*>(address);
+}
+
+// Waits for all work of the device; in a forked child it does nothing.
+void close_segment(char* address) {
+  OPENREG_WARN(orIpcCloseMemHandle(address));
+}
+
+// What a received storage owns, until its reference count is released.
 struct Received {
   c10::DeviceIndex device;
-  std::shared_ptr<Import> segment;  // null for a receipt without a storage
+  std::shared_ptr<Import> segment;  // null for a count without a storage
   std::shared_ptr<Import> page;
   size_t slot;
 };
 
 class Receiver {
  public:
-  c10::Storage open(c10::DeviceIndex index, const SharedRange& range, size_t size, const Receipt& receipt) {
-    auto received = open_receipt(index, receipt);
+  c10::Storage open(c10::DeviceIndex index, const SharedRange& range, size_t size, const IpcRefCount& count) {
+    auto received = open_ref_count(index, count);
     try {
       received->segment = imports_.open(index, range.segment);
     } catch (...) {
-      acknowledge(std::move(received));  // nobody will use what was sent
+      release_ipc_ref_count(std::move(received));  // nobody will use what was sent
       throw;
     }
     void* address = received->segment->address() + range.offset;
@@ -46,17 +58,17 @@ class Receiver {
                                                  &device_allocator(), /*resizable=*/false);
   }
 
-  std::unique_ptr<Received> open_receipt(c10::DeviceIndex index, const Receipt& receipt) {
+  std::unique_ptr<Received> open_ref_count(c10::DeviceIndex index, const IpcRefCount& count) {
     auto received = std::make_unique<Received>();
     received->device = index;
-    received->page = imports_.open(index, receipt.page);
-    received->slot = receipt.slot;
+    received->page = imports_.open(index, count.page);
+    received->slot = count.slot;
     return received;
   }
 
   // All work here has to be done first, because the sender reuses the memory at once. What cannot be said now, because
-  // the device has failed or a capture runs, is said with the next receipt.
-  void acknowledge(std::unique_ptr<Received> received) {
+  // the device has failed or a capture runs, is said with the next count.
+  void release_ipc_ref_count(std::unique_ptr<Received> received) {
     std::vector<std::unique_ptr<Received>> due;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -64,7 +76,7 @@ class Receiver {
     }
     due.push_back(std::move(received));
     for (auto& entry : due) {
-      if (!set_receipt(*entry)) {
+      if (!set_released(*entry)) {
         const std::lock_guard<std::mutex> lock(mutex_);
         due_.push_back(std::move(entry));
       }
@@ -72,10 +84,10 @@ class Receiver {
   }
 
   // The storages stay usable, but nobody should.
-  void acknowledge_all() {
+  void release_all_ipc_ref_counts() {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const Received* received : live_) {
-      set_receipt(*received);
+      set_released(*received);
     }
     live_.clear();
   }
@@ -108,11 +120,11 @@ class Receiver {
       owes = live_.erase(received.get()) > 0;
     }
     if (owes) {
-      acknowledge(std::move(received));
+      release_ipc_ref_count(std::move(received));
     }
   }
 
-  static bool set_receipt(const Received& received) {
+  static bool set_released(const Received& received) {
     const CurrentDevice current(received.device);
     const bool set =
         orDeviceSynchronize() == orSuccess && orMemset(received.page->address() + received.slot, 1, 1) == orSuccess;
@@ -122,7 +134,7 @@ class Receiver {
     return set;
   }
 
-  ImportCache imports_;
+  ImportCache imports_{&open_segment, &close_segment};
   std::mutex mutex_;
   std::unordered_set<Received*> live_;
   std::vector<std::unique_ptr<Received>> due_;
@@ -156,23 +168,23 @@ SharedRange share_storage(const c10::Storage& storage) {
   return range;
 }
 
-c10::Storage open_storage(c10::DeviceIndex index, const SharedRange& range, size_t size, const Receipt& receipt) {
+c10::Storage open_storage(c10::DeviceIndex index, const SharedRange& range, size_t size, const IpcRefCount& count) {
   ensure_initialized();
   const GilRelease release;
-  return Receiver::instance().open(index, range, size, receipt);
+  return Receiver::instance().open(index, range, size, count);
 }
 
-void acknowledge(c10::DeviceIndex index, const Receipt& receipt) {
+void release_ipc_ref_count(c10::DeviceIndex index, const IpcRefCount& count) {
   ensure_initialized();
   const GilRelease release;
   Receiver& receiver = Receiver::instance();
-  receiver.acknowledge(receiver.open_receipt(index, receipt));
+  receiver.release_ipc_ref_count(receiver.open_ref_count(index, count));
 }
 
-void acknowledge_all() {
+void release_all_ipc_ref_counts() {
   if (is_initialized()) {
     const GilRelease release;
-    Receiver::instance().acknowledge_all();
+    Receiver::instance().release_all_ipc_ref_counts();
   }
 }
 

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include "current_stream.h"
+#include "observer_callback.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/host_wait.h"
 #include "openreg/runtime/status.h"
@@ -22,7 +24,7 @@ c10::Stream make_stream(c10::DeviceIndex index, c10::StreamId id) {
 }
 
 // The current stream of every device, for the calling thread. Zero-initialised: the default streams.
-c10::StreamId& current_stream_id(c10::DeviceIndex index) {
+c10::StreamId& stream_id_of_thread(c10::DeviceIndex index) {
   thread_local std::array<c10::StreamId, OPENREG_MAX_DEVICES> ids{};
   return ids[static_cast<size_t>(index)];
 }
@@ -58,15 +60,19 @@ Pool& pool_of(c10::DeviceIndex index, bool high_priority) {
 
 }  // namespace
 
+c10::StreamId current_stream_id(c10::DeviceIndex index) {
+  return stream_id_of_thread(index);
+}
+
 c10::Stream current_stream(c10::DeviceIndex index) {
   index = resolve(index);
-  return make_stream(index, current_stream_id(index));
+  return make_stream(index, stream_id_of_thread(index));
 }
 
 c10::Stream exchange_stream(c10::Stream stream) {
   const c10::DeviceIndex index = resolve(stream.device_index());
-  const c10::Stream previous = make_stream(index, current_stream_id(index));
-  current_stream_id(index) = stream.id();
+  const c10::Stream previous = make_stream(index, stream_id_of_thread(index));
+  stream_id_of_thread(index) = stream.id();
   return previous;
 }
 
@@ -98,6 +104,7 @@ c10::Stream new_stream(c10::DeviceIndex index, int priority) {
 }
 
 orStream_t native_handle(c10::Stream stream) {
+  refuse_inside_callback("work for a stream (a launch, a copy, an event)");
   if (stream.id() != kDefaultStreamId) {
     return reinterpret_cast<orStream_t>(static_cast<intptr_t>(stream.id()));
   }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Build and run the stress program: run_stress.py thread|address|none [--seconds N].
+"""Build and run the stress programs: run_stress.py thread|address|none [--seconds N].
 
-Before the run the program does wrong, on purpose, what the sanitizer is there for; the sanitizer has to report it.
+Before its run each program does wrong, on purpose, what the sanitizer is there for; the sanitizer has to report it.
 """
 
 from __future__ import annotations
@@ -14,17 +14,33 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 
-# sanitizer -> fault of stress_planted.h -> what its report says
+# A fault that a check of the program itself finds, whatever the sanitizer.
 OWN_CHECKS = {"forgotten": "completes_ == submits_"}
+# sanitizer -> program -> fault of its stress_planted.h or ../memory/planted.h -> what its report says
 PLANTED = {
-    "thread": {"race": "data race", "early_look": "data race", **OWN_CHECKS},
-    "address": {
-        "overflow": "heap-buffer-overflow",
-        "undefined": "signed integer overflow",
-        "leak": "detected memory leak",
-        **OWN_CHECKS,
+    "thread": {
+        "stress": {"race": "data race", "early_look": "data race", **OWN_CHECKS},
+        "memory_stress": {
+            "race_in_the_cache": "data race",
+            "race_in_the_free_blocks": "data race",
+            "race_in_launch_memory": "data race",
+        },
     },
-    "none": OWN_CHECKS,
+    "address": {
+        "stress": {
+            "overflow": "heap-buffer-overflow",
+            "undefined": "signed integer overflow",
+            "leak": "detected memory leak",
+            **OWN_CHECKS,
+        },
+        "memory_stress": {
+            "use_after_release": "heap-use-after-free",
+            "overflow_of_launch_memory": "heap-buffer-overflow",
+            "overflow_of_a_counter": "signed integer overflow",
+            "leak_of_launch_memory": "detected memory leak",
+        },
+    },
+    "none": {"stress": OWN_CHECKS, "memory_stress": {}},
 }
 SETTINGS = {
     "OPENREG_DEVICE_COUNT": "4",
@@ -41,23 +57,24 @@ def environment() -> dict[str, str]:
 
 
 def build(sanitizer: str, folder: Path) -> Path:
-    """Compile the program with a sanitizer."""
+    """Compile the programs with a sanitizer; gives the folder that they are in."""
     subprocess.run(
         ["cmake", "-S", str(HERE), "-B", str(folder), "-G", "Ninja", f"-DOPENREG_SANITIZER={sanitizer}"], check=True
     )
     subprocess.run(["cmake", "--build", str(folder)], check=True)
-    return folder / "stress"
+    return folder
 
 
-def unreported(program: Path, sanitizer: str) -> list[str]:
+def unreported(program: Path, faults: dict[str, str]) -> list[str]:
     """The planted faults that the sanitizer lets pass."""
     silent = []
-    for fault, words in PLANTED[sanitizer].items():
+    for fault, words in faults.items():
         done = subprocess.run(
             [str(program), "plant", fault], env=environment(), capture_output=True, text=True, timeout=300, check=False
         )
         reported = done.returncode not in {0, 2} and words in done.stderr
-        print(f"planted {fault}: {'reported' if reported else 'NOT reported: ' + done.stderr}", flush=True)
+        outcome = "reported" if reported else f"NOT reported: {done.stderr}"
+        print(f"{program.name}, planted {fault}: {outcome}", flush=True)
         if not reported:
             silent.append(fault)
     return silent
@@ -72,15 +89,19 @@ def main() -> int:
     parser.add_argument("--build", type=Path, help="keep the build here; else a temporary folder")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        program = build(options.sanitizer, options.build or Path(temporary))
-        silent = unreported(program, options.sanitizer)
-        if silent:
-            print(f"sanitizer {options.sanitizer} did not report: {', '.join(silent)}")
-            return 1
-        command = [str(program), str(options.seconds), str(options.seed)]
-        done = subprocess.run(command, env=environment(), timeout=options.seconds * 10 + 120, check=False)
-    print(f"stress with sanitizer {options.sanitizer}: exit status {done.returncode}")
-    return done.returncode
+        folder = build(options.sanitizer, options.build or Path(temporary))
+        for name, faults in PLANTED[options.sanitizer].items():
+            program = folder / name
+            silent = unreported(program, faults)
+            if silent:
+                print(f"sanitizer {options.sanitizer} did not report: {', '.join(silent)}")
+                return 1
+            command = [str(program), str(options.seconds), str(options.seed)]
+            done = subprocess.run(command, env=environment(), timeout=options.seconds * 10 + 120, check=False)
+            print(f"{name} with sanitizer {options.sanitizer}: exit status {done.returncode}", flush=True)
+            if done.returncode != 0:
+                return done.returncode
+    return 0
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include <openreg/runtime/event.h>
 #include <openreg/runtime/launch.h>
 #include <openreg/runtime/launch_memory.h>
+#include <openreg/runtime/memory_observer.h>
 #include <openreg/runtime/status.h>
 #include <openreg/runtime/stream.h>
 
@@ -18,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -108,6 +110,87 @@ void emptying_the_cache_waits_for_no_other_device() {
   runtime::device_allocator().emptyCache({0, 0});
   runtime::synchronize_device(1);
   check(reused(address) || active_bytes() == 0, "the block comes back");
+}
+
+void observers_are_told_in_order_beside_each_other() {
+  using Kind = runtime::MemoryEventKind;
+  std::vector<runtime::MemoryEvent> all;
+  std::vector<runtime::MemoryEvent> of_device_1;
+  const auto note = [](std::vector<runtime::MemoryEvent>& events) {
+    return [&events](const runtime::MemoryEvent& event) { events.push_back(event); };
+  };
+  runtime::device_allocator().emptyCache({0, 0});
+  const uint64_t first = runtime::observe_memory({note(all)});
+  const uint64_t second = runtime::observe_memory({note(of_device_1), runtime::kAllMemoryEvents, 1});
+  void* address = allocate_and_use_on(runtime::default_stream(1));
+  runtime::synchronize_device(1);
+  runtime::device_allocator().emptyCache({0, 0});
+  runtime::stop_observing_memory(first);
+  runtime::device_allocator().allocate(kSize);
+  const Kind expected[] = {Kind::kSegmentAllocated, Kind::kAllocated,     Kind::kStreamRecorded,
+                           Kind::kFreeRequested,    Kind::kFreeCompleted, Kind::kSegmentReleased};
+  check(all.size() == std::size(expected), "an observer is told what happens while it is subscribed");
+  for (size_t i = 0; i < all.size(); ++i) {
+    check(all[i].kind == expected[i] && all[i].address == address && all[i].device == 0, "one by one, in order");
+  }
+  check(all[1].requested == kSize && all[1].allocated_bytes == all[1].size, "with sizes and totals");
+  check(all[2].other_device == 1 && all[5].reserved_bytes == 0, "a use by a stream of another device too");
+  check(of_device_1.empty(), "an observer of one device is told of no other");
+  runtime::stop_observing_memory(second);
+  check_throws<c10::Error>([&] { runtime::stop_observing_memory(second); }, "a subscription is ended once");
+  check_throws<c10::Error>([] { runtime::stop_observing_memory(0); }, "a number that names no subscription");
+}
+
+void wrong_observers_are_refused() {
+  const auto nothing = [](const runtime::MemoryEvent&) {};
+  check_throws<c10::ValueError>([] { runtime::observe_memory({nullptr}); }, "no callback");
+  check_throws<c10::ValueError>([&] { runtime::observe_memory({nothing, 0}); }, "no kinds");
+  check_throws<c10::ValueError>([&] { runtime::observe_memory({nothing, ~0u}); }, "unknown kinds");
+  check_throws<c10::Error>([&] { runtime::observe_memory({nothing, runtime::kAllMemoryEvents, 99}); },
+                           "no such device");
+}
+
+// Everything would wait for a lock that the calling thread holds, or for who waits for it.
+void callbacks_that_call_the_allocator_are_refused() {
+  uint64_t own = 0;
+  int refused = 0;
+  const auto refuse = [&refused](auto function) {
+    try {
+      function();
+    } catch (const c10::Error& error) {
+      const bool named = std::string(error.what()).find("inside a callback of observe_memory()") != std::string::npos;
+      refused += named ? 1 : 0;
+    }
+  };
+  own = runtime::observe_memory({[&](const runtime::MemoryEvent&) {
+                                   refuse([] { runtime::device_allocator().allocate(kSize); });
+                                   refuse([] { runtime::device_allocator().emptyCache({0, 0}); });
+                                   refuse([] { runtime::device_allocator().getDeviceStats(0); });
+                                   refuse([] { runtime::observe_memory({[](const runtime::MemoryEvent&) {}}); });
+                                   refuse([&] { runtime::stop_observing_memory(own); });
+                                   refuse([] { runtime::launch("nothing", c10::DeviceIndex{0}, [] {}); });
+                                 },
+                                 runtime::memory_event_bit(runtime::MemoryEventKind::kAllocated)});
+  runtime::device_allocator().allocate(kSize);
+  check(refused == 6, "what a callback must not call throws and says why");
+  runtime::stop_observing_memory(own);
+}
+
+void a_callback_that_throws_is_not_called_again() {
+  int calls = 0;
+  const uint64_t id = runtime::observe_memory({[&](const runtime::MemoryEvent&) {
+    ++calls;
+    throw std::runtime_error("on purpose");
+  }});
+  const c10::DataPtr memory = runtime::device_allocator().allocate(kSize);
+  check(memory.get() != nullptr && calls == 1, "the allocation goes on");
+  try {
+    runtime::stop_observing_memory(id);
+    check(false, "the end of the subscription says what was thrown");
+  } catch (const c10::Error& error) {
+    check(std::string(error.what()).find("on purpose") != std::string::npos, "in the words of the callback");
+  }
+  check_throws<c10::Error>([&] { runtime::stop_observing_memory(id); }, "and ends it");
 }
 
 void recording_unknown_memory_does_nothing() {
@@ -218,6 +301,10 @@ int main() {
   threads_may_initialise_at_once();
   memory_waits_for_every_stream_that_uses_it();
   emptying_the_cache_waits_for_no_other_device();
+  observers_are_told_in_order_beside_each_other();
+  wrong_observers_are_refused();
+  callbacks_that_call_the_allocator_are_refused();
+  a_callback_that_throws_is_not_called_again();
   recording_unknown_memory_does_nothing();
   releases_on_a_failed_device_neither_throw_nor_lose_memory();
   a_launch_returns_before_the_kernel_ends();

@@ -3,8 +3,9 @@
 //
 // A storage lies inside a segment of the caching allocator, and only whole segments can be mapped elsewhere: a storage
 // is sent as (handle of the segment, offset, size). The sender must not reuse the block while a receiver has it, so
-// each sending comes with a receipt: a byte of device memory that the sender owns and the receiver sets when it is
-// done. Nobody can wait for it, and a receiver that is killed never sets it.
+// each sending has an IPC reference count (source: torch.cuda's ref_counter): a byte of device memory that the sender
+// owns, 0 while the receiver holds what was sent, 1 when it has released it. Nobody can wait for it, and a receiver
+// that is killed never sets it.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -23,8 +24,8 @@ struct SharedRange {
   size_t offset;  // bytes
 };
 
-struct Receipt {
-  orIpcMemHandle_t page;  // of receipts of one sender and device
+struct IpcRefCount {
+  orIpcMemHandle_t page;  // of reference counts of one sender and device
   size_t slot;
 };
 
@@ -35,21 +36,21 @@ struct Receipt {
 // to another process itself.
 OPENREG_RUNTIME_API SharedRange share_storage(const c10::Storage& storage);
 
-// A new receipt for something on a device. The caller keeps what it sends until the receipt comes back.
-OPENREG_RUNTIME_API Receipt make_receipt(c10::DeviceIndex index);
-// The receipts that receivers have set since the last call, which are then free for others.
-OPENREG_RUNTIME_API std::vector<Receipt> collect_receipts();
+// A new reference count for something on a device. The caller keeps what it sends until the count is collected.
+OPENREG_RUNTIME_API IpcRefCount new_ipc_ref_count(c10::DeviceIndex index);
+// The counts whose receivers have released what was sent since the last call. They are free for others then.
+OPENREG_RUNTIME_API std::vector<IpcRefCount> collect_ipc_ref_counts();
 
-// Gives a receipt back as if its receiver had set it; unknown ones are ignored.
-OPENREG_RUNTIME_API void return_receipt(const Receipt& receipt);
+// Frees a count as if its receiver had released it; unknown ones are ignored.
+OPENREG_RUNTIME_API void cancel_ipc_ref_count(const IpcRefCount& count);
 
-// The storage of another process, not resizable. It sets the receipt when it dies, after all work of the device. Throws
-// c10::Error when the device does not exist here, c10::ValueError when the sender has freed the memory or ended.
+// The storage of another process, not resizable. It releases the count when it dies, after all work of the device.
+// Throws c10::Error when the device does not exist here, c10::ValueError when the sender has freed the memory or ended.
 OPENREG_RUNTIME_API c10::Storage open_storage(c10::DeviceIndex index, const SharedRange& range, size_t size,
-                                              const Receipt& receipt);
-// Sets a receipt for something that needs no storage of its own, because the process has it already.
-OPENREG_RUNTIME_API void acknowledge(c10::DeviceIndex index, const Receipt& receipt);
-// Sets the receipts of all storages that are open: for a process that ends and takes nothing apart.
-OPENREG_RUNTIME_API void acknowledge_all();
+                                              const IpcRefCount& count);
+// Releases a count for something that needs no storage of its own, because the process has it already.
+OPENREG_RUNTIME_API void release_ipc_ref_count(c10::DeviceIndex index, const IpcRefCount& count);
+// Releases the counts of all storages that are open: for a process that ends and takes nothing apart.
+OPENREG_RUNTIME_API void release_all_ipc_ref_counts();
 
 }  // namespace openreg::runtime

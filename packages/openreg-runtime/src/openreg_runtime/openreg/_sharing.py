@@ -21,7 +21,7 @@ from openreg_runtime import _C
 
 Reduced = tuple[Callable[..., torch.UntypedStorage], tuple[Any, ...]]
 
-# What was sent and has not come back, by receipt.
+# What was sent and not released yet, by its IPC reference count.
 _sent: dict[tuple[bytes, int], torch.UntypedStorage] = {}
 
 
@@ -36,8 +36,8 @@ def ipc_collect() -> None:
     Sending does the same. Memory of a receiver that was killed, or of a message that nobody receives, stays allocated
     until this process ends (source: ``torch.cuda.ipc_collect``).
     """
-    for receipt in _C._collect_receipts():
-        _sent.pop(receipt, None)
+    for count in _C._collect_ipc_ref_counts():
+        _sent.pop(count, None)
 
 
 def _reduce_storage(storage: torch.UntypedStorage) -> Any:
@@ -52,9 +52,9 @@ def _reduce_device_storage(storage: torch.UntypedStorage) -> Reduced:
         return _rebuild_empty, (device,)
     ipc_collect()
     segment, offset = _C._share_storage(storage)
-    receipt = _C._make_receipt(device)
-    _sent[receipt] = storage
-    return _rebuild_storage, (device, segment, offset, storage.nbytes(), *receipt)
+    count = _C._new_ipc_ref_count(device)
+    _sent[count] = storage
+    return _rebuild_storage, (device, segment, offset, storage.nbytes(), *count)
 
 
 def _rebuild_empty(device: int) -> torch.UntypedStorage:
@@ -66,22 +66,22 @@ def _rebuild_storage(
 ) -> torch.UntypedStorage:
     own = _sent.pop((page, slot), None)
     if own is not None:  # a queue read by the process that filled it
-        _C._return_receipt(page, slot)
+        _C._cancel_ipc_ref_count(page, slot)
         return own
     key = (device, segment, offset)
     known: torch.UntypedStorage | None = reductions.storage_from_cache(  # type: ignore[no-untyped-call]
         torch.UntypedStorage, key
     )
     if known is not None:
-        _C._acknowledge(device, page, slot)
+        _C._release_ipc_ref_count(device, page, slot)
         return known
-    _acknowledge_at_exit()
+    _release_all_at_exit()
     storage = _C._open_storage(device, segment, offset, size, page, slot)
     reductions.shared_cache[key] = reductions.StorageWeakRef(storage)  # type: ignore[no-untyped-call]
     return storage
 
 
 @functools.cache
-def _acknowledge_at_exit() -> None:
+def _release_all_at_exit() -> None:
     """A process that ends tells the senders; how it takes its tensors apart, if at all, is not foreseeable."""
-    util.Finalize(None, _C._acknowledge_all, exitpriority=0)
+    util.Finalize(None, _C._release_all_ipc_ref_counts, exitpriority=0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sender's side of receipts: pages of device memory in which receivers set a byte each.
+// The sender's side of IPC reference counts: pages of device memory in which receivers set a byte each.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -15,9 +15,9 @@ namespace openreg::runtime {
 
 namespace {
 
-constexpr size_t kPageSize = 4096;  // bytes, and so receipts
+constexpr size_t kPageSize = 4096;  // bytes, and so reference counts
 
-// Lives as long as the process, because receivers may set receipts at any time.
+// Lives as long as the process, because receivers may release at any time.
 struct Page {
   c10::DeviceIndex device = 0;
   char* address = nullptr;
@@ -49,19 +49,19 @@ std::unique_ptr<Page> make_page(c10::DeviceIndex index) {
   return page;
 }
 
-class ReceiptBook {
+class IpcRefCounts {
  public:
-  Receipt take(c10::DeviceIndex index) {
+  IpcRefCount take(c10::DeviceIndex index) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    Page& page = page_with_room(index);
+    Page& page = page_with_a_free_slot(index);
     const auto free = std::find(page.taken.begin(), page.taken.end(), false);
     *free = true;
     ++page.taken_count;
     return {page.handle, static_cast<size_t>(free - page.taken.begin())};
   }
 
-  std::vector<Receipt> collect() {
-    std::vector<Receipt> result;
+  std::vector<IpcRefCount> collect() {
+    std::vector<IpcRefCount> result;
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& page : pages_) {
       if (page->taken_count > 0) {
@@ -71,19 +71,19 @@ class ReceiptBook {
     return result;
   }
 
-  void give_back(const Receipt& receipt) {
+  void cancel(const IpcRefCount& count) {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& page : pages_) {
-      if (std::memcmp(&page->handle, &receipt.page, sizeof(receipt.page)) == 0 && receipt.slot < kPageSize &&
-          page->taken[receipt.slot]) {
-        page->taken[receipt.slot] = false;
+      if (std::memcmp(&page->handle, &count.page, sizeof(count.page)) == 0 && count.slot < kPageSize &&
+          page->taken[count.slot]) {
+        page->taken[count.slot] = false;
         --page->taken_count;
       }
     }
   }
 
  private:
-  Page& page_with_room(c10::DeviceIndex index) {
+  Page& page_with_a_free_slot(c10::DeviceIndex index) {
     for (const auto& page : pages_) {
       if (page->device == index && page->taken_count < kPageSize) {
         return *page;
@@ -93,10 +93,10 @@ class ReceiptBook {
     return *pages_.back();
   }
 
-  static void collect_page(Page& page, std::vector<Receipt>& result) {
+  static void collect_page(Page& page, std::vector<IpcRefCount>& result) {
     const CurrentDevice current(page.device);
     std::array<char, kPageSize> bytes{};
-    // On a failed device nothing can be read; its receipts are collected when it was reset.
+    // On a failed device nothing can be read; its counts are collected when it was reset.
     if (orMemcpyAsync(bytes.data(), page.address, kPageSize, orMemcpyDeviceToHost, page.stream) != orSuccess) {
       orGetLastError();
       return;
@@ -116,31 +116,31 @@ class ReceiptBook {
   std::vector<std::unique_ptr<Page>> pages_;
 };
 
-ReceiptBook& book() {
-  static auto* const instance = new ReceiptBook();
+IpcRefCounts& ref_counts() {
+  static auto* const instance = new IpcRefCounts();
   return *instance;
 }
 
 }  // namespace
 
-Receipt make_receipt(c10::DeviceIndex index) {
+IpcRefCount new_ipc_ref_count(c10::DeviceIndex index) {
   ensure_initialized();
   check_device_index(index);
   const GilRelease release;
-  return book().take(index);
+  return ref_counts().take(index);
 }
 
-void return_receipt(const Receipt& receipt) {
+void cancel_ipc_ref_count(const IpcRefCount& count) {
   const GilRelease release;
-  book().give_back(receipt);
+  ref_counts().cancel(count);
 }
 
-std::vector<Receipt> collect_receipts() {
+std::vector<IpcRefCount> collect_ipc_ref_counts() {
   if (!is_initialized()) {
     return {};
   }
   const GilRelease release;
-  return book().collect();
+  return ref_counts().collect();
 }
 
 }  // namespace openreg::runtime

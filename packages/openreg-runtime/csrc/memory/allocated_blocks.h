@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The allocated blocks of one device, by address.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "block.h"
+
+namespace openreg::runtime {
+
+// A hash table with chains through the blocks themselves, so that neither insert() nor erase() allocates, but where the
+// table grows. Not thread-safe.
+class AllocatedBlocks {
+ public:
+  AllocatedBlocks() : buckets_(kFirstBuckets) {}
+
+  void insert(Block& block) {
+    if (count_ == buckets_.size()) {
+      grow();
+    }
+    Block*& head = buckets_[bucket_of(block.address)];
+    block.next_in_bucket = head;
+    head = &block;
+    ++count_;
+  }
+
+  // Null if there is none that begins at the address.
+  Block* find(const void* address) const {
+    Block* block = buckets_[bucket_of(address)];
+    while (block != nullptr && block->address != address) {
+      block = block->next_in_bucket;
+    }
+    return block;
+  }
+
+  // The same, and forgets it.
+  Block* take(const void* address) {
+    Block** link = &buckets_[bucket_of(address)];
+    while (*link != nullptr && (*link)->address != address) {
+      link = &(*link)->next_in_bucket;
+    }
+    Block* block = *link;
+    if (block != nullptr) {
+      *link = block->next_in_bucket;
+      --count_;
+    }
+    return block;
+  }
+
+  size_t size() const { return count_; }
+
+ private:
+  static constexpr size_t kFirstBuckets = 1024;
+  static constexpr int kAlignment = 9;  // blocks begin at multiples of 512 bytes
+
+  // Multiplies by the golden ratio, so that regular distances do not meet in one bucket.
+  size_t bucket_of(const void* address) const {
+    const uint64_t number = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(address)) >> kAlignment;
+    return static_cast<size_t>((number * 0x9E3779B97F4A7C15u) >> 32) & (buckets_.size() - 1);
+  }
+
+  void grow() {
+    std::vector<Block*> old(buckets_.size() * 2);
+    old.swap(buckets_);
+    for (Block* block : old) {
+      while (block != nullptr) {
+        Block* const next = block->next_in_bucket;
+        Block*& head = buckets_[bucket_of(block->address)];
+        block->next_in_bucket = head;
+        head = block;
+        block = next;
+      }
+    }
+  }
+
+  std::vector<Block*> buckets_;  // a power of 2
+  size_t count_ = 0;
+};
+
+}  // namespace openreg::runtime

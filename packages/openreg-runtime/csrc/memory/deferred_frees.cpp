@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "deferred_frees.h"
+
+#include <algorithm>
+
+namespace openreg::runtime {
+
+void DeferredFrees::add(Block& block, bool is_capturing) {
+  if (is_capturing) {
+    // After the capture the block is free for its own pool, where the order of the recorded work protects it.
+    kept_back_.push_back(&block);
+    ++block.pending_uses;
+  } else {
+    mark_uses(block);
+  }
+}
+
+void DeferredFrees::mark_uses(Block& block) {
+  for (const StreamKey& stream : block.other_uses) {
+    auto queue = std::find_if(queues_.begin(), queues_.end(), [&](const Queue& item) { return item.stream == stream; });
+    if (queue == queues_.end()) {
+      queue = queues_.insert(queue, Queue{stream, {}});
+    }
+    queue->marks.emplace_back(backend_.mark(stream), &block);
+    ++block.pending_uses;
+  }
+  block.other_uses.clear();
+}
+
+void DeferredFrees::process(bool is_capturing, const std::function<void(Block&)>& free) {
+  if (!is_capturing) {
+    for (Block* block : std::exchange(kept_back_, {})) {
+      --block->pending_uses;
+      mark_uses(*block);
+    }
+  }
+  for (Queue& queue : queues_) {
+    while (!queue.marks.empty() && queue.marks.front().first->is_reached()) {
+      Block& block = *queue.marks.front().second;
+      queue.marks.pop_front();
+      if (--block.pending_uses == 0) {
+        free(block);
+      }
+    }
+  }
+  std::erase_if(queues_, [](const Queue& queue) { return queue.marks.empty(); });
+}
+
+}  // namespace openreg::runtime

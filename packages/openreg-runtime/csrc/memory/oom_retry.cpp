@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "oom_retry.h"
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+namespace openreg::runtime {
+
+Block* OomRetry::find(const Request& request, std::unique_lock<std::mutex>& lock) {
+  if (segments.garbage() > 0 && !pools.is_capturing()) {
+    wait(lock);
+    release_garbage();
+  }
+  const auto add_segment = [&] { return segments.add(pools.pool_for(request.size, request.stream), request); };
+  Block* block = add_segment();
+  if (block != nullptr || pools.is_capturing()) {
+    return block;  // a capture must not wait for what it records
+  }
+  ++recorder.statistics.alloc_retries;
+  wait(lock);
+  block = find_free(request);  // what other streams were still using
+  if (block == nullptr && !pools.is_capturing() &&
+      release_oversize(pools.pool_for(request.size, request.stream), request)) {
+    block = add_segment();
+  }
+  if (block == nullptr && !pools.is_capturing()) {
+    pools.shrink(kOrdinaryCache, [&](BlockPool& pool) { segments.release_free(pool); });
+    block = add_segment();
+  }
+  return block;
+}
+
+// For all work of the device, after which segments may be given back.
+void OomRetry::wait(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  backend.synchronize();
+  lock.lock();
+  ++recorder.statistics.device_waits;
+  process_deferred_frees();
+}
+
+// With max_split_size_mb: gives blocks back that only requests as large as themselves can use; one that suffices, or
+// else the largest ones. False if that is not enough for the request.
+bool OomRetry::release_oversize(BlockPool& pool, const Request& request) {
+  const size_t needed = std::max(request.size, request.max_split_size);
+  if (needed == kUnlimited) {
+    return false;
+  }
+  auto it = pool.free.lower_bound(BlockKey{request.stream, needed});
+  if (it != pool.free.end() && (*it)->stream == request.stream) {
+    if (!(*it)->is_whole_segment()) {
+      return false;
+    }
+    segments.release(*(*it)->segment);
+    return true;
+  }
+  std::vector<Segment*> largest;
+  size_t found = 0;
+  while (found < needed && it != pool.free.begin()) {
+    const Block* block = *--it;
+    if (block->stream != request.stream || block->size < request.max_split_size) {
+      break;
+    }
+    if (block->is_whole_segment()) {
+      found += block->size;
+      largest.push_back(block->segment);
+    }
+  }
+  for (Segment* segment : largest) {
+    segments.release(*segment);
+  }
+  return found >= needed;
+}
+
+// Gives large free segments back until nothing is above the threshold: first what has lain unused longest.
+void OomRetry::release_garbage() {
+  std::vector<const Block*> unused;
+  std::copy_if(pools.large().free.begin(), pools.large().free.end(), std::back_inserter(unused),
+               [](const Block* block) { return block->is_whole_segment(); });
+  std::sort(unused.begin(), unused.end(), [](const Block* a, const Block* b) { return a->freed_at < b->freed_at; });
+  for (const Block* block : unused) {
+    if (segments.garbage() == 0) {
+      return;
+    }
+    segments.release(*block->segment);
+  }
+}
+
+}  // namespace openreg::runtime

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tells the statistics, the profiler and the observers of one device what its allocator does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backend.h"
+#include "block.h"
+#include "memory_observers.h"
+#include "statistics.h"
+
+namespace openreg::runtime {
+
+// The parts of the allocator report here and nowhere else. Guarded by the allocator's lock. Without an observer each
+// function costs what it counts and one test.
+class Recorder {
+ public:
+  Recorder(int device, AllocatorBackend& backend) : device_(device), backend_(backend) {}
+
+  void block_allocated(const Block& block) {
+    statistics.block_allocated(block);
+    report(block, static_cast<int64_t>(block.size));
+    notify(MemoryEventKind::kAllocated, block);
+  }
+  void free_requested(const Block& block) {
+    statistics.free_requested(block);
+    report(block, -static_cast<int64_t>(block.size));
+    notify(MemoryEventKind::kFreeRequested, block);
+  }
+  void free_completed(const Block& block) {
+    statistics.free_completed(block);
+    notify(MemoryEventKind::kFreeCompleted, block);
+  }
+  void stream_recorded(const Block& block, StreamKey other) {
+    if (observers.want(MemoryEventKind::kStreamRecorded)) {
+      tell_block(MemoryEventKind::kStreamRecorded, block, other);
+    }
+  }
+  void segment_allocated(const Segment& segment) {
+    statistics.segment_allocated(segment);
+    notify(MemoryEventKind::kSegmentAllocated, segment);
+  }
+  void segment_released(const Segment& segment) {
+    statistics.segment_released(segment);
+    notify(MemoryEventKind::kSegmentReleased, segment);
+  }
+  void out_of_memory(const Request& request, size_t free);
+
+  Statistics statistics;
+  Observers observers;
+
+ private:
+  void report(const Block& block, int64_t change) {
+    backend_.report(block.address, change, statistics.allocated_bytes.current(), statistics.reserved_bytes.current());
+  }
+  void notify(MemoryEventKind kind, const Block& block) {
+    if (observers.want(kind)) {
+      tell_block(kind, block, {});
+    }
+  }
+  void notify(MemoryEventKind kind, const Segment& segment) {
+    if (observers.want(kind)) {
+      tell_segment(kind, segment);
+    }
+  }
+  MemoryEvent make_event(MemoryEventKind kind) const;
+  void tell_block(MemoryEventKind kind, const Block& block, StreamKey other);
+  void tell_segment(MemoryEventKind kind, const Segment& segment);
+
+  const int device_;
+  AllocatorBackend& backend_;
+};
+
+}  // namespace openreg::runtime

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How large segments are, which free block serves which request, and what is cut off; all in bytes. The constants are
+// PyTorch's (source: c10/core/AllocatorConfig.h, compared where that is included).
+#pragma once
+
+#include <cstddef>
+
+#include "backend.h"
+#include "block.h"
+
+namespace openreg::runtime {
+
+inline constexpr size_t kMinBlock = 512;                  // blocks are multiples of it
+inline constexpr size_t kSmallRequest = size_t{1} << 20;  // up to here requests come from the pool of small blocks
+inline constexpr size_t kSmallSegment = size_t{2} << 20;  // of that pool
+inline constexpr size_t kOwnSegment = size_t{10} << 20;   // from here requests get a segment of their own size
+inline constexpr size_t kSegmentRounding = size_t{2} << 20;
+
+inline size_t round_up(size_t size, size_t unit) {
+  return (size + unit - 1) / unit * unit;
+}
+
+inline bool is_small(size_t block_size) {
+  return block_size <= kSmallRequest;
+}
+
+inline size_t segment_size_for(size_t block_size, const SegmentSettings& settings) {
+  if (is_small(block_size)) {
+    return kSmallSegment;
+  }
+  return block_size < kOwnSegment ? settings.large_segment : round_up(block_size, kSegmentRounding);
+}
+
+// What an allocation asks for.
+struct Request {
+  size_t requested = 0;  // by the user
+  size_t size = 0;       // of a block for it
+  int64_t stream = 0;
+  size_t max_split_size = kUnlimited;  // blocks of this size and above are not divided, and serve only such requests
+
+  bool is_oversize() const { return size >= max_split_size; }
+};
+
+// Whether a free block serves a request that fits into it.
+inline bool serves(const Block& block, const Request& request, AllocatorBackend& backend) {
+  if (!request.is_oversize()) {
+    return block.size < request.max_split_size;
+  }
+  return block.size - request.size < backend.settings().max_non_split_rounding;
+}
+
+// Whether what a request leaves of a block is kept as a block of its own.
+inline bool worth_splitting(const Block& block, bool small, const Request& request) {
+  const size_t rest = block.size - request.size;
+  return small ? rest >= kMinBlock : rest > kSmallRequest && !request.is_oversize();
+}
+
+}  // namespace openreg::runtime

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "openreg/runtime/memory_observer.h"
+
+#include <c10/util/Exception.h>
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "device_caches.h"
+#include "observer_callback.h"
+#include "openreg.h"
+#include "openreg/runtime/device.h"
+
+namespace openreg::runtime {
+
+void throw_inside_callback(const char* function) {
+  TORCH_CHECK(
+      false, function,
+      " was called inside a callback of observe_memory(), which runs with the allocator locked; let the callback "
+      "write down what it gets, and call this when it has returned");
+}
+
+uint64_t observe_memory(MemoryObserver observer) {
+  refuse_inside_callback("observe_memory");
+  TORCH_CHECK_VALUE(observer.callback != nullptr,
+                    "observe_memory: the observer has no callback; set MemoryObserver::callback");
+  TORCH_CHECK_VALUE(observer.kinds != 0 && (observer.kinds & ~kAllMemoryEvents) == 0, "observe_memory: the kinds ",
+                    observer.kinds, " are not accepted: give bits of memory_event_bit(), of ", kAllMemoryEvents,
+                    " (kAllMemoryEvents) at least one");
+  if (observer.device != -1) {
+    check_device_index(observer.device);
+  }
+  static std::atomic<uint64_t> last{0};
+  const uint64_t id = ++last;
+  for (c10::DeviceIndex index = 0; index < device_count(); ++index) {
+    if (observer.device == -1 || observer.device == index) {
+      cached_device(index).cache.add_observer(id, observer.kinds, observer.callback);
+    }
+  }
+  return id;
+}
+
+void stop_observing_memory(uint64_t subscription) {
+  if (orDriverIsUsable() == 0) {
+    return;  // a forked child may have inherited the lock held
+  }
+  refuse_inside_callback("stop_observing_memory");
+  bool known = false;
+  std::string failure;
+  for (c10::DeviceIndex index = 0; subscription != 0 && index < device_count(); ++index) {
+    const std::optional<std::string> removed = cached_device(index).cache.remove_observer(subscription);
+    known = known || removed.has_value();
+    if (removed && failure.empty()) {
+      failure = c10::str(*removed);
+    }
+  }
+  TORCH_CHECK(known, "stop_observing_memory: ", subscription,
+              " names no subscription; each number that observe_memory() returned is ended once");
+  TORCH_CHECK(failure.empty(), "stop_observing_memory: the callback of subscription ", subscription,
+              " threw and was not called again: ", failure, "; catch inside the callback what may happen there");
+}
+
+}  // namespace openreg::runtime
