@@ -2,8 +2,8 @@
 """Which package brings what: names of ``torch.openreg``, and features such as autocast.
 
 A package declares it once, by entry points in its ``pyproject.toml``. What the packages of a release declare stands in
-``_providers.json``, which is written from them, so that a message can name a package that is not installed; what it says
-of ``packages`` is for the doctor. No other file here knows any of them by name.
+``_providers.json``, which is written from them, so that a message can name a package that is not installed; what it
+says of ``packages`` is for the doctor. No other file here knows any of them by name.
 """
 
 from __future__ import annotations
