@@ -98,7 +98,7 @@ def test_what_a_kind_is():
 
 # Two calls of which the CPU's kernel takes the first and refuses the second: a dimension, a dilation, emptiness.
 FORMS = {
-    "dimension": (torch.uint16, lambda x: x.flip(0), lambda x: x.flip(2)),
+    "dimension": (torch.bits8, lambda x: x.flip(0), lambda x: x.flip(2)),
     "reduced dimension": (
         torch.float8_e5m2,
         lambda x: torch.linalg.vector_norm(x[:1], dim=0),
