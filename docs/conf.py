@@ -28,7 +28,7 @@ exclude_patterns = ["README.md", "tests", "_extensions", "requirements.txt"]
 nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(?!openreg_|torch_openreg|torch\.openreg).*"),
-    ("c:identifier", r"\w+_t|orEvent|orGraph|orStream"),
+    ("c:identifier", r"\w+_t|orEvent|orGraph|orSemaphore|orStream|orSubscription"),
 ]
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "fieldlist"]
