@@ -25,12 +25,17 @@ void check_operands(const orOperand* operands, size_t count) {
   }
 }
 
-void launch(orStream_t stream, const orKernel* kernel, const Operands& operands) {
+Task task_of(const orKernel* kernel) {
   OPENREG_DRIVER_CHECK(kernel != nullptr && kernel->function != nullptr && kernel->name != nullptr, orErrorInvalidValue,
                        "argument `kernel`, its function or its name is null");
   Task task;
   task.kind = Task::Kind::kKernel;
   task.kernel = *kernel;
+  return task;
+}
+
+void launch(orStream_t stream, const orKernel* kernel, const Operands& operands) {
+  Task task = task_of(kernel);
   Driver& driver = Driver::get();
   {
     Lock lock = driver.scheduler.lock();
@@ -64,6 +69,22 @@ orError_t orLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel, 
     check_operands(operands, count);
     static constexpr orOperand kNone{};  // said to have none, which is not the same as nothing said
     launch(stream, kernel, {count == 0 ? &kNone : operands, count});
+    return orSuccess;
+  });
+}
+
+orError_t orTryLaunchKernel(orStream_t stream, const orKernel* kernel, const orOperand* operands, size_t count) {
+  return guarded(__func__, [&] {
+    check_operands(operands, count);
+    const Task task = task_of(kernel);
+    Driver& driver = Driver::get();
+    Lock lock = driver.scheduler.lock();
+    Stream& target = driver.scheduler.stream(stream, lock);
+    Scheduler::check_healthy(*target.device, lock);
+    if (driver.scheduler.submit_could_wait(target, lock)) {
+      return orErrorNotReady;
+    }
+    driver.scheduler.submit(target, task, lock, {operands, count});
     return orSuccess;
   });
 }

@@ -76,6 +76,11 @@ class Scheduler {
   uint64_t submit(Stream& stream, const Task& task, Lock& lock, const Operands& operands = {});
   // The same, then wait(). When it throws, the task was not taken, or an engine is done with it.
   void submit_and_wait(Stream& stream, const Task& task, Lock& lock, const Operands& operands = {});
+  // Whether a launch would block, or let other work run, before it returns.
+  bool submit_could_wait(const Stream& stream, const Lock& lock) const {
+    return is_blocking(stream, lock) || stream.queue.size() >= kStreamCapacity ||
+           (seeded_.has_value() && has_backlog());
+  }
   // Blocks while the stream is full; the next submit() then keeps the lock. Throws Error(orErrorLaunchFailure) when the
   // device has failed, Error(orErrorDeviceLost) when it is lost, Error(orErrorStreamCaptureInvalidated) when the
   // stream's capture is spoiled, Error(orErrorInvalidResourceHandle) when the stream was destroyed while this call
@@ -220,6 +225,7 @@ class Scheduler {
     }
   }
   void note_submission(Lock& lock);
+  bool has_backlog() const;
   bool run_one_task(Stream* stream, uint64_t ticket, Lock& lock);
   uint64_t clock() const;
 

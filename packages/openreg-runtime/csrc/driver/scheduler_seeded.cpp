@@ -213,6 +213,11 @@ bool Scheduler::run_one_task(Stream* stream, uint64_t ticket, Lock& lock) {
   return true;
 }
 
+// Whether the next call that enqueues has to relieve it.
+bool Scheduler::has_backlog() const {
+  return pending_ >= kBacklog && !on_engine() && !on_progress_thread();
+}
+
 // After each call that enqueues.
 void Scheduler::note_submission(Lock& lock) {
   if (on_engine() || on_progress_thread()) {
