@@ -8,7 +8,11 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/Exception.h>
 
+#include <cstdio>
+
+#include "enqueue_kernel.h"
 #include "openreg/runtime/host_wait.h"
+#include "openreg/runtime/status.h"
 #include "settings.h"
 
 namespace openreg::runtime {
@@ -54,6 +58,41 @@ void prepare_engine_thread(bool flush_denormals) {
   if (C10_UNLIKELY(state.flushes != flush_denormals)) {
     state.flush_denormals(flush_denormals);
   }
+}
+
+orError_t enqueue_kernel(orStream_t stream, const orKernel& kernel, const orOperand* operands, size_t operand_count,
+                         KernelState& state) {
+  if (C10_LIKELY(orTryLaunchKernel(stream, &kernel, operands, operand_count) == orSuccess)) {
+    state.release();
+    return orSuccess;
+  }
+  // It could have to wait, or it is refused: then this one is, too, and the error has the name that programs know.
+  const HostWait wait;
+  const orError_t status = operands == nullptr
+                               ? orLaunchKernel(stream, &kernel)
+                               : orLaunchKernelWithOperands(stream, &kernel, operands, operand_count);
+  if (status == orSuccess) {
+    state.release();
+  }
+  return status;
+}
+
+void launch_kernel(c10::Stream stream, const orKernel& kernel) {
+  KernelState state(kernel.state, kernel.release);
+  OPENREG_CHECK(enqueue_kernel(native_handle(stream), kernel, nullptr, 0, state));
+}
+
+orError_t describe_exception(char* message, size_t message_size) noexcept {
+  try {
+    throw;
+  } catch (const c10::Error& error) {
+    std::snprintf(message, message_size, "%s", error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    std::snprintf(message, message_size, "%s", error.what());
+  } catch (...) {
+    std::snprintf(message, message_size, "an exception that is not a std::exception");
+  }
+  return orErrorLaunchFailure;
 }
 
 void* kernel_view(const void* device_address) {
