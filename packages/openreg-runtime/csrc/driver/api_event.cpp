@@ -54,8 +54,13 @@ orError_t orEventRecord(orEvent_t event, orStream_t stream) {
     Driver& driver = Driver::get();
     Lock lock = driver.scheduler.lock();
     Stream& target = driver.scheduler.stream(stream, lock);
-    driver.scheduler.make_room(target, lock);  // so that the lock is held from here to the end
     Event& mark = driver.scheduler.event(event, lock);
+    if (mark.timed) {
+      driver.scheduler.make_room(target, lock);  // so that the lock is held from here to the end
+      driver.scheduler.event(event, lock);       // refuses it if another thread has destroyed it meanwhile
+    } else {
+      Scheduler::check_open(target, lock);  // takes no place in the queue
+    }
     if (target.capture != nullptr) {
       driver.scheduler.record_in_capture(mark, target, lock);
       return orSuccess;

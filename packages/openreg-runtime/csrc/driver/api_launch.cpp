@@ -6,6 +6,9 @@ using namespace openreg::driver;
 
 namespace {
 
+// A kernel is said to have no operands, which is not the same as nothing said.
+constexpr orOperand kNoOperand{};
+
 orError_t enqueue(const Task& task, orStream_t handle) {
   Driver& driver = Driver::get();
   Lock lock = driver.scheduler.lock();
@@ -54,6 +57,14 @@ void launch(orStream_t stream, const orKernel* kernel, const Operands& operands)
   }
 }
 
+orError_t try_launch(orStream_t stream, const orKernel* kernel, const Operands& operands) {
+  const Task task = task_of(kernel);
+  Driver& driver = Driver::get();
+  Lock lock = driver.scheduler.lock();
+  return driver.scheduler.try_submit(driver.scheduler.stream(stream, lock), task, lock, operands) ? orSuccess
+                                                                                                 : orErrorNotReady;
+}
+
 }  // namespace
 
 orError_t orLaunchKernel(orStream_t stream, const orKernel* kernel) {
@@ -67,25 +78,20 @@ orError_t orLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel, 
                                      size_t count) {
   return guarded(__func__, [&] {
     check_operands(operands, count);
-    static constexpr orOperand kNone{};  // said to have none, which is not the same as nothing said
-    launch(stream, kernel, {count == 0 ? &kNone : operands, count});
+    launch(stream, kernel, {count == 0 ? &kNoOperand : operands, count});
     return orSuccess;
   });
 }
 
-orError_t orTryLaunchKernel(orStream_t stream, const orKernel* kernel, const orOperand* operands, size_t count) {
+orError_t orTryLaunchKernel(orStream_t stream, const orKernel* kernel) {
+  return guarded(__func__, [&] { return try_launch(stream, kernel, {}); });
+}
+
+orError_t orTryLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel, const orOperand* operands,
+                                        size_t count) {
   return guarded(__func__, [&] {
     check_operands(operands, count);
-    const Task task = task_of(kernel);
-    Driver& driver = Driver::get();
-    Lock lock = driver.scheduler.lock();
-    Stream& target = driver.scheduler.stream(stream, lock);
-    Scheduler::check_healthy(*target.device, lock);
-    if (driver.scheduler.submit_could_wait(target, lock)) {
-      return orErrorNotReady;
-    }
-    driver.scheduler.submit(target, task, lock, {operands, count});
-    return orSuccess;
+    return try_launch(stream, kernel, {count == 0 ? &kNoOperand : operands, count});
   });
 }
 

@@ -88,6 +88,20 @@ uint64_t Scheduler::submit(Stream& stream, const Task& task, Lock& lock, const O
   return ticket;
 }
 
+bool Scheduler::try_submit(Stream& stream, const Task& task, Lock& lock, const Operands& operands) {
+  check_open(stream, lock);
+  if (is_blocking(stream, lock) || stream.queue.size() >= kStreamCapacity || (seeded_.has_value() && has_backlog())) {
+    return false;
+  }
+  if (stream.capture != nullptr) {
+    record_node(stream, task, 0, 0, operands);
+  } else {
+    append(stream, task, lock, operands);
+    relieve_backlog(lock);  // notes the submission; there is none to relieve
+  }
+  return true;
+}
+
 // Keeps the lock.
 uint64_t Scheduler::append(Stream& stream, const Task& task, const Lock& lock, const Operands& operands,
                            uint64_t graph_launch) {
@@ -140,9 +154,12 @@ void Scheduler::make_room(Stream& stream, Lock& lock) {
     OPENREG_DRIVER_CHECK(stream.generation == generation, orErrorInvalidResourceHandle,
                          "the stream was destroyed by another thread while this call waited for room in its queue");
   }
-  check_healthy(*stream.device, lock);
-  OPENREG_DRIVER_CHECK(stream.capture == nullptr || stream.capture->spoiled_by.empty(), orErrorStreamCaptureInvalidated,
-                       "the capture of this stream was spoiled: ", stream.capture->spoiled_by,
+  check_open(stream, lock);
+}
+
+void Scheduler::check_not_spoiled(const Capture& capture) {
+  OPENREG_DRIVER_CHECK(capture.spoiled_by.empty(), orErrorStreamCaptureInvalidated,
+                       "the capture of this stream was spoiled: ", capture.spoiled_by,
                        "; end it with orStreamEndCapture()");
 }
 

@@ -76,16 +76,21 @@ class Scheduler {
   uint64_t submit(Stream& stream, const Task& task, Lock& lock, const Operands& operands = {});
   // The same, then wait(). When it throws, the task was not taken, or an engine is done with it.
   void submit_and_wait(Stream& stream, const Task& task, Lock& lock, const Operands& operands = {});
-  // Whether a launch would block, or let other work run, before it returns.
-  bool submit_could_wait(const Stream& stream, const Lock& lock) const {
-    return is_blocking(stream, lock) || stream.queue.size() >= kStreamCapacity ||
-           (seeded_.has_value() && has_backlog());
-  }
+  // The same as submit(), unless that could block or let other work run: false then, and the task is not taken. For
+  // kernels, which launch_blocking() waits for.
+  bool try_submit(Stream& stream, const Task& task, Lock& lock, const Operands& operands);
   // Blocks while the stream is full; the next submit() then keeps the lock. Throws Error(orErrorLaunchFailure) when the
   // device has failed, Error(orErrorDeviceLost) when it is lost, Error(orErrorStreamCaptureInvalidated) when the
   // stream's capture is spoiled, Error(orErrorInvalidResourceHandle) when the stream was destroyed while this call
   // blocked.
   void make_room(Stream& stream, Lock& lock);
+  // What make_room() throws, for what enqueues nothing.
+  static void check_open(const Stream& stream, const Lock& lock) {
+    check_healthy(*stream.device, lock);
+    if (stream.capture != nullptr) [[unlikely]] {
+      check_not_spoiled(*stream.capture);
+    }
+  }
 
   // Waits until the ticket is done, which `event` marks if there is one. Throws Error(orErrorLaunchFailure) when
   // `device`, to which the stream belonged when the ticket was drawn, has failed; Error(orErrorNotSupported) when
@@ -190,6 +195,7 @@ class Scheduler {
   }
   void start_engines();
   [[noreturn]] static void refuse(const Device& device);
+  static void check_not_spoiled(const Capture& capture);
   void run_engine(EngineIndex index);
   void run_task(Engine& engine, Stream& stream, Lock& lock);
   void run_timer();

@@ -11,7 +11,7 @@
 #include <exception>
 #include <new>
 
-#include "enqueue_kernel.h"
+#include "enqueue.h"
 #include "observer_callback.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/gil.h"

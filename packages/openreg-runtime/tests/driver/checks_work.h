@@ -36,16 +36,16 @@ inline void an_attempt_to_launch_does_not_wait_for_a_full_stream() {
   const orKernel kernel{"attempt", [](void* count, char*, size_t) { return ++*static_cast<int*>(count), orSuccess; },
                         &ran, nullptr};
   int taken = 0;
-  while (orTryLaunchKernel(stream, &kernel, nullptr, 0) == orSuccess) {
+  while (orTryLaunchKernel(stream, &kernel) == orSuccess) {
     ++taken;
   }
-  CHECK(orTryLaunchKernel(stream, &kernel, nullptr, 0) == orErrorNotReady);
+  CHECK(orTryLaunchKernel(stream, &kernel) == orErrorNotReady);
   CHECK(ran == 0 && taken > 1000);
   gate.open();
   CHECK_OK(orLaunchKernel(stream, &kernel));  // blocks until there is room
   CHECK_OK(orStreamSynchronize(stream));
   CHECK(ran == taken + 1);
-  CHECK_OK(orTryLaunchKernel(stream, &kernel, nullptr, 0));
+  CHECK_OK(orTryLaunchKernel(stream, &kernel));
   CHECK_OK(orStreamDestroy(stream));
   CHECK_OK(orDeviceSynchronize());
 }

@@ -81,7 +81,7 @@ inline void release_add(void* state) {
 inline bool launch(orStream_t stream, orKernelFunction_t function, const AddState& arguments) {
   auto* state = new AddState(arguments);
   const orKernel kernel{"stress", function, state, &release_add};
-  orError_t code = orTryLaunchKernel(stream, &kernel, nullptr, 0);
+  orError_t code = orTryLaunchKernel(stream, &kernel);
   if (code == orErrorNotReady) {
     code = orLaunchKernel(stream, &kernel);  // blocks
   }

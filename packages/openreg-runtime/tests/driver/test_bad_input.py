@@ -239,6 +239,10 @@ CASES: dict[str, list[Case]] = {
         ((STREAM, KERNEL, None, 1), VALUE),
     ],
     "orTryLaunchKernel": [
+        *each(BAD_KERNELS, VALUE, (STREAM,)),
+        *each(BAD_STREAMS, HANDLE, (), (KERNEL,)),
+    ],
+    "orTryLaunchKernelWithOperands": [
         *each(BAD_KERNELS, VALUE, (STREAM,), (None, 0)),
         *each(BAD_STREAMS, HANDLE, (), (KERNEL, None, 0)),
         ((STREAM, KERNEL, None, 1), VALUE),

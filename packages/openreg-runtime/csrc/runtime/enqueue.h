@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one place where a kernel goes from a thread of the host to the device.
+// How work goes from a thread of the host to the device: where it has to wait, other threads of Python go on.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 
 #include "openreg.h"
+#include "openreg/runtime/gil.h"
 
 namespace openreg::runtime {
 
@@ -17,5 +18,13 @@ using KernelState = std::unique_ptr<void, orReleaseFunction_t>;
 // be null: not told.
 orError_t enqueue_kernel(orStream_t stream, const orKernel& kernel, const orOperand* operands, size_t operand_count,
                          KernelState& state);
+
+// The result of a call that enqueues, and waits while the stream's queue is full. Not for what is called all the time:
+// giving the GIL away takes longer than most of what is enqueued.
+template <class Call>
+orError_t enqueue_without_gil(const Call& call) {
+  const GilRelease release;
+  return call();
+}
 
 }  // namespace openreg::runtime
