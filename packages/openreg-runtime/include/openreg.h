@@ -297,7 +297,8 @@ OPENREG_API orError_t orStreamGetStats(orStream_t stream, orStreamStats* stats);
 OPENREG_API orError_t orEventCreate(orEvent_t* event);
 OPENREG_API orError_t orEventCreateWithFlags(orEvent_t* event, unsigned int flags);
 OPENREG_API orError_t orEventDestroy(orEvent_t event);
-/* Marks the work enqueued so far on the stream; recording again moves the mark. */
+/* Marks the work enqueued so far on the stream; recording again moves the mark. Blocks while the stream is full if the
+ * event has timing: only then it takes a place. */
 OPENREG_API orError_t orEventRecord(orEvent_t event, orStream_t stream);
 /* orSuccess when the marked work is done or nothing was recorded, orErrorNotReady otherwise. */
 OPENREG_API orError_t orEventQuery(orEvent_t event);

@@ -10,6 +10,7 @@ fails after its time.
 import ctypes
 import sys
 import threading
+import time
 
 import pytest
 import torch
@@ -45,7 +46,7 @@ def opened_when_full(gate):
 
         def open_when_full():
             while torch.openreg.stream_stats(stream).submitted - before < CAPACITY - 1:  # the gate has a place
-                pass
+                time.sleep(0.001)
             gate.open()
 
         threads.append(threading.Thread(target=open_when_full))
@@ -56,37 +57,36 @@ def opened_when_full(gate):
         thread.join()
 
 
-def launched_by_generated_code(request, stream, calls):
-    entry = openreg_runtime.launch_entry()
-    function = request.getfixturevalue("generated").launch_many
-    arguments = (entry.address, stream.native_handle, ctypes.addressof(calls))
-    assert function(*map(ctypes.c_void_p, arguments), CAPACITY + MORE) == 0
+@pytest.fixture(params=["generated code", "C++"])
+def launch(request):
+    """Launches on a stream, in one call with the GIL held."""
+    library = request.getfixturevalue("generated" if request.param == "generated code" else "launches")
+
+    def by_generated_code(stream, calls):
+        entry = openreg_runtime.launch_entry()
+        arguments = (entry.address, stream.native_handle, ctypes.addressof(calls))
+        assert library.launch_many(*map(ctypes.c_void_p, arguments), CAPACITY + MORE) == 0
+
+    def in_cpp(stream, calls):
+        with torch.openreg.stream(stream):
+            library.launch_in_cpp(ctypes.c_int64(0), ctypes.c_void_p(ctypes.addressof(calls)), CAPACITY + MORE)
+
+    return by_generated_code if request.param == "generated code" else in_cpp
 
 
-def launched_in_cpp(request, stream, calls):
-    with torch.openreg.stream(stream):
-        function = request.getfixturevalue("launches").launch_in_cpp
-        function(ctypes.c_int64(0), ctypes.c_void_p(ctypes.addressof(calls)), CAPACITY + MORE)
-
-
-@pytest.mark.parametrize("launch", [launched_by_generated_code, launched_in_cpp])
-def test_a_launch_gives_the_gil_away(request, opened_when_full, launch):
+def test_a_launch_gives_the_gil_away(launch, opened_when_full):
     stream, calls = torch.openreg.Stream(), ctypes.c_int64()
     opened_when_full(stream)
-    launch(request, stream, calls)
+    launch(stream, calls)
     stream.synchronize()
     assert calls.value == CAPACITY + MORE
 
 
 @pytest.fixture
-def full(gate, generated):
-    """A stream with no place left; what is called with it runs while no other thread can take the GIL by force."""
-    stream, calls = torch.openreg.Stream(), ctypes.c_int64()
-    gate.close(stream)
-    entry = openreg_runtime.launch_entry()
-    arguments = (entry.address, stream.native_handle, ctypes.addressof(calls))
-    assert generated.launch_many(*map(ctypes.c_void_p, arguments), CAPACITY - 1) == 0
-    called = threading.Lock()
+def call_when_full(generated, gate):
+    """Fills a stream, then calls a function while no other thread can take the GIL by force, and opens the gate as soon as
+    one has got it."""
+    called, calls = threading.Lock(), ctypes.c_int64()
     called.acquire()
 
     def open_when_called():
@@ -96,50 +96,54 @@ def full(gate, generated):
     thread = threading.Thread(target=open_when_called)
     thread.start()
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(1000)
 
-    def call(function):
+    def call(stream, function):
+        gate.close(stream)
+        arguments = (openreg_runtime.launch_entry().address, stream.native_handle, ctypes.addressof(calls))
+        assert generated.launch_many(*map(ctypes.c_void_p, arguments), CAPACITY - 1) == 0
+        sys.setswitchinterval(1000)
         called.release()
         function()
+        stream.synchronize()
+        assert calls.value == CAPACITY - 1
 
-    yield stream, call
+    yield call
     sys.setswitchinterval(interval)
+    if called.locked():
+        called.release()  # the test has failed before
     thread.join()
-    stream.synchronize()
-    assert calls.value == CAPACITY - 1
 
 
-# What a function has to prepare before the call.
+# Each prepares a call.
 
 
-def record(stream):
+def record(stream, _gate):
     event = torch.Event("openreg", enable_timing=True)
     return lambda: event.record(stream)
 
 
-def record_without_timing(stream):
+def record_without_timing(stream, _gate):
     event = torch.Event("openreg")
     return lambda: event.record(stream)
 
 
-def wait_for_an_event(stream):
+def wait_for_an_event(stream, gate):
     event, other = torch.Event("openreg"), torch.openreg.Stream()
-    with torch.openreg.stream(other):
-        torch.openreg._sleep(1_000_000_000)
+    gate.close(other)
     event.record(other)
     return lambda: stream.wait_event(event)
 
 
-def pause(_stream):
+def pause(_stream, _gate):
     return lambda: torch.openreg._sleep(1)
 
 
-def resize_a_storage(_stream):
+def resize_a_storage(_stream, _gate):
     storage = torch.UntypedStorage(1000, device="openreg")
     return lambda: storage.resize_(2000)
 
 
-def replay_a_graph(_stream):
+def replay_a_graph(_stream, _gate):
     graph = torch.accelerator.Graph()
     with torch.Stream("openreg"), graph:
         torch.openreg._sleep(1)
@@ -149,7 +153,7 @@ def replay_a_graph(_stream):
 @pytest.mark.parametrize(
     "prepare", [record, record_without_timing, wait_for_an_event, pause, resize_a_storage, replay_a_graph]
 )
-def test_so_does_what_else_is_enqueued(full, prepare):
-    stream, call = full
+def test_so_does_what_else_is_enqueued(call_when_full, gate, prepare):
+    stream = torch.openreg.Stream()
     with torch.openreg.stream(stream):
-        call(prepare(stream))
+        call_when_full(stream, prepare(stream, gate))

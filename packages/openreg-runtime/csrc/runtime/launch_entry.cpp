@@ -40,6 +40,14 @@ orError_t fail(orError_t status, const char* format, Parts... parts) noexcept {
   return status;
 }
 
+// Why the device cannot be used: in a forked child, at exit, with settings that it refuses.
+orError_t cause() noexcept {
+  ptrdiff_t offset = 0;
+  const orError_t status = orGetKernelViewOffset(&offset);
+  orGetLastError();
+  return status == orSuccess ? orErrorUnknown : status;
+}
+
 // Runs `body`, turning what it throws into a code and the thread's message.
 template <class Body>
 orError_t guarded(const char* function, Body&& body) noexcept {
@@ -50,7 +58,7 @@ orError_t guarded(const char* function, Body&& body) noexcept {
   } catch (const c10::AcceleratorError& error) {
     return fail(static_cast<orError_t>(error.get_error_code()), "%s", error.what_without_backtrace());
   } catch (const c10::Error& error) {
-    return fail(orErrorUnknown, "%s: %s", function, error.what_without_backtrace());
+    return fail(cause(), "%s: %s", function, error.what_without_backtrace());
   } catch (const std::exception& error) {
     return fail(orErrorUnknown, "%s: %s", function, error.what());
   }
@@ -172,14 +180,11 @@ orError_t launch(const orLaunch* launch) {
   return fail_as_driver(status);
 }
 
-// The table, made when it is first asked for.
+// The table, made when it is first asked for; the device has been started.
 const orLaunchEntry& table() {
-  static const orLaunchEntry entry = [] {
-    ensure_initialized();
-    const auto offset = reinterpret_cast<intptr_t>(kernel_view(nullptr));
-    return orLaunchEntry{sizeof(orLaunchEntry), OPENREG_LAUNCH_ENTRY_VERSION, offset, &launch, &orOperandsWanted,
-                         &orGetLaunchEntryMessage};
-  }();
+  static const orLaunchEntry entry{
+      sizeof(orLaunchEntry), OPENREG_LAUNCH_ENTRY_VERSION, reinterpret_cast<intptr_t>(kernel_view(nullptr)), &launch,
+      &orOperandsWanted,     &orGetLaunchEntryMessage};
   return entry;
 }
 
@@ -199,12 +204,8 @@ orError_t orGetLaunchEntry(unsigned int version, const orLaunchEntry** entry) {
                          "compile the code again, or install the openreg-runtime that it was made for",
                          __func__, version, OPENREG_LAUNCH_ENTRY_VERSION);
   }
-  ptrdiff_t offset = 0;
-  const orError_t status = orGetKernelViewOffset(&offset);  // says by its code why the device cannot be used
-  if (status != orSuccess) {
-    return runtime::fail_as_driver(status);
-  }
   return runtime::guarded(__func__, [&] {
+    runtime::ensure_initialized();
     *entry = &runtime::table();
     return orSuccess;
   });
