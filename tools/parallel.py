@@ -100,7 +100,7 @@ def show(running: Running, stopwatch: Stopwatch, name: str, passed: bool) -> Non
     """Prints what a session has printed, and collects its times."""
     stopwatch.add(running.times(name))
     print(f"\n===== {name} =====", flush=True)
-    print(running.log(name).read_text("utf-8", "replace"), end="", flush=True)
+    sys.stdout.buffer.write(running.log(name).read_bytes())
     print(f"===== {name} {PASSED if passed else FAILED} =====", flush=True)
 
 

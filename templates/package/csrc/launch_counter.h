@@ -9,8 +9,8 @@
 namespace openreg::example {
 
 // An observer of the device: counts the kernels that any thread enqueues, on every device, from its making until
-// stop(). Any number of them may count at a time. All functions may be called by any thread, and none while the GIL is
-// held that may have to wait for a kernel: stop() and the destructor.
+// stop(). Any number of them may count at a time, and any thread may call them. stop() and the destructor wait for
+// kernels, of which some need Python: not to be called while the GIL is held.
 class LaunchCounter {
  public:
   // Throws c10::Error where the device refuses the subscription.
