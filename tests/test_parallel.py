@@ -127,7 +127,7 @@ def test_ci_runs_what_nox_runs(capfd):
 
 
 def test_an_argument_that_it_does_not_know_is_refused():
-    command = [sys.executable, "-m", "nox", "-f", str(ROOT / "noxfile.py"), "-s", "ci", "--", "--lits"]
+    command = [sys.executable, "-m", "nox", "-f", str(ROOT / "noxfile.py"), "-s", "ci", "--", "--all"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 2
     assert "usage: nox -s ci [-- --list]" in result.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The endurance test in short, and that it notices mistakes. `nox -s soak` runs the long one, `nox -s endurance` these."""
+"""The soak in short, and that it notices mistakes: `nox -s endurance`. `nox -s soak` runs the long one."""
 
 import os
 import subprocess
