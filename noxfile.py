@@ -48,7 +48,7 @@ DRIVER = tuple(
 DEFAULT = [
     Session("lint", budget=180),
     *map(lane_session, PACKAGES.values()),
-    Session("wheel-quality", ALL, ("examples/openreg-*", "packages/*/README.md", "packages/*/LICENSE"), budget=180),
+    Session("wheel-quality", ALL, ("examples/openreg-*", "packages/*/README.md", "packages/*/LICENSE"), budget=240),
     Session(
         "docs", ("openreg-meta",), ("docs/*", "examples/*", "packages/*/docs/*", "benchmarks/*", "*.md"), budget=210
     ),
