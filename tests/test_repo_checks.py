@@ -71,7 +71,7 @@ def tree(tmp_path):
     write(root / "packages/openreg-doctor/src/openreg_doctor/models.json", '["packages/openreg-ops/csrc/view.cpp"]\n')
     native = root / "packages" / "openreg-extra"
     write(native / "CMakeLists.txt", "project(openreg_extra)\nopenreg_install_python_modules(_C)\n# csrc/module.cpp\n")
-    write(native / "csrc/module.cpp", NATIVE_LICENCE)
+    write(native / "csrc/module.cpp", NATIVE_LICENCE + '#include "openreg.h"\n#include "openreg/runtime/version.h"\n')
     start = f"{LICENCE}import openreg_runtime\n{ASKS}from openreg_extra import _C\n{ADDS}"
     write(native / "src/openreg_extra/__init__.py", start)
     runtime = root / "packages" / "openreg-runtime"
@@ -300,6 +300,10 @@ PLANTED = {
     "a feature that is planned and there": (
         "brought_by_one_package",
         appended(OPS_TOML, f"{FEATURES}compile = 'openreg_ops'\n"),
+    ),
+    "a header that only the runtime needs": (
+        "headers_are_needed",
+        appended("packages/openreg-runtime/include/openreg/runtime/event.h", NATIVE_LICENCE),
     ),
     "no budget": ("lanes_declare_budgets", replaced(OPS_TOML, BUDGET, "")),
     "no budget of the build": ("lanes_declare_budgets", replaced(OPS_TOML, "build = 10\n", "")),
