@@ -7,8 +7,10 @@ from ctypes import c_char_p, c_int, c_size_t, c_uint, c_uint32, c_uint64, c_void
 from dataclasses import dataclass
 from pathlib import Path
 
-import openreg_runtime
 import torch
+from _platform import DRIVER_LIBRARY
+
+import openreg_runtime
 
 READ, WRITE, UPDATE = 1, 2, 3  # orAccess
 
@@ -86,14 +88,15 @@ def span(tensor, access=0):
 
 def _driver():
     folder = Path(openreg_runtime.__file__).parent
-    (path,) = (item for item in folder.rglob("*openreg.*") if item.suffix in (".so", ".dylib", ".dll"))
+    (path,) = folder.rglob(DRIVER_LIBRARY)
     return ctypes.CDLL(str(path))
 
 
 @contextlib.contextmanager
 def observe():
-    """Gives the list of tasks that are enqueued inside. For code that launches from one thread at a time: the callback
-    needs Python, which no other thread may hold while it waits for the device.
+    """Gives the list of tasks that are enqueued inside, by code that launches from one thread at a time.
+
+    The callback needs Python, which no other thread may hold while it waits for the device.
     """
     tasks = []
 

@@ -384,15 +384,15 @@ OPENREG_API orError_t orLaunchKernelWithOperands(orStream_t stream, const orKern
                                                  size_t count);
 /* The same as orLaunchKernel() and orLaunchKernelWithOperands(), but where these could have to wait they do nothing and
  * return orErrorNotReady, which is no failure. That is so while the stream holds the most launches that it can, with
- * OPENREG_LAUNCH_BLOCKING for each launch that a capture does not record, and with OPENREG_SCHEDULE_SEED while so much is
- * held back that a launch lets some of it run. Whatever else there is to refuse is refused first.
+ * OPENREG_LAUNCH_BLOCKING for each launch that a capture does not record, and with OPENREG_SCHEDULE_SEED while so much
+ * is held back that a launch lets some of it run. Whatever else there is to refuse is refused first.
  *
  * For callers that hold what a kernel or another thread may need to go on, such as the GIL of Python: they give it away
  * and then call orLaunchKernel(). To try again instead may never succeed, since with a seed nothing runs until somebody
  * waits. */
 OPENREG_API orError_t orTryLaunchKernel(orStream_t stream, const orKernel* kernel);
-OPENREG_API orError_t orTryLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel, const orOperand* operands,
-                                                    size_t count);
+OPENREG_API orError_t orTryLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel,
+                                                    const orOperand* operands, size_t count);
 typedef void (*orHostFunction_t)(void* user_data);
 /* Enqueues a call on a thread of the device, in order with the stream's work; it must not call this API. */
 OPENREG_API orError_t orLaunchHostFunc(orStream_t stream, orHostFunction_t function, void* user_data);

@@ -2,9 +2,9 @@
 """A thread that holds the GIL and finds a stream's queue full: other threads of Python go on, one of which may be what
 the queue waits for.
 
-The calls are made through ctypes.PyDLL or by functions that do not give the GIL away before. The gate in front is opened
-by a thread that has to run Python code for it, after the queue is full: if the GIL is held, nobody opens the gate, which
-fails after its time.
+The calls are made through ctypes.PyDLL or by functions that do not give the GIL away before. The gate in front is
+opened by a thread that has to run Python code for it, after the queue is full: if the GIL is held, nobody opens the
+gate, which fails after its time.
 """
 
 import ctypes
@@ -14,9 +14,9 @@ import time
 
 import pytest
 import torch
+from driver._platform import MODULE_SUFFIX
 
 import openreg_runtime
-from driver._platform import MODULE_SUFFIX
 
 CAPACITY = 16384  # entries of one stream, from openreg.h
 MORE = 100
@@ -84,8 +84,10 @@ def test_a_launch_gives_the_gil_away(launch, opened_when_full):
 
 @pytest.fixture
 def call_when_full(generated, gate):
-    """Fills a stream, then calls a function while no other thread can take the GIL by force, and opens the gate as soon as
-    one has got it."""
+    """Fills a stream, then calls a function while no other thread can take the GIL by force.
+
+    A thread that gets it opens the gate.
+    """
     called, calls = threading.Lock(), ctypes.c_int64()
     called.acquire()
 

@@ -62,7 +62,7 @@ orError_t try_launch(orStream_t stream, const orKernel* kernel, const Operands& 
   Driver& driver = Driver::get();
   Lock lock = driver.scheduler.lock();
   return driver.scheduler.try_submit(driver.scheduler.stream(stream, lock), task, lock, operands) ? orSuccess
-                                                                                                 : orErrorNotReady;
+                                                                                                  : orErrorNotReady;
 }
 
 }  // namespace

@@ -13,9 +13,9 @@ namespace openreg::runtime {
 // What a kernel works on, until the device has taken it over.
 using KernelState = std::unique_ptr<void, orReleaseFunction_t>;
 
-// Enqueues; gives the GIL and the OpenMP threads away where that has to wait. `state` is that of the kernel, and is given
-// up once the device owns it: after a wait, taking the GIL back may end this thread by unwinding its stack. Operands may
-// be null: not told.
+// Enqueues; gives the GIL and the OpenMP threads away where that has to wait. `state` is that of the kernel, and is
+// given up once the device owns it: after a wait, taking the GIL back may end this thread by unwinding its stack.
+// Operands may be null: not told.
 orError_t enqueue_kernel(orStream_t stream, const orKernel& kernel, const orOperand* operands, size_t operand_count,
                          KernelState& state);
 

@@ -71,8 +71,8 @@ orError_t enqueue_kernel(orStream_t stream, const orKernel& kernel, const orOper
   }
   // It could have to wait, or it is refused: then this one is, too, and the error has the name that programs know.
   const HostWait wait;
-  status = told ? orLaunchKernelWithOperands(stream, &kernel, operands, operand_count)
-                : orLaunchKernel(stream, &kernel);
+  status =
+      told ? orLaunchKernelWithOperands(stream, &kernel, operands, operand_count) : orLaunchKernel(stream, &kernel);
   if (status == orSuccess) {
     state.release();
   }

@@ -143,7 +143,8 @@ orError_t check(const orLaunch* launch) noexcept {
                 kLaunch, launch->name, alignment, OPENREG_MAX_LAUNCH_ALIGNMENT);
   }
   if (launch->stream == nullptr && (launch->device < -1 || launch->device >= device_count())) {
-    return fail(orErrorInvalidDevice, "%s: `device` of kernel '%s' is %d, and there are %d devices; give -1 for the "
+    return fail(orErrorInvalidDevice,
+                "%s: `device` of kernel '%s' is %d, and there are %d devices; give -1 for the "
                 "current one",
                 kLaunch, launch->name, launch->device, static_cast<int>(device_count()));
   }

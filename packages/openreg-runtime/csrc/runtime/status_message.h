@@ -7,8 +7,8 @@
 
 namespace openreg::runtime {
 
-// The text of a driver call of this thread that returned `status`, with what helps against it in Python. The caller hands
-// it on, so it is not pending in the driver any more.
+// The text of a driver call of this thread that returned `status`, with what helps against it in Python. The caller
+// hands it on, so it is not pending in the driver any more.
 std::string take_message(orError_t status);
 
 }  // namespace openreg::runtime

@@ -30,7 +30,8 @@ void resize_storage(c10::StorageImpl& storage, size_t new_size) {
   const size_t kept = std::min(storage.nbytes(), new_size);
   if (kept > 0) {
     const orStream_t stream = native_handle(current_stream(index));
-    OPENREG_CHECK(enqueue_without_gil([&] { return orMemcpyAsync(data.get(), storage.data(), kept, orMemcpyDeviceToDevice, stream); }));
+    OPENREG_CHECK(enqueue_without_gil(
+        [&] { return orMemcpyAsync(data.get(), storage.data(), kept, orMemcpyDeviceToDevice, stream); }));
   }
   // The old block may belong to another stream, whose later work must not overwrite it before it is copied.
   device_allocator().recordStream(storage.data_ptr(), current_stream(index));

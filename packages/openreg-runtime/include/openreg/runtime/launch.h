@@ -31,8 +31,8 @@ OPENREG_RUNTIME_API void prepare_engine_thread(bool flush_denormals);
 OPENREG_RUNTIME_API void* kernel_view(const void* device_address);
 
 // Enqueues a kernel. Where that has to wait, because the stream's queue is full say, other threads of Python go on: a
-// kernel before it may need one. Owns `kernel.state` from the call on, also when it throws; `kernel.release` is not null.
-// Operands as of launch().
+// kernel before it may need one. Owns `kernel.state` from the call on, also when it throws; `kernel.release` is not
+// null. Operands as of launch().
 OPENREG_RUNTIME_API void launch_kernel(c10::Stream stream, const orKernel& kernel, const Operands* operands = nullptr);
 
 // To be called where a kernel catches an exception: writes the reason that it returns with the result.

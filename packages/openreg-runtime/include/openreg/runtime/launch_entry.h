@@ -6,8 +6,8 @@
  * hands it the address of the table, in Python openreg_runtime.launch_entry(). The version of the table that the code
  * was made for belongs into the key of the compiler's cache; a runtime that does not serve it says so.
  *
- * Every function may be called from any thread, with or without the GIL of Python, and lets no exception out. Errors are
- * the codes of openreg.h, with a text for the calling thread.
+ * Every function may be called from any thread, with or without the GIL of Python, and lets no exception out. Errors
+ * are the codes of openreg.h, with a text for the calling thread.
  */
 #pragma once
 
@@ -38,7 +38,8 @@ typedef struct orLaunch {
   const char* name;
   /* Runs on a thread of the device, whose state is that of PyTorch's kernels: as many threads as OPENREG_NUM_THREADS
    * says, small numbers as the launching thread takes them, no autograd. It gets the launch's own copy of the arguments
-   * and holds to the rules of orKernelFunction_t, except that it may throw: that is a failure with the exception's text.
+   * and holds to the rules of orKernelFunction_t, except that it may throw: that is a failure with the exception's
+   * text.
    */
   orKernelFunction_t function;
   const void* arguments;      /* copied, byte by byte, before the call returns; null if there are none */
