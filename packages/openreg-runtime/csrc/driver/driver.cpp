@@ -140,7 +140,7 @@ void check_device_index(int index) {
                        "; OPENREG_DEVICE_COUNT sets their number");
 }
 
-void Driver::tell_memory(orMemoryAction action, int device_index, void* address) {
+void Driver::notify_memory(orMemoryAction action, int device_index, void* address) {
   const bool on_host = device_index < 0;
   const size_t size = on_host ? pinned.size_of(address) : device(device_index).memory.range_of(address).second;
   const Lock lock = scheduler.lock();

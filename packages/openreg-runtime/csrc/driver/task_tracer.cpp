@@ -82,7 +82,7 @@ orTaskInfo describe(const Stream& stream, const Task& task, uint64_t ticket) {
 
 }  // namespace
 
-void TaskTracer::tell_submitted(Stream& stream, Task& task, const Operands& operands, uint64_t graph_launch) {
+void TaskTracer::notify_submitted(Stream& stream, Task& task, const Operands& operands, uint64_t graph_launch) {
   if (task.kind == Task::Kind::kKernel && task.kernel.function == nullptr) {
     return;  // the end of a graph's launch, which runs nothing
   }
@@ -102,7 +102,7 @@ void TaskTracer::tell_submitted(Stream& stream, Task& task, const Operands& oper
   }
 }
 
-void TaskTracer::tell_completed(const Stream& stream, const Task& task) {
+void TaskTracer::notify_completed(const Stream& stream, const Task& task) {
   Outcome outcome = observers_.outcome(task.observation);
   if (outcome.end == 0) {  // no engine had it
     outcome.end = clock_.time();
@@ -133,8 +133,8 @@ void TaskTracer::duration(const Stream& stream, const Task& task, uint64_t& nano
   }
 }
 
-void TaskTracer::tell_sync(orSyncKind kind, const Device& device, const Stream* stream, uint64_t ticket,
-                           orEvent_t event, const Stream* waiting) {
+void TaskTracer::notify_sync(orSyncKind kind, const Device& device, const Stream* stream, uint64_t ticket,
+                             orEvent_t event, const Stream* waiting) {
   orSyncInfo info{};
   info.kind = kind;
   info.device = device.index;
@@ -151,8 +151,8 @@ void TaskTracer::tell_sync(orSyncKind kind, const Device& device, const Stream* 
   observers_.synced(info);
 }
 
-void TaskTracer::tell_semaphore(orSyncKind kind, const TimelineSemaphore& semaphore, uint64_t value,
-                                const Stream* waiting) {
+void TaskTracer::notify_semaphore(orSyncKind kind, const TimelineSemaphore& semaphore, uint64_t value,
+                                  const Stream* waiting) {
   orSyncInfo info{};
   info.kind = kind;
   info.device = waiting == nullptr ? -1 : waiting->device->index;

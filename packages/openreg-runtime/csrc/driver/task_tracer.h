@@ -24,7 +24,7 @@ class TaskTracer {
   // The stream's newest entry, with what its launch says that it reads and writes.
   void submitted(Stream& stream, Task& task, const Operands& operands, uint64_t graph_launch) {
     if (observers_.any()) [[unlikely]] {
-      tell_submitted(stream, task, operands, graph_launch);
+      notify_submitted(stream, task, operands, graph_launch);
     }
   }
   // The entry has come to the head of its queue.
@@ -48,7 +48,7 @@ class TaskTracer {
   // The stream's head is done and about to be taken off.
   void completed(const Stream& stream, const Task& task) {
     if (task.observation != 0) [[unlikely]] {
-      tell_completed(stream, task);
+      notify_completed(stream, task);
     }
   }
   // How long the head shall take, in virtual nanoseconds, if an observer has an answer; else leaves the value alone.
@@ -58,21 +58,21 @@ class TaskTracer {
   void sync(orSyncKind kind, const Device& device, const Stream* stream, uint64_t ticket, orEvent_t event = nullptr,
             const Stream* waiting = nullptr) {
     if (observers_.any()) [[unlikely]] {
-      tell_sync(kind, device, stream, ticket, event, waiting);
+      notify_sync(kind, device, stream, ticket, event, waiting);
     }
   }
   void semaphore(orSyncKind kind, const TimelineSemaphore& semaphore, uint64_t value, const Stream* waiting) {
     if (observers_.any()) [[unlikely]] {
-      tell_semaphore(kind, semaphore, value, waiting);
+      notify_semaphore(kind, semaphore, value, waiting);
     }
   }
 
  private:
-  void tell_submitted(Stream& stream, Task& task, const Operands& operands, uint64_t graph_launch);
-  void tell_completed(const Stream& stream, const Task& task);
-  void tell_sync(orSyncKind kind, const Device& device, const Stream* stream, uint64_t ticket, orEvent_t event,
-                 const Stream* waiting);
-  void tell_semaphore(orSyncKind kind, const TimelineSemaphore& semaphore, uint64_t value, const Stream* waiting);
+  void notify_submitted(Stream& stream, Task& task, const Operands& operands, uint64_t graph_launch);
+  void notify_completed(const Stream& stream, const Task& task);
+  void notify_sync(orSyncKind kind, const Device& device, const Stream* stream, uint64_t ticket, orEvent_t event,
+                   const Stream* waiting);
+  void notify_semaphore(orSyncKind kind, const TimelineSemaphore& semaphore, uint64_t value, const Stream* waiting);
 
   Observers& observers_;
   const AddressSpace& space_;
