@@ -111,3 +111,17 @@ def test_a_number_does_not_go_back(checkout, capsys):
     with pytest.raises(SystemExit):
         abi.record(checkout)
     assert capsys.readouterr().err == f"{problem}\n"
+
+
+def test_a_header_that_only_the_runtime_includes_is_not_public(checkout):
+    assert abi.headers_are_needed(ROOT) == []
+    package = checkout / abi.INCLUDE.parents[1]
+    for name in ("launch.h", "stream.h"):
+        assert (checkout / abi.INCLUDE / "openreg" / "runtime" / name).is_file()
+    runtime, other = package / "openreg-runtime" / "csrc" / "launch.cpp", package / "openreg-ops" / "csrc" / "add.cpp"
+    for path, header in ((runtime, "launch.h"), (other, "stream.h")):
+        path.parent.mkdir(parents=True)
+        path.write_text(f'#include "openreg/runtime/{header}"\n', "utf-8")
+    problems = abi.headers_are_needed(checkout)
+    assert any("launch.h: nobody outside of the runtime includes it: move it to csrc/" in item for item in problems)
+    assert not any("/stream.h" in item for item in problems)

@@ -23,6 +23,8 @@ VERSION = INCLUDE / "openreg" / "runtime" / "version.h"
 RECORD = Path("packages", "openreg-runtime", "docs", "abi.json")
 COMMAND = "python -m tools.abi"
 
+SOURCES = (".h", ".c", ".cpp", ".md")
+INCLUDED = re.compile(r'#include ["<](openreg[\w/]*\.h)[">]')
 NUMBER = re.compile(r"\bkAbiVersion = (\d+);")
 # What looks like a comment inside of a literal is none; a line counts where a directive ends with it.
 TOKEN = re.compile(
@@ -78,6 +80,23 @@ def headers_have_their_number(root: Path) -> list[str]:
     if number < last:
         return [f"{VERSION.as_posix()}: the ABI {last} is recorded, and kAbiVersion is {number}: {raised}"]
     return [f"{RECORD.as_posix()} is of ABI {last}, the headers are of ABI {number}: {COMMAND}"]
+
+
+def headers_are_needed(root: Path) -> list[str]:
+    """A public header of the runtime is included by another public one, or by somebody else: a package, a test, an
+    example, a page of the guide."""
+    headers = sorted((root / INCLUDE).rglob("*.h"))
+    runtime = root / INCLUDE.parent / "csrc"
+    folders = [root / name for name in ("packages", "templates", "examples", "docs")]
+    sources = {path for folder in folders for suffix in SOURCES for path in folder.rglob(f"*{suffix}")}
+    users = headers + [path for path in sources if not path.is_relative_to(runtime) and path not in headers]
+    included = {name for path in users for name in INCLUDED.findall(path.read_text("utf-8"))}
+    names = [path.relative_to(root / INCLUDE).as_posix() for path in headers]
+    return [
+        f"{INCLUDE.as_posix()}/{name}: nobody outside of the runtime includes it: move it to {runtime.name}/"
+        for name in names
+        if name not in included
+    ]
 
 
 def record(root: Path) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tools import torch_release
-from tools.abi import headers_have_their_number
+from tools.abi import headers_are_needed, headers_have_their_number
 from tools.packages import Package, closure, discover, requirement_name
 from tools.plugin_checks import (
     added_names_are_declared,
@@ -389,6 +389,7 @@ CHECKS = (
     imports_declared,
     documents_tell_the_truth,
     native_parts_ask_first,
+    headers_are_needed,
     headers_have_their_number,
     added_names_are_declared,
     brought_by_one_package,

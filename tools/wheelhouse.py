@@ -196,8 +196,8 @@ class Wheelhouse:
         self.run_python(session, "-m", "pip", "uninstall", "--yes", *names)
 
     def _provide_one(self, session: nox.Session, name: str, key: str) -> Path:
-        ledger = self.cache(session) / "wheels.json"
-        known = read_json(ledger)
+        record = self.cache(session) / "wheels.json"
+        known = read_json(record)
         entry = known.get(f"{name}-{PYTHON_TAG}", {})
         wheel: Path = self.dist / entry.get("wheel", "none")
         if entry.get("key") == key and wheel.exists() and file_digest(wheel) == entry["sha256"]:
@@ -213,7 +213,7 @@ class Wheelhouse:
             "wheel": wheel.name,
             "sha256": file_digest(wheel),
         }
-        write_json(ledger, known)
+        write_json(record, known)
         return wheel
 
     def _build(self, session: nox.Session, name: str) -> Path:

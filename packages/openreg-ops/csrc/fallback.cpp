@@ -13,7 +13,7 @@
 
 #include "common/device_check.h"
 #include "fallback_call.h"
-#include "fallback_ledger.h"
+#include "fallback_statistics.h"
 #include "fallback_refused.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/launch.h"
@@ -44,6 +44,11 @@ bool may_be_python(const c10::OperatorHandle& op) {
 
 void run_on_host(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream stream) {
   runtime::synchronize_stream(stream);
+  if (call.operands() != nullptr) {
+    // Observers know the work of the device: a kernel in the name of the one that the host runs in its place.
+    runtime::launch(op.schema().name().c_str(), stream, [] {}, call.operands());
+    runtime::synchronize_stream(stream);
+  }
   const at::AutoDispatchBelowADInplaceOrView guard;
   op.redispatchBoxed(kCpu, &call.cpu_stack());
 }
@@ -66,14 +71,15 @@ class WarningCollector : public c10::WarningHandler {
 void run_on_engine(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream stream) {
   std::exception_ptr failure;
   WarningCollector warnings;
-  runtime::launch(op.schema().name().c_str(), stream, [&op, &call, &failure, &warnings] {
+  const auto run = [&op, &call, &failure, &warnings] {
     const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
     try {
       op.redispatchBoxed(kCpu, &call.cpu_stack());
     } catch (...) {
       failure = std::current_exception();
     }
-  });
+  };
+  runtime::launch(op.schema().name().c_str(), stream, run, call.operands());
   runtime::synchronize_stream(stream);
   warnings.issue();
   if (failure) {
@@ -87,8 +93,8 @@ void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const std::string name = full_name(op);
   refuse_unfit_for_fallback(op);
   require_cpu_kernel(op);
-  FallbackLedger& ledger = FallbackLedger::instance();
-  ledger.admit(name);
+  FallbackStatistics& statistics = FallbackStatistics::instance();
+  statistics.admit(name);
   // A range in the profiles of torch.profiler; the name is put together only where one is being taken.
   RECORD_USER_SCOPE("openreg::fallback " + name);
   const auto begin = std::chrono::steady_clock::now();
@@ -96,7 +102,7 @@ void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const CurrentDevice current(call.device());
   const c10::Stream stream = runtime::current_stream(call.device().index());
   runtime::refuse_capture(name.c_str(), stream);  // a recorded kernel would refer to what this call owns
-  runtime::object_to_waiting();
+  runtime::warn_or_error_on_sync();
   if (may_be_python(op)) {
     run_on_host(op, call, stream);
   } else {
@@ -104,7 +110,7 @@ void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
   const size_t bytes = call.finish();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-  ledger.add(name, bytes, elapsed.count());
+  statistics.add(name, bytes, elapsed.count());
 }
 
 }  // namespace openreg::ops

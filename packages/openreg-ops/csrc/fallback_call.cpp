@@ -43,6 +43,14 @@ bool is_written(const c10::Argument& argument) {
   return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
 }
 
+// What the kernel does with an operand.
+orAccess access_of(const c10::Argument& argument) {
+  if (!is_written(argument)) {
+    return orAccessRead;
+  }
+  return argument.is_out() || argument.kwarg_only() ? orAccessWrite : orAccessReadWrite;
+}
+
 bool is_generator(const c10::Argument& argument) {
   const auto& type = argument.type();
   const auto* optional = type->castRaw<c10::OptionalType>();
@@ -72,6 +80,7 @@ FallbackCall::FallbackCall(const c10::OperatorHandle& op, torch::jit::Stack& sta
   check_devices();
   const auto& arguments = op_.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
+    aliases_.as(access_of(arguments[i]));
     cpu_stack_.push_back(to_cpu(stack_[first_argument_ + i], arguments[i]));
   }
 }

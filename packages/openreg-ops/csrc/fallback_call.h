@@ -25,6 +25,8 @@ class FallbackCall {
   c10::Device device() const { return device_; }
   // The arguments as the CPU kernel takes them; the kernel replaces them by its results.
   torch::jit::Stack& cpu_stack() { return cpu_stack_; }
+  // What the kernel reads and writes, for runtime::launch(); results that it makes come to the device as copies.
+  const runtime::Operands* operands() const { return aliases_.operands(); }
   // Replaces the arguments on the caller's stack by results on the device. Returns the bytes copied to it.
   size_t finish();
 

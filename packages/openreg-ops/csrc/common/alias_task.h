@@ -13,6 +13,7 @@
 #include <tuple>
 #include <utility>
 
+#include "common/access.h"
 #include "common/arguments.h"
 #include "common/failure.h"
 #include "openreg/runtime/alias.h"
@@ -53,7 +54,8 @@ inline const at::Tensor& converted(const at::Tensor& argument, c10::ScalarType d
   return holder;
 }
 
-// What a launch holds: calls Run()(name, kernel, outputs, args...) on aliases.
+// What a launch holds: calls Run()(name, kernel, outputs, args...) on aliases. Run::Access tells what it does with args
+// (see access.h).
 template <class Run, class Kernel, class Outputs, class... Args>
 class AliasTask;
 
@@ -67,8 +69,8 @@ class AliasTask<Run, Kernel, std::index_sequence<Index...>, Args...> {
       : name_(name),
         kernel_(kernel),
         dtypes_(dtypes),
-        owned_{Owned<Args>(args, aliases)...},
-        outputs_{aliases.record(outputs[Index])...} {}
+        owned_(own<typename Run::Access, Args...>(aliases, args...)),
+        outputs_{aliases.as(orAccessWrite).record(outputs[Index])...} {}
 
   void operator()() {
     runtime::AliasStorages storages;
@@ -97,7 +99,7 @@ void launch_on_aliases(const char* name, c10::Device device, Hears when, Kernel*
   runtime::Aliases aliases(name);
   launch_judged(
       name, device, when, [&] { return Task(name, kernel, LaunchDtypes(computed), aliases, outputs, args...); },
-      args..., at::TensorList(outputs));
+      aliases.operands(), args..., at::TensorList(outputs));
 }
 
 }  // namespace openreg::ops

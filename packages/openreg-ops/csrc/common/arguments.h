@@ -12,10 +12,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "common/device_check.h"
 #include "openreg/runtime/alias.h"
 
 namespace openreg::ops {
@@ -44,6 +46,22 @@ struct Owned<at::Tensor&> {
   Owned(const at::Tensor& value, runtime::Aliases& aliases) : record(aliases.record(value)) {}
   at::Tensor& get(runtime::AliasStorages& storages) { return record.open(storages); }
   runtime::AliasRecord record;
+};
+
+// The kernel writes into it, if it is there.
+template <>
+struct Owned<std::optional<at::Tensor>&> {
+  Owned(const std::optional<at::Tensor>& value, runtime::Aliases& aliases)
+      : record(value.has_value() ? aliases.record(*value) : runtime::AliasRecord()), held(value.has_value()) {}
+  std::optional<at::Tensor>& get(runtime::AliasStorages& storages) {
+    if (held) {
+      opened = record.open(storages);
+    }
+    return opened;
+  }
+  runtime::AliasRecord record;
+  bool held;
+  std::optional<at::Tensor> opened;
 };
 
 template <>
@@ -92,6 +110,21 @@ struct Owned<at::TensorList> {
   }
   std::vector<runtime::AliasRecord> records;
   std::vector<at::Tensor> held;
+};
+
+// Outputs, which the kernel takes as any other list of tensors.
+struct OutputList {
+  at::TensorList tensors;
+};
+
+template <class Visit>
+void for_each_tensor(Visit&& visit, const OutputList& outputs) {
+  for_each_tensor(visit, outputs.tensors);
+}
+
+template <>
+struct Owned<OutputList> : Owned<at::TensorList> {
+  Owned(const OutputList& value, runtime::Aliases& aliases) : Owned<at::TensorList>(value.tensors, aliases) {}
 };
 
 template <>
@@ -178,5 +211,13 @@ struct Owned<std::optional<std::string_view>> {
   }
   std::optional<std::string> held;
 };
+
+// The arguments of a launch in owning forms. Access tells what the kernel does with each (see access.h).
+template <class Access, class... Args>
+std::tuple<Owned<Args>...> own(runtime::Aliases& aliases, const std::remove_reference_t<Args>&... args) {
+  return [&]<size_t... Index>(std::index_sequence<Index...>) {
+    return std::tuple<Owned<Args>...>{Owned<Args>(args, aliases.as(Access::template of<Args>(Index)))...};
+  }(std::index_sequence_for<Args...>());
+}
 
 }  // namespace openreg::ops

@@ -43,6 +43,8 @@ namespace openreg::ops {
 // Every kernel of the table is called here, on the engine: `kernel(args..., outputs...)`, on aliases. The alias of an
 // output must be left as it was found, for another run, and hold the result; its owner goes by what the host expected.
 struct RunDescribed {
+  using Access = AccessByType;
+
   template <class Kernel, size_t kOutputs, class... Args>
   void operator()(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) const {
     std::array<at::Tensor, kOutputs> results;
@@ -58,6 +60,12 @@ struct RunDescribed {
       }
     }
   }
+};
+
+// The same for an operator that writes into its operands.
+template <class Operator>
+struct RunInplace : RunDescribed {
+  using Access = AccessBySchema<Operator>;
 };
 
 // Launches `kernel(args..., outputs...)` on aliases, on the current stream of the device. Outputs may be undefined.
@@ -194,8 +202,9 @@ struct DescribedInplace<Operator, kSelfOverlap, at::Tensor&(at::Tensor&, Args...
     if constexpr (kSelfOverlap == SelfOverlap::kRefused) {
       at::assert_no_internal_overlap(self);
     }
-    launch_described<at::Tensor&(at::Tensor&, Args...), 0, at::Tensor&, Args...>(Operator::name, self.device(),
-                                                                                 Spec::kernel(), {}, self, args...);
+    launch_on_aliases<RunInplace<Operator>, at::Tensor&(at::Tensor&, Args...), 0, at::Tensor&, Args...>(
+        Operator::name, self.device(), hears_of(Operator::name, self, args...), Spec::kernel(), {}, std::nullopt, self,
+        args...);
     return self;
   }
 };

@@ -171,23 +171,24 @@ Hears hears_of(const char* name, const Args&... args) {
 }
 
 // Launches what `make()` gives, on the current stream of the device. `arguments` are all the operator's, with its
-// outputs. Where the caller hears of a failure from the call, it waits for the kernel, and throws what that throws.
+// outputs; `operands`, which make() may fill, what observers are told of them (see runtime::launch()). Where the caller hears of a failure from the call, it waits for the kernel, and throws what that throws.
 template <class Make, class... Args>
-void launch_judged(const char* name, c10::Device device, Hears hears, Make&& make, const Args&... arguments) {
+void launch_judged(const char* name, c10::Device device, Hears hears, Make&& make, const runtime::Operands* operands,
+                   const Args&... arguments) {
   const c10::Stream stream = runtime::current_stream(device.index());
   const bool is_common = (dtypes_in(arguments...) & ~kCommonDtypes) == 0;
   if (C10_LIKELY(hears == Hears::kLater && is_common)) {
-    runtime::launch_made(name, stream, std::forward<Make>(make));
+    runtime::launch_made(name, stream, std::forward<Make>(make), operands);
     return;
   }
   LaunchKind kind(name);
   (kind.add(arguments), ...);
   if (!kind.has_to_wait(hears, is_common, stream)) {
-    runtime::launch_made(name, stream, std::forward<Make>(make));
+    runtime::launch_made(name, stream, std::forward<Make>(make), operands);
     return;
   }
   auto task = make();
-  run_and_wait(name, stream, [](void* state) { (*static_cast<decltype(task)*>(state))(); }, &task);
+  run_and_wait(name, stream, [](void* state) { (*static_cast<decltype(task)*>(state))(); }, &task, operands);
   kind.remember();
 }
 

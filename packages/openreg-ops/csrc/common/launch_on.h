@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "common/access.h"
 #include "common/arguments.h"
 #include "common/device_check.h"
 #include "common/failure.h"
@@ -21,17 +22,24 @@
 namespace openreg::ops {
 
 // Launches `kernel(args...)` on aliases of its tensors, on the current stream of their device. A 0-dim tensor on the
-// CPU is taken as a number. The caller hears of a failure as it says.
-template <class Kernel, class... Args>
-void launch_kernel(const char* name, c10::Device device, Hears when, Kernel kernel, Args... args) {
+// CPU is taken as a number. The caller hears of a failure as it says. Access tells what the kernel does with each
+// argument (see access.h).
+template <class Access, class Kernel, class... Args>
+void launch_with_access(const char* name, c10::Device device, Hears when, Kernel kernel, Args... args) {
   runtime::Aliases aliases(name);
   const auto make = [&] {
-    return [kernel, owned = std::tuple<Owned<Args>...>{Owned<Args>(args, aliases)...}]() mutable {
+    return [kernel, owned = own<Access, Args...>(aliases, args...)]() mutable {
       runtime::AliasStorages storages;
       std::apply([&](auto&... argument) { kernel(argument.get(storages)...); }, owned);
     };
   };
-  launch_judged(name, device, when, make, args...);
+  launch_judged(name, device, when, make, aliases.operands(), args...);
+}
+
+// The same for a kernel whose parameters say by their types what it writes.
+template <class Kernel, class... Args>
+void launch_kernel(const char* name, c10::Device device, Hears when, Kernel kernel, Args... args) {
+  launch_with_access<AccessByType, Kernel, Args...>(name, device, when, kernel, args...);
 }
 
 // The same as the rule of the operator `name` says.
@@ -55,7 +63,8 @@ struct InplaceLaunch<Operator, Result(First, Args...)> {
       at::assert_no_internal_overlap(first);
     }
     const CurrentDevice current(device);
-    launch_kernel<Result (*)(First, Args...), First, Args...>(Operator::name, device, kKernel, first, args...);
+    launch_with_access<AccessBySchema<Operator>, Result (*)(First, Args...), First, Args...>(
+        Operator::name, device, hears_of(Operator::name, first, args...), kKernel, first, args...);
     if constexpr (!std::is_void_v<Result>) {
       return first;
     }
@@ -121,8 +130,8 @@ struct ListLaunch<Operator, std::vector<at::Tensor>(at::TensorList, Args...)> {
         results[i].copy_(computed[i]);
       }
     };
-    launch_kernel<decltype(kernel), at::TensorList, at::TensorList, Args...>(Operator::name, device, kernel, outputs,
-                                                                             self, args...);
+    launch_kernel<decltype(kernel), OutputList, at::TensorList, Args...>(Operator::name, device, kernel,
+                                                                         OutputList{outputs}, self, args...);
     return outputs;
   }
 };
@@ -138,8 +147,8 @@ struct ListLaunch<Operator, void(at::TensorList, Args...)> {
       kComposite(self, args...);
       return;
     }
-    launch_kernel<void (*)(at::TensorList, Args...), at::TensorList, Args...>(Operator::name, device, kComposite, self,
-                                                                              args...);
+    launch_with_access<AccessBySchema<Operator>, void (*)(at::TensorList, Args...), at::TensorList, Args...>(
+        Operator::name, device, hears_of(Operator::name, self, args...), kComposite, self, args...);
   }
 };
 

@@ -16,10 +16,11 @@ template <class Value, int kPerStep, class Draw>
 void launch_random(const char* name, const at::Tensor& self, const std::optional<at::Generator>& generator, Draw draw) {
   const runtime::PhiloxState state = reserve_random(name, self, generator);
   const CurrentDevice current(self.device());
-  at::Tensor alias = runtime::Aliases(name)(self);
-  runtime::launch(name, self.device().index(), [alias = std::move(alias), state, draw]() mutable {
+  runtime::Aliases aliases(name);
+  auto fill = [alias = aliases.as(orAccessWrite)(self), state, draw]() mutable {
     fill_random<Value, kPerStep>(alias, state, draw);
-  });
+  };
+  runtime::launch(name, self.device().index(), std::move(fill), aliases.operands());
 }
 
 // The precision in which numbers of a dtype are drawn: its own, at least single.

@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <tuple>
 #include <utility>
 
+#include "common/device_check.h"
 #include "openreg/runtime/launch.h"
 #include "raw/axes.h"
 #include "raw/types.h"
@@ -101,10 +103,57 @@ raw::Axes<kOperands> merged_axes(c10::IntArrayRef sizes, const std::array<c10::I
   return merged;
 }
 
-// Launches a kernel on the current stream of the device. The launch owns numbers and addresses, no tensor.
-template <class Arguments>
-void launch_raw(const char* name, c10::Device device, void (*kernel)(const Arguments&), Arguments arguments) {
-  runtime::launch(name, device.index(), [kernel, arguments = std::move(arguments)] { kernel(arguments); });
+// Tensors, or lists of them, and what a kernel does with them. Refers to the tensors of the caller.
+template <class... Tensors>
+struct Accessed {
+  orAccess access;
+  std::tuple<const Tensors&...> tensors;
+};
+template <class... Tensors>
+Accessed<Tensors...> reads(const Tensors&... tensors) {
+  return {orAccessRead, {tensors...}};
+}
+template <class... Tensors>
+Accessed<Tensors...> writes(const Tensors&... tensors) {
+  return {orAccessWrite, {tensors...}};
+}
+template <class... Tensors>
+Accessed<Tensors...> updates(const Tensors&... tensors) {
+  return {orAccessReadWrite, {tensors...}};
+}
+
+// What a raw kernel is told to do with memory, for those who observe the device: its launch holds addresses alone.
+class RawOperands {
+ public:
+  template <class... Accesses>
+  explicit RawOperands(const Accesses&... accesses) {
+    if (C10_UNLIKELY(runtime::Operands::wanted())) {
+      (add(accesses), ...);
+      wanted_ = true;
+    }
+  }
+
+  const runtime::Operands* get() const { return wanted_ ? &operands_ : nullptr; }
+
+ private:
+  template <class... Tensors>
+  void add(const Accessed<Tensors...>& accessed) {
+    const auto visit = [&](const at::Tensor& tensor) { operands_.add(tensor, accessed.access); };
+    std::apply([&](const auto&... argument) { (for_each_tensor(visit, argument), ...); }, accessed.tensors);
+  }
+
+  bool wanted_ = false;
+  runtime::Operands operands_;
+};
+
+// Launches a kernel on the current stream of the device. The launch owns numbers and addresses, no tensor; `accesses`
+// are all the tensors behind the addresses: reads(self, other), writes(out).
+template <class Arguments, class... Accesses>
+void launch_raw(const char* name, c10::Device device, void (*kernel)(const Arguments&), Arguments arguments,
+                const Accesses&... accesses) {
+  const RawOperands operands(accesses...);
+  auto run = [kernel, arguments = std::move(arguments)] { kernel(arguments); };
+  runtime::launch(name, device.index(), std::move(run), operands.get());
 }
 
 }  // namespace openreg::ops

@@ -121,6 +121,8 @@ inline at::OptionalScalarRef meta_argument(const std::optional<at::Scalar>& argu
 // tensor that it is an alias of stays as it is, so the values are put in their places, and the alias is as before for
 // another run.
 struct RunKernel {
+  using Access = AccessByType;
+
   template <class Kernel, size_t kOutputs, class... Args>
   void operator()(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) const {
     std::array<c10::DimVector, kOutputs> sizes;

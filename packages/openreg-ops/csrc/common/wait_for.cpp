@@ -14,12 +14,13 @@ namespace openreg::ops {
 
 void prepare_to_wait(const char* name, c10::Stream stream) {
   runtime::refuse_capture(name, stream);
-  runtime::object_to_waiting();
+  runtime::warn_or_error_on_sync();
 }
 
-void run_and_wait(const char* name, c10::Stream stream, void (*function)(void*), void* state) {
+void run_and_wait(const char* name, c10::Stream stream, void (*function)(void*), void* state,
+                  const runtime::Operands* operands) {
   std::exception_ptr failure;
-  runtime::launch(name, stream, [&] {
+  const auto run = [&] {
     try {
       function(state);
     } catch (c10::Error& error) {
@@ -28,7 +29,8 @@ void run_and_wait(const char* name, c10::Stream stream, void (*function)(void*),
     } catch (...) {
       failure = std::current_exception();
     }
-  });
+  };
+  runtime::launch(name, stream, run, operands);
   runtime::synchronize_stream(stream);
   if (failure) {
     std::rethrow_exception(failure);

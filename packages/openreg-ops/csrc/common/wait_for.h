@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "common/access.h"
 #include "common/arguments.h"
 #include "openreg/runtime/alias.h"
 #include "openreg/runtime/stream.h"
@@ -20,26 +21,29 @@ void prepare_to_wait(const char* name, c10::Stream stream);
 
 // Runs `function(state)` on the engine, after the earlier work of the device's current stream, and waits for it. What
 // it throws is thrown here, with the operator's name: it concerns this call alone, and the device stays healthy.
-void run_and_wait(const char* name, c10::Stream stream, void (*function)(void*), void* state);
+// `operands` as in runtime::launch().
+void run_and_wait(const char* name, c10::Stream stream, void (*function)(void*), void* state,
+                  const runtime::Operands* operands);
 
 // Both, for `compute()`, which may refer to variables of the caller.
 template <class Compute>
-void wait_for(const char* name, c10::Device device, Compute compute) {
+void wait_for(const char* name, c10::Device device, Compute compute, const runtime::Operands* operands) {
   const c10::Stream stream = runtime::current_stream(device.index());
   prepare_to_wait(name, stream);
-  run_and_wait(name, stream, [](void* state) { (*static_cast<Compute*>(state))(); }, &compute);
+  run_and_wait(name, stream, [](void* state) { (*static_cast<Compute*>(state))(); }, &compute, operands);
 }
 
 // Gives what `kernel(args...)` gives on aliases, having waited for it.
 template <class... Args, class Kernel>
 auto wait_for_kernel(const char* name, c10::Device device, Kernel kernel, Args... args) {
   runtime::Aliases aliases(name);
-  std::tuple<Owned<Args>...> owned{Owned<Args>(args, aliases)...};
+  auto owned = own<AccessByType, Args...>(aliases, args...);
   std::invoke_result_t<Kernel, Args...> result{};
-  wait_for(name, device, [&] {
+  const auto compute = [&] {
     runtime::AliasStorages storages;
     std::apply([&](auto&... argument) { result = kernel(argument.get(storages)...); }, owned);
-  });
+  };
+  wait_for(name, device, compute, aliases.operands());
   return result;
 }
 

@@ -64,16 +64,18 @@ bool is_itself(const at::Tensor& source, const at::Tensor& destination) {
 void launch_copy(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream) {
   runtime::Aliases aliases(kName);
   at::Tensor from = is_on_device(source) ? aliases(source) : aliases.borrow_host(source);
+  aliases.as(orAccessWrite);
   at::Tensor to = is_on_device(destination) ? aliases(destination) : aliases.borrow_host(destination);
   const bool converted = is_converted(source.scalar_type()) && is_converted(destination.scalar_type());
   if (!converted || conjugates_unknown(source, destination)) {
     prepare_to_wait(kName, stream);
     auto copy = [&] { at::native::copy_(to, from, false); };
-    run_and_wait(kName, stream, [](void* state) { (*static_cast<decltype(copy)*>(state))(); }, &copy);
+    run_and_wait(kName, stream, [](void* state) { (*static_cast<decltype(copy)*>(state))(); }, &copy,
+                 aliases.operands());
     return;
   }
-  runtime::launch(kName, stream,
-                  [from = std::move(from), to = std::move(to)]() mutable { at::native::copy_(to, from, false); });
+  auto copy = [from = std::move(from), to = std::move(to)]() mutable { at::native::copy_(to, from, false); };
+  runtime::launch(kName, stream, std::move(copy), aliases.operands());
 }
 
 void copy_bytes(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream) {
@@ -101,7 +103,7 @@ void copy_with_host(const at::Tensor& source, const at::Tensor& destination, boo
   const bool may_return = stageable || (non_blocking && pinned);
   if (!may_return) {
     runtime::refuse_capture("a copy between openreg and the host that waits (.cpu(), .to(), printing)", stream);
-    runtime::object_to_waiting();
+    runtime::warn_or_error_on_sync();
   }
   runtime::release_openmp_threads();  // the data may come from a parallel operator of this thread
   // All threads of the compute engine share a large one, where the host waits anyway; otherwise it would be in the way

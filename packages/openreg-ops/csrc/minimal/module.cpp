@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The module openreg_ops._minimal: loading it registers the minimal set and the fallback; it exports the fallback
-// ledger.
+// statistics.
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include "fallback.h"
-#include "fallback_ledger.h"
+#include "fallback_statistics.h"
 #include "fallback_override.h"
 #include "minimal/set.h"
 #include "openreg/runtime/fallback.h"
@@ -19,7 +19,7 @@ namespace {
 
 py::dict fallback_counts() {
   py::dict result;
-  for (const auto& [name, count] : FallbackLedger::instance().counts()) {
+  for (const auto& [name, count] : FallbackStatistics::instance().counts()) {
     result[py::str(name)] = py::make_tuple(count.calls, count.bytes, count.seconds);
   }
   return result;
@@ -32,7 +32,7 @@ PYBIND11_MODULE(_minimal, module) {
   try {
     runtime::require_abi_version("openreg-ops", runtime::kAbiVersion);
     minimal::check_settings();
-    FallbackLedger::instance();  // refuses a nonsense OPENREG_FALLBACK now
+    FallbackStatistics::instance();  // refuses a nonsense OPENREG_FALLBACK now
   } catch (const c10::Error& error) {
     throw py::import_error(error.what_without_backtrace());
   }
@@ -41,7 +41,7 @@ PYBIND11_MODULE(_minimal, module) {
   runtime::set_fallback_handler(&run_fallback);
   module.def("_is_alone", &minimal::is_alone);
   module.def("_fallback_counts", &fallback_counts);
-  module.def("_reset_fallback_counts", [] { FallbackLedger::instance().reset(); });
+  module.def("_reset_fallback_counts", [] { FallbackStatistics::instance().reset(); });
   py::class_<FallbackOverride>(module, "_FallbackOverride")
       .def(py::init<const std::vector<std::string>&>(), py::arg("operators"))
       .def("release", &FallbackOverride::release);
@@ -52,7 +52,7 @@ PYBIND11_MODULE(_minimal, module) {
   module.def(
       "_exchange_fallback_mode",
       [](int mode) {
-        return static_cast<int>(FallbackLedger::instance().exchange_mode(static_cast<FallbackMode>(mode)));
+        return static_cast<int>(FallbackStatistics::instance().exchange_mode(static_cast<FallbackMode>(mode)));
       },
       py::arg("mode"));
 }

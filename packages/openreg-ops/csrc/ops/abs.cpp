@@ -40,7 +40,8 @@ void abs_kernel(at::TensorIteratorBase& iterator) {
     arguments.axes.push_back(
         {iterator.shape()[i], {iterator.strides(1)[i] / size, iterator.strides(0)[i] / size}});  // they are in bytes
   }
-  launch_raw("aten::abs", iterator.device(0), &raw::abs, std::move(arguments));
+  launch_raw("aten::abs", iterator.device(0), &raw::abs, std::move(arguments), reads(iterator.tensor(1)),
+             writes(iterator.tensor(0)));
 }
 
 at::Tensor& abs_out(const at::Tensor& self, at::Tensor& out) {

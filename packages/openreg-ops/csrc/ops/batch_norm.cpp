@@ -24,13 +24,20 @@ at::TensorOptions statistics_options(const at::Tensor& input, const Parameters&.
   return input.options().memory_format(std::nullopt).dtype(at::native::param_scalar_type(input, mixed));
 }
 
-void forward_kernel(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
-                    MaybeTensor running_var, bool training, double momentum, double eps, at::Tensor& output,
-                    at::Tensor& save_mean, at::Tensor& save_invstd) {
-  ResultsInPlace results({output, training ? save_mean : at::Tensor(), training ? save_invstd : at::Tensor()});
+void training_kernel(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias,
+                     std::optional<at::Tensor>& running_mean, std::optional<at::Tensor>& running_var, double momentum,
+                     double eps, at::Tensor& output, at::Tensor& save_mean, at::Tensor& save_invstd) {
+  ResultsInPlace results({output, save_mean, save_invstd});
   const auto [computed, mean, invstd] =
-      at::cpu::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
+      at::cpu::native_batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps);
   results.put({computed, mean, invstd});
+}
+
+void evaluation_kernel(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
+                       MaybeTensor running_var, double momentum, double eps, at::Tensor& output) {
+  ResultsInPlace results({output});
+  results.put(
+      {std::get<0>(at::cpu::native_batch_norm(input, weight, bias, running_mean, running_var, false, momentum, eps))});
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(const at::Tensor& input, MaybeTensor weight,
@@ -47,10 +54,14 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(const at::Tenso
   const auto statistics = statistics_options(input, weight, bias, running_mean, running_var);
   at::Tensor save_mean = make_output({saved}, {}, statistics);
   at::Tensor save_invstd = make_output({saved}, {}, statistics);
-  launch_kernel<decltype(&forward_kernel), const at::Tensor&, MaybeTensor, MaybeTensor, MaybeTensor, MaybeTensor, bool,
-                double, double, at::Tensor&, at::Tensor&, at::Tensor&>(kName, device, &forward_kernel, input, weight,
-                                                                       bias, running_mean, running_var, training,
-                                                                       momentum, eps, output, save_mean, save_invstd);
+  if (training) {
+    auto [mean, var] = std::pair(running_mean, running_var);
+    launch_function(kName, device, &training_kernel, input, weight, bias, mean, var, momentum, eps, output, save_mean,
+                    save_invstd);
+  } else {
+    launch_function(kName, device, &evaluation_kernel, input, weight, bias, running_mean, running_var, momentum, eps,
+                    output);
+  }
   return {std::move(output), std::move(save_mean), std::move(save_invstd)};
 }
 

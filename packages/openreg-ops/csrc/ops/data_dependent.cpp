@@ -74,15 +74,16 @@ void bring(const char* name, c10::Device device, std::array<at::Tensor, kOutputs
   runtime::Aliases aliases(name);
   std::array<at::Tensor, kOutputs> to;
   for (size_t i = 0; i < kOutputs; ++i) {
-    to[i] = aliases(outputs[i]);
+    to[i] = aliases.as(orAccessWrite)(outputs[i]);
   }
-  runtime::launch(name, device.index(), [results = std::move(results), to = std::move(to)]() mutable {
+  auto copy = [results = std::move(results), to = std::move(to)]() mutable {
     for (size_t i = 0; i < kOutputs; ++i) {
       if (to[i].defined()) {
         to[i].copy_(results[i]);
       }
     }
-  });
+  };
+  runtime::launch(name, device.index(), std::move(copy), aliases.operands());
 }
 
 template <class Operator, class Schema = SchemaOf<Operator>>

@@ -38,7 +38,8 @@ at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices, int64_
                                      weight.element_size(),
                                      places.numel(),
                                      weight.size(0),
-                                     weight.size(1)});
+                                     weight.size(1)},
+             reads(weight, places), writes(output));
   return output;
 }
 
@@ -60,7 +61,8 @@ at::Tensor embedding_dense_backward(const at::Tensor& grad_output, const at::Ten
   launch_raw(kName, gradient.device(), &raw::embedding_backward,
              raw::EmbeddingBackwardArguments{*type, kernel_address(gradient), kernel_address(places),
                                              *raw_type(places.scalar_type()), mutable_kernel_address(result),
-                                             places.numel(), num_weights, width, padding_idx, scale_grad_by_freq});
+                                             places.numel(), num_weights, width, padding_idx, scale_grad_by_freq},
+             reads(gradient, places), writes(result));
   return result;
 }
 

@@ -175,8 +175,8 @@ std::vector<at::Tensor> histogramdd_bin_edges(const at::Tensor& self, c10::IntAr
     outputs.push_back(make_output({count + 1}, {}, self.options()));
   }
   launch_described<decltype(bin_edges_kernel), 0, const at::Tensor&, c10::IntArrayRef, MaybeRange, const MaybeTensor&,
-                   bool, at::TensorList>(kName, device, &bin_edges_kernel, {}, self, bins, range, weight, density,
-                                         outputs);
+                   bool, OutputList>(kName, device, &bin_edges_kernel, {}, self, bins, range, weight, density,
+                                     OutputList{outputs});
   return outputs;
 }
 

@@ -112,9 +112,10 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
   }
   const bool fits = shape.is_known || (values.numel() == 1 && !shape.has_byte_mask);
   using Kernel = at::Tensor&(at::Tensor&, const Indices&, const at::Tensor&, bool, bool);
-  launch_described<Kernel, 0, at::Tensor&, const Indices&, const at::Tensor&, bool, bool>(
-      kName, self.device(), fits ? Hears::kLater : Hears::kUnlessCaptured,
-      repeatable<Kernel, &at::cpu::_index_put_impl_>(), {}, self, moved, values, accumulate, unsafe);
+  launch_on_aliases<RunInplace<at::_ops::_index_put_impl_>, Kernel, 0, at::Tensor&, const Indices&, const at::Tensor&,
+                    bool, bool>(kName, self.device(), fits ? Hears::kLater : Hears::kUnlessCaptured,
+                                repeatable<Kernel, &at::cpu::_index_put_impl_>(), {}, std::nullopt, self, moved, values,
+                                accumulate, unsafe);
   return self;
 }
 

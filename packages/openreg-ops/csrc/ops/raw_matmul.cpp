@@ -33,7 +33,8 @@ struct MatrixProduct : Spec_mm {
     launch_raw(
         "aten::mm", device, &raw::matmul,
         raw::MatmulArguments{*type, matrix_of(self, kernel_address(self)), matrix_of(other, kernel_address(other)),
-                             matrix_of(out, mutable_kernel_address(out)), self.size(0), other.size(1), self.size(1)});
+                             matrix_of(out, mutable_kernel_address(out)), self.size(0), other.size(1), self.size(1)},
+        reads(self, other), writes(out));
     return true;
   }
 };

@@ -64,7 +64,8 @@ bool launch(at::TensorList self, at::TensorList grads, at::TensorList momenta, r
     arguments.parameters.push_back({mutable_kernel_address(self[i]), mutable_kernel_address(grads[i]),
                                     has_momentum ? mutable_kernel_address(momenta[i]) : nullptr, self[i].numel()});
   }
-  launch_raw("aten::_fused_sgd_", device, &raw::sgd, std::move(arguments));
+  launch_raw("aten::_fused_sgd_", device, &raw::sgd, std::move(arguments), updates(self, grads, momenta),
+             reads(learning_rate, scale, found_inf));
   return true;
 }
 

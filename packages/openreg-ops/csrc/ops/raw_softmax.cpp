@@ -64,7 +64,7 @@ struct Softmax : Spec__softmax {
     raw::SoftmaxArguments arguments{
         *raw_type(out.scalar_type()), kernel_address(self), mutable_kernel_address(out), {}, {}};
     set_axes<raw::SoftmaxArguments, 2>(arguments, dim, {&self, &out});
-    launch_raw("aten::_softmax", device, &raw::softmax, std::move(arguments));
+    launch_raw("aten::_softmax", device, &raw::softmax, std::move(arguments), reads(self), writes(out));
     return true;
   }
 };
@@ -82,7 +82,8 @@ struct SoftmaxBackward : Spec__softmax_backward_data {
                                             {},
                                             {}};
     set_axes<raw::SoftmaxBackwardArguments, 3>(arguments, dim, {&gradient, &output, &input_gradient});
-    launch_raw("aten::_softmax_backward_data", device, &raw::softmax_backward, std::move(arguments));
+    launch_raw("aten::_softmax_backward_data", device, &raw::softmax_backward, std::move(arguments),
+               reads(gradient, output), writes(input_gradient));
     return true;
   }
 };

@@ -42,7 +42,8 @@ struct Sum : Spec_sum_dim_IntList {
     launch_raw("aten::sum", device, &raw::sum,
                raw::SumArguments{*input_type, *output_type, kernel_address(self), mutable_kernel_address(out),
                                  merged_axes<2>(kept_sizes, {kept_strides, out_strides}, AxisOrder::kByStride),
-                                 merged_axes<1>(reduced_sizes, {reduced_strides}, AxisOrder::kByStride)});
+                                 merged_axes<1>(reduced_sizes, {reduced_strides}, AxisOrder::kByStride)},
+               reads(self), writes(out));
     return true;
   }
 };

@@ -28,9 +28,11 @@ struct UniformKernel {
     const CurrentDevice current(self.device());
     raw::UniformArguments arguments{*type, mutable_kernel_address(self),
                                     merged_axes<1>(self.sizes(), {self.strides()}, AxisOrder::kByIndex), from, to};
-    runtime::launch(kName, self.device().index(), [state, arguments = std::move(arguments)] {
+    auto draw = [state, arguments = std::move(arguments)] {
       raw::uniform(arguments, state.seed(), state.offset());
-    });
+    };
+    const RawOperands operands(writes(self));
+    runtime::launch(kName, self.device().index(), std::move(draw), operands.get());
   }
 };
 

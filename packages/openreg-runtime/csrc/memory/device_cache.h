@@ -57,7 +57,7 @@ class DeviceCache {
   // Bytes of the allocated block that begins at an address; 0 if there is none.
   size_t allocated_size(const void* address) const;
 
-  // Private pools; openreg/runtime/memory_pool.h says what they mean, pools.h what is returned.
+  // Private pools; runtime/memory_pool.h says what they mean, pools.h what is returned.
   void begin_route(PoolRoute route);
   bool end_route(PoolId id);
   void retain_pool(PoolId id);

@@ -6,7 +6,7 @@
 #include "bindings.h"
 #include "openreg.h"
 #include "openreg/runtime/device.h"
-#include "openreg/runtime/hooks.h"
+#include "runtime/backward_threads.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/version.h"
 

@@ -5,7 +5,7 @@
 #include "bindings.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
-#include "openreg/runtime/memory_pool.h"
+#include "runtime/memory_pool.h"
 #include "openreg/runtime/stream.h"
 
 namespace py = pybind11;

@@ -6,7 +6,7 @@
 
 #include "bindings.h"
 #include "openreg/runtime/allocator.h"
-#include "openreg/runtime/memory_pool.h"
+#include "runtime/memory_pool.h"
 
 namespace py = pybind11;
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "bindings.h"
-#include "openreg/runtime/serialization.h"
-#include "openreg/runtime/shared_memory.h"
+#include "runtime/serialization.h"
+#include "runtime/shared_memory.h"
 
 namespace py = pybind11;
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bindings.h"
-#include "openreg/runtime/memory_history.h"
+#include "runtime/memory_snapshot.h"
 
 namespace py = pybind11;
 

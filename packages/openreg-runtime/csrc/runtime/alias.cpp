@@ -53,6 +53,9 @@ AliasRecord Aliases::describe(const at::Tensor& tensor, void* address) {
   result.geometry_.set_sizes(impl->sizes());
   result.geometry_.set_strides(impl->strides());
   result.set_lazy_bits(tensor);
+  if (C10_UNLIKELY(wanted_)) {
+    operands_.add(tensor, access_);
+  }
   return result;
 }
 

@@ -43,8 +43,9 @@ void CaptureRandom::begin_replay(c10::Stream stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const Source& source : sources_) {
     const PhiloxState start = source.generator->reserve(source.count);
-    launch("graph random state", stream,
-           [cell = source.cell, seed = start.seed(), offset = start.offset()] { *cell = {seed, offset}; });
+    const auto write = [cell = source.cell, seed = start.seed(), offset = start.offset()] { *cell = {seed, offset}; };
+    const Operands none;  // the cell is the device's own
+    launch("graph random state", stream, write, &none);
   }
 }
 

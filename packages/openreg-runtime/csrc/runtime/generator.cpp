@@ -143,10 +143,14 @@ void Generator::philox_state(uint64_t increment, at::Tensor& seed, at::Tensor& o
   }
   seed = device_number(device());
   offset = device_number(device());
-  launch("torch.Generator.philox_state", stream, [start, seed_at = seed.data_ptr(), offset_at = offset.data_ptr()] {
+  Operands operands;
+  operands.add(seed, orAccessWrite);
+  operands.add(offset, orAccessWrite);
+  const auto write = [start, seed_at = seed.data_ptr(), offset_at = offset.data_ptr()] {
     *static_cast<uint64_t*>(kernel_view(seed_at)) = start.seed();
     *static_cast<uint64_t*>(kernel_view(offset_at)) = start.offset() * kNumbersPerBlock;
-  });
+  };
+  launch("torch.Generator.philox_state", stream, write, &operands);
 }
 #endif
 

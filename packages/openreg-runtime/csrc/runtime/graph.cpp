@@ -12,7 +12,7 @@
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/event.h"
-#include "openreg/runtime/memory_pool.h"
+#include "memory_pool.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
 

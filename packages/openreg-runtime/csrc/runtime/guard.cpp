@@ -74,7 +74,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void* getStreamNativeHandle(const c10::Stream stream) const override { return native_handle(stream); }
   bool queryStream(const c10::Stream& stream) const override { return query_stream(stream); }
   void synchronizeStream(const c10::Stream& stream) const override {
-    object_to_waiting();
+    warn_or_error_on_sync();
     synchronize_stream(stream);
   }
   bool isStreamCapturing(const c10::Stream& stream) const override { return is_capturing(stream); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Implements at::PrivateUse1HooksInterface: what PyTorch asks of the backend outside of operators.
-#include "openreg/runtime/hooks.h"
+#include "backward_threads.h"
 
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 

@@ -8,7 +8,7 @@
 
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/gil.h"
-#include "openreg/runtime/shared_memory.h"
+#include "shared_memory.h"
 #include "openreg/runtime/status.h"
 
 namespace openreg::runtime {

@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "memory/device_cache.h"
-#include "openreg/runtime/memory_history.h"
+#include "memory_snapshot.h"
 #include "openreg/runtime/memory_observer.h"
 
 namespace openreg::runtime {
 
 using Context = std::shared_ptr<c10::GatheredContext>;
 
-// openreg/runtime/memory_history.h says what is recorded. Thread-safe.
+// memory_snapshot.h says what is recorded. Thread-safe.
 class History {
  public:
   using RecordContext = c10::CachingDeviceAllocator::RecordContext;

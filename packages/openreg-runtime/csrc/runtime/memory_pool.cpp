@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "openreg/runtime/memory_pool.h"
+#include "memory_pool.h"
 
 #include <c10/util/Exception.h>
 

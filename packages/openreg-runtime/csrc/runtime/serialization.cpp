@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "openreg/runtime/serialization.h"
+#include "serialization.h"
 
 #include <torch/csrc/jit/serialization/pickler_helper.h>
 

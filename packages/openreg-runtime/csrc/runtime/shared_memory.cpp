@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "openreg/runtime/shared_memory.h"
+#include "shared_memory.h"
 
 #include <c10/core/StorageImpl.h>
 

@@ -29,7 +29,7 @@ void set_sync_debug_mode(SyncDebugMode mode) noexcept {
   current_mode().store(mode, std::memory_order_relaxed);
 }
 
-void object_to_waiting() {
+void warn_or_error_on_sync() {
   const SyncDebugMode mode = sync_debug_mode();
   if (mode == SyncDebugMode::kWarn) {
     TORCH_WARN(kObjection);

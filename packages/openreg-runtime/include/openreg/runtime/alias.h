@@ -9,6 +9,7 @@
 
 #include "openreg/runtime/alias_record.h"
 #include "openreg/runtime/export.h"
+#include "openreg/runtime/operands.h"
 
 namespace openreg::runtime {
 
@@ -32,6 +33,15 @@ class OPENREG_RUNTIME_API Aliases {
   // caller keeps the memory alive until the launch has run: it waits, or the memory is pinned and its allocator waits.
   at::Tensor borrow_host(const at::Tensor& tensor);
 
+  // What the kernel does with the tensors that follow, to be told to observers; at first it reads them.
+  Aliases& as(orAccess access) {
+    access_ = access;
+    return *this;
+  }
+
+  // All tensors so far, for launch(); null when nobody asked while this object was made. Lives as long as this object.
+  const Operands* operands() const { return wanted_ ? &operands_ : nullptr; }
+
   // `operation` is named in errors and must outlive this object.
   explicit Aliases(const char* operation) : operation_(operation) {}
 
@@ -40,6 +50,9 @@ class OPENREG_RUNTIME_API Aliases {
   uint32_t number_of(const c10::StorageImpl* storage);
 
   const char* operation_;
+  const bool wanted_ = Operands::wanted();
+  orAccess access_ = orAccessRead;
+  Operands operands_;
   c10::SmallVector<const c10::StorageImpl*, 4> known_;  // the storages of the launch, numbered
   AliasStorages storages_;                              // their aliases that exist already
 };

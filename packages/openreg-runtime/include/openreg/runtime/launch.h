@@ -13,6 +13,7 @@
 #include "openreg.h"
 #include "openreg/runtime/export.h"
 #include "openreg/runtime/launch_memory.h"
+#include "openreg/runtime/operands.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
 
@@ -32,9 +33,10 @@ OPENREG_RUNTIME_API void prepare_engine_thread(bool flush_denormals);
 // The address at which a kernel finds the byte of a device address.
 OPENREG_RUNTIME_API void* kernel_view(const void* device_address);
 
-// Enqueues what `make()` gives, which is made in its place: a large callable is not moved. See launch().
+// Enqueues what `make()` gives, which is made in its place: a large callable is not moved. `operands` may be filled
+// while it is made. See launch().
 template <class Make>
-void launch_made(const char* name, c10::Stream stream, Make&& make) {
+void launch_made(const char* name, c10::Stream stream, Make&& make, const Operands* operands = nullptr) {
   struct State final : LaunchOwned {
     explicit State(Make& maker) : kernel(maker()) {}
     decltype(make()) kernel;
@@ -60,7 +62,11 @@ void launch_made(const char* name, c10::Stream stream, Make&& make) {
     }
     return orErrorLaunchFailure;
   };
-  OPENREG_CHECK(orLaunchKernel(native_handle(stream), &task));
+  if (C10_LIKELY(operands == nullptr)) {
+    OPENREG_CHECK(orLaunchKernel(native_handle(stream), &task));
+  } else {
+    OPENREG_CHECK(orLaunchKernelWithOperands(native_handle(stream), &task, operands->data(), operands->size()));
+  }
   state.release();  // the launch owns it now
 }
 
@@ -69,15 +75,18 @@ void launch_made(const char* name, c10::Stream stream, Make&& make) {
 // because a graph may run it again. An exception that it throws becomes the device's sticky error, with `name`.
 //
 // `name` must live until the kernel ran (a literal, or the name inside an operator's schema).
+//
+// `operands` are all that the kernel reads and writes; null when nobody asks (see Operands::wanted()), or when they are
+// not known.
 template <class Kernel>
-void launch(const char* name, c10::Stream stream, Kernel&& kernel) {
-  launch_made(name, stream, [&]() -> std::decay_t<Kernel> { return std::forward<Kernel>(kernel); });
+void launch(const char* name, c10::Stream stream, Kernel&& kernel, const Operands* operands = nullptr) {
+  launch_made(name, stream, [&]() -> std::decay_t<Kernel> { return std::forward<Kernel>(kernel); }, operands);
 }
 
 // The same on the current stream of a device.
 template <class Kernel>
-void launch(const char* name, c10::DeviceIndex device, Kernel&& kernel) {
-  launch(name, current_stream(device), std::forward<Kernel>(kernel));
+void launch(const char* name, c10::DeviceIndex device, Kernel&& kernel, const Operands* operands = nullptr) {
+  launch(name, current_stream(device), std::forward<Kernel>(kernel), operands);
 }
 
 }  // namespace openreg::runtime

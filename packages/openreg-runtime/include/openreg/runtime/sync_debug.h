@@ -16,6 +16,6 @@ OPENREG_RUNTIME_API void set_sync_debug_mode(SyncDebugMode mode) noexcept;
 
 // Warns or throws in these modes. Called before the host waits for a stream, and before it enqueues what it will wait
 // for: work that is enqueued already may use memory of the caller. Whoever waits for a whole device means it.
-OPENREG_RUNTIME_API void object_to_waiting();
+OPENREG_RUNTIME_API void warn_or_error_on_sync();
 
 }  // namespace openreg::runtime

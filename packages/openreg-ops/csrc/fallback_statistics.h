@@ -20,9 +20,9 @@ struct FallbackCount {
 };
 
 // Thread-safe.
-class FallbackLedger {
+class FallbackStatistics {
  public:
-  static FallbackLedger& instance();
+  static FallbackStatistics& instance();
 
   // At first what OPENREG_FALLBACK says, default allow. One mode for the process, because a backward pass runs on
   // threads of PyTorch's own.
@@ -36,7 +36,7 @@ class FallbackLedger {
   void reset();
 
  private:
-  FallbackLedger();
+  FallbackStatistics();
 
   std::atomic<FallbackMode> mode_;
   mutable std::mutex mutex_;

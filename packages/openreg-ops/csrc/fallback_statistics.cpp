@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "fallback_ledger.h"
+#include "fallback_statistics.h"
 
 #include <c10/util/Exception.h>
 
@@ -27,22 +27,22 @@ FallbackMode parse_fallback_mode(const std::string& text, const char* source) {
   return FallbackMode::kError;
 }
 
-FallbackLedger& FallbackLedger::instance() {
-  static auto* const ledger = new FallbackLedger();
-  return *ledger;
+FallbackStatistics& FallbackStatistics::instance() {
+  static auto* const statistics = new FallbackStatistics();
+  return *statistics;
 }
 
-FallbackLedger::FallbackLedger() : mode_(read_mode()) {}
+FallbackStatistics::FallbackStatistics() : mode_(read_mode()) {}
 
-FallbackMode FallbackLedger::mode() const {
+FallbackMode FallbackStatistics::mode() const {
   return mode_.load(std::memory_order_relaxed);
 }
 
-FallbackMode FallbackLedger::exchange_mode(FallbackMode mode) {
+FallbackMode FallbackStatistics::exchange_mode(FallbackMode mode) {
   return mode_.exchange(mode);
 }
 
-void FallbackLedger::admit(const std::string& op) {
+void FallbackStatistics::admit(const std::string& op) {
   const FallbackMode current = mode();
   TORCH_CHECK_NOT_IMPLEMENTED(
       current != FallbackMode::kError, "operator ", op,
@@ -63,7 +63,7 @@ void FallbackLedger::admit(const std::string& op) {
   }
 }
 
-void FallbackLedger::add(const std::string& op, uint64_t bytes, double seconds) {
+void FallbackStatistics::add(const std::string& op, uint64_t bytes, double seconds) {
   const std::lock_guard<std::mutex> lock(mutex_);
   FallbackCount& count = counts_[op];
   ++count.calls;
@@ -71,12 +71,12 @@ void FallbackLedger::add(const std::string& op, uint64_t bytes, double seconds) 
   count.seconds += seconds;
 }
 
-std::map<std::string, FallbackCount> FallbackLedger::counts() const {
+std::map<std::string, FallbackCount> FallbackStatistics::counts() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return counts_;
 }
 
-void FallbackLedger::reset() {
+void FallbackStatistics::reset() {
   const std::lock_guard<std::mutex> lock(mutex_);
   counts_.clear();
   warned_.clear();
