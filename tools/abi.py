@@ -83,8 +83,7 @@ def headers_have_their_number(root: Path) -> list[str]:
 
 
 def headers_are_needed(root: Path) -> list[str]:
-    """A public header of the runtime is included by another public one, or by somebody else: a package, a test, an
-    example, a page of the guide."""
+    """A public header is included by another public one, by a package, a test or an example, or shown by a page."""
     headers = sorted((root / INCLUDE).rglob("*.h"))
     runtime = root / INCLUDE.parent / "csrc"
     folders = [root / name for name in ("packages", "templates", "examples", "docs")]

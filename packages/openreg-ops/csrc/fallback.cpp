@@ -13,8 +13,8 @@
 
 #include "common/device_check.h"
 #include "fallback_call.h"
-#include "fallback_statistics.h"
 #include "fallback_refused.h"
+#include "fallback_statistics.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"

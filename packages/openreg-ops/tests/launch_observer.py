@@ -7,8 +7,9 @@ from ctypes import c_char_p, c_int, c_size_t, c_uint, c_uint32, c_uint64, c_void
 from dataclasses import dataclass
 from pathlib import Path
 
-import openreg_runtime
 import torch
+
+import openreg_runtime
 
 READ, WRITE, UPDATE = 1, 2, 3  # orAccess
 
@@ -92,8 +93,9 @@ def _driver():
 
 @contextlib.contextmanager
 def observe():
-    """Gives the list of tasks that are enqueued inside. For code that launches from one thread at a time: the callback
-    needs Python, which no other thread may hold while it waits for the device.
+    """Gives the list of tasks that are enqueued inside, by code that launches from one thread at a time.
+
+    The callback needs Python, which no other thread may hold while it waits for the device.
     """
     tasks = []
 

@@ -29,7 +29,7 @@ struct AccessByType {
 
 // Operators in place that do not look at what they replace; a schema does not tell.
 constexpr bool overwrites(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kNames = {"aten::fill_",         "aten::zero_",
+  constexpr std::array<std::string_view, 6> kNames = {"aten::fill_",          "aten::zero_",
                                                       "aten::_foreach_zero_", "aten::_foreach_copy_",
                                                       "aten::_cummax_helper", "aten::_cummin_helper"};
   for (const std::string_view other : kNames) {

@@ -171,7 +171,8 @@ Hears hears_of(const char* name, const Args&... args) {
 }
 
 // Launches what `make()` gives, on the current stream of the device. `arguments` are all the operator's, with its
-// outputs; `operands`, which make() may fill, what observers are told of them (see runtime::launch()). Where the caller hears of a failure from the call, it waits for the kernel, and throws what that throws.
+// outputs; `operands`, which make() may fill, what observers are told of them (see runtime::launch()). Where the caller
+// hears of a failure from the call, it waits for the kernel, and throws what that throws.
 template <class Make, class... Args>
 void launch_judged(const char* name, c10::Device device, Hears hears, Make&& make, const runtime::Operands* operands,
                    const Args&... arguments) {

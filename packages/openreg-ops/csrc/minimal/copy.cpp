@@ -70,8 +70,8 @@ void launch_copy(const at::Tensor& source, const at::Tensor& destination, c10::S
   if (!converted || conjugates_unknown(source, destination)) {
     prepare_to_wait(kName, stream);
     auto copy = [&] { at::native::copy_(to, from, false); };
-    run_and_wait(kName, stream, [](void* state) { (*static_cast<decltype(copy)*>(state))(); }, &copy,
-                 aliases.operands());
+    run_and_wait(
+        kName, stream, [](void* state) { (*static_cast<decltype(copy)*>(state))(); }, &copy, aliases.operands());
     return;
   }
   auto copy = [from = std::move(from), to = std::move(to)]() mutable { at::native::copy_(to, from, false); };

@@ -5,8 +5,8 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "fallback.h"
-#include "fallback_statistics.h"
 #include "fallback_override.h"
+#include "fallback_statistics.h"
 #include "minimal/set.h"
 #include "openreg/runtime/fallback.h"
 #include "openreg/runtime/version.h"

@@ -28,9 +28,7 @@ struct UniformKernel {
     const CurrentDevice current(self.device());
     raw::UniformArguments arguments{*type, mutable_kernel_address(self),
                                     merged_axes<1>(self.sizes(), {self.strides()}, AxisOrder::kByIndex), from, to};
-    auto draw = [state, arguments = std::move(arguments)] {
-      raw::uniform(arguments, state.seed(), state.offset());
-    };
+    auto draw = [state, arguments = std::move(arguments)] { raw::uniform(arguments, state.seed(), state.offset()); };
     const RawOperands operands(writes(self));
     runtime::launch(kName, self.device().index(), std::move(draw), operands.get());
   }

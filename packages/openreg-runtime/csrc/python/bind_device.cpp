@@ -6,9 +6,9 @@
 #include "bindings.h"
 #include "openreg.h"
 #include "openreg/runtime/device.h"
-#include "runtime/backward_threads.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/version.h"
+#include "runtime/backward_threads.h"
 
 namespace py = pybind11;
 

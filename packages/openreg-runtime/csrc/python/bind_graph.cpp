@@ -5,8 +5,8 @@
 #include "bindings.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
-#include "runtime/memory_pool.h"
 #include "openreg/runtime/stream.h"
+#include "runtime/memory_pool.h"
 
 namespace py = pybind11;
 

@@ -7,12 +7,12 @@
 #include <string>
 
 #include "capture_random.h"
+#include "memory_pool.h"
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/event.h"
-#include "memory_pool.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
 

@@ -8,8 +8,8 @@
 
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/gil.h"
-#include "shared_memory.h"
 #include "openreg/runtime/status.h"
+#include "shared_memory.h"
 
 namespace openreg::runtime {
 
