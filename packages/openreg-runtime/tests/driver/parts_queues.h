@@ -97,7 +97,7 @@ inline void a_stream_waits_for_the_ticket_of_another() {
 
 // Deep enough that a recursion would end the stack.
 inline void a_long_chain_of_waits_is_no_recursion() {
-  constexpr size_t kStreams = 60'000;
+  constexpr size_t kStreams = 200'000;
   Queues queues;
   Stream* before = &queues.stream();
   queues.processor.enqueue(*before, kernel());
