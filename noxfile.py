@@ -20,12 +20,14 @@ sys.path.insert(0, str(ROOT))
 
 from tools import torch_release  # noqa: E402
 from tools.affected import Session, affected, changed_files, lane_session, publish  # noqa: E402
+from tools.budgets import budgets  # noqa: E402
 from tools.combinations import run_combinations  # noqa: E402
 from tools.dependency_proof import run_dependency_proof  # noqa: E402
 from tools.lane import PYTEST, Lane  # noqa: E402
 from tools.macos import build_for_macos  # noqa: E402
 from tools.native_driver import cross_compile, run_emulated, run_sanitizer  # noqa: E402
 from tools.packages import BUILD_TOOLS, discover, refuse  # noqa: E402
+from tools.parallel import TIMES, run_parallel  # noqa: E402
 from tools.release import run_release  # noqa: E402
 from tools.stopwatch import Stopwatch  # noqa: E402
 from tools.subset_lanes import run_subsets  # noqa: E402
@@ -37,9 +39,6 @@ from tools.wheel_quality import run_wheel_quality  # noqa: E402
 from tools.wheelhouse import Wheelhouse  # noqa: E402
 
 PACKAGES = discover(ROOT)
-STOPWATCH = Stopwatch()
-WHEELHOUSE = Wheelhouse(ROOT, PACKAGES, STOPWATCH)
-
 # What decides whether a change is good, and what each session looks at. A package's lane comes by itself.
 ALL = tuple(PACKAGES)
 DRIVER = tuple(
@@ -47,31 +46,36 @@ DRIVER = tuple(
     for part in ("csrc/driver/*", "csrc/memory/*", "include/*", "cmake/*", "tests/driver/*", "tests/memory/*")
 )
 DEFAULT = [
-    Session("lint"),
+    Session("lint", budget=180),
     *map(lane_session, PACKAGES.values()),
-    Session("wheel-quality", ALL, ("examples/openreg-*", "packages/*/README.md", "packages/*/LICENSE")),
-    Session("docs", ("openreg-meta",), ("docs/*", "examples/*", "packages/*/docs/*", "benchmarks/*", "*.md")),
-    Session("combinations", ("openreg-ops",)),
-    Session("cross", files=DRIVER),
-    Session("tsan", files=DRIVER),
-    Session("asan", files=DRIVER),
+    Session("wheel-quality", ALL, ("examples/openreg-*", "packages/*/README.md", "packages/*/LICENSE"), budget=240),
+    Session(
+        "docs", ("openreg-meta",), ("docs/*", "examples/*", "packages/*/docs/*", "benchmarks/*", "*.md"), budget=210
+    ),
+    Session("combinations", ("openreg-ops",), budget=150),
+    Session("cross", files=DRIVER, budget=210),
+    Session("tsan", files=DRIVER, budget=120),
+    Session("asan", files=DRIVER, budget=120),
 ]
 # What takes longer: CI runs it, and `nox` without arguments does not.
 SLOW = [
-    Session("quickstart", ("openreg-meta",), ("examples/quickstart.py",)),
-    Session("release", ALL, ("examples/openreg-*", "examples/quickstart.py", "packages/*/README.md")),
-    Session("subsets", ALL, ("packages/*/tests/*", "packages/*/docs/*", "examples/openreg-*", "tests/subsets/*")),
-    Session("dependencies", ALL, ("packages/*/tests/*", "examples/openreg-*")),
-    Session("template", ("openreg-ops",), ("templates/*", "packages/*/tests/test_isolation.py")),
-    Session("tutorial", files=("docs/tutorial/*", "examples/tutorial/*")),
-    Session("conformance", ("openreg-ops",), ("packages/openreg-ops/tests/*",)),
-    Session("fuzz", ("openreg-ops",), ("packages/openreg-ops/tests/*",)),
-    Session("settings", ("openreg-meta",), ("packages/openreg-ops/tests/*", "packages/openreg-meta/tests/*")),
-    Session("soak", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*",)),
-    Session("endurance", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*", *DRIVER)),
-    Session("emulated", files=DRIVER),
-    Session("macos", ("openreg-ops", "openreg-amp")),
+    Session("quickstart", ("openreg-meta",), ("examples/quickstart.py",), 300),
+    Session("release", ALL, ("examples/openreg-*", "examples/quickstart.py", "packages/*/README.md"), 1800),
+    Session("subsets", ALL, ("packages/*/tests/*", "packages/*/docs/*", "examples/openreg-*", "tests/subsets/*"), 2400),
+    Session("dependencies", ALL, ("packages/*/tests/*", "examples/openreg-*"), 1200),
+    Session("template", ("openreg-ops",), ("templates/*", "packages/*/tests/test_isolation.py"), 300),
+    Session("tutorial", files=("docs/tutorial/*", "examples/tutorial/*"), budget=900),
+    Session("conformance", ("openreg-ops",), ("packages/openreg-ops/tests/*",), 1200),
+    Session("fuzz", ("openreg-ops",), ("packages/openreg-ops/tests/*",), 900),
+    Session("settings", ("openreg-meta",), ("packages/openreg-ops/tests/*", "packages/openreg-meta/tests/*"), 1200),
+    Session("soak", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*",), 300),
+    Session("endurance", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*", *DRIVER), 1200),
+    Session("stress", files=DRIVER, budget=900),
+    Session("emulated", files=DRIVER, budget=900),
+    Session("macos", ("openreg-ops", "openreg-amp"), budget=3600),
 ]
+STOPWATCH = Stopwatch(budgets([*DEFAULT, *SLOW], PACKAGES))
+WHEELHOUSE = Wheelhouse(ROOT, PACKAGES, STOPWATCH)
 
 # What `nox -s excerpts` writes with; the tests in tests/ that compare its work need the same.
 EXCERPTS = ("cogapp>=3.4,<4", "tree-sitter>=0.23,<1", "tree-sitter-cpp>=0.23,<1")
@@ -97,7 +101,8 @@ nox.options.sessions = [item.name for item in DEFAULT]
 
 # An environment made by another Python is made anew instead of reused.
 os.environ.setdefault("NOX_ENABLE_STALENESS_CHECK", "1")
-atexit.register(STOPWATCH.report, ROOT / ".nox" / "times.txt")
+# Beside other sessions (tools/parallel.py), whoever started this one says where.
+atexit.register(STOPWATCH.report, Path(os.environ.get(TIMES, ROOT / ".nox" / "times.txt")))
 
 
 def lane(session: nox.Session) -> Lane:
@@ -286,14 +291,13 @@ def settings(session: nox.Session) -> None:
 
 @nox.session
 def endurance(session: nox.Session) -> None:
-    """End 1000 processes without torch and 100 with it while work is queued."""
+    """End 1000 processes without torch and 100 with it while work is queued; see that the soak notices mistakes."""
     here = lane(session)
     here.install("openreg-meta", extra="test")
+    marked = ("python", *PYTEST, "--timeout", "1200", "-m", "endurance")
     without_torch = PACKAGES["openreg-runtime"].folder / "tests" / "driver" / "test_exits.py"
-    here.run(
-        "exits without torch",
-        *("python", *PYTEST, "--timeout", "1200", "--process-exits", "1000", str(without_torch)),
-    )
+    here.run("exits without torch", *marked, "--process-exits", "1000", str(without_torch))
+    here.run("soaks in short", *marked, str(PACKAGES["openreg-meta"].folder / "tests"))
     with_torch = PACKAGES["openreg-meta"].folder / "tests" / "endurance" / "exits.py"
     here.run("exits with torch", "python", str(with_torch), "--processes", "100")
 
@@ -342,7 +346,7 @@ def macos(session: nox.Session) -> None:
 
 @nox.session
 def tsan(session: nox.Session) -> None:
-    """Stress the driver, then the runtime's memory, 20 s each under the thread sanitizer; `-- --seconds 600`."""
+    """Stress the driver, then the runtime's memory, 8 s each under the thread sanitizer; `-- --seconds 600`."""
     run_sanitizer(session, STOPWATCH, "thread")
 
 
@@ -350,6 +354,19 @@ def tsan(session: nox.Session) -> None:
 def asan(session: nox.Session) -> None:
     """The same under the sanitizers of addresses, leaks and undefined behaviour."""
     run_sanitizer(session, STOPWATCH, "address")
+
+
+@nox.session
+def stress(session: nox.Session) -> None:
+    """What tsan and asan do in short, a minute for each program (-- --seconds 600)."""
+    for sanitizer in ("thread", "address"):
+        run_sanitizer(session, STOPWATCH, sanitizer, seconds=60)
+
+
+@nox.session(venv_backend="none")
+def ci(session: nox.Session) -> None:
+    """What `nox` without arguments runs, two sessions at a time (-- --list: which, and their budgets)."""
+    run_parallel(session, DEFAULT, PACKAGES, STOPWATCH)
 
 
 @nox.session(venv_backend="none")

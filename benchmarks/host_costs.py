@@ -7,6 +7,8 @@ Builds host_costs/ against the installed package and runs it several times. READ
 import argparse
 import importlib.util
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -55,6 +57,16 @@ def measure(rounds, bursts=200):
         return [run(program, bursts) for _ in range(rounds)]
 
 
+def instructions(program, blocks=(1_000, 11_000)):
+    """What a cached block and its release take, counted by callgrind: runs of two lengths, so that starting cancels."""
+    counts = []
+    for number in blocks:
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={os.devnull}", program, "blocks", str(number)]
+        errors = subprocess.run(command, check=True, stderr=subprocess.PIPE, text=True).stderr
+        counts.append(int(re.search(r"Collected : (\d+)", errors)[1]))
+    return (counts[1] - counts[0]) / (blocks[1] - blocks[0])
+
+
 def show(runs):
     """Prints the table, marking what costs more than it should."""
     from rich.console import Console
@@ -75,7 +87,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="processes")
     parser.add_argument("--bursts", type=int, default=200, help="of each call and process")
+    parser.add_argument("--instructions", action="store_true", help="count those of a cached block, with valgrind")
     arguments = parser.parse_args()
+    if arguments.instructions:
+        if shutil.which("valgrind") is None:
+            sys.exit("host_costs.py --instructions: valgrind is not installed; install it (apt-get install valgrind)")
+        with tempfile.TemporaryDirectory() as folder:
+            print(f"{instructions(build(Path(folder))):,.0f} instructions for a cached block and its release")
+        return
     show(measure(arguments.rounds, arguments.bursts))
 
 

@@ -34,11 +34,16 @@ def tree(copy):
         path.rmdir() if path.is_dir() else path.unlink()
 
 
+@pytest.fixture(scope="module")
+def complaints(copy):
+    """What the rules say of the copy, of which documents name files that it lacks."""
+    return {check.__name__: check(copy) for check in repo_checks.CHECKS}
+
+
 @pytest.mark.parametrize("name", ["openreg-tally", "openreg-event-log2"])
-def test_the_new_package_keeps_every_rule(tree, name):
-    before = {check.__name__: check(tree) for check in repo_checks.CHECKS}
+def test_the_new_package_keeps_every_rule(complaints, tree, name):
     new_package.create(tree, name, DESCRIPTION)
-    assert {check.__name__: check(tree) for check in repo_checks.CHECKS} == before
+    assert {check.__name__: check(tree) for check in repo_checks.CHECKS} == complaints
 
 
 def test_nothing_of_the_templates_name_is_left(tree):
@@ -70,6 +75,27 @@ def test_it_gains_its_lane_and_its_subsets_with_no_edit_elsewhere(tree):
     assert {"runtime+ops+tally", "runtime+ops+tally+autoload", "meta+tally"} <= set(subsets.subsets(found))
     lane = affected.lane_session(found["openreg-tally"])
     assert affected.affected(["packages/openreg-ops/csrc/module.cpp"], [lane], found) == ["test-openreg-tally"]
+
+
+def test_ci_gains_the_lanes_of_eight_packages_by_itself(tree):
+    for number in range(8):
+        new_package.create(tree, f"openreg-stub{number}", DESCRIPTION)
+    shutil.copy2(ROOT / "noxfile.py", tree)
+    shutil.copytree(ROOT / "tools", tree / "tools", ignore=shutil.ignore_patterns("__pycache__"))
+    command = [sys.executable, "-m", "nox", "-f", str(tree / "noxfile.py"), "-s", "ci", "--", "--list"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    listed = {line.split()[0] for line in result.stdout.splitlines() if line}
+    assert listed >= {f"test-openreg-stub{number}" for number in range(8)} | {"lint", "test-openreg-meta"}
+
+
+def test_it_brings_a_name_observes_launches_and_registers_after_an_import(tree):
+    written = new_package.create(tree, "openreg-tally", DESCRIPTION)
+    points = packages.discover(tree)["openreg-tally"].entry_points
+    assert points["openreg.names"] == {"tally_scale": "openreg_tally:tally_scale"}
+    texts = {path.relative_to(tree).as_posix().removeprefix("packages/"): path.read_text("utf-8") for path in written}
+    assert "orSubscribe(" in texts["openreg-tally/csrc/launch_counter.cpp"]
+    assert "openreg_runtime.after_import(" in texts["openreg-tally/src/openreg_tally/__init__.py"]
 
 
 def test_what_it_declares_is_true_and_enters_the_tables(tree):

@@ -11,6 +11,7 @@ ASKS = "openreg_runtime.require_matching_build(__name__)\n"
 ADDS = "openreg_runtime.extend('thing', thing)\n"
 NAMES = '[project.entry-points."openreg.names"]\n'
 FEATURES = '[project.entry-points."openreg.features"]\n'
+BUDGET = "[tool.openreg.budget]\nbuild = 10\nlane = 60\n"
 PLANNED = 'compile = "openreg-compile"\n'
 WORKFLOW = ".github/workflows/release.yml"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -44,7 +45,7 @@ def add_package(root, name, dependencies=(), import_name=None, entry_points=""):
         folder / "pyproject.toml",
         f'[build-system]\nrequires = ["scikit-build-core"]\n'
         f'[project]\nname = "{name}"\nversion = "2.13.0"\ndependencies = [{declared}]\n'
-        f"{entry_points}",
+        f"{BUDGET}{entry_points}",
     )
     for file in ("README.md", "CHANGELOG.md", "LICENSE", "tests/test_isolation.py"):
         write(folder / file, LICENCE)
@@ -70,7 +71,7 @@ def tree(tmp_path):
     write(root / "packages/openreg-doctor/src/openreg_doctor/models.json", '["packages/openreg-ops/csrc/view.cpp"]\n')
     native = root / "packages" / "openreg-extra"
     write(native / "CMakeLists.txt", "project(openreg_extra)\nopenreg_install_python_modules(_C)\n# csrc/module.cpp\n")
-    write(native / "csrc/module.cpp", NATIVE_LICENCE)
+    write(native / "csrc/module.cpp", NATIVE_LICENCE + '#include "openreg.h"\n#include "openreg/runtime/version.h"\n')
     start = f"{LICENCE}import openreg_runtime\n{ASKS}from openreg_extra import _C\n{ADDS}"
     write(native / "src/openreg_extra/__init__.py", start)
     runtime = root / "packages" / "openreg-runtime"
@@ -305,6 +306,14 @@ PLANTED = {
         "brought_by_one_package",
         appended(OPS_TOML, f"{FEATURES}compile = 'openreg_ops'\n"),
     ),
+    "a header that only the runtime needs": (
+        "headers_are_needed",
+        appended("packages/openreg-runtime/include/openreg/runtime/event.h", NATIVE_LICENCE),
+    ),
+    "no budget": ("lanes_declare_budgets", replaced(OPS_TOML, BUDGET, "")),
+    "no budget of the build": ("lanes_declare_budgets", replaced(OPS_TOML, "build = 10\n", "")),
+    "a budget of nothing": ("lanes_declare_budgets", replaced(OPS_TOML, "lane = 60", "lane = 0")),
+    "a budget in words": ("lanes_declare_budgets", replaced(OPS_TOML, "lane = 60", 'lane = "1 min"')),
     "a name without an attribute": ("brought_by_one_package", appended(OPS_TOML, f"{NAMES}other = 'openreg_ops'\n")),
     "a name of another's module": ("brought_by_one_package", appended(OPS_TOML, f"{NAMES}other = 'openreg_extra:x'\n")),
     "a feature with an attribute": ("brought_by_one_package", appended(OPS_TOML, f"{FEATURES}x = 'openreg_ops:x'\n")),

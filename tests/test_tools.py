@@ -197,15 +197,16 @@ def test_the_export_check_finds_what_is_missing_and_what_is_too_much(tmp_path):
 def test_time_between_steps_is_the_environments_only_before_the_first_one(monkeypatch):
     clock = iter([0, 5, 6, 9, 10, 20, 21, 21])
     monkeypatch.setattr(stopwatch.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(stopwatch, "processor_seconds", lambda: 0.0)
     watch = stopwatch.Stopwatch()
     for session in ("test-openreg-a", "test-openreg-a", "test-openreg-b"):
         with watch.step(session, "pytest"):
             pass
     gaps = [line.split() for line in watch.table().splitlines() if "pytest" not in line]
     assert gaps[1:-1] == [
-        ["test-openreg-a", "create", "environment", "5.0"],
-        ["test-openreg-a", "between", "steps", "3.0"],
-        ["test-openreg-b", "create", "environment", "10.0"],
+        ["test-openreg-a", "create", "environment", "5.0", "0.0"],
+        ["test-openreg-a", "between", "steps", "3.0", "0.0"],
+        ["test-openreg-b", "create", "environment", "10.0", "0.0"],
     ]
 
 
@@ -228,3 +229,25 @@ def test_the_pre_commit_file_pins_every_tool():
     ]
     assert tools
     assert all("==" in tool for tool in tools)
+
+
+MARKED = """
+import pytest
+
+@pytest.mark.endurance
+def test_for_an_hour():
+    pass
+
+def test_at_once():
+    pass
+"""
+
+
+@pytest.mark.parametrize(("arguments", "ran"), [((), "test_at_once"), (("-m", "endurance"), "test_for_an_hour")])
+def test_a_lane_leaves_out_what_lasts(tmp_path, arguments, ran):
+    (tmp_path / "test_it.py").write_text(MARKED, "utf-8")
+    command = [sys.executable, *lane.PYTEST, "--verbose", *arguments, str(tmp_path / "test_it.py")]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 0
+    assert f"{ran} PASSED" in result.stdout
+    assert "1 passed, 1 deselected" in result.stdout

@@ -81,7 +81,7 @@ def test_without_a_release_it_tells_which_one_the_checkout_is_for(capsys):
 
 
 def test_the_session_refuses_a_release_that_is_not_served():
-    command = [sys.executable, "-m", "nox", "-f", str(ROOT / "noxfile.py"), "-s", "torch", "--", "2.12"]
+    command = [sys.executable, "-m", "nox", "-f", str(ROOT / "noxfile.py"), "--no-venv", "-s", "torch", "--", "2.12"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 2
     assert "choose one of 2.13" in result.stderr

@@ -26,18 +26,23 @@ READ_BY_SOME = {"benchmarks", "examples", "templates", "tests"}
 
 @dataclass(frozen=True)
 class Session:
-    """One session: it uses a package with all that this needs, and files that match the patterns of fnmatch."""
+    """One session: it uses a package with all that this needs, and files that match the patterns of fnmatch.
+
+    Its budget is in seconds, without the wheels (tools/budgets.py).
+    """
 
     name: str
     packages: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    budget: int = 0
 
 
 def lane_session(package: Package) -> Session:
     """The lane of a package."""
     place = f"packages/{package.name}"
     examples = (f"examples/{package.name}.py", f"examples/{package.name}-*.py")
-    return Session(f"test-{package.name}", (package.name,), (f"{place}/tests/*", f"{place}/docs/*", *examples))
+    files = (f"{place}/tests/*", f"{place}/docs/*", *examples)
+    return Session(f"test-{package.name}", (package.name,), files, package.budget.get("lane", 0))
 
 
 def is_document(file: str) -> bool:

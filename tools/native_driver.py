@@ -88,11 +88,15 @@ def configure_cross(target: str) -> list[str]:
     ]
 
 
-def run_sanitizer(session: nox.Session, stopwatch: Stopwatch, sanitizer: str) -> None:
-    """Runs the stress programs under a sanitizer, after seeing that the sanitizer reports planted faults."""
+def run_sanitizer(session: nox.Session, stopwatch: Stopwatch, sanitizer: str, seconds: int = 8) -> None:
+    """Runs the stress programs under a sanitizer, after seeing that the sanitizer reports planted faults.
+
+    The arguments of the session come after `seconds`, and may change it.
+    """
     with stopwatch.step(session.name, "install"):
         session.install(*BUILD_TOOLS)
-    build = session.cache_dir.resolve() / "build-trees" / f"driver-{session.name}"
-    with stopwatch.step(session.name, "stress"):
+    build = session.cache_dir.resolve() / "build-trees" / f"driver-{sanitizer}"
+    with stopwatch.step(session.name, f"stress, {sanitizer}"):
         script = str(PROJECT / "run_stress.py")
-        session.run("python", script, sanitizer, "--build", str(build), *session.posargs)
+        arguments = ("--build", str(build), "--seconds", str(seconds), *session.posargs)
+        session.run("python", script, sanitizer, *arguments)

@@ -3,8 +3,10 @@
 
 usage: python -m tools.new_package openreg-NAME "What it does, in one sentence"
 
-The package is a copy of templates/package under another name: nothing there is a placeholder that a compiler or a
-linter would stumble over, and nothing outside of the new package and its example has to be edited.
+It has an operator, a name in torch.openreg, an observer of the device, and something to do when Inductor is imported;
+what is not wanted is taken out. The package is a copy of templates/package under another name: nothing there is a
+placeholder that a compiler or a linter would stumble over, and nothing outside of the new package and its example has
+to be edited.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -33,6 +33,7 @@ class Package:
     entry_points: Mapping[str, Mapping[str, str]]
     extras: Mapping[str, tuple[str, ...]]
     is_extra: bool = False  # of openreg-meta
+    budget: Mapping[str, int] = field(default_factory=dict)  # seconds, of its build and of its lane
 
     @property
     def short_name(self) -> str:
@@ -69,6 +70,7 @@ def read_package(folder: Path) -> Package:
     """The package whose pyproject.toml lies in `folder`."""
     tables = read_toml(folder / "pyproject.toml")
     project = tables["project"]
+    ours = tables.get("tool", {}).get("openreg", {})
     return Package(
         name=project["name"],
         folder=folder,
@@ -77,7 +79,8 @@ def read_package(folder: Path) -> Package:
         build_requirements=tuple(tables["build-system"]["requires"]),
         entry_points=project.get("entry-points", {}),
         extras={name: tuple(items) for name, items in project.get("optional-dependencies", {}).items()},
-        is_extra=tables.get("tool", {}).get("openreg", {}).get("extra", False),
+        is_extra=ours.get("extra", False),
+        budget=ours.get("budget", {}),
     )
 
 

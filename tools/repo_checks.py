@@ -373,6 +373,16 @@ def documents_tell_the_truth(root: Path) -> list[str]:
     return problems
 
 
+def lanes_declare_budgets(root: Path) -> list[str]:
+    """Every package declares what its build and its lane may take."""
+    return [
+        f"packages/{name}/pyproject.toml: [tool.openreg.budget] has to give `build` and `lane`, whole seconds above 0"
+        for name, package in discover(root).items()
+        if set(package.budget) != {"build", "lane"}
+        or not all(type(seconds) is int and seconds > 0 for seconds in package.budget.values())
+    ]
+
+
 CHECKS = (
     package_shape,
     same_in_every_package,
@@ -399,6 +409,7 @@ CHECKS = (
     added_names_are_declared,
     brought_by_one_package,
     declarations_are_written,
+    lanes_declare_budgets,
     runtime_names_no_other_package,
     plugins_tell_the_doctor,
     doctor_knows_no_package,

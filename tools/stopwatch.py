@@ -1,55 +1,125 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the time of a nox run went."""
+"""Where the time of a nox run went, and whether it was more than the lanes' budgets allow."""
 
 from __future__ import annotations
 
+import json
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 
-class Stopwatch:
-    """Collects the steps of every session of one run; one thread."""
+@dataclass(frozen=True)
+class Step:
+    """What one step of a session took: seconds, and seconds of processors in the processes that it waited for."""
 
-    def __init__(self) -> None:
-        self._steps: list[tuple[str, str, float]] = []
+    session: str
+    name: str
+    seconds: float
+    worked: float
+
+
+def processor_seconds() -> float:
+    """What this process and those that it waited for have computed; on Windows, this process alone."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+class Stopwatch:
+    """Collects the steps of every session of one run; one thread.
+
+    `budgets` are seconds, by session. A step that has the name of a budget counts for that one: the build of a wheel,
+    whichever session needs it first.
+    """
+
+    def __init__(self, budgets: Mapping[str, int] | None = None) -> None:
+        self._steps: list[Step] = []
+        self._budgets = budgets or {}
         self._session = ""
         self._begin = time.monotonic()
         self._idle_since = self._begin
+        self._idle_worked = processor_seconds()
 
     @contextmanager
     def step(self, session: str, name: str) -> Iterator[None]:
         """Times one step. What passes before the first step of a session is nox making its environment."""
-        begin = time.monotonic()
+        begin, worked = time.monotonic(), processor_seconds()
         if begin - self._idle_since > 0.5:
             between = "between steps" if session == self._session else "create environment"
-            self._steps.append((session, between, begin - self._idle_since))
+            self._steps.append(Step(session, between, begin - self._idle_since, worked - self._idle_worked))
         self._session = session
         try:
             yield
         finally:
-            self._idle_since = time.monotonic()
-            self._steps.append((session, name, self._idle_since - begin))
+            self._idle_since, self._idle_worked = time.monotonic(), processor_seconds()
+            self._steps.append(Step(session, name, self._idle_since - begin, self._idle_worked - worked))
+
+    def taken(self) -> dict[str, tuple[float, float]]:
+        """Seconds, and seconds of processors, of each session and of each step that has a budget of its own."""
+        sums: dict[str, tuple[float, float]] = {}
+        for step in self._steps:
+            name = step.name if step.name in self._budgets else step.session
+            seconds, worked = sums.get(name, (0.0, 0.0))
+            sums[name] = (seconds + step.seconds, worked + step.worked)
+        return sums
 
     def table(self) -> str:
         """The steps in the order they were taken, and the total; empty if there were none."""
         if not self._steps:
             return ""
-        width = max(len(session) for session, _, _ in self._steps)
-        wide = max(len(name) for _, name, _ in self._steps)
-        lines = [f"{'session':<{width}}  {'step':<{wide}}  seconds"]
-        for session, name, seconds in self._steps:
-            lines.append(f"{session:<{width}}  {name:<{wide}}  {seconds:7.1f}")
-        total = time.monotonic() - self._begin
-        lines.append(f"{'total':<{width}}  {'':<{wide}}  {total:7.1f}")
+        width = max(len(step.session) for step in self._steps)
+        wide = max(len(step.name) for step in self._steps)
+        lines = [f"{'session':<{width}}  {'step':<{wide}}  seconds  of processors"]
+        for step in self._steps:
+            lines.append(f"{step.session:<{width}}  {step.name:<{wide}}  {step.seconds:7.1f}  {step.worked:13.1f}")
+        total, worked = time.monotonic() - self._begin, sum(step.worked for step in self._steps)
+        lines.append(f"{'total':<{width}}  {'':<{wide}}  {total:7.1f}  {worked:13.1f}")
         return "\n".join(lines)
 
     def report(self, path: Path) -> None:
-        """Prints the table and writes it to `path`."""
+        """Prints the table and which budgets were exceeded, and writes both to `path`.
+
+        For a run that collects the steps of several processes, `path` ends in `.json` and gets the steps alone.
+        """
         table = self.table()
         if not table:
             return
-        print(f"\nWhere the time went (also in {path}):\n{table}", flush=True)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(table + "\n", encoding="utf-8")
+        if path.suffix == ".json":
+            path.write_text(json.dumps([astuple(step) for step in self._steps]), encoding="utf-8")
+            return
+        print(f"\nWhere the time went (also in {path}):\n{table}", flush=True)
+        over = exceeded(self.taken(), self._budgets)
+        path.write_text("\n".join([table, *over]) + "\n", encoding="utf-8")
+        warn(over)
+
+    def add(self, path: Path) -> None:
+        """The steps that another process has written to a `.json` file, if it came to that."""
+        if path.is_file():
+            self._steps += [Step(*step) for step in json.loads(path.read_text("utf-8"))]
+        self._idle_since, self._idle_worked = time.monotonic(), processor_seconds()
+
+
+def exceeded(taken: Mapping[str, tuple[float, float]], allowed: Mapping[str, int]) -> list[str]:
+    """A line for each budget that is less than the seconds taken; the other number is seconds of processors."""
+    return [
+        f"{name} took {seconds:.0f} s, and its budget is {allowed[name]} s (processors worked {worked:.0f} s for it)"
+        for name, (seconds, worked) in taken.items()
+        if seconds > allowed.get(name, float("inf"))
+    ]
+
+
+def warn(lines: list[str]) -> None:
+    """Prints what exceeded its budget; in a GitHub workflow also as annotations, which its summary shows."""
+    if not lines:
+        return
+    heading = (
+        "OVER BUDGET, which fails nothing; on a quiet machine make it shorter, or declare more (tools/budgets.py):"
+    )
+    print("\n".join(["", heading, *lines]), flush=True)
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        for line in lines:
+            print(f"::warning title=over budget::{line}", flush=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tools.packages import discover
@@ -70,9 +71,8 @@ def asserts_unfinished(node: ast.Assert) -> bool:
     return called(test) == BUSY
 
 
-def names_in(node: ast.AST) -> set[str]:
-    """Every name and argument in a piece of code."""
-    parts = list(ast.walk(node))
+def names_in(parts: list[ast.AST]) -> set[str]:
+    """Every name and argument among the nodes of a piece of code."""
     return {part.id for part in parts if isinstance(part, ast.Name)} | {
         part.arg for part in parts if isinstance(part, ast.arg)
     }
@@ -80,18 +80,19 @@ def names_in(node: ast.AST) -> set[str]:
 
 def complaints_of(block: ast.stmt, pausing: set[str]) -> Iterator[tuple[int, str]]:
     """What is wrong in one statement of a module, such as a test; `pausing` are its helpers that pause a stream."""
+    parts = list(ast.walk(block))
     measured = {
         target.id
-        for part in ast.walk(block)
+        for part in parts
         if isinstance(part, ast.Assign) and measures(part.value, set())
         for target in part.targets
         if isinstance(target, ast.Name)
     }
-    calls = {called(part) for part in ast.walk(block)}
-    names = names_in(block)
+    calls = {called(part) for part in parts}
+    names = names_in(parts)
     held = any("gate" in name.lower() for name in names)
     pauses = bool(calls & PAUSES or names & pausing) and not held
-    for part in ast.walk(block):
+    for part in parts:
         if isinstance(part, ast.Assert):
             if any(measures(less, measured) and is_fixed(more) for less, more in limits(part)):
                 yield part.lineno, FIXED_LIMIT
@@ -103,22 +104,26 @@ def complaints_of(block: ast.stmt, pausing: set[str]) -> Iterator[tuple[int, str
                 yield part.value.lineno, SHORT_GUARD
 
 
+# The tests of tools/ judge many copies of the same files.
+@cache
+def complaints_in(text: str) -> tuple[tuple[int, str], ...]:
+    """What is wrong in a file, with the lines."""
+    body = ast.parse(text).body
+    pausing = {
+        item.name
+        for item in body
+        if isinstance(item, (ast.FunctionDef, ast.ClassDef)) and not item.name.startswith("test_")
+        if any(called(part) in PAUSES for part in ast.walk(item))
+    }
+    return tuple(found for block in body for found in sorted(complaints_of(block, pausing)))
+
+
 def tests_need_no_fast_machine(root: Path) -> list[str]:
     """Tests set no limit to how long something takes, and hold by a gate what has to be still running."""
     folders = [root / "tests", root / "docs" / "tests", *root.glob("templates/*/tests")]
     folders += [package.folder / "tests" for package in discover(root).values()]
-    problems = []
-    for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
-        body = ast.parse(path.read_text("utf-8"), str(path)).body
-        pausing = {
-            item.name
-            for item in body
-            if isinstance(item, (ast.FunctionDef, ast.ClassDef)) and not item.name.startswith("test_")
-            if any(called(part) in PAUSES for part in ast.walk(item))
-        }
-        problems += [
-            f"{path.relative_to(root)}:{line}: {what}"
-            for block in body
-            for line, what in sorted(complaints_of(block, pausing))
-        ]
-    return problems
+    return [
+        f"{path.relative_to(root)}:{line}: {what}"
+        for path in sorted(path for folder in folders for path in folder.rglob("*.py"))
+        for line, what in complaints_in(path.read_text("utf-8"))
+    ]

@@ -80,7 +80,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 class Wheelhouse:
-    """dist/, and the environment its wheels are built in. One nox process at a time."""
+    """dist/, and the environment its wheels are built in. One nox process at a time, unless no wheel is to be built."""
 
     def __init__(self, root: Path, packages: Mapping[str, Package], stopwatch: Stopwatch) -> None:
         self.dist = root / "dist"
@@ -168,7 +168,10 @@ class Wheelhouse:
     def constraints(self, session: nox.Session) -> Path:
         """A constraints file that gives every environment the torch the wheels were built with."""
         path = self.cache(session) / "constraints.txt"
-        path.write_text(f"torch=={self.torch_version(session)}\n", encoding="utf-8")
+        text = f"torch=={self.torch_version(session)}\n"
+        # Another session may be reading it.
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
         return path
 
     def build_tree(self, session: nox.Session, name: str) -> Path:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Times what the host pays for a call, in bursts that fit into the device's queue; the device is idle before each
 // burst. Prints one line per measurement: the median over the bursts in nanoseconds per call, a tab, and what was
-// measured.
+// measured. `host_costs blocks N` allocates and releases N cached blocks and prints nothing, for callgrind.
 #include <openreg.h>
 #include <openreg/runtime/allocator.h>
 #include <openreg/runtime/device.h>
@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 namespace runtime = openreg::runtime;
@@ -111,9 +112,22 @@ void measure_runtime(int bursts) {
           [&] { runtime::launch("closure", c10::DeviceIndex{0}, [numbers] { numbers[0] = 1; }); });
 }
 
+void allocate_and_release(int blocks) {
+  c10::DeviceAllocator& allocator = runtime::device_allocator();
+  const c10::DataPtr neighbour = allocator.allocate(3000);  // the segment stays
+  for (int i = 0; i < blocks; ++i) {
+    const c10::DataPtr block = allocator.allocate(3000);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 2 && std::strcmp(argv[1], "blocks") == 0) {
+    runtime::ensure_initialized();
+    allocate_and_release(std::atoi(argv[2]));
+    return 0;
+  }
   const int bursts = argc > 1 ? std::atoi(argv[1]) : 200;
   runtime::ensure_initialized();
   measure_driver(bursts);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The operator of openreg-example against the CPU."""
+"""The operator of openreg-example against the CPU, and how many kernels it launches."""
 
 import torch
 
@@ -10,5 +10,11 @@ print(torch.openreg.example_scale(x, 2.5).cpu())
 
 if torch.openreg.example_scale(x, 2.5).cpu().tolist() != [2.5, 5.0, 7.5]:
     raise SystemExit("WRONG: the result is not that of the CPU")
+
+with openreg_example.LaunchCounter() as counter:
+    torch.openreg.example_scale(x, 2.5)
+print(counter.launched, "launched,", counter.completed, "completed")
+if (counter.launched, counter.completed) != (1, 1):
+    raise SystemExit("WRONG: the observer was not told of one launch")
 
 assert torch.openreg.example_scale is openreg_example.example_scale

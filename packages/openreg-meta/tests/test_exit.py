@@ -24,9 +24,10 @@ atexit.register(lambda: print(time.monotonic() - end))
 """
 
 
+@pytest.mark.endurance
 @pytest.mark.skipif(not HAS_FORK, reason="starts its processes by fork()")
 def test_processes_end_well_whatever_is_queued():
-    """`nox -s endurance` ends a hundred."""
+    """`nox -s endurance` runs this, and ends a hundred more."""
     command = [sys.executable, str(EXITS), "--processes", "8"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert result.returncode == 0, result

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The endurance test in short, and that it notices mistakes. `nox -s soak` runs the long one."""
+"""The soak in short, and that it notices mistakes: `nox -s endurance`. `nox -s soak` runs the long one."""
 
 import os
 import subprocess
@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+pytestmark = pytest.mark.endurance
 
 SOAK = Path(__file__).parent / "endurance" / "soak.py"
 

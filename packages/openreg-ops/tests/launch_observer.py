@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from _platform import DRIVER_LIBRARY
 
 import openreg_runtime
 
@@ -87,7 +88,7 @@ def span(tensor, access=0):
 
 def _driver():
     folder = Path(openreg_runtime.__file__).parent
-    (path,) = (item for item in folder.rglob("*openreg.*") if item.suffix in (".so", ".dylib", ".dll"))
+    (path,) = folder.rglob(DRIVER_LIBRARY)
     return ctypes.CDLL(str(path))
 
 

@@ -114,6 +114,21 @@ def test_sizes_are_rounded_to_divisions_of_powers_of_two(alloc_conf):
         del storage
 
 
+def test_each_interval_of_sizes_has_divisions_of_its_own(alloc_conf):
+    base = openreg.memory_allocated()
+    alloc_conf("roundup_power2_divisions:[1:2,2:8,>:4]")
+    mib = 1 << 20
+    for size, block in (
+        (5000, 6144),
+        (2 * mib - 1, 2 * mib),
+        (2 * mib + 1, 2 * mib + mib // 4),
+        (4 * mib + 1, 5 * mib),
+    ):
+        storage = torch.UntypedStorage(size, device="openreg")
+        assert openreg.memory_allocated() - base == block, size
+        del storage
+
+
 def test_large_segments_have_the_size_that_is_set(alloc_conf):
     alloc_conf("large_segment_size_mb:40")
     openreg.empty_cache()

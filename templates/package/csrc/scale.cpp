@@ -30,10 +30,13 @@ at::Tensor scale(const at::Tensor& self, double factor) {
   const runtime::CurrentDevice current(self.device().index());
   const at::Tensor input = self.contiguous();
   at::Tensor output = at::empty(input.sizes(), input.options());
+  // The kernel works on the device's memory through CPU tensors and owns no tensor of the device. What it reads and
+  // what it writes is told to observers that ask.
   runtime::Aliases aliases(kName);
-  // The kernel works on the device's memory through CPU tensors and owns no tensor of the device.
-  runtime::launch(kName, self.device().index(),
-                  [from = aliases(input), to = aliases(output), factor] { to.copy_(from).mul_(factor); });
+  const at::Tensor from = aliases(input);
+  const at::Tensor to = aliases.as(orAccessWrite)(output);
+  runtime::launch(
+      kName, self.device().index(), [from, to, factor] { to.copy_(from).mul_(factor); }, aliases.operands());
   return output;
 }
 

@@ -8,23 +8,18 @@
 namespace openreg::runtime {
 
 Block* BlockList::make() {
-  if (spare_.empty()) {
+  if (spare_ == nullptr) {
     return &all_.emplace_back();
   }
-  Block* block = spare_.back();
-  spare_.pop_back();
+  Block* block = spare_;
+  spare_ = block->next;
   return block;
 }
 
-// What make() hands out again is as a new one is, but for the memory that it keeps.
+// A free block has no uses, so that whoever takes it from make() sets its place alone.
 void BlockList::drop(Block& block) {
-  block.previous = nullptr;
-  block.next = nullptr;
-  block.is_allocated = false;
-  block.is_oversize = false;
-  block.pending_uses = 0;
-  block.other_uses.clear();
-  spare_.push_back(&block);
+  block.next = spare_;
+  spare_ = &block;
 }
 
 void BlockList::add_segment(Segment& segment, int64_t stream) {
@@ -33,6 +28,8 @@ void BlockList::add_segment(Segment& segment, int64_t stream) {
   block->size = segment.size;
   block->stream = stream;
   block->segment = &segment;
+  block->previous = nullptr;
+  block->next = nullptr;
   block->freed_at = segment.pool->searches;
   segment.first = block;
   segment.pool->free.insert(*block);

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <deque>
-#include <vector>
 
 #include "block.h"
 #include "recorder.h"
@@ -30,13 +29,14 @@ class BlockList {
 
  private:
   Block* make();
+  // A free block; nobody points to it any more.
   void drop(Block& block);
   // Removes a block from the list of its segment; its memory belongs to a neighbour now.
   void unlink(Block& block);
 
   Recorder& recorder_;
   std::deque<Block> all_;
-  std::vector<Block*> spare_;
+  Block* spare_ = nullptr;  // a list through `next`
 };
 
 }  // namespace openreg::runtime

@@ -85,6 +85,7 @@ bool DeviceCache::empty(PoolId id) {
     if (pools_.is_capturing()) {
       return false;
     }
+    process_deferred_frees();  // marks what a capture kept back, so that it is waited for
   }
   backend_.synchronize();
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -33,17 +33,17 @@ template <class Function>
 void Statistics::for_each(Function function) {
   for (PoolCounters* counters : {&allocation, &segment, &active, &inactive_split, &allocated_bytes, &reserved_bytes,
                                  &active_bytes, &inactive_split_bytes, &requested_bytes}) {
-    std::for_each(counters->of.begin(), counters->of.end(), function);
+    function(*counters);
   }
   for (auto& [id, counters] : reserved_bytes_by_private_pool) {
-    std::for_each(counters.of.begin(), counters.of.end(), function);
+    function(counters);
   }
   function(oversize_allocations);
   function(oversize_segments);
 }
 
 void Statistics::reset_accumulated() {
-  for_each([](Counter& counter) { counter.reset_accumulated(); });
+  for_each([](auto& counter) { counter.reset_accumulated(); });
   alloc_retries = 0;
   out_of_memory = 0;
   device_waits = 0;
@@ -52,7 +52,7 @@ void Statistics::reset_accumulated() {
 }
 
 void Statistics::reset_peak() {
-  for_each([](Counter& counter) { counter.reset_peak(); });
+  for_each([](auto& counter) { counter.reset_peak(); });
 }
 
 }  // namespace openreg::runtime

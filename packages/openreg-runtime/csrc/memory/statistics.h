@@ -2,7 +2,6 @@
 // What the allocator of one device counts, as torch.cuda.memory_stats() has it.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,38 +12,58 @@
 
 namespace openreg::runtime {
 
+// Of one kind of pool. What was freed is not counted, because it follows from the rest: a release is one subtraction.
 struct Counter {
   void increase(size_t amount) {
     current += static_cast<int64_t>(amount);
-    peak = std::max(peak, current);
     allocated += static_cast<int64_t>(amount);
+    if (current > peak) {
+      peak = current;
+    }
   }
-  void decrease(size_t amount) {
-    current -= static_cast<int64_t>(amount);
-    freed += static_cast<int64_t>(amount);
+  void decrease(size_t amount) { current -= static_cast<int64_t>(amount); }
+  int64_t freed() const { return before + allocated - current; }
+  void reset_accumulated() {
+    allocated = 0;
+    before = current;
   }
-  void reset_accumulated() { allocated = freed = 0; }
   void reset_peak() { peak = current; }
 
   int64_t current = 0;
   int64_t peak = 0;
-  int64_t allocated = 0;
-  int64_t freed = 0;
+  int64_t allocated = 0;  // since it was reset
+  int64_t before = 0;     // what `current` was then
 };
 
-// Of all pools, of those of small blocks and of those of large ones.
+// Of the pools of large blocks, of those of small ones, and the peak of both together. All else that both have together
+// is a sum, made when it is asked for.
 struct PoolCounters {
   void increase(const BlockPool& pool, size_t amount) {
-    of[0].increase(amount);
-    of[pool.is_small ? 1 : 2].increase(amount);
+    of[pool.is_small].increase(amount);
+    const int64_t sum = of[0].current + of[1].current;
+    if (sum > peak) {
+      peak = sum;
+    }
   }
-  void decrease(const BlockPool& pool, size_t amount) {
-    of[0].decrease(amount);
-    of[pool.is_small ? 1 : 2].decrease(amount);
+  void decrease(const BlockPool& pool, size_t amount) { of[pool.is_small].decrease(amount); }
+  const Counter& large() const { return of[0]; }
+  const Counter& small() const { return of[1]; }
+  Counter all() const {
+    return {of[0].current + of[1].current, peak, of[0].allocated + of[1].allocated, of[0].before + of[1].before};
   }
-  size_t current() const { return static_cast<size_t>(of[0].current); }
+  size_t current() const { return static_cast<size_t>(of[0].current + of[1].current); }
+  void reset_accumulated() {
+    of[0].reset_accumulated();
+    of[1].reset_accumulated();
+  }
+  void reset_peak() {
+    of[0].reset_peak();
+    of[1].reset_peak();
+    peak = of[0].current + of[1].current;
+  }
 
-  std::array<Counter, 3> of;
+  std::array<Counter, 2> of;
+  int64_t peak = 0;
 };
 
 // An observer that is always there, so it is called directly: what others are told contains its totals.

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "current_stream.h"
 #include "device_caches.h"
@@ -31,6 +32,13 @@ c10::DeviceIndex owner_of(const void* address) {
   return static_cast<c10::DeviceIndex>(attributes.device);
 }
 
+// What c10 keeps for the first of its intervals counts for everything below: most requests need not ask it.
+size_t divisions_for(size_t size) {
+  constexpr size_t kSecondInterval = size_t{2} << 20;
+  static const std::vector<size_t>& divisions = AllocatorConfig::roundup_power2_divisions();  // follows the settings
+  return size < kSecondInterval ? divisions.front() : AllocatorConfig::roundup_power2_divisions(size);
+}
+
 // roundup_power2_divisions: sizes between two powers of 2 are rounded to one of so many steps, so that blocks of
 // slightly different sizes serve each other.
 size_t block_size_for(size_t requested) {
@@ -38,11 +46,16 @@ size_t block_size_for(size_t requested) {
   // sound.
   constexpr size_t kLargest = std::numeric_limits<size_t>::max() / 2;
   const size_t size = std::min(requested, kLargest);
-  const size_t divisions = AllocatorConfig::roundup_power2_divisions(size);
+  const size_t divisions = divisions_for(size);
   if (divisions > 1 && size > kMinBlock * divisions) {
     return round_up(size, c10::llvm::PowerOf2Floor(size) / divisions);
   }
   return round_up(std::max(size, kMinBlock), kMinBlock);
+}
+
+// c10 accepts no limit that concerns a segment of small blocks.
+size_t max_split_size_for(size_t block_size) {
+  return is_small(block_size) ? kUnlimited : AllocatorConfig::max_split_size();
 }
 
 [[noreturn]] void throw_out_of_memory(c10::DeviceIndex index, size_t requested, const OutOfMemory& failure) {
@@ -81,7 +94,8 @@ void* allocate_on(c10::DeviceIndex index, size_t size) {
   refuse_inside_callback("the caching allocator's allocate");
   CachedDevice& device = cached_device(index);
   const History::Gathering gathering(device.history, RecordContext::STATE);
-  const Request request{size, block_size_for(size), current_stream_id(index), AllocatorConfig::max_split_size()};
+  const size_t block_size = block_size_for(size);
+  const Request request{size, block_size, current_stream_id(index), max_split_size_for(block_size)};
   OutOfMemory failure;
   void* address = device.cache.allocate(request, failure);
   if (C10_UNLIKELY(address == nullptr)) {
@@ -102,16 +116,16 @@ c10::CachingAllocator::Stat to_stat(const Counter& counter) {
   stat.current = counter.current;
   stat.peak = counter.peak;
   stat.allocated = counter.allocated;
-  stat.freed = counter.freed;
+  stat.freed = counter.freed();
   return stat;
 }
 
 c10::CachingAllocator::StatArray to_stats(const PoolCounters& counters) {
   using c10::CachingAllocator::StatType;
   c10::CachingAllocator::StatArray stats;
-  stats[static_cast<size_t>(StatType::AGGREGATE)] = to_stat(counters.of[0]);
-  stats[static_cast<size_t>(StatType::SMALL_POOL)] = to_stat(counters.of[1]);
-  stats[static_cast<size_t>(StatType::LARGE_POOL)] = to_stat(counters.of[2]);
+  stats[static_cast<size_t>(StatType::AGGREGATE)] = to_stat(counters.all());
+  stats[static_cast<size_t>(StatType::SMALL_POOL)] = to_stat(counters.small());
+  stats[static_cast<size_t>(StatType::LARGE_POOL)] = to_stat(counters.large());
   return stats;
 }
 

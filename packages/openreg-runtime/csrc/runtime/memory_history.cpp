@@ -21,18 +21,18 @@ using Action = TraceEntry::Action;
 constexpr uint64_t kSubscription = 0;  // observe_memory() counts from 1
 
 // What the events of the calling thread's call belong to.
-const History::Gathering*& current_gathering() {
-  thread_local const History::Gathering* gathering = nullptr;
-  return gathering;
+const History::Gathering::Gathered*& current() {
+  thread_local const History::Gathering::Gathered* gathered = nullptr;
+  return gathered;
 }
 
 Context current_context() {
-  return current_gathering() == nullptr ? nullptr : current_gathering()->context();
+  return current() == nullptr ? nullptr : current()->context;
 }
 
 Context current_context_of_free(const void* address) {
-  const bool known = current_gathering() != nullptr && current_gathering()->freed() == address;
-  return known ? current_gathering()->context() : nullptr;
+  const bool known = current() != nullptr && current()->freed == address;
+  return known ? current()->context : nullptr;
 }
 
 void* stream_address(int64_t stream) {
@@ -52,14 +52,12 @@ BlockInfo describe(const Block& block) {
 
 void History::Gathering::gather(const History& history, const void* freed) {
   const auto make = history.gather_.load(std::memory_order_relaxed);
-  context_ = make == nullptr ? nullptr : make();
-  freed_ = freed;
-  outer_ = std::exchange(current_gathering(), this);
-  is_set_ = true;
+  gathered_.reset(new Gathered{make == nullptr ? nullptr : make(), freed, current()});
+  current() = gathered_.get();
 }
 
 void History::Gathering::reset() {
-  current_gathering() = outer_;
+  current() = gathered_->outer;
 }
 
 void History::start(const HistoryOptions& options) {

@@ -44,22 +44,22 @@ class History {
     Gathering(const Gathering&) = delete;
     Gathering& operator=(const Gathering&) = delete;
     ~Gathering() {
-      if (C10_UNLIKELY(is_set_)) {
+      if (C10_UNLIKELY(gathered_ != nullptr)) {
         reset();
       }
     }
 
-    const Context& context() const { return context_; }
-    const void* freed() const { return freed_; }
+    struct Gathered {
+      Context context;
+      const void* freed;
+      const Gathered* outer;
+    };
 
    private:
     void gather(const History& history, const void* freed);
     void reset();
 
-    bool is_set_ = false;
-    const void* freed_ = nullptr;
-    Context context_;
-    const Gathering* outer_ = nullptr;
+    std::unique_ptr<const Gathered> gathered_;  // apart, so that a call without a context writes one pointer
   };
 
  private:

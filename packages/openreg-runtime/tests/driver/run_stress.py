@@ -62,7 +62,7 @@ def build(sanitizer: str, folder: Path) -> Path:
     subprocess.run(
         ["cmake", "-S", str(HERE), "-B", str(folder), "-G", "Ninja", f"-DOPENREG_SANITIZER={sanitizer}"], check=True
     )
-    subprocess.run(["cmake", "--build", str(folder)], check=True)
+    subprocess.run(["cmake", "--build", str(folder), "--target", *PLANTED[sanitizer]], check=True)
     return folder
 
 

@@ -8,7 +8,7 @@ import pytest
 from ._platform import IS_POSIX
 from .conftest import RunScript
 
-pytestmark = pytest.mark.skipif(not IS_POSIX, reason="native kernels from libc")
+pytestmark = [pytest.mark.endurance, pytest.mark.skipif(not IS_POSIX, reason="native kernels from libc")]
 
 # fill() queues hours of work of all kinds.
 SETUP = """

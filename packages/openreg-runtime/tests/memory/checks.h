@@ -79,7 +79,7 @@ inline void blocks_are_cut_and_joined() {
   cache.inspect([](const auto& segments, const runtime::Statistics& statistics) {
     CHECK(segments.size() == 1 && segments.begin()->second->first->is_whole_segment());
     CHECK(statistics.inactive_split.current() == 0);
-    CHECK(statistics.allocation.of[0].peak == 3 && statistics.allocation.of[1].freed == 4);
+    CHECK(statistics.allocation.peak == 3 && statistics.allocation.small().freed() == 4);
   });
   CHECK(cache.empty() && device.used() == 0);
 }
@@ -172,6 +172,17 @@ inline void private_pools_keep_their_memory() {
   check_segments(cache);
 }
 
+inline void emptying_frees_what_a_capture_kept_back() {
+  constexpr runtime::PoolId kPool{3, 0};
+  FakeDevice device(64 * kMiB);
+  runtime::DeviceCache cache(0, device);
+  char* block = allocate(cache, 1000);
+  cache.record_stream(block, {0, 9});
+  cache.begin_route({kPool, [](int64_t) { return false; }, true});
+  CHECK(cache.release(block) && cache.end_route(kPool) && cache.release_pool(kPool));
+  CHECK(cache.empty() && device.used() == 0);
+}
+
 inline void observers_get_what_they_asked_for() {
   using Kind = runtime::MemoryEventKind;
   FakeDevice device(4 * kMiB);
@@ -247,6 +258,7 @@ inline void check_all() {
   the_limit_and_the_garbage_threshold_hold();
   oversize_blocks_serve_only_requests_like_themselves();
   private_pools_keep_their_memory();
+  emptying_frees_what_a_capture_kept_back();
   observers_get_what_they_asked_for();
   a_segment_is_mapped_once_while_somebody_holds_it();
   launch_memory_is_used_again();

@@ -3,6 +3,7 @@
 
 Importing this package registers ``torch.ops.openreg.example_scale`` and adds :func:`example_scale` to
 ``torch.openreg``. Inductor learns what the operator computes when it is imported, and not before.
+:class:`LaunchCounter` observes the device.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import openreg_runtime
 # Before the native module is loaded: it would change PyTorch, or fail with an undefined symbol.
 openreg_runtime.require_matching_build(__name__)
 
-from openreg_example import _C, _inductor  # noqa: E402, F401  (importing _C registers the operator)
+from openreg_example import _inductor  # noqa: E402
+from openreg_example._C import LaunchCounter  # noqa: E402  (importing _C registers the operator)
 
-__all__ = ["example_scale"]
+__all__ = ["LaunchCounter", "example_scale"]
 
 
 def example_scale(tensor: torch.Tensor, factor: float) -> torch.Tensor:

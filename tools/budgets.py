@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a lane may take: seconds on two cores that have nothing else to do but one more lane, from an empty checkout.
+
+A package declares its budget in its pyproject.toml, `build` and `lane` under `[tool.openreg.budget]`; any other session
+where noxfile.py lists it. A run that takes longer says so at its end and passes: on a busy machine everything takes
+longer. The budgets of what `.ci/run` runs have to fit into LIMIT, with room for eight packages to come
+(tests/test_budgets.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tools.affected import Session
+from tools.packages import Package
+
+LIMIT = 45 * 60
+JOBS = 2  # sessions at a time
+
+
+def build_step(name: str) -> str:
+    """The step that builds the wheel of a package, which has a budget of its own."""
+    return f"build {name}"
+
+
+def budgets(sessions: Iterable[Session], packages: Mapping[str, Package]) -> dict[str, int]:
+    """Seconds by session, and by the step that builds a wheel; nothing for what declares none."""
+    found = {build_step(name): package.budget.get("build", 0) for name, package in packages.items()}
+    found.update({session.name: session.budget for session in sessions})
+    return {name: seconds for name, seconds in found.items() if seconds}
+
+
+def expected(sessions: Iterable[Session], packages: Mapping[str, Package], jobs: int = JOBS) -> int:
+    """Seconds that a run takes whose lanes use up their budgets: the wheels, then the sessions, so many at a time."""
+    ends = [0] * jobs
+    for session in longest_first(sessions):
+        ends[ends.index(min(ends))] += session.budget
+    return sum(package.budget.get("build", 0) for package in packages.values()) + max(ends)
+
+
+def longest_first(sessions: Iterable[Session]) -> list[Session]:
+    """The order in which sessions that run beside each other are begun, so that none is left alone at the end."""
+    return sorted(sessions, key=lambda session: -session.budget)
