@@ -87,6 +87,7 @@ def tree(tmp_path):
     write(runtime / "csrc/driver/device.h", NATIVE_LICENCE)
     write(runtime / "csrc/driver/device.cpp", NATIVE_LICENCE + '#include "device.h"\n')
     write(runtime / "csrc/driver/comment.h", NATIVE_LICENCE + '// fork() and "dlopen()"\n')
+    write(runtime / "tests/driver/parts_device.h", NATIVE_LICENCE + '#include "driver/device.h"\n')
     write(runtime / "src/openreg_runtime/_platform.py", LICENCE + "import sys\n\nsys.platform\n")
     write(runtime / "csrc/driver/platform_linux.cpp", NATIVE_LICENCE + "#include <sys/mman.h>\n")
     write(root / WORKFLOW, GOOD_WORKFLOW)
@@ -214,6 +215,10 @@ PLANTED = {
     "a header of the driver": (
         "device_by_its_interface",
         appended("packages/openreg-runtime/csrc/runtime/stream.cpp", '#include "../driver/device.h"\n'),
+    ),
+    "a header of the driver in a test of the whole": (
+        "device_by_its_interface",
+        appended("packages/openreg-runtime/tests/driver/checks.h", '#include "driver/device.h"\n'),
     ),
     "a header of the driver by its name": (
         "device_by_its_interface",

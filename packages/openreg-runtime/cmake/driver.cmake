@@ -31,11 +31,31 @@ set(
   csrc/driver/api_semaphore.cpp
   csrc/driver/api_stream.cpp
   csrc/driver/busy_meter.h
+  csrc/driver/captures.cpp
+  csrc/driver/captures.h
+  csrc/driver/clock.cpp
+  csrc/driver/clock.h
+  csrc/driver/command_processor.cpp
+  csrc/driver/command_processor.h
+  csrc/driver/completions.h
+  csrc/driver/deadlines.cpp
+  csrc/driver/deadlines.h
+  csrc/driver/demand.h
+  csrc/driver/device.cpp
   csrc/driver/device.h
   csrc/driver/device_memory.cpp
   csrc/driver/device_memory.h
+  csrc/driver/dispatcher.cpp
+  csrc/driver/dispatcher.h
   csrc/driver/driver.cpp
   csrc/driver/driver.h
+  csrc/driver/engine.cpp
+  csrc/driver/engine.h
+  csrc/driver/engine_threads.cpp
+  csrc/driver/engine_threads.h
+  csrc/driver/engine_work.h
+  csrc/driver/engines.cpp
+  csrc/driver/engines.h
   csrc/driver/error.cpp
   csrc/driver/error.h
   csrc/driver/event.h
@@ -45,28 +65,34 @@ set(
   csrc/driver/faults.h
   csrc/driver/graph.cpp
   csrc/driver/graph.h
+  csrc/driver/graph_replay.cpp
+  csrc/driver/graph_replay.h
   csrc/driver/handle_table.h
   csrc/driver/ipc_memory.cpp
   csrc/driver/ipc_memory.h
+  csrc/driver/lock.cpp
+  csrc/driver/lock.h
+  csrc/driver/objects.cpp
+  csrc/driver/objects.h
   csrc/driver/observers.cpp
   csrc/driver/observers.h
   csrc/driver/pinned_memory.cpp
   csrc/driver/pinned_memory.h
   csrc/driver/platform.h
+  csrc/driver/ready_queue.h
   csrc/driver/ring_buffer.h
   csrc/driver/scheduler.cpp
   csrc/driver/scheduler.h
-  csrc/driver/scheduler_capture.cpp
-  csrc/driver/scheduler_demand.h
-  csrc/driver/scheduler_engines.cpp
-  csrc/driver/scheduler_objects.cpp
-  csrc/driver/scheduler_observed.cpp
-  csrc/driver/scheduler_seeded.cpp
-  csrc/driver/scheduler_semaphores.cpp
   csrc/driver/seeded_order.h
+  csrc/driver/seeded_schedule.cpp
+  csrc/driver/seeded_schedule.h
+  csrc/driver/semaphores.cpp
+  csrc/driver/semaphores.h
   csrc/driver/settings.cpp
   csrc/driver/settings.h
   csrc/driver/stream.h
+  csrc/driver/task_tracer.cpp
+  csrc/driver/task_tracer.h
   csrc/driver/timeline_semaphore.h
 )
 if(WIN32)

@@ -25,7 +25,7 @@
  * call on it returns orErrorLaunchFailure until orDeviceReset(). A device that was lost returns orErrorDeviceLost for
  * the rest of the process.
  *   - Capture: between orStreamBeginCapture() and orStreamEndCapture() work is recorded, not run. A call that needs
- *     the result of recorded work returns orErrorStreamCaptureUnsupported and spoils the capture.
+ *     the result of recorded work returns orErrorStreamCaptureUnsupported and invalidates the capture.
  */
 #ifndef OPENREG_H_
 #define OPENREG_H_
@@ -70,7 +70,7 @@ typedef enum orError_t {
   orErrorNotSupported = 13,             /* meaningful, but not on this device */
   orErrorDeviceLost = 14,               /* the device is gone until the process ends (fault injection) */
   orErrorStreamCaptureUnsupported = 15, /* the call cannot be part of a capture, or conflicts with one */
-  orErrorStreamCaptureInvalidated = 16, /* an earlier refused call spoiled the capture; it can only be ended */
+  orErrorStreamCaptureInvalidated = 16, /* an earlier refused call invalidated the capture; it can only be ended */
   orErrorIllegalState = 17              /* the stream or semaphore is not in the state that the call needs */
 } orError_t;
 
@@ -336,7 +336,7 @@ OPENREG_API orError_t orSemaphoreFail(orSemaphore_t semaphore, orError_t status,
  * reason. */
 OPENREG_API orError_t orSemaphoreGetValue(orSemaphore_t semaphore, uint64_t* value);
 /* Enqueues: later work of the stream starts after the semaphore has reached `value`. Enqueues nothing where it has. A
- * capturing stream refuses it with orErrorStreamCaptureUnsupported, which spoils the capture. */
+ * capturing stream refuses it with orErrorStreamCaptureUnsupported, which invalidates the capture. */
 OPENREG_API orError_t orStreamWaitSemaphore(orStream_t stream, orSemaphore_t semaphore, uint64_t value);
 /* 1: the calling thread moves communication along and is a helper of the program, not a part of it; 0: as every thread
  * begins. With OPENREG_SCHEDULE_SEED such a thread's waits and queries let nothing run: they are met by what other

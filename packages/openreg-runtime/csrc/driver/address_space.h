@@ -6,10 +6,10 @@
 
 namespace openreg::driver {
 
-// Each device has one window of addresses in both views: its own memory, as large as its capacity, then room of at
-// least the same size for memory imported from other processes, then addresses that are never used. In the kernel view
-// whatever holds neither is inaccessible, so that a kernel that leaves the memory of its device faults. Immutable, so
-// free of locks.
+// Each device has one window of addresses in both views: its own memory, as large as its capacity, then a
+// range of at least the same size for memory imported from other processes, then addresses that are never used. In the
+// kernel view whatever holds neither is inaccessible, so that a kernel that leaves the memory of its device faults.
+// Immutable, so free of locks.
 class AddressSpace {
  public:
   // Throws Error(orErrorMemoryAllocation) when the system has not enough addresses.

@@ -53,7 +53,7 @@ orError_t orDeviceGetStats(orDeviceStats* stats, int device) {
     Driver& driver = Driver::get();
     Device& target = driver.device(device);
     const Lock lock = driver.scheduler.lock();
-    driver.scheduler.counters(target, lock).write_to(*stats);
+    driver.scheduler.engines(lock).counters(target).write_to(*stats);
     stats->allocated_bytes = target.memory.allocated();
     stats->peak_allocated_bytes = target.memory.peak_allocated();
     return orSuccess;
@@ -66,7 +66,7 @@ orError_t orDeviceGetUtilization(int* percent, int device) {
     Driver& driver = Driver::get();
     const Device& target = driver.device(device);
     const Lock lock = driver.scheduler.lock();
-    *percent = driver.scheduler.utilization(target, lock);
+    *percent = driver.scheduler.engines(lock).utilization(target);
     return orSuccess;
   });
 }
@@ -86,7 +86,7 @@ orError_t orEngineGetStats(orEngineStats* stats, int engine) {
                          " does not exist; orGetEngineCount() tells how many there are");
     Driver& driver = Driver::get();
     const Lock lock = driver.scheduler.lock();
-    driver.scheduler.engine_stats(static_cast<EngineIndex>(engine), *stats, lock);
+    *stats = driver.scheduler.engines(lock)[static_cast<EngineIndex>(engine)].stats();
     return orSuccess;
   });
 }
@@ -109,7 +109,7 @@ orError_t orDeviceSynchronize(void) {
     Device& device = driver.current();
     Lock lock = driver.scheduler.lock();
     driver.scheduler.drain(device, lock);
-    Scheduler::check_healthy(device, lock);
+    device.check_healthy();
     return orSuccess;
   });
 }
@@ -121,7 +121,7 @@ orError_t orDeviceReset(void) {
     Lock lock = driver.scheduler.lock();
     driver.scheduler.drain(device, lock);
     if (device.lost) {
-      Scheduler::check_healthy(device, lock);
+      device.check_healthy();
     }
     device.failed = false;
     device.failure.clear();
@@ -136,7 +136,7 @@ orError_t orDeviceGetError(int device) {
     Driver& driver = Driver::get();
     const Device& target = driver.device(device);
     const Lock lock = driver.scheduler.lock();
-    Scheduler::check_healthy(target, lock);
+    target.check_healthy();
     return orSuccess;
   });
 }

@@ -35,7 +35,7 @@ orError_t orEventCreateWithFlags(orEvent_t* event, unsigned int flags) {
                          flags, " are unknown; pass orEventDisableTiming or orEventEnableTiming");
     Driver& driver = Driver::get();
     const Lock lock = driver.scheduler.lock();
-    *event = Scheduler::handle(driver.scheduler.create_event(flags == orEventEnableTiming, lock));
+    *event = handle_of(driver.scheduler.objects(lock).create_event(flags == orEventEnableTiming));
     return orSuccess;
   });
 }
@@ -44,7 +44,7 @@ orError_t orEventDestroy(orEvent_t event) {
   return guarded_release(__func__, [&] {
     Driver& driver = Driver::get();
     const Lock lock = driver.scheduler.lock();
-    driver.scheduler.destroy_event(driver.scheduler.event(event, lock), lock);
+    driver.scheduler.objects(lock).destroy_event(driver.scheduler.event(event, lock));
     return orSuccess;
   });
 }
@@ -56,13 +56,14 @@ orError_t orEventRecord(orEvent_t event, orStream_t stream) {
     Stream& target = driver.scheduler.stream(stream, lock);
     Event& mark = driver.scheduler.event(event, lock);
     if (mark.timed) {
-      driver.scheduler.make_room(target, lock);  // so that the lock is held from here to the end
-      driver.scheduler.event(event, lock);       // refuses it if another thread has destroyed it meanwhile
-    } else {
-      Scheduler::check_open(target, lock);  // takes no place in the queue
+      driver.scheduler.wait_for_capacity(target, lock);  // so that the lock is held from here to the end
+      driver.scheduler.event(event, lock);               // refuses it if another thread has destroyed it meanwhile
+    } else {  // takes no place in the queue
+      target.device->check_healthy();
+      Captures::check_valid(target);
     }
     if (target.capture != nullptr) {
-      driver.scheduler.record_in_capture(mark, target, lock);
+      Captures::record_event(mark, target);
       return orSuccess;
     }
     ++mark.record;
@@ -70,10 +71,8 @@ orError_t orEventRecord(orEvent_t event, orStream_t stream) {
     mark.stream = &target;
     mark.device = target.device;
     mark.ticket = target.submitted;
-    if (driver.scheduler.observers().any()) [[unlikely]] {
-      driver.scheduler.observe_sync(orSyncEventRecord, *target.device, &target, mark.ticket + (mark.timed ? 1 : 0),
-                                    event);
-    }
+    driver.scheduler.tracer(lock).sync(orSyncEventRecord, *target.device, &target, mark.ticket + (mark.timed ? 1 : 0),
+                                       event);
     if (mark.timed) {
       Task task;
       task.kind = Task::Kind::kTimestamp;
@@ -93,16 +92,14 @@ orError_t orEventQuery(orEvent_t event) {
     if (driver.scheduler.let_one_task_run(mark.stream, mark.ticket, lock)) {
       driver.scheduler.event(event, lock);  // refuses it if another thread has destroyed it meanwhile
     }
-    driver.scheduler.check_not_captured(mark, lock);
+    driver.scheduler.captures(lock).check_not_captured(mark);
     if (mark.stream != nullptr) {
-      Scheduler::check_healthy(*mark.device, lock);
+      mark.device->check_healthy();
     }
     if (!is_done(mark)) {
       return orErrorNotReady;
     }
-    if (driver.scheduler.observers().any()) {
-      driver.scheduler.observe_sync(orSyncEventQuery, device_of(driver, mark), mark.stream, mark.ticket, event);
-    }
+    driver.scheduler.tracer(lock).sync(orSyncEventQuery, device_of(driver, mark), mark.stream, mark.ticket, event);
     return orSuccess;
   });
 }
@@ -112,11 +109,11 @@ orError_t orEventSynchronize(orEvent_t event) {
     Driver& driver = Driver::get();
     Lock lock = driver.scheduler.lock();
     const Event& mark = driver.scheduler.event(event, lock);
-    driver.scheduler.check_not_captured(mark, lock);
+    driver.scheduler.captures(lock).check_not_captured(mark);
     if (mark.stream != nullptr) {
       driver.scheduler.wait(*mark.stream, *mark.device, mark.ticket, lock, event);
-    } else if (driver.scheduler.observers().any()) {
-      driver.scheduler.observe_sync(orSyncEvent, device_of(driver, mark), nullptr, 0, event);
+    } else {
+      driver.scheduler.tracer(lock).sync(orSyncEvent, device_of(driver, mark), nullptr, 0, event);
     }
     return orSuccess;
   });
@@ -129,8 +126,8 @@ orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, orEvent_t end
     const Lock lock = driver.scheduler.lock();
     const Event& first = driver.scheduler.event(start, lock);
     const Event& last = driver.scheduler.event(end, lock);
-    driver.scheduler.check_not_captured(first, lock);
-    driver.scheduler.check_not_captured(last, lock);
+    driver.scheduler.captures(lock).check_not_captured(first);
+    driver.scheduler.captures(lock).check_not_captured(last);
     check_timed(first, "start");
     check_timed(last, "end");
     if (!is_done(first) || !is_done(last)) {

@@ -11,7 +11,7 @@ namespace {
 // The graph stays alive for the caller, whatever other threads do to its handle.
 std::shared_ptr<GraphBody> body_of(Driver& driver, orGraph_t graph) {
   const Lock lock = driver.scheduler.lock();
-  return driver.scheduler.graph(graph, lock).body;
+  return driver.scheduler.objects(lock).graph(graph).body;
 }
 
 void capture_info(orStream_t stream, orStreamCaptureStatus& status, uint64_t& id) {
@@ -23,7 +23,7 @@ void capture_info(orStream_t stream, orStreamCaptureStatus& status, uint64_t& id
     id = 0;
     return;
   }
-  status = capture->spoiled_by.empty() ? orStreamCaptureStatusActive : orStreamCaptureStatusInvalidated;
+  status = capture->invalidated_by.empty() ? orStreamCaptureStatusActive : orStreamCaptureStatusInvalidated;
   id = capture->id;
 }
 
@@ -45,13 +45,13 @@ orError_t orStreamEndCapture(orStream_t stream, orGraph_t* graph) {
     check_pointer(graph, "graph");
     Driver& driver = Driver::get();
     std::shared_ptr<GraphBody> body;  // dropped without the lock if it is not needed
-    std::string spoiled_by;
+    std::string invalidated_by;
     const Lock lock = driver.scheduler.lock();
     *graph = nullptr;
-    body = driver.scheduler.end_capture(driver.scheduler.stream(stream, lock), spoiled_by, lock);
-    OPENREG_DRIVER_CHECK(spoiled_by.empty(), orErrorStreamCaptureInvalidated,
-                         "the capture was spoiled and is dropped: ", spoiled_by);
-    *graph = Scheduler::handle(driver.scheduler.create_graph(std::move(body), lock));
+    body = driver.scheduler.end_capture(driver.scheduler.stream(stream, lock), invalidated_by, lock);
+    OPENREG_DRIVER_CHECK(invalidated_by.empty(), orErrorStreamCaptureInvalidated,
+                         "the capture was invalidated and is dropped: ", invalidated_by);
+    *graph = handle_of(driver.scheduler.objects(lock).create_graph(std::move(body)));
     return orSuccess;
   });
 }
@@ -93,7 +93,7 @@ orError_t orGraphDestroy(orGraph_t graph) {
     Driver& driver = Driver::get();
     std::shared_ptr<GraphBody> body;  // outlives the lock, which its destructor takes
     const Lock lock = driver.scheduler.lock();
-    body = driver.scheduler.destroy_graph(driver.scheduler.graph(graph, lock), lock);
+    body = driver.scheduler.objects(lock).destroy_graph(driver.scheduler.objects(lock).graph(graph));
     return orSuccess;
   });
 }

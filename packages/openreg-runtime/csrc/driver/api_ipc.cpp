@@ -37,7 +37,7 @@ orError_t orIpcGetMemHandle(orIpcMemHandle_t* handle, void* devPtr) {
     device.memory.check_releasable(devPtr);
     Lock lock = driver.scheduler.lock();
     driver.scheduler.drain(device, lock);
-    Scheduler::check_healthy(device, lock);
+    device.check_healthy();
     // Other threads may have enqueued more, and other devices may read or write the allocation: what they have begun
     // must end before the bytes move, and what they begin afterwards finds them in their new place.
     const PausedEngines paused(driver.scheduler, lock);

@@ -60,7 +60,7 @@ void check_direction(const Operand& destination, const Operand& source, orMemcpy
 // What a call that has nothing to move still refuses.
 void check_stream(Driver& driver, orStream_t handle) {
   const Lock lock = driver.scheduler.lock();
-  Scheduler::check_healthy(*driver.scheduler.stream(handle, lock).device, lock);
+  driver.scheduler.stream(handle, lock).device->check_healthy();
 }
 
 void enqueue_copy(void* dst, const void* src, size_t count, orMemcpyKind kind, orStream_t handle, bool wait) {
@@ -89,11 +89,11 @@ void enqueue_copy(void* dst, const void* src, size_t count, orMemcpyKind kind, o
   Lock lock = driver.scheduler.lock();
   Stream& stream = driver.scheduler.stream(handle, lock);
   if (wait) {
-    driver.scheduler.check_may_block(*stream.device, lock);
+    driver.scheduler.captures(lock).check_may_block(*stream.device);
   }
   if (pageable) {
     // Also where the source could be staged: a launch would copy what it held during the capture.
-    Scheduler::check_not_capturing(stream, lock);
+    Captures::check_not_capturing(stream);
   }
   if (wait || driver.scheduler.is_blocking(stream, lock) || (pageable && staging == nullptr)) {
     driver.scheduler.submit_and_wait(stream, task, lock);
@@ -141,7 +141,7 @@ void enqueue_fill(void* pointer, int value, size_t count, orStream_t handle, boo
   Lock lock = driver.scheduler.lock();
   Stream& stream = driver.scheduler.stream(handle, lock);
   if (wait) {
-    driver.scheduler.check_may_block(*stream.device, lock);
+    driver.scheduler.captures(lock).check_may_block(*stream.device);
   }
   if (wait || driver.scheduler.is_blocking(stream, lock)) {
     driver.scheduler.submit_and_wait(stream, task, lock);
@@ -161,7 +161,7 @@ orError_t orMalloc(void** devPtr, size_t size) {
       *devPtr = nullptr;
       return orSuccess;
     }
-    OPENREG_DRIVER_CHECK(!driver.faults.strikes(FaultKind::kAllocation, device.index), orErrorMemoryAllocation,
+    OPENREG_DRIVER_CHECK(!driver.faults.should_fail(FaultKind::kAllocation, device.index), orErrorMemoryAllocation,
                          "device ", device.index, " is out of memory for ", size,
                          " bytes: an injected fault (OPENREG_FAULTS or orSetFaults())");
     *devPtr = device.memory.allocate(size);

@@ -21,7 +21,7 @@ orError_t orUnsubscribe(orSubscription_t subscription) {
     Driver& driver = Driver::get();
     Lock lock = driver.scheduler.lock();
     // Whatever comes of it: with nobody left, calls need not ask whether a callback makes them.
-    const auto update = [&] { Driver::set_observed(driver.scheduler.observers().may_call()); };
+    const auto update = [&] { Driver::set_observed(driver.scheduler.observers(lock).may_call()); };
     try {
       driver.scheduler.unsubscribe(subscription, lock);
     } catch (...) {

@@ -9,7 +9,7 @@ orError_t orSemaphoreCreate(orSemaphore_t* semaphore, uint64_t value) {
     check_pointer(semaphore, "semaphore");
     Driver& driver = Driver::get();
     const Lock lock = driver.scheduler.lock();
-    *semaphore = Scheduler::handle(driver.scheduler.create_semaphore(value, lock));
+    *semaphore = handle_of(driver.scheduler.semaphores(lock).create(value));
     return orSuccess;
   });
 }
@@ -18,7 +18,8 @@ orError_t orSemaphoreDestroy(orSemaphore_t semaphore) {
   return guarded_release(__func__, [&] {
     Driver& driver = Driver::get();
     const Lock lock = driver.scheduler.lock();
-    driver.scheduler.destroy_semaphore(driver.scheduler.semaphore(semaphore, lock), lock);
+    Semaphores& semaphores = driver.scheduler.semaphores(lock);
+    semaphores.destroy(semaphores.find(semaphore));
     return orSuccess;
   });
 }
@@ -27,7 +28,7 @@ orError_t orSemaphoreSignal(orSemaphore_t semaphore, uint64_t value) {
   return guarded(__func__, [&] {
     Driver& driver = Driver::get();
     const Lock lock = driver.scheduler.lock();
-    driver.scheduler.signal(driver.scheduler.semaphore(semaphore, lock), value, lock);
+    driver.scheduler.signal(driver.scheduler.semaphores(lock).find(semaphore), value, lock);
     return orSuccess;
   });
 }
@@ -41,7 +42,7 @@ orError_t orSemaphoreFail(orSemaphore_t semaphore, orError_t status, const char*
     std::string reason =
         join(orGetErrorName(status), ": ", message == nullptr || *message == 0 ? orGetErrorString(status) : message);
     const Lock lock = driver.scheduler.lock();
-    driver.scheduler.fail(driver.scheduler.semaphore(semaphore, lock), std::move(reason), lock);
+    driver.scheduler.fail(driver.scheduler.semaphores(lock).find(semaphore), std::move(reason), lock);
     return orSuccess;
   });
 }
@@ -51,9 +52,9 @@ orError_t orSemaphoreGetValue(orSemaphore_t semaphore, uint64_t* value) {
     check_pointer(value, "value");
     Driver& driver = Driver::get();
     const Lock lock = driver.scheduler.lock();
-    const TimelineSemaphore& target = driver.scheduler.semaphore(semaphore, lock);
+    const TimelineSemaphore& target = driver.scheduler.semaphores(lock).find(semaphore);
     *value = target.signalled;
-    Scheduler::check_sound(target, lock);
+    Semaphores::check_not_failed(target);
     return orSuccess;
   });
 }
@@ -62,10 +63,10 @@ orError_t orStreamWaitSemaphore(orStream_t stream, orSemaphore_t semaphore, uint
   return guarded(__func__, [&] {
     Driver& driver = Driver::get();
     Lock lock = driver.scheduler.lock();
-    driver.scheduler.semaphore(semaphore, lock);
+    driver.scheduler.semaphores(lock).find(semaphore);
     Stream& target = driver.scheduler.stream(stream, lock);
-    driver.scheduler.make_room(target, lock);  // so that the lock is held from here to the end
-    driver.scheduler.wait_for_value(target, driver.scheduler.semaphore(semaphore, lock), value, lock);
+    driver.scheduler.wait_for_capacity(target, lock);  // so that the lock is held from here to the end
+    driver.scheduler.wait_for_value(target, driver.scheduler.semaphores(lock).find(semaphore), value, lock);
     return orSuccess;
   });
 }

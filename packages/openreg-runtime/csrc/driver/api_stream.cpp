@@ -22,7 +22,7 @@ orError_t orStreamCreateWithPriority(orStream_t* stream, unsigned int flags, int
     check_flags(flags);
     Driver& driver = Driver::get();
     const Lock lock = driver.scheduler.lock();
-    *stream = Scheduler::handle(driver.scheduler.create_stream(driver.current(), priority, lock));
+    *stream = handle_of(driver.scheduler.objects(lock).create_stream(driver.current(), priority));
     return orSuccess;
   });
 }
@@ -30,7 +30,7 @@ orError_t orStreamCreateWithPriority(orStream_t* stream, unsigned int flags, int
 orError_t orDeviceGetDefaultStream(orStream_t* stream, int device) {
   return guarded(__func__, [&] {
     check_pointer(stream, "stream");
-    *stream = Scheduler::handle(*Driver::get().device(device).default_stream);
+    *stream = handle_of(*Driver::get().device(device).default_stream);
     return orSuccess;
   });
 }
@@ -39,7 +39,7 @@ orError_t orStreamDestroy(orStream_t stream) {
   return guarded_release(__func__, [&] {
     Driver& driver = Driver::get();
     const Lock lock = driver.scheduler.lock();
-    driver.scheduler.destroy_stream(driver.scheduler.stream(stream, lock), lock);
+    driver.scheduler.objects(lock).destroy_stream(driver.scheduler.stream(stream, lock));
     return orSuccess;
   });
 }
@@ -52,14 +52,12 @@ orError_t orStreamQuery(orStream_t stream) {
     if (driver.scheduler.let_one_task_run(&target, target.submitted, lock)) {
       driver.scheduler.stream(stream, lock);  // refuses it if another thread has destroyed it meanwhile
     }
-    Scheduler::check_not_capturing(target, lock);
-    Scheduler::check_healthy(*target.device, lock);
+    Captures::check_not_capturing(target);
+    target.device->check_healthy();
     if (target.completed != target.submitted) {
       return orErrorNotReady;
     }
-    if (driver.scheduler.observers().any()) {
-      driver.scheduler.observe_sync(orSyncStreamQuery, *target.device, &target, target.submitted);
-    }
+    driver.scheduler.tracer(lock).sync(orSyncStreamQuery, *target.device, &target, target.submitted);
     return orSuccess;
   });
 }
@@ -69,7 +67,7 @@ orError_t orStreamSynchronize(orStream_t stream) {
     Driver& driver = Driver::get();
     Lock lock = driver.scheduler.lock();
     Stream& target = driver.scheduler.stream(stream, lock);
-    Scheduler::check_not_capturing(target, lock);
+    Captures::check_not_capturing(target);
     driver.scheduler.wait(target, *target.device, target.submitted, lock);
     return orSuccess;
   });
@@ -82,14 +80,12 @@ orError_t orStreamWaitEvent(orStream_t stream, orEvent_t event, unsigned int fla
     Lock lock = driver.scheduler.lock();
     Stream& target = driver.scheduler.stream(stream, lock);
     const Event& mark = driver.scheduler.event(event, lock);
-    Scheduler::check_healthy(*target.device, lock);
+    target.device->check_healthy();
     if (target.capture != nullptr || mark.captured != nullptr) {
-      driver.scheduler.wait_in_capture(target, mark, lock);
+      driver.scheduler.captures(lock).wait_for_event(target, mark);
       return orSuccess;
     }
-    if (driver.scheduler.observers().any()) {
-      driver.scheduler.observe_sync(orSyncEventWait, *target.device, mark.stream, mark.ticket, event, &target);
-    }
+    driver.scheduler.tracer(lock).sync(orSyncEventWait, *target.device, mark.stream, mark.ticket, event, &target);
     const bool passed = mark.stream == nullptr || mark.stream == &target || mark.stream->completed >= mark.ticket;
     if (!passed) {
       Task task;
@@ -127,7 +123,7 @@ orError_t orStreamGetStats(orStream_t stream, orStreamStats* stats) {
     Driver& driver = Driver::get();
     const Lock lock = driver.scheduler.lock();
     const Stream& target = driver.scheduler.stream(stream, lock);
-    driver.scheduler.counters(target, lock).write_to(*stats);
+    driver.scheduler.engines(lock).counters(target).write_to(*stats);
     stats->submitted = target.submitted - target.first_ticket;
     stats->completed = target.completed - target.first_ticket;
     return orSuccess;

@@ -14,6 +14,14 @@ namespace openreg::driver {
 struct Device {
   Device(const AddressSpace& space, int index_, size_t capacity) : index(index_), memory(space, index_, capacity) {}
 
+  // Throws Error(orErrorLaunchFailure) when the device has failed, Error(orErrorDeviceLost) when it is lost. Under the
+  // scheduler's mutex.
+  void check_healthy() const {
+    if (failed) [[unlikely]] {
+      refuse_work();
+    }
+  }
+
   const int index;
   DeviceMemory memory;
   Stream* default_stream = nullptr;
@@ -23,6 +31,9 @@ struct Device {
   std::string failure;  // what failed and why
   Counters counters;
   BusyMeter busy;
+
+ private:
+  [[noreturn]] void refuse_work() const;
 };
 
 // Index of the calling thread's current device, for reading and writing.

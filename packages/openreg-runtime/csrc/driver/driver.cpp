@@ -140,11 +140,11 @@ void check_device_index(int index) {
                        "; OPENREG_DEVICE_COUNT sets their number");
 }
 
-void Driver::tell_memory(orMemoryAction action, int device_index, void* address) {
+void Driver::notify_memory(orMemoryAction action, int device_index, void* address) {
   const bool on_host = device_index < 0;
   const size_t size = on_host ? pinned.size_of(address) : device(device_index).memory.range_of(address).second;
   const Lock lock = scheduler.lock();
-  scheduler.observers().memory(
+  scheduler.observers(lock).memory(
       {action, on_host ? orMemoryTypeHost : orMemoryTypeDevice, on_host ? -1 : device_index, address, size});
 }
 
@@ -155,11 +155,6 @@ Device& Driver::device(int index) {
 
 Device& Driver::current() {
   return *devices[static_cast<size_t>(current_device())];
-}
-
-int& current_device() {
-  thread_local int index = 0;
-  return index;
 }
 
 }  // namespace openreg::driver

@@ -37,7 +37,7 @@ class Driver {
   // `device` is -1 for pinned memory of the host.
   void report_memory(orMemoryAction action, int device, void* address) {
     if (is_observed()) {
-      tell_memory(action, device, address);
+      notify_memory(action, device, address);
     }
   }
 
@@ -50,7 +50,7 @@ class Driver {
  private:
   explicit Driver(const Settings& settings);
   static Driver* create();
-  void tell_memory(orMemoryAction action, int device, void* address);
+  void notify_memory(orMemoryAction action, int device, void* address);
 };
 
 // Checks an index against the device count; throws Error(orErrorInvalidDevice).

@@ -58,7 +58,8 @@ Description describe(orError_t error) {
     case orErrorStreamCaptureUnsupported:
       return {"orErrorStreamCaptureUnsupported", "the call cannot be part of a capture, or conflicts with one"};
     case orErrorStreamCaptureInvalidated:
-      return {"orErrorStreamCaptureInvalidated", "the capture was spoiled by an earlier call and can only be ended"};
+      return {"orErrorStreamCaptureInvalidated",
+              "the capture was invalidated by an earlier call and can only be ended"};
     case orErrorIllegalState:
       return {"orErrorIllegalState", "the stream or semaphore is not in the state that the call needs"};
   }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "handle_table.h"
+#include "openreg.h"
 
 namespace openreg::driver {
 
@@ -26,5 +27,9 @@ struct Event : HandleSlot {
   // Set instead of stream and ticket when a capturing stream recorded the event.
   std::shared_ptr<const CaptureMark> captured;
 };
+
+inline orEvent_t handle_of(const Event& event) {
+  return reinterpret_cast<orEvent_t>(HandleTable<Event>::handle(event));
+}
 
 }  // namespace openreg::driver

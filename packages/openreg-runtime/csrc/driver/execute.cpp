@@ -94,6 +94,11 @@ bool& on_engine() {
   return value;
 }
 
+void check_may_wait() {
+  OPENREG_DRIVER_CHECK(!on_engine(), orErrorNotSupported,
+                       "called by a kernel, which must not wait for other work; wait on the host instead");
+}
+
 Failure execute(const Task& task, bool skip, Counters& counters) noexcept {
   Failure injected;
   if (!skip && task.injected != Task::Injected::kNothing) {

@@ -11,6 +11,8 @@ namespace openreg::driver {
 
 // Whether the calling thread is an engine; it must not wait for work.
 bool& on_engine();
+// Throws Error(orErrorNotSupported) when it is.
+void check_may_wait();
 
 // The outcome of a task.
 struct Failure {

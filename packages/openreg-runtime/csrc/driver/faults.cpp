@@ -78,13 +78,13 @@ void Faults::arm(std::vector<Fault> faults) {
 
 bool Faults::count(FaultKind kind, int device) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  bool strikes = false;
+  bool failing = false;
   for (Fault& fault : faults_) {
     if (fault.kind == kind && (fault.device == -1 || fault.device == device) && fault.countdown > 0) {
-      strikes |= --fault.countdown == 0;
+      failing |= --fault.countdown == 0;
     }
   }
-  return strikes;
+  return failing;
 }
 
 }  // namespace openreg::driver

@@ -14,7 +14,7 @@ enum class FaultKind : uint8_t { kAllocation, kCopy, kLaunch, kLoss };
 
 struct Fault {
   FaultKind kind;
-  uint64_t countdown;  // how many more operations of the kind until it strikes; 0 when it has struck
+  uint64_t countdown;  // how many more operations of the kind until one fails; 0 when it has
   int device;          // -1 for any
 };
 
@@ -30,8 +30,8 @@ class Faults {
  public:
   void arm(std::vector<Fault> faults);
   bool armed() const { return armed_.load(std::memory_order_relaxed); }
-  // Counts one operation on a device; whether a fault strikes it.
-  bool strikes(FaultKind kind, int device) { return armed() && count(kind, device); }
+  // Counts one operation on a device; whether it is to fail.
+  bool should_fail(FaultKind kind, int device) { return armed() && count(kind, device); }
 
  private:
   bool count(FaultKind kind, int device);

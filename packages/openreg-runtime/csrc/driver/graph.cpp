@@ -7,7 +7,8 @@
 
 #include "device.h"
 #include "error.h"
-#include "scheduler.h"
+#include "lock.h"
+#include "objects.h"
 
 namespace openreg::driver {
 
@@ -52,10 +53,10 @@ GraphBody::~GraphBody() {
       node.task.kernel.release(node.task.kernel.state);
     }
   }
-  const Lock lock = scheduler.lock();
+  const Lock lock = acquire(mutex);
   for (Stream* lane : lanes) {
     if (lane != nullptr) {
-      scheduler.destroy_stream(*lane, lock);
+      objects.destroy_stream(*lane);
     }
   }
 }

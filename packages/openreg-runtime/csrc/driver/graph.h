@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,7 +15,7 @@
 
 namespace openreg::driver {
 
-class Scheduler;
+class Objects;
 
 // A capture has one lane per stream that takes part; lane 0 is the stream on which it began. A place in a lane is the
 // number of nodes up to and including it.
@@ -30,12 +31,13 @@ struct GraphNode {
 // Everything that was recorded. Owns the state of its kernels and the streams of its lanes. Shared by the handle and by
 // launches that are still queued. Destroy it without holding the scheduler's mutex.
 struct GraphBody {
-  explicit GraphBody(Scheduler& scheduler_) : scheduler(scheduler_) {}
+  GraphBody(Objects& objects_, std::mutex& mutex_) : objects(objects_), mutex(mutex_) {}
   GraphBody(const GraphBody&) = delete;
   GraphBody& operator=(const GraphBody&) = delete;
   ~GraphBody();
 
-  Scheduler& scheduler;
+  Objects& objects;
+  std::mutex& mutex;
   Device* device = nullptr;  // of lane 0
   std::vector<GraphNode> nodes;
   // Where the lanes are replayed; the first is null, for the stream of the launch.
@@ -50,15 +52,22 @@ struct Graph : HandleSlot {
   std::shared_ptr<GraphBody> body;
 };
 
+inline orGraph_t handle_of(const Graph& graph) {
+  return reinterpret_cast<orGraph_t>(HandleTable<Graph>::handle(graph));
+}
+
+// For each lane of a capture, how many of its nodes come before something: what happened before, as in any system
+// without a common clock.
+using VectorClock = std::vector<uint64_t>;
+
 // Guarded by the scheduler's mutex.
 struct Capture {
   uint64_t id = 0;
   orStreamCaptureMode mode = orStreamCaptureModeGlobal;
-  std::thread::id thread;  // that began it
-  std::string spoiled_by;  // why it can only be ended; empty while it is sound
+  std::thread::id thread;      // that began it
+  std::string invalidated_by;  // why it can only be ended; empty while it is valid
   std::vector<Stream*> lanes;
-  // For each lane, how far along every lane the work is that its next node comes after; [lane][lane] counts its nodes.
-  std::vector<std::vector<uint64_t>> seen;
+  std::vector<VectorClock> clocks;  // of each lane, for its next node; [lane][lane] counts its nodes
   std::shared_ptr<GraphBody> body;
 };
 
@@ -66,7 +75,7 @@ struct Capture {
 struct CaptureMark {
   uint64_t capture = 0;
   size_t lane = 0;
-  std::vector<uint64_t> seen;
+  VectorClock clock;
 };
 
 // Writes nodes and order as a Graphviz file. Throws Error(orErrorInvalidValue) when the file cannot be written.

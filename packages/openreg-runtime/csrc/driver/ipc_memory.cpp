@@ -175,7 +175,7 @@ void* ImportWindow::open(const orIpcMemHandle_t& handle) {
   const Description description = read_handle(handle);
   const OpenedObject object(description);
   std::lock_guard<std::mutex> lock(mutex_);
-  const size_t offset = find_room(description.size);
+  const size_t offset = first_fit(description.size);
   void* address = space_.device_base(device_) + offset;
   const auto entry = used_.emplace(offset, description.size).first;
   if (!platform::map_shared_at(object.memory, kDataOffset, space_.kernel_view(address), description.size)) {
@@ -228,8 +228,8 @@ std::map<size_t, size_t>::const_iterator ImportWindow::find(const void* address)
   return entry;
 }
 
-// First fit, with a gap after each import so that a kernel that leaves one faults.
-size_t ImportWindow::find_room(size_t size) const {
+// With a gap after each import so that a kernel that leaves one faults.
+size_t ImportWindow::first_fit(size_t size) const {
   size_t offset = space_.import_begin();
   for (const auto& [used_offset, used_size] : used_) {
     if (used_offset - offset >= size + kDataOffset) {
@@ -237,8 +237,8 @@ size_t ImportWindow::find_room(size_t size) const {
     }
     offset = used_offset + used_size + kDataOffset;
   }
-  const size_t room = space_.import_end() - std::min(offset, space_.import_end());
-  OPENREG_DRIVER_CHECK(room >= size + kDataOffset, orErrorMemoryAllocation, "device ", device_,
+  const size_t available = space_.import_end() - std::min(offset, space_.import_end());
+  OPENREG_DRIVER_CHECK(available >= size + kDataOffset, orErrorMemoryAllocation, "device ", device_,
                        " has no addresses for ", size,
                        " bytes of another process: what it imports may have the size of its capacity; close "
                        "imports or raise OPENREG_DEVICE_MEMORY");

@@ -47,7 +47,8 @@ class ImportWindow {
   ImportWindow(const AddressSpace& space, int device) : space_(space), device_(device) {}
 
   // Maps what the handle describes and returns its device address. Throws Error(orErrorInvalidValue) when the handle is
-  // none, comes from this process, or its allocation is gone; Error(orErrorMemoryAllocation) when there is no room.
+  // none, comes from this process, or its allocation is gone; Error(orErrorMemoryAllocation) when too few addresses are
+  // left.
   void* open(const orIpcMemHandle_t& handle);
   // Unmaps. The caller has made sure that no work uses the range any more. Throws Error(orErrorInvalidDevicePointer)
   // unless `address` came from open() and was not closed.
@@ -60,7 +61,7 @@ class ImportWindow {
 
  private:
   std::map<size_t, size_t>::const_iterator find(const void* address) const;
-  size_t find_room(size_t size) const;
+  size_t first_fit(size_t size) const;
   size_t offset_of(const void* address) const;
 
   const AddressSpace& space_;

@@ -115,18 +115,18 @@ bool Observers::wants_operands() const {
 uint32_t Observers::submitted(orTaskInfo& task) noexcept {
   try {
     if (free_.empty()) {
-      free_.reserve(tasks_.size() + 1);
-      tasks_.emplace_back();
-      free_.push_back(static_cast<uint32_t>(tasks_.size()));
+      free_.reserve(records_.size() + 1);
+      records_.emplace_back();
+      free_.push_back(static_cast<uint32_t>(records_.size()));
     }
-    tasks_[free_.back() - 1].sights.reserve(open_.size());
+    records_[free_.back() - 1].correlations.reserve(open_.size());
   } catch (const std::exception&) {
     return 0;
   }
   const uint32_t number = free_.back();
   free_.pop_back();
-  Seen& seen = tasks_[number - 1];
-  seen.outcome = {};
+  Record& record = records_[number - 1];
+  record.outcome = {};
   task.correlation = ++newest_;
   for (Subscription* subscription : open_) {
     uint64_t correlation = task.correlation;
@@ -135,19 +135,19 @@ uint32_t Observers::submitted(orTaskInfo& task) noexcept {
       run(*subscription, "submit", [&] { subscription->table.submit(subscription->user, &info, &correlation); });
     }
     ++subscription->outstanding;
-    seen.sights.push_back({subscription, correlation});
+    record.correlations.push_back({subscription, correlation});
   }
   return number;
 }
 
 bool Observers::duration(uint32_t number, orTaskInfo& task, uint64_t& nanoseconds) noexcept {
-  for (const Sight& sight : tasks_[number - 1].sights) {
-    const orSubscriber& table = sight.subscription->table;
+  for (const Correlation& correlation : records_[number - 1].correlations) {
+    const orSubscriber& table = correlation.subscription->table;
     int answered = 0;
-    if (table.duration != nullptr && sight.subscription->alive) {
-      task.correlation = sight.correlation;
-      run(*sight.subscription, "duration",
-          [&] { answered = table.duration(sight.subscription->user, &task, &nanoseconds); });
+    if (table.duration != nullptr && correlation.subscription->alive) {
+      task.correlation = correlation.id;
+      run(*correlation.subscription, "duration",
+          [&] { answered = table.duration(correlation.subscription->user, &task, &nanoseconds); });
     }
     if (answered != 0) {
       return true;
@@ -157,17 +157,17 @@ bool Observers::duration(uint32_t number, orTaskInfo& task, uint64_t& nanosecond
 }
 
 void Observers::completed(uint32_t number, orTaskCompletion& completion) noexcept {
-  Seen& seen = tasks_[number - 1];
-  for (const Sight& sight : seen.sights) {
-    const orSubscriber& table = sight.subscription->table;
+  Record& record = records_[number - 1];
+  for (const Correlation& correlation : record.correlations) {
+    const orSubscriber& table = correlation.subscription->table;
     if (table.complete != nullptr) {
-      completion.correlation = sight.correlation;
-      run(*sight.subscription, "complete", [&] { table.complete(sight.subscription->user, &completion); });
+      completion.correlation = correlation.id;
+      run(*correlation.subscription, "complete", [&] { table.complete(correlation.subscription->user, &completion); });
     }
-    --sight.subscription->outstanding;
+    --correlation.subscription->outstanding;
   }
-  seen.sights.clear();
-  free_.push_back(number);  // has room: the number came from there
+  record.correlations.clear();
+  free_.push_back(number);  // has the capacity: the number came from there
 }
 
 void Observers::synced(const orSyncInfo& sync) noexcept {

@@ -52,7 +52,7 @@ class Observers {
   // Tells of a task; `correlation` of the argument is set here. The result is the task's number for the calls below, 0
   // when it could not be noted for want of memory; then nobody was told.
   uint32_t submitted(orTaskInfo& task) noexcept;
-  Outcome& outcome(uint32_t task) { return tasks_[task - 1].outcome; }
+  Outcome& outcome(uint32_t task) { return records_[task - 1].outcome; }
   // The first answer, or false when there is none.
   bool duration(uint32_t number, orTaskInfo& task, uint64_t& nanoseconds) noexcept;
   // Tells those who saw it; the number is used again.
@@ -61,20 +61,20 @@ class Observers {
   void memory(const orMemoryInfo& memory) noexcept;
 
  private:
-  struct Sight {
+  struct Correlation {
     Subscription* subscription;
-    uint64_t correlation;
+    uint64_t id;
   };
-  struct Seen {
-    std::vector<Sight> sights;
+  struct Record {
+    std::vector<Correlation> correlations;  // of those who saw the submit
     Outcome outcome;
   };
 
   HandleTable<Subscription> table_;
   std::vector<Subscription*> open_;
   size_t closing_ = 0;  // closed and not recycled
-  std::deque<Seen> tasks_;
-  std::vector<uint32_t> free_;  // numbers, with room for all of them
+  std::deque<Record> records_;
+  std::vector<uint32_t> free_;  // numbers, with capacity for all of them
   uint64_t newest_ = 0;
 };
 

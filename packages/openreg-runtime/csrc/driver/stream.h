@@ -20,6 +20,9 @@ struct Capture;
 struct Device;
 struct Stream;
 
+constexpr int kLeastPriority = 0;
+constexpr int kGreatestPriority = -3;
+
 // What was done for a device or a stream.
 struct Counters {
   uint64_t launches = 0;
@@ -139,5 +142,9 @@ struct Stream : HandleSlot {
   uint64_t wake_at = kNobodyWaits;   // the lowest ticket that a host thread waits for
   std::condition_variable progress;  // notified when `completed` reaches `wake_at`
 };
+
+inline orStream_t handle_of(const Stream& stream) {
+  return reinterpret_cast<orStream_t>(HandleTable<Stream>::handle(stream));
+}
 
 }  // namespace openreg::driver

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "handle_table.h"
+#include "openreg.h"
 
 namespace openreg::driver {
 
@@ -30,5 +31,9 @@ struct TimelineSemaphore : HandleSlot {
   size_t waits = 0;        // entries of all queues that wait for it; they point here
   std::vector<SemaphoreWaiter> waiters;
 };
+
+inline orSemaphore_t handle_of(const TimelineSemaphore& semaphore) {
+  return reinterpret_cast<orSemaphore_t>(HandleTable<TimelineSemaphore>::handle(semaphore));
+}
 
 }  // namespace openreg::driver

@@ -104,7 +104,7 @@ class Graph final : public at::GraphImplInterface {
       try {
         capture_end();
       } catch (const c10::Error&) {
-        return;  // the capture was spoiled; then nothing is left of it
+        return;  // the capture was invalidated; then nothing is left of it
       }
     }
     if (graph_ != nullptr) {

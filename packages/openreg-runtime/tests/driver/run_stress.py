@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Build and run the stress programs: run_stress.py thread|address|none [--seconds N].
 
-Before its run each program does wrong, on purpose, what the sanitizer is there for; the sanitizer has to report it.
+First run the checks of the scheduler's parts (parts.cpp). Before its run each program does wrong, on purpose, what the
+sanitizer is there for; the sanitizer has to report it.
 """
 
 from __future__ import annotations
@@ -90,6 +91,10 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = build(options.sanitizer, options.build or Path(temporary))
+        parts = subprocess.run([str(folder / "parts")], env=environment(), timeout=300, check=False)
+        print(f"parts with sanitizer {options.sanitizer}: exit status {parts.returncode}", flush=True)
+        if parts.returncode != 0:
+            return parts.returncode
         for name, faults in PLANTED[options.sanitizer].items():
             program = folder / name
             silent = unreported(program, faults)

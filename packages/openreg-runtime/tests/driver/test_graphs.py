@@ -138,7 +138,7 @@ def test_streams_join_a_capture_by_waiting_and_stay_parallel(api: Api, streams: 
     api.destroy_graph(graph)
 
 
-def test_a_stream_that_is_not_joined_back_spoils_the_capture(api: Api, streams: list[int]) -> None:
+def test_a_stream_that_is_not_joined_back_invalidates_the_capture(api: Api, streams: list[int]) -> None:
     event = api.event()
     api.begin_capture(streams[0])
     api.record(event, streams[0])
@@ -164,7 +164,9 @@ def test_launches_of_one_graph_follow_one_another(api: Api, streams: list[int], 
 
 
 @pytest.mark.parametrize("mode", list(CaptureMode))
-def test_waiting_for_a_capturing_stream_is_refused_and_spoils(api: Api, streams: list[int], mode: CaptureMode) -> None:
+def test_waiting_for_a_capturing_stream_is_refused_and_invalidates(
+    api: Api, streams: list[int], mode: CaptureMode
+) -> None:
     api.begin_capture(streams[0], mode)
     assert "capturing" in refused(UNSUPPORTED, lambda: api.synchronize_stream(streams[0]))
     assert api.capture_status(streams[0]) == CaptureStatus.orStreamCaptureStatusInvalidated
@@ -247,7 +249,7 @@ def test_modes_say_who_may_wait_for_the_device(api: Api, streams: list[int]) -> 
     for mode, codes in expected.items():
         api.begin_capture(streams[0], mode)
         assert (Error(api.c.orDeviceSynchronize()), *from_a_thread()) == codes
-        api.destroy_graph(api.end_capture(streams[0]))  # refusing them did not spoil it
+        api.destroy_graph(api.end_capture(streams[0]))  # refusing them did not invalidate it
 
 
 def test_a_device_without_capture_may_be_waited_for(api: Api, streams: list[int]) -> None:

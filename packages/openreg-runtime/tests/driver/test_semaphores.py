@@ -246,7 +246,7 @@ def test_the_semaphore_of_another_process_is_refused(api: Api, peer: Peer) -> No
         api.destroy_semaphore(handle)
 
 
-def test_a_capture_refuses_it_and_is_spoiled(api: Api, semaphore: int) -> None:
+def test_a_capture_refuses_it_and_is_invalidated(api: Api, semaphore: int) -> None:
     stream = api.stream()
     api.begin_capture(stream)
     with pytest.raises(DriverError, match=r"cannot wait for a semaphore.*before it launches the graph") as caught:

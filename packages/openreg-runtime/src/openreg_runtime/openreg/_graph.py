@@ -28,7 +28,7 @@ class graph:
 
     ``pool`` names the memory pool of another graph (``Graph.pool()``) or of :func:`graph_pool_handle`, to share it.
     ``stream`` captures instead of a side stream that all contexts share. An exception inside ends the capture; the
-    graph then holds what was recorded before it, or nothing if the capture was spoiled.
+    graph then holds what was recorded before it, or nothing if the capture was invalidated.
     """
 
     _side_streams: ClassVar[dict[int, Stream]] = {}
@@ -73,7 +73,7 @@ class graph:
             self._graph.capture_end()
         except RuntimeError:
             if error is None:
-                raise  # otherwise the exception inside says why the capture is spoiled
+                raise  # otherwise the exception inside says why the capture is invalidated
         finally:
             self._stream_context.__exit__(kind, error, trace)
 

@@ -1,45 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 
-#include "scheduler.h"
+#include "stream.h"
 
 namespace openreg::driver {
 
 // With a seed work is held back until somebody needs it: while a host thread waits for a ticket, or lets a number of
-// tasks run, one of these stands in the scheduler's list. The engine looks at the list between two tasks, so it stops
-// exactly where the demand ends, and what has run does not depend on how fast the threads are. Without a seed it does
-// nothing. Lives on the stack of the waiting thread, under the scheduler's lock.
+// tasks run, one of these stands in the schedule's list. The engine looks at the list between two tasks, so it stops
+// exactly where the demand ends, and what has run does not depend on how fast the threads are. Lives on the stack of
+// the waiting thread. Guarded by the scheduler's mutex.
 //
-// That of a progress thread is passive: when it comes depends on what other processes do, so it must not decide what
-// runs. It is met by what others demand.
-class Scheduler::Demand {
+// That of a progress thread (orThreadSetProgress) is passive: when it comes depends on what other processes do, so it
+// must not decide what runs. It is met by what others demand.
+class Demand {
  public:
   // Until the ticket is done.
-  Demand(Scheduler& scheduler, Stream* stream, uint64_t ticket, const Lock& /*lock*/)
-      : scheduler_(scheduler), stream_(stream), ticket_(ticket), passive_(on_progress_thread()) {
-    enter();
-  }
+  Demand(Stream& stream, uint64_t ticket, bool passive) : stream_(&stream), ticket_(ticket), passive_(passive) {}
   // Until so many tasks have run, or none is left that could.
-  Demand(Scheduler& scheduler, size_t tasks, const Lock& /*lock*/)
-      : scheduler_(scheduler), tasks_(tasks), counts_tasks_(true) {
-    enter();
-  }
+  explicit Demand(size_t tasks) : tasks_(tasks), counts_tasks_(true) {}
   Demand(const Demand&) = delete;
   Demand& operator=(const Demand&) = delete;
-  ~Demand() {
-    if (!scheduler_.seeded_.has_value()) {
-      return;
-    }
-    auto& demands = scheduler_.demands_;
-    demands.erase(std::remove(demands.begin(), demands.end(), this), demands.end());
-    if (!on_progress_thread()) {
-      scheduler_.quiet_since_ = now();
-    }
-  }
 
-  // A signal that has come may be taken if it leads to the ticket.
+  // A signal that has come may be taken if it leads to the ticket. A null stream stands for one that is done.
   void poll(Stream* stream, uint64_t ticket) {
     stream_ = stream;
     ticket_ = ticket;
@@ -79,14 +64,6 @@ class Scheduler::Demand {
   }
 
  private:
-  void enter() {
-    if (scheduler_.seeded_.has_value()) {
-      scheduler_.demands_.push_back(this);
-      scheduler_.wake(scheduler_.engines_[kCompute]);
-    }
-  }
-
-  Scheduler& scheduler_;
   Stream* stream_ = nullptr;
   uint64_t ticket_ = 0;
   size_t tasks_ = 0;

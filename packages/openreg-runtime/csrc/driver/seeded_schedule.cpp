@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The schedule when a seed selects it: work is held back until the host needs it, then runs one task at a time over all
-// devices, in an order that follows from the program and the seed.
-//
 // REAL HW: no such thing; hardware interleaves as it likes, which is why races hide.
+#include "seeded_schedule.h"
+
 #include <algorithm>
 #include <limits>
 
+#include "clock.h"
 #include "execute.h"
-#include "scheduler.h"
-#include "scheduler_demand.h"
 
 namespace openreg::driver {
 
@@ -16,16 +14,16 @@ namespace {
 
 // Entries that may be held back before a launch lets some run, and how many then do: enough for long interleavings,
 // little enough for memory that frees wait for.
-constexpr size_t kBacklog = 256;
-constexpr size_t kRelief = 128;
+constexpr size_t kMaxBacklog = 256;
+constexpr size_t kBacklogBatch = 128;
 
 // Queries in a row, with nothing enqueued between them, after which a program is seen to poll: only then a query takes
 // a signal. One that looks in passing, as a caching allocator does, would let the time of the signal decide.
-constexpr size_t kPolls = 64;
+constexpr size_t kPollThreshold = 64;
 
 // How long the rules that make the order repeat may keep the program from going on. Programs exist that they would stop
 // for ever: one whose thread must go on before the signal can come that it is made to wait for.
-constexpr uint64_t kPatience = 1'000'000'000;
+constexpr uint64_t kStallTimeout = 1'000'000'000;
 
 // Half of what the virtual clock can show; the other half is for what follows a task of absurd length.
 constexpr uint64_t kEndOfTime = std::numeric_limits<uint64_t>::max() / 2;
@@ -51,22 +49,29 @@ bool& on_progress_thread() {
   return value;
 }
 
-uint64_t Scheduler::clock() const {
-  return seeded_.has_value() ? seeded_->time() : now();
+void SeededSchedule::add(Demand& demand) {
+  demands_.push_back(&demand);
+  engine_.wake();
 }
 
-Stream* Scheduler::take_demanded(Engine& engine) {
+void SeededSchedule::remove(Demand& demand) {
+  std::erase(demands_, &demand);
+  if (!on_progress_thread()) {
+    active_at_ = now();
+  }
+}
+
+void SeededSchedule::wait(const Demand& demand, Lock& lock) {
+  met_.wait(lock, [&] { return demand.is_met() || engine_.is_stopped(); });
+}
+
+Stream* SeededSchedule::next() {
   while (is_demanded()) {
-    for (auto& level : engine.ready) {
-      if (!level.empty()) {
-        const auto chosen = level.begin() + static_cast<std::ptrdiff_t>(seeded_->choose(level.size()));
-        Stream* stream = *chosen;
-        level.erase(chosen);
-        return stream;
-      }
+    if (Stream* stream = engine_.ready().pop(order_)) {
+      return stream;
     }
-    if (!deadlines_.empty()) {
-      pass_virtual_time(deadlines_.top().first - seeded_->time());
+    if (!deadlines_.is_empty()) {
+      pass_time(deadlines_.earliest() - order_.time());
       continue;
     }
     if (take_signal()) {
@@ -79,52 +84,50 @@ Stream* Scheduler::take_demanded(Engine& engine) {
       break;  // a ticket whose turn comes with the next launch or signal
     }
   }
-  engine.has_work.store(false, std::memory_order_relaxed);
   return nullptr;
 }
 
-bool Scheduler::is_demanded() {
+bool SeededSchedule::is_demanded() {
   bool demanded = false;
   bool met = false;
-  const bool quiet = is_quiet();
+  const bool stalled = has_stalled();
   for (const Demand* demand : demands_) {
     if (demand->is_met()) {
       met = true;
     } else {
-      demanded |= quiet || !demand->is_passive();
+      demanded |= stalled || !demand->is_passive();
     }
   }
   if (met) {
-    demand_met_.notify_all();
+    met_.notify_all();
   }
   return demanded;
 }
 
 // Whether no thread that decides the order has wanted anything for so long that progress threads may decide.
-bool Scheduler::is_quiet() const {
-  return !demands_.empty() && now() - quiet_since_ >= kPatience;
+bool SeededSchedule::has_stalled() const {
+  return !demands_.empty() && now() - active_at_ >= kStallTimeout;
 }
 
-// How long the engine may sleep until somebody's patience ends, in nanoseconds; 0 for as long as it likes.
-uint64_t Scheduler::patience_left() const {
+uint64_t SeededSchedule::longest_sleep() const {
   if (demands_.empty()) {
     return 0;
   }
   const uint64_t time = now();
-  uint64_t left = kPatience + 1;
+  uint64_t left = kStallTimeout + 1;
   for (const Demand* demand : demands_) {
-    const uint64_t waited = time - (demand->is_passive() ? quiet_since_ : obstructed_since_);
-    if (!demand->is_met() && waited < kPatience) {
-      left = std::min(left, kPatience - waited);
+    const uint64_t waited = time - (demand->is_passive() ? active_at_ : blocked_since_);
+    if (!demand->is_met() && waited < kStallTimeout) {
+      left = std::min(left, kStallTimeout - waited);
     }
   }
-  return left > kPatience ? 0 : left;
+  return left > kStallTimeout ? 0 : left;
 }
 
 // Nothing can run but for signals. What is signalled when depends on other threads and processes, so it counts only
 // here, and in the order in which the waits were submitted: the first that stands in a demand's way is waited for, and
 // sees the value that it needs, not what was signalled beyond it. False when there is nothing to take.
-bool Scheduler::take_signal() {
+bool SeededSchedule::take_signal() {
   Stream* first = nullptr;    // in the way of those who decide
   Stream* present = nullptr;  // in anybody's way, and signalled
   for (const Demand* demand : demands_) {
@@ -142,92 +145,84 @@ bool Scheduler::take_signal() {
   }
   Stream* chosen = first;
   if (first == nullptr) {
-    chosen = is_quiet() ? present : nullptr;
+    chosen = has_stalled() ? present : nullptr;
   } else if (!has_come(*first)) {
     const uint64_t time = now();
-    if (obstructed_by_ != wait_of(*first).number) {
-      obstructed_by_ = wait_of(*first).number;
-      obstructed_since_ = time;
+    if (blocked_by_ != wait_of(*first).number) {
+      blocked_by_ = wait_of(*first).number;
+      blocked_since_ = time;
     }
-    chosen = time - obstructed_since_ >= kPatience ? present : nullptr;
+    chosen = time - blocked_since_ >= kStallTimeout ? present : nullptr;
   }
   if (chosen == nullptr) {
     return false;
   }
   const Task::SemaphoreWait wait = wait_of(*chosen);
   if (wait.semaphore->signalled >= wait.value) {
-    reach(*wait.semaphore, std::max(wait.semaphore->reached, wait.value));
+    semaphores_.reach(*wait.semaphore, std::max(wait.semaphore->reached, wait.value));
   } else {
-    fail_wait(*chosen, *wait.semaphore);
+    semaphores_.fail_wait(*chosen, *wait.semaphore);
   }
-  settle();
-  for (Demand* demand : demands_) {
-    demand->count_task();
-  }
+  processor_.settle();
+  count_task();
   return true;
 }
 
-// How long a task that has run took, in virtual nanoseconds. The seed is asked in any case: who observes must not
-// change the order.
-uint64_t Scheduler::duration_of(const Stream& stream, const Task& task) {
-  uint64_t nanoseconds = seeded_->task_duration();
-  if (task.observation != 0) {
-    orTaskInfo info = describe(stream, task, stream.completed + 1);
-    observers_.duration(task.observation, info, nanoseconds);
-  }
-  return std::min(nanoseconds, kEndOfTime - std::min(kEndOfTime, seeded_->time()));
+// The seed is asked in any case: who observes must not change the order.
+void SeededSchedule::pass_duration(const Stream& stream, const Task& task) {
+  uint64_t nanoseconds = order_.task_duration();
+  tracer_.duration(stream, task, nanoseconds);
+  pass_time(std::min(nanoseconds, kEndOfTime - std::min(kEndOfTime, order_.time())));
 }
 
 // Lets the virtual clock go on, and ends each delay at its own time. Counts as the end of a task.
-void Scheduler::pass_virtual_time(uint64_t nanoseconds) {
-  const uint64_t end = seeded_->time() + nanoseconds;
-  while (!deadlines_.empty() && deadlines_.top().first <= end) {
-    seeded_->set_time(deadlines_.top().first);
-    unblocked_.push_back(deadlines_.top().second);
-    deadlines_.pop();
-    settle();
+void SeededSchedule::pass_time(uint64_t nanoseconds) {
+  const uint64_t end = order_.time() + nanoseconds;
+  while (!deadlines_.is_empty() && deadlines_.earliest() <= end) {
+    order_.set_time(deadlines_.earliest());
+    processor_.complete(deadlines_.take());
   }
-  seeded_->set_time(end);
+  order_.set_time(end);
+  count_task();
+}
+
+void SeededSchedule::count_task() {
   for (Demand* demand : demands_) {
     demand->count_task();
   }
 }
 
-bool Scheduler::run_one_task(Stream* stream, uint64_t ticket, Lock& lock) {
-  if (on_engine()) {
-    return false;
-  }
-  start(lock);
+bool SeededSchedule::run_one_task(Stream* stream, uint64_t ticket, Lock& lock) {
   // Progress threads ask when it suits them: that must not let anything run, unless nobody else will.
-  if (on_progress_thread() && now() - quiet_since_ < kPatience) {
+  if (on_progress_thread() && now() - active_at_ < kStallTimeout) {
     return false;
   }
-  Demand demand(*this, 1, lock);
-  if (++polls_ > kPolls) {
+  Demand demand(1);
+  const Registration registration(this, demand);
+  if (++polls_ > kPollThreshold) {
     demand.poll(stream, ticket);
   }
-  demand_met_.wait(lock, [&] { return demand.is_met() || stopping_; });
+  wait(demand, lock);
   if (!demand.has_given_up()) {
     polls_ = 0;
   }
   return true;
 }
 
-// Whether the next call that enqueues has to relieve it.
-bool Scheduler::has_backlog() const {
-  return pending_ >= kBacklog && !on_engine() && !on_progress_thread();
+bool SeededSchedule::has_backlog() const {
+  return processor_.pending() >= kMaxBacklog && !on_engine() && !on_progress_thread();
 }
 
-// After each call that enqueues.
-void Scheduler::note_submission(Lock& lock) {
+void SeededSchedule::note_submission(Lock& lock) {
   if (on_engine() || on_progress_thread()) {
     return;
   }
   polls_ = 0;
-  quiet_since_ = now();
-  if (pending_ > kBacklog) {
-    const Demand demand(*this, kRelief, lock);
-    demand_met_.wait(lock, [&] { return demand.is_met() || stopping_; });
+  active_at_ = now();
+  if (processor_.pending() > kMaxBacklog) {
+    Demand demand(kBacklogBatch);
+    const Registration registration(this, demand);
+    wait(demand, lock);
   }
 }
 

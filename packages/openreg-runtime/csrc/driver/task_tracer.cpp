@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the scheduler tells observers: of tasks, and of what orders them.
-#include <algorithm>
-#include <array>
-#include <utility>
-#include <vector>
+// REAL HW: the driver knows what it enqueued; the card's tracing unit says when that ran, and both are matched by
+// number.
+#include "task_tracer.h"
 
-#include "address_space.h"
-#include "error.h"
-#include "execute.h"
-#include "scheduler.h"
+#include <array>
 
 namespace openreg::driver {
 
@@ -50,46 +45,11 @@ size_t operands_of(const Task& task, const AddressSpace& space, std::array<orOpe
   return 2;
 }
 
-}  // namespace
-
-orSubscription_t Scheduler::subscribe(const orSubscriber& table, void* user, const Lock& lock) {
-  const orSubscription_t handle = Observers::handle(observers_.subscribe(table, user));
-  update_wanted(lock);
-  return handle;
-}
-
-void Scheduler::unsubscribe(orSubscription_t handle, Lock& lock) {
-  Subscription& subscription = observers_.find(handle);
-  OPENREG_DRIVER_CHECK(!on_engine(), orErrorNotSupported,
-                       "called by a kernel, which must not wait for other work; unsubscribe on the host instead");
-  std::vector<std::pair<Stream*, uint64_t>> observed;
-  for (Stream& stream : streams_.objects()) {
-    if (stream.completed < stream.observed) {
-      observed.emplace_back(&stream, stream.observed);
-    }
-  }
-  observers_.close(subscription);
-  update_wanted(lock);
-  for (const auto& [stream, ticket] : observed) {
-    wait_for_ticket(*stream, ticket, lock);
-  }
-  const std::string failure = subscription.failure;
-  observers_.recycle(subscription);
-  OPENREG_DRIVER_CHECK(failure.empty(), orErrorIllegalState,
-                       "the subscription has ended, but was not told everything: ", failure,
-                       "; a callback must not let an exception out, since none of its callbacks is called "
-                       "after one has");
-}
-
-void Scheduler::update_wanted(const Lock& /*lock*/) {
-  operands_wanted_.store(observers_.wants_operands() || !captures_.empty(), std::memory_order_relaxed);
-}
-
-orTaskInfo Scheduler::describe(const Stream& stream, const Task& task, uint64_t ticket) {
+orTaskInfo describe(const Stream& stream, const Task& task, uint64_t ticket) {
   orTaskInfo info{};
   info.kind = kind_of(task);
   info.device = stream.device->index;
-  info.stream = handle(stream);
+  info.stream = handle_of(stream);
   info.queue = stream.index;
   info.ticket = ticket;
   switch (task.kind) {
@@ -107,11 +67,11 @@ orTaskInfo Scheduler::describe(const Stream& stream, const Task& task, uint64_t 
       info.waited_ticket = task.wait.ticket;
       break;
     case Task::Kind::kSemaphoreWait:
-      info.semaphore = handle(*task.semaphore.semaphore);
+      info.semaphore = handle_of(*task.semaphore.semaphore);
       info.value = task.semaphore.value;
       break;
     case Task::Kind::kTimestamp:
-      info.event = handle(*task.timestamp.event);
+      info.event = handle_of(*task.timestamp.event);
       break;
     case Task::Kind::kHostFunction:
     case Task::Kind::kDelay:
@@ -120,7 +80,9 @@ orTaskInfo Scheduler::describe(const Stream& stream, const Task& task, uint64_t 
   return info;
 }
 
-void Scheduler::observe_submit(Stream& stream, Task& task, const Operands& operands, uint64_t graph_launch) {
+}  // namespace
+
+void TaskTracer::notify_submitted(Stream& stream, Task& task, const Operands& operands, uint64_t graph_launch) {
   if (task.kind == Task::Kind::kKernel && task.kernel.function == nullptr) {
     return;  // the end of a graph's launch, which runs nothing
   }
@@ -140,10 +102,10 @@ void Scheduler::observe_submit(Stream& stream, Task& task, const Operands& opera
   }
 }
 
-void Scheduler::observe_complete(const Stream& stream, const Task& task) {
+void TaskTracer::notify_completed(const Stream& stream, const Task& task) {
   Outcome outcome = observers_.outcome(task.observation);
   if (outcome.end == 0) {  // no engine had it
-    outcome.end = clock();
+    outcome.end = clock_.time();
     const bool needs_health = task.kind == Task::Kind::kDelay || task.kind == Task::Kind::kSemaphoreWait;
     if (needs_health && stream.device->failed && outcome.status == orSuccess) {
       outcome.status = stream.device->lost ? orErrorDeviceLost : orErrorLaunchFailure;
@@ -153,7 +115,7 @@ void Scheduler::observe_complete(const Stream& stream, const Task& task) {
   orTaskCompletion completion{};
   completion.kind = kind_of(task);
   completion.device = stream.device->index;
-  completion.stream = handle(stream);
+  completion.stream = handle_of(stream);
   completion.queue = stream.index;
   completion.ticket = stream.completed + 1;
   completion.engine = outcome.engine;
@@ -164,33 +126,40 @@ void Scheduler::observe_complete(const Stream& stream, const Task& task) {
   observers_.completed(task.observation, completion);
 }
 
-void Scheduler::observe_sync(orSyncKind kind, const Device& device, const Stream* stream, uint64_t ticket,
+void TaskTracer::duration(const Stream& stream, const Task& task, uint64_t& nanoseconds) {
+  if (task.observation != 0) {
+    orTaskInfo info = describe(stream, task, stream.completed + 1);
+    observers_.duration(task.observation, info, nanoseconds);
+  }
+}
+
+void TaskTracer::notify_sync(orSyncKind kind, const Device& device, const Stream* stream, uint64_t ticket,
                              orEvent_t event, const Stream* waiting) {
   orSyncInfo info{};
   info.kind = kind;
   info.device = device.index;
   info.event = event;
   if (stream != nullptr) {
-    info.stream = handle(*stream);
+    info.stream = handle_of(*stream);
     info.queue = stream->index;
     info.ticket = ticket;
   }
   if (waiting != nullptr) {
-    info.waiting = handle(*waiting);
+    info.waiting = handle_of(*waiting);
     info.waiting_queue = waiting->index;
   }
   observers_.synced(info);
 }
 
-void Scheduler::observe_semaphore(orSyncKind kind, const TimelineSemaphore& semaphore, uint64_t value,
+void TaskTracer::notify_semaphore(orSyncKind kind, const TimelineSemaphore& semaphore, uint64_t value,
                                   const Stream* waiting) {
   orSyncInfo info{};
   info.kind = kind;
   info.device = waiting == nullptr ? -1 : waiting->device->index;
-  info.semaphore = handle(semaphore);
+  info.semaphore = handle_of(semaphore);
   info.value = value;
   if (waiting != nullptr) {
-    info.waiting = handle(*waiting);
+    info.waiting = handle_of(*waiting);
     info.waiting_queue = waiting->index;
   }
   observers_.synced(info);

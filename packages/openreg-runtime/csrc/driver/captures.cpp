@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// REAL HW: the driver compiles the recorded commands into one buffer, which the card runs as a whole.
+#include "captures.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "error.h"
+
+namespace openreg::driver {
+
+namespace {
+
+// Adds a stream as a new lane whose work comes after nothing yet.
+void join_capture(Capture& capture, Stream& stream) {
+  stream.capture = &capture;
+  stream.lane = capture.lanes.size();
+  capture.lanes.push_back(&stream);
+  for (VectorClock& other : capture.clocks) {
+    other.resize(capture.lanes.size());
+  }
+  capture.clocks.emplace_back(capture.lanes.size());
+}
+
+void invalidate(Capture& capture, std::string reason) {
+  if (capture.invalidated_by.empty()) {
+    capture.invalidated_by = std::move(reason);
+  }
+}
+
+void append_node(Stream& stream, GraphNode node) {
+  node.lane = stream.lane;
+  stream.capture->body->nodes.push_back(std::move(node));
+  ++stream.capture->clocks[stream.lane][stream.lane];
+}
+
+}  // namespace
+
+void Captures::begin(Stream& stream, orStreamCaptureMode mode) {
+  OPENREG_DRIVER_CHECK(stream.capture == nullptr, orErrorIllegalState,
+                       "the stream is capturing already; end that capture with orStreamEndCapture() first");
+  stream.device->check_healthy();
+  auto capture = std::make_unique<Capture>();
+  capture->id = ++newest_;
+  capture->mode = mode;
+  capture->thread = std::this_thread::get_id();
+  capture->body = std::make_shared<GraphBody>(objects_, mutex_);
+  capture->body->device = stream.device;
+  captures_.push_back(std::move(capture));
+  join_capture(*captures_.back(), stream);
+}
+
+std::shared_ptr<GraphBody> Captures::end(Stream& stream, std::string& invalidated_by) {
+  OPENREG_DRIVER_CHECK(stream.capture != nullptr && stream.lane == 0, orErrorIllegalState,
+                       stream.capture == nullptr ? "the stream is not capturing; call orStreamBeginCapture() first"
+                                                 : "the capture began on another stream; end it on that one");
+  const auto found = std::find_if(captures_.begin(), captures_.end(),
+                                  [&](const auto& capture) { return capture.get() == stream.capture; });
+  const std::unique_ptr<Capture> capture = std::move(*found);
+  captures_.erase(found);
+  for (size_t lane = 0; lane < capture->lanes.size(); ++lane) {
+    if (capture->clocks[0][lane] != capture->clocks[lane][lane]) {
+      invalidate(*capture, join("stream ", handle_of(*capture->lanes[lane]),
+                                " joined the capture and was not joined back: record an event after its last work and "
+                                "let the first stream wait for it"));
+    }
+    capture->lanes[lane]->capture = nullptr;
+  }
+  invalidated_by = capture->invalidated_by;
+  if (invalidated_by.empty()) {
+    capture->body->lanes.push_back(nullptr);
+    for (size_t lane = 1; lane < capture->lanes.size(); ++lane) {
+      const Stream& original = *capture->lanes[lane];
+      capture->body->lanes.push_back(&objects_.create_stream(*original.device, original.priority));
+    }
+  }
+  return std::move(capture->body);
+}
+
+void Captures::record(Stream& stream, const Task& task, const Operands& operands) {
+  GraphNode node;
+  node.task = task;
+  node.has_operands = operands.data != nullptr;
+  node.operands.assign(operands.data, operands.data + operands.count);
+  append_node(stream, std::move(node));
+}
+
+void Captures::record_event(Event& event, Stream& stream) {
+  ++event.record;
+  event.stream = nullptr;
+  event.captured =
+      std::make_shared<CaptureMark>(CaptureMark{stream.capture->id, stream.lane, stream.capture->clocks[stream.lane]});
+}
+
+void Captures::wait_for_event(Stream& stream, const Event& event) {
+  if (event.captured == nullptr) {
+    if (event.stream == nullptr || event.stream->completed >= event.ticket) {
+      return;  // nothing to wait for
+    }
+    invalidate(*stream.capture, "a captured stream was told to wait for work outside of the capture");
+    throw Error(orErrorStreamCaptureUnsupported,
+                "a capturing stream cannot wait for work that is not part of the capture; wait before it begins");
+  }
+  const CaptureMark& mark = *event.captured;
+  const auto found = std::find_if(captures_.begin(), captures_.end(),
+                                  [&](const auto& capture) { return capture->id == mark.capture; });
+  OPENREG_DRIVER_CHECK(found != captures_.end(), orErrorStreamCaptureUnsupported,
+                       "the event was recorded in a capture that has ended, and marks a place in its graph; record it "
+                       "again on a stream");
+  Capture& capture = **found;
+  OPENREG_DRIVER_CHECK(stream.capture == nullptr || stream.capture == &capture, orErrorStreamCaptureUnsupported,
+                       "the event belongs to another capture; a capture cannot wait for another one");
+  if (stream.capture == nullptr) {
+    stream.device->check_healthy();
+    join_capture(capture, stream);
+  }
+  VectorClock& clock = capture.clocks[stream.lane];
+  const bool known = mark.lane == stream.lane || clock[mark.lane] >= mark.clock[mark.lane];
+  for (size_t lane = 0; lane < mark.clock.size(); ++lane) {
+    clock[lane] = lane == stream.lane ? clock[lane] : std::max(clock[lane], mark.clock[lane]);
+  }
+  if (!known) {
+    GraphNode wait;
+    wait.task.kind = Task::Kind::kWait;
+    wait.wait_lane = mark.lane;
+    wait.wait_place = mark.clock[mark.lane];
+    append_node(stream, std::move(wait));
+  }
+}
+
+void Captures::check_valid(const Capture& capture) {
+  OPENREG_DRIVER_CHECK(capture.invalidated_by.empty(), orErrorStreamCaptureInvalidated,
+                       "the capture of this stream was invalidated: ", capture.invalidated_by,
+                       "; end it with orStreamEndCapture()");
+}
+
+void Captures::check_not_capturing(Stream& stream) {
+  if (stream.capture == nullptr) {
+    return;
+  }
+  invalidate(*stream.capture, "the program asked for the result of work that was recorded, not run");
+  throw Error(
+      orErrorStreamCaptureUnsupported,
+      "the stream is capturing, so its work does not run and cannot be waited for or asked about (a copy from or "
+      "to pageable memory and .item() wait too); take the call out of the capture");
+}
+
+void Captures::check_not_captured(const Event& event) {
+  if (event.captured == nullptr) {
+    return;
+  }
+  for (const auto& capture : captures_) {
+    if (capture->id == event.captured->capture) {
+      invalidate(*capture, "the program asked whether an event was reached that was recorded in the capture");
+    }
+  }
+  throw Error(orErrorStreamCaptureUnsupported,
+              "the event was recorded in a capture and marks a place in its graph, not work that runs; record it on a "
+              "stream outside of the capture");
+}
+
+void Captures::check_may_wait_outside(Stream& stream) {
+  if (stream.capture == nullptr) {
+    return;
+  }
+  invalidate(*stream.capture, "a captured stream was told to wait for a semaphore");
+  throw Error(
+      orErrorStreamCaptureUnsupported,
+      "a capturing stream cannot wait for a semaphore: a replay would find the value reached; let a stream wait "
+      "before it launches the graph");
+}
+
+void Captures::check_may_block(const Device& device) const {
+  for (const auto& capture : captures_) {
+    const bool concerns =
+        capture->mode == orStreamCaptureModeGlobal ||
+        (capture->mode == orStreamCaptureModeThreadLocal && capture->thread == std::this_thread::get_id());
+    const bool captured = std::any_of(capture->lanes.begin(), capture->lanes.end(),
+                                      [&](const Stream* lane) { return lane->device == &device; });
+    OPENREG_DRIVER_CHECK(!concerns || !captured, orErrorStreamCaptureUnsupported, "a stream of device ", device.index,
+                         " is capturing, and this call would wait for the whole device; take it out of the capture, or "
+                         "capture in a more relaxed mode");
+  }
+}
+
+}  // namespace openreg::driver

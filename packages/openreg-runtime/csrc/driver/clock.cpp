@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// REAL HW: a counter of the device, which the driver relates to the host's clock from time to time.
+#include "clock.h"
+
+#include <chrono>
+
+namespace openreg::driver {
+
+uint64_t now() {
+  const auto time = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+}
+
+}  // namespace openreg::driver

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// REAL HW: the card's firmware does this, with queues and semaphores in device memory; the driver writes a doorbell.
+#include "command_processor.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace openreg::driver {
+
+namespace {
+
+// A copy of this size takes longer than waking a sleeping engine, so that a second engine pays.
+constexpr size_t kCopyEngineThreshold = size_t{1} << 20;
+
+}  // namespace
+
+// Here and not on the engine, so that with one launching thread the n-th operation is always the same one.
+void CommandProcessor::inject_fault(const Stream& stream, Task& task) {
+  const bool is_kernel = task.kind == Task::Kind::kKernel && task.kernel.function != nullptr;
+  if (!is_kernel && task.kind != Task::Kind::kCopy && task.kind != Task::Kind::kFill) {
+    return;
+  }
+  const int device = stream.device->index;
+  if (faults_.should_fail(is_kernel ? FaultKind::kLaunch : FaultKind::kCopy, device)) {
+    task.injected = Task::Injected::kFailure;
+  }
+  if (faults_.should_fail(FaultKind::kLoss, device)) {
+    task.injected = Task::Injected::kDeviceLoss;
+  }
+}
+
+// Moves the stream on as far as it goes without an engine. Afterwards it is empty, or its head is with somebody.
+void CommandProcessor::advance(Stream& stream) {
+  stream.busy = true;
+  while (!stream.queue.empty()) {
+    const Task& head = stream.queue.front();
+    tracer_.reached_head(head);
+    if (!pass_head(stream, head)) {
+      return;
+    }
+    take_off_head(stream);
+  }
+  stream.busy = false;
+  if (!stream.alive) {
+    objects_.recycle(stream);
+  }
+}
+
+// True when the head is done already; otherwise it was handed to whoever will complete it.
+bool CommandProcessor::pass_head(Stream& stream, const Task& head) {
+  switch (head.kind) {
+    case Task::Kind::kWait:
+      if (head.wait.stream->completed >= head.wait.ticket) {
+        return true;
+      }
+      head.wait.stream->dependents.push_back({&stream, head.wait.ticket});
+      return false;
+    case Task::Kind::kSemaphoreWait:
+      return semaphores_.pass(stream, head.semaphore);
+    case Task::Kind::kTimestamp:
+      if (head.timestamp.event->record == head.timestamp.record) {
+        head.timestamp.event->nanoseconds = clock_.time();
+      }
+      return true;
+    case Task::Kind::kDelay: {
+      if (stream.device->failed) {
+        return true;
+      }
+      const uint64_t time = clock_.time();
+      const uint64_t longest = std::numeric_limits<uint64_t>::max() - time;
+      deadlines_.add(time + std::min(head.delay, longest), stream);
+      return false;
+    }
+    case Task::Kind::kCopy:
+      engines_.serving(head.copy.size >= kCopyEngineThreshold ? kCopy : kCompute).make_ready(stream);
+      return false;
+    case Task::Kind::kKernel:
+    case Task::Kind::kHostFunction:
+    case Task::Kind::kFill:
+      engines_.serving(kCompute).make_ready(stream);
+      return false;
+  }
+  return true;
+}
+
+void CommandProcessor::take_off_head(Stream& stream) {
+  const Task& head = stream.queue.front();
+  if (head.kind == Task::Kind::kSemaphoreWait) {
+    Semaphores::drop_wait(head.semaphore);
+  }
+  tracer_.completed(stream, head);
+  stream.queue.pop();
+  --pending_;
+  stream.completed.store(stream.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  if (stream.completed >= stream.wake_at) {
+    stream.wake_at = kNobodyWaits;
+    stream.progress.notify_all();
+  }
+  const auto waits = [&](const Dependent& dependent) { return dependent.ticket > stream.completed; };
+  const auto done = std::partition(stream.dependents.begin(), stream.dependents.end(), waits);
+  for (auto it = done; it != stream.dependents.end(); ++it) {
+    completions_.push_back(it->stream);
+  }
+  stream.dependents.erase(done, stream.dependents.end());
+}
+
+void CommandProcessor::complete(Stream& stream) {
+  if (!completions_.empty()) [[unlikely]] {
+    completions_.push_back(&stream);  // others were first
+  } else {
+    take_off_head(stream);
+    advance(stream);
+  }
+  settle();
+}
+
+void CommandProcessor::settle() {
+  while (!completions_.empty()) {
+    Stream& stream = *completions_.front();
+    completions_.pop_front();
+    take_off_head(stream);
+    advance(stream);
+  }
+}
+
+}  // namespace openreg::driver

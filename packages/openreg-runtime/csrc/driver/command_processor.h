@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Moves queues on: what is at the head of each stream, and who has to be done before it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "clock.h"
+#include "completions.h"
+#include "deadlines.h"
+#include "engines.h"
+#include "faults.h"
+#include "objects.h"
+#include "semaphores.h"
+#include "stream.h"
+#include "task_tracer.h"
+
+namespace openreg::driver {
+
+// FIFO within a stream. The head of a stream that is busy is with somebody: an engine, the deadlines, a semaphore, or
+// another stream that it waits for. Guarded by the scheduler's mutex, which it never gives up; runs nothing itself.
+class CommandProcessor {
+ public:
+  CommandProcessor(Objects& objects, Engines& engines, Deadlines& deadlines, Semaphores& semaphores, TaskTracer& tracer,
+                   Faults& faults, const Clock& clock, Completions& completions)
+      : objects_(objects),
+        engines_(engines),
+        deadlines_(deadlines),
+        semaphores_(semaphores),
+        tracer_(tracer),
+        faults_(faults),
+        clock_(clock),
+        completions_(completions) {}
+  CommandProcessor(const CommandProcessor&) = delete;
+  CommandProcessor& operator=(const CommandProcessor&) = delete;
+
+  // Appends an entry to a stream, however long its queue is, and moves the stream on if it was idle. Returns the
+  // entry's ticket.
+  uint64_t enqueue(Stream& stream, const Task& task, const Operands& operands = {}, uint64_t graph_launch = 0) {
+    Task& entry = stream.queue.push(task);
+    if (faults_.armed()) [[unlikely]] {
+      inject_fault(stream, entry);
+    }
+    ++pending_;
+    const uint64_t ticket = ++stream.submitted;
+    tracer_.submitted(stream, entry, operands, graph_launch);
+    if (!stream.busy) {
+      advance(stream);
+      settle();
+    }
+    return ticket;
+  }
+  // The head of a busy stream is done.
+  void complete(Stream& stream);
+  // Moves the streams on whose heads are done, and those that waited for them.
+  void settle();
+
+  // Entries in all queues.
+  size_t pending() const { return pending_; }
+
+ private:
+  void inject_fault(const Stream& stream, Task& task);
+  void advance(Stream& stream);
+  bool pass_head(Stream& stream, const Task& head);
+  void take_off_head(Stream& stream);
+
+  Objects& objects_;
+  Engines& engines_;
+  Deadlines& deadlines_;
+  Semaphores& semaphores_;
+  TaskTracer& tracer_;
+  Faults& faults_;
+  const Clock& clock_;
+  Completions& completions_;
+  size_t pending_ = 0;
+};
+
+}  // namespace openreg::driver

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// REAL HW: a timer of the command processor, or a semaphore that its clock releases.
+#include "deadlines.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "clock.h"
+
+namespace openreg::driver {
+
+namespace {
+
+// Looked at least this often; a standard library overflows on waits of centuries.
+constexpr uint64_t kLongestNap = 3'600'000'000'000;
+
+}  // namespace
+
+void Deadlines::wait_until(uint64_t time, Lock& lock) {
+  const uint64_t present = now();
+  if (present < time) {
+    changed_.wait_for(lock, std::chrono::nanoseconds(std::min(time - present, kLongestNap)));
+  }
+}
+
+}  // namespace openreg::driver

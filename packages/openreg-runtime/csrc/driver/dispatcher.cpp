@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// REAL HW: a scheduler in firmware; the driver reads from the interrupt what went how.
+#include "dispatcher.h"
+
+#include <utility>
+
+#include "execute.h"
+
+namespace openreg::driver {
+
+Stream* Dispatcher::next(Engine& engine) {
+  return seeded_ != nullptr ? seeded_->next() : engine.ready().pop();
+}
+
+void Dispatcher::run(Engine& engine, Stream& stream, Lock& lock) {
+  const Task task = stream.queue.front();
+  Device& device = *stream.device;
+  const bool skip = device.failed;
+  engine.begin(stream);
+  Outcome outcome;
+  outcome.begin = seeded_ != nullptr ? clock_.time() : engine.running_since();
+  lock.unlock();
+  current_device() = device.index;
+  Counters counters;
+  Failure failure = execute(task, skip, counters);
+  acquire(lock);
+  counters.busy_nanoseconds = engine.end(outcome.end);
+  stream.counters.add(counters);
+  device.counters.add(counters);
+  device.busy.add(engine.running_since(), outcome.end);
+  if (skip || !failure.text.empty()) {
+    outcome.status = failure.device_lost || (skip && device.lost) ? orErrorDeviceLost : orErrorLaunchFailure;
+  }
+  if (!failure.text.empty() && !device.failed) {
+    device.lost = failure.device_lost;
+    semaphores_.fail_device(device, std::move(failure.text));
+  }
+  if (seeded_ != nullptr) {
+    seeded_->pass_duration(stream, task);
+    outcome.end = clock_.time();
+  }
+  outcome.engine = engine.index();
+  outcome.skipped = skip;
+  tracer_.executed(task, outcome);
+  processor_.complete(stream);
+}
+
+uint64_t Dispatcher::longest_sleep() {
+  return seeded_ != nullptr ? seeded_->longest_sleep() : 0;
+}
+
+void Dispatcher::end_delay(Stream& stream) {
+  processor_.complete(stream);
+}
+
+}  // namespace openreg::driver

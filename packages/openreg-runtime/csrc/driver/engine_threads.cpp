@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// REAL HW: engines are on the card; what is left of this file is the handler of its interrupts.
+#include "engine_threads.h"
+
+#include "clock.h"
+#include "error.h"
+#include "execute.h"
+#include "platform.h"
+
+namespace openreg::driver {
+
+void EngineThreads::start_threads() {
+  OPENREG_DRIVER_CHECK(!stopping_, orErrorDeinitialized, "the process is exiting and the device has stopped");
+  start_engine(kCompute);
+  if (!engines_.one_at_a_time()) {
+    start_engine(kCopy);
+    timer_ = std::thread([this] { run_timer(); });
+  }
+  running_ = true;
+}
+
+// One that runs already stays: the system may have refused the next thread, and been asked again.
+void EngineThreads::start_engine(EngineIndex index) {
+  if (!threads_[index].joinable()) {
+    threads_[index] = std::thread([this, index] { run_engine(engines_[index]); });
+  }
+}
+
+void EngineThreads::pause(Lock& lock) {
+  check_may_wait();
+  ++pauses_;
+  paused_.wait(lock, [this] { return !engines_.any_running(); });
+}
+
+void EngineThreads::resume() {
+  if (--pauses_ == 0) {
+    engines_.wake_all();
+  }
+}
+
+void EngineThreads::stop() {
+  {
+    const Lock lock = acquire(mutex_);
+    stopping_ = true;
+    running_ = false;
+    engines_.stop_all();
+    deadlines_.interrupt();
+  }
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) {
+      thread.join();
+    }
+  }
+  if (timer_.joinable()) {
+    timer_.join();
+  }
+}
+
+void EngineThreads::run_engine(Engine& engine) {
+  platform::name_thread(engine.index() == kCompute ? "openreg_compute" : "openreg_copy");
+  on_engine() = true;
+  Lock lock = acquire(mutex_);
+  while (!stopping_) {
+    Stream* stream = pauses_ > 0 ? nullptr : work_.next(engine);
+    if (stream == nullptr) {
+      engine.found_nothing();
+      engine.spin(lock);
+      engine.sleep(lock, work_.longest_sleep());
+      continue;
+    }
+    work_.run(engine, *stream, lock);
+    if (pauses_ > 0) {
+      paused_.notify_all();
+    }
+  }
+}
+
+void EngineThreads::run_timer() {
+  platform::name_thread("openreg_timer");
+  Lock lock = acquire(mutex_);
+  while (!stopping_) {
+    if (deadlines_.is_empty()) {
+      deadlines_.wait(lock);
+    } else if (deadlines_.earliest() > now()) {
+      deadlines_.wait_until(deadlines_.earliest(), lock);
+    } else {
+      work_.end_delay(deadlines_.take());
+    }
+  }
+}
+
+}  // namespace openreg::driver

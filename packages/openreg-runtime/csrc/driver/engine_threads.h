@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The threads that work queues off: one per engine, and the timer that ends delays.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "deadlines.h"
+#include "engine_work.h"
+#include "engines.h"
+#include "lock.h"
+
+namespace openreg::driver {
+
+// Starts with the first work and never restarts. start(), pause() and resume() are called with the scheduler's mutex
+// held, stop() without it.
+class EngineThreads {
+ public:
+  EngineThreads(std::mutex& mutex, Engines& engines, Deadlines& deadlines, EngineWork& work)
+      : mutex_(mutex), engines_(engines), deadlines_(deadlines), work_(work) {}
+  EngineThreads(const EngineThreads&) = delete;
+  EngineThreads& operator=(const EngineThreads&) = delete;
+
+  // To be called before anything is enqueued. Throws Error(orErrorDeinitialized) after stop().
+  void start() {
+    if (!running_) [[unlikely]] {
+      start_threads();
+    }
+  }
+  // Waits until no engine works, and lets none begin anything before resume(). Throws Error(orErrorNotSupported) when
+  // called by a kernel.
+  void pause(Lock& lock);
+  void resume();
+  // Ends the threads after what they are running.
+  void stop();
+
+ private:
+  void start_threads();
+  void start_engine(EngineIndex index);
+  void run_engine(Engine& engine);
+  void run_timer();
+
+  std::mutex& mutex_;
+  Engines& engines_;
+  Deadlines& deadlines_;
+  EngineWork& work_;
+  std::array<std::thread, kEngineCount> threads_;
+  std::thread timer_;
+  std::condition_variable paused_;  // notified while pauses_ > 0, when an engine is done
+  int pauses_ = 0;                  // calls of pause() without their resume()
+  bool running_ = false;
+  bool stopping_ = false;
+};
+
+}  // namespace openreg::driver

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+
+#include "engine.h"
+#include "lock.h"
+#include "stream.h"
+
+namespace openreg::driver {
+
+// What the threads of the engines and the timer are given to do. All is called with the scheduler's mutex held.
+class EngineWork {
+ public:
+  // The stream whose head the engine runs now; null when there is nothing for it.
+  virtual Stream* next(Engine& engine) = 0;
+  // Runs the head; gives the mutex up meanwhile.
+  virtual void run(Engine& engine, Stream& stream, Lock& lock) = 0;
+  // How long an engine without work may sleep, in nanoseconds; 0: until it is woken.
+  virtual uint64_t longest_sleep() = 0;
+  // The delay at the stream's head is over.
+  virtual void end_delay(Stream& stream) = 0;
+
+ protected:
+  ~EngineWork() = default;
+};
+
+}  // namespace openreg::driver

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// REAL HW: one command that names the recorded buffer; here a launch submits the nodes one by one.
+#include "graph_replay.h"
+
+#include <vector>
+
+#include "error.h"
+
+namespace openreg::driver {
+
+namespace {
+
+// The end of a launch keeps the graph alive until it has run.
+void release_body(void* state) {
+  delete static_cast<std::shared_ptr<GraphBody>*>(state);
+}
+
+}  // namespace
+
+void GraphReplay::check_launch(const GraphBody& body, const Stream& stream) {
+  OPENREG_DRIVER_CHECK(stream.capture == nullptr, orErrorStreamCaptureUnsupported,
+                       "a graph cannot be launched on a capturing stream; end the capture first");
+  OPENREG_DRIVER_CHECK(stream.device == body.device, orErrorInvalidValue, "the graph was captured on device ",
+                       body.device->index, " and cannot be launched on a stream of device ", stream.device->index);
+}
+
+uint64_t GraphReplay::enqueue_wait(Stream& waiting, Stream& waited, uint64_t ticket) {
+  Task task;
+  task.kind = Task::Kind::kWait;
+  task.wait = {&waited, ticket};
+  return processor_.enqueue(waiting, task, {}, newest_launch_);
+}
+
+void GraphReplay::enqueue(const std::shared_ptr<GraphBody>& body, Stream& stream) {
+  ++newest_launch_;
+  const auto target = [&](size_t lane) -> Stream& { return lane == 0 ? stream : *body->lanes[lane]; };
+  if (body->last_stream != nullptr && body->last_stream != &stream) {
+    enqueue_wait(stream, *body->last_stream, body->last_ticket);
+  }
+  std::vector<std::vector<uint64_t>> tickets(body->lanes.size());  // of every place that may be waited for
+  for (size_t lane = 0; lane < tickets.size(); ++lane) {
+    tickets[lane].push_back(target(lane).submitted);
+  }
+  for (const GraphNode& node : body->nodes) {
+    uint64_t ticket = 0;
+    if (node.task.kind == Task::Kind::kWait) {
+      ticket = enqueue_wait(target(node.lane), target(node.wait_lane), tickets[node.wait_lane][node.wait_place]);
+    } else {
+      Task task = node.task;
+      if (task.kind == Task::Kind::kKernel) {
+        task.kernel.release = nullptr;  // the graph keeps the state for the next launch
+      }
+      const Operands operands{node.has_operands ? node.operands.data() : nullptr, node.operands.size()};
+      ticket = processor_.enqueue(target(node.lane), task, operands, newest_launch_);
+    }
+    if (tickets.size() > 1) {
+      tickets[node.lane].push_back(ticket);
+    }
+  }
+  auto keep = std::make_unique<std::shared_ptr<GraphBody>>(body);
+  Task end;
+  end.kind = Task::Kind::kKernel;
+  end.kernel = {"graph", nullptr, keep.get(), &release_body};
+  body->last_ticket = processor_.enqueue(stream, end);
+  body->last_stream = &stream;
+  keep.release();  // the entry owns it now
+}
+
+}  // namespace openreg::driver

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// REAL HW: a stream is a ring in memory that the card reads, with a channel of its own; the rest is the driver's alone.
+#include "objects.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "error.h"
+
+namespace openreg::driver {
+
+Stream& Objects::stream(orStream_t handle) {
+  if (handle == nullptr) {
+    return *devices_[static_cast<size_t>(current_device())]->default_stream;
+  }
+  Stream* stream = streams_.find(reinterpret_cast<uintptr_t>(handle));
+  OPENREG_DRIVER_CHECK(stream != nullptr, orErrorInvalidResourceHandle, "stream ", handle,
+                       " does not exist or was destroyed; use a handle from orStreamCreate()");
+  return *stream;
+}
+
+Event& Objects::event(orEvent_t handle) {
+  Event* event = events_.find(reinterpret_cast<uintptr_t>(handle));
+  OPENREG_DRIVER_CHECK(event != nullptr, orErrorInvalidResourceHandle, "event ", handle,
+                       " does not exist or was destroyed; use a handle from orEventCreate()");
+  return *event;
+}
+
+Graph& Objects::graph(orGraph_t handle) {
+  Graph* graph = graphs_.find(reinterpret_cast<uintptr_t>(handle));
+  OPENREG_DRIVER_CHECK(graph != nullptr, orErrorInvalidResourceHandle, "graph ", handle,
+                       " does not exist or was destroyed; use a handle from orStreamEndCapture()");
+  return *graph;
+}
+
+Stream& Objects::create_stream(Device& device, int priority) {
+  Stream& stream = streams_.create();
+  stream.device = &device;
+  stream.counters = {};
+  stream.first_ticket = stream.submitted;
+  stream.priority = std::clamp(priority, kGreatestPriority, kLeastPriority);
+  return stream;
+}
+
+void Objects::destroy_stream(Stream& stream) {
+  OPENREG_DRIVER_CHECK(&stream != stream.device->default_stream, orErrorInvalidResourceHandle,
+                       "the default stream of device ", stream.device->index,
+                       " cannot be destroyed; it lives as long as the process");
+  OPENREG_DRIVER_CHECK(stream.capture == nullptr, orErrorStreamCaptureUnsupported,
+                       "the stream is capturing; end the capture with orStreamEndCapture() first");
+  HandleTable<Stream>::invalidate(stream);
+  if (!stream.busy) {
+    streams_.recycle(stream);  // otherwise who takes its last entry off does
+  }
+}
+
+Event& Objects::create_event(bool timed) {
+  Event& event = events_.create();
+  event.timed = timed;
+  return event;
+}
+
+void Objects::destroy_event(Event& event) {
+  HandleTable<Event>::invalidate(event);
+  event.stream = nullptr;
+  event.captured = nullptr;
+  ++event.record;  // a timestamp still queued must not reach the event that reuses this object
+  events_.recycle(event);
+}
+
+Graph& Objects::create_graph(std::shared_ptr<GraphBody> body) {
+  Graph& graph = graphs_.create();
+  graph.body = std::move(body);
+  return graph;
+}
+
+std::shared_ptr<GraphBody> Objects::destroy_graph(Graph& graph) {
+  HandleTable<Graph>::invalidate(graph);
+  graphs_.recycle(graph);
+  return std::move(graph.body);
+}
+
+}  // namespace openreg::driver

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// REAL HW: the card looks at words in memory; the driver has an interrupt for who sleeps on one.
+#include "semaphores.h"
+
+#include <utility>
+
+#include "clock.h"
+#include "error.h"
+#include "platform.h"
+
+namespace openreg::driver {
+
+namespace {
+
+// Semaphores are made for communication, so a handle may well come from another process. Handles differ between
+// processes in their generation, as far as 32 bits can.
+uint32_t generation_of_this_process() {
+  constexpr uint64_t kOddConstant = 0x9e3779b97f4a7c15;  // of Fibonacci hashing: spreads neighbouring numbers
+  return static_cast<uint32_t>(((platform::process_id() ^ now()) * kOddConstant) >> 32) | 1U;
+}
+
+}  // namespace
+
+Semaphores::Semaphores(bool deferred, TaskTracer& tracer, Completions& completions)
+    : deferred_(deferred), tracer_(tracer), completions_(completions), table_(generation_of_this_process()) {}
+
+TimelineSemaphore& Semaphores::find(orSemaphore_t handle) {
+  TimelineSemaphore* semaphore = table_.find(reinterpret_cast<uintptr_t>(handle));
+  OPENREG_DRIVER_CHECK(
+      semaphore != nullptr, orErrorInvalidResourceHandle, "semaphore ", handle,
+      " does not exist in this process or was destroyed; use a handle that orSemaphoreCreate() gave to "
+      "this process");
+  return *semaphore;
+}
+
+TimelineSemaphore& Semaphores::create(uint64_t value) {
+  TimelineSemaphore& semaphore = table_.create();
+  semaphore.signalled = value;
+  semaphore.reached = value;
+  semaphore.failure.clear();
+  return semaphore;
+}
+
+void Semaphores::destroy(TimelineSemaphore& semaphore) {
+  OPENREG_DRIVER_CHECK(semaphore.waits == 0, orErrorIllegalState, "streams still hold ", semaphore.waits,
+                       " waits for this semaphore, whose value is ", semaphore.signalled,
+                       "; end them with orSemaphoreSignal() or orSemaphoreFail(), wait for the streams with "
+                       "orStreamSynchronize(), then destroy it");
+  HandleTable<TimelineSemaphore>::invalidate(semaphore);
+  table_.recycle(semaphore);
+}
+
+void Semaphores::check_not_failed(const TimelineSemaphore& semaphore) {
+  OPENREG_DRIVER_CHECK(semaphore.failure.empty(), orErrorIllegalState, "the semaphore has failed with ",
+                       semaphore.failure, "; destroy it and create another one");
+}
+
+void Semaphores::signal(TimelineSemaphore& semaphore, uint64_t value) {
+  check_not_failed(semaphore);
+  OPENREG_DRIVER_CHECK(value >= semaphore.signalled, orErrorInvalidValue, "value ", value, " is below ",
+                       semaphore.signalled, ", which was signalled before; a value only grows, signal a greater one");
+  semaphore.signalled = value;
+  tracer_.semaphore(orSyncSemaphoreSignal, semaphore, value, nullptr);
+  if (!deferred_) {
+    reach(semaphore, value);
+  }
+}
+
+void Semaphores::fail(TimelineSemaphore& semaphore, std::string reason) {
+  check_not_failed(semaphore);
+  semaphore.failure = std::move(reason);
+  while (!deferred_ && !semaphore.waiters.empty()) {
+    fail_wait(*semaphore.waiters.front().stream, semaphore);
+  }
+}
+
+Task Semaphores::make_wait(TimelineSemaphore& semaphore, uint64_t value) {
+  Task task;
+  task.kind = Task::Kind::kSemaphoreWait;
+  task.semaphore = {&semaphore, value, ++newest_wait_};
+  ++semaphore.waits;
+  return task;
+}
+
+bool Semaphores::pass(Stream& stream, const Task::SemaphoreWait& wait) {
+  TimelineSemaphore& semaphore = *wait.semaphore;
+  if (stream.device->failed || semaphore.reached >= wait.value) {
+    return true;
+  }
+  if (!deferred_ && !semaphore.failure.empty()) {
+    fail_wait(stream, semaphore);
+    return true;
+  }
+  semaphore.waiters.push_back({&stream, wait.value});
+  return false;
+}
+
+void Semaphores::reach(TimelineSemaphore& semaphore, uint64_t value) {
+  semaphore.reached = value;
+  std::erase_if(semaphore.waiters, [&](const SemaphoreWaiter& waiter) {
+    if (waiter.value <= value) {
+      completions_.push_back(waiter.stream);
+    }
+    return waiter.value <= value;
+  });
+}
+
+void Semaphores::fail_wait(Stream& stream, const TimelineSemaphore& semaphore) {
+  tracer_.failed(stream.queue.front());
+  fail_device(*stream.device,
+              join("a stream waited for semaphore ", handle_of(semaphore), ", which failed with ", semaphore.failure));
+}
+
+void Semaphores::fail_device(Device& device, std::string reason) {
+  device.failed = true;
+  device.failure = std::move(reason);
+  for (TimelineSemaphore& semaphore : table_.objects()) {
+    std::erase_if(semaphore.waiters, [&](const SemaphoreWaiter& waiter) {
+      const bool ends = waiter.stream->device == &device;
+      if (ends) {
+        completions_.push_back(waiter.stream);
+      }
+      return ends;
+    });
+  }
+}
+
+}  // namespace openreg::driver

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tells observers of tasks, and of what orders them.
+#pragma once
+
+#include <cstdint>
+
+#include "address_space.h"
+#include "clock.h"
+#include "device.h"
+#include "observers.h"
+#include "openreg.h"
+#include "stream.h"
+#include "timeline_semaphore.h"
+
+namespace openreg::driver {
+
+// Turns the driver's own structures into those of openreg.h. Does nothing, at the cost of one comparison, for a task
+// that nobody has seen. Guarded by the scheduler's mutex.
+class TaskTracer {
+ public:
+  TaskTracer(Observers& observers, const AddressSpace& space, const Clock& clock)
+      : observers_(observers), space_(space), clock_(clock) {}
+
+  // The stream's newest entry, with what its launch says that it reads and writes.
+  void submitted(Stream& stream, Task& task, const Operands& operands, uint64_t graph_launch) {
+    if (observers_.any()) [[unlikely]] {
+      notify_submitted(stream, task, operands, graph_launch);
+    }
+  }
+  // The entry has come to the head of its queue.
+  void reached_head(const Task& task) {
+    if (task.observation != 0) [[unlikely]] {
+      observers_.outcome(task.observation).begin = clock_.time();
+    }
+  }
+  // An engine is done with the stream's head.
+  void executed(const Task& task, const Outcome& outcome) {
+    if (task.observation != 0) [[unlikely]] {
+      observers_.outcome(task.observation) = outcome;
+    }
+  }
+  // The wait failed.
+  void failed(const Task& task) {
+    if (task.observation != 0) {
+      observers_.outcome(task.observation).status = orErrorLaunchFailure;
+    }
+  }
+  // The stream's head is done and about to be taken off.
+  void completed(const Stream& stream, const Task& task) {
+    if (task.observation != 0) [[unlikely]] {
+      notify_completed(stream, task);
+    }
+  }
+  // How long the head shall take, in virtual nanoseconds, if an observer has an answer; else leaves the value alone.
+  void duration(const Stream& stream, const Task& task, uint64_t& nanoseconds);
+
+  // What orders streams and the host: by no ticket of a stream when nothing is marked.
+  void sync(orSyncKind kind, const Device& device, const Stream* stream, uint64_t ticket, orEvent_t event = nullptr,
+            const Stream* waiting = nullptr) {
+    if (observers_.any()) [[unlikely]] {
+      notify_sync(kind, device, stream, ticket, event, waiting);
+    }
+  }
+  void semaphore(orSyncKind kind, const TimelineSemaphore& semaphore, uint64_t value, const Stream* waiting) {
+    if (observers_.any()) [[unlikely]] {
+      notify_semaphore(kind, semaphore, value, waiting);
+    }
+  }
+
+ private:
+  void notify_submitted(Stream& stream, Task& task, const Operands& operands, uint64_t graph_launch);
+  void notify_completed(const Stream& stream, const Task& task);
+  void notify_sync(orSyncKind kind, const Device& device, const Stream* stream, uint64_t ticket, orEvent_t event,
+                   const Stream* waiting);
+  void notify_semaphore(orSyncKind kind, const TimelineSemaphore& semaphore, uint64_t value, const Stream* waiting);
+
+  Observers& observers_;
+  const AddressSpace& space_;
+  const Clock& clock_;
+};
+
+}  // namespace openreg::driver

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What captures record, what invalidates them, and what a launch makes of it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "driver/captures.h"
+#include "driver/graph_replay.h"
+#include "parts_common.h"
+
+namespace parts {
+
+struct Recording : Queues {
+  std::mutex mutex;
+  Captures captures{objects, mutex};
+
+  std::shared_ptr<GraphBody> end(Stream& stream) {
+    std::string invalidated_by;
+    std::shared_ptr<GraphBody> body = captures.end(stream, invalidated_by);
+    return invalidated_by.empty() ? body : nullptr;
+  }
+};
+
+inline void a_capture_records_a_fork_and_its_join() {
+  Recording recording;
+  Stream& first = recording.stream();
+  Stream& second = recording.stream(1);
+  Event& event = recording.objects.create_event(false);
+  recording.captures.begin(first, orStreamCaptureModeRelaxed);
+  CHECK(recording.captures.any() && first.capture != nullptr);
+  Captures::record(first, kernel(), {});
+  Captures::record_event(event, first);
+  recording.captures.wait_for_event(second, event);
+  CHECK(second.capture == first.capture && second.lane == 1);
+  recording.captures.wait_for_event(second, event);  // known by now, so no second node
+  Captures::record(second, kernel(), {});
+  Captures::record_event(event, second);
+  recording.captures.wait_for_event(first, event);
+  const std::shared_ptr<GraphBody> body = recording.end(first);
+  CHECK(body != nullptr && !recording.captures.any() && first.capture == nullptr && second.capture == nullptr);
+  CHECK(body->nodes.size() == 4 && body->lanes.size() == 2 && body->lanes[1]->device == second.device);
+  CHECK(body->nodes[1].task.kind == Task::Kind::kWait && body->nodes[1].lane == 1 && body->nodes[1].wait_place == 1);
+  CHECK(body->nodes[3].lane == 0 && body->nodes[3].wait_lane == 1 && body->nodes[3].wait_place == 2);
+  CHECK(first.submitted == 0 && recording.processor.pending() == 0);  // nothing ran
+}
+
+inline void a_capture_that_is_not_joined_is_invalidated() {
+  Recording recording;
+  Stream& first = recording.stream();
+  Stream& second = recording.stream();
+  Event& event = recording.objects.create_event(false);
+  recording.captures.begin(first, orStreamCaptureModeRelaxed);
+  Captures::record_event(event, first);
+  recording.captures.wait_for_event(second, event);
+  Captures::record(second, kernel(), {});
+  CHECK(refuses(orErrorIllegalState, [&] { recording.end(second); }));
+  CHECK(recording.end(first) == nullptr && second.capture == nullptr);
+}
+
+inline void what_a_capture_cannot_repeat_is_refused() {
+  Recording recording;
+  Stream& stream = recording.stream();
+  Stream& outside = recording.stream();
+  Event& event = recording.objects.create_event(false);
+  event.stream = &outside;
+  event.ticket = recording.processor.enqueue(outside, kernel());
+  recording.captures.begin(stream, orStreamCaptureModeThreadLocal);
+  CHECK(refuses(orErrorIllegalState, [&] { recording.captures.begin(stream, orStreamCaptureModeRelaxed); }));
+  CHECK(refuses(orErrorStreamCaptureUnsupported, [&] { recording.captures.check_may_block(*stream.device); }));
+  recording.captures.check_may_block(*recording.devices[1]);
+  Captures::check_valid(stream);
+  CHECK(refuses(orErrorStreamCaptureUnsupported, [&] { recording.captures.wait_for_event(stream, event); }));
+  CHECK(refuses(orErrorStreamCaptureInvalidated, [&] { Captures::check_valid(stream); }));
+  CHECK(refuses(orErrorStreamCaptureUnsupported, [&] { Captures::check_not_capturing(stream); }));
+  CHECK(recording.end(stream) == nullptr);
+  Captures::check_not_capturing(stream);
+  recording.run_next();
+}
+
+inline void a_replay_runs_what_was_recorded_in_its_order() {
+  Recording recording;
+  Stream& first = recording.stream();
+  Stream& second = recording.stream();
+  Event& event = recording.objects.create_event(false);
+  recording.captures.begin(first, orStreamCaptureModeRelaxed);
+  Captures::record(first, kernel(), {});
+  Captures::record_event(event, first);
+  recording.captures.wait_for_event(second, event);
+  Captures::record(second, kernel(), {});
+  Captures::record_event(event, second);
+  recording.captures.wait_for_event(first, event);
+  const std::shared_ptr<GraphBody> body = recording.end(first);
+  CHECK(body != nullptr);
+  GraphReplay replay(recording.processor);
+  Stream& target = recording.stream();
+  Stream& elsewhere = recording.stream(1);
+  CHECK(refuses(orErrorInvalidValue, [&] { GraphReplay::check_launch(*body, elsewhere); }));
+  GraphReplay::check_launch(*body, target);
+  replay.enqueue(body, target);
+  CHECK(body.use_count() == 2);  // the entry at the end keeps it
+  CHECK(recording.run_next() == &target && recording.run_next() == body->lanes[1]);
+  Stream* end = recording.engines[kCompute].ready().pop();
+  CHECK(end == &target && target.submitted == body->last_ticket);
+  const orKernel last = target.queue.front().kernel;
+  recording.processor.complete(target);
+  last.release(last.state);
+  CHECK(body.use_count() == 1 && recording.processor.pending() == 0);
+}
+
+}  // namespace parts

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The parts of the scheduler put together without threads: a check plays the engine.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "driver/command_processor.h"
+#include "driver/error.h"
+#include "stress_common.h"
+
+namespace parts {
+
+using namespace openreg::driver;
+
+constexpr size_t kCapacity = size_t{1} << 20;
+
+// Whether the call is refused with the code.
+template <class Call>
+bool refuses(orError_t code, Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.code() == code;
+  }
+  return false;
+}
+
+inline std::vector<std::unique_ptr<Device>> make_devices(const AddressSpace& space, int count) {
+  std::vector<std::unique_ptr<Device>> devices;
+  for (int index = 0; index < count; ++index) {
+    devices.push_back(std::make_unique<Device>(space, index, kCapacity));
+  }
+  return devices;
+}
+
+inline Task kernel() {
+  Task task;
+  task.kind = Task::Kind::kKernel;
+  task.kernel = {"part", [](void*, char*, size_t) { return orSuccess; }, nullptr, nullptr};
+  return task;
+}
+
+inline Task wait_for(Stream& stream, uint64_t ticket) {
+  Task task;
+  task.kind = Task::Kind::kWait;
+  task.wait = {&stream, ticket};
+  return task;
+}
+
+inline Task delay(uint64_t nanoseconds) {
+  Task task;
+  task.kind = Task::Kind::kDelay;
+  task.delay = nanoseconds;
+  return task;
+}
+
+// Everything below the dispatcher. With an order, what a seed makes of it.
+struct Queues {
+  explicit Queues(SeededOrder* order = nullptr)
+      : clock(order), engines(order != nullptr), semaphores(order != nullptr, tracer, completions) {}
+
+  Stream& stream(int device = 0, int priority = 0) {
+    return objects.create_stream(*devices[static_cast<size_t>(device)], priority);
+  }
+  // The next stream whose head is to run, which is then done at once.
+  Stream* run_next() {
+    Stream* stream = engines[kCompute].ready().pop();
+    if (stream != nullptr) {
+      processor.complete(*stream);
+    }
+    return stream;
+  }
+
+  AddressSpace space{2, kCapacity};
+  std::vector<std::unique_ptr<Device>> devices = make_devices(space, 2);
+  const Clock clock;
+  Faults faults;
+  Completions completions;
+  Objects objects{devices};
+  Observers observers;
+  TaskTracer tracer{observers, space, clock};
+  Engines engines;
+  Deadlines deadlines;
+  Semaphores semaphores;
+  CommandProcessor processor{objects, engines, deadlines, semaphores, tracer, faults, clock, completions};
+};
+
+}  // namespace parts

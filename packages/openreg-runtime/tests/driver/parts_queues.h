@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Handles, queues, and what runs when a seed decides.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <set>
+#include <vector>
+
+#include "driver/ready_queue.h"
+#include "driver/seeded_schedule.h"
+#include "parts_common.h"
+
+namespace parts {
+
+inline void ready_streams_run_by_priority_then_in_order() {
+  std::array<Stream, 4> streams;
+  streams[1].priority = kGreatestPriority;
+  streams[3].priority = kGreatestPriority;
+  ReadyQueue queue;
+  for (Stream& stream : streams) {
+    queue.push(stream);
+  }
+  CHECK(queue.pop() == &streams[1] && queue.pop() == &streams[3]);
+  CHECK(queue.pop() == &streams[0] && queue.pop() == &streams[2] && queue.pop() == nullptr);
+}
+
+inline std::vector<Stream*> seeded_order_of(std::array<Stream, 8>& streams, uint64_t seed) {
+  ReadyQueue queue;
+  for (Stream& stream : streams) {
+    queue.push(stream);
+  }
+  SeededOrder order(seed);
+  std::vector<Stream*> result;
+  while (Stream* stream = queue.pop(order)) {
+    result.push_back(stream);
+  }
+  return result;
+}
+
+inline void a_seed_chooses_among_the_highest_priority() {
+  std::array<Stream, 8> streams;
+  for (size_t i = 0; i < 4; ++i) {
+    streams[i].priority = kGreatestPriority;
+  }
+  std::set<std::vector<Stream*>> orders;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const std::vector<Stream*> order = seeded_order_of(streams, seed);
+    CHECK(std::set<Stream*>(order.begin(), order.end()).size() == streams.size());
+    for (size_t i = 0; i < streams.size(); ++i) {
+      CHECK((order[i]->priority == kGreatestPriority) == (i < 4));
+    }
+    CHECK(order == seeded_order_of(streams, seed));
+    orders.insert(order);
+  }
+  CHECK(orders.size() > 10);
+}
+
+inline void delays_end_in_the_order_of_their_times() {
+  std::array<Stream, 3> streams;
+  Deadlines deadlines;
+  deadlines.add(30, streams[0]);
+  deadlines.add(10, streams[1]);
+  deadlines.add(20, streams[2]);
+  CHECK(deadlines.earliest() == 10 && &deadlines.take() == &streams[1]);
+  CHECK(&deadlines.take() == &streams[2] && !deadlines.is_empty());
+  CHECK(&deadlines.take() == &streams[0] && deadlines.is_empty());
+}
+
+inline void a_destroyed_stream_is_used_again_when_it_is_empty() {
+  Queues queues;
+  Stream& stream = queues.stream(0, -100);
+  CHECK(stream.priority == kGreatestPriority);
+  const orStream_t handle = handle_of(stream);
+  CHECK(&queues.objects.stream(handle) == &stream);
+  queues.processor.enqueue(stream, kernel());
+  queues.objects.destroy_stream(stream);
+  CHECK(refuses(orErrorInvalidResourceHandle, [&] { queues.objects.stream(handle); }));
+  CHECK(&queues.stream() != &stream);  // it still holds a kernel
+  CHECK(queues.run_next() == &stream && stream.completed == 1);
+  CHECK(&queues.stream() == &stream && handle_of(stream) != handle && stream.first_ticket == 1);
+}
+
+inline void a_stream_waits_for_the_ticket_of_another() {
+  Queues queues;
+  Stream& first = queues.stream();
+  Stream& second = queues.stream(1);
+  queues.processor.enqueue(first, kernel());
+  const uint64_t ticket = queues.processor.enqueue(first, kernel());
+  queues.processor.enqueue(second, wait_for(first, ticket));
+  queues.processor.enqueue(second, kernel());
+  CHECK(queues.processor.pending() == 4);
+  CHECK(queues.run_next() == &first && queues.run_next() == &first);
+  CHECK(second.completed == 1);  // the wait passed without an engine
+  CHECK(queues.run_next() == &second && queues.run_next() == nullptr && queues.processor.pending() == 0);
+}
+
+// Deep enough that a recursion would end the stack.
+inline void a_long_chain_of_waits_is_no_recursion() {
+  constexpr size_t kStreams = 200'000;
+  Queues queues;
+  Stream* before = &queues.stream();
+  queues.processor.enqueue(*before, kernel());
+  for (size_t i = 1; i < kStreams; ++i) {
+    Stream& next = queues.stream();
+    queues.processor.enqueue(next, wait_for(*before, 1));
+    before = &next;
+  }
+  CHECK(before->completed == 0 && queues.processor.pending() == kStreams);
+  CHECK(queues.run_next() != nullptr && before->completed == 1 && queues.processor.pending() == 0);
+}
+
+inline void only_demanded_work_runs_under_a_seed() {
+  SeededOrder order(7);
+  Queues queues(&order);
+  SeededSchedule schedule(order, queues.engines[kCompute], queues.deadlines, queues.semaphores, queues.processor,
+                          queues.tracer);
+  Stream& first = queues.stream();
+  Stream& second = queues.stream();
+  queues.processor.enqueue(first, kernel());
+  queues.processor.enqueue(second, delay(5'000'000));
+  queues.processor.enqueue(second, kernel());
+  CHECK(schedule.next() == nullptr);
+  {
+    Demand demand(first, 1, false);
+    const SeededSchedule::Registration registration(&schedule, demand);
+    CHECK(schedule.next() == &first && !demand.is_met());
+    const uint64_t begin = order.time();
+    schedule.pass_duration(first, kernel());
+    CHECK(order.time() > begin);
+    queues.processor.complete(first);
+    CHECK(demand.is_met() && schedule.next() == nullptr && second.completed == 0);
+  }
+  Demand demand(second, 2, false);
+  const SeededSchedule::Registration registration(&schedule, demand);
+  const uint64_t begin = order.time();
+  CHECK(schedule.next() == &second && second.completed == 1);  // the delay took no time but that of the virtual clock
+  CHECK(order.time() > begin);
+}
+
+}  // namespace parts

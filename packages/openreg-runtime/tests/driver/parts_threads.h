@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The threads of the engines and the timer, with work that is not the device's.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "driver/engine_threads.h"
+#include "parts_common.h"
+
+namespace parts {
+
+// Counts what the threads ask for; a task runs as long as the gate is closed.
+struct FakeWork final : EngineWork {
+  Stream* next(Engine& engine) override { return engine.ready().pop(); }
+  void run(Engine& engine, Stream& stream, Lock& lock) override {
+    engine.begin(stream);
+    lock.unlock();
+    ++started;
+    while (!opened) {
+      std::this_thread::yield();
+    }
+    acquire(lock);
+    uint64_t time = 0;
+    engine.end(time);
+    ++done;
+  }
+  uint64_t longest_sleep() override { return 0; }
+  void end_delay(Stream&) override { ++delays; }
+
+  std::atomic<bool> opened{true};
+  std::atomic<int> started{0};
+  std::atomic<int> done{0};
+  std::atomic<int> delays{0};
+};
+
+inline void await(const std::atomic<int>& count, int value) {
+  while (count < value) {
+    std::this_thread::yield();
+  }
+}
+
+inline void engines_work_until_they_are_stopped() {
+  std::mutex mutex;
+  Stream stream;
+  Engines engines(false);
+  Deadlines deadlines;
+  FakeWork work;
+  EngineThreads threads(mutex, engines, deadlines, work);
+  {
+    const Lock lock = acquire(mutex);
+    threads.start();
+    engines[kCompute].make_ready(stream);
+    engines[kCopy].make_ready(stream);
+    deadlines.add(now(), stream);
+    deadlines.add(now() + 3'600'000'000'000, stream);  // an hour, which stop() does not wait for
+  }
+  await(work.done, 2);
+  await(work.delays, 1);
+  threads.stop();
+  const Lock lock = acquire(mutex);
+  CHECK(engines[kCompute].stats().tasks == 1 && engines[kCopy].stats().tasks == 1);
+  CHECK(engines[kCompute].is_stopped() && work.delays == 1);
+  CHECK(refuses(orErrorDeinitialized, [&] { threads.start(); }));
+}
+
+inline void a_pause_waits_for_the_task_and_holds_the_next_back() {
+  std::mutex mutex;
+  Stream stream;
+  Engines engines(true);
+  Deadlines deadlines;
+  FakeWork work;
+  EngineThreads threads(mutex, engines, deadlines, work);
+  work.opened = false;
+  {
+    const Lock lock = acquire(mutex);
+    threads.start();
+    engines[kCompute].make_ready(stream);
+  }
+  await(work.started, 1);
+  std::thread opener([&] { work.opened = true; });
+  {
+    Lock lock = acquire(mutex);
+    threads.pause(lock);
+    CHECK(work.done == 1 && !engines.any_running());
+    engines[kCompute].make_ready(stream);
+  }
+  opener.join();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time for what must not happen
+  CHECK(work.started == 1);
+  {
+    const Lock lock = acquire(mutex);
+    threads.resume();
+  }
+  await(work.done, 2);
+  threads.stop();
+}
+
+}  // namespace parts
