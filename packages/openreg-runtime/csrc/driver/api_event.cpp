@@ -58,7 +58,7 @@ orError_t orEventRecord(orEvent_t event, orStream_t stream) {
     if (mark.timed) {
       driver.scheduler.wait_for_capacity(target, lock);  // so that the lock is held from here to the end
       driver.scheduler.event(event, lock);               // refuses it if another thread has destroyed it meanwhile
-    } else {  // takes no place in the queue
+    } else {                                             // takes no place in the queue
       target.device->check_healthy();
       Captures::check_valid(target);
     }
