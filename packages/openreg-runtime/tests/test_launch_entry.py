@@ -217,14 +217,14 @@ def test_a_graph_owns_the_arguments(generated, numbers, read):
     assert (read(), calls.value) == ({21}, 6)
 
 
-def test_a_spoiled_capture_refuses_it(generated, numbers):
+def test_an_invalidated_capture_refuses_it(generated, numbers):
     stream, calls = torch.openreg.Stream(), c_int32()
     graph = torch.accelerator.Graph()
     with torch.openreg.stream(stream):
         graph.capture_begin()
         with pytest.raises(torch.AcceleratorError):
             stream.synchronize()
-        with pytest.raises(RuntimeError, match=r"orErrorStreamCaptureInvalidated: orLaunchKernel\w*: .*spoiled"):
+        with pytest.raises(RuntimeError, match=r"orErrorStreamCaptureInvalidated: orLaunchKernel\w*: .*invalidated"):
             generated.launch_add(None, numbers.data_ptr(), 1000, 7, byref(calls))
         with pytest.raises(torch.AcceleratorError):
             graph.capture_end()

@@ -157,7 +157,7 @@ def test_a_capture_records_it(api: Api, stream: int) -> None:
     api.destroy_graph(graph)
 
 
-def test_a_spoiled_capture_refuses_it(api: Api, stream: int) -> None:
+def test_an_invalidated_capture_refuses_it(api: Api, stream: int) -> None:
     api.begin_capture(stream)
     assert api.c.orStreamSynchronize(stream) == Error.orErrorStreamCaptureUnsupported
     assert attempt(api, stream, api.kernel(lambda: None)) == Error.orErrorStreamCaptureInvalidated
