@@ -35,6 +35,7 @@ _NEW = re.compile(rf"(?m)^( *{re.escape(BEGIN)} [^\n]*{re.escape(BEGIN_ENDS)})$(
 
 LANGUAGES = {
     **dict.fromkeys((".cpp", ".h"), "cpp"),
+    ".c": "c",
     **dict.fromkeys((".py", ".pyi"), "python"),
     **dict.fromkeys((".cmake", ".in"), "cmake"),
     **dict.fromkeys((".yml", ".yaml"), "yaml"),

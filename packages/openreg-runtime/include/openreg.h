@@ -48,7 +48,7 @@ extern "C" {
 #endif
 
 /* Version of this interface: major * 1000 + minor. */
-#define OPENREG_API_VERSION 1002
+#define OPENREG_API_VERSION 1003
 
 /* Most devices that OPENREG_DEVICE_COUNT may ask for. */
 #define OPENREG_MAX_DEVICES 64
@@ -297,7 +297,8 @@ OPENREG_API orError_t orStreamGetStats(orStream_t stream, orStreamStats* stats);
 OPENREG_API orError_t orEventCreate(orEvent_t* event);
 OPENREG_API orError_t orEventCreateWithFlags(orEvent_t* event, unsigned int flags);
 OPENREG_API orError_t orEventDestroy(orEvent_t event);
-/* Marks the work enqueued so far on the stream; recording again moves the mark. */
+/* Marks the work enqueued so far on the stream; recording again moves the mark. Blocks while the stream is full if the
+ * event has timing: only then it takes a place. */
 OPENREG_API orError_t orEventRecord(orEvent_t event, orStream_t stream);
 /* orSuccess when the marked work is done or nothing was recorded, orErrorNotReady otherwise. */
 OPENREG_API orError_t orEventQuery(orEvent_t event);
@@ -381,6 +382,17 @@ OPENREG_API int orOperandsWanted(void);
  * nothing. The operands are copied. */
 OPENREG_API orError_t orLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel, const orOperand* operands,
                                                  size_t count);
+/* The same as orLaunchKernel() and orLaunchKernelWithOperands(), but where these could have to wait they do nothing and
+ * return orErrorNotReady, which is no failure. That is so while the stream holds the most launches that it can, with
+ * OPENREG_LAUNCH_BLOCKING for each launch that a capture does not record, and with OPENREG_SCHEDULE_SEED while so much
+ * is held back that a launch lets some of it run. Whatever else there is to refuse is refused first.
+ *
+ * For callers that hold what a kernel or another thread may need to go on, such as the GIL of Python: they give it away
+ * and then call orLaunchKernel(). To try again instead may never succeed, since with a seed nothing runs until somebody
+ * waits. */
+OPENREG_API orError_t orTryLaunchKernel(orStream_t stream, const orKernel* kernel);
+OPENREG_API orError_t orTryLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel,
+                                                    const orOperand* operands, size_t count);
 typedef void (*orHostFunction_t)(void* user_data);
 /* Enqueues a call on a thread of the device, in order with the stream's work; it must not call this API. */
 OPENREG_API orError_t orLaunchHostFunc(orStream_t stream, orHostFunction_t function, void* user_data);

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from driver.conftest import find_library
@@ -63,3 +65,24 @@ def clean_device() -> Iterator[None]:
 def driver() -> Api:
     """The C interface of the device that torch uses: kernels in Python, and plain copies."""
     return Api(find_library())
+
+
+@pytest.fixture(scope="session")
+def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Builds a target of the project in native/ against the installed package; gives its path without suffix."""
+    from test_consumer import cmake, site_packages
+
+    folder = tmp_path_factory.mktemp("native")
+    status, output = cmake(
+        *("-S", Path(__file__).resolve().parent / "native", "-B", folder, "-G", "Ninja"),
+        f"-DCMAKE_PREFIX_PATH={site_packages()}",
+        f"-DPython_EXECUTABLE={sys.executable}",
+    )
+    assert status == 0, output
+
+    def build(target: str) -> Path:
+        status, output = cmake("--build", folder, "--target", target)
+        assert status == 0, output
+        return folder / target
+
+    return build

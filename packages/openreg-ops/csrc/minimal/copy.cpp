@@ -16,6 +16,7 @@
 #include "openreg/runtime/event.h"
 #include "openreg/runtime/host_wait.h"
 #include "openreg/runtime/launch.h"
+#include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
 #include "openreg/runtime/sync_debug.h"
 

@@ -54,8 +54,14 @@ orError_t orEventRecord(orEvent_t event, orStream_t stream) {
     Driver& driver = Driver::get();
     Lock lock = driver.scheduler.lock();
     Stream& target = driver.scheduler.stream(stream, lock);
-    driver.scheduler.wait_for_capacity(target, lock);  // so that the lock is held from here to the end
     Event& mark = driver.scheduler.event(event, lock);
+    if (mark.timed) {
+      driver.scheduler.wait_for_capacity(target, lock);  // so that the lock is held from here to the end
+      driver.scheduler.event(event, lock);               // refuses it if another thread has destroyed it meanwhile
+    } else {                                             // takes no place in the queue
+      target.device->check_healthy();
+      Captures::check_valid(target);
+    }
     if (target.capture != nullptr) {
       Captures::record_event(mark, target);
       return orSuccess;

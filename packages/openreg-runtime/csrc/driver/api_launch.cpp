@@ -6,6 +6,9 @@ using namespace openreg::driver;
 
 namespace {
 
+// A kernel is said to have no operands, which is not the same as nothing said.
+constexpr orOperand kNoOperand{};
+
 orError_t enqueue(const Task& task, orStream_t handle) {
   Driver& driver = Driver::get();
   Lock lock = driver.scheduler.lock();
@@ -25,12 +28,17 @@ void check_operands(const orOperand* operands, size_t count) {
   }
 }
 
-void launch(orStream_t stream, const orKernel* kernel, const Operands& operands) {
+Task task_of(const orKernel* kernel) {
   OPENREG_DRIVER_CHECK(kernel != nullptr && kernel->function != nullptr && kernel->name != nullptr, orErrorInvalidValue,
                        "argument `kernel`, its function or its name is null");
   Task task;
   task.kind = Task::Kind::kKernel;
   task.kernel = *kernel;
+  return task;
+}
+
+void launch(orStream_t stream, const orKernel* kernel, const Operands& operands) {
+  Task task = task_of(kernel);
   Driver& driver = Driver::get();
   {
     Lock lock = driver.scheduler.lock();
@@ -49,6 +57,14 @@ void launch(orStream_t stream, const orKernel* kernel, const Operands& operands)
   }
 }
 
+orError_t try_launch(orStream_t stream, const orKernel* kernel, const Operands& operands) {
+  const Task task = task_of(kernel);
+  Driver& driver = Driver::get();
+  Lock lock = driver.scheduler.lock();
+  return driver.scheduler.try_submit(driver.scheduler.stream(stream, lock), task, lock, operands) ? orSuccess
+                                                                                                  : orErrorNotReady;
+}
+
 }  // namespace
 
 orError_t orLaunchKernel(orStream_t stream, const orKernel* kernel) {
@@ -62,9 +78,20 @@ orError_t orLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel, 
                                      size_t count) {
   return guarded(__func__, [&] {
     check_operands(operands, count);
-    static constexpr orOperand kNone{};  // said to have none, which is not the same as nothing said
-    launch(stream, kernel, {count == 0 ? &kNone : operands, count});
+    launch(stream, kernel, {count == 0 ? &kNoOperand : operands, count});
     return orSuccess;
+  });
+}
+
+orError_t orTryLaunchKernel(orStream_t stream, const orKernel* kernel) {
+  return guarded(__func__, [&] { return try_launch(stream, kernel, {}); });
+}
+
+orError_t orTryLaunchKernelWithOperands(orStream_t stream, const orKernel* kernel, const orOperand* operands,
+                                        size_t count) {
+  return guarded(__func__, [&] {
+    check_operands(operands, count);
+    return try_launch(stream, kernel, {count == 0 ? &kNoOperand : operands, count});
   });
 }
 

@@ -53,6 +53,23 @@ uint64_t Scheduler::submit(Stream& stream, const Task& task, Lock& lock, const O
   return ticket;
 }
 
+bool Scheduler::try_submit(Stream& stream, const Task& task, Lock& lock, const Operands& operands) {
+  stream.device->check_healthy();
+  Captures::check_valid(stream);
+  if (is_blocking(stream, lock) || stream.queue.size() >= kStreamCapacity ||
+      (seeded_ != nullptr && seeded_->has_backlog())) {
+    return false;
+  }
+  if (stream.capture != nullptr) {
+    Captures::record(stream, task, operands);
+    return true;
+  }
+  threads_.start();
+  processor_.enqueue(stream, task, operands);
+  relieve_backlog(lock);  // notes the submission; there is none to relieve
+  return true;
+}
+
 void Scheduler::submit_and_wait(Stream& stream, const Task& task, Lock& lock, const Operands& operands) {
   check_may_wait();  // before the task is taken
   Captures::check_not_capturing(stream);

@@ -71,6 +71,9 @@ class Scheduler {
   uint64_t submit(Stream& stream, const Task& task, Lock& lock, const Operands& operands = {});
   // The same, then wait(). When it throws, the task was not taken, or an engine is done with it.
   void submit_and_wait(Stream& stream, const Task& task, Lock& lock, const Operands& operands = {});
+  // The same as submit(), unless that could block or let other work run: false then, and the task is not taken. For
+  // kernels, which launch_blocking() waits for.
+  bool try_submit(Stream& stream, const Task& task, Lock& lock, const Operands& operands);
   // Blocks while the stream is full; the next submit() then keeps the lock. Throws as Device::check_healthy() and
   // Captures::check_valid() do, and Error(orErrorInvalidResourceHandle) when the stream was destroyed while this call
   // blocked.

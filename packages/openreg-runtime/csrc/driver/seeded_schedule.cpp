@@ -209,6 +209,10 @@ bool SeededSchedule::run_one_task(Stream* stream, uint64_t ticket, Lock& lock) {
   return true;
 }
 
+bool SeededSchedule::has_backlog() const {
+  return processor_.pending() >= kMaxBacklog && !on_engine() && !on_progress_thread();
+}
+
 void SeededSchedule::note_submission(Lock& lock) {
   if (on_engine() || on_progress_thread()) {
     return;

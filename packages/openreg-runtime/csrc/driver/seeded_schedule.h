@@ -66,6 +66,8 @@ class SeededSchedule {
   // For the host. A query asks whether a ticket is done (of null: always), and lets one task run. Whether it did, and
   // so gave up the lock for a while. Not to be called by a kernel.
   bool run_one_task(Stream* stream, uint64_t ticket, Lock& lock);
+  // Whether the next call that enqueues has to let tasks run.
+  bool has_backlog() const;
   // After each call that enqueues: lets tasks run when too many are held back.
   void note_submission(Lock& lock);
   // A semaphore was signalled or has failed; the engine takes that when its turn has come.

@@ -26,6 +26,7 @@ void bind_memory_pool(pybind11::module_& module);
 void bind_snapshot(pybind11::module_& module);
 void bind_generator(pybind11::module_& module);
 void bind_graph(pybind11::module_& module);
+void bind_launch_entry(pybind11::module_& module);
 void bind_profiler(pybind11::module_& module);
 void bind_sharing(pybind11::module_& module);
 

@@ -46,6 +46,7 @@ PYBIND11_MODULE(_C, module) {
   openreg::runtime::bind_snapshot(module);
   openreg::runtime::bind_generator(module);
   openreg::runtime::bind_graph(module);
+  openreg::runtime::bind_launch_entry(module);
   openreg::runtime::bind_profiler(module);
   openreg::runtime::bind_sharing(module);
 }

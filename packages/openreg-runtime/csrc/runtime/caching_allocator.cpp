@@ -12,6 +12,7 @@
 
 #include "current_stream.h"
 #include "device_caches.h"
+#include "enqueue.h"
 #include "observer_callback.h"
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
@@ -167,7 +168,9 @@ class CachingAllocator final : public c10::DeviceAllocator {
 
   // Ordered on the current stream, like any other work on the two ranges.
   void copy_data(void* destination, const void* source, size_t count) const override {
-    OPENREG_CHECK(orMemcpyAsync(destination, source, count, orMemcpyDeviceToDevice, native_handle(current_stream())));
+    const orStream_t stream = native_handle(current_stream());
+    OPENREG_CHECK(
+        enqueue_without_gil([&] { return orMemcpyAsync(destination, source, count, orMemcpyDeviceToDevice, stream); }));
   }
 
   bool initialized() override { return is_initialized(); }

@@ -40,8 +40,12 @@ PhiloxState CaptureRandom::reserve(Generator& generator, uint64_t count) {
 }
 
 void CaptureRandom::begin_replay(c10::Stream stream) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  for (const Source& source : sources_) {
+  std::vector<Source> sources;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    sources = sources_;
+  }
+  for (const Source& source : sources) {  // without the lock: a launch may have to wait, and others to ask for the lock
     const PhiloxState start = source.generator->reserve(source.count);
     const auto write = [cell = source.cell, seed = start.seed(), offset = start.offset()] { *cell = {seed, offset}; };
     const Operands none;  // the cell is the device's own

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "enqueue.h"
 #include "openreg/runtime/host_wait.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
@@ -34,16 +35,23 @@ void synchronize_event(orEvent_t event) {
 }
 
 void block_stream(orEvent_t event, c10::Stream stream) {
-  if (event != nullptr) {
-    OPENREG_CHECK(orStreamWaitEvent(native_handle(stream), event, 0));
+  if (event == nullptr) {
+    return;
   }
+  const orStream_t handle = native_handle(stream);
+  OPENREG_CHECK(enqueue_without_gil([&] { return orStreamWaitEvent(handle, event, 0); }));
 }
 
 void record_event(orEvent_t& event, c10::Stream stream, bool timed) {
   if (event == nullptr) {
     OPENREG_CHECK(orEventCreateWithFlags(&event, timed ? orEventEnableTiming : orEventDisableTiming));
   }
-  OPENREG_CHECK(orEventRecord(event, native_handle(stream)));
+  const orStream_t handle = native_handle(stream);
+  if (!timed) {  // takes no place in the queue
+    OPENREG_CHECK(orEventRecord(event, handle));
+    return;
+  }
+  OPENREG_CHECK(enqueue_without_gil([&] { return orEventRecord(event, handle); }));
 }
 
 Event::Event(Event&& other) noexcept : timed_(other.timed_), event_(std::exchange(other.event_, nullptr)) {}

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "capture_random.h"
+#include "enqueue.h"
 #include "memory_pool.h"
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
@@ -93,7 +94,8 @@ class Graph final : public at::GraphImplInterface {
       last_replay_.block(stream);  // on another stream: it still reads what begin_replay() sets
       random_->begin_replay(stream);
     }
-    OPENREG_CHECK(orGraphLaunch(graph_, native_handle(stream)));
+    const orStream_t handle = native_handle(stream);
+    OPENREG_CHECK(enqueue_without_gil([&] { return orGraphLaunch(graph_, handle); }));
     last_replay_.record(stream);
   }
 

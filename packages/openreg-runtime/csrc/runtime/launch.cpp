@@ -8,7 +8,11 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/Exception.h>
 
+#include <cstdio>
+
+#include "enqueue.h"
 #include "openreg/runtime/host_wait.h"
+#include "openreg/runtime/status.h"
 #include "settings.h"
 
 namespace openreg::runtime {
@@ -54,6 +58,50 @@ void prepare_engine_thread(bool flush_denormals) {
   if (C10_UNLIKELY(state.flushes != flush_denormals)) {
     state.flush_denormals(flush_denormals);
   }
+}
+
+orError_t enqueue_kernel(orStream_t stream, const orKernel& kernel, const orOperand* operands, size_t operand_count,
+                         KernelState& state) {
+  const bool told = C10_UNLIKELY(operands != nullptr);
+  orError_t status = told ? orTryLaunchKernelWithOperands(stream, &kernel, operands, operand_count)
+                          : orTryLaunchKernel(stream, &kernel);
+  if (C10_LIKELY(status == orSuccess)) {
+    state.release();
+    return orSuccess;
+  }
+  // It could have to wait, or it is refused: then this one is, too, and the error has the name that programs know.
+  const HostWait wait;
+  status =
+      told ? orLaunchKernelWithOperands(stream, &kernel, operands, operand_count) : orLaunchKernel(stream, &kernel);
+  if (status == orSuccess) {
+    state.release();
+  }
+  return status;
+}
+
+void launch_kernel(c10::Stream stream, const orKernel& kernel, const Operands* operands) {
+  KernelState state(kernel.state, kernel.release);
+  static constexpr orOperand kNone{};  // told that there are none, which is not the same as not told
+  const orOperand* told = nullptr;
+  size_t count = 0;
+  if (C10_UNLIKELY(operands != nullptr)) {
+    count = operands->size();
+    told = count == 0 ? &kNone : operands->data();
+  }
+  OPENREG_CHECK(enqueue_kernel(native_handle(stream), kernel, told, count, state));
+}
+
+orError_t describe_exception(char* message, size_t message_size) noexcept {
+  try {
+    throw;
+  } catch (const c10::Error& error) {
+    std::snprintf(message, message_size, "%s", error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    std::snprintf(message, message_size, "%s", error.what());
+  } catch (...) {
+    std::snprintf(message, message_size, "an exception that is not a std::exception");
+  }
+  return orErrorLaunchFailure;
 }
 
 void* kernel_view(const void* device_address) {

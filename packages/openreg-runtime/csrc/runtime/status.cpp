@@ -4,29 +4,26 @@
 #include <string>
 
 #include "openreg/runtime/gil.h"
+#include "status_message.h"
 
 namespace openreg::runtime {
 
-namespace {
-
-std::string describe(orError_t status) {
+std::string take_message(orError_t status) {
   // The driver answers "not ready" without calling it a failure, so no message of this thread belongs to it.
   if (status == orErrorNotReady) {
     return orGetErrorString(status);
   }
-  return orGetLastErrorMessage();
+  std::string message = orGetLastErrorMessage();
+  orGetLastError();
+  return status == orErrorLaunchFailure ? message + " (torch.openreg.reset_device())" : message;
 }
 
-}  // namespace
-
 void throw_status(orError_t status, c10::SourceLocation location) {
-  std::string message = describe(status);
-  orGetLastError();  // handed on as an exception, so it is not pending any more
+  std::string message = take_message(status);
   switch (status) {
     case orErrorMemoryAllocation:
       throw c10::OutOfMemoryError(location, std::move(message));
     case orErrorLaunchFailure:
-      throw c10::AcceleratorError(location, static_cast<int32_t>(status), message + " (torch.openreg.reset_device())");
     case orErrorDeviceLost:
     case orErrorStreamCaptureUnsupported:
     case orErrorStreamCaptureInvalidated:
@@ -47,9 +44,7 @@ void throw_status(orError_t status, c10::SourceLocation location) {
 
 void warn_status(orError_t status) noexcept {
   try {
-    const std::string message = describe(status);
-    orGetLastError();
-    TORCH_WARN(message);
+    TORCH_WARN(take_message(status));
   } catch (...) {
     // A warning that Python turns into an error cannot leave a path that must not throw.
   }

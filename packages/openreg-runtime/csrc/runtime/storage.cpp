@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "enqueue.h"
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/device.h"
@@ -28,8 +29,9 @@ void resize_storage(c10::StorageImpl& storage, size_t new_size) {
   c10::DataPtr data = allocate_on(index, new_size);
   const size_t kept = std::min(storage.nbytes(), new_size);
   if (kept > 0) {
-    OPENREG_CHECK(
-        orMemcpyAsync(data.get(), storage.data(), kept, orMemcpyDeviceToDevice, native_handle(current_stream(index))));
+    const orStream_t stream = native_handle(current_stream(index));
+    OPENREG_CHECK(enqueue_without_gil(
+        [&] { return orMemcpyAsync(data.get(), storage.data(), kept, orMemcpyDeviceToDevice, stream); }));
   }
   // The old block may belong to another stream, whose later work must not overwrite it before it is copied.
   device_allocator().recordStream(storage.data_ptr(), current_stream(index));

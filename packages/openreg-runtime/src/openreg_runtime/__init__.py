@@ -20,10 +20,12 @@ from openreg_runtime._plugins import Plugin, installed_plugins, require_matching
 
 __all__ = [
     "DEVICE_TYPE",
+    "LaunchEntry",
     "Plugin",
     "after_import",
     "extend",
     "installed_plugins",
+    "launch_entry",
     "load_plugins",
     "require_matching_build",
 ]
@@ -49,6 +51,7 @@ if not runs_as_command(__name__):
 
     from openreg_runtime import openreg  # needs the native module
     from openreg_runtime._extension import extend
+    from openreg_runtime._launch_entry import LaunchEntry, launch_entry
     from openreg_runtime.openreg._compiler import register_with_compiler
     from openreg_runtime.openreg._profiler import register_with_profiler
 

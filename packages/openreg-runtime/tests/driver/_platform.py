@@ -15,6 +15,7 @@ PAGE_SIZE = 4096 if IS_WINDOWS else os.sysconf("SC_PAGESIZE")
 
 DRIVER_LIBRARY = {"win32": "openreg.dll", "darwin": "libopenreg.dylib"}.get(sys.platform, "libopenreg.so")
 PROGRAM_SUFFIX = ".exe" if IS_WINDOWS else ""
+MODULE_SUFFIX = ".dll" if IS_WINDOWS else ".so"  # of what CMake calls a module, on macOS too
 SCRIPTS_FOLDER = "Scripts" if IS_WINDOWS else "bin"
 
 

@@ -43,6 +43,7 @@ constexpr Check kChecks[] = {
     CHECK_OF(copies_between_devices),
     CHECK_OF(poison_fills_what_is_allocated),
     CHECK_OF(a_stream_runs_in_order),
+    CHECK_OF(an_attempt_to_launch_does_not_wait_for_a_full_stream),
     CHECK_OF(an_event_orders_streams_of_two_devices),
     CHECK_OF(priorities_choose_between_ready_streams),
     CHECK_OF(a_delay_takes_its_time),

@@ -29,6 +29,27 @@ inline void a_stream_runs_in_order() {
   CHECK(orStreamQuery(stream) == orErrorInvalidResourceHandle);
 }
 
+inline void an_attempt_to_launch_does_not_wait_for_a_full_stream() {
+  orStream_t stream = make_stream();
+  Gate gate(stream);
+  int ran = 0;
+  const orKernel kernel{"attempt", [](void* count, char*, size_t) { return ++*static_cast<int*>(count), orSuccess; },
+                        &ran, nullptr};
+  int taken = 0;
+  while (orTryLaunchKernel(stream, &kernel) == orSuccess) {
+    ++taken;
+  }
+  CHECK(orTryLaunchKernel(stream, &kernel) == orErrorNotReady);
+  CHECK(ran == 0 && taken > 1000);
+  gate.open();
+  CHECK_OK(orLaunchKernel(stream, &kernel));  // blocks until there is room
+  CHECK_OK(orStreamSynchronize(stream));
+  CHECK(ran == taken + 1);
+  CHECK_OK(orTryLaunchKernel(stream, &kernel));
+  CHECK_OK(orStreamDestroy(stream));
+  CHECK_OK(orDeviceSynchronize());
+}
+
 inline void an_event_orders_streams_of_two_devices() {
   orStream_t source = make_stream();
   CHECK_OK(orSetDevice(1));

@@ -354,6 +354,8 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "orLaunchKernel": (c_int, (c_void_p, POINTER(Kernel))),
     "orLaunchKernelWithOperands": (c_int, (c_void_p, POINTER(Kernel), c_void_p, c_size_t)),
     "orOperandsWanted": (c_int, ()),
+    "orTryLaunchKernel": (c_int, (c_void_p, POINTER(Kernel))),
+    "orTryLaunchKernelWithOperands": (c_int, (c_void_p, POINTER(Kernel), c_void_p, c_size_t)),
     "orSubscribe": (c_int, (c_void_p, c_void_p, c_void_p)),
     "orUnsubscribe": (c_int, (c_void_p,)),
     "orLaunchHostFunc": (c_int, (c_void_p, c_void_p, c_void_p)),

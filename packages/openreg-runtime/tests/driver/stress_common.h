@@ -81,7 +81,10 @@ inline void release_add(void* state) {
 inline bool launch(orStream_t stream, orKernelFunction_t function, const AddState& arguments) {
   auto* state = new AddState(arguments);
   const orKernel kernel{"stress", function, state, &release_add};
-  const orError_t code = orLaunchKernel(stream, &kernel);
+  orError_t code = orTryLaunchKernel(stream, &kernel);
+  if (code == orErrorNotReady) {
+    code = orLaunchKernel(stream, &kernel);  // blocks
+  }
   if (code == orSuccess) {
     launched.fetch_add(1, std::memory_order_relaxed);
     return true;

@@ -238,6 +238,15 @@ CASES: dict[str, list[Case]] = {
         *each(BAD_STREAMS, HANDLE, (), (KERNEL, None, 0)),
         ((STREAM, KERNEL, None, 1), VALUE),
     ],
+    "orTryLaunchKernel": [
+        *each(BAD_KERNELS, VALUE, (STREAM,)),
+        *each(BAD_STREAMS, HANDLE, (), (KERNEL,)),
+    ],
+    "orTryLaunchKernelWithOperands": [
+        *each(BAD_KERNELS, VALUE, (STREAM,), (None, 0)),
+        *each(BAD_STREAMS, HANDLE, (), (KERNEL, None, 0)),
+        ((STREAM, KERNEL, None, 1), VALUE),
+    ],
     "orOperandsWanted": [],
     "orSubscribe": [
         ((None, None, OUT), VALUE),

@@ -70,6 +70,8 @@ REFUSED = {
     "orSemaphoreGetValue": (semaphore, out), "orStreamWaitSemaphore": (stream, semaphore, 1),
     "orSubscribe": (ctypes.byref(ended.table), None, out),
     "orLaunchKernelWithOperands": (stream, ctypes.byref(kernel), None, 0),
+    "orTryLaunchKernel": (stream, ctypes.byref(kernel)),
+    "orTryLaunchKernelWithOperands": (stream, ctypes.byref(kernel), None, 0),
 }
 RELEASES = {
     "orFree": (address,), "orFreeHost": (pinned,),

@@ -2,11 +2,9 @@
 #pragma once
 
 #include <c10/core/Stream.h>
-#include <c10/util/Exception.h>
 
-#include <cstdio>
+#include <cstddef>
 #include <limits>
-#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -14,7 +12,6 @@
 #include "openreg/runtime/export.h"
 #include "openreg/runtime/launch_memory.h"
 #include "openreg/runtime/operands.h"
-#include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
 
 namespace openreg::runtime {
@@ -33,6 +30,14 @@ OPENREG_RUNTIME_API void prepare_engine_thread(bool flush_denormals);
 // The address at which a kernel finds the byte of a device address.
 OPENREG_RUNTIME_API void* kernel_view(const void* device_address);
 
+// Enqueues a kernel. Where that has to wait, because the stream's queue is full say, other threads of Python go on: a
+// kernel before it may need one. Owns `kernel.state` from the call on, also when it throws; `kernel.release` is not
+// null. Operands as of launch().
+OPENREG_RUNTIME_API void launch_kernel(c10::Stream stream, const orKernel& kernel, const Operands* operands = nullptr);
+
+// To be called where a kernel catches an exception: writes the reason that it returns with the result.
+OPENREG_RUNTIME_API orError_t describe_exception(char* message, size_t message_size) noexcept;
+
 // Enqueues what `make()` gives, which is made in its place: a large callable is not moved. `operands` may be filled
 // while it is made. See launch().
 template <class Make>
@@ -42,32 +47,18 @@ void launch_made(const char* name, c10::Stream stream, Make&& make, const Operan
     decltype(make()) kernel;
     const bool flush_denormals = flushes_denormals();
   };
-  auto state = std::make_unique<State>(make);
-  orKernel task{};
-  task.name = name;
-  task.state = state.get();
-  task.release = [](void* pointer) { delete static_cast<State*>(pointer); };
-  task.function = [](void* pointer, char* message, size_t message_size) -> orError_t {
+  const auto run = [](void* pointer, char* message, size_t message_size) -> orError_t {
     try {
-      auto& launched = *static_cast<State*>(pointer);
-      prepare_engine_thread(launched.flush_denormals);
-      launched.kernel();
+      auto& state = *static_cast<State*>(pointer);
+      prepare_engine_thread(state.flush_denormals);
+      state.kernel();
       return orSuccess;
-    } catch (const c10::Error& error) {
-      std::snprintf(message, message_size, "%s", error.what_without_backtrace());
-    } catch (const std::exception& error) {
-      std::snprintf(message, message_size, "%s", error.what());
     } catch (...) {
-      std::snprintf(message, message_size, "an exception that is not a std::exception");
+      return describe_exception(message, message_size);
     }
-    return orErrorLaunchFailure;
   };
-  if (C10_LIKELY(operands == nullptr)) {
-    OPENREG_CHECK(orLaunchKernel(native_handle(stream), &task));
-  } else {
-    OPENREG_CHECK(orLaunchKernelWithOperands(native_handle(stream), &task, operands->data(), operands->size()));
-  }
-  state.release();  // the launch owns it now
+  launch_kernel(stream, {name, run, new State(make), [](void* pointer) { delete static_cast<State*>(pointer); }},
+                operands);
 }
 
 // Enqueues `kernel()` on a stream and returns at once. The callable is moved into the launch and destroyed on the

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A thread that holds the GIL and finds a stream's queue full: other threads of Python go on, one of which may be what
+the queue waits for.
+
+The calls are made through ctypes.PyDLL or by functions that do not give the GIL away before. The gate in front is
+opened by a thread that has to run Python code for it, after the queue is full: if the GIL is held, nobody opens the
+gate, which fails after its time.
+"""
+
+import ctypes
+import sys
+import threading
+import time
+
+import pytest
+import torch
+from driver._platform import MODULE_SUFFIX
+
+import openreg_runtime
+
+CAPACITY = 16384  # entries of one stream, from openreg.h
+MORE = 100
+
+pytestmark = pytest.mark.usefixtures("clean_device")
+
+
+@pytest.fixture(scope="session")
+def generated(native):
+    """What stands for a compiler's output; its functions are called with the GIL held."""
+    return ctypes.PyDLL(f"{native('generated')}{MODULE_SUFFIX}")
+
+
+@pytest.fixture(scope="session")
+def launches(native):
+    return ctypes.PyDLL(f"{native('launches')}{MODULE_SUFFIX}")
+
+
+@pytest.fixture
+def opened_when_full(gate):
+    """Closes the gate on a stream; a thread opens it as soon as the stream is full, in Python code."""
+    threads = []
+
+    def close(stream):
+        gate.close(stream)
+        before = torch.openreg.stream_stats(stream).submitted
+
+        def open_when_full():
+            while torch.openreg.stream_stats(stream).submitted - before < CAPACITY - 1:  # the gate has a place
+                time.sleep(0.001)
+            gate.open()
+
+        threads.append(threading.Thread(target=open_when_full))
+        threads[-1].start()
+
+    yield close
+    for thread in threads:
+        thread.join()
+
+
+@pytest.fixture(params=["generated code", "C++"])
+def launch(request):
+    """Launches on a stream, in one call with the GIL held."""
+    library = request.getfixturevalue("generated" if request.param == "generated code" else "launches")
+
+    def by_generated_code(stream, calls):
+        entry = openreg_runtime.launch_entry()
+        arguments = (entry.address, stream.native_handle, ctypes.addressof(calls))
+        assert library.launch_many(*map(ctypes.c_void_p, arguments), CAPACITY + MORE) == 0
+
+    def in_cpp(stream, calls):
+        with torch.openreg.stream(stream):
+            library.launch_in_cpp(ctypes.c_int64(0), ctypes.c_void_p(ctypes.addressof(calls)), CAPACITY + MORE)
+
+    return by_generated_code if request.param == "generated code" else in_cpp
+
+
+def test_a_launch_gives_the_gil_away(launch, opened_when_full):
+    stream, calls = torch.openreg.Stream(), ctypes.c_int64()
+    opened_when_full(stream)
+    launch(stream, calls)
+    stream.synchronize()
+    assert calls.value == CAPACITY + MORE
+
+
+@pytest.fixture
+def call_when_full(generated, gate):
+    """Fills a stream, then calls a function while no other thread can take the GIL by force.
+
+    A thread that gets it opens the gate.
+    """
+    called, calls = threading.Lock(), ctypes.c_int64()
+    called.acquire()
+
+    def open_when_called():
+        with called:
+            gate.open()
+
+    thread = threading.Thread(target=open_when_called)
+    thread.start()
+    interval = sys.getswitchinterval()
+
+    def call(stream, function):
+        gate.close(stream)
+        arguments = (openreg_runtime.launch_entry().address, stream.native_handle, ctypes.addressof(calls))
+        assert generated.launch_many(*map(ctypes.c_void_p, arguments), CAPACITY - 1) == 0
+        sys.setswitchinterval(1000)
+        called.release()
+        function()
+        stream.synchronize()
+        assert calls.value == CAPACITY - 1
+
+    yield call
+    sys.setswitchinterval(interval)
+    if called.locked():
+        called.release()  # the test has failed before
+    thread.join()
+
+
+# Each prepares a call.
+
+
+def record(stream, _gate):
+    event = torch.Event("openreg", enable_timing=True)
+    return lambda: event.record(stream)
+
+
+def record_without_timing(stream, _gate):
+    event = torch.Event("openreg")
+    return lambda: event.record(stream)
+
+
+def wait_for_an_event(stream, gate):
+    event, other = torch.Event("openreg"), torch.openreg.Stream()
+    gate.close(other)
+    event.record(other)
+    return lambda: stream.wait_event(event)
+
+
+def pause(_stream, _gate):
+    return lambda: torch.openreg._sleep(1)
+
+
+def resize_a_storage(_stream, _gate):
+    storage = torch.UntypedStorage(1000, device="openreg")
+    return lambda: storage.resize_(2000)
+
+
+def replay_a_graph(_stream, _gate):
+    graph = torch.accelerator.Graph()
+    with torch.Stream("openreg"), graph:
+        torch.openreg._sleep(1)
+    return graph.replay
+
+
+@pytest.mark.parametrize(
+    "prepare", [record, record_without_timing, wait_for_an_event, pause, resize_a_storage, replay_a_graph]
+)
+def test_so_does_what_else_is_enqueued(call_when_full, gate, prepare):
+    stream = torch.openreg.Stream()
+    with torch.openreg.stream(stream):
+        call_when_full(stream, prepare(stream, gate))
