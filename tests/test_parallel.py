@@ -103,7 +103,9 @@ def bad(session):
 """
 
 
-def test_what_each_session_printed_its_times_and_its_outcome_are_shown(tmp_path):
+def test_what_each_session_printed_its_times_and_its_outcome_are_shown(tmp_path, monkeypatch):
+    # This test is run by a nox that has its own.
+    monkeypatch.delenv(parallel.TIMES, raising=False)
     (tmp_path / "noxfile.py").write_text(PROJECT, "utf-8")
     command = [sys.executable, "-m", "nox", "-s", "ci"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

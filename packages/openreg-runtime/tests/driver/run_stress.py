@@ -15,6 +15,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 
+# Checks the parts of the scheduler, each alone; ends by itself.
+PARTS = "parts"
 # A fault that a check of the program itself finds, whatever the sanitizer.
 OWN_CHECKS = {"forgotten": "completes_ == submits_"}
 # sanitizer -> program -> fault of its stress_planted.h or ../memory/planted.h -> what its report says
@@ -62,7 +64,7 @@ def build(sanitizer: str, folder: Path) -> Path:
     subprocess.run(
         ["cmake", "-S", str(HERE), "-B", str(folder), "-G", "Ninja", f"-DOPENREG_SANITIZER={sanitizer}"], check=True
     )
-    subprocess.run(["cmake", "--build", str(folder), "--target", *PLANTED[sanitizer]], check=True)
+    subprocess.run(["cmake", "--build", str(folder), "--target", PARTS, *PLANTED[sanitizer]], check=True)
     return folder
 
 
@@ -91,7 +93,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = build(options.sanitizer, options.build or Path(temporary))
-        parts = subprocess.run([str(folder / "parts")], env=environment(), timeout=300, check=False)
+        parts = subprocess.run([str(folder / PARTS)], env=environment(), timeout=300, check=False)
         print(f"parts with sanitizer {options.sanitizer}: exit status {parts.returncode}", flush=True)
         if parts.returncode != 0:
             return parts.returncode
