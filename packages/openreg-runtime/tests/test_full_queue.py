@@ -152,8 +152,29 @@ def replay_a_graph(_stream, _gate):
     return graph.replay
 
 
+def mark_a_range_of_a_profile(_stream, _gate):
+    profile = torch.autograd.profiler.profile(use_device="openreg", use_kineto=False)
+    profile.__enter__()
+
+    def mark():
+        with torch._C._profiler._RecordFunctionFast("range"):
+            pass
+        profile.__exit__(None, None, None)
+
+    return mark
+
+
 @pytest.mark.parametrize(
-    "prepare", [record, record_without_timing, wait_for_an_event, pause, resize_a_storage, replay_a_graph]
+    "prepare",
+    [
+        record,
+        record_without_timing,
+        wait_for_an_event,
+        pause,
+        resize_a_storage,
+        replay_a_graph,
+        mark_a_range_of_a_profile,
+    ],
 )
 def test_so_does_what_else_is_enqueued(call_when_full, gate, prepare):
     stream = torch.openreg.Stream()

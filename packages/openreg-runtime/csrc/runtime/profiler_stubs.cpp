@@ -8,6 +8,7 @@
 #include <c10/util/ApproximateClock.h>
 #include <torch/csrc/profiler/stubs/base.h>
 
+#include "enqueue.h"
 #include "openreg.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
@@ -53,7 +54,7 @@ class Stubs final : public ProfilerStubs {
     orEvent_t event = nullptr;
     if (orEventCreateWithFlags(&event, orEventEnableTiming) == orSuccess) {
       *mark = Mark(event, &release);
-      if (orEventRecord(event, native_handle(stream)) == orSuccess) {
+      if (enqueue_without_gil([&] { return orEventRecord(event, native_handle(stream)); }) == orSuccess) {
         return;
       }
     }
