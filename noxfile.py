@@ -34,6 +34,7 @@ from tools.subset_lanes import run_subsets  # noqa: E402
 from tools.template_lane import run_template  # noqa: E402
 from tools.torch_lanes import run_interfaces, run_torch_lanes  # noqa: E402
 from tools.torch_mismatch import run_torch_mismatch  # noqa: E402
+from tools.trace import run_trace  # noqa: E402
 from tools.tutorial import STEPS  # noqa: E402
 from tools.wheel_quality import run_wheel_quality  # noqa: E402
 from tools.wheelhouse import Wheelhouse  # noqa: E402
@@ -223,6 +224,12 @@ def excerpts(session: nox.Session) -> None:
     with STOPWATCH.step(session.name, "install"):
         session.install("tomli", *EXCERPTS)
     session.run("python", "-m", "tools.excerpts")
+
+
+@nox.session
+def trace(session: nox.Session) -> None:
+    """Write which files `x + y` passes into docs/trace/files.json, by callgrind; run excerpts after it."""
+    run_trace(session, lane(session), WHEELHOUSE, PACKAGES)
 
 
 @nox.session

@@ -5,7 +5,8 @@ A document says what it shows in one line, and cog (https://cog.readthedocs.io) 
 
     <!--[[[cog source("packages/openreg-runtime/csrc/runtime/guard.cpp", "exchangeDevice")]]]-->
 
-`Page.source` and `Page.difference` are what such a line can call. tests/test_excerpts.py keeps the blocks fresh.
+`Page.source`, `Page.difference` and `Page.passed` are what such a line can call. tests/test_excerpts.py keeps the
+blocks fresh.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 
 from cogapp.cogapp import Cog, CogError
 
+from tools import passed_files
 from tools.markers import BEGIN, BEGIN_ENDS, END, EXCERPT
 from tools.packages import ROOT
 from tools.repo_checks import SPDX, files
@@ -112,6 +114,17 @@ class Page:
         self._refuse_too_much(code)
         return f"{self._link(new)}, changed:\n\n{fenced(code, 'diff')}"
 
+    def passed(self, thread: str | None = None, until: str | None = None) -> str:
+        """The files that `x + y` passes on a thread up to an event, or how many in all (tools/passed_files.py)."""
+        parts = passed_files.read(self.root)
+        if thread is None:
+            return passed_files.summary(parts)
+        chosen = [part for part in parts if (part.thread, part.until) == (thread, until)]
+        if len(chosen) != 1:
+            known = ", ".join(f"{part.thread!r} {part.until!r}" for part in parts)
+            raise SymbolError(f"{passed_files.RECORD.as_posix()} has no such part; it has {known}")
+        return passed_files.table(chosen[0], self.root, self._link)
+
     def _file(self, name: str) -> Path:
         path = self.root / name
         if not path.is_file():
@@ -150,11 +163,11 @@ def filled(path: Path, root: Path = ROOT) -> str:
             try:
                 cog.cogmodule.out(show(*names, **marks))
             except SymbolError as error:
-                raise CogError(f"{names[0]}: {error}", name, cog.cogmodule.firstLineNum) from error
+                raise CogError(": ".join([*names[:1], str(error)]), name, cog.cogmodule.firstLineNum) from error
 
         return write
 
-    functions = {"source": writer(page.source), "difference": writer(page.difference)}
+    functions = {name: writer(getattr(page, name)) for name in ("source", "difference", "passed")}
     cog.process_file(io.StringIO(with_ends(path.read_text("utf-8"))), result, name, functions)
     return result.getvalue()
 

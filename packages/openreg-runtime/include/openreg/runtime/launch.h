@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Launches: how a kernel, any callable, gets into the queue of a stream.
 #pragma once
 
 #include <c10/core/Stream.h>

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which files of the repository `x + y` passes: `nox -s trace` runs it under callgrind, and writes files.json.
+
+Callgrind (https://valgrind.org/docs/manual/cl-manual.html) counts instructions by the line of source that they come
+from, inlined ones too, on each thread. The observers of docs/trace/trace.cpp cut that record at each event. A second
+run without observers tells which files only they pass; these are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import nox
+
+from tools._platform import MODULE_SUFFIX, PYTHON_PROGRAM
+from tools.lane import Lane
+from tools.packages import BUILD_TOOLS, ROOT, Package, closure, refuse
+from tools.passed_files import RECORD, Part
+from tools.wheelhouse import Wheelhouse
+
+PROJECT = ROOT / "docs" / "trace"
+COMMAND = "nox -s trace"
+PACKAGE = "openreg-ops"
+# Lines, and where they were inlined; the code is that of the wheels.
+LINE_NUMBERS = {"CFLAGS": "-g1", "CXXFLAGS": "-g1"}
+
+# The cut after which the host only waits (docs/trace/trace.cpp), and what ends the work of other threads.
+RETURNED, IDLE = "returned", "idle"
+RECORDS = "record"
+HOST = 1  # callgrind's number of the first thread
+
+# callgrind's format: https://valgrind.org/docs/manual/cl-format.html
+_EVENT = re.compile(r"(?m)^desc: Trigger: Client Request: (.*)$")
+_NAMED = re.compile(r"\((\d+)\)(?: (.+))?")
+_COSTS = re.compile(r"[+*\d-]")
+
+
+def instructions_by_file(dump: str) -> dict[str, int]:
+    """The instructions of each file in one thread's record, without those of the functions that it calls."""
+    names: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    file, is_call = "", False
+    for line in dump.splitlines():
+        key, _, value = line.partition("=")
+        if key in {"fl", "fi", "fe", "cfi", "cfl"}:
+            named = _NAMED.fullmatch(value)
+            if named is None:
+                refuse(f"{COMMAND}: callgrind wrote a line that is not in its format: {line}")
+            name = names.setdefault(named[1], named[2] or "")
+            file = name if key in {"fl", "fi", "fe"} else file
+        elif key == "calls":
+            is_call = True
+        elif _COSTS.match(line):
+            if not is_call:
+                counts[file] = counts.get(file, 0) + int(line.split()[1])
+            is_call = False
+    return counts
+
+
+def repository_files(counts: Mapping[str, int], packages: Mapping[str, Package]) -> dict[str, int]:
+    """Those of the repository, by their names in it. In a wheel a source is called `openreg-ops/csrc/...`.
+
+    What CMake generates has no name in the repository: it is named after the file that it is generated from.
+    """
+    found: dict[str, int] = {}
+    for name, count in counts.items():
+        for package in packages.values():
+            inside = re.search(rf"(?:^|/)(?:{package.name}|{package.import_name})/((?:csrc|include)/.*)", name)
+            if inside is not None and (package.folder / inside[1]).is_file():
+                path = (package.folder / inside[1]).relative_to(ROOT).as_posix()
+                found[path] = found.get(path, 0) + count
+    return dict(sorted(found.items()))
+
+
+def records(folder: Path) -> Iterator[tuple[str, int, str]]:
+    """The event, the thread and the record of each cut, in order; then of each thread what came after its last cut.
+
+    A cut is one of the thread that makes it.
+    """
+    cuts: dict[tuple[float, int], str] = {}
+    for path in folder.glob(f"{RECORDS}*-*"):
+        number, _, of_thread = path.name.removeprefix(RECORDS).removeprefix(".").partition("-")
+        cuts[float(number or "inf"), int(of_thread)] = path.read_text("utf-8")
+    for (_, thread), text in sorted(cuts.items()):
+        event = _EVENT.search(text)
+        yield (event[1] if event is not None else IDLE), thread, text
+
+
+def parts(folder: Path, packages: Mapping[str, Package]) -> list[Part]:
+    """What the host passed up to each event until it has returned, and what the device did.
+
+    What the host does after that, waiting for the device, does not belong to the operator.
+    """
+    result: list[Part] = []
+    returned = False
+    for event, thread, text in records(folder):
+        found = repository_files(instructions_by_file(text), packages)
+        if thread != HOST:
+            result.append(Part("device", event, found))
+        elif not returned:
+            result.append(Part("host", event, found))
+        returned = returned or event == RETURNED
+    return [part for part in result if part.files]
+
+
+def without_observers(observed: Iterable[Part], plain: Iterable[Part]) -> list[Part]:
+    """The parts less the files that only observers pass."""
+    kept = {(part.thread, name) for part in plain for name in part.files}
+    return [
+        Part(part.thread, part.until, {name: n for name, n in part.files.items() if (part.thread, name) in kept})
+        for part in observed
+    ]
+
+
+def record(python: Path, library: Path, packages: Mapping[str, Package], *, observed: bool) -> list[Part]:
+    """Runs the program once, with observers or without."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--separate-threads=yes"]
+        command += [f"--callgrind-out-file={Path(folder) / RECORDS}", str(python), str(PROJECT / "program.py")]
+        done = subprocess.run(
+            [*command, str(library), str(int(observed))],
+            cwd=folder,
+            env={name: value for name, value in os.environ.items() if not name.startswith("OPENREG_")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            refuse(f"{COMMAND}: {shlex.join(done.args)} failed:\n{done.stdout}{done.stderr}")
+        return parts(Path(folder), packages)
+
+
+def build(python: Path, folder: Path) -> Path:
+    """The library that cuts the record, compiled against the installed runtime."""
+    site = subprocess.run(
+        [str(python), "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    tools = {**os.environ, "PATH": os.pathsep.join([str(python.parent), os.environ["PATH"]])}
+    configure = ["cmake", "-S", str(PROJECT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
+    configure += [f"-DCMAKE_PREFIX_PATH={site}", f"-DPython_EXECUTABLE={python}"]
+    subprocess.run(configure, check=True, env=tools)
+    subprocess.run(["cmake", "--build", str(folder)], check=True, env=tools)
+    return folder / f"libtrace{MODULE_SUFFIX}"
+
+
+def trace(python: Path, packages: Mapping[str, Package]) -> None:
+    """Writes the record. The interpreter's packages have line numbers."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = build(python, Path(folder))
+        plain = record(python, library, packages, observed=False)
+        observed = record(python, library, packages, observed=True)
+    found = without_observers(observed, plain)
+    (ROOT / RECORD).write_text(json.dumps([asdict(part) for part in found], indent=2) + "\n", encoding="utf-8")
+
+
+def run_trace(session: nox.Session, lane: Lane, wheelhouse: Wheelhouse, packages: Mapping[str, Package]) -> None:
+    """Installs wheels with line numbers, and writes the record."""
+    if shutil.which("valgrind") is None:
+        refuse(f"{COMMAND}: valgrind is not installed; install it (apt-get install valgrind)")
+    lane.install(PACKAGE, "numpy", *BUILD_TOOLS)
+    folder = Path(session.create_tmp()) / "wheels"
+    shutil.rmtree(folder, ignore_errors=True)
+    session.env.update(LINE_NUMBERS)
+    build_wheel = ("-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", str(folder))
+    for name in closure(PACKAGE, packages):
+        if (packages[name].folder / "CMakeLists.txt").is_file():
+            wheelhouse.run_python(session, *build_wheel, "-Cinstall.strip=false", str(packages[name].folder))
+    session.install("--no-deps", "--force-reinstall", *(str(path) for path in folder.iterdir()))
+    python = Path(session.bin) / PYTHON_PROGRAM
+    trace(python, packages)
