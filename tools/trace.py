@@ -67,9 +67,9 @@ def instructions_by_file(dump: str) -> dict[str, int]:
 
 
 def repository_files(counts: Mapping[str, int], packages: Mapping[str, Package]) -> dict[str, int]:
-    """Those of the repository, by their names in it. In a wheel a source is called `openreg-ops/csrc/...`.
+    """Those of the repository, by their names in it, without what is generated.
 
-    What CMake generates has no name in the repository: it is named after the file that it is generated from.
+    Compiled into a wheel, a source is called `openreg-ops/csrc/...` (-ffile-prefix-map).
     """
     found: dict[str, int] = {}
     for name, count in counts.items():
