@@ -7,8 +7,7 @@ import pytest
 
 from tools import trace
 from tools.packages import ROOT, discover
-from tools.passed_files import RECORD, Part, purpose, read, summary, table
-from tools.symbols import SymbolError
+from tools.passed_files import RECORD, Part, RecordError, purpose, read, summary, table
 
 PACKAGES = discover(ROOT)
 LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
@@ -114,7 +113,7 @@ def test_the_table_of_a_part(tree):
 
 
 def test_a_file_that_is_gone_is_named_with_the_command(tree):
-    with pytest.raises(SymbolError, match=r"packages/a/csrc/w\.h is gone.*nox -s trace"):
+    with pytest.raises(RecordError, match=r"packages/a/csrc/w\.h is gone.*nox -s trace"):
         table(Part("host", "returned", {"packages/a/csrc/w.h": 1}), tree, str)
 
 

@@ -123,7 +123,10 @@ class Page:
         if len(chosen) != 1:
             known = ", ".join(f"{part.thread!r} {part.until!r}" for part in parts)
             raise SymbolError(f"{passed_files.RECORD.as_posix()} has no such part; it has {known}")
-        return passed_files.table(chosen[0], self.root, self._link)
+        try:
+            return passed_files.table(chosen[0], self.root, self._link)
+        except passed_files.RecordError as error:
+            raise SymbolError(str(error)) from error
 
     def _file(self, name: str) -> Path:
         path = self.root / name

@@ -9,13 +9,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.symbols import SymbolError
-
 RECORD = Path("docs", "trace", "files.json")
 _PACKAGE = re.compile(r"packages/([\w-]+)/")
 # The comment after a file's licence line.
 _BEGINNING = re.compile(r"\A(?:// SPDX[^\n]*\n(?=//)|/\* SPDX[^\n]*\n/\*\n)(?P<comment>(?:(?://| \*(?!/))[^\n]*\n)+)")
 _CLASS = re.compile(r"(?P<comment>(?:^//[^\n]*\n)+)(?:template[^\n]*\n)?class ", re.MULTILINE)
+
+
+class RecordError(ValueError):
+    """The record does not fit the repository any more."""
 
 
 @dataclass(frozen=True)
@@ -52,19 +54,19 @@ def package_of(name: str) -> str:
     """The package that a file of the record belongs to."""
     found = _PACKAGE.match(name)
     if found is None:
-        raise SymbolError(f"{name} belongs to no package")
+        raise RecordError(f"{name} belongs to no package")
     return found[1]
 
 
 def table(part: Part, root: Path, link: Callable[[str], str]) -> str:
     """The files of one part, package by package: where each stands, what it is for, its instructions.
 
-    Raises SymbolError for a file that is not there any more.
+    Raises RecordError for a file that is not there any more.
     """
     lines = ["| file | what it is | instructions |", "|---|---|---:|"]
     for name in sorted(part.files, key=lambda name: (package_of(name), name)):
         if not (root / name).is_file():
-            raise SymbolError(f"{name} is gone, and {RECORD.as_posix()} names it: run `nox -s trace`")
+            raise RecordError(f"{name} is gone, and {RECORD.as_posix()} names it: run `nox -s trace`")
         what = purpose(root / name).replace("|", r"\|")
         lines.append(f"| {link(name)} | {what} | {part.files[name]} |")
     return "\n".join(lines) + "\n"
