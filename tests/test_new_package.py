@@ -98,6 +98,14 @@ def test_it_brings_a_name_observes_launches_and_registers_after_an_import(tree):
     assert "openreg_runtime.after_import(" in texts["openreg-tally/src/openreg_tally/__init__.py"]
 
 
+def test_the_longest_name_and_description_fit_into_the_lines(tree):
+    name = "openreg-" + "x" * (new_package.LONGEST_NAME - 8)
+    new_package.create(tree, name, "x" * new_package.LONGEST_DESCRIPTION)
+    files = [tree / "examples" / f"{name}.py", *(tree / "packages" / name).rglob("*")]
+    code = [path for path in files if path.suffix in {".cpp", ".h", ".py", ".pyi"}]
+    assert [line for path in code for line in path.read_text("utf-8").splitlines() if len(line) > 120] == []
+
+
 def test_what_it_declares_is_true_and_enters_the_tables(tree):
     new_package.create(tree, "openreg-tally", DESCRIPTION)
     assert hooks.problems(tree) == []
@@ -124,6 +132,7 @@ def test_what_it_declares_is_true_and_enters_the_tables(tree):
         ("openreg-tally\n", "is no name for a package"),
         ("openreg-template", "'template' is a keyword"),
         ("openreg-lambda", "'lambda' is a keyword"),
+        ("openreg-" + "x" * (new_package.LONGEST_NAME - 7), "33 characters: a package's name has at most 32"),
     ],
 )
 def test_a_bad_name_is_refused_and_nothing_is_written(tree, name, said):

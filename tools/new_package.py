@@ -24,6 +24,8 @@ EXAMPLE = "example.py"
 DESCRIPTION = "One more operator for the openreg device"
 LONGEST_DESCRIPTION = 100
 NAME = re.compile(r"openreg(-[a-z][a-z0-9]*)+")
+# The lines of the template that contain the name have room for so many characters.
+LONGEST_NAME = 32
 # Words that cannot name a namespace, apart from Python's keywords, which cannot name a module.
 CPP_KEYWORDS = """
 alignas alignof asm auto bool break case catch char concept const constexpr continue decltype default delete do double
@@ -37,6 +39,8 @@ def check_name(root: Path, name: str) -> None:
     """Raises ValueError unless a package may have this name."""
     if not NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no name for a package: write openreg-NAME in small letters, digits and hyphens")
+    if len(name) > LONGEST_NAME:
+        raise ValueError(f"{name!r} has {len(name)} characters: a package's name has at most {LONGEST_NAME}")
     short = name.removeprefix("openreg-").replace("-", "_")
     if short in CPP_KEYWORDS.split() or keyword.iskeyword(short):
         raise ValueError(f"{name!r} cannot be a package: {short!r} is a keyword, and names a namespace here")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The operator openreg::example_scale: a schema, a kernel that runs on the device's stream, and a meta function that
-// tells shape and dtype without values. It has no derivative.
+// The operator openreg::example_scale, without a derivative.
+// It is a schema, a kernel that runs on the device's stream, and a meta function that tells shape and dtype without
+// values.
 #include "scale.h"
 
 #include <ATen/core/Tensor.h>

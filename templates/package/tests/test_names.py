@@ -13,12 +13,14 @@ import openreg_example
 
 pytestmark = pytest.mark.every_subset
 
-NAMES = {point.name: point for point in entry_points(group="openreg.names") if point.dist.name == "openreg-example"}
+PACKAGE = "openreg-example"
+NAME = "example_scale"
+DECLARED = {point.name: point for point in entry_points(group="openreg.names") if point.dist.name == PACKAGE}
 
 
 def test_the_package_adds_what_it_declares():
-    assert set(NAMES) == {"example_scale"}
-    assert torch.openreg.example_scale is openreg_example.example_scale is NAMES["example_scale"].load()
+    assert set(DECLARED) == {NAME}
+    assert getattr(torch.openreg, NAME) is getattr(openreg_example, NAME) is DECLARED[NAME].load()
 
 
 NOT_IMPORTED = """
@@ -34,4 +36,4 @@ def test_who_misses_the_name_is_told_which_package_brings_it():
     env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
     command = [sys.executable, "-c", NOT_IMPORTED]
     result = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240, check=True)
-    assert result.stdout.startswith("torch.openreg.example_scale comes with the package openreg-example, which is ")
+    assert result.stdout.startswith(f"torch.openreg.{NAME} comes with the package {PACKAGE}, which is ")

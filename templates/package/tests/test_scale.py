@@ -35,18 +35,19 @@ def test_the_result_is_on_the_device_of_the_operand():
 
 def test_shape_and_dtype_are_known_without_values():
     with FakeTensorMode():
-        result = torch.openreg.example_scale(torch.empty(3, 4, dtype=torch.float16, device="openreg"), 2)
+        x = torch.empty(3, 4, dtype=torch.float16, device="openreg")
+        result = torch.openreg.example_scale(x, 2)
     assert (result.shape, result.dtype, result.device.type) == ((3, 4), torch.float16, "openreg")
 
 
 def test_pytorchs_checks_of_custom_operators():
-    torch.library.opcheck(torch.ops.openreg.example_scale.default, (torch.ones(3, device="openreg"), 2.0))
+    operator = torch.ops.openreg.example_scale.default
+    torch.library.opcheck(operator, (torch.ones(3, device="openreg"), 2.0))
 
 
 def test_integers_are_refused_with_a_way_out():
-    with pytest.raises(
-        RuntimeError, match=r"openreg::example_scale: expected a floating-point .*Long on openreg:0.*float"
-    ):
+    message = r"openreg::example_scale: expected a floating-point .*Long on openreg:0.*float"
+    with pytest.raises(RuntimeError, match=message):
         torch.openreg.example_scale(torch.arange(3, device="openreg"), 2)
 
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One more operator for the openreg device.
 
-Importing this package registers ``torch.ops.openreg.example_scale`` and adds :func:`example_scale` to
-``torch.openreg``. Inductor learns what the operator computes when it is imported, and not before.
-:class:`LaunchCounter` observes the device.
+Importing this package registers ``torch.ops.openreg.example_scale``.
+It adds :func:`example_scale` to ``torch.openreg``.
+
+Inductor learns what the operator computes when it is imported, and not before. :class:`LaunchCounter` observes the
+device.
 """
 
 from __future__ import annotations
