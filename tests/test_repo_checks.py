@@ -440,6 +440,16 @@ def test_code_in_a_document_has_no_links(tree):
     assert repo_checks.documents_tell_the_truth(tree) == ["README.md: no file docs/none.md"]
 
 
+def test_the_first_program_of_a_readme_imports_what_it_uses(tree):
+    write(tree / "examples" / "openreg-ops.py", "import torch\n\nprint(torch.ones(2))\n")
+    readme = tree / "packages" / "openreg-ops" / "README.md"
+    write(readme, "```python\nimport torch\n```\n\n```python\nprint(torch.ones(2))\n```\n")
+    assert repo_checks.documents_tell_the_truth(tree) == []
+    write(readme, "```python\nprint(torch.ones(2))\n```\n")
+    (problem,) = repo_checks.documents_tell_the_truth(tree)
+    assert problem.startswith("packages/openreg-ops/README.md: its first program does not run alone")
+
+
 @pytest.mark.parametrize("planted", PLANTED)
 def test_a_planted_violation_is_found(planted, tree):
     name, damage = PLANTED[planted]

@@ -355,7 +355,7 @@ def imports_declared(root: Path) -> list[str]:
 
 
 def documents_tell_the_truth(root: Path) -> list[str]:
-    """Links in documents lead to files; Python in a package's README is part of its example."""
+    """Links in documents lead to files; Python in a package's README is part of its example, which lanes run."""
     problems = []
     for path in files(root, {".md"}):
         for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", CODE_BLOCK.sub("", path.read_text("utf-8"))):
@@ -370,6 +370,8 @@ def documents_tell_the_truth(root: Path) -> list[str]:
             if any(block not in code for block in shown):
                 place = readme.relative_to(root)
                 problems.append(f"{place}: shows code that is not in examples/{example.name}")
+            if shown and "import " not in shown[0]:
+                problems.append(f"{readme.relative_to(root)}: its first program does not run alone, without an import")
     return problems
 
 

@@ -113,14 +113,6 @@ def test_lines_that_are_excused_stand_in_a_document():
     assert [line for line in OTHER_LINES if line not in text] == []
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("packages/*/README.md")), ids=name_of)
-def test_the_first_program_of_a_packages_readme_runs(path, tmp_path):
-    program = blocks(path.read_text("utf-8"), "python")[0]
-    done = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout != ""
-
-
 def test_the_python_of_the_readme_runs(tmp_path):
     (program,) = blocks((ROOT / "README.md").read_text("utf-8"), "python")
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True)
