@@ -114,12 +114,23 @@ def test_every_session_declares_its_budget():
 
 
 @pytest.mark.parametrize(
-    ("lanes", "seconds"), [((), 35), ((50,), 85), ((50, 20), 85), ((50, 40, 30), 105), ((30, 40, 50, 45), 120)]
+    ("alone", "lanes", "seconds"),
+    [
+        ((), (), 35),
+        ((), (50,), 85),
+        ((), (50, 20), 85),
+        ((), (50, 40, 30), 105),
+        ((), (30, 40, 50, 45), 120),
+        ((20,), (50,), 85),  # beside the wheels
+        ((60,), (50, 10), 85),  # goes on beside the first lane
+        ((30, 20), (50, 40), 90),
+    ],
 )
-def test_wheels_come_before_sessions_that_run_two_at_a_time(lanes, seconds):
+def test_wheels_come_before_sessions_that_need_them_and_two_run_at_a_time(alone, lanes, seconds):
     found = {name: replace(read_package(noxfile.PACKAGES[name].folder), budget={"build": build})
              for name, build in {"openreg-runtime": 30, "openreg-amp": 5}.items()}  # fmt: skip
-    sessions = [Session(str(budget), budget=budget) for budget in lanes]
+    sessions = [Session(str(budget), budget=budget) for budget in alone]
+    sessions += [Session(str(budget), ("openreg-amp",), budget=budget) for budget in lanes]
     assert budgets.expected(sessions, found) == seconds
 
 

@@ -31,11 +31,26 @@ def budgets(sessions: Iterable[Session], packages: Mapping[str, Package]) -> dic
 
 
 def expected(sessions: Iterable[Session], packages: Mapping[str, Package], jobs: int = JOBS) -> int:
-    """Seconds that a run takes whose lanes use up their budgets: the wheels, then the sessions, so many at a time."""
+    """Seconds that a run takes whose lanes use up their budgets, so many at a time in the order of tools/parallel.py.
+
+    Beside the wheels run sessions that need none; the others come after all wheels.
+    """
     ends = [0] * jobs
-    for session in longest_first(sessions):
-        ends[ends.index(min(ends))] += session.budget
-    return sum(package.budget.get("build", 0) for package in packages.values()) + max(ends)
+
+    def run(seconds: int, not_before: int = 0) -> int:
+        first = ends.index(min(ends))
+        ends[first] = max(ends[first], not_before) + seconds
+        return ends[first]
+
+    chosen = longest_first(sessions)
+    built = run(sum(package.budget.get("build", 0) for package in packages.values()))
+    for session in chosen:
+        if not session.packages:
+            run(session.budget)
+    for session in chosen:
+        if session.packages:
+            run(session.budget, built)
+    return max(ends)
 
 
 def longest_first(sessions: Iterable[Session]) -> list[Session]:
