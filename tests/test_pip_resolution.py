@@ -14,9 +14,9 @@ from tiny_wheels import write_all, write_wheel
 
 from tools import torch_release
 from tools._platform import PYTHON_PROGRAM, SCRIPTS_FOLDER, SITE_PACKAGES
-from tools.packages import discover
+from tools.packages import closure, discover
 
-OURS = tuple(discover())
+OURS = tuple(closure("openreg-meta", discover()))
 OLDEST, MIDDLE, NEWEST = torch_release.SUPPORTED[0], torch_release.SUPPORTED[1], torch_release.SUPPORTED[-1]
 
 

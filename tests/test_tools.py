@@ -75,7 +75,8 @@ def test_a_lane_holds_the_package_and_what_it_needs_only():
     assert packages.closure("openreg-runtime", found) == ["openreg-doctor", "openreg-runtime"]
     assert packages.closure("openreg-ops", found) == ["openreg-doctor", "openreg-runtime", "openreg-ops"]
     assert packages.closure("openreg-autoload", found) == ["openreg-autoload"]
-    assert set(packages.closure("openreg-meta", found)) == set(found)
+    brought = {f"openreg-{name}" for name in ("doctor", "runtime", "ops", "amp", "autoload", "meta")}
+    assert set(packages.closure("openreg-meta", found)) == brought
 
 
 def test_a_circle_is_refused(tree):
