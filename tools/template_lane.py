@@ -16,9 +16,10 @@ from tools.repository_copy import copy_repository
 from tools.stopwatch import Stopwatch
 from tools.wheelhouse import Wheelhouse
 
-NAME = "openreg-tally"
+# Not the names that tests/test_new_package.py gives, which runs beside them.
+NAME = "openreg-gauge"
 # Made as well and only linted: lines that contain the name would be laid out in another way if they were too long.
-LONG_NAME = "openreg-".ljust(LONGEST_NAME, "x")
+LONG_NAME = "openreg-".ljust(LONGEST_NAME, "z")
 DESCRIPTION = "A package made of the template, to see that it works"
 NEEDS = ("openreg-ops",)
 
