@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 RECORD = Path("docs", "trace", "files.json")
-_PACKAGE = re.compile(r"packages/([\w-]+)/")
 # The comment after a file's licence line.
 _BEGINNING = re.compile(r"\A(?:// SPDX[^\n]*\n(?=//)|/\* SPDX[^\n]*\n/\*\n)(?P<comment>(?:(?://| \*(?!/))[^\n]*\n)+)")
 _CLASS = re.compile(r"(?P<comment>(?:^//[^\n]*\n)+)(?:template[^\n]*\n)?class ", re.MULTILINE)
@@ -50,21 +49,13 @@ def purpose(path: Path) -> str:
     return ""
 
 
-def package_of(name: str) -> str:
-    """The package that a file of the record belongs to."""
-    found = _PACKAGE.match(name)
-    if found is None:
-        raise RecordError(f"{name} belongs to no package")
-    return found[1]
-
-
 def table(part: Part, root: Path, link: Callable[[str], str]) -> str:
     """The files of one part, package by package: where each stands, what it is for, its instructions.
 
     Raises RecordError for a file that is not there any more.
     """
     lines = ["| file | what it is | instructions |", "|---|---|---:|"]
-    for name in sorted(part.files, key=lambda name: (package_of(name), name)):
+    for name in sorted(part.files):
         if not (root / name).is_file():
             raise RecordError(f"{name} is gone, and {RECORD.as_posix()} names it: run `nox -s trace`")
         what = purpose(root / name).replace("|", r"\|")
@@ -81,6 +72,6 @@ def summary(parts: list[Part]) -> str:
     lines = ["| folder | sources | headers | a source and its header as one |", "|---|---:|---:|---:|"]
     for title, chosen in [*rows.items(), ("together", names)]:
         headers = sum(name.endswith(".h") for name in chosen)
-        things = len({(package_of(name), Path(name).stem) for name in chosen})
+        things = len({(Path(name).parts[1], Path(name).stem) for name in chosen})  # parts[1]: the package
         lines.append(f"| {title} | {len(chosen) - headers} | {headers} | {things} |")
     return "\n".join(lines) + "\n"

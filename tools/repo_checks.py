@@ -367,11 +367,11 @@ def documents_tell_the_truth(root: Path) -> list[str]:
         if readme.is_file() and example.is_file():
             shown = re.findall(r"(?ms)^```python\n(.*?)^```", readme.read_text("utf-8"))
             code = example.read_text("utf-8")
+            place = readme.relative_to(root)
             if any(block not in code for block in shown):
-                place = readme.relative_to(root)
                 problems.append(f"{place}: shows code that is not in examples/{example.name}")
             if shown and "import " not in shown[0]:
-                problems.append(f"{readme.relative_to(root)}: its first program does not run alone, without an import")
+                problems.append(f"{place}: its first program does not run alone, without an import")
     return problems
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import nox
 
-from tools._platform import MODULE_SUFFIX, PYTHON_PROGRAM
+from tools._platform import MODULE_SUFFIX, PYTHON_PROGRAM, SITE_PACKAGES
 from tools.lane import Lane
 from tools.packages import BUILD_TOOLS, ROOT, Package, closure, refuse
 from tools.passed_files import RECORD, Part
@@ -103,11 +103,9 @@ def parts(folder: Path, packages: Mapping[str, Package]) -> list[Part]:
     result: list[Part] = []
     returned = False
     for event, thread, text in records(folder):
-        found = repository_files(instructions_by_file(text), packages)
-        if thread != HOST:
-            result.append(Part("device", event, found))
-        elif not returned:
-            result.append(Part("host", event, found))
+        if thread != HOST or not returned:
+            name = "host" if thread == HOST else "device"
+            result.append(Part(name, event, repository_files(instructions_by_file(text), packages)))
         returned = returned or event == RETURNED
     return [part for part in result if part.files]
 
@@ -141,12 +139,7 @@ def record(python: Path, library: Path, packages: Mapping[str, Package], *, obse
 
 def build(python: Path, folder: Path) -> Path:
     """The library that cuts the record, compiled against the installed runtime."""
-    site = subprocess.run(
-        [str(python), "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.strip()
+    (site,) = python.parents[1].glob(SITE_PACKAGES)
     tools = {**os.environ, "PATH": os.pathsep.join([str(python.parent), os.environ["PATH"]])}
     configure = ["cmake", "-S", str(PROJECT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
     configure += [f"-DCMAKE_PREFIX_PATH={site}", f"-DPython_EXECUTABLE={python}"]

@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT
 from shell import ShellError, check_variable, commands, is_checked
 
-from tools.packages import discover
+from tools.packages import closure, discover
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("packages/*/README.md"))]
 OTHER_READMES = [path for part in ("benchmarks", "examples", "templates") for path in ROOT.glob(f"{part}/**/README.md")]
@@ -111,6 +111,15 @@ def test_a_program_that_a_package_does_not_have_is_found_out():
 def test_lines_that_are_excused_stand_in_a_document():
     text = "\n".join(path.read_text("utf-8") for path in DOCUMENTS)
     assert [line for line in OTHER_LINES if line not in text] == []
+
+
+# Of the packages that are here; the code of every README also runs in its package's lane, as part of the example.
+@pytest.mark.parametrize("name", closure("openreg-meta", discover(ROOT)))
+def test_the_first_program_of_a_packages_readme_runs(name, tmp_path):
+    program = blocks((ROOT / "packages" / name / "README.md").read_text("utf-8"), "python")[0]
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout != ""
 
 
 def test_the_python_of_the_readme_runs(tmp_path):
