@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "common/arguments.h"
 #include "openreg.h"
@@ -26,6 +27,11 @@ struct AccessByType {
     return std::is_same_v<T, std::optional<at::Tensor>&> ? orAccessReadWrite : orAccessRead;
   }
 };
+
+template <class... Args>
+constexpr std::array<orAccess, sizeof...(Args)> accesses_by_type() {
+  return {AccessByType::of<Args>(0)...};
+}
 
 // Operators in place that do not look at what they replace; a schema does not tell.
 constexpr bool overwrites(std::string_view name) {
@@ -81,6 +87,15 @@ struct AccessBySchema {
     }
     return argument.is_keyword || overwrites(Operator::name) ? orAccessWrite : orAccessReadWrite;
   }
+};
+
+template <class Operator, class Schema>
+struct AccessesOf;
+template <class Operator, class Result, class... Args>
+struct AccessesOf<Operator, Result(Args...)> {
+  static constexpr std::array<orAccess, sizeof...(Args)> value = []<size_t... Index>(std::index_sequence<Index...>) {
+    return std::array<orAccess, sizeof...(Args)>{AccessBySchema<Operator>::template of<void>(Index)...};
+  }(std::index_sequence_for<Args...>());
 };
 
 static_assert(schema_argument("f(Tensor(a!) self, int[2] size=[1, 1], *, Tensor(b!) out) -> ()", 0).text ==

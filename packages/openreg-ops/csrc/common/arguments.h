@@ -220,4 +220,13 @@ std::tuple<Owned<Args>...> own(runtime::Aliases& aliases, const std::remove_refe
   }(std::index_sequence_for<Args...>());
 }
 
+// The same; `accesses` tell what the kernel does with each.
+template <class... Args>
+std::tuple<Owned<Args>...> own_as(runtime::Aliases& aliases, const orAccess* accesses,
+                                  const std::remove_reference_t<Args>&... args) {
+  return [&]<size_t... Index>(std::index_sequence<Index...>) {
+    return std::tuple<Owned<Args>...>{Owned<Args>(args, aliases.as(accesses[Index]))...};
+  }(std::index_sequence_for<Args...>());
+}
+
 }  // namespace openreg::ops

@@ -27,4 +27,8 @@ struct AsOut<kKernel> {
   }
 };
 
+// The kernel as declarations take it: as_out<cpu::huber_loss>.
+template <auto kKernel>
+constexpr auto as_out = &AsOut<kKernel>::call;
+
 }  // namespace openreg::ops

@@ -16,8 +16,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "common/structured.h"
-
 namespace openreg::ops {
 
 // Which dtype stands in for one that a kernel lacks. A dtype that gives itself stays: the kernel has it, or it is that
@@ -119,6 +117,10 @@ struct ComputedIn<kCompute, kKernel, Result (*)(Args...)> {
     return R(std::get<sizeof...(Args) - sizeof...(Index) + Index>(all)...);
   }
 };
+
+// The kernel as declarations take it: computed_in<reduced_as_float, cpu::avg_pool3d_outf>.
+template <auto kCompute, auto kKernel>
+constexpr auto computed_in = &ComputedIn<kCompute, kKernel>::call;
 
 }  // namespace openreg::ops
 

@@ -10,21 +10,6 @@ namespace openreg::ops {
 
 namespace {
 
-template <class... Dtypes>
-constexpr DtypeSet set_of(Dtypes... dtypes) {
-  return (dtype_bit(dtypes) | ...);
-}
-
-constexpr DtypeSet kBoolean = set_of(c10::ScalarType::Bool);
-constexpr DtypeSet kLongIntegers = set_of(c10::ScalarType::Long);
-constexpr DtypeSet kShortIntegers =
-    set_of(c10::ScalarType::Byte, c10::ScalarType::Char, c10::ScalarType::Short, c10::ScalarType::Int);
-constexpr DtypeSet kIntegers = kShortIntegers | kLongIntegers;
-constexpr DtypeSet kSignedIntegers = kIntegers & ~set_of(c10::ScalarType::Byte);
-constexpr DtypeSet kReduced = set_of(c10::ScalarType::Half, c10::ScalarType::BFloat16);
-constexpr DtypeSet kFloating = kReduced | set_of(c10::ScalarType::Float, c10::ScalarType::Double);
-constexpr DtypeSet kComplex = set_of(c10::ScalarType::ComplexFloat, c10::ScalarType::ComplexDouble);
-
 struct Refusal {
   DtypeSet dtypes;
   std::string_view ops;  // separated by spaces
@@ -91,7 +76,7 @@ constexpr Refusal kRefusals[] = {
     {kIntegers, "col2im convolution_overrideable im2col"},
     {kBoolean | kIntegers | kReduced | kComplex, "_ctc_loss _pdist_forward"},
 #if !OPENREG_TORCH_HAS_HALF_POLAR
-    {set_of(c10::ScalarType::Half), "polar"},
+    {dtype_set(c10::ScalarType::Half), "polar"},
 #endif
     {kFloating | kComplex, "bitwise_and.Tensor bitwise_not bitwise_or.Tensor bitwise_xor.Tensor"},
 };

@@ -8,6 +8,7 @@
 #include <c10/core/ScalarType.h>
 #include <c10/macros/Macros.h>
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -16,6 +17,7 @@
 #include <type_traits>
 
 #include "common/device_check.h"
+#include "common/overlap.h"
 
 namespace openreg::ops {
 
@@ -33,6 +35,22 @@ constexpr DtypeSet kCommonDtypes = dtype_bit(c10::ScalarType::Bool) | dtype_bit(
                                    dtype_bit(c10::ScalarType::Half) | dtype_bit(c10::ScalarType::BFloat16) |
                                    dtype_bit(c10::ScalarType::Float) | dtype_bit(c10::ScalarType::Double) |
                                    dtype_bit(c10::ScalarType::ComplexFloat) | dtype_bit(c10::ScalarType::ComplexDouble);
+
+// Sets for rules, to be joined by |.
+template <class... Dtypes>
+constexpr DtypeSet dtype_set(Dtypes... dtypes) {
+  return (dtype_bit(dtypes) | ...);
+}
+constexpr DtypeSet kBoolean = dtype_set(c10::ScalarType::Bool);
+constexpr DtypeSet kLongIntegers = dtype_set(c10::ScalarType::Long);
+constexpr DtypeSet kShortIntegers =
+    dtype_set(c10::ScalarType::Byte, c10::ScalarType::Char, c10::ScalarType::Short, c10::ScalarType::Int);
+constexpr DtypeSet kIntegers = kShortIntegers | kLongIntegers;
+constexpr DtypeSet kSignedIntegers = kIntegers & ~dtype_set(c10::ScalarType::Byte);
+constexpr DtypeSet kReduced = dtype_set(c10::ScalarType::Half, c10::ScalarType::BFloat16);
+constexpr DtypeSet kFloating = kReduced | dtype_set(c10::ScalarType::Float, c10::ScalarType::Double);
+constexpr DtypeSet kComplex = dtype_set(c10::ScalarType::ComplexFloat, c10::ScalarType::ComplexDouble);
+constexpr DtypeSet kNotFloating = kBoolean | kIntegers | kComplex;
 
 // Whether the kernel wants one dtype for all its operands.
 enum class Agreement : uint8_t {
@@ -55,11 +73,20 @@ inline bool is_reduced_complex(c10::ScalarType dtype) {
   return c10::isComplexType(dtype) && c10::elementSize(dtype) == 4;
 }
 
+// Dtypes that a kernel refuses in one of its modes: rounding, or reduction, which a string argument chooses.
+struct ModeRule {
+  std::string_view mode;
+  DtypeSet refused = 0;
+};
+
 // What is known of a kernel. By default that it takes all operands in common use.
 struct KernelRule {
   DtypeSet refused = 0;  // in some modes or shapes, at least: the kernel has the last word
   Agreement agreement = Agreement::kNone;
   Verdict verdict = Verdict::kNone;
+  bool expands = false;                // of an in-place operator: whether its operand may be an expanded tensor
+  OverlapRule overlap = {};            // of a structured operator: what its kernel refuses of outputs
+  std::array<ModeRule, 3> modes = {};  // those that it refuses more in
 
   bool takes_all_dtypes() const { return refused == 0 && agreement == Agreement::kNone; }
 };
@@ -141,6 +168,21 @@ inline std::string_view mode_of(const std::optional<std::string_view>& mode) {
 template <class T>
 constexpr bool is_mode = std::is_same_v<std::decay_t<T>, std::string_view> ||
                          std::is_same_v<std::decay_t<T>, std::optional<std::string_view>>;
+
+// The same for the mode that an argument chooses.
+template <class... Args>
+bool may_refuse_mode(const char* name, const KernelRule& rule, std::optional<c10::ScalarType> dtype,
+                     const Args&... args) {
+  const auto refuses = [&](std::string_view mode) {
+    for (const ModeRule& of_mode : rule.modes) {
+      if (!mode.empty() && of_mode.mode == mode) {
+        return may_refuse(name, KernelRule{.refused = of_mode.refused}, dtype, args...);
+      }
+    }
+    return false;
+  };
+  return (refuses(mode_of(args)) || ...);
+}
 
 // The same for an operator that has modes, each with a rule of its own.
 template <class... Args>

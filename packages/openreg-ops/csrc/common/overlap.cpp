@@ -9,13 +9,6 @@ namespace openreg::ops {
 
 namespace {
 
-using Operands = OverlapRule::Operands;
-
-constexpr OverlapRule kNotItself{true, Operands::kAllowed};
-constexpr OverlapRule kNoPart{false, Operands::kPartOfFirst};
-constexpr OverlapRule kNotItselfNoPart{true, Operands::kPartOfFirst};
-constexpr OverlapRule kNothing{true, Operands::kRefused};
-
 struct Line {
   std::string_view op;
   OverlapRule rule;
@@ -39,7 +32,7 @@ constexpr std::array kRules{
     Line{"aten::index_reduce", kNoPart},
     Line{"aten::isin", kNotItself},
     Line{"aten::linalg_cholesky_ex", kNotItself},
-    Line{"aten::linalg_cross", kNothing},
+    Line{"aten::linalg_cross", kNoOperand},
     Line{"aten::linalg_inv_ex", kNotItself},
     Line{"aten::linalg_ldl_factor_ex", kNotItself},
     Line{"aten::linalg_ldl_solve", kNotItself},

@@ -33,8 +33,13 @@ struct OverlapRule {
   bool refuses_itself = false;
   Operands operands = Operands::kAllowed;
 
-  bool refuses() const { return refuses_itself || operands != Operands::kAllowed; }
+  constexpr bool refuses() const { return refuses_itself || operands != Operands::kAllowed; }
 };
+
+constexpr OverlapRule kNotItself{true, OverlapRule::Operands::kAllowed};
+constexpr OverlapRule kNoPart{false, OverlapRule::Operands::kPartOfFirst};
+constexpr OverlapRule kNotItselfNoPart{true, OverlapRule::Operands::kPartOfFirst};
+constexpr OverlapRule kNoOperand{true, OverlapRule::Operands::kRefused};
 
 // By the operator's name, "aten::addmm"; all forms of it have one rule.
 OverlapRule overlap_rule(std::string_view op);

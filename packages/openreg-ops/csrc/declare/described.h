@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The short form for operators that have a CPU kernel but no meta function in C++; csrc/ways/own_meta.cpp is what it
+// abbreviates.
+//
+//   described<describe_take, op::take>(library, cpu::take_outf, {.refused = kComplex});
+//
+// What a meta function would say is said by a *description*: a function of the operator's own arguments that checks
+// them, in PyTorch's words, and gives an OutputSpec for each output. A description runs on the host, on the calling
+// line; it may look at everything but the values of tensors. The kernel runs later, on the engine, where nothing warns:
+// what a user should be warned of is the description's to say, too. common/output_spec.h has ready ones.
+//
+// The kernel has the signature of one of the forms. An out= kernel writes straight into the output, and the out= form
+// is declared as well; the result of a functional one is put there (common/results_in_place.h). Where the form that is
+// named is out=, because PyTorch makes the other from it, the description takes the output as its last argument, for
+// its dtype. Where it is in-place, the description gives nothing: it checks the arguments.
+#pragma once
+
+#include <array>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "common/output_spec.h"
+#include "common/results_in_place.h"
+#include "declare/launch.h"
+#include "declare/registry.h"
+
+namespace openreg::ops {
+
+// Puts a kernel's result into an output that exists.
+inline void put_if_wanted(const char* name, const at::Tensor& result, const at::Tensor& output) {
+  if (output.defined()) {
+    put_result(name, result, output);
+  }
+}
+
+// Calls `kernel(args..., outputs...)` on aliases. The alias of an output must be left as it was found, for another run,
+// and hold the result; its owner goes by what the host expected.
+struct RunDescribed {
+  using Access = AccessByType;
+
+  template <class Kernel, size_t kOutputs, class... Args>
+  void operator()(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) const {
+    std::array<at::Tensor, kOutputs> results;
+    for (size_t i = 0; i < kOutputs; ++i) {
+      if (outputs[i].defined()) {
+        results[i] = outputs[i].alias();  // a tensor of its own, which the kernel may resize
+      }
+    }
+    std::apply([&](auto&... result) { kernel(std::forward<Args>(args)..., result...); }, results);
+    for (size_t i = 0; i < kOutputs; ++i) {
+      put_if_wanted(name, results[i], outputs[i]);
+    }
+  }
+};
+
+// The same for a kernel that returns its results.
+struct RunFunctional {
+  using Access = AccessByType;
+
+  template <class Kernel, size_t kOutputs, class... Args>
+  void operator()(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) const {
+    if constexpr (kOutputs == 1) {
+      at::Tensor result;
+      {
+        const ResultsInPlace in_place({outputs[0]});
+        result = kernel(std::forward<Args>(args)...);
+      }
+      put_result(name, result, outputs[0]);
+    } else {
+      const auto results = kernel(std::forward<Args>(args)...);
+      [&]<size_t... Index>(std::index_sequence<Index...>) {
+        (put_if_wanted(name, std::get<Index>(results), outputs[Index]), ...);
+      }(std::make_index_sequence<kOutputs>());
+    }
+  }
+};
+
+// An operator of this functional signature with a description, and a kernel of the signature `Kernel`.
+template <class Signature, class Kernel, class Indices = std::make_index_sequence<kOutputsOf<Signature>>>
+struct Described;
+
+template <class Result, class... Args, class Kernel, size_t... Index>
+struct Described<Result(Args...), Kernel, std::index_sequence<Index...>> {
+  static constexpr size_t kOutputs = sizeof...(Index);
+  using OutResult = OutResultOf<kOutputs>;
+  using Outputs = std::array<at::Tensor, kOutputs>;
+  using Specs = std::array<OutputSpec, kOutputs>;
+  using Run = std::conditional_t<std::is_same_v<Kernel, Result(Args...)>, RunFunctional, RunDescribed>;
+
+  Operator op;
+  Kernel* kernel;
+  Specs (*describe)(Args...);
+
+  Result functional(Args... args) const {
+    const OperandsDevice device(op, args...);
+    const Specs specs = describe(args...);
+    Outputs outputs{make_described(specs[Index], device)...};
+    launch(device, outputs, args...);
+    if constexpr (kOutputs == 1) {
+      return std::move(outputs[0]);
+    } else {
+      return Result(std::move(outputs[Index])...);
+    }
+  }
+
+  OutResult out(Args... args, OutputReference<Index>... outputs) const {
+    const OperandsDevice device(op, args..., outputs...);
+    const Specs specs = describe(args...);
+    (check_internal_overlap(outputs, specs[Index]), ...);  // resizing would hide it
+    (prepare_described(outputs, specs[Index], device), ...);
+    (check_overlap(outputs, specs[Index], args...), ...);
+    launch(device, {outputs...}, args...);
+    if constexpr (kOutputs == 1) {
+      return (outputs, ...);
+    } else {
+      return OutResult(outputs...);
+    }
+  }
+
+  // The forms as the dispatcher calls them. `state` is the operator.
+  static Result enter_functional(const void* state, Args... args) {
+    return static_cast<const Described*>(state)->functional(args...);
+  }
+  static OutResult enter_out(const void* state, Args... args, OutputReference<Index>... outputs) {
+    return static_cast<const Described*>(state)->out(args..., outputs...);
+  }
+
+ private:
+  void launch(c10::Device device, const Outputs& outputs, Args... args) const {
+    launch_on_aliases<Run, Kernel, kOutputs, Args...>(op.name, device, hears_of(op, args...), kernel, outputs,
+                                                      std::nullopt, args...);
+  }
+};
+
+// Launches `kernel(args..., outputs...)` as that of an operator with a description: it may resize what it gets as
+// outputs, of which some may be undefined. For forms that are written by hand.
+template <size_t kOutputs, class Kernel, class... Args>
+void launch_described(const Operator& op, c10::Device device, Kernel* kernel,
+                      const std::array<at::Tensor, kOutputs>& outputs, const Args&... args) {
+  launch_on_aliases<RunDescribed, Kernel, kOutputs, const Args&...>(op.name, device, hears_of(op, args...), kernel,
+                                                                    outputs, std::nullopt, args...);
+}
+
+// An operator that exists in one form, which writes into its arguments: out= of one output, or in-place.
+template <class Signature>
+struct DescribedForm;
+template <class Result, class... Args>
+struct DescribedForm<Result(Args...)> {
+  Operator op;
+  const orAccess* accesses;  // one for each argument
+  Result (*kernel)(Args...);
+  OutputSpec (*describe)(Args...) = nullptr;  // of an out= form
+  void (*check)(Args...) = nullptr;           // of an in-place form
+
+  Result out(Args... args) const {
+    at::Tensor& output = std::get<sizeof...(Args) - 1>(std::tie(args...));
+    const c10::Device device = device_of(op.name, args...);
+    check_same_device_or_scalar(op.name, device, args...);
+    const CurrentDevice current(device);
+    const OutputSpec spec = describe(args...);
+    prepare_described(output, spec, device);
+    check_internal_overlap(output, spec);
+    launch_owned<Args...>(op, device, hears_of(op, args...), accesses, kernel, args...);
+    return output;
+  }
+
+  Result inplace(Args... args) const {
+    const c10::Device device = device_of(op.name, args...);
+    check_same_device_or_scalar(op.name, device, args...);
+    if (check != nullptr) {
+      check(args...);
+    }
+    if constexpr (std::is_same_v<std::tuple_element_t<0, std::tuple<Args...>>, at::Tensor&>) {
+      if (!op.rule.expands) {
+        at::assert_no_internal_overlap(std::get<0>(std::tie(args...)));
+      }
+    }
+    const CurrentDevice current(device);
+    launch_owned<Args...>(op, device, hears_of(op, args...), accesses, kernel, args...);
+    if constexpr (!std::is_void_v<Result>) {
+      return std::get<0>(std::tie(args...));
+    }
+  }
+
+  static Result enter(const void* state, Args... args) {
+    const auto& form = *static_cast<const DescribedForm*>(state);
+    if constexpr (kIsInplace<Result(Args...)>) {
+      return form.inplace(args...);
+    } else {
+      return form.out(args...);
+    }
+  }
+};
+
+// A description as a plain function of the arguments of this form.
+template <auto kDescribe, class Result, class... Args>
+constexpr auto plain_description(Result (*)(Args...)) {
+  return +[](Args... args) {
+    if constexpr (std::is_same_v<decltype(kDescribe(args...)), OutputSpec>) {
+      return std::array<OutputSpec, 1>{kDescribe(args...)};
+    } else {
+      return kDescribe(args...);
+    }
+  };
+}
+template <auto kDescribe, class Result, class... Args>
+constexpr auto plain_check(Result (*)(Args...)) {
+  return +[](Args... args) { return kDescribe(args...); };
+}
+
+template <class Signature>
+constexpr Signature* kNone = nullptr;
+
+// The operator that Functional (at::_ops) names. A file that adds something to a form keeps it as a constant, and calls
+// its functional() and out().
+template <auto kDescribe, class Functional, class Kernel>
+constexpr auto described_operator(Kernel* kernel, const KernelRule& rule = {}) {
+  using Signature = SchemaOf<Functional>;
+  return Described<Signature, Kernel>{{Functional::name, rule}, kernel, plain_description<kDescribe>(kNone<Signature>)};
+}
+
+// The same of an operator that exists in one form, which writes into its arguments.
+template <auto kDescribe, class Form>
+constexpr auto described_form(SchemaOf<Form>* kernel, const KernelRule& rule = {}) {
+  using Signature = SchemaOf<Form>;
+  DescribedForm<Signature> result{{Form::name, rule}, AccessesOf<Form, Signature>::value.data(), kernel};
+  if constexpr (kIsInplace<Signature>) {
+    result.check = plain_check<kDescribe>(kNone<Signature>);
+  } else {
+    result.describe = plain_check<kDescribe>(kNone<Signature>);
+  }
+  return result;
+}
+
+// Declares the form that is named, with a kernel of its signature.
+template <auto kDescribe, class Form>
+void described(torch::Library& library, SchemaOf<Form>* kernel, const KernelRule& rule = {}) {
+  using Signature = SchemaOf<Form>;
+  if constexpr (kIsFunctional<Signature>) {
+    static const auto forever = described_operator<kDescribe, Form>(kernel, rule);
+    register_entry<Form, Signature>(library, rule, &forever, &decltype(forever)::enter_functional);
+  } else {
+    static const auto forever = described_form<kDescribe, Form>(kernel, rule);
+    register_entry<Form, Signature>(library, rule, &forever, &decltype(forever)::enter);
+  }
+}
+
+// Declares the functional form and the out= form, with a kernel of the signature of the out= form.
+template <auto kDescribe, class Functional>
+void described(torch::Library& library, OutForm<SchemaOf<Functional>>* kernel, const KernelRule& rule = {}) {
+  using Signature = SchemaOf<Functional>;
+  using Out = OutForm<Signature>;
+  static const auto forever = described_operator<kDescribe, Functional>(kernel, rule);
+  using Operator = decltype(forever);
+  register_entry<Functional, Signature>(library, rule, &forever, &Operator::enter_functional);
+  register_out_entry<Functional, Out>(library, rule, &forever, &Operator::enter_out);
+}
+
+}  // namespace openreg::ops

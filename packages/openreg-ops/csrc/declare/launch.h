@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one way from an operator to the device: launch(op, device, kernel, arguments...) runs `kernel(arguments...)` on
+// aliases of its tensors, on the current stream, when the work before has run. All forms of declarations end here.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "common/access.h"
+#include "common/alias_task.h"
+#include "common/arguments.h"
+#include "common/device_check.h"
+#include "common/failure.h"
+#include "common/outputs.h"
+
+namespace openreg::ops {
+
+// An operator as its launches know it.
+struct Operator {
+  const char* name;  // as the dispatcher has it: "aten::addmm". Lives for ever
+  KernelRule rule = {};
+};
+
+using MaybeTensor = const std::optional<at::Tensor>&;
+
+// The device of an operator's operands, made the current one while this lives. Throws c10::Error that names the
+// operator where operands are on several devices, or none is on an openreg device.
+class OperandsDevice {
+ public:
+  template <class... Operands>
+  explicit OperandsDevice(const Operator& op, const Operands&... operands)
+      : device_(device_of(op.name, operands...)), current_(device_) {
+    check_same_device(op.name, device_, operands...);
+  }
+
+  operator c10::Device() const { return device_; }
+  c10::DeviceIndex index() const { return device_.index(); }
+
+ private:
+  c10::Device device_;
+  CurrentDevice current_;
+};
+
+// When the caller hears of a failure of the operator's kernel (common/failure.h), which computes in the dtype of the
+// first operand.
+template <class... Args>
+Hears hears_of(const Operator& op, const Args&... args) {
+  return hears(op.rule, may_refuse(op.name, op.rule, std::nullopt, args...), std::nullopt, args...);
+}
+
+// Launches `kernel(args...)`, which does with each argument what `accesses` says; the launch owns them in the forms of
+// common/arguments.h for Parameters. A 0-dim tensor on the CPU is taken as a number.
+template <class... Parameters, class Kernel>
+void launch_owned(const Operator& op, c10::Device device, Hears when, const orAccess* accesses, Kernel kernel,
+                  const std::remove_reference_t<Parameters>&... args) {
+  runtime::Aliases aliases(op.name);
+  const auto make = [&] {
+    return [kernel, owned = own_as<Parameters...>(aliases, accesses, args...)]() mutable {
+      runtime::AliasStorages storages;
+      std::apply([&](auto&... argument) { kernel(argument.get(storages)...); }, owned);
+    };
+  };
+  launch_judged(op.name, device, when, make, aliases.operands(), args...);
+}
+
+// Launches `kernel(args...)`. The types of the kernel's parameters say how the launch owns each argument and what the
+// kernel writes (common/access.h). Whose a failure of the kernel is, the operator's rule says.
+template <class... Parameters, class... Args>
+void launch(const Operator& op, c10::Device device, void (*kernel)(Parameters...), const Args&... args) {
+  constexpr std::array<orAccess, sizeof...(Parameters)> kAccesses = accesses_by_type<Parameters...>();
+  launch_owned<Parameters...>(op, device, hears_of(op, args...), kAccesses.data(), kernel, args...);
+}
+
+// A new tensor on the current device if it is wanted, else an undefined one, which kernels leave alone.
+inline at::Tensor output_if(bool wanted, c10::IntArrayRef sizes, const c10::TensorOptions& options) {
+  return wanted ? make_output(sizes, {}, options) : at::Tensor();
+}
+
+inline void copy_if_defined(at::Tensor& destination, const at::Tensor& source) {
+  if (destination.defined()) {
+    destination.copy_(source);
+  }
+}
+
+// An optional operand as kernels of PyTorch take it: undefined where it is absent.
+inline at::Tensor value_or_undefined(MaybeTensor tensor) {
+  return tensor.value_or(at::Tensor());
+}
+
+inline bool is_given(MaybeTensor tensor) {
+  return tensor.has_value() && tensor->defined();
+}
+
+}  // namespace openreg::ops

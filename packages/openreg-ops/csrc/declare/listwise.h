@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The short form for operators on lists of tensors (torch._foreach_*), by PyTorch's composite functions.
+//
+//   listwise<op::_foreach_exp, op::_foreach_exp_>(library, composite::_foreach_exp, composite::_foreach_exp_);
+//
+// Where all tensors of a list are dense, on one device and of one floating-point dtype, the composite function runs on
+// the engine: one launch for the whole list. Else it runs on the host, one launch per tensor, and finds the dtypes and
+// the mistakes.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "declare/launch.h"
+#include "declare/registry.h"
+
+namespace at::compositeexplicitautograd {}
+
+namespace openreg::ops {
+
+namespace composite = at::compositeexplicitautograd;
+
+// Whether one launch can work on a whole list.
+bool is_uniform(at::TensorList list);
+
+// Whether a further argument leaves shapes and dtypes of a uniform list as they are.
+bool fits(at::TensorList list, at::TensorList other);
+bool fits(at::TensorList list, const at::Tensor& number);
+bool fits(at::TensorList list, const at::Scalar& number);
+bool fits(at::TensorList list, at::ArrayRef<at::Scalar> numbers);
+bool fits(at::TensorList list, bool option);
+
+template <class Signature>
+struct Listwise;
+
+// Gives a list of tensors like its first operand.
+template <class... Args>
+struct Listwise<std::vector<at::Tensor>(at::TensorList, Args...)> {
+  using Composite = std::vector<at::Tensor>(at::TensorList, Args...);
+
+  Operator op;
+  const orAccess* accesses;
+  Composite* composite;
+
+  static std::vector<at::Tensor> enter(const void* state, at::TensorList self, Args... args) {
+    const auto& [op, accesses, composite] = *static_cast<const Listwise*>(state);
+    const c10::Device device = device_of(op.name, self, args...);
+    const CurrentDevice current(device);
+    if (!is_uniform(self) || !(fits(self, args) && ...)) {
+      return composite(self, args...);
+    }
+    std::vector<at::Tensor> outputs;
+    outputs.reserve(self.size());
+    for (const at::Tensor& tensor : self) {
+      outputs.push_back(make_output(tensor.sizes(), tensor.strides(), tensor.options()));
+    }
+    const auto kernel = [composite = composite](at::TensorList results, at::TensorList operands, auto&&... rest) {
+      const std::vector<at::Tensor> computed = composite(operands, rest...);
+      for (size_t i = 0; i < computed.size(); ++i) {
+        results[i].copy_(computed[i]);
+      }
+    };
+    constexpr auto kAccesses = accesses_by_type<OutputList, at::TensorList, Args...>();
+    launch_owned<OutputList, at::TensorList, Args...>(op, device, hears_of(op, self, args...), kAccesses.data(), kernel,
+                                                      OutputList{outputs}, self, args...);
+    return outputs;
+  }
+};
+
+// Writes into the tensors of its first operand.
+template <class... Args>
+struct Listwise<void(at::TensorList, Args...)> {
+  using Composite = void(at::TensorList, Args...);
+
+  Operator op;
+  const orAccess* accesses;
+  Composite* composite;
+
+  static void enter(const void* state, at::TensorList self, Args... args) {
+    const auto& [op, accesses, composite] = *static_cast<const Listwise*>(state);
+    const c10::Device device = device_of(op.name, self, args...);
+    const CurrentDevice current(device);
+    if (!is_uniform(self) || !(fits(self, args) && ...)) {
+      composite(self, args...);
+      return;
+    }
+    launch_owned<at::TensorList, Args...>(op, device, hears_of(op, self, args...), accesses, composite, self, args...);
+  }
+};
+
+// Declares operators, each with the composite function of its signature: the one that gives lists and the one in place.
+template <class... Forms>
+void listwise(torch::Library& library, SchemaOf<Forms>*... composites) {
+  const auto declare = [&]<class Form>(Form /*form*/, SchemaOf<Form>* composite) {
+    using Schema = SchemaOf<Form>;
+    static const Listwise<Schema> forever{{Form::name}, AccessesOf<Form, Schema>::value.data(), composite};
+    register_entry<Form, Schema>(library, {}, &forever, &Listwise<Schema>::enter);
+  };
+  (declare(Forms(), composites), ...);
+}
+
+}  // namespace openreg::ops

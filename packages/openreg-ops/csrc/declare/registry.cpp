@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "declare/registry.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+namespace openreg::ops {
+
+namespace {
+
+// What has been declared while the module was loaded, by one thread.
+struct Declared {
+  std::map<std::string, KernelRule> rules;
+  std::string mistake;                                          // the first one
+  std::unordered_multimap<std::string, std::string> overloads;  // of all operators of PyTorch, by name
+
+  Declared() {
+    for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
+      overloads.emplace(name.name, name.overload_name);
+    }
+  }
+};
+
+Declared& declared() {
+  static auto* const everything = new Declared;
+  return *everything;
+}
+
+template <class... Words>
+void note_mistake(const Words&... words) {
+  if (declared().mistake.empty()) {
+    declared().mistake = c10::str("openreg_ops declares ", words...);
+  }
+}
+
+bool is_out_form(const std::vector<c10::Argument>& arguments, const std::vector<c10::Argument>& functional) {
+  const auto is_same = [](const c10::Argument& one, const c10::Argument& other) {
+    return one.name() == other.name() && *one.type() == *other.type();
+  };
+  return arguments.size() > functional.size() && arguments.back().is_out() &&
+         std::equal(functional.begin(), functional.end(), arguments.begin(), is_same);
+}
+
+}  // namespace
+
+void register_form(torch::Library& library, const c10::OperatorName& form, const KernelRule& rule,
+                   torch::CppFunction&& function) {
+  const std::string overload = form.overload_name.empty() ? "" : "." + form.overload_name;
+  const std::string name = form.name.substr(form.name.find("::") + 2) + overload;
+  if (!c10::Dispatcher::singleton().findSchema(form).has_value()) {
+    note_mistake(form, ", which PyTorch does not have; name the operator as native_functions.yaml does");
+  } else if (!declared().rules.emplace(name, rule).second) {
+    note_mistake(form, " twice; an operator has one declaration, in the file of its family");
+  } else {
+    library.impl(name.c_str(), std::move(function));
+  }
+}
+
+void register_out_form(torch::Library& library, const c10::OperatorName& functional, const KernelRule& rule,
+                       torch::CppFunction&& function) {
+  auto& dispatcher = c10::Dispatcher::singleton();
+  const auto found = dispatcher.findSchema(functional);
+  const auto [first, last] = declared().overloads.equal_range(functional.name);
+  for (auto overload = first; found.has_value() && overload != last; ++overload) {
+    const c10::OperatorName name(functional.name, overload->second);
+    if (is_out_form(dispatcher.findSchema(name)->schema().arguments(), found->schema().arguments())) {
+      register_form(library, name, rule, std::move(function));
+      return;
+    }
+  }
+  note_mistake("the out= form of ", functional, ", which PyTorch does not have");
+}
+
+void require_sound_declarations() {
+  TORCH_CHECK(declared().mistake.empty(), declared().mistake);
+}
+
+const std::map<std::string, KernelRule>& declared_rules() {
+  return declared().rules;
+}
+
+}  // namespace openreg::ops

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Maximum pooling with backward. What works in two dimensions is structured; in three the shapes are ours to check.
+#include <ATen/native/Pool.h>
+
+#include "declare/declare.h"
+#include "pooling/output_shapes.h"
+
+namespace openreg::ops {
+
+namespace {
+
+// Three numbers, from one for all or three; without a stride, the kernel's size.
+std::array<int, 3> triple(c10::IntArrayRef given, const char* what) {
+  TORCH_CHECK(given.size() == 1 || given.size() == 3, "max_pool3d: ", what,
+              " must be either a single int, or a tuple of three ints");
+  std::array<int, 3> result;
+  for (size_t i = 0; i < 3; ++i) {
+    result[i] = static_cast<int>(given.size() == 1 ? given[0] : given[i]);
+  }
+  return result;
+}
+
+std::array<OutputSpec, 2> describe_max_pool3d(const at::Tensor& self, c10::IntArrayRef kernel_size,
+                                              c10::IntArrayRef given_stride, c10::IntArrayRef given_padding,
+                                              c10::IntArrayRef given_dilation, bool ceil_mode) {
+  const auto kernel = triple(kernel_size, "kernel_size");
+  const auto stride = given_stride.empty() ? kernel : triple(given_stride, "stride");
+  const auto padding = triple(given_padding, "padding");
+  const auto dilation = triple(given_dilation, "dilation");
+  TORCH_CHECK(self.dim() == 4 || self.dim() == 5, "max_pool3d_with_indices_out_cpu_template(): ",
+              "Expected 4D or 5D tensor for input, but got: ", self.sizes());
+  const c10::MemoryFormat format = self.suggest_memory_format();
+  TORCH_CHECK(format == c10::MemoryFormat::Contiguous || format == c10::MemoryFormat::ChannelsLast3d,
+              "Unsupported memory format. Supports only ChannelsLast3d, Contiguous");
+  std::array<int64_t, 3> in;
+  std::array<int64_t, 3> out;
+  for (size_t i = 0; i < 3; ++i) {
+    in[i] = self.size(static_cast<int64_t>(i) - 3);
+    out[i] = at::native::pooling_output_shape<int64_t>(in[i], kernel[i], padding[i], stride[i], dilation[i], ceil_mode);
+  }
+  at::native::pool3d_shape_check(self, self.size(-4), kernel[0], kernel[1], kernel[2], stride[0], stride[1], stride[2],
+                                 padding[0], padding[1], padding[2], dilation[0], dilation[1], dilation[2], in[0],
+                                 in[1], in[2], out[0], out[1], out[2], "max_pool3d_with_indices_out_cpu_template()");
+  OutputSpec values = with_last_sizes(self, out);
+  if (self.dim() == 4 && self.unsqueeze(0).suggest_memory_format() == c10::MemoryFormat::ChannelsLast3d) {
+    // A volume without a batch.
+    const auto strides = c10::get_channels_last_strides_3d({1, values.sizes[0], out[0], out[1], out[2]});
+    values.strides = c10::DimVector(strides.begin() + 1, strides.end());
+    values.format = c10::MemoryFormat::Contiguous;
+  }
+  OutputSpec indices = values;
+  indices.dtype = at::kLong;
+  return {values, indices};
+}
+
+OutputSpec derivative_of_pool(const at::Tensor& /*grad*/, const at::Tensor& self) {
+  return with_last_sizes(self, {});
+}
+
+// A derivative in the memory format of the input.
+constexpr auto describe_pool_backward = [](const at::Tensor& grad, const at::Tensor& self, const auto&... /*rest*/) {
+  return derivative_of_pool(grad, self);
+};
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  structured<meta::structured_max_pool2d_with_indices, op::max_pool2d_with_indices>(
+      library, cpu::max_pool2d_with_indices_outf, {.refused = kBoolean | kComplex});
+  structured<meta::structured_max_pool2d_with_indices_backward, op::max_pool2d_with_indices_backward>(
+      library, cpu::max_pool2d_with_indices_backward_outf,
+      {.refused = kNotFloating, .agreement = Agreement::kAllButIndices});
+  described<describe_max_pool3d, op::max_pool3d_with_indices>(library, cpu::max_pool3d_with_indices_outf,
+                                                              {.refused = kBoolean | kComplex});
+  described<describe_pool_backward, op::max_pool3d_with_indices_backward>(library,
+                                                                          cpu::max_pool3d_with_indices_backward_outf);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
