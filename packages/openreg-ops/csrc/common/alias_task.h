@@ -69,22 +69,26 @@ class AliasTask<Run, Kernel, std::index_sequence<Index...>, Args...> {
       : name_(name),
         kernel_(kernel),
         dtypes_(dtypes),
-        owned_(own<typename Run::Access, Args...>(aliases, args...)),
+        owned_(aliases, kAccesses.data(), args...),
         outputs_{aliases.as(orAccessWrite).record(outputs[Index])...} {}
 
   void operator()() {
     runtime::AliasStorages storages;
     std::array<at::Tensor, kOutputs> outputs{outputs_[Index].open(storages)...};
     const c10::ScalarType dtype = dtypes_.for_integers();
-    std::apply([&](auto&... argument) { Run()(name_, kernel_, outputs, converted(argument.get(storages), dtype)...); },
-               owned_);
+    const auto run = [&]<class... T>(T&&... argument) {
+      Run()(name_, kernel_, outputs, converted(std::forward<T>(argument), dtype)...);
+    };
+    owned_.apply(run, storages);
   }
 
  private:
+  static constexpr std::array<orAccess, sizeof...(Args)> kAccesses = accesses_by_type<Args...>();
+
   const char* name_;
   Kernel* kernel_;
   LaunchDtypes dtypes_;
-  std::tuple<Owned<Args>...> owned_;
+  OwnedArgumentsOf<Args...> owned_;
   std::array<runtime::AliasRecord, kOutputs> outputs_;
 };
 

@@ -212,20 +212,38 @@ struct Owned<std::optional<std::string_view>> {
   std::optional<std::string> held;
 };
 
-// The arguments of a launch in owning forms. Access tells what the kernel does with each (see access.h).
+// The arguments of a launch in owning forms. A class of its own because a std::tuple would move each into its place.
+template <class Indices, class... Args>
+class OwnedArguments;
+
+template <size_t kIndex, class T>
+struct OwnedArgument {
+  Owned<T> owned;
+};
+
+template <size_t... Index, class... Args>
+class OwnedArguments<std::index_sequence<Index...>, Args...> : OwnedArgument<Index, Args>... {
+ public:
+  // `accesses` tell what the kernel does with each.
+  OwnedArguments(runtime::Aliases& aliases, [[maybe_unused]] const orAccess* accesses,
+                 const std::remove_reference_t<Args>&... args)
+      : OwnedArgument<Index, Args>{Owned<Args>(args, aliases.as(accesses[Index]))}... {}
+
+  // Gives `function(arguments...)`.
+  template <class Function>
+  decltype(auto) apply(Function&& function, runtime::AliasStorages& storages) {
+    return function(static_cast<OwnedArgument<Index, Args>&>(*this).owned.get(storages)...);
+  }
+};
+
+template <class... Args>
+using OwnedArgumentsOf = OwnedArguments<std::index_sequence_for<Args...>, Args...>;
+
+// The same in a tuple. Access tells what the kernel does with each (see access.h).
 template <class Access, class... Args>
 std::tuple<Owned<Args>...> own(runtime::Aliases& aliases, const std::remove_reference_t<Args>&... args) {
   return [&]<size_t... Index>(std::index_sequence<Index...>) {
     return std::tuple<Owned<Args>...>{Owned<Args>(args, aliases.as(Access::template of<Args>(Index)))...};
-  }(std::index_sequence_for<Args...>());
-}
-
-// The same; `accesses` tell what the kernel does with each.
-template <class... Args>
-std::tuple<Owned<Args>...> own_as(runtime::Aliases& aliases, const orAccess* accesses,
-                                  const std::remove_reference_t<Args>&... args) {
-  return [&]<size_t... Index>(std::index_sequence<Index...>) {
-    return std::tuple<Owned<Args>...>{Owned<Args>(args, aliases.as(accesses[Index]))...};
   }(std::index_sequence_for<Args...>());
 }
 

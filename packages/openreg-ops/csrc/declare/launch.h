@@ -51,18 +51,25 @@ Hears hears_of(const Operator& op, const Args&... args) {
   return hears(op.rule, may_refuse(op.name, op.rule, std::nullopt, args...), std::nullopt, args...);
 }
 
+// What such a launch holds.
+template <class Kernel, class... Parameters>
+struct OwnedCall {
+  Kernel kernel;
+  OwnedArgumentsOf<Parameters...> arguments;
+
+  void operator()() {
+    runtime::AliasStorages storages;
+    arguments.apply(kernel, storages);
+  }
+};
+
 // Launches `kernel(args...)`, which does with each argument what `accesses` says; the launch owns them in the forms of
 // common/arguments.h for Parameters. A 0-dim tensor on the CPU is taken as a number.
 template <class... Parameters, class Kernel>
 void launch_owned(const Operator& op, c10::Device device, Hears when, const orAccess* accesses, Kernel kernel,
                   const std::remove_reference_t<Parameters>&... args) {
   runtime::Aliases aliases(op.name);
-  const auto make = [&] {
-    return [kernel, owned = own_as<Parameters...>(aliases, accesses, args...)]() mutable {
-      runtime::AliasStorages storages;
-      std::apply([&](auto&... argument) { kernel(argument.get(storages)...); }, owned);
-    };
-  };
+  const auto make = [&] { return OwnedCall<Kernel, Parameters...>{kernel, {aliases, accesses, args...}}; };
   launch_judged(op.name, device, when, make, aliases.operands(), args...);
 }
 

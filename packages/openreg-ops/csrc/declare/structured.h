@@ -102,6 +102,49 @@ std::optional<c10::ScalarType> call_meta(MetaOutputs& outputs, Args... args) {
   }
 }
 
+// The commonest operands of an operator that works element by element: contiguous tensors of one shape and floating
+// dtype, and numbers. For these PyTorch's meta function, which is the longest part of such a call, would settle on an
+// output like them and on their dtype.
+class ElementwiseOperands {
+ public:
+  template <class... Args>
+  explicit ElementwiseOperands(const Args&... args) {
+    (look(args), ...);
+  }
+
+  bool are_alike() const { return alike_ && first_ != nullptr; }
+  c10::ScalarType dtype() const { return first_->scalar_type(); }
+  at::Tensor make_output() const { return ops::make_output(first_->sizes(), {}, at::TensorOptions().dtype(dtype())); }
+
+ private:
+  void look(const at::Tensor& tensor) {
+    const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+    if (first_ == nullptr) {
+      first_ = &tensor;
+      alike_ = tensor.defined() && tensor.device().type() == runtime::kDeviceType &&
+               (dtype_bit(tensor.scalar_type()) & kFloating) != 0 && is_plain(impl);
+    } else if (alike_ && !(impl.is_wrapped_number() && !tensor.is_complex())) {
+      alike_ = tensor.device() == first_->device() && tensor.dtype() == first_->dtype() &&
+               tensor.sizes() == first_->sizes() && is_plain(impl);
+    }
+  }
+  void look(const at::Scalar& number) { alike_ = alike_ && !number.isBoolean() && !number.isComplex(); }
+  template <class T>
+  void look(const T& /*option*/) {}
+  template <class T>
+  void look(const std::optional<T>& option) {
+    alike_ = alike_ && !option.has_value();
+  }
+
+  static bool is_plain(const c10::TensorImpl& tensor) {
+    return tensor.is_contiguous() && !tensor.is_wrapped_number() && !tensor.has_named_tensor_meta() &&
+           tensor.layout() == c10::kStrided;
+  }
+
+  const at::Tensor* first_ = nullptr;
+  bool alike_ = true;
+};
+
 // Calls `kernel(args..., outputs...)`. A few kernels give their output other strides, or leave it to be conjugated; the
 // tensor that it is an alias of stays as it is, so the values are put in their places, and the alias is as before for
 // another run.
@@ -206,8 +249,15 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
       hooks.check(args...);
     }
     Outputs instead;
-    MetaOutputs wanted(form, outputs.data(), instead.data());
-    const std::optional<c10::ScalarType> computed = meta(wanted, args...);
+    std::optional<c10::ScalarType> computed;
+    const ElementwiseOperands operands(args...);
+    if (form == MetaOutputs::Form::kFunctional && rule.elementwise && operands.are_alike()) {
+      outputs[0] = operands.make_output();
+      computed = operands.dtype();
+    } else {
+      MetaOutputs wanted(form, outputs.data(), instead.data());
+      computed = meta(wanted, args...);
+    }
     bool refuses = may_refuse(name, rule, computed, args...);
     if constexpr ((is_mode<Args> || ...)) {
       refuses |= may_refuse_mode(name, rule, computed, args...);

@@ -17,24 +17,23 @@ at::Tensor Aliases::operator()(const at::Tensor& tensor) {
 }
 
 AliasRecord Aliases::record(const at::Tensor& tensor) {
-  AliasRecord result;
   if (!tensor.defined()) {
-    return result;
+    return {};
   }
   const c10::Device device = tensor.device();
-  if (device.is_cpu() && tensor.dim() == 0) {
-    result.kind_ = AliasRecord::Kind::kNumber;
-    result.dtype_ = tensor.dtype();
-    std::memcpy(result.number_.data(), tensor.const_data_ptr(), tensor.element_size());
-    result.set_lazy_bits(tensor);
-    return result;
+  if (C10_LIKELY(device.type() == kDeviceType && tensor.layout() == c10::kStrided)) {
+    const void* address = tensor.storage().data();
+    return describe(tensor, address == nullptr ? nullptr : kernel_view(address));
   }
-  TORCH_CHECK(device.type() == kDeviceType, operation_, ": expected a tensor on an openreg device but got one on ",
-              device, "; move it with .to('openreg')");
-  TORCH_CHECK(tensor.layout() == c10::kStrided, operation_, ": the openreg device has no kernels for layout ",
+  TORCH_CHECK(device.type() != kDeviceType, operation_, ": the openreg device has no kernels for layout ",
               tensor.layout(), " (tensor on ", device, "); convert it with .to_dense()");
-  const void* address = tensor.storage().data();
-  return describe(tensor, address == nullptr ? nullptr : kernel_view(address));
+  TORCH_CHECK(device.is_cpu() && tensor.dim() == 0, operation_,
+              ": expected a tensor on an openreg device but got one on ", device, "; move it with .to('openreg')");
+  AliasRecord result;
+  result.kind_ = AliasRecord::Kind::kNumber;
+  result.set_bits(*tensor.unsafeGetTensorImpl());
+  std::memcpy(result.few_.data(), tensor.const_data_ptr(), tensor.element_size());
+  return result;
 }
 
 at::Tensor Aliases::borrow_host(const at::Tensor& tensor) {
@@ -42,30 +41,30 @@ at::Tensor Aliases::borrow_host(const at::Tensor& tensor) {
 }
 
 AliasRecord Aliases::describe(const at::Tensor& tensor, void* address) {
-  const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  const c10::Storage& storage = impl.unsafe_storage();
+  const c10::IntArrayRef sizes = impl.sizes();
+  const c10::IntArrayRef strides = impl.strides();
   AliasRecord result;
   result.kind_ = AliasRecord::Kind::kAlias;
-  result.dtype_ = impl->dtype();
-  result.storage_ = number_of(tensor.storage().unsafeGetStorageImpl());
+  result.set_bits(impl);
+  result.storage_ = number_of(storage.unsafeGetStorageImpl());
   result.address_ = address;
-  result.nbytes_ = tensor.storage().nbytes();
-  result.storage_offset_ = impl->storage_offset();
-  result.geometry_.set_sizes(impl->sizes());
-  result.geometry_.set_strides(impl->strides());
-  result.set_lazy_bits(tensor);
+  result.nbytes_ = storage.nbytes();
+  result.storage_offset_ = impl.storage_offset();
+  result.dims_ = sizes.size();
+  if (C10_UNLIKELY(sizes.size() > AliasRecord::kInlineDims)) {
+    result.many_ = std::make_unique<int64_t[]>(2 * sizes.size());
+  }
+  int64_t* geometry = result.geometry();
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    geometry[i] = sizes[i];
+    geometry[i + sizes.size()] = strides[i];
+  }
   if (C10_UNLIKELY(wanted_)) {
     operands_.add(tensor, access_);
   }
   return result;
-}
-
-uint32_t Aliases::number_of(const c10::StorageImpl* storage) {
-  const auto found = std::find(known_.begin(), known_.end(), storage);
-  const auto number = static_cast<uint32_t>(found - known_.begin());
-  if (found == known_.end()) {
-    known_.push_back(storage);
-  }
-  return number;
 }
 
 }  // namespace openreg::runtime

@@ -19,19 +19,13 @@ c10::Storage make_storage(void* address, size_t nbytes) {
 
 }  // namespace
 
-void AliasRecord::set_lazy_bits(const at::Tensor& tensor) {
-  is_conj_ = tensor.is_conj();
-  is_neg_ = tensor.is_neg();
-  is_wrapped_number_ = tensor.unsafeGetTensorImpl()->is_wrapped_number();
-}
-
 at::Tensor& AliasRecord::open(AliasStorages& storages) {
   if (kind_ == Kind::kUndefined || alias_.defined()) {
     return alias_;
   }
   if (kind_ == Kind::kNumber) {
     alias_ = at::detail::empty_cpu({}, c10::typeMetaToScalarType(dtype_));
-    std::memcpy(alias_.mutable_data_ptr(), number_.data(), dtype_.itemsize());
+    std::memcpy(alias_.mutable_data_ptr(), few_.data(), dtype_.itemsize());
   } else {
     if (storages.size() <= storage_) {
       storages.resize(storage_ + 1);
@@ -42,8 +36,8 @@ at::Tensor& AliasRecord::open(AliasStorages& storages) {
     }
     alias_ = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), c10::DispatchKeySet(c10::DispatchKey::CPU),
                                                       dtype_);
-    alias_.unsafeGetTensorImpl()->set_sizes_and_strides(geometry_.sizes_arrayref(), geometry_.strides_arrayref(),
-                                                        storage_offset_);
+    alias_.unsafeGetTensorImpl()->set_sizes_and_strides(c10::IntArrayRef(geometry(), dims_),
+                                                        c10::IntArrayRef(geometry() + dims_, dims_), storage_offset_);
   }
   c10::TensorImpl* impl = alias_.unsafeGetTensorImpl();
   if (is_conj_) {

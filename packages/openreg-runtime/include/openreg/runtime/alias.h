@@ -47,7 +47,16 @@ class OPENREG_RUNTIME_API Aliases {
 
  private:
   AliasRecord describe(const at::Tensor& tensor, void* address);
-  uint32_t number_of(const c10::StorageImpl* storage);
+  uint32_t number_of(const c10::StorageImpl* storage) {
+    uint32_t number = 0;
+    while (number < known_.size() && known_[number] != storage) {
+      ++number;
+    }
+    if (number == known_.size()) {
+      known_.push_back(storage);
+    }
+    return number;
+  }
 
   const char* operation_;
   const bool wanted_ = Operands::wanted();

@@ -3,12 +3,12 @@
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Storage.h>
-#include <c10/core/impl/SizesAndStrides.h>
 #include <c10/util/SmallVector.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "openreg/runtime/export.h"
 
@@ -33,20 +33,33 @@ class OPENREG_RUNTIME_API AliasRecord {
   friend class Aliases;
   enum class Kind : uint8_t { kUndefined, kAlias, kNumber };
 
-  void set_lazy_bits(const at::Tensor& tensor);
+  static constexpr size_t kInlineDims = 5;
+
+  // The dtype, and what is left to be done when the values are read.
+  void set_bits(const c10::TensorImpl& tensor) {
+    dtype_ = tensor.dtype();
+    is_conj_ = tensor.is_conj();
+    is_neg_ = tensor.is_neg();
+    is_wrapped_number_ = tensor.is_wrapped_number();
+  }
+
+  // Sizes, then strides.
+  int64_t* geometry() { return many_ == nullptr ? few_.data() : many_.get(); }
 
   Kind kind_ = Kind::kUndefined;
   bool is_conj_ = false;
   bool is_neg_ = false;
   bool is_wrapped_number_ = false;
+  uint32_t storage_ = 0;  // its number
   caffe2::TypeMeta dtype_;
-  uint32_t storage_ = 0;     // its number
-  void* address_ = nullptr;  // of the storage, for the thread that runs the kernel
-  size_t nbytes_ = 0;        // of the storage
-  int64_t storage_offset_ = 0;
-  c10::impl::SizesAndStrides geometry_;
-  std::array<char, 16> number_{};  // the bytes of a 0-dim CPU tensor
-  at::Tensor alias_;               // once opened
+  size_t dims_ = 0;
+  // Of an alias, the rest is written when it is recorded. It is large, and each launch has several.
+  void* address_;  // of the storage, for the thread that runs the kernel
+  size_t nbytes_;  // of the storage
+  int64_t storage_offset_;
+  std::array<int64_t, 2 * kInlineDims> few_;  // the geometry, or the bytes of a 0-dim CPU tensor
+  std::unique_ptr<int64_t[]> many_;           // the geometry of more dimensions
+  at::Tensor alias_;                          // once opened
 };
 
 }  // namespace openreg::runtime
