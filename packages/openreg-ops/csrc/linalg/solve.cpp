@@ -1,26 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Systems of linear equations that are not structured: triangular ones, those of a Cholesky factor, least squares.
-#include <ATen/native/LinearAlgebraUtils.h>
-#include <ATen/ops/_cholesky_solve_helper_cpu_dispatch.h>
-#include <ATen/ops/_cholesky_solve_helper_ops.h>
+// Systems of linear equations: of general, symmetric and triangular matrices, least squares, and inverses.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_lstsq.h>
-#include <ATen/ops/linalg_lstsq_cpu_dispatch.h>
-#include <ATen/ops/linalg_solve_triangular_cpu_dispatch.h>
-#include <ATen/ops/linalg_solve_triangular_ops.h>
 
-#include "common/described.h"
-#include "common/linalg_spec.h"
+#include "declare/declare.h"
+#include "linalg/outputs.h"
 #include "openreg/runtime/capture.h"
 
 namespace openreg::ops {
 
 namespace {
-
-OutputSpec describe_cholesky_solve(const at::Tensor& self, const at::Tensor& /*factor*/, bool /*upper*/) {
-  require_lapack_dtype("cholesky_solve_cpu", self.scalar_type());
-  return column_major(self.sizes(), self.scalar_type());  // cholesky_solve() has checked and expanded the operands
-}
 
 OutputSpec describe_solve_triangular(const at::Tensor& self, const at::Tensor& b, bool /*upper*/, bool left,
                                      bool /*unitriangular*/) {
@@ -110,13 +99,12 @@ void lstsq_kernel(const at::Tensor& self, const at::Tensor& b, std::optional<dou
 
 using FourTensors = std::tuple<at::Tensor&, at::Tensor&, at::Tensor&, at::Tensor&>;
 
+constexpr Operator kLstsq{"aten::linalg_lstsq", {.verdict = Verdict::kAlways}};
+
 FourTensors lstsq_out(const at::Tensor& self, const at::Tensor& b, std::optional<double> rcond,
                       std::optional<std::string_view> driver, at::Tensor& solution, at::Tensor& residuals,
                       at::Tensor& rank, at::Tensor& singular_values) {
-  constexpr const char* kName = "aten::linalg_lstsq";
-  const c10::Device device = device_of(kName, self, b);
-  check_same_device(kName, device, self, b, solution, residuals, rank, singular_values);
-  const CurrentDevice current(device);
+  const OperandsDevice device(kLstsq, self, b, solution, residuals, rank, singular_values);
   const LeastSquares expected = describe_lstsq(self, b, driver);
   if (expected.needs_full_rank()) {
     runtime::refuse_capture("linalg.lstsq with this driver", runtime::current_stream(device.index()));
@@ -135,11 +123,8 @@ FourTensors lstsq_out(const at::Tensor& self, const at::Tensor& b, std::optional
   prepare(residuals, expected.residuals, real);
   prepare(rank, expected.rank, at::kLong);
   prepare(singular_values, expected.singular_values, real);
-  launch_described<void(const at::Tensor&, const at::Tensor&, std::optional<double>, std::optional<std::string_view>,
-                        at::Tensor&, at::Tensor&, at::Tensor&, at::Tensor&),
-                   4, const at::Tensor&, const at::Tensor&, std::optional<double>, std::optional<std::string_view>>(
-      kName, device, &lstsq_kernel, {solution, residuals, rank, singular_values}, self, b, rcond,
-      std::string_view(expected.driver));
+  launch_described<4>(kLstsq, device, &lstsq_kernel, {solution, residuals, rank, singular_values}, self, b, rcond,
+                      std::optional<std::string_view>(expected.driver));
   if (expected.needs_full_rank() && !rank.eq(self.size(-1)).all().item<bool>()) {
     residuals.resize_({0});
   }
@@ -147,10 +132,31 @@ FourTensors lstsq_out(const at::Tensor& self, const at::Tensor& b, std::optional
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  OPENREG_DESCRIBED(library, _cholesky_solve_helper, at::cpu::_cholesky_solve_helper, describe_cholesky_solve)
-  OPENREG_DESCRIBED_OUT(library, linalg_solve_triangular, linalg_solve_triangular_out,
-                        at::cpu::linalg_solve_triangular_outf, describe_solve_triangular)
-  library.impl("linalg_lstsq.out", TORCH_FN(lstsq_out));
+  structured<meta::structured__linalg_solve_ex, op::_linalg_solve_ex>(
+      library, cpu::_linalg_solve_ex_outf, {.refused = kReduced, .verdict = Verdict::kIfAsked, .overlap = kNotItself});
+  structured<meta::structured_linalg_inv_ex, op::linalg_inv_ex>(library, cpu::linalg_inv_ex_outf,
+                                                                {.verdict = Verdict::kIfAsked, .overlap = kNotItself});
+  structured<meta::structured_linalg_ldl_factor_ex, op::linalg_ldl_factor_ex>(
+      library, cpu::linalg_ldl_factor_ex_outf,
+      {.refused = kReduced, .verdict = Verdict::kIfAsked, .overlap = kNotItself});
+  structured<meta::structured_linalg_ldl_solve, op::linalg_ldl_solve>(library, cpu::linalg_ldl_solve_outf,
+                                                                      {.refused = kReduced, .overlap = kNotItself});
+  function<op::linalg_lstsq_out>(library, lstsq_out, kLstsq.rule);
+  structured<meta::structured_linalg_lu_factor_ex, op::linalg_lu_factor_ex>(
+      library, cpu::linalg_lu_factor_ex_outf,
+      {.refused = kBoolean | kIntegers | kReduced, .verdict = Verdict::kIfAsked, .overlap = kNotItself});
+  structured<meta::structured_linalg_lu_solve, op::linalg_lu_solve>(library, cpu::linalg_lu_solve_outf,
+                                                                    {.refused = kReduced, .overlap = kNotItself});
+  described<describe_solve_triangular, op::linalg_solve_triangular>(library, cpu::linalg_solve_triangular_outf);
+  structured<meta::structured_triangular_solve, op::triangular_solve>(
+      library, cpu::triangular_solve_outf, {.refused = kBoolean | kIntegers | kReduced, .overlap = kNotItself},
+      {.check = [](auto... /*arguments*/) {
+        TORCH_WARN_ONCE(
+            "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangular and will be removed in a "
+            "future "
+            "PyTorch release; torch.triangular_solve(B, A).solution is torch.linalg.solve_triangular(A, B, "
+            "upper=True)");
+      }});
 }
 
 }  // namespace
