@@ -24,11 +24,6 @@ OutputSpec describe_dot(const at::Tensor& self, const at::Tensor& other) {
 
 constexpr Operator kAddr{"aten::addr"};
 
-void addr_kernel(const at::Tensor& self, const at::Tensor& first, const at::Tensor& second, const at::Scalar& beta,
-                 const at::Scalar& alpha, at::Tensor& out) {
-  cpu::addr_outf(self, first, second, beta, alpha, out);
-}
-
 c10::ScalarType check_operands(const at::Tensor& self, const at::Tensor& first, const at::Tensor& second,
                                const at::Scalar& beta, const at::Scalar& alpha) {
   TORCH_CHECK(first.dim() == 1, "vec1: Expected 1-D argument vec1, but got ", first.dim(), "-D");
@@ -61,7 +56,7 @@ at::Tensor addr(const at::Tensor& self, const at::Tensor& first, const at::Tenso
   const c10::ScalarType dtype = check_operands(self, first, second, beta, alpha);
   at::Tensor out = make_output({0}, {}, at::TensorOptions(device).dtype(dtype));
   settle_strides(out, self, first, second);
-  launch(kAddr, device, &addr_kernel, self, first, second, beta, alpha, out);
+  launch_described<1>(kAddr, device, &cpu::addr_outf, {out}, self, first, second, beta, alpha);
   return out;
 }
 
@@ -81,7 +76,7 @@ at::Tensor& addr_out(const at::Tensor& self, const at::Tensor& first, const at::
     at::assert_no_internal_overlap(out);
     at::assert_no_partial_overlap(out, self);
   }
-  launch(kAddr, device, &addr_kernel, self, first, second, beta, alpha, out);
+  launch_described<1>(kAddr, device, &cpu::addr_outf, {out}, self, first, second, beta, alpha);
   return out;
 }
 

@@ -43,14 +43,11 @@ OutputSpec describe_pdist(const at::Tensor& self, double p) {
   return output_of({rows <= 1 ? 0 : rows * (rows - 1) / 2}, self.scalar_type());
 }
 
-constexpr auto like_three = [](const at::Tensor& x, const at::Tensor& alpha, const at::Tensor& total) {
-  return output_of_operands(x, alpha, total);
-};
-
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_cdist, op::_cdist_forward>(library, cpu::_cdist_forward, {.refused = kReduced});
   described<describe_cdist_backward, op::_cdist_backward>(library, cpu::_cdist_backward);
-  described<like_three, op::_dirichlet_grad>(library, cpu::_dirichlet_grad);
+  described<[](const auto&... operands) { return output_of_operands(operands...); }, op::_dirichlet_grad>(
+      library, cpu::_dirichlet_grad);
   described<shape_of_second, op::_pdist_backward>(library, cpu::_pdist_backward);
   described<describe_pdist, op::_pdist_forward>(library, cpu::_pdist_forward, {.refused = kNotFloating | kReduced});
   described<like_operands, op::_standard_gamma_grad>(library, cpu::_standard_gamma_grad);

@@ -12,16 +12,10 @@ namespace openreg::ops {
 
 namespace {
 
-int64_t count_on_engine(const at::Tensor& tensor) {
-  return at::count_nonzero(tensor).item<int64_t>();
-}
-
 // Without elements there is nothing to wait for.
 int64_t wait_for_count(const char* name, const at::Tensor& tensor) {
-  if (tensor.numel() == 0) {
-    return 0;
-  }
-  return wait_for_kernel<const at::Tensor&>(name, tensor.device(), &count_on_engine, tensor);
+  const auto count = [](const at::Tensor& all) { return at::count_nonzero(all).item<int64_t>(); };
+  return tensor.numel() == 0 ? 0 : wait_for_kernel<const at::Tensor&>(name, tensor.device(), count, tensor);
 }
 
 OutputSpec describe_nonzero(const at::Tensor& self) {

@@ -26,20 +26,8 @@ OutputSpec describe_solve_triangular(const at::Tensor& self, const at::Tensor& b
   return spec;
 }
 
-// What linalg_lstsq() computes, known from its arguments.
-struct LeastSquares {
-  std::string driver;
-  bool is_vector = false;
-  c10::DimVector solution;
-  c10::DimVector residuals;
-  c10::DimVector rank;
-  c10::DimVector singular_values;
-
-  bool needs_full_rank() const { return !residuals.empty() && residuals != c10::DimVector{0} && driver != "gels"; }
-};
-
 // The residuals of gelsd and gelss exist only for a matrix of full rank, which the kernel finds out.
-LeastSquares describe_lstsq(const at::Tensor& self, const at::Tensor& b, std::optional<std::string_view> driver) {
+std::array<OutputSpec, 4> describe_lstsq(const at::Tensor& self, const at::Tensor& b, std::string_view driver) {
   constexpr const char* kName = "torch.linalg.lstsq";
   TORCH_CHECK(self.dim() >= 2, kName, ": input must have at least 2 dimensions.");
   TORCH_CHECK(b.dim() >= 1, kName, ": other must have at least 1 dimension.");
@@ -50,30 +38,29 @@ LeastSquares describe_lstsq(const at::Tensor& self, const at::Tensor& b, std::op
   const int64_t difference = self.dim() - b.dim();
   TORCH_CHECK(difference == 0 || difference == 1, kName,
               ": input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1");
-  LeastSquares result;
-  result.is_vector = at::native::linalg_solve_is_vector_rhs(self, b);
-  const at::Tensor columns = result.is_vector ? b.unsqueeze(-1) : b;
+  const bool is_vector = at::native::linalg_solve_is_vector_rhs(self, b);
+  const at::Tensor columns = is_vector ? b.unsqueeze(-1) : b;
   TORCH_CHECK(self.size(-2) == columns.size(-2), kName, ": input.size(-2) should match other.size(",
-              result.is_vector ? -1 : -2, ")");
-  result.driver = driver.value_or("gelsy");
-  const bool is_known =
-      result.driver == "gels" || result.driver == "gelsy" || result.driver == "gelsd" || result.driver == "gelss";
-  TORCH_CHECK(is_known, kName, ": parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
+              is_vector ? -1 : -2, ")");
+  const bool has_singular_values = driver == "gelsd" || driver == "gelss";
+  TORCH_CHECK(driver == "gels" || driver == "gelsy" || has_singular_values, kName,
+              ": parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
   const int64_t m = self.size(-2);
   const int64_t n = self.size(-1);
+  const c10::ScalarType dtype = self.scalar_type();
+  const c10::ScalarType real = c10::toRealValueType(dtype);
   const auto broadcast = std::get<1>(at::native::_linalg_broadcast_batch_dims(self, columns));
-  const c10::DimVector batch(c10::IntArrayRef(broadcast).slice(0, broadcast.size() - 2));
-  const auto with_batch = [&](std::initializer_list<int64_t> sizes) {
-    c10::DimVector all = batch;
-    all.append(sizes);
-    return all;
+  const auto casting = [&](bool in_batch, std::initializer_list<int64_t> sizes, c10::ScalarType of) {
+    OutputSpec spec = output_of(c10::IntArrayRef(broadcast).slice(0, in_batch ? broadcast.size() - 2 : 0), of);
+    spec.sizes.append(sizes);
+    spec.casts = true;
+    return spec;
   };
-  result.solution = result.is_vector ? with_batch({n}) : with_batch({n, columns.size(-1)});
-  result.residuals = m > n && result.driver != "gelsy" ? with_batch({columns.size(-1)}) : c10::DimVector{0};
-  result.rank = result.driver == "gels" ? c10::DimVector{0} : batch;
-  const bool has_singular_values = result.driver == "gelsd" || result.driver == "gelss";
-  result.singular_values = has_singular_values ? with_batch({std::min(m, n)}) : c10::DimVector{0};
-  return result;
+  return {
+      is_vector ? casting(true, {n}, dtype) : column_major(casting(true, {n, columns.size(-1)}, dtype).sizes, dtype),
+      m > n && driver != "gelsy" ? casting(true, {columns.size(-1)}, real) : casting(false, {0}, real),
+      driver == "gels" ? casting(false, {0}, at::kLong) : casting(true, {}, at::kLong),
+      has_singular_values ? casting(true, {std::min(m, n)}, real) : casting(false, {0}, real)};
 }
 
 void lstsq_kernel(const at::Tensor& self, const at::Tensor& b, std::optional<double> rcond,
@@ -97,38 +84,27 @@ void lstsq_kernel(const at::Tensor& self, const at::Tensor& b, std::optional<dou
   }
 }
 
-using FourTensors = std::tuple<at::Tensor&, at::Tensor&, at::Tensor&, at::Tensor&>;
-
 constexpr Operator kLstsq{"aten::linalg_lstsq", {.verdict = Verdict::kAlways}};
 
-FourTensors lstsq_out(const at::Tensor& self, const at::Tensor& b, std::optional<double> rcond,
-                      std::optional<std::string_view> driver, at::Tensor& solution, at::Tensor& residuals,
-                      at::Tensor& rank, at::Tensor& singular_values) {
+OutResultOf<4> lstsq_out(const at::Tensor& self, const at::Tensor& b, std::optional<double> rcond,
+                         std::optional<std::string_view> driver, at::Tensor& solution, at::Tensor& residuals,
+                         at::Tensor& rank, at::Tensor& singular_values) {
   const OperandsDevice device(kLstsq, self, b, solution, residuals, rank, singular_values);
-  const LeastSquares expected = describe_lstsq(self, b, driver);
-  if (expected.needs_full_rank()) {
+  driver = driver.value_or("gelsy");
+  const std::array<OutputSpec, 4> specs = describe_lstsq(self, b, *driver);
+  const bool needs_full_rank = driver != "gels" && specs[1].sizes != c10::DimVector{0};
+  if (needs_full_rank) {
     runtime::refuse_capture("linalg.lstsq with this driver", runtime::current_stream(device.index()));
   }
-  const c10::ScalarType real = c10::toRealValueType(self.scalar_type());
-  const auto prepare = [&](const at::Tensor& out, const c10::DimVector& sizes, c10::ScalarType dtype) {
-    OutputSpec spec = output_of(sizes, dtype);
-    spec.casts = true;
-    prepare_described(out, spec, device);
-  };
-  if (expected.is_vector) {
-    prepare(solution, expected.solution, self.scalar_type());
-  } else {
-    prepare_described(solution, column_major(expected.solution, self.scalar_type()), device);
+  const std::array<at::Tensor, 4> outputs{solution, residuals, rank, singular_values};
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    prepare_described(outputs[i], specs[i], device);
   }
-  prepare(residuals, expected.residuals, real);
-  prepare(rank, expected.rank, at::kLong);
-  prepare(singular_values, expected.singular_values, real);
-  launch_described<4>(kLstsq, device, &lstsq_kernel, {solution, residuals, rank, singular_values}, self, b, rcond,
-                      std::optional<std::string_view>(expected.driver));
-  if (expected.needs_full_rank() && !rank.eq(self.size(-1)).all().item<bool>()) {
+  launch_described(kLstsq, device, &lstsq_kernel, outputs, self, b, rcond, driver);
+  if (needs_full_rank && !rank.eq(self.size(-1)).all().item<bool>()) {
     residuals.resize_({0});
   }
-  return FourTensors(solution, residuals, rank, singular_values);
+  return {solution, residuals, rank, singular_values};
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
@@ -153,8 +129,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       {.check = [](auto... /*arguments*/) {
         TORCH_WARN_ONCE(
             "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangular and will be removed in a "
-            "future "
-            "PyTorch release; torch.triangular_solve(B, A).solution is torch.linalg.solve_triangular(A, B, "
+            "future PyTorch release; torch.triangular_solve(B, A).solution is torch.linalg.solve_triangular(A, B, "
             "upper=True)");
       }});
 }
