@@ -134,12 +134,16 @@ struct Described<Result(Args...), Kernel, std::index_sequence<Index...>> {
 };
 
 // Launches `kernel(args..., outputs...)` as that of an operator with a description: it may resize what it gets as
-// outputs, of which some may be undefined. For forms that are written by hand.
-template <size_t kOutputs, class Kernel, class... Args>
-void launch_described(const Operator& op, c10::Device device, Kernel* kernel,
+// outputs, of which some may be undefined. For forms that are written by hand. The types of the kernel's parameters say
+// how the launch owns each argument.
+template <size_t kOutputs, class Result, class... Parameters, class... Args>
+void launch_described(const Operator& op, c10::Device device, Result (*kernel)(Parameters...),
                       const std::array<at::Tensor, kOutputs>& outputs, const Args&... args) {
-  launch_on_aliases<RunDescribed, Kernel, kOutputs, const Args&...>(op.name, device, hears_of(op, args...), kernel,
-                                                                    outputs, std::nullopt, args...);
+  [&]<size_t... Index>(std::index_sequence<Index...>) {
+    launch_on_aliases<RunDescribed, Result(Parameters...), kOutputs,
+                      std::tuple_element_t<Index, std::tuple<Parameters...>>...>(
+        op.name, device, hears_of(op, args...), kernel, outputs, std::nullopt, args...);
+  }(std::index_sequence_for<Args...>());
 }
 
 // An operator that exists in one form, which writes into its arguments: out= of one output, or in-place.

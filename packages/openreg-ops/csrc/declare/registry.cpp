@@ -40,8 +40,10 @@ bool is_out_form(const std::vector<c10::Argument>& arguments, const std::vector<
   const auto is_same = [](const c10::Argument& one, const c10::Argument& other) {
     return one.name() == other.name() && *one.type() == *other.type();
   };
-  return arguments.size() > functional.size() && arguments.back().is_out() &&
-         std::equal(functional.begin(), functional.end(), arguments.begin(), is_same);
+  const auto is_out = [](const c10::Argument& argument) { return argument.is_out(); };
+  return arguments.size() > functional.size() &&
+         std::equal(functional.begin(), functional.end(), arguments.begin(), is_same) &&
+         std::all_of(arguments.begin() + static_cast<std::ptrdiff_t>(functional.size()), arguments.end(), is_out);
 }
 
 }  // namespace

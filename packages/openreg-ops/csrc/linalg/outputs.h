@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Outputs of linear algebra, as descriptions of the described table give them.
+// Outputs of linear algebra, as descriptions give them.
 #pragma once
 
 #include <ATen/native/LinearAlgebraUtils.h>

@@ -1,55 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Factorisations that are not structured (QR in LAPACK's form), and what is made of them.
-#include <ATen/native/LinearAlgebraUtils.h>
-#include <ATen/ops/_linalg_check_errors.h>
-#include <ATen/ops/cholesky_inverse_cpu_dispatch.h>
-#include <ATen/ops/geqrf_cpu_dispatch.h>
-#include <ATen/ops/geqrf_ops.h>
-#include <ATen/ops/linalg_householder_product_cpu_dispatch.h>
-#include <ATen/ops/linalg_householder_product_ops.h>
-#include <ATen/ops/ormqr_cpu_dispatch.h>
-#include <ATen/ops/ormqr_ops.h>
-
-#include "common/described.h"
-#include "common/linalg_spec.h"
+// QR factorisations, and products with the reflectors of LAPACK's form of them.
+#include "declare/declare.h"
+#include "linalg/outputs.h"
 
 namespace openreg::ops {
 
 namespace {
-
-// `info` is what LAPACK gives: the first zero on the diagonal, counted from 1. Then there is no inverse.
-void invert_kernel(const at::Tensor& self, bool upper, at::Tensor& result, at::Tensor& info) {
-  const at::Tensor is_zero = self.diagonal(0, -2, -1).eq(0);
-  info.zero_();
-  if (is_zero.numel() == 0) {
-    return;
-  }
-  info.copy_(is_zero.to(at::kInt).argmax(-1).add(1).mul(is_zero.any(-1)));
-  if (!is_zero.any().item<bool>()) {
-    result.copy_(at::cpu::cholesky_inverse(self, upper));
-  }
-}
-
-at::Tensor invert(const at::Tensor& self, bool upper) {
-  constexpr const char* kName = "aten::cholesky_inverse";
-  at::native::squareCheckInputs(self, "cholesky_inverse");
-  require_lapack_dtype("cholesky_inverse_cpu", self.scalar_type());
-  const CurrentDevice current(self.device());
-  at::Tensor result = make_described(column_major(self.sizes(), self.scalar_type()), self.device());
-  at::Tensor info = make_output(self.sizes().slice(0, self.dim() - 2), {}, self.options().dtype(at::kInt));
-  launch_described<void(const at::Tensor&, bool, at::Tensor&, at::Tensor&), 2, const at::Tensor&, bool>(
-      kName, self.device(), &invert_kernel, {result, info}, self, upper);
-  at::_linalg_check_errors(info, "cholesky_inverse", self.dim() == 2);
-  return result;
-}
-
-at::Tensor& invert_out(const at::Tensor& self, bool upper, at::Tensor& out) {
-  check_same_device("aten::cholesky_inverse", device_of("aten::cholesky_inverse", self, out), self, out);
-  at::native::checkLinalgCompatibleDtype("cholesky_inverse", out, self);
-  const at::Tensor result = invert(self, upper);
-  resize_out(out, result.sizes(), result.strides(), out.options());
-  return out.copy_(result);
-}
 
 std::array<OutputSpec, 2> describe_geqrf(const at::Tensor& self) {
   TORCH_CHECK(self.dim() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
@@ -113,12 +69,12 @@ OutputSpec describe_ormqr(const at::Tensor& input, const at::Tensor& tau, const 
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("cholesky_inverse", TORCH_FN(invert));
-  library.impl("cholesky_inverse.out", TORCH_FN(invert_out));
-  OPENREG_DESCRIBED_OUT(library, geqrf, geqrf_a, at::cpu::geqrf_outf, describe_geqrf)
-  OPENREG_DESCRIBED_OUT(library, linalg_householder_product, linalg_householder_product_out,
-                        at::cpu::linalg_householder_product_outf, describe_householder_product)
-  OPENREG_DESCRIBED_OUT(library, ormqr, ormqr_out, at::cpu::ormqr_outf, describe_ormqr)
+  described<describe_geqrf, op::geqrf>(library, cpu::geqrf_outf);
+  described<describe_householder_product, op::linalg_householder_product>(library,
+                                                                          cpu::linalg_householder_product_outf);
+  structured<meta::structured_linalg_qr, op::linalg_qr>(library, cpu::linalg_qr_outf,
+                                                        {.refused = kReduced, .overlap = kNotItself});
+  described<describe_ormqr, op::ormqr>(library, cpu::ormqr_outf);
 }
 
 }  // namespace

@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Outer product of two vectors, added to a matrix: in one kernel, which rounds once.
+// Products of vectors: inner ones, and the outer one that is added to a matrix, in one kernel, which rounds once.
 #include <ATen/ExpandUtils.h>
 #include <ATen/TensorIterator.h>
-#include <ATen/ops/addr_cpu_dispatch.h>
 #include <ATen/ops/result_type.h>
-#include <torch/library.h>
 
-#include "common/launch_function.h"
+#include "declare/declare.h"
 
 namespace openreg::ops {
 
 namespace {
 
-constexpr const char* kName = "aten::addr";
-
-void kernel(const at::Tensor& self, const at::Tensor& first, const at::Tensor& second, const at::Scalar& beta,
-            const at::Scalar& alpha, at::Tensor& out) {
-  at::cpu::addr_outf(self, first, second, beta, alpha, out);
+OutputSpec describe_dot(const at::Tensor& self, const at::Tensor& other) {
+  TORCH_CHECK(self.dim() == 1 && other.dim() == 1, "1D tensors expected, but got ", self.dim(), "D and ", other.dim(),
+              "D tensors");
+  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "dot : expected both vectors to have same dtype, but found ",
+              self.scalar_type(), " and ", other.scalar_type());
+  TORCH_CHECK(self.numel() == other.numel(), "inconsistent tensor size, expected tensor [", self.numel(), "] and src [",
+              other.numel(), "] to have the same number of elements, but got ", self.numel(), " and ", other.numel(),
+              " elements respectively");
+  require_dtype(self.scalar_type() != at::kBool, "dot", self.scalar_type());
+  return scalar_output(self.scalar_type());
 }
+
+constexpr Operator kAddr{"aten::addr"};
 
 c10::ScalarType check_operands(const at::Tensor& self, const at::Tensor& first, const at::Tensor& second,
                                const at::Scalar& beta, const at::Scalar& alpha) {
@@ -47,24 +52,20 @@ void settle_strides(const at::Tensor& out, const at::Tensor& self, const at::Ten
 
 at::Tensor addr(const at::Tensor& self, const at::Tensor& first, const at::Tensor& second, const at::Scalar& beta,
                 const at::Scalar& alpha) {
-  const c10::Device device = device_of(kName, self, first, second);
-  check_same_device(kName, device, self, first, second);
+  const OperandsDevice device(kAddr, self, first, second);
   const c10::ScalarType dtype = check_operands(self, first, second, beta, alpha);
-  const CurrentDevice current(device);
   at::Tensor out = make_output({0}, {}, at::TensorOptions(device).dtype(dtype));
   settle_strides(out, self, first, second);
-  launch_function(kName, device, &kernel, self, first, second, beta, alpha, out);
+  launch_described<1>(kAddr, device, &cpu::addr_outf, {out}, self, first, second, beta, alpha);
   return out;
 }
 
 at::Tensor& addr_out(const at::Tensor& self, const at::Tensor& first, const at::Tensor& second, const at::Scalar& beta,
                      const at::Scalar& alpha, at::Tensor& out) {
-  const c10::Device device = device_of(kName, self, first, second, out);
-  check_same_device(kName, device, self, first, second, out);
+  const OperandsDevice device(kAddr, self, first, second, out);
   const c10::ScalarType dtype = check_operands(self, first, second, beta, alpha);
   TORCH_CHECK(c10::canCast(dtype, out.scalar_type()), "result type ", dtype,
               " can't be cast to the desired output type ", out.scalar_type());
-  const CurrentDevice current(device);
   if (out.is_same(self)) {
     TORCH_CHECK(self.dim() == 2, "2D tensor expected, got ", self.dim(), "D tensor for input");
     TORCH_CHECK(self.size(0) == first.size(0) && self.size(1) == second.size(0), "size mismatch, input: ", self.sizes(),
@@ -75,13 +76,15 @@ at::Tensor& addr_out(const at::Tensor& self, const at::Tensor& first, const at::
     at::assert_no_internal_overlap(out);
     at::assert_no_partial_overlap(out, self);
   }
-  launch_function(kName, device, &kernel, self, first, second, beta, alpha, out);
+  launch_described<1>(kAddr, device, &cpu::addr_outf, {out}, self, first, second, beta, alpha);
   return out;
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("addr", TORCH_FN(addr));
-  library.impl("addr.out", TORCH_FN(addr_out));
+  function<op::addr>(library, addr);
+  function<op::addr_out>(library, addr_out);
+  described<describe_dot, op::dot>(library, cpu::dot);
+  described<describe_dot, op::vdot>(library, cpu::vdot);
 }
 
 }  // namespace

@@ -6,40 +6,39 @@
 #include <ATen/ops/linear_native.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/sum.h>
-#include <torch/library.h>
 
-#include "common/launch_on.h"
+#include "declare/declare.h"
 
 namespace openreg::ops {
 
 namespace {
 
+constexpr Operator kLinear{"aten::linear", {.refused = kBoolean}};
+constexpr Operator kLinearBackward{"aten::linear_backward"};
+
 // What is not so goes the composite way, which finds the mistake or knows the case.
-bool is_usual(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
+bool is_usual(const at::Tensor& input, const at::Tensor& weight, MaybeTensor bias) {
   const auto alike = [&](const at::Tensor& tensor) {
     return tensor.device() == input.device() && tensor.scalar_type() == input.scalar_type();
   };
   return input.dim() >= 2 && weight.dim() == 2 && alike(weight) && input.size(-1) == weight.size(1) &&
-         (!bias.has_value() || !bias->defined() ||
-          (alike(*bias) && bias->dim() == 1 && bias->size(0) == weight.size(0)));
+         (!is_given(bias) || (alike(*bias) && bias->dim() == 1 && bias->size(0) == weight.size(0)));
 }
 
 at::Tensor as_rows(const at::Tensor& tensor) {
   return tensor.reshape({c10::multiply_integers(tensor.sizes().slice(0, tensor.dim() - 1)), tensor.size(-1)});
 }
 
-void forward_kernel(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
-                    at::Tensor& output) {
+void forward_kernel(const at::Tensor& input, const at::Tensor& weight, MaybeTensor bias, at::Tensor& output) {
   at::Tensor rows = output.view({-1, weight.size(0)});
-  if (bias.has_value() && bias->defined()) {
+  if (is_given(bias)) {
     at::addmm_out(rows, *bias, as_rows(input), weight.t());
   } else {
     at::mm_out(rows, as_rows(input), weight.t());
   }
 }
 
-at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
-  constexpr const char* kName = "aten::linear";
+at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, MaybeTensor bias) {
   // PyTorch's product finds this out in its kernel only, too late for an error on the calling line.
   TORCH_CHECK(weight.scalar_type() == input.scalar_type(), "mat1 and mat2 must have the same dtype, but got ",
               input.scalar_type(), " and ", weight.scalar_type());
@@ -50,8 +49,7 @@ at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const std::
   std::vector<int64_t> sizes = input.sizes().vec();
   sizes.back() = weight.size(0);
   at::Tensor output = make_output(sizes, {}, input.options());
-  launch_kernel<decltype(&forward_kernel), const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
-                at::Tensor&>(kName, input.device(), &forward_kernel, input, weight, bias, output);
+  launch(kLinear, input.device(), &forward_kernel, input, weight, bias, output);
   return output;
 }
 
@@ -85,10 +83,7 @@ at::Tensor make_like_weight(const at::Tensor& weight) {
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor& input, const at::Tensor& grad,
                                                                const at::Tensor& weight, std::array<bool, 3> mask) {
-  constexpr const char* kName = "aten::linear_backward";
-  const c10::Device device = device_of(kName, input, grad, weight);
-  check_same_device(kName, device, input, grad, weight);
-  const CurrentDevice current(device);
+  const OperandsDevice device(kLinearBackward, input, grad, weight);
   if (weight.dim() == 1) {
     // A vector is a matrix of one row, whose product loses its last dimension.
     auto [grad_input, grad_weight, grad_bias] = linear_backward(input, grad.unsqueeze(-1), weight.unsqueeze(0), mask);
@@ -96,16 +91,14 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor&
   }
   at::Tensor grad_input = mask[0] ? make_like_input(input) : at::Tensor();
   at::Tensor grad_weight = mask[1] ? make_like_weight(weight) : at::Tensor();
-  at::Tensor grad_bias = mask[2] ? make_output({weight.size(0)}, {}, weight.options()) : at::Tensor();
-  launch_kernel<decltype(&backward_kernel), const at::Tensor&, const at::Tensor&, const at::Tensor&, at::Tensor&,
-                at::Tensor&, at::Tensor&>(kName, device, &backward_kernel, input, grad, weight, grad_input, grad_weight,
-                                          grad_bias);
+  at::Tensor grad_bias = output_if(mask[2], {weight.size(0)}, weight.options());
+  launch(kLinearBackward, device, &backward_kernel, input, grad, weight, grad_input, grad_weight, grad_bias);
   return {std::move(grad_input), std::move(grad_weight), std::move(grad_bias)};
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("linear", TORCH_FN(linear));
-  library.impl("linear_backward", TORCH_FN(linear_backward));
+  function<op::linear>(library, linear, kLinear.rule);
+  function<op::linear_backward>(library, linear_backward);
 }
 
 }  // namespace

@@ -4,14 +4,9 @@
 // through them. PyTorch's functions for the latter are loops over ordinary operators where they do not read the
 // buffer themselves, and run on this device as they are.
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/ops/_jagged_to_padded_dense_forward_cpu_dispatch.h>
-#include <ATen/ops/_jagged_to_padded_dense_forward_ops.h>
 #include <ATen/ops/_nested_view_from_buffer_native.h>
-#include <ATen/ops/_padded_dense_to_jagged_forward_cpu_dispatch.h>
-#include <ATen/ops/_padded_dense_to_jagged_forward_ops.h>
-#include <torch/library.h>
 
-#include "common/described.h"
+#include "declare/declare.h"
 
 namespace openreg::ops {
 
@@ -42,21 +37,14 @@ OutputSpec describe_to_jagged(const at::Tensor& dense, at::TensorList offsets, s
   return output_of(sizes, dense.scalar_type());
 }
 
-OPENREG_DESCRIBED_SPEC(_padded_dense_to_jagged_forward, _padded_dense_to_jagged_forward,
-                       at::cpu::_padded_dense_to_jagged_forward, describe_to_jagged)
+constexpr auto kToJagged =
+    described_operator<describe_to_jagged, op::_padded_dense_to_jagged_forward>(cpu::_padded_dense_to_jagged_forward);
 
 // Without the number of rows the last offset is read, which waits.
 at::Tensor to_jagged(const at::Tensor& dense, at::TensorList offsets, std::optional<int64_t> total) {
   check_offsets("_padded_dense_to_jagged_forward", offsets);
   const int64_t rows = total.has_value() ? *total : offsets[0].select(0, -1).item<int64_t>();
-  return DescribedOf<Spec__padded_dense_to_jagged_forward>::functional(dense, offsets, rows);
-}
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  OPENREG_DESCRIBED(library, _jagged_to_padded_dense_forward, at::cpu::_jagged_to_padded_dense_forward,
-                    describe_to_padded)
-  library.impl("_padded_dense_to_jagged_forward", TORCH_FN(to_jagged));
-  library.impl("_nested_view_from_buffer", TORCH_FN(at::native::_nested_view_from_buffer));
+  return kToJagged.functional(dense, offsets, rows);
 }
 
 void run_function_of_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
@@ -95,6 +83,12 @@ constexpr const char* kDeviceFree[] = {
     "values",
     "where.self_out",
 };
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  described<describe_to_padded, op::_jagged_to_padded_dense_forward>(library, cpu::_jagged_to_padded_dense_forward);
+  function<op::_nested_view_from_buffer>(library, at::native::_nested_view_from_buffer);
+  function<op::_padded_dense_to_jagged_forward>(library, to_jagged);
+}
 
 TORCH_LIBRARY_IMPL(aten, NestedTensorPrivateUse1, library) {
   for (const char* name : kDeviceFree) {

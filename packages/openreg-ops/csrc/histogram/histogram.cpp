@@ -1,29 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Histograms of one and of several dimensions.
-#include <ATen/ops/_histogramdd_bin_edges_cpu_dispatch.h>
-#include <ATen/ops/_histogramdd_bin_edges_ops.h>
-#include <ATen/ops/_histogramdd_from_bin_cts_cpu_dispatch.h>
-#include <ATen/ops/_histogramdd_from_bin_cts_ops.h>
-#include <ATen/ops/_histogramdd_from_bin_tensors_cpu_dispatch.h>
-#include <ATen/ops/_histogramdd_from_bin_tensors_ops.h>
-#include <ATen/ops/histc_cpu_dispatch.h>
-#include <ATen/ops/histc_ops.h>
-#include <ATen/ops/histogram_cpu_dispatch.h>
-#include <ATen/ops/histogram_ops.h>
 #include <ATen/ops/isfinite.h>
-#include <torch/library.h>
 
 #include <cmath>
 
-#include "common/compute_dtype.h"
-#include "common/described.h"
+#include "declare/declare.h"
 
 namespace openreg::ops {
 
 namespace {
 
 using MaybeRange = std::optional<c10::ArrayRef<double>>;
-using MaybeTensor = std::optional<at::Tensor>;
 using Pair = std::array<OutputSpec, 2>;
 
 void check_bin_counts(c10::IntArrayRef bins, const char* name) {
@@ -46,8 +33,8 @@ void check_bin_tensors(const at::Tensor& self, at::TensorList bins) {
 }
 
 // `points` is the shape of the input without its innermost dimension, which has the coordinates.
-void check_weight(const at::Tensor& self, const MaybeTensor& weight, c10::IntArrayRef points, int64_t coordinates) {
-  if (!weight.has_value() || !weight->defined()) {
+void check_weight(const at::Tensor& self, MaybeTensor weight, c10::IntArrayRef points, int64_t coordinates) {
+  if (!is_given(weight)) {
     return;
   }
   TORCH_CHECK(weight->dtype() == self.dtype(),
@@ -105,27 +92,27 @@ OutputSpec describe_histc(const at::Tensor& self, int64_t bins, const at::Scalar
   return spec;
 }
 
-Pair describe_histogram(const at::Tensor& self, const at::Tensor& bins, const MaybeTensor& weight, bool /*density*/) {
+Pair describe_histogram(const at::Tensor& self, const at::Tensor& bins, MaybeTensor weight, bool /*density*/) {
   check_dtype(self, "histogramdd");
   check_bin_tensors(self, bins);
-  if (weight.has_value() && weight->defined()) {
+  if (is_given(weight)) {
     check_weight(self, weight->reshape({weight->numel()}), {self.numel()}, 1);
   }
   return {output_of({bins.numel() - 1}, self.scalar_type()), output_of({bins.numel()}, self.scalar_type())};
 }
 
-Pair describe_histogram_of_count(const at::Tensor& self, int64_t bins, const MaybeRange& range,
-                                 const MaybeTensor& weight, bool /*density*/) {
+Pair describe_histogram_of_count(const at::Tensor& self, int64_t bins, const MaybeRange& range, MaybeTensor weight,
+                                 bool /*density*/) {
   check_dtype(self, "histogramdd");
   check_bin_counts({bins}, "torch.histogram");
-  if (weight.has_value() && weight->defined()) {
+  if (is_given(weight)) {
     check_weight(self, weight->reshape({weight->numel()}), {self.numel()}, 1);
   }
   check_range(self, range, 1);
   return {output_of({bins}, self.scalar_type()), output_of({bins + 1}, self.scalar_type())};
 }
 
-void check_points(const at::Tensor& self, size_t coordinates, const MaybeTensor& weight) {
+void check_points(const at::Tensor& self, size_t coordinates, MaybeTensor weight) {
   if (self.numel() > 0 || !at::isFloatingType(self.scalar_type())) {
     check_dtype(self, "histogramdd");
   }
@@ -137,15 +124,14 @@ void check_points(const at::Tensor& self, size_t coordinates, const MaybeTensor&
 }
 
 OutputSpec describe_histogramdd_of_counts(const at::Tensor& self, c10::IntArrayRef bins, const MaybeRange& range,
-                                          const MaybeTensor& weight, bool /*density*/) {
+                                          MaybeTensor weight, bool /*density*/) {
   check_points(self, bins.size(), weight);
   check_bin_counts(bins, "torch.histogramdd");
   check_range(self, range, bins.size());
   return output_of(bins, self.scalar_type());
 }
 
-OutputSpec describe_histogramdd(const at::Tensor& self, at::TensorList bins, const MaybeTensor& weight,
-                                bool /*density*/) {
+OutputSpec describe_histogramdd(const at::Tensor& self, at::TensorList bins, MaybeTensor weight, bool /*density*/) {
   check_points(self, bins.size(), weight);
   check_bin_tensors(self, bins);
   OutputSpec spec = output_of({}, self.scalar_type());
@@ -155,8 +141,8 @@ OutputSpec describe_histogramdd(const at::Tensor& self, at::TensorList bins, con
   return spec;
 }
 
-void bin_edges_kernel(const at::Tensor& self, c10::IntArrayRef bins, MaybeRange range, const MaybeTensor& weight,
-                      bool density, at::TensorList outputs) {
+void bin_edges_kernel(const at::Tensor& self, c10::IntArrayRef bins, MaybeRange range, MaybeTensor weight, bool density,
+                      at::TensorList outputs) {
   const std::vector<at::Tensor> edges = at::cpu::_histogramdd_bin_edges(self, bins, range, weight, density);
   for (size_t i = 0; i < edges.size(); ++i) {
     outputs[i].copy_(edges[i]);
@@ -164,34 +150,28 @@ void bin_edges_kernel(const at::Tensor& self, c10::IntArrayRef bins, MaybeRange 
 }
 
 std::vector<at::Tensor> histogramdd_bin_edges(const at::Tensor& self, c10::IntArrayRef bins, MaybeRange range,
-                                              const MaybeTensor& weight, bool density) {
-  constexpr const char* kName = "aten::_histogramdd_bin_edges";
-  const c10::Device device = device_of(kName, self, weight);
-  check_same_device(kName, device, self, weight);
-  const CurrentDevice current(device);
+                                              MaybeTensor weight, bool density) {
+  constexpr Operator kBinEdges{"aten::_histogramdd_bin_edges"};
+  const OperandsDevice device(kBinEdges, self, weight);
   describe_histogramdd_of_counts(self, bins, range, weight, density);
   std::vector<at::Tensor> outputs;
   for (const int64_t count : bins) {
     outputs.push_back(make_output({count + 1}, {}, self.options()));
   }
-  launch_described<decltype(bin_edges_kernel), 0, const at::Tensor&, c10::IntArrayRef, MaybeRange, const MaybeTensor&,
-                   bool, OutputList>(kName, device, &bin_edges_kernel, {}, self, bins, range, weight, density,
-                                     OutputList{outputs});
+  constexpr std::array kAccesses{orAccessRead, orAccessRead, orAccessRead, orAccessRead, orAccessRead, orAccessWrite};
+  launch_owned<const at::Tensor&, c10::IntArrayRef, MaybeRange, MaybeTensor, bool, OutputList>(
+      kBinEdges, device, hears_of(kBinEdges, self), kAccesses.data(), &bin_edges_kernel, self, bins, range, weight,
+      density, OutputList{outputs});
   return outputs;
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("_histogramdd_bin_edges", TORCH_FN(histogramdd_bin_edges));
-  OPENREG_DESCRIBED(library, _histogramdd_from_bin_cts, at::cpu::_histogramdd_from_bin_cts,
-                    describe_histogramdd_of_counts)
-  OPENREG_DESCRIBED(library, _histogramdd_from_bin_tensors, at::cpu::_histogramdd_from_bin_tensors,
-                    describe_histogramdd)
-  OPENREG_DESCRIBED_OUT(library, histc, histc_out, (ComputedIn<integer_as_double, &at::cpu::histc_outf>::call),
-                        describe_histc)
-  OPENREG_DESCRIBED_OUT(library, histogram_bin_ct, histogram_bin_ct_out, at::cpu::histogram_outf,
-                        describe_histogram_of_count)
-  OPENREG_DESCRIBED_OUT(library, histogram_bins_tensor, histogram_bins_tensor_out, at::cpu::histogram_outf,
-                        describe_histogram)
+  function<op::_histogramdd_bin_edges>(library, histogramdd_bin_edges);
+  described<describe_histogramdd_of_counts, op::_histogramdd_from_bin_cts>(library, cpu::_histogramdd_from_bin_cts);
+  described<describe_histogramdd, op::_histogramdd_from_bin_tensors>(library, cpu::_histogramdd_from_bin_tensors);
+  described<describe_histc, op::histc>(library, computed_in<integer_as_double, cpu::histc_outf>);
+  described<describe_histogram_of_count, op::histogram_bin_ct>(library, cpu::histogram_outf);
+  described<describe_histogram, op::histogram_bins_tensor>(library, cpu::histogram_outf);
 }
 
 }  // namespace

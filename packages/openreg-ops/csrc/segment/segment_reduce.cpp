@@ -2,23 +2,12 @@
 // Reductions of segments, whose lengths or offsets are a tensor.
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/ReductionType.h>
-#include <ATen/ops/_segment_reduce_backward_cpu_dispatch.h>
-#include <ATen/ops/_segment_reduce_backward_ops.h>
-#include <ATen/ops/segment_reduce_cpu_dispatch.h>
-#include <ATen/ops/segment_reduce_ops.h>
-#include <torch/library.h>
 
-#include "common/described.h"
+#include "declare/declare.h"
 
 namespace openreg::ops {
 
 namespace {
-
-using MaybeTensor = std::optional<at::Tensor>;
-
-bool is_given(const MaybeTensor& tensor) {
-  return tensor.has_value() && tensor->defined();
-}
 
 // The host waits for the verdict, as on every device of PyTorch; `unsafe` saves that.
 void check_lengths(const at::Tensor& lengths, int64_t size) {
@@ -28,8 +17,8 @@ void check_lengths(const at::Tensor& lengths, int64_t size) {
               ", the size of data along axis");
 }
 
-OutputSpec describe_segment_reduce(const at::Tensor& data, std::string_view reduce, const MaybeTensor& lengths,
-                                   const MaybeTensor& indices, const MaybeTensor& offsets, int64_t axis, bool unsafe,
+OutputSpec describe_segment_reduce(const at::Tensor& data, std::string_view reduce, MaybeTensor lengths,
+                                   MaybeTensor indices, MaybeTensor offsets, int64_t axis, bool unsafe,
                                    const std::optional<at::Scalar>& /*initial*/) {
   at::native::get_reduction_enum(reduce);
   TORCH_CHECK(!is_given(indices), "segment_reduce(): indices based reduction is not supported yet.");
@@ -49,16 +38,16 @@ OutputSpec describe_segment_reduce(const at::Tensor& data, std::string_view redu
 }
 
 OutputSpec describe_backward(const at::Tensor& grad, const at::Tensor& /*output*/, const at::Tensor& data,
-                             std::string_view reduce, const MaybeTensor& lengths, const MaybeTensor& offsets,
-                             int64_t /*axis*/, const std::optional<at::Scalar>& /*initial*/) {
+                             std::string_view reduce, MaybeTensor lengths, MaybeTensor offsets, int64_t /*axis*/,
+                             const std::optional<at::Scalar>& /*initial*/) {
   at::native::get_reduction_enum(reduce);
   TORCH_CHECK(is_given(lengths) || is_given(offsets), "segment_reduce(): Either lengths or offsets must be defined.");
   return output_of(data.sizes(), grad.scalar_type());
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  OPENREG_DESCRIBED(library, _segment_reduce_backward, at::cpu::_segment_reduce_backward, describe_backward)
-  OPENREG_DESCRIBED(library, segment_reduce, at::cpu::segment_reduce, describe_segment_reduce)
+  described<describe_backward, op::_segment_reduce_backward>(library, cpu::_segment_reduce_backward);
+  described<describe_segment_reduce, op::segment_reduce>(library, cpu::segment_reduce, {.refused = kNotFloating});
 }
 
 }  // namespace

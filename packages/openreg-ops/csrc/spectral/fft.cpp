@@ -2,20 +2,13 @@
 // Fourier transforms. All of torch.fft, torch.stft and torch.istft is built on these three.
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/SpectralOpsUtils.h>
-#include <ATen/ops/_fft_c2c_cpu_dispatch.h>
-#include <ATen/ops/_fft_c2c_ops.h>
-#include <ATen/ops/_fft_c2r_cpu_dispatch.h>
-#include <ATen/ops/_fft_c2r_ops.h>
-#include <ATen/ops/_fft_r2c_cpu_dispatch.h>
-#include <ATen/ops/_fft_r2c_ops.h>
 
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
-#include "common/compute_dtype.h"
-#include "common/described.h"
 #include "common/torch_versions.h"
+#include "declare/declare.h"
 
 namespace openreg::ops {
 
@@ -83,12 +76,9 @@ OutputSpec describe_c2r(const at::Tensor& self, c10::IntArrayRef dim, int64_t /*
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  OPENREG_DESCRIBED_OUT(library, _fft_c2c, _fft_c2c_out, (ComputedIn<reduced_as_float, &at::cpu::_fft_c2c_outf>::call),
-                        describe_c2c)
-  OPENREG_DESCRIBED_OUT(library, _fft_c2r, _fft_c2r_out, (ComputedIn<reduced_as_float, &at::cpu::_fft_c2r_outf>::call),
-                        describe_c2r)
-  OPENREG_DESCRIBED_OUT(library, _fft_r2c, _fft_r2c_out, (ComputedIn<reduced_as_float, &at::cpu::_fft_r2c_outf>::call),
-                        describe_r2c)
+  described<describe_c2c, op::_fft_c2c>(library, computed_in<reduced_as_float, cpu::_fft_c2c_outf>);
+  described<describe_c2r, op::_fft_c2r>(library, computed_in<reduced_as_float, cpu::_fft_c2r_outf>);
+  described<describe_r2c, op::_fft_r2c>(library, computed_in<reduced_as_float, cpu::_fft_r2c_outf>);
 }
 
 }  // namespace

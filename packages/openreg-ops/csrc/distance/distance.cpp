@@ -1,21 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Described operators: distances between rows, and the derivatives of gamma and Dirichlet samples.
-#include "common/described.h"
-
-#include <ATen/ops/_cdist_backward_cpu_dispatch.h>
-#include <ATen/ops/_cdist_backward_ops.h>
-#include <ATen/ops/_cdist_forward_cpu_dispatch.h>
-#include <ATen/ops/_cdist_forward_ops.h>
-#include <ATen/ops/_dirichlet_grad_cpu_dispatch.h>
-#include <ATen/ops/_dirichlet_grad_ops.h>
-#include <ATen/ops/_pdist_backward_cpu_dispatch.h>
-#include <ATen/ops/_pdist_backward_ops.h>
-#include <ATen/ops/_pdist_forward_cpu_dispatch.h>
-#include <ATen/ops/_pdist_forward_ops.h>
-#include <ATen/ops/_standard_gamma_grad_cpu_dispatch.h>
-#include <ATen/ops/_standard_gamma_grad_ops.h>
-
-#include "common/pointwise_spec.h"
+// Distances between rows, and the derivatives of gamma and Dirichlet samples.
+#include "declare/declare.h"
 
 namespace openreg::ops {
 
@@ -58,17 +43,14 @@ OutputSpec describe_pdist(const at::Tensor& self, double p) {
   return output_of({rows <= 1 ? 0 : rows * (rows - 1) / 2}, self.scalar_type());
 }
 
-OutputSpec describe_dirichlet_grad(const at::Tensor& x, const at::Tensor& alpha, const at::Tensor& total) {
-  return output_of_operands(x, alpha, total);
-}
-
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  OPENREG_DESCRIBED(library, _cdist_forward, at::cpu::_cdist_forward, describe_cdist)
-  OPENREG_DESCRIBED(library, _cdist_backward, at::cpu::_cdist_backward, describe_cdist_backward)
-  OPENREG_DESCRIBED(library, _pdist_forward, at::cpu::_pdist_forward, describe_pdist)
-  OPENREG_DESCRIBED(library, _pdist_backward, at::cpu::_pdist_backward, shape_of_second)
-  OPENREG_DESCRIBED(library, _standard_gamma_grad, at::cpu::_standard_gamma_grad, like_operands)
-  OPENREG_DESCRIBED(library, _dirichlet_grad, at::cpu::_dirichlet_grad, describe_dirichlet_grad)
+  described<describe_cdist, op::_cdist_forward>(library, cpu::_cdist_forward, {.refused = kReduced});
+  described<describe_cdist_backward, op::_cdist_backward>(library, cpu::_cdist_backward);
+  described<[](const auto&... operands) { return output_of_operands(operands...); }, op::_dirichlet_grad>(
+      library, cpu::_dirichlet_grad);
+  described<shape_of_second, op::_pdist_backward>(library, cpu::_pdist_backward);
+  described<describe_pdist, op::_pdist_forward>(library, cpu::_pdist_forward, {.refused = kNotFloating | kReduced});
+  described<like_operands, op::_standard_gamma_grad>(library, cpu::_standard_gamma_grad);
 }
 
 }  // namespace

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Products of matrices. mm() has a kernel of our own, too, which OPENREG_KERNELS=raw asks for.
+#include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
+
+#include "common/raw_operands.h"
+#include "declare/declare.h"
+#include "kernel_choice.h"
+#include "raw/matmul.h"
+
+namespace openreg::ops {
+
+namespace {
+
+raw::Matrix matrix_of(const at::Tensor& tensor, const void* address) {
+  return {const_cast<void*>(address), {tensor.stride(0), tensor.stride(1)}};
+}
+
+// Gives false for operands that the kernel does not serve: complex ones, sparse ones.
+bool launch_mm(c10::Device device, const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
+  const std::optional<raw::Type> type = raw_type(out.scalar_type());
+  if (!type.has_value() || !raw::matmul_serves(*type) || self.scalar_type() != out.scalar_type() ||
+      other.scalar_type() != out.scalar_type() || at::get_overlap_status(self, out) != at::MemOverlapStatus::No ||
+      at::get_overlap_status(other, out) != at::MemOverlapStatus::No) {
+    return false;
+  }
+  launch_raw(
+      "aten::mm", device, &raw::matmul,
+      raw::MatmulArguments{*type, matrix_of(self, kernel_address(self)), matrix_of(other, kernel_address(other)),
+                           matrix_of(out, mutable_kernel_address(out)), self.size(0), other.size(1), self.size(1)},
+      reads(self, other), writes(out));
+  return true;
+}
+
+OutputSpec describe_addbmm(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
+                           const at::Scalar& /*beta*/, const at::Scalar& /*alpha*/) {
+  TORCH_CHECK(batch1.dim() == 3, "batch1 must be a 3D tensor");
+  TORCH_CHECK(batch2.dim() == 3, "batch2 must be a 3D tensor");
+  TORCH_CHECK(batch1.size(0) == batch2.size(0), "batch1 and batch2 must have same number of batches, got ",
+              batch1.size(0), " and ", batch2.size(0));
+  TORCH_CHECK(batch1.size(2) == batch2.size(1), "Incompatible matrix sizes for bmm (", batch1.size(1), "x",
+              batch1.size(2), " and ", batch2.size(1), "x", batch2.size(2), ")");
+  TORCH_CHECK(self.scalar_type() == batch1.scalar_type() && self.scalar_type() == batch2.scalar_type(),
+              "addbmm: self, batch1 and batch2 must have the same dtype, but got ", self.scalar_type(), ", ",
+              batch1.scalar_type(), " and ", batch2.scalar_type());
+  OutputSpec spec = output_of({batch1.size(1), batch2.size(2)}, self.scalar_type());
+  spec.quiet = true;
+  const bool is_empty = spec.sizes[0] == 0 || spec.sizes[1] == 0;
+  require_dtype(self.scalar_type() != at::kBool || is_empty, "addmm_impl_cpu_", self.scalar_type());
+  at::inferExpandGeometry(self.sizes(), self.strides(), spec.sizes);  // throws where self cannot be expanded
+  return spec;
+}
+
+constexpr auto kAddbmm = described_operator<describe_addbmm, op::addbmm>(cpu::addbmm_outf);
+
+at::Tensor& addbmm_out(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
+                       const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
+  const OperandsDevice device(kAddbmm.op, self, batch1, batch2, out);
+  const OutputSpec spec = describe_addbmm(self, batch1, batch2, beta, alpha);
+  prepare_described(out, spec, device);
+  check_overlap(out, spec, batch1, batch2);
+  if (self.sizes() == out.sizes()) {
+    at::assert_no_partial_overlap(out, self);  // it is copied there first
+  }
+  launch_described<1>(kAddbmm.op, device, kAddbmm.kernel, {out}, self, batch1, batch2, beta, alpha);
+  return out;
+}
+
+// `self` takes the size of the product, as on the CPU.
+at::Tensor& addbmm_(at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2, const at::Scalar& beta,
+                    const at::Scalar& alpha) {
+  const OperandsDevice device(kAddbmm.op, self, batch1, batch2);
+  const OutputSpec spec = describe_addbmm(self, batch1, batch2, beta, alpha);
+  check_overlap(self, spec, batch1, batch2);
+  const at::Tensor addend = self.sizes() == spec.sizes ? self : self.clone();
+  self.resize_(spec.sizes);
+  launch_described<1>(kAddbmm.op, device, kAddbmm.kernel, {self}, addend, batch1, batch2, beta, alpha);
+  return self;
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  function<op::addbmm>(library, [](auto... args) { return kAddbmm.functional(args...); });
+  function<op::addbmm_out>(library, addbmm_out);
+  function<op::addbmm_>(library, addbmm_);
+  structured<meta::structured_addmm, op::addmm, op::addmm_>(
+      library, cpu::addmm_outf, {.refused = kBoolean, .verdict = Verdict::kOfFraction, .overlap = kNotItselfNoPart});
+  structured<meta::structured_addmv, op::addmv, op::addmv_>(library, cpu::addmv_outf,
+                                                            {.refused = kBoolean, .overlap = kNotItselfNoPart});
+  structured<meta::structured_baddbmm, op::baddbmm, op::baddbmm_>(
+      library, cpu::baddbmm_outf, {.refused = kBoolean, .agreement = Agreement::kAll, .overlap = kNoPart});
+  structured<meta::structured_bmm, op::bmm>(library, cpu::bmm_outf,
+                                            {.refused = kBoolean, .agreement = Agreement::kAll});
+  structured<meta::structured_mm, op::mm>(library, cpu::mm_outf,
+                                          {.refused = kBoolean, .agreement = Agreement::kAll, .overlap = kNotItself},
+                                          {.launch_own = raw_kernels_chosen() ? launch_mm : nullptr});
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

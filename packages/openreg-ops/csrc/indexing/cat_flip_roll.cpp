@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tensors put together or in another order: cat, flip, roll, and the gradient of unfold.
+#include <ATen/WrapDimUtils.h>
+#include <ATen/WrapDimUtilsMulti.h>
+
+#include "declare/declare.h"
+
+namespace openreg::ops {
+
+namespace {
+
+OutputSpec describe_flip(const at::Tensor& self, c10::IntArrayRef dims) {
+  at::dim_list_to_bitset(dims, self.dim());
+  return output_like(self);
+}
+
+OutputSpec describe_roll(const at::Tensor& self, c10::IntArrayRef shifts, c10::IntArrayRef dims) {
+  TORCH_CHECK(!shifts.empty(), "`shifts` required");
+  OutputSpec spec = output_of_shape(self);
+  if (dims.empty() && shifts.size() == 1) {
+    return spec;
+  }
+  TORCH_CHECK(shifts.size() == dims.size(), "shifts and dimensions must align. shifts: ", shifts.size(),
+              ", dims:", dims.size());
+  for (const int64_t dim : dims) {
+    self.size(dim);  // in range, and not of a number
+  }
+  spec.format = self.suggest_memory_format();
+  return spec;
+}
+
+OutputSpec describe_unfold_backward(const at::Tensor& grad, c10::IntArrayRef input_sizes, int64_t /*dim*/,
+                                    int64_t /*size*/, int64_t /*step*/) {
+  return output_of(input_sizes, grad.scalar_type());
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  structured<meta::structured_cat, op::cat>(library, cpu::cat_outf);
+  described<describe_flip, op::flip>(library, cpu::flip);
+  described<describe_roll, op::roll>(library, cpu::roll);
+  described<describe_unfold_backward, op::unfold_backward>(library, cpu::unfold_backward);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operators whose shape or answer depends on the values: nonzero, masked_select, unique, bincount, repeat_interleave,
+// equal. The host waits once. Where a count settles the shape, the engine counts, and a second launch writes straight
+// into the output; else the engine computes, and a second launch brings the result into memory of its size.
+#include <ATen/ExpandUtils.h>
+#include <ATen/ops/count_nonzero.h>
+
+#include "common/wait_for.h"
+#include "declare/declare.h"
+
+namespace openreg::ops {
+
+namespace {
+
+// Without elements there is nothing to wait for.
+int64_t wait_for_count(const char* name, const at::Tensor& tensor) {
+  const auto count = [](const at::Tensor& all) { return at::count_nonzero(all).item<int64_t>(); };
+  return tensor.numel() == 0 ? 0 : wait_for_kernel<const at::Tensor&>(name, tensor.device(), count, tensor);
+}
+
+OutputSpec describe_nonzero(const at::Tensor& self) {
+  const int64_t count = wait_for_count("aten::nonzero", self);
+  OutputSpec spec = output_of({count, self.dim()}, at::kLong);
+  spec.strides = {1, std::max<int64_t>(count, 1)};  // the indices of one dimension stand together
+  return spec;
+}
+
+OutputSpec describe_nonzero_static(const at::Tensor& self, int64_t size, int64_t /*fill_value*/) {
+  TORCH_CHECK(size >= 0, "nonzero_static: 'size' must be an non-negative integer");
+  return output_of({size, self.dim()}, at::kLong);
+}
+
+OutputSpec describe_masked_select(const at::Tensor& self, const at::Tensor& mask) {
+  TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_select: expected BoolTensor for mask");
+  const at::Tensor everywhere = mask.expand(at::infer_size_dimvector(mask.sizes(), self.sizes()));
+  return output_of({wait_for_count("aten::masked_select", everywhere)}, self.scalar_type());
+}
+
+// Brings results from the engine's own memory into outputs; an undefined result gives an undefined output.
+template <size_t kOutputs>
+std::array<at::Tensor, kOutputs> bring(const char* name, c10::Device device, std::array<at::Tensor, kOutputs> results) {
+  runtime::Aliases aliases(name);
+  std::array<at::Tensor, kOutputs> outputs;
+  std::array<at::Tensor, kOutputs> to;
+  for (size_t i = 0; i < kOutputs; ++i) {
+    if (results[i].defined()) {
+      outputs[i] = make_output(results[i].sizes(), results[i].strides(), results[i].options().device(device));
+    }
+    to[i] = aliases.as(orAccessWrite)(outputs[i]);
+  }
+  auto copy = [results = std::move(results), to = std::move(to)]() mutable {
+    for (size_t i = 0; i < kOutputs; ++i) {
+      copy_if_defined(to[i], results[i]);
+    }
+  };
+  runtime::launch(name, device.index(), std::move(copy), aliases.operands());
+  return outputs;
+}
+
+// The operator with this kernel, which gives tensors of sizes that nobody knew.
+template <class Form, auto* kKernel>
+constexpr auto data_dependent = []<class... Args>(Args... args) {
+  const OperandsDevice device({Form::name}, args...);
+  auto computed = wait_for_kernel<Args...>(Form::name, device, kKernel, args...);
+  if constexpr (std::is_same_v<decltype(computed), at::Tensor>) {
+    return bring<1>(Form::name, device, {std::move(computed)})[0];
+  } else {
+    const auto as_array = [](auto&... tensors) { return std::array{std::move(tensors)...}; };
+    const auto outputs = bring(Form::name, device, std::apply(as_array, computed));
+    return std::apply([](const auto&... tensors) { return decltype(computed)(tensors...); }, outputs);
+  }
+};
+
+OutputSpec describe_repeat_interleave(const at::Tensor& repeats, std::optional<int64_t> output_size) {
+  TORCH_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
+  require_dtype(repeats.scalar_type() == at::kLong || repeats.scalar_type() == at::kInt, "repeat_interleave_cpu",
+                repeats.scalar_type());
+  return output_of({*output_size}, repeats.scalar_type());
+}
+
+constexpr auto kRepeatInterleave =
+    described_operator<describe_repeat_interleave, op::repeat_interleave_Tensor>(cpu::repeat_interleave);
+
+// A caller who knows the size need not wait.
+at::Tensor repeat_interleave(const at::Tensor& repeats, std::optional<int64_t> output_size) {
+  if (output_size.has_value()) {
+    return kRepeatInterleave.functional(repeats, output_size);
+  }
+  constexpr SchemaOf<op::repeat_interleave_Tensor>* kWaiting =
+      data_dependent<op::repeat_interleave_Tensor, cpu::repeat_interleave>;
+  return kWaiting(repeats, output_size);
+}
+
+bool equal(const at::Tensor& self, const at::Tensor& other) {
+  constexpr Operator kEqual{"aten::equal"};
+  const OperandsDevice device(kEqual, self, other);
+  if (self.sizes() != other.sizes()) {
+    return false;
+  }
+  return wait_for_kernel<const at::Tensor&, const at::Tensor&>(kEqual.name, device, &cpu::equal, self, other);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  function<op::_unique>(library, data_dependent<op::_unique, cpu::_unique>);
+  function<op::_unique2>(library, data_dependent<op::_unique2, cpu::_unique2>);
+  function<op::bincount>(library, data_dependent<op::bincount, cpu::bincount>);
+  function<op::equal>(library, equal);
+  described<describe_masked_select, op::masked_select>(library, cpu::masked_select_outf);
+  described<describe_nonzero, op::nonzero>(library, cpu::nonzero_outf);
+  described<describe_nonzero_static, op::nonzero_static>(library, cpu::nonzero_static_outf);
+  function<op::repeat_interleave_Tensor>(library, repeat_interleave);
+  function<op::unique_consecutive>(library, data_dependent<op::unique_consecutive, cpu::unique_consecutive>);
+  function<op::unique_dim>(library, data_dependent<op::unique_dim, cpu::unique_dim>);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

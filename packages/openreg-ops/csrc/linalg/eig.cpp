@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Eigenvalues and eigenvectors, and singular values.
+#include <ATen/ops/isfinite.h>
+
+#include "declare/declare.h"
+#include "linalg/outputs.h"
+
+namespace openreg::ops {
+
+namespace {
+
+// LAPACK does not end on infinities, so PyTorch looks for them first, on every device: the host waits.
+OutputSpec describe_values(const at::Tensor& self) {
+  at::native::squareCheckInputs(self, "linalg.eig");
+  const c10::ScalarType dtype = c10::toComplexType(self.scalar_type());  // PyTorch's error for integers
+  require_lapack_dtype("linalg_eig_out_cpu", self.scalar_type());
+  TORCH_CHECK(at::isfinite(self).all().item<bool>(), "torch.linalg.eig: input tensor should not contain infs or NaNs.");
+  OutputSpec spec = output_of(self.sizes().slice(0, self.dim() - 1), dtype);
+  spec.casts = true;
+  return spec;
+}
+
+std::array<OutputSpec, 2> describe_eig(const at::Tensor& self) {
+  const OutputSpec values = describe_values(self);
+  return {values, column_major(self.sizes(), values.dtype)};
+}
+
+// Its out= form has another name.
+constexpr auto kEigvals =
+    described_operator<describe_values, op::_linalg_eigvals>(cpu::linalg_eigvals_outf, {.verdict = Verdict::kAlways});
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  function<op::_linalg_eigvals>(library, [](auto... args) { return kEigvals.functional(args...); }, kEigvals.op.rule);
+  function<op::linalg_eigvals_out>(
+      library, [](auto... args) -> at::Tensor& { return kEigvals.out(args...); }, kEigvals.op.rule);
+  described<describe_eig, op::linalg_eig>(library, cpu::linalg_eig_outf, {.verdict = Verdict::kAlways});
+  structured<meta::structured__linalg_eigh, op::_linalg_eigh>(
+      library, cpu::_linalg_eigh_outf,
+      {.refused = kBoolean | kIntegers | kReduced, .verdict = Verdict::kAlways, .overlap = kNotItself});
+  structured<meta::structured__linalg_svd, op::_linalg_svd>(
+      library, cpu::_linalg_svd_outf, {.refused = kReduced, .verdict = Verdict::kAlways, .overlap = kNotItself});
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

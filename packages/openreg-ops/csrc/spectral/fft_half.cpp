@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// torch.fft of half-precision numbers. PyTorch composes torch.fft from three operators (fft.cpp), but refuses half
+// before it comes to them on every device that is not one of its own. So the composite operators are overridden here:
+// half is computed in float and rounded, and everything else goes on as PyTorch composes it.
+#include <ATen/ops/fft_fft2_native.h>
+#include <ATen/ops/fft_fft_native.h>
+#include <ATen/ops/fft_fftn_native.h>
+#include <ATen/ops/fft_hfft2_native.h>
+#include <ATen/ops/fft_hfft_native.h>
+#include <ATen/ops/fft_hfftn_native.h>
+#include <ATen/ops/fft_ifft2_native.h>
+#include <ATen/ops/fft_ifft_native.h>
+#include <ATen/ops/fft_ifftn_native.h>
+#include <ATen/ops/fft_ihfft2_native.h>
+#include <ATen/ops/fft_ihfft_native.h>
+#include <ATen/ops/fft_ihfftn_native.h>
+#include <ATen/ops/fft_irfft2_native.h>
+#include <ATen/ops/fft_irfft_native.h>
+#include <ATen/ops/fft_irfftn_native.h>
+#include <ATen/ops/fft_rfft2_native.h>
+#include <ATen/ops/fft_rfft_native.h>
+#include <ATen/ops/fft_rfftn_native.h>
+
+#include "declare/declare.h"
+
+namespace openreg::ops {
+
+namespace {
+
+// kComposite is PyTorch's own function for the operator.
+template <auto kComposite, class Composite = decltype(kComposite)>
+struct HalfFft;
+
+template <auto kComposite, class... Options>
+struct HalfFft<kComposite, at::Tensor (*)(const at::Tensor&, Options...)> {
+  static at::Tensor functional(const at::Tensor& self, Options... options) {
+    if (self.scalar_type() != at::kHalf) {
+      return kComposite(self, options...);
+    }
+    const at::Tensor result = kComposite(self.to(at::kFloat), options...);
+    return result.to(result.is_complex() ? at::kComplexHalf : at::kHalf);
+  }
+
+  template <auto kCompositeOut>
+  static at::Tensor& out(const at::Tensor& self, Options... options, at::Tensor& out) {
+    if (self.scalar_type() != at::kHalf) {
+      return kCompositeOut(self, options..., out);
+    }
+    constexpr const char* kName = "torch.fft";
+    check_same_device(kName, device_of(kName, self, out), self, out);
+    at::Tensor wide = out.to(reduced_as_float(out.scalar_type()));
+    kCompositeOut(self.to(at::kFloat), options..., wide);  // warns where the size is wrong
+    return out.resize_(wide.sizes()).copy_(wide);
+  }
+};
+
+// Calls `add(form, function)` for both forms of an operator.
+template <class Functional, class Out, auto kComposite, auto kCompositeOut, class Add>
+void add_forms(Add add) {
+  using Half = HalfFft<kComposite>;
+  add(c10::OperatorName(Functional::name, Functional::overload_name), &Half::functional);
+  add(c10::OperatorName(Out::name, Out::overload_name), &Half::template out<kCompositeOut>);
+}
+
+template <class Add>
+void add_all(Add add) {
+  add_forms<op::fft_fft, op::fft_fft_out, at::native::fft_fft_symint, at::native::fft_fft_symint_out>(add);
+  add_forms<op::fft_fft2, op::fft_fft2_out, at::native::fft_fft2_symint, at::native::fft_fft2_symint_out>(add);
+  add_forms<op::fft_fftn, op::fft_fftn_out, at::native::fft_fftn_symint, at::native::fft_fftn_symint_out>(add);
+  add_forms<op::fft_hfft, op::fft_hfft_out, at::native::fft_hfft_symint, at::native::fft_hfft_symint_out>(add);
+  add_forms<op::fft_hfft2, op::fft_hfft2_out, at::native::fft_hfft2_symint, at::native::fft_hfft2_symint_out>(add);
+  add_forms<op::fft_hfftn, op::fft_hfftn_out, at::native::fft_hfftn_symint, at::native::fft_hfftn_symint_out>(add);
+  add_forms<op::fft_ifft, op::fft_ifft_out, at::native::fft_ifft_symint, at::native::fft_ifft_symint_out>(add);
+  add_forms<op::fft_ifft2, op::fft_ifft2_out, at::native::fft_ifft2_symint, at::native::fft_ifft2_symint_out>(add);
+  add_forms<op::fft_ifftn, op::fft_ifftn_out, at::native::fft_ifftn_symint, at::native::fft_ifftn_symint_out>(add);
+  add_forms<op::fft_ihfft, op::fft_ihfft_out, at::native::fft_ihfft_symint, at::native::fft_ihfft_symint_out>(add);
+  add_forms<op::fft_ihfft2, op::fft_ihfft2_out, at::native::fft_ihfft2_symint, at::native::fft_ihfft2_symint_out>(add);
+  add_forms<op::fft_ihfftn, op::fft_ihfftn_out, at::native::fft_ihfftn_symint, at::native::fft_ihfftn_symint_out>(add);
+  add_forms<op::fft_irfft, op::fft_irfft_out, at::native::fft_irfft_symint, at::native::fft_irfft_symint_out>(add);
+  add_forms<op::fft_irfft2, op::fft_irfft2_out, at::native::fft_irfft2_symint, at::native::fft_irfft2_symint_out>(add);
+  add_forms<op::fft_irfftn, op::fft_irfftn_out, at::native::fft_irfftn_symint, at::native::fft_irfftn_symint_out>(add);
+  add_forms<op::fft_rfft, op::fft_rfft_out, at::native::fft_rfft_symint, at::native::fft_rfft_symint_out>(add);
+  add_forms<op::fft_rfft2, op::fft_rfft2_out, at::native::fft_rfft2_symint, at::native::fft_rfft2_symint_out>(add);
+  add_forms<op::fft_rfftn, op::fft_rfftn_out, at::native::fft_rfftn_symint, at::native::fft_rfftn_symint_out>(add);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  add_all([&](const c10::OperatorName& form, auto function) {
+    register_form(library, form, {}, torch::CppFunction(function));
+  });
+}
+
+// Autograd sees through the override as it sees through the composite: each operator within is recorded.
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, library) {
+  add_all([&](const c10::OperatorName& form, auto function) { library.impl(toString(form).c_str(), function); });
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
