@@ -137,8 +137,7 @@ class ElementwiseOperands {
   }
 
   static bool is_plain(const c10::TensorImpl& tensor) {
-    return tensor.is_contiguous() && !tensor.is_wrapped_number() && !tensor.has_named_tensor_meta() &&
-           tensor.layout() == c10::kStrided;
+    return tensor.is_contiguous() && !tensor.is_wrapped_number() && tensor.layout() == c10::kStrided;
   }
 
   const at::Tensor* first_ = nullptr;
