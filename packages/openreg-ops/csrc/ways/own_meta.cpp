@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Way: an operator with a meta function of our own. PyTorch has none in C++ for it, so we check the operands in its
+// words, say what the output is, make it, and launch. The short form is described<...> (csrc/declare/described.h).
+//
+// Source: aten/src/ATen/native/ChanelShuffle.cpp, whose checks these are.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/channel_shuffle_native.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/DeviceGuard.h>
+#include <torch/library.h>
+
+#include "openreg/runtime/alias.h"
+#include "openreg/runtime/launch.h"
+
+namespace openreg::ops {
+
+namespace {
+
+at::Tensor channel_shuffle(const at::Tensor& self, int64_t groups) {
+  TORCH_CHECK(self.dim() > 2, "channel_shuffle expects input with > 2 dims, but got input with sizes ", self.sizes());
+  TORCH_CHECK(groups > 0, "Number of groups to divide channels in must be positive. Value of groups:", groups);
+  TORCH_CHECK(self.size(1) % groups == 0, "Number of channels must be divisible by groups. Got ", self.size(1),
+              " channels and ", groups, " groups.");
+  // The kernel would refuse these when it runs, too late for an exception on the calling line.
+  const c10::ScalarType dtype = self.scalar_type();
+  const bool is_served = !at::isBarebonesUnsignedType(dtype) && !c10::isFloat8Type(dtype) &&
+                         !(c10::isComplexType(dtype) && c10::elementSize(dtype) == 4);
+  TORCH_CHECK_NOT_IMPLEMENTED(is_served || self.numel() == 0, "\"channel_shuffle\" not implemented for '", dtype, "'");
+
+  const c10::DeviceGuard guard(self.device());
+  at::Tensor output = at::empty(self.sizes(), self.options().memory_format(self.suggest_memory_format()));
+  // The kernel runs later, on another thread, on aliases: CPU tensors over the same bytes that own nothing.
+  runtime::Aliases aliases("aten::channel_shuffle");
+  auto kernel = [input = aliases(self), groups, result = aliases.as(orAccessWrite)(output)]() mutable {
+    result.copy_(at::native::channel_shuffle(input, groups));
+  };
+  runtime::launch("aten::channel_shuffle", self.device().index(), std::move(kernel), aliases.operands());
+  return output;
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("channel_shuffle", TORCH_FN(channel_shuffle));
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Way: a structured operator. PyTorch's meta function checks the operands and asks for the output; we make the output
+// on the device and launch a kernel. All forms of the operator differ only in where the output comes from. The short
+// form is structured<...> (csrc/declare/structured.h).
+//
+// Source: ATen/ops/atan2_meta.h, and the code that torchgen generates for CUDA.
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/native/Resize.h>
+#include <ATen/ops/atan2_cpu_dispatch.h>
+#include <ATen/ops/atan2_meta.h>
+#include <c10/core/DeviceGuard.h>
+#include <torch/library.h>
+
+#include "openreg/runtime/alias.h"
+#include "openreg/runtime/allocator.h"
+#include "openreg/runtime/launch.h"
+
+namespace openreg::ops {
+
+namespace {
+
+// The meta function is a member of a class of PyTorch, from which a backend derives to provide outputs. Here the class
+// is a TensorIterator too, which broadcasts the operands and finds the dtype; it has to be told of the output's
+// geometry.
+struct Atan2 final : at::meta::structured_atan2 {
+  at::Tensor output;  // undefined where a new one is wanted
+
+  const at::Tensor& maybe_get_output(int64_t /*index*/) override { return output; }
+
+  void set_output_raw_strided(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides,
+                              at::TensorOptions options) override {
+    if (!output.defined()) {
+      constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
+      const c10::ScalarType dtype = c10::typeMetaToScalarType(options.dtype());
+      output = strides.empty()
+                   ? at::detail::empty_generic(sizes, &runtime::device_allocator(), kKeys, dtype,
+                                               options.memory_format_opt())
+                   : at::detail::empty_strided_generic(sizes, strides, &runtime::device_allocator(), kKeys, dtype);
+    } else if (at::native::resize_output(output, sizes) && !strides.empty()) {
+      output.as_strided_(sizes, strides);
+    }
+    at::TensorIteratorBase::set_output_raw_strided(index, sizes, strides, options);
+  }
+  void set_output_strided(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides,
+                          at::TensorOptions options) override {
+    set_output_raw_strided(index, sizes, strides, options);
+  }
+
+  // The kernel runs later, on another thread, on aliases: CPU tensors over the same bytes that own nothing. It is the
+  // CPU's; a real device launches one of its own.
+  void launch(const at::Tensor& self, const at::Tensor& other) {
+    runtime::Aliases aliases("aten::atan2");
+    auto kernel = [a = aliases(self), b = aliases(other), out = aliases.as(orAccessWrite)(output)]() mutable {
+      at::cpu::atan2_outf(a, b, out);
+    };
+    runtime::launch("aten::atan2", output.device().index(), std::move(kernel), aliases.operands());
+  }
+};
+
+at::Tensor& run(const at::Tensor& self, const at::Tensor& other, Atan2& op) {
+  const c10::OptionalDeviceGuard guard(at::device_of(self.device().is_cpu() ? other : self));
+  op.meta(self, other);
+  // The kernel would refuse other dtypes when it runs, too late for an exception on the calling line.
+  const c10::ScalarType dtype = op.common_dtype();
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      dtype == at::kFloat || dtype == at::kDouble || dtype == at::kHalf || dtype == at::kBFloat16,
+      "\"atan2\" not implemented for '", dtype, "'");
+  op.launch(self, other);
+  return op.output;
+}
+
+at::Tensor atan2(const at::Tensor& self, const at::Tensor& other) {
+  Atan2 op;
+  return run(self, other, op);
+}
+
+at::Tensor& atan2_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
+  Atan2 op;
+  op.output = out;
+  run(self, other, op);
+  return out;
+}
+
+at::Tensor& atan2_(at::Tensor& self, const at::Tensor& other) {
+  return atan2_out(self, other, self);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("atan2", TORCH_FN(atan2));
+  library.impl("atan2.out", TORCH_FN(atan2_out));
+  library.impl("atan2_", TORCH_FN(atan2_));
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
