@@ -15,7 +15,10 @@
 // its dtype. Where it is in-place, the description gives nothing: it checks the arguments.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -54,6 +57,16 @@ struct RunDescribed {
   }
 };
 
+// Copies a result that lies in the memory of another output, which gets its own result.
+inline void keep_apart(at::Tensor& result, const at::Tensor& output, at::TensorList outputs) {
+  const auto holds_it = [&](const at::Tensor& other) {
+    return other.defined() && !other.is_same(output) && result.is_alias_of(other);
+  };
+  if (result.defined() && std::any_of(outputs.begin(), outputs.end(), holds_it)) {
+    result = result.clone();
+  }
+}
+
 // The same for a kernel that returns its results.
 struct RunFunctional {
   using Access = AccessByType;
@@ -68,8 +81,11 @@ struct RunFunctional {
       }
       put_result(name, result, outputs[0]);
     } else {
-      const auto results = kernel(std::forward<Args>(args)...);
       [&]<size_t... Index>(std::index_sequence<Index...>) {
+        std::optional<ResultsInPlace> in_place(std::in_place, std::initializer_list<at::Tensor>{outputs[Index]...});
+        auto results = kernel(std::forward<Args>(args)...);
+        in_place.reset();
+        (keep_apart(std::get<Index>(results), outputs[Index], outputs), ...);
         (put_if_wanted(name, std::get<Index>(results), outputs[Index]), ...);
       }(std::make_index_sequence<kOutputs>());
     }

@@ -6,21 +6,20 @@
 #include <ATen/OpMathType.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/ops/empty_like.h>
-#include <torch/library.h>
 
 #include <algorithm>
 #include <numeric>
 
-#include "common/launch_function.h"
 #include "common/random.h"
+#include "declare/declare.h"
 #include "ops/attention_kernel.h"
 
 namespace openreg::ops {
 
 namespace {
 
-constexpr const char* kForward = "aten::_scaled_dot_product_fused_attention_overrideable";
-constexpr const char* kBackward = "aten::_scaled_dot_product_fused_attention_overrideable_backward";
+constexpr Operator kForward{op::_scaled_dot_product_fused_attention_overrideable::name};
+constexpr Operator kBackward{op::_scaled_dot_product_fused_attention_overrideable_backward::name};
 
 // Our form is a flash kernel too: it also serves who asks for one of PyTorch's, as code written for GPUs does.
 bool fused_is_enabled() {
@@ -72,7 +71,7 @@ int64_t fused_sdp_choice(const at::Tensor& query, const at::Tensor& key, const a
 // The mistakes that a direct call can make; scaled_dot_product_attention() never gets here with them.
 void check_operands(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, MaybeTensor mask,
                     double dropout_p) {
-  TORCH_CHECK(fits_fused(query, key, value, std::nullopt, false, true), kForward,
+  TORCH_CHECK(fits_fused(query, key, value, std::nullopt, false, true), kForward.name,
               ": query, key and value must be (batch, heads, length, width) or (heads, length, width), of one floating "
               "dtype, with the same batch and width, and heads a multiple of those of key and value; got ",
               query.sizes(), ", ", key.sizes(), " and ", value.sizes());
@@ -80,13 +79,13 @@ void check_operands(const at::Tensor& query, const at::Tensor& key, const at::Te
   if (is_given(mask)) {
     std::vector<int64_t> scores = query.sizes().vec();
     scores.back() = key.size(-2);
-    TORCH_CHECK(at::is_expandable_to(mask->sizes(), scores), kForward, ": the mask of shape ", mask->sizes(),
+    TORCH_CHECK(at::is_expandable_to(mask->sizes(), scores), kForward.name, ": the mask of shape ", mask->sizes(),
                 " does not broadcast to the scores, ", scores);
   }
 }
 
 // The dimensions lie in memory as the query's do.
-at::Tensor output_like(const at::Tensor& query, int64_t width) {
+at::Tensor make_output_of_width(const at::Tensor& query, int64_t width) {
   if (query.size(-1) == width) {
     return at::empty_like(query);
   }
@@ -109,25 +108,24 @@ using Forward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::
 
 Forward fused_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, MaybeTensor mask,
                         double dropout_p, bool is_causal, bool return_debug_mask, std::optional<double> scale) {
-  const c10::Device device = device_of(kForward, query, key, value);
-  check_same_device(kForward, device, query, key, value, mask);
+  const OperandsDevice device(kForward, query, key, value, mask);
   check_operands(query, key, value, mask, dropout_p);
-  TORCH_CHECK(!return_debug_mask, kForward, ": the openreg device keeps no debug mask; pass return_debug_mask=False");
-  const CurrentDevice current(device);
+  TORCH_CHECK(!return_debug_mask, kForward.name,
+              ": the openreg device keeps no debug mask; pass return_debug_mask=False");
   const auto plain = query.options().memory_format(std::nullopt);
   const int64_t batch = query.dim() == 4 ? query.size(0) : 1;
   const int64_t heads = query.size(-3);
   const int64_t queries = query.size(-2);
   const int64_t keys = key.size(-2);
-  at::Tensor output = output_like(query, value.size(-1));
+  at::Tensor output = make_output_of_width(query, value.size(-1));
   at::Tensor logsumexp = make_output({batch, heads, queries}, {}, plain.dtype(at::toOpMathType(query.scalar_type())));
   at::Tensor seed = make_output({}, {}, plain.dtype(at::kLong));
   at::Tensor offset = make_output({}, {}, plain.dtype(at::kLong));
   const runtime::PhiloxState random = dropout_p > 0
                                           ? reserve_random(std::nullopt, device.index(), batch * heads * queries * keys)
                                           : runtime::PhiloxState(0, 0);
-  launch_function(kForward, device, &attention_forward, query, key, value, mask,
-                  AttentionOptions{dropout_p, is_causal, scale}, random, output, logsumexp, seed, offset);
+  launch(kForward, device, &attention_forward, query, key, value, mask, AttentionOptions{dropout_p, is_causal, scale},
+         random, output, logsumexp, seed, offset);
   return {std::move(output), std::move(logsumexp), at::Tensor(), at::Tensor(), queries, keys,
           std::move(seed),   std::move(offset),    at::Tensor()};
 }
@@ -135,18 +133,16 @@ Forward fused_attention(const at::Tensor& query, const at::Tensor& key, const at
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> fused_attention_backward(
     const at::Tensor& grad, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
     const at::Tensor& mask, std::array<bool, 4> wanted, const at::Tensor& output, const at::Tensor& logsumexp,
-    const at::Tensor& /*cum_seq_q*/, const at::Tensor& /*cum_seq_k*/, c10::SymInt /*max_q*/, c10::SymInt /*max_k*/,
+    const at::Tensor& /*cum_seq_q*/, const at::Tensor& /*cum_seq_k*/, int64_t /*max_q*/, int64_t /*max_k*/,
     double dropout_p, bool is_causal, const at::Tensor& seed, const at::Tensor& offset, std::optional<double> scale) {
   if (!grad.defined()) {
     return {};
   }
-  const c10::Device device = device_of(kBackward, grad, query);
-  check_same_device(kBackward, device, grad, query, key, value, mask, output, logsumexp, seed, offset);
+  const OperandsDevice device(kBackward, grad, query, key, value, mask, output, logsumexp, seed, offset);
   const std::optional<at::Tensor> maybe_mask = mask.defined() ? std::optional(mask) : std::nullopt;
   check_operands(query, key, value, maybe_mask, dropout_p);
-  TORCH_CHECK(grad.sizes() == output.sizes(), kBackward, ": the gradient has shape ", grad.sizes(), ", the output ",
-              output.sizes());
-  const CurrentDevice current(device);
+  TORCH_CHECK(grad.sizes() == output.sizes(), kBackward.name, ": the gradient has shape ", grad.sizes(),
+              ", the output ", output.sizes());
   const auto gradient_of = [](bool needed, const at::Tensor& operand) {
     return needed && operand.defined() ? at::empty_like(operand) : at::Tensor();
   };
@@ -154,16 +150,15 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> fused_attention_backw
   at::Tensor grad_key = gradient_of(wanted[1], key);
   at::Tensor grad_value = gradient_of(wanted[2], value);
   at::Tensor grad_mask = gradient_of(wanted[3], mask);
-  launch_function(kBackward, device, &attention_backward, grad, query, key, value, maybe_mask, output, logsumexp,
-                  AttentionOptions{dropout_p, is_causal, scale}, seed, offset, grad_query, grad_key, grad_value,
-                  grad_mask);
+  launch(kBackward, device, &attention_backward, grad, query, key, value, maybe_mask, output, logsumexp,
+         AttentionOptions{dropout_p, is_causal, scale}, seed, offset, grad_query, grad_key, grad_value, grad_mask);
   return {std::move(grad_query), std::move(grad_key), std::move(grad_value), std::move(grad_mask)};
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("_fused_sdp_choice", TORCH_FN(fused_sdp_choice));
-  library.impl("_scaled_dot_product_fused_attention_overrideable", TORCH_FN(fused_attention));
-  library.impl("_scaled_dot_product_fused_attention_overrideable_backward", TORCH_FN(fused_attention_backward));
+  function<op::_fused_sdp_choice>(library, fused_sdp_choice);
+  function<op::_scaled_dot_product_fused_attention_overrideable>(library, fused_attention);
+  function<op::_scaled_dot_product_fused_attention_overrideable_backward>(library, fused_attention_backward);
 }
 
 }  // namespace

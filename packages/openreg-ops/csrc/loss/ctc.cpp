@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connectionist temporal classification (Graves et al., ICML 2006). Lengths are on the host, by definition; those that
-// come as tensors are read there.
-#include <ATen/ops/_ctc_loss_backward_cpu_dispatch.h>
-#include <ATen/ops/_ctc_loss_cpu_dispatch.h>
-#include <torch/library.h>
-
+// Connectionist temporal classification (Graves et al., ICML 2006), with backward. Lengths are on the host, by
+// definition; those that come as tensors are read there. Targets may be on the host, too.
 #include <algorithm>
 
-#include "common/launch_on.h"
+#include "declare/declare.h"
 
 namespace openreg::ops {
 
@@ -55,31 +51,35 @@ int64_t longest_target(const at::Tensor& targets, c10::IntArrayRef target_length
   return longest;
 }
 
-void forward_kernel(const at::Tensor& log_probs, const at::Tensor& targets, c10::IntArrayRef input_lengths,
-                    c10::IntArrayRef target_lengths, int64_t blank, bool zero_infinity, at::Tensor& loss,
-                    at::Tensor& log_alpha) {
-  const auto [of_loss, of_alpha] =
-      at::cpu::_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity);
-  loss.copy_(of_loss);
-  log_alpha.copy_(of_alpha);
+std::array<OutputSpec, 2> describe_forward(const at::Tensor& log_probs, const at::Tensor& targets,
+                                           c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths,
+                                           int64_t blank, bool /*zero_infinity*/) {
+  check_lengths(log_probs, targets, input_lengths, target_lengths, blank);
+  const int64_t steps = log_probs.size(0);
+  const int64_t batch = log_probs.size(1);
+  const int64_t states = 2 * longest_target(targets, target_lengths) + 1;
+  return {output_of({batch}, log_probs.scalar_type()), output_of({batch, steps, states}, log_probs.scalar_type())};
 }
 
-std::tuple<at::Tensor, at::Tensor> ctc_loss(const at::Tensor& log_probs, const at::Tensor& given_targets,
+OutputSpec describe_backward(const at::Tensor& /*grad*/, const at::Tensor& log_probs, const at::Tensor& targets,
+                             c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths,
+                             const at::Tensor& /*loss*/, const at::Tensor& /*log_alpha*/, int64_t blank,
+                             bool /*zero_infinity*/) {
+  check_lengths(log_probs, targets, input_lengths, target_lengths, blank);
+  return output_of_shape(log_probs);
+}
+
+constexpr auto kForward = described_operator<describe_forward, op::_ctc_loss, SchemaOf<op::_ctc_loss>>(
+    cpu::_ctc_loss, {.refused = kBoolean | kIntegers | kReduced | kComplex});
+constexpr auto kBackward =
+    described_operator<describe_backward, op::_ctc_loss_backward, SchemaOf<op::_ctc_loss_backward>>(
+        cpu::_ctc_loss_backward);
+
+std::tuple<at::Tensor, at::Tensor> ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets,
                                             c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths,
                                             int64_t blank, bool zero_infinity) {
-  constexpr const char* kName = "aten::_ctc_loss";
-  const c10::Device device = device_of(kName, log_probs);
-  const CurrentDevice current(device);
-  const at::Tensor targets = given_targets.to(device);  // PyTorch takes them on the host as well
-  check_lengths(log_probs, targets, input_lengths, target_lengths, blank);
-  const int64_t states = 2 * longest_target(targets, target_lengths) + 1;
-  at::Tensor loss = make_output({log_probs.size(1)}, {}, log_probs.options());
-  at::Tensor log_alpha = make_output({log_probs.size(1), log_probs.size(0), states}, {}, log_probs.options());
-  launch_kernel<decltype(&forward_kernel), const at::Tensor&, const at::Tensor&, c10::IntArrayRef, c10::IntArrayRef,
-                int64_t, bool, at::Tensor&, at::Tensor&>(kName, device, &forward_kernel, log_probs, targets,
-                                                         input_lengths, target_lengths, blank, zero_infinity, loss,
-                                                         log_alpha);
-  return {std::move(loss), std::move(log_alpha)};
+  return kForward.functional(log_probs, targets.to(log_probs.device()), input_lengths, target_lengths, blank,
+                             zero_infinity);
 }
 
 std::tuple<at::Tensor, at::Tensor> ctc_loss_tensor(const at::Tensor& log_probs, const at::Tensor& targets,
@@ -88,28 +88,11 @@ std::tuple<at::Tensor, at::Tensor> ctc_loss_tensor(const at::Tensor& log_probs, 
   return ctc_loss(log_probs, targets, read_lengths(input_lengths), read_lengths(target_lengths), blank, zero_infinity);
 }
 
-void backward_kernel(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
-                     c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths, const at::Tensor& loss,
-                     const at::Tensor& log_alpha, int64_t blank, bool zero_infinity, at::Tensor& result) {
-  result.copy_(at::cpu::_ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, loss, log_alpha,
-                                           blank, zero_infinity));
-}
-
-at::Tensor ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& given_targets,
+at::Tensor ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
                              c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths, const at::Tensor& loss,
                              const at::Tensor& log_alpha, int64_t blank, bool zero_infinity) {
-  constexpr const char* kName = "aten::_ctc_loss_backward";
-  const c10::Device device = device_of(kName, log_probs);
-  const CurrentDevice current(device);
-  const at::Tensor targets = given_targets.to(device);
-  check_same_device(kName, device, grad, log_probs, loss, log_alpha);
-  check_lengths(log_probs, targets, input_lengths, target_lengths, blank);
-  at::Tensor result = make_output(log_probs.sizes(), {}, log_probs.options());
-  launch_kernel<decltype(&backward_kernel), const at::Tensor&, const at::Tensor&, const at::Tensor&, c10::IntArrayRef,
-                c10::IntArrayRef, const at::Tensor&, const at::Tensor&, int64_t, bool, at::Tensor&>(
-      kName, device, &backward_kernel, grad, log_probs, targets, input_lengths, target_lengths, loss, log_alpha, blank,
-      zero_infinity, result);
-  return result;
+  return kBackward.functional(grad, log_probs, targets.to(log_probs.device()), input_lengths, target_lengths, loss,
+                              log_alpha, blank, zero_infinity);
 }
 
 at::Tensor ctc_loss_backward_tensor(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
@@ -121,10 +104,10 @@ at::Tensor ctc_loss_backward_tensor(const at::Tensor& grad, const at::Tensor& lo
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("_ctc_loss", TORCH_FN(ctc_loss));
-  library.impl("_ctc_loss.Tensor", TORCH_FN(ctc_loss_tensor));
-  library.impl("_ctc_loss_backward", TORCH_FN(ctc_loss_backward));
-  library.impl("_ctc_loss_backward.Tensor", TORCH_FN(ctc_loss_backward_tensor));
+  function<op::_ctc_loss>(library, ctc_loss, kForward.op.rule);
+  function<op::_ctc_loss_Tensor>(library, ctc_loss_tensor, kForward.op.rule);
+  function<op::_ctc_loss_backward>(library, ctc_loss_backward);
+  function<op::_ctc_loss_backward_Tensor>(library, ctc_loss_backward_tensor);
 }
 
 }  // namespace

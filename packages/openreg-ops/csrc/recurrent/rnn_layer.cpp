@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One direction of one layer of an LSTM over a whole sequence, with backward: oneDNN's kernels, 1 launch each. Autograd
-// knows these two operators; lstm.cpp decides when to take them.
-#include <ATen/ops/empty.h>
-#include <ATen/ops/mkldnn_rnn_layer_backward_cpu_dispatch.h>
-#include <ATen/ops/mkldnn_rnn_layer_cpu_dispatch.h>
+// knows these two operators; rnn.cpp decides when to take them.
 #include <c10/core/GradMode.h>
-#include <torch/library.h>
 
 #include <algorithm>
 
-#include "common/launch_function.h"
-#include "common/results_in_place.h"
+#include "declare/declare.h"
 
 namespace openreg::ops {
 
 namespace {
+
+constexpr Operator kForward{op::mkldnn_rnn_layer::name};
+constexpr Operator kBackward{op::mkldnn_rnn_layer_backward::name};
 
 constexpr int64_t kLstm = 2;  // oneDNN's wrapper numbers the kinds of cells so
 
@@ -47,9 +45,9 @@ struct Layer {
 auto run_forward(const at::Tensor& input, const at::Tensor& weight0, const at::Tensor& weight1,
                  const at::Tensor& weight2, const at::Tensor& weight3, const at::Tensor& hx, const at::Tensor& cx,
                  const Layer& layer) {
-  return at::cpu::mkldnn_rnn_layer(input, weight0, weight1, weight2, weight3, hx, cx, layer.reverse, {}, kLstm,
-                                   layer.hidden, layer.layers, layer.has_biases, layer.bidirectional, layer.batch_first,
-                                   layer.train);
+  return cpu::mkldnn_rnn_layer(input, weight0, weight1, weight2, weight3, hx, cx, layer.reverse, {}, kLstm,
+                               layer.hidden, layer.layers, layer.has_biases, layer.bidirectional, layer.batch_first,
+                               layer.train);
 }
 
 void forward_kernel(const at::Tensor& input, const at::Tensor& weight0, const at::Tensor& weight1,
@@ -72,22 +70,19 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> rnn_layer(
     const at::Tensor& weight3, const at::Tensor& hx, const at::Tensor& cx, bool reverse, c10::IntArrayRef batch_sizes,
     int64_t mode, int64_t hidden_size, int64_t num_layers, bool has_biases, bool bidirectional, bool batch_first,
     bool train) {
-  constexpr const char* kName = "aten::mkldnn_rnn_layer";
-  const c10::Device device = device_of(kName, input, weight0, hx);
-  check_same_device(kName, device, input, weight0, weight1, weight2, weight3, hx, cx);
-  TORCH_CHECK_NOT_IMPLEMENTED(mode == kLstm && batch_sizes.empty(), kName,
+  const OperandsDevice device(kForward, input, weight0, weight1, weight2, weight3, hx, cx);
+  TORCH_CHECK_NOT_IMPLEMENTED(mode == kLstm && batch_sizes.empty(), kForward.name,
                               ": only an LSTM of unpacked sequences has this kernel; use torch.gru or torch.lstm");
   TORCH_CHECK(input.dim() == 3 && hx.dim() == 2 && hx.size(0) == input.size(1) && hx.size(1) == hidden_size &&
                   cx.sizes() == hx.sizes(),
-              kName, ": expected an input of (steps, batch, width) and states of (batch, ", hidden_size, "), but got ",
-              input.sizes(), ", ", hx.sizes(), " and ", cx.sizes());
+              kForward.name, ": expected an input of (steps, batch, width) and states of (batch, ", hidden_size,
+              "), but got ", input.sizes(), ", ", hx.sizes(), " and ", cx.sizes());
   const int64_t gates = 4 * hidden_size;
   TORCH_CHECK(weight0.numel() == gates * input.size(2) && weight1.numel() == gates * hidden_size &&
                   weight2.numel() >= gates && weight3.numel() >= gates,
-              kName, ": expected weights for ", gates, " gates of ", input.size(2), " inputs and ", hidden_size,
+              kForward.name, ": expected weights for ", gates, " gates of ", input.size(2), " inputs and ", hidden_size,
               " states, but got ", weight0.sizes(), ", ", weight1.sizes(), ", ", weight2.sizes(), " and ",
               weight3.sizes());
-  const CurrentDevice current(device);
   const auto options = input.options().memory_format(std::nullopt);
   at::Tensor output = make_output({input.size(0), input.size(1), hidden_size}, {}, options);
   at::Tensor hy = make_output(hx.sizes(), {}, options);
@@ -95,8 +90,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> rnn_layer(
   const int64_t bound = workspace_bound(input.size(0), input.size(1), input.size(2), hidden_size);
   at::Tensor workspace = output_if(c10::GradMode::is_enabled(), {bound}, options.dtype(at::kByte));
   const Layer layer{reverse, hidden_size, num_layers, has_biases, bidirectional, batch_first, train};
-  launch_function(kName, device, &forward_kernel, input, weight0, weight1, weight2, weight3, hx, cx, layer, output, hy,
-                  cy, workspace);
+  launch(kForward, device, &forward_kernel, input, weight0, weight1, weight2, weight3, hx, cx, layer, output, hy, cy,
+         workspace);
   return {std::move(output), std::move(hy), std::move(cy), std::move(workspace)};
 }
 
@@ -114,7 +109,7 @@ void backward_kernel(const at::Tensor& input, const at::Tensor& weight0, const a
     content = std::get<3>(run_forward(input, weight0, weight1, weight2, weight3, hx, cx, layer));
   }
   ResultsInPlace results({grad_input, grad_weight0, grad_weight1, grad_bias, grad_hx, grad_cx});
-  const auto [of_input, of_weight0, of_weight1, of_bias, same_bias, of_hx, of_cx] = at::cpu::mkldnn_rnn_layer_backward(
+  const auto [of_input, of_weight0, of_weight1, of_bias, same_bias, of_hx, of_cx] = cpu::mkldnn_rnn_layer_backward(
       input, weight0, weight1, weight2, weight3, hx, cx, output, hy, cy, grad_output, grad_hy, grad_cy, layer.reverse,
       kLstm, layer.hidden, layer.layers, layer.has_biases, layer.train, layer.bidirectional, {}, layer.batch_first,
       content);
@@ -130,16 +125,13 @@ SevenTensors rnn_layer_backward(const at::Tensor& input, const at::Tensor& weigh
                                 bool reverse, int64_t /*mode*/, int64_t hidden_size, int64_t num_layers,
                                 bool has_biases, bool train, bool bidirectional, c10::IntArrayRef /*batch_sizes*/,
                                 bool batch_first, const at::Tensor& workspace) {
-  constexpr const char* kName = "aten::mkldnn_rnn_layer_backward";
   if (!is_given(grad_output) && !is_given(grad_hy) && !is_given(grad_cy)) {
     return {};
   }
-  const c10::Device device = device_of(kName, input, weight0, hx);
-  check_same_device(kName, device, input, weight0, weight1, weight2, weight3, hx, cx, output, hy, cy, grad_output,
-                    grad_hy, grad_cy, workspace);
-  TORCH_CHECK(workspace.scalar_type() == at::kByte && workspace.dim() == 1 && workspace.numel() >= kHeader, kName,
-              ": expected the workspace that aten::mkldnn_rnn_layer gives while gradients are enabled");
-  const CurrentDevice current(device);
+  const OperandsDevice device(kBackward, input, weight0, weight1, weight2, weight3, hx, cx, output, hy, cy, grad_output,
+                              grad_hy, grad_cy, workspace);
+  TORCH_CHECK(workspace.scalar_type() == at::kByte && workspace.dim() == 1 && workspace.numel() >= kHeader,
+              kBackward.name, ": expected the workspace that aten::mkldnn_rnn_layer gives while gradients are enabled");
   const auto gradient_of = [](const at::Tensor& operand) {
     return make_output(operand.sizes(), {}, operand.options().memory_format(std::nullopt));
   };
@@ -150,9 +142,9 @@ SevenTensors rnn_layer_backward(const at::Tensor& input, const at::Tensor& weigh
   at::Tensor grad_hx = gradient_of(hx);
   at::Tensor grad_cx = gradient_of(cx);
   const Layer layer{reverse, hidden_size, num_layers, has_biases, bidirectional, batch_first, train};
-  launch_function(kName, device, &backward_kernel, input, weight0, weight1, weight2, weight3, hx, cx, output, hy, cy,
-                  grad_output, grad_hy, grad_cy, layer, workspace, grad_input, grad_weight0, grad_weight1, grad_bias,
-                  grad_hx, grad_cx);
+  launch(kBackward, device, &backward_kernel, input, weight0, weight1, weight2, weight3, hx, cx, output, hy, cy,
+         grad_output, grad_hy, grad_cy, layer, workspace, grad_input, grad_weight0, grad_weight1, grad_bias, grad_hx,
+         grad_cx);
   // Both biases are added to the same gates.
   at::Tensor grad_bias_too = grad_bias;
   return {std::move(grad_input),    std::move(grad_weight0), std::move(grad_weight1), std::move(grad_bias),
@@ -160,8 +152,8 @@ SevenTensors rnn_layer_backward(const at::Tensor& input, const at::Tensor& weigh
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("mkldnn_rnn_layer", TORCH_FN(rnn_layer));
-  library.impl("mkldnn_rnn_layer_backward", TORCH_FN(rnn_layer_backward));
+  function<op::mkldnn_rnn_layer>(library, rnn_layer);
+  function<op::mkldnn_rnn_layer_backward>(library, rnn_layer_backward);
 }
 
 }  // namespace

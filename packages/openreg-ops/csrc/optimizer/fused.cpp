@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fused step of SGD with our own kernel, where OPENREG_KERNELS=raw asks for it; and always for 16-bit floats in a
-// release of PyTorch whose kernel for the CPU gets those wrong.
-#include <ATen/ops/_fused_sgd_cpu_dispatch.h>
-#include <ATen/ops/_fused_sgd_ops.h>
-#include <torch/library.h>
+// Fused optimiser steps, one launch for all parameters of a group (torch.optim with fused=True). That of SGD runs our
+// own kernel where OPENREG_KERNELS=raw asks for it; and always for 16-bit floats in a release of PyTorch whose kernel
+// for the CPU gets those wrong.
+#include <algorithm>
 
-#include "common/launch_on.h"
 #include "common/raw_operands.h"
 #include "common/torch_versions.h"
+#include "declare/declare.h"
 #include "kernel_choice.h"
 #include "raw/sgd.h"
 
@@ -15,34 +14,32 @@ namespace openreg::ops {
 
 namespace {
 
-using MaybeTensor = std::optional<at::Tensor>;
-
 bool same_layouts(at::TensorList list, at::TensorList other) {
   const auto alike = [](const at::Tensor& a, const at::Tensor& b) { return a.strides() == b.strides(); };
   return fits(list, other) && std::equal(list.begin(), list.end(), other.begin(), other.end(), alike);
 }
 
 // A number of the device that the kernel may read: one float32.
-bool is_readable(const MaybeTensor& number, c10::Device device) {
+bool is_readable(MaybeTensor number, c10::Device device) {
   return !number.has_value() ||
          (number->numel() == 1 && number->scalar_type() == at::kFloat && number->device() == device);
 }
 
-const float* address_of(const MaybeTensor& number) {
+const float* address_of(MaybeTensor number) {
   return number.has_value() ? static_cast<const float*>(kernel_address(*number)) : nullptr;
 }
 
+const bool kEveryType = raw_kernels_chosen();
+
 // Whether our own kernel is to run, and not PyTorch's.
-template <bool kEveryType>
 bool is_ours(at::ScalarType type) {
   return kEveryType || (OPENREG_TORCH_SGD_SKIPS_16_BITS && at::isReducedFloatingType(type));
 }
 
 // Gives false for operands that the kernel does not serve: those that are not laid out alike, or of several dtypes.
-template <bool kEveryType>
-bool launch(at::TensorList self, at::TensorList grads, at::TensorList momenta, raw::SgdArguments arguments,
-            const MaybeTensor& learning_rate, const MaybeTensor& scale, const MaybeTensor& found_inf) {
-  if (self.empty() || !is_ours<kEveryType>(self[0].scalar_type())) {
+bool launch_sgd(at::TensorList self, at::TensorList grads, at::TensorList momenta, raw::SgdArguments arguments,
+                MaybeTensor learning_rate, MaybeTensor scale, MaybeTensor found_inf) {
+  if (self.empty() || !is_ours(self[0].scalar_type())) {
     return false;
   }
   if (!is_uniform(self) || !same_layouts(self, grads) || !(momenta.empty() || same_layouts(self, momenta))) {
@@ -82,41 +79,39 @@ raw::SgdArguments numbers(double weight_decay, double momentum, double learning_
   return arguments;
 }
 
-template <bool kEveryType>
-void fused_sgd_(at::TensorList self, at::TensorList grads, at::TensorList momenta, double weight_decay, double momentum,
-                double lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
-                const MaybeTensor& grad_scale, const MaybeTensor& found_inf) {
+constexpr auto kSgd = described_form<unchecked, op::_fused_sgd_>(cpu::_fused_sgd_);
+constexpr auto kSgdTensorLr = described_form<unchecked, op::_fused_sgd__tensor_lr>(cpu::_fused_sgd_);
+
+void sgd(at::TensorList self, at::TensorList grads, at::TensorList momenta, double weight_decay, double momentum,
+         double lr, double dampening, bool nesterov, bool maximize, bool is_first_step, MaybeTensor grad_scale,
+         MaybeTensor found_inf) {
   const auto arguments = numbers(weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step);
-  if (!launch<kEveryType>(self, grads, momenta, arguments, std::nullopt, grad_scale, found_inf)) {
-    InplaceLaunch<at::_ops::_fused_sgd_>::call<at::cpu::_fused_sgd_>(self, grads, momenta, weight_decay, momentum, lr,
-                                                                     dampening, nesterov, maximize, is_first_step,
-                                                                     grad_scale, found_inf);
+  if (!launch_sgd(self, grads, momenta, arguments, std::nullopt, grad_scale, found_inf)) {
+    kSgd.inplace(self, grads, momenta, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step,
+                 grad_scale, found_inf);
   }
 }
 
-template <bool kEveryType>
-void fused_sgd_tensor_lr_(at::TensorList self, at::TensorList grads, at::TensorList momenta, double weight_decay,
-                          double momentum, const at::Tensor& lr, double dampening, bool nesterov, bool maximize,
-                          bool is_first_step, const MaybeTensor& grad_scale, const MaybeTensor& found_inf) {
+void sgd_tensor_lr(at::TensorList self, at::TensorList grads, at::TensorList momenta, double weight_decay,
+                   double momentum, const at::Tensor& lr, double dampening, bool nesterov, bool maximize,
+                   bool is_first_step, MaybeTensor grad_scale, MaybeTensor found_inf) {
   const bool on_host = lr.device().is_cpu();  // read now: the caller may change it before the kernel runs
   const auto arguments =
       numbers(weight_decay, momentum, on_host ? lr.item<double>() : 0, dampening, nesterov, maximize, is_first_step);
-  if (!launch<kEveryType>(self, grads, momenta, arguments, on_host ? MaybeTensor() : MaybeTensor(lr), grad_scale,
-                          found_inf)) {
-    InplaceLaunch<at::_ops::_fused_sgd__tensor_lr>::call<at::cpu::_fused_sgd_>(
-        self, grads, momenta, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step, grad_scale,
-        found_inf);
+  if (!launch_sgd(self, grads, momenta, arguments, on_host ? std::nullopt : std::optional(lr), grad_scale, found_inf)) {
+    kSgdTensorLr.inplace(self, grads, momenta, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step,
+                         grad_scale, found_inf);
   }
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  if (raw_kernels_chosen()) {
-    library.impl("_fused_sgd_", TORCH_FN(fused_sgd_<true>));
-    library.impl("_fused_sgd_.tensor_lr", TORCH_FN(fused_sgd_tensor_lr_<true>));
-  } else {
-    library.impl("_fused_sgd_", TORCH_FN(fused_sgd_<false>));
-    library.impl("_fused_sgd_.tensor_lr", TORCH_FN(fused_sgd_tensor_lr_<false>));
-  }
+  described<unchecked, op::_fused_adam_>(library, cpu::_fused_adam_);
+  described<unchecked, op::_fused_adam__tensor_lr>(library, cpu::_fused_adam_);
+  described<unchecked, op::_fused_adamw_>(library, cpu::_fused_adamw_);
+  described<unchecked, op::_fused_adamw__tensor_lr>(library, cpu::_fused_adamw_);
+  described<unchecked, op::_fused_adagrad_>(library, cpu::_fused_adagrad_);
+  function<op::_fused_sgd_>(library, sgd);
+  function<op::_fused_sgd__tensor_lr>(library, sgd_tensor_lr);
 }
 
 }  // namespace

@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Described operators: sampling at the points of a grid, with derivatives.
-#include "common/described.h"
-
-#include <ATen/ops/grid_sampler_2d_backward_cpu_dispatch.h>
-#include <ATen/ops/grid_sampler_2d_backward_ops.h>
-#include <ATen/ops/grid_sampler_2d_cpu_dispatch.h>
-#include <ATen/ops/grid_sampler_2d_ops.h>
-#include <ATen/ops/grid_sampler_3d_backward_cpu_dispatch.h>
-#include <ATen/ops/grid_sampler_3d_backward_ops.h>
-#include <ATen/ops/grid_sampler_3d_cpu_dispatch.h>
-#include <ATen/ops/grid_sampler_3d_ops.h>
-
+// Sampling at the points of a grid, with backward.
 #include "common/torch_versions.h"
+#include "declare/declare.h"
 
 namespace openreg::ops {
 
@@ -59,10 +49,11 @@ std::array<OutputSpec, 2> describe_backward(const at::Tensor& grad, const at::Te
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  OPENREG_DESCRIBED(library, grid_sampler_2d, at::cpu::grid_sampler_2d, describe_forward<2>)
-  OPENREG_DESCRIBED(library, grid_sampler_2d_backward, at::cpu::grid_sampler_2d_backward, describe_backward<2>)
-  OPENREG_DESCRIBED(library, grid_sampler_3d, at::cpu::grid_sampler_3d, describe_forward<3>)
-  OPENREG_DESCRIBED(library, grid_sampler_3d_backward, at::cpu::grid_sampler_3d_backward, describe_backward<3>)
+  constexpr KernelRule kFloats{.refused = kNotFloating};
+  described<describe_forward<2>, op::grid_sampler_2d>(library, cpu::grid_sampler_2d, kFloats);
+  described<describe_backward<2>, op::grid_sampler_2d_backward>(library, cpu::grid_sampler_2d_backward);
+  described<describe_forward<3>, op::grid_sampler_3d>(library, cpu::grid_sampler_3d, kFloats);
+  described<describe_backward<3>, op::grid_sampler_3d_backward>(library, cpu::grid_sampler_3d_backward);
 }
 
 }  // namespace

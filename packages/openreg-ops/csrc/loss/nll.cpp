@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The negative log likelihood of classes, one for each sample or, for images, for each pixel; with backward.
+#include <ATen/core/Reduction.h>
+
+#include "declare/declare.h"
+
+namespace openreg::ops {
+
+namespace {
+
+void check_images(const at::Tensor& self, const at::Tensor& target, MaybeTensor weight) {
+  TORCH_CHECK(target.dim() == 3,
+              "only batches of spatial targets supported (3D tensors) but got targets of dimension: ", target.dim());
+  TORCH_CHECK(self.dim() == 4,
+              "only batches of spatial inputs supported (4D tensors), but got input of dimension: ", self.dim());
+  TORCH_CHECK(!is_given(weight) || weight->numel() == self.size(1),
+              "weight tensor should be defined either for all or no classes");
+  TORCH_CHECK(self.size(0) == target.size(0) && self.size(2) == target.size(1) && self.size(3) == target.size(2),
+              "size mismatch (got input: ", self.sizes(), " , target: ", target.sizes());
+  TORCH_CHECK(target.scalar_type() == at::kLong || target.scalar_type() == at::kByte,
+              "expected target of dtype int64 or uint8, but got ", target.scalar_type());
+}
+
+// The kernels do not look at what an out= tensor shares its memory with.
+OutputSpec unchecked_output(c10::IntArrayRef sizes, c10::ScalarType dtype) {
+  OutputSpec spec = output_of(sizes, dtype);
+  spec.overlaps = true;
+  spec.expands = true;
+  return spec;
+}
+
+std::array<OutputSpec, 2> describe_forward2d(const at::Tensor& self, const at::Tensor& target, MaybeTensor weight,
+                                             int64_t reduction, int64_t /*ignore_index*/) {
+  check_images(self, target, weight);
+  const auto sizes = reduction == at::Reduction::None ? target.sizes() : c10::IntArrayRef();
+  return {unchecked_output(sizes, self.scalar_type()), unchecked_output({}, self.scalar_type())};
+}
+
+constexpr auto describe_backward2d = [](const at::Tensor& /*grad*/, const at::Tensor& self, const at::Tensor& target,
+                                        MaybeTensor weight, const auto&... /*rest*/) {
+  check_images(self, target, weight);
+  return unchecked_output(self.sizes(), self.scalar_type());
+};
+
+// The CPU's kernel wants a gradient that is contiguous.
+at::Tensor& backward2d(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target, MaybeTensor weight,
+                       int64_t reduction, int64_t ignore_index, const at::Tensor& total_weight, at::Tensor& result) {
+  if (result.is_contiguous()) {
+    return cpu::nll_loss2d_backward_outf(grad, self, target, weight, reduction, ignore_index, total_weight, result);
+  }
+  return result.copy_(
+      cpu::nll_loss2d_backward(grad, self.contiguous(), target, weight, reduction, ignore_index, total_weight));
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  constexpr KernelRule kFloats{.refused = kNotFloating};
+  constexpr KernelRule kOneType{.refused = kNotFloating, .agreement = Agreement::kAllButIndices};
+  structured<meta::structured_nll_loss_forward, op::nll_loss_forward>(library, cpu::nll_loss_forward_outf, kOneType);
+  structured<meta::structured_nll_loss_backward, op::nll_loss_backward>(library, cpu::nll_loss_backward_outf, kOneType);
+  described<describe_forward2d, op::nll_loss2d_forward>(library, cpu::nll_loss2d_forward_outf, kFloats);
+  described<describe_backward2d, op::nll_loss2d_backward>(library, backward2d, kFloats);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

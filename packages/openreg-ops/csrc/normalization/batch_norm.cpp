@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Batch normalisation with backward. PyTorch has three families of operators for it; all run the same two kernels.
+#include "declare/declare.h"
+#include "normalization/statistics.h"
+#include "pooling/output_shapes.h"
+
+namespace openreg::ops {
+
+namespace {
+
+using Tensors = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+using Specs = std::array<OutputSpec, 3>;
+
+constexpr KernelRule kFloats{.refused = kNotFloating};
+
+Specs describe_forward(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
+                       MaybeTensor running_var, bool training, double /*momentum*/, double /*eps*/) {
+  // In evaluation nothing is saved, and PyTorch gives empty tensors.
+  const OutputSpec saved =
+      output_of({training ? input.size(1) : 0}, statistics_type(input, weight, bias, running_mean, running_var));
+  return {with_last_sizes(input, {}), saved, saved};
+}
+
+// In evaluation: in training, running statistics are written as well.
+constexpr auto kEvaluation =
+    described_operator<describe_forward, op::native_batch_norm>(cpu::native_batch_norm, kFloats);
+
+void training_kernel(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias,
+                     std::optional<at::Tensor>& running_mean, std::optional<at::Tensor>& running_var, double momentum,
+                     double eps, at::Tensor& output, at::Tensor& save_mean, at::Tensor& save_invstd) {
+  ResultsInPlace results({output, save_mean, save_invstd});
+  const auto [computed, mean, invstd] =
+      cpu::native_batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps);
+  results.put({computed, mean, invstd});
+}
+
+Tensors batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
+                   MaybeTensor running_var, bool training, double momentum, double eps) {
+  if (!training) {
+    return kEvaluation.functional(input, weight, bias, running_mean, running_var, training, momentum, eps);
+  }
+  const OperandsDevice device(kEvaluation.op, input, weight, bias, running_mean, running_var);
+  const Specs specs = describe_forward(input, weight, bias, running_mean, running_var, training, momentum, eps);
+  Tensors results(make_described(specs[0], device), make_described(specs[1], device), make_described(specs[2], device));
+  const auto& [output, save_mean, save_invstd] = results;
+  launch(kEvaluation.op, device, &training_kernel, input, weight, bias, running_mean, running_var, momentum, eps,
+         output, save_mean, save_invstd);
+  return results;
+}
+
+Specs describe_backward(const at::Tensor& /*grad*/, const at::Tensor& input, MaybeTensor weight,
+                        MaybeTensor running_mean, MaybeTensor running_var, MaybeTensor save_mean,
+                        MaybeTensor save_invstd, bool /*train*/, double /*eps*/, std::array<bool, 3> wanted) {
+  const OutputSpec parameter =
+      output_of({input.size(1)}, statistics_type(input, weight, running_mean, running_var, save_mean, save_invstd));
+  return {wanted[0] ? with_last_sizes(input, {}) : OutputSpec(), wanted[1] ? parameter : OutputSpec(),
+          wanted[2] ? parameter : OutputSpec()};
+}
+
+constexpr auto kBackward =
+    described_operator<describe_backward, op::native_batch_norm_backward>(cpu::native_batch_norm_backward);
+
+// Running statistics that are always there, or never.
+
+Tensors batch_norm_legit(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, at::Tensor& running_mean,
+                         at::Tensor& running_var, bool training, double momentum, double eps) {
+  return batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
+}
+
+Tensors batch_norm_no_stats(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, bool training,
+                            double momentum, double eps) {
+  return batch_norm(input, weight, bias, std::nullopt, std::nullopt, training, momentum, eps);
+}
+
+// The `reserve` is for devices whose library wants a workspace back; this one does not.
+
+using WithReserve = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+
+WithReserve with_reserve(Tensors results) {
+  auto& [output, mean, invstd] = results;
+  const CurrentDevice current(output.device());
+  at::Tensor reserve = make_output({0}, {}, output.options().memory_format(std::nullopt).dtype(at::kByte));
+  return {std::move(output), std::move(mean), std::move(invstd), std::move(reserve)};
+}
+
+WithReserve batch_norm_with_update(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias,
+                                   at::Tensor& running_mean, at::Tensor& running_var, double momentum, double eps) {
+  return with_reserve(batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps));
+}
+
+// PyTorch's form for any device calls a kernel of the CPU.
+WithReserve batch_norm_no_update(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias,
+                                 MaybeTensor running_mean, MaybeTensor running_var, double momentum, double eps) {
+  return with_reserve(batch_norm(input, weight, bias, running_mean, running_var, false, momentum, eps));
+}
+
+Tensors batch_norm_backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& weight,
+                            MaybeTensor running_mean, MaybeTensor running_var, MaybeTensor save_mean,
+                            MaybeTensor save_invstd, bool update, double eps, std::array<bool, 3> wanted,
+                            const at::Tensor& /*reserve*/) {
+  return kBackward.functional(grad, input, weight, running_mean, running_var, save_mean, save_invstd, update, eps,
+                              wanted);
+}
+
+// The out forms put the results in their places afterwards.
+template <auto kFunctional>
+struct Out;
+template <class... Args, Tensors (*kFunctional)(Args...)>
+struct Out<kFunctional> {
+  static OutResultOf<3> call(Args... args, at::Tensor& output, at::Tensor& mean, at::Tensor& invstd) {
+    const auto put = [](at::Tensor& place, const at::Tensor& result) {
+      resize_out(place, result.sizes(), {}, result.options());
+      place.copy_(result);
+    };
+    const Tensors results = kFunctional(args...);
+    put(output, std::get<0>(results));
+    if (std::get<1>(results).numel() != 0) {  // without training there are none, and the places stay as they are
+      put(mean, std::get<1>(results));
+      put(invstd, std::get<2>(results));
+    }
+    return {output, mean, invstd};
+  }
+};
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  function<op::native_batch_norm>(library, batch_norm, kFloats);
+  function<op::native_batch_norm_out>(library, Out<batch_norm>::call, kFloats);
+  described<describe_backward, op::native_batch_norm_backward>(library, cpu::native_batch_norm_backward);
+  function<op::_native_batch_norm_legit>(library, batch_norm_legit, kFloats);
+  function<op::_native_batch_norm_legit_out>(library, Out<batch_norm_legit>::call, kFloats);
+  function<op::_native_batch_norm_legit_no_stats>(library, batch_norm_no_stats, kFloats);
+  function<op::_native_batch_norm_legit_no_stats_out>(library, Out<batch_norm_no_stats>::call, kFloats);
+  function<op::_batch_norm_with_update>(library, batch_norm_with_update, kFloats);
+  function<op::_batch_norm_no_update>(library, batch_norm_no_update, kFloats);
+  function<op::batch_norm_backward>(library, batch_norm_backward);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Group normalisation with backward. The input is (n, c, ...), with hxw elements in what follows.
+#include "declare/declare.h"
+#include "normalization/statistics.h"
+#include "pooling/output_shapes.h"
+
+namespace openreg::ops {
+
+namespace {
+
+using Tensors = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+using Specs = std::array<OutputSpec, 3>;
+
+void check_operands(const char* name, const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t n,
+                    int64_t c, int64_t hxw, int64_t groups) {
+  TORCH_CHECK(groups > 0 && c % groups == 0,
+              "Expected number of channels in input to be divisible by num_groups, but got input of shape ",
+              input.sizes(), " and num_groups=", groups);
+  TORCH_CHECK(input.numel() == n * c * hxw, name, ": an input of shape ", input.sizes(), " is not ", n, " x ", c, " x ",
+              hxw, " elements");
+  for (const auto& parameter : {weight, bias}) {
+    TORCH_CHECK(!is_given(parameter) || (parameter->dim() == 1 && parameter->numel() == c), name,
+                ": expected weight and bias to be vectors of ", c, " elements, but got ", parameter->sizes());
+  }
+}
+
+// The CPU's kernels take operands that are dense in the format that the input suggests, and dense parameters. What is
+// made for it must not lie in the memory that an output waits in.
+at::Tensor dense(const at::Tensor& operand, c10::MemoryFormat format = c10::MemoryFormat::Contiguous) {
+  const ResultsInPlace elsewhere(std::initializer_list<at::Tensor>{});
+  return operand.contiguous(format);
+}
+std::optional<at::Tensor> dense(MaybeTensor parameter) {
+  return is_given(parameter) ? std::optional(dense(*parameter)) : std::nullopt;
+}
+
+Specs describe_forward(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t n, int64_t c, int64_t hxw,
+                       int64_t groups, double /*eps*/) {
+  check_operands(op::native_group_norm::name, input, weight, bias, n, c, hxw, groups);
+  const OutputSpec statistics = output_of({n, groups}, statistics_type(input, weight, bias));
+  return {with_last_sizes(input, {}), statistics, statistics};
+}
+
+Tensors forward(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t n, int64_t c, int64_t hxw,
+                int64_t groups, double eps) {
+  return cpu::native_group_norm(dense(input, input.suggest_memory_format()), dense(weight), dense(bias), n, c, hxw,
+                                groups, eps);
+}
+
+// Without a weight there is no bias either.
+std::array<bool, 3> possible(std::array<bool, 3> wanted, MaybeTensor weight) {
+  return {wanted[0], wanted[1] && is_given(weight), wanted[2] && is_given(weight)};
+}
+
+Specs describe_backward(const at::Tensor& /*grad*/, const at::Tensor& input, const at::Tensor& /*mean*/,
+                        const at::Tensor& /*rstd*/, MaybeTensor weight, int64_t n, int64_t c, int64_t hxw,
+                        int64_t groups, std::array<bool, 3> wanted) {
+  check_operands(op::native_group_norm_backward::name, input, weight, std::nullopt, n, c, hxw, groups);
+  const auto [of_input, of_weight, of_bias] = possible(wanted, weight);
+  const OutputSpec parameter = is_given(weight) ? output_of({c}, weight->scalar_type()) : OutputSpec();
+  return {of_input ? with_last_sizes(input, {}) : OutputSpec(), of_weight ? parameter : OutputSpec(),
+          of_bias ? parameter : OutputSpec()};
+}
+
+Tensors backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& mean, const at::Tensor& rstd,
+                 MaybeTensor weight, int64_t n, int64_t c, int64_t hxw, int64_t groups, std::array<bool, 3> wanted) {
+  const auto format = input.suggest_memory_format();
+  return cpu::native_group_norm_backward(dense(grad, format), dense(input, format), dense(mean), dense(rstd),
+                                         dense(weight), n, c, hxw, groups, possible(wanted, weight));
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  described<describe_forward, op::native_group_norm>(library, forward, {.refused = kNotFloating});
+  described<describe_backward, op::native_group_norm_backward>(library, backward);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The dtype of what a normalisation keeps for backward.
+#pragma once
+
+#include <ATen/native/cpu/mixed_data_type.h>
+
+#include "declare/launch.h"
+
+namespace openreg::ops {
+
+// Statistics are kept in float where the operand is of lower precision and what is known of them is float. Throws
+// c10::Error, in PyTorch's words, for other mixtures.
+template <class... Parameters>
+c10::ScalarType statistics_type(const at::Tensor& input, const Parameters&... parameters) {
+  const bool mixed = at::native::is_mixed_type(input, value_or_undefined(parameters)...);
+  if (mixed) {
+    at::native::check_mixed_data_type(input, value_or_undefined(parameters)...);
+  }
+  return at::native::param_scalar_type(input, mixed);
+}
+
+}  // namespace openreg::ops

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Gradient scaling, as torch.amp.GradScaler uses it: gradients lose the scale and are searched for infinities and nan,
+// and the scale is adapted to what was found, in two launches that nothing waits for. Arguments are checked on the
+// host: in a kernel, a wrong one would put the device into its error state.
+#include "declare/declare.h"
+
+namespace openreg::ops {
+
+namespace {
+
+void check_one_element(const char* op, const char* argument, const at::Tensor& tensor, c10::ScalarType dtype) {
+  TORCH_CHECK(tensor.numel() == 1 && tensor.scalar_type() == dtype, op, " on ", tensor.device(), ": ", argument,
+              " must be a tensor of one element of type ", dtype, ", but it has shape ", tensor.sizes(), " and type ",
+              tensor.scalar_type(), ". torch.amp.GradScaler(\"openreg\") passes such tensors.");
+}
+
+bool is_gradient_type(c10::ScalarType dtype) {
+  return dtype == at::kFloat || dtype == at::kDouble || dtype == at::kHalf || dtype == at::kBFloat16;
+}
+
+void check_unscale(at::TensorList gradients, const at::Tensor& found_inf, const at::Tensor& inverse_scale) {
+  constexpr const char* kName = op::_amp_foreach_non_finite_check_and_unscale_::name;
+  const OperandsDevice device({kName}, gradients, found_inf, inverse_scale);  // numbers, too, are on the device
+  check_one_element(kName, "found_inf", found_inf, at::kFloat);
+  check_one_element(kName, "inv_scale", inverse_scale, at::kFloat);
+  for (const at::Tensor& gradient : gradients) {
+    TORCH_CHECK(is_gradient_type(gradient.scalar_type()), kName, " on ", c10::Device(device),
+                ": a gradient has the type ", gradient.scalar_type(),
+                "; cast it to float16, bfloat16, float32 or float64.");
+  }
+}
+
+void check_update(const at::Tensor& scale, const at::Tensor& growth_tracker, const at::Tensor& found_inf,
+                  double /*growth*/, double /*backoff*/, int64_t /*interval*/) {
+  constexpr const char* kName = op::_amp_update_scale_::name;
+  const OperandsDevice device({kName}, scale, growth_tracker, found_inf);
+  check_one_element(kName, "the scale", scale, at::kFloat);
+  check_one_element(kName, "growth_tracker", growth_tracker, at::kInt);
+  check_one_element(kName, "found_inf", found_inf, at::kFloat);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  // `found_inf` becomes 1 where a gradient is not finite, else it stays as it is.
+  described<check_unscale, op::_amp_foreach_non_finite_check_and_unscale_>(
+      library, cpu::_amp_foreach_non_finite_check_and_unscale_);
+  described<check_update, op::_amp_update_scale_>(library, cpu::_amp_update_scale_);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

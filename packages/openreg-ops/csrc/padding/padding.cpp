@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Padding by reflection and replication, with backward.
+#include "common/torch_versions.h"
+#include "declare/declare.h"
+#include "pooling/output_shapes.h"
+
+namespace openreg::ops {
+
+namespace {
+
+OutputSpec describe_reflection(const at::Tensor& self, c10::IntArrayRef padding) {
+  check_padding<2>(self, padding);
+  const int64_t height = self.size(-2);
+  const int64_t width = self.size(-1);
+  TORCH_CHECK(padding[0] < width && padding[1] < width,
+              "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding (",
+              padding[0], ", ", padding[1], ") at dimension ", self.dim() - 1, " of input ", self.sizes());
+  TORCH_CHECK(padding[2] < height && padding[3] < height,
+              "Argument #6: Padding size should be less than the corresponding input dimension, but got: padding (",
+              padding[2], ", ", padding[3], ") at dimension ", self.dim() - 2, " of input ", self.sizes());
+  const int64_t out_height = height + padding[2] + padding[3];
+  const int64_t out_width = width + padding[0] + padding[1];
+  TORCH_CHECK(out_width >= 1 || out_height >= 1, "input (H: ", height, ", W: ", width,
+              ") is too small. Calculated output H: ", out_height, " W: ", out_width);
+  return with_last_sizes(self, {out_height, out_width});
+}
+
+// The derivative has the shape of the input and its memory format, and the gradient that of the output.
+template <int kDims>
+OutputSpec describe_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef padding) {
+  TORCH_CHECK(padding.size() == 2 * kDims, "padding size is expected to be ", 2 * kDims, ", but got: ", padding.size());
+  for (int64_t i = 0; i < kDims; ++i) {
+    const int64_t expected = self.size(-1 - i) + padding[2 * i] + padding[2 * i + 1];
+    TORCH_CHECK(grad.size(-1 - i) == expected, "grad_output size along dimension ", self.dim() - 1 - i,
+                " unexpected. Expected: ", expected, ", Got: ", grad.size(-1 - i));
+  }
+  return with_last_sizes(self, {});
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  constexpr KernelRule kForward{.refused = kBoolean};
+  constexpr KernelRule kBackward{.refused = kBoolean | kIntegers, .agreement = Agreement::kAll};
+  structured<meta::structured_reflection_pad1d, op::reflection_pad1d>(library, cpu::reflection_pad1d_outf, kForward);
+  structured<meta::structured_reflection_pad1d_backward, op::reflection_pad1d_backward>(
+      library, cpu::reflection_pad1d_backward_outf, kBackward);
+  described<describe_reflection, op::reflection_pad2d>(library, cpu::reflection_pad2d_outf, kForward);
+  described<describe_backward<2>, op::reflection_pad2d_backward>(library, cpu::reflection_pad2d_backward_outf);
+  structured<meta::structured_reflection_pad3d, op::reflection_pad3d>(library, cpu::reflection_pad3d_outf, kForward);
+  structured<meta::structured_reflection_pad3d_backward, op::reflection_pad3d_backward>(
+      library, cpu::reflection_pad3d_backward_outf, kBackward);
+  structured<meta::structured_replication_pad1d, op::replication_pad1d>(library, cpu::replication_pad1d_outf, kForward);
+  structured<meta::structured_replication_pad1d_backward, op::replication_pad1d_backward>(
+      library, cpu::replication_pad1d_backward_outf, kBackward);
+  structured<meta::structured_replication_pad2d, op::replication_pad2d>(library, cpu::replication_pad2d_outf, kForward);
+  described<describe_backward<2>, op::replication_pad2d_backward>(library, cpu::replication_pad2d_backward_outf);
+  structured<meta::structured_replication_pad3d, op::replication_pad3d>(library, cpu::replication_pad3d_outf, kForward);
+  described<describe_backward<3>, op::replication_pad3d_backward>(library, cpu::replication_pad3d_backward_outf);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

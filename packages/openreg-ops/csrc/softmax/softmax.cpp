@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// softmax() and log_softmax() with their gradients; softmax() with our own kernels where OPENREG_KERNELS=raw asks.
+#include <ATen/MemoryOverlap.h>
+#include <ATen/WrapDimUtils.h>
+
+#include "common/raw_operands.h"
+#include "declare/declare.h"
+#include "kernel_choice.h"
+#include "raw/softmax.h"
+
+namespace openreg::ops {
+
+namespace {
+
+// Whether the kernels serve operands and output: all of one dtype, none over the output's memory.
+template <class... Operands>
+bool served(const at::Tensor& out, const Operands&... operands) {
+  const std::optional<raw::Type> type = raw_type(out.scalar_type());
+  return type.has_value() && raw::softmax_serves(*type) &&
+         ((operands.scalar_type() == out.scalar_type() &&
+           at::get_overlap_status(operands, out) == at::MemOverlapStatus::No) &&
+          ...);
+}
+
+// The axis along which the operands are normalised, and the others.
+template <class Arguments, size_t kOperands>
+void set_axes(Arguments& arguments, int64_t dim, const std::array<const at::Tensor*, kOperands>& operands) {
+  const at::Tensor& first = *operands[0];
+  std::array<c10::DimVector, kOperands> strides;
+  std::array<c10::IntArrayRef, kOperands> views;
+  c10::DimVector sizes(first.sizes());
+  arguments.along.size = 1;  // of a tensor without dimensions
+  if (first.dim() > 0) {
+    dim = at::maybe_wrap_dim(dim, first.dim());
+    arguments.along.size = sizes[static_cast<size_t>(dim)];
+    sizes.erase(sizes.begin() + dim);
+  }
+  for (size_t k = 0; k < kOperands; ++k) {
+    strides[k] = c10::DimVector(operands[k]->strides());
+    if (first.dim() > 0) {
+      arguments.along.strides[k] = strides[k][static_cast<size_t>(dim)];
+      strides[k].erase(strides[k].begin() + dim);
+    }
+    views[k] = strides[k];
+  }
+  arguments.lines = merged_axes<kOperands>(sizes, views, AxisOrder::kByStride);
+}
+
+bool softmax(c10::Device device, const at::Tensor& self, int64_t dim, bool /*half_to_float*/, at::Tensor& out) {
+  if (!served(out, self)) {
+    return false;
+  }
+  raw::SoftmaxArguments arguments{
+      *raw_type(out.scalar_type()), kernel_address(self), mutable_kernel_address(out), {}, {}};
+  set_axes<raw::SoftmaxArguments, 2>(arguments, dim, {&self, &out});
+  launch_raw("aten::_softmax", device, &raw::softmax, std::move(arguments), reads(self), writes(out));
+  return true;
+}
+
+bool softmax_backward(c10::Device device, const at::Tensor& gradient, const at::Tensor& output, int64_t dim,
+                      c10::ScalarType /*input_dtype*/, at::Tensor& input_gradient) {
+  if (!served(input_gradient, gradient, output)) {
+    return false;
+  }
+  raw::SoftmaxBackwardArguments arguments{*raw_type(output.scalar_type()),
+                                          kernel_address(gradient),
+                                          kernel_address(output),
+                                          mutable_kernel_address(input_gradient),
+                                          {},
+                                          {}};
+  set_axes<raw::SoftmaxBackwardArguments, 3>(arguments, dim, {&gradient, &output, &input_gradient});
+  launch_raw("aten::_softmax_backward_data", device, &raw::softmax_backward, std::move(arguments),
+             reads(gradient, output), writes(input_gradient));
+  return true;
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  constexpr KernelRule kForward{.refused = kNotFloating};
+  constexpr KernelRule kBackward{.refused = kNotFloating, .agreement = Agreement::kAll};
+  const bool raw = raw_kernels_chosen();
+  structured<meta::structured__softmax, op::_softmax>(library, cpu::_softmax_outf, kForward,
+                                                      {.launch_own = raw ? softmax : nullptr});
+  structured<meta::structured__softmax_backward_data, op::_softmax_backward_data>(
+      library, cpu::_softmax_backward_data_outf, kBackward, {.launch_own = raw ? softmax_backward : nullptr});
+  structured<meta::structured__log_softmax, op::_log_softmax>(library, cpu::_log_softmax_outf, kForward);
+  structured<meta::structured__log_softmax_backward_data, op::_log_softmax_backward_data>(
+      library, cpu::_log_softmax_backward_data_outf, kBackward);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
