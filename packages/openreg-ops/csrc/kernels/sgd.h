@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "raw/types.h"
+#include "kernels/types.h"
 
 namespace openreg::ops::raw {
 

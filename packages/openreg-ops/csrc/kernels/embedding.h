@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "raw/types.h"
+#include "kernels/types.h"
 
 namespace openreg::ops::raw {
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Looking rows up, and the gradient of that. The gradient sorts the indices instead of adding from many threads to one
 // row: no atomics, and the same bits every time.
-#include "raw/embedding.h"
+#include "kernels/embedding.h"
+
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "raw/clones.h"
-#include "raw/grid.h"
+#include "kernels/clones.h"
 
 namespace openreg::ops::raw {
 
@@ -62,7 +63,7 @@ void backward(const EmbeddingBackwardArguments& arguments) {
   }
   const auto* gradient = static_cast<const Value*>(arguments.gradient);
   auto* result = static_cast<Value*>(arguments.table_gradient);
-  parallel(arguments.rows, grain_of(width), [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, arguments.rows, grain_of(width), [&](int64_t begin, int64_t end) {
     std::vector<Sum> sums(static_cast<size_t>(width));
     for (int64_t row = begin; row < end; ++row) {
       const int64_t first = starts[static_cast<size_t>(row)];
@@ -84,22 +85,23 @@ void backward(const EmbeddingBackwardArguments& arguments) {
 void embedding(const EmbeddingArguments& arguments) {
   const auto size = static_cast<size_t>(arguments.element_size);
   const auto [row_stride, column_stride] = arguments.table_strides;
-  parallel(arguments.count, grain_of(arguments.width),
-           [&, row_step = row_stride * arguments.element_size, column_step = column_stride * arguments.element_size](
-               int64_t begin, int64_t end) {
-             for (int64_t i = begin; i < end; ++i) {
-               const int64_t index = checked_index(arguments.indices, arguments.index_type, i, arguments.rows);
-               const char* source = static_cast<const char*>(arguments.table) + index * row_step;
-               char* target = static_cast<char*>(arguments.output) + i * arguments.width * arguments.element_size;
-               if (column_step == arguments.element_size) {
-                 std::memcpy(target, source, size * static_cast<size_t>(arguments.width));
-                 continue;
-               }
-               for (int64_t column = 0; column < arguments.width; ++column) {
-                 std::memcpy(target + column * arguments.element_size, source + column * column_step, size);
-               }
-             }
-           });
+  at::parallel_for(0, arguments.count, grain_of(arguments.width),
+                   [&, row_step = row_stride * arguments.element_size,
+                    column_step = column_stride * arguments.element_size](int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i) {
+                       const int64_t index = checked_index(arguments.indices, arguments.index_type, i, arguments.rows);
+                       const char* source = static_cast<const char*>(arguments.table) + index * row_step;
+                       char* target =
+                           static_cast<char*>(arguments.output) + i * arguments.width * arguments.element_size;
+                       if (column_step == arguments.element_size) {
+                         std::memcpy(target, source, size * static_cast<size_t>(arguments.width));
+                         continue;
+                       }
+                       for (int64_t column = 0; column < arguments.width; ++column) {
+                         std::memcpy(target + column * arguments.element_size, source + column * column_step, size);
+                       }
+                     }
+                   });
 }
 
 bool embedding_backward_serves(Type type) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A reduction: tiles of outputs, each summed in parts of a fixed length, which are then added up.
-#include "raw/sum.h"
+#include "kernels/sum.h"
+
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 
-#include "raw/clones.h"
-#include "raw/grid.h"
+#include "kernels/clones.h"
 
 namespace openreg::ops::raw {
 
@@ -130,7 +131,7 @@ void run_tiles(const SumArguments& arguments) {
 
   if (parts == 1) {
     const int64_t grain = std::max<int64_t>(1, kGrainTerms / std::max<int64_t>(1, terms * kWidth));
-    parallel(tiling.count, grain, [&](int64_t begin, int64_t end) {
+    at::parallel_for(0, tiling.count, grain, [&](int64_t begin, int64_t end) {
       for (int64_t tile = begin; tile < end; ++tile) {
         store(tile, total(tile, 0, terms));
       }
@@ -138,7 +139,7 @@ void run_tiles(const SumArguments& arguments) {
     return;
   }
   std::vector<Totals> partial(static_cast<size_t>(tiling.count * parts));
-  parallel(tiling.count * parts, 1, [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, tiling.count * parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t first = item % parts * kPart;
       partial[static_cast<size_t>(item)] = total(item / parts, first, std::min(terms, first + kPart));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "raw/axes.h"
-#include "raw/types.h"
+#include "kernels/axes.h"
+#include "kernels/types.h"
 
 namespace openreg::ops::raw {
 

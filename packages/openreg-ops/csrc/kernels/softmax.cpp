@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Softmax and its gradient: each line is reduced, then written, by one thread.
-#include "raw/softmax.h"
+#include "kernels/softmax.h"
+
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-
-#include "raw/grid.h"
 
 namespace openreg::ops::raw {
 
@@ -72,12 +72,13 @@ void softmax(const SoftmaxArguments& arguments) {
     using Value = decltype(example);
     const auto* input = static_cast<const Value*>(arguments.input);
     auto* output = static_cast<Value*>(arguments.output);
-    parallel(element_count(arguments.lines), grain_of(arguments.along.size), [&](int64_t begin, int64_t end) {
-      for (int64_t line = begin; line < end; ++line) {
-        const auto offsets = offsets_at(arguments.lines, line);
-        softmax_line(input + offsets[0], output + offsets[1], arguments.along);
-      }
-    });
+    at::parallel_for(0, element_count(arguments.lines), grain_of(arguments.along.size),
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t line = begin; line < end; ++line) {
+                         const auto offsets = offsets_at(arguments.lines, line);
+                         softmax_line(input + offsets[0], output + offsets[1], arguments.along);
+                       }
+                     });
   });
 }
 
@@ -87,12 +88,13 @@ void softmax_backward(const SoftmaxBackwardArguments& arguments) {
     const auto* gradient = static_cast<const Value*>(arguments.gradient);
     const auto* output = static_cast<const Value*>(arguments.output);
     auto* result = static_cast<Value*>(arguments.input_gradient);
-    parallel(element_count(arguments.lines), grain_of(arguments.along.size), [&](int64_t begin, int64_t end) {
-      for (int64_t line = begin; line < end; ++line) {
-        const auto offsets = offsets_at(arguments.lines, line);
-        backward_line(gradient + offsets[0], output + offsets[1], result + offsets[2], arguments.along);
-      }
-    });
+    at::parallel_for(
+        0, element_count(arguments.lines), grain_of(arguments.along.size), [&](int64_t begin, int64_t end) {
+          for (int64_t line = begin; line < end; ++line) {
+            const auto offsets = offsets_at(arguments.lines, line);
+            backward_line(gradient + offsets[0], output + offsets[1], result + offsets[2], arguments.along);
+          }
+        });
   });
 }
 

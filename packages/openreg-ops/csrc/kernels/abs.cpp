@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Element by element: the simplest kernel there is.
-#include "raw/abs.h"
+#include "kernels/abs.h"
+
+#include <ATen/Parallel.h>
 
 #include <cmath>
 #include <type_traits>
 
-#include "raw/clones.h"
-#include "raw/grid.h"
+#include "kernels/clones.h"
 
 namespace openreg::ops::raw {
 
@@ -91,7 +92,7 @@ void abs(const AbsArguments& arguments) {
     const auto* input = static_cast<const Value*>(arguments.input);
     auto* output = static_cast<Value*>(arguments.output);
     const auto strides = row_strides(arguments.axes);
-    parallel(element_count(arguments.axes), kElementsPerRange, [&](int64_t begin, int64_t end) {
+    at::parallel_for(0, element_count(arguments.axes), kElementsPerRange, [&](int64_t begin, int64_t end) {
       for_each_row(arguments.axes, begin, end, [&](const std::array<int64_t, 2>& offsets, int64_t length) {
         abs_row(input + offsets[0], output + offsets[1], length, strides[0], strides[1]);
       });

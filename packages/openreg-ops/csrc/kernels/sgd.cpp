@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A fused optimiser step: one launch for any number of tensors, cut into chunks that the grid works off.
-#include "raw/sgd.h"
+#include "kernels/sgd.h"
+
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 
-#include "raw/clones.h"
-#include "raw/grid.h"
+#include "kernels/clones.h"
 
 namespace openreg::ops::raw {
 
@@ -80,7 +81,7 @@ void sgd(const SgdArguments& arguments) {
     const Step<Number> step{static_cast<Number>(learning_rate), static_cast<Number>(arguments.momentum),
                             static_cast<Number>(arguments.dampening), static_cast<Number>(arguments.weight_decay),
                             arguments.scale != nullptr ? static_cast<Number>(*arguments.scale) : Number(1)};
-    parallel(static_cast<int64_t>(chunks.size()), 2, [&](int64_t begin, int64_t end) {
+    at::parallel_for(0, static_cast<int64_t>(chunks.size()), 2, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         update<decltype(example)>(arguments, step, chunks[static_cast<size_t>(i)]);
       }

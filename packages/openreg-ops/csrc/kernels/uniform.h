@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "raw/axes.h"
-#include "raw/types.h"
+#include "kernels/axes.h"
+#include "kernels/types.h"
 
 namespace openreg::ops::raw {
 
@@ -14,9 +14,11 @@ struct UniformArguments {
   Axes<1> axes;  // in the order of the elements' indices
   double from;
   double to;
+  uint64_t seed;
+  uint64_t offset;
 };
 
 bool uniform_serves(Type type);
-void uniform(const UniformArguments& arguments, uint64_t seed, uint64_t offset);
+void uniform(const UniformArguments& arguments);
 
 }  // namespace openreg::ops::raw

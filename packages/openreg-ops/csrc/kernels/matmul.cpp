@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A matrix product in tiles: what a tile needs of both operands is packed into buffers that stay in the cache (REAL HW:
 // in the shared memory of a block), and a micro-kernel multiplies them with its sums in registers.
-#include "raw/matmul.h"
+#include "kernels/matmul.h"
+
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <array>
 
-#include "raw/clones.h"
-#include "raw/grid.h"
+#include "kernels/clones.h"
 
 namespace openreg::ops::raw {
 
@@ -102,12 +103,13 @@ void matmul(const MatmulArguments& arguments) {
   const int64_t tiles_across = (arguments.columns + kTile - 1) / kTile;
   const int64_t products_per_tile = std::max<int64_t>(1, arguments.depth) * kTile * kTile;
   visit(FloatsAndIntegers(), arguments.type, [&](auto example) {
-    parallel(tiles_down * tiles_across, std::max<int64_t>(1, kGrainProducts / products_per_tile),
-             [&](int64_t begin, int64_t end) {
-               for (int64_t tile = begin; tile < end; ++tile) {
-                 compute_tile<decltype(example)>(arguments, tile / tiles_across * kTile, tile % tiles_across * kTile);
-               }
-             });
+    at::parallel_for(0, tiles_down * tiles_across, std::max<int64_t>(1, kGrainProducts / products_per_tile),
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t tile = begin; tile < end; ++tile) {
+                         compute_tile<decltype(example)>(arguments, tile / tiles_across * kTile,
+                                                         tile % tiles_across * kTile);
+                       }
+                     });
   });
 }
 
