@@ -3,27 +3,23 @@
 #include <ATen/ops/gt.h>
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/mul.h>
-#include <torch/library.h>
 
-#include "common/device_check.h"
-#include "common/outputs.h"
+#include "common/random.h"
+#include "declare/declare.h"
 
 namespace openreg::ops {
 
 namespace {
 
-using MaybeGenerator = std::optional<at::Generator>;
+constexpr Operator kRrelu{"aten::rrelu_with_noise"};
 
 // Writes the slopes that were drawn into `noise`, 1 where the operand is positive: the backward pass needs them.
 at::Tensor& rrelu_out(const at::Tensor& self, at::Tensor& noise, const at::Scalar& lower, const at::Scalar& upper,
                       bool training, MaybeGenerator generator, at::Tensor& out) {
-  constexpr const char* kName = "aten::rrelu_with_noise";
   TORCH_CHECK(self.sym_sizes() == noise.sym_sizes(),
               "noise tensor shape must match self tensor shape. Got self.shape = ", self.sizes(),
               " noise.shape = ", noise.sizes());
-  const c10::Device device = device_of(kName, self, noise, out);
-  check_same_device(kName, device, self, noise, out);
-  const CurrentDevice current(device);
+  const OperandsDevice device(kRrelu, self, noise, out);
   if (!training) {
     return at::leaky_relu_out(out, self, (lower.toDouble() + upper.toDouble()) / 2);
   }
@@ -45,9 +41,9 @@ at::Tensor& rrelu_(at::Tensor& self, at::Tensor& noise, const at::Scalar& lower,
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("rrelu_with_noise", TORCH_FN(rrelu));
-  library.impl("rrelu_with_noise.out", TORCH_FN(rrelu_out));
-  library.impl("rrelu_with_noise_", TORCH_FN(rrelu_));
+  function<op::rrelu_with_noise>(library, rrelu);
+  function<op::rrelu_with_noise_out>(library, rrelu_out);
+  function<op::rrelu_with_noise_>(library, rrelu_);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two ways to compute attention: PyTorch's flash kernel for the CPU, which keeps no scores, where it can; else the
 // formula of the paper ("Attention Is All You Need", 3.2.1) over the whole matrix of scores.
-#include "ops/attention_kernel.h"
+#include "kernels/attention.h"
 
 #include <ATen/OpMathType.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
@@ -18,13 +18,14 @@
 #include <limits>
 #include <vector>
 
-#include "common/launch_function.h"
-#include "common/random.h"
 #include "common/results_in_place.h"
+#include "kernels/distributions.h"
 
-namespace openreg::ops {
+namespace openreg::ops::kernels {
 
 namespace {
+
+using MaybeTensor = const std::optional<at::Tensor>&;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -35,7 +36,7 @@ at::Tensor batched(const at::Tensor& tensor) {
 
 // What is added to the scores, in four dimensions; undefined without a mask.
 at::Tensor additive_mask(MaybeTensor mask, const at::Tensor& query) {
-  if (!is_given(mask)) {
+  if (!mask.has_value() || !mask->defined()) {
     return {};
   }
   at::Tensor bias = *mask;
@@ -195,11 +196,7 @@ at::Tensor dropout_factors(const Operands& x, const at::Tensor& like, runtime::P
     return {};
   }
   at::Tensor kept = at::empty(like.sizes(), like.options().dtype(at::kBool));
-  fill_random<bool, 4>(kept, random, [p](const RandomBits& bits, auto& values) {
-    for (size_t i = 0; i < values.size(); ++i) {
-      values[i] = static_cast<double>(bits[i]) * 0x1p-32 < 1 - p;
-    }
-  });
+  bernoulli(kept, random, 1 - p);
   return at::mul(kept.to(like.scalar_type()), p == 1 ? 0.0 : 1 / (1 - p));
 }
 
@@ -281,4 +278,4 @@ void attention_backward(const at::Tensor& grad, const at::Tensor& query, const a
   formula_backward(x, batched(grad), logsumexp, random, of_query, of_key, of_value, grad_mask);
 }
 
-}  // namespace openreg::ops
+}  // namespace openreg::ops::kernels

@@ -4,7 +4,8 @@
 // Shapes: query (batch, heads, queries, width), key (batch, key heads, keys, width), value (batch, key heads, keys,
 // value width), or all without the batch. The number of heads is a multiple of the number of key heads; neighbouring
 // heads share one. The mask is added to the scores and broadcast to (batch, heads, queries, keys). Results are written
-// into the given tensors, which may have any strides; undefined ones are left out.
+// into the given tensors, which may have any strides; undefined ones are left out. Operands are of one floating dtype,
+// the mask is bool, float or of theirs. All threads work.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,7 +14,7 @@
 
 #include "openreg/runtime/generator.h"
 
-namespace openreg::ops {
+namespace openreg::ops::kernels {
 
 struct AttentionOptions {
   double dropout_p;
@@ -32,4 +33,4 @@ void attention_backward(const at::Tensor& grad, const at::Tensor& query, const a
                         AttentionOptions options, const at::Tensor& seed, const at::Tensor& offset,
                         at::Tensor& grad_query, at::Tensor& grad_key, at::Tensor& grad_value, at::Tensor& grad_mask);
 
-}  // namespace openreg::ops
+}  // namespace openreg::ops::kernels
