@@ -32,14 +32,12 @@ struct UniformKernel {
     const std::optional<raw::Type> type = raw_type(self.scalar_type());
     require_dtype(type.has_value() && raw::uniform_serves(*type), "uniform_", self.scalar_type());
     const runtime::PhiloxState state = reserve_random(kUniform.name, self, generator);
-    raw::UniformArguments arguments{*type,
-                                    mutable_kernel_address(self),
-                                    merged_axes<1>(self.sizes(), {self.strides()}, AxisOrder::kByIndex),
-                                    from,
-                                    to,
-                                    state.seed(),
-                                    state.offset()};
-    launch_raw(kUniform.name, self.device(), &raw::uniform, std::move(arguments), writes(self));
+    const raw::UniformArguments arguments{*type, mutable_kernel_address(self),
+                                          merged_axes<1>(self.sizes(), {self.strides()}, AxisOrder::kByIndex), from,
+                                          to};
+    const RawOperands operands(writes(self));
+    auto draw = [state, arguments] { raw::uniform(arguments, state.seed(), state.offset()); };
+    runtime::launch(kUniform.name, self.device().index(), std::move(draw), operands.get());
   }
 };
 

@@ -41,7 +41,7 @@ auto unit_numbers(const std::array<uint32_t, 4>& bits) {
 }
 
 template <class Value>
-void run(const UniformArguments& arguments) {
+void run(const UniformArguments& arguments, uint64_t seed, uint64_t offset) {
   constexpr int64_t kPerStep = std::is_same_v<Value, double> ? 2 : 4;
   auto* output = static_cast<Value*>(arguments.output);
   const int64_t count = element_count(arguments.axes);
@@ -50,7 +50,7 @@ void run(const UniformArguments& arguments) {
   const auto to = arguments.to;
   at::parallel_for(0, (count + kPerStep - 1) / kPerStep, kStepsPerRange, [&](int64_t begin, int64_t end) {
     for (int64_t step = begin; step < end; ++step) {
-      const auto numbers = unit_numbers<Value>(philox(arguments.seed, arguments.offset + static_cast<uint64_t>(step)));
+      const auto numbers = unit_numbers<Value>(philox(seed, offset + static_cast<uint64_t>(step)));
       const int64_t first = step * kPerStep;
       for (int64_t i = 0; i < std::min(kPerStep, count - first); ++i) {
         const auto value = static_cast<Value>(numbers[static_cast<size_t>(i)] * (to - from) + from);
@@ -67,8 +67,8 @@ bool uniform_serves(Type type) {
   return contains(Floats(), type);
 }
 
-void uniform(const UniformArguments& arguments) {
-  visit(Floats(), arguments.type, [&](auto value) { run<decltype(value)>(arguments); });
+void uniform(const UniformArguments& arguments, uint64_t seed, uint64_t offset) {
+  visit(Floats(), arguments.type, [&](auto value) { run<decltype(value)>(arguments, seed, offset); });
 }
 
 }  // namespace openreg::ops::raw

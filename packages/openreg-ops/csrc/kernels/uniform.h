@@ -14,11 +14,9 @@ struct UniformArguments {
   Axes<1> axes;  // in the order of the elements' indices
   double from;
   double to;
-  uint64_t seed;
-  uint64_t offset;
 };
 
 bool uniform_serves(Type type);
-void uniform(const UniformArguments& arguments);
+void uniform(const UniformArguments& arguments, uint64_t seed, uint64_t offset);
 
 }  // namespace openreg::ops::raw
