@@ -184,10 +184,6 @@ PLANTED = {
         "parallel_loops_use_threads",
         appended(f"{EXTRA}/csrc/module.cpp", "#include <ATen/native/cpu/Loops.h>\n"),
     ),
-    "a loop that is not compiled as one": (
-        "parallel_loops_use_threads",
-        appended(f"{EXTRA}/csrc/other.cpp", "  raw::parallel(n, 1, body);\n"),
-    ),
     "driver includes c10": ("driver_without_torch", appended(DEVICE, "#include <c10/util/a.h>\n")),
     "driver API includes torch": (
         "driver_without_torch",

@@ -75,7 +75,6 @@ PARALLEL_LOOP = re.compile(
     r"\bparallel_(for|reduce)\b|#\s*include\s*<(omp\.h|ATen/(cpu/vml|native/(cpu/(Loops|Reduce|utils)|im2col|nested/"
     r"NestedTensorUtils))\.h)>"
 )
-OWN_LOOP = re.compile(r"\b(parallel|fill_random|fill_samples|launch_random)\b[<(]")
 GLOB = re.compile(r"\bfile\s*\(\s*GLOB", re.IGNORECASE)
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(home|root|work|Users|workspace|opt|mnt|srv)/\w")
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
@@ -179,23 +178,17 @@ def no_catch_all_header(root: Path) -> list[str]:
 
 
 def parallel_loops_use_threads(root: Path) -> list[str]:
-    """Only a source that is compiled with OpenMP has loops of ATen; ours go through it, and are compiled as loops."""
+    """Loops of ATen stand in csrc/kernels, which is compiled with OpenMP as a whole."""
     problems = []
     for package in discover(root).values():
-        cmake = package.folder / "CMakeLists.txt"
-        listed = cmake.read_text("utf-8") if cmake.is_file() else ""
-        threaded = set(re.findall(r"SOURCE (\S+) APPEND PROPERTY COMPILE_OPTIONS -fopenmp", listed))
-        loops = set(re.findall(r"\S+", (re.search(r"(?s)set\(\s*loops\s(.*?)\)", listed) or ["", ""])[1]))
         for path in files(package.folder, NATIVE):
-            name = path.relative_to(package.folder).as_posix()
-            code = [STRING_OR_COMMENT.sub("", line) for line in path.read_text("utf-8").splitlines()]
-            for number, line in enumerate(code, 1):
-                found = PARALLEL_LOOP.search(line)
-                if found and name not in threaded:
-                    advice = "runs on one thread here; use raw::parallel (csrc/raw/grid.h)"
+            if path.parent == package.folder / "csrc" / "kernels":
+                continue
+            for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+                found = PARALLEL_LOOP.search(STRING_OR_COMMENT.sub("", line))
+                if found:
+                    advice = "runs on one thread here; move the loop to csrc/kernels"
                     problems.append(f"{path.relative_to(root)}:{number}: {found.group()!r}: {advice}")
-            if path.suffix == ".cpp" and name not in loops | threaded and any(map(OWN_LOOP.search, code)):
-                problems.append(f"{path.relative_to(root)}: loops over elements; add it to `loops` in CMakeLists.txt")
     return problems
 
 

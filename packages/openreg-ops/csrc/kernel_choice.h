@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which kernels run where there are two: PyTorch's for the CPU, or our own of csrc/raw.
+// Which kernels run where there are two: PyTorch's for the CPU, or our own of csrc/kernels.
 #pragma once
 
 namespace openreg::ops {

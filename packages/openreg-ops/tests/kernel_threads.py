@@ -53,42 +53,40 @@ def calls():
     ours = openreg_ops.functional
     embedding = torch.nn.functional.embedding
     return {
-        "custom/swiglu.cpp": [lambda: ours.swiglu(x, x), gradients(ours.swiglu, random(COUNT), random(COUNT))],
-        "custom/add_rms_norm.cpp": [
+        "kernels/abs.cpp": [lambda: square.to(torch.complex64).abs()],
+        "kernels/add_rms_norm.cpp": [
             lambda: ours.add_rms_norm(square, square, weight),
             gradients(ours.add_rms_norm, random(2048, 1024), random(2048, 1024), random(1024)),
         ],
-        "ops/attention_kernel.cpp": [attention_with_dropout()],
-        "ops/dropout.cpp": [lambda: torch.native_dropout(x, 0.5, True)],
-        "ops/random.cpp": [
-            lambda: x.clone().normal_(),
-            lambda: x.clone().bernoulli_(0.5),
-            lambda: x.clone().random_(),
-        ],
-        "ops/random_choice.cpp": [
+        "kernels/choice.cpp": [
             lambda: torch.randperm(COUNT // 4, device=DEVICE),
             lambda: torch.multinomial(weight, COUNT // 4, replacement=True),
         ],
-        "ops/random_continuous.cpp": [
-            lambda: x.clone().exponential_(),
-            lambda: x.clone().geometric_(0.5),
-            lambda: x.clone().cauchy_(),
+        "kernels/distributions.cpp": [
+            lambda: x.clone().normal_(),
             lambda: x.clone().log_normal_(),
+            lambda: x.clone().exponential_(),
+            lambda: x.clone().cauchy_(),
+            lambda: x.clone().geometric_(0.5),
+            lambda: x.clone().bernoulli_(0.5),
+            lambda: torch.bernoulli(x.clamp(0, 1)),
+            lambda: x.clone().random_(),
+            lambda: torch.native_dropout(x, 0.5, True),
+            attention_with_dropout(),
         ],
-        "ops/random_samples.cpp": [
+        "kernels/embedding.cpp": [lambda: embedding(indices, table), gradients(lambda t: embedding(indices, t), table)],
+        "kernels/matmul.cpp": [lambda: torch.mm(random(256, 256), random(256, 256))],
+        "kernels/samplers.cpp": [
             lambda: torch.poisson(few),
             lambda: torch.binomial(few, few.clamp(0, 1)),
             lambda: torch._standard_gamma(few),
             lambda: torch._sample_dirichlet(few.view(-1, 64)),
         ],
-        "ops/random_tensor_parameters.cpp": [lambda: torch.bernoulli(x.clamp(0, 1))],
-        "raw/abs.cpp": [lambda: square.to(torch.complex64).abs()],
-        "raw/embedding.cpp": [lambda: embedding(indices, table), gradients(lambda t: embedding(indices, t), table)],
-        "raw/matmul.cpp": [lambda: torch.mm(random(256, 256), random(256, 256))],
-        "raw/sgd.cpp": [sgd()],
-        "raw/softmax.cpp": [lambda: square.softmax(1), gradients(lambda s: s.softmax(1), random(2048, 1024))],
-        "raw/sum.cpp": [lambda: random(2048, 1024).sum(1)],
-        "raw/uniform.cpp": [lambda: x.clone().uniform_()],
+        "kernels/sgd.cpp": [sgd()],
+        "kernels/softmax.cpp": [lambda: square.softmax(1), gradients(lambda s: s.softmax(1), random(2048, 1024))],
+        "kernels/sum.cpp": [lambda: random(2048, 1024).sum(1)],
+        "kernels/swiglu.cpp": [lambda: ours.swiglu(x, x), gradients(ours.swiglu, random(COUNT), random(COUNT))],
+        "kernels/uniform.cpp": [lambda: x.clone().uniform_()],
     }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Own kernels (csrc/raw): against the CPU on OpInfo's samples and on harder ones, and that they are what runs.
+"""Own kernels (csrc/kernels): against the CPU on OpInfo's samples and on harder ones, and that they are what runs.
 
 Some are chosen by OPENREG_KERNELS when the package is loaded, so those run in processes of their own.
 """
@@ -22,7 +22,7 @@ ALWAYS = {
     "abs.out": "abs.cpp",
     "embedding": "embedding.cpp",
     "embedding_dense_backward": "embedding.cpp",
-    "uniform_": "uniform.cpp",
+    "uniform_": "continuous.cpp",
     "_fused_sgd_": "raw_sgd.cpp",
     "_fused_sgd_.tensor_lr": "raw_sgd.cpp",
 }

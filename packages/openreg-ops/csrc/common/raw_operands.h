@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From tensors to what a kernel of csrc/raw takes: addresses, sizes, strides, types. On the host, before the launch.
+// From tensors to what a kernel of csrc/kernels takes: addresses, sizes, strides, types. On the host, before the launch.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,8 +13,8 @@
 
 #include "common/device_check.h"
 #include "openreg/runtime/launch.h"
-#include "raw/axes.h"
-#include "raw/types.h"
+#include "kernels/axes.h"
+#include "kernels/types.h"
 
 namespace openreg::ops {
 

@@ -7,7 +7,7 @@
 
 #include <ATen/Context.h>
 
-#include "raw/grid.h"
+#include "kernels/one_thread.h"
 
 namespace openreg::ops {
 
@@ -18,7 +18,7 @@ struct OnOneThread;
 template <class Result, class... Args, Result (*kKernel)(Args...)>
 struct OnOneThread<kKernel> {
   static Result call(Args... args) {
-    const raw::OneThread one_thread;
+    const kernels::OneThread one_thread;
     return kKernel(args...);
   }
 };

@@ -10,7 +10,7 @@
 #include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
 #include <torch/library.h>
 
-#include "common/launch_on.h"
+#include "declare/launch.h"
 
 namespace openreg::ops {
 
@@ -18,15 +18,15 @@ namespace {
 
 using Pair = std::tuple<at::Tensor, at::Tensor>;
 
-constexpr const char* kName = "aten::_openreg_clip_factor";
+constexpr Operator kClipFactor{"aten::_openreg_clip_factor"};
 constexpr double kTiny = 1e-6;  // keeps a norm of zero from being divided by, as in PyTorch
 
 void check_gradients(at::TensorList gradients, double max_norm) {
-  TORCH_CHECK_VALUE(max_norm >= 0, kName, ": expected max_norm to be at least 0, but got ", max_norm);
+  TORCH_CHECK_VALUE(max_norm >= 0, kClipFactor.name, ": expected max_norm to be at least 0, but got ", max_norm);
   for (const at::Tensor& gradient : gradients) {
     TORCH_CHECK(at::isFloatingType(gradient.scalar_type()) && gradient.scalar_type() == gradients[0].scalar_type(),
-                kName, ": expected floating-point gradients of one dtype, but got ", gradients[0].scalar_type(),
-                " and ", gradient.scalar_type());
+                kClipFactor.name, ": expected floating-point gradients of one dtype, but got ",
+                gradients[0].scalar_type(), " and ", gradient.scalar_type());
   }
 }
 
@@ -36,14 +36,11 @@ void kernel(at::TensorList gradients, double max_norm, at::Tensor& norm, at::Ten
 }
 
 Pair clip_factor(at::TensorList gradients, double max_norm) {
-  const c10::Device device = device_of(kName, gradients);
-  check_same_device(kName, device, gradients);
+  const OperandsDevice device(kClipFactor, gradients);
   check_gradients(gradients, max_norm);
-  const CurrentDevice current(device);
   at::Tensor norm = make_output({}, {}, gradients[0].options());
   at::Tensor factor = make_output({}, {}, gradients[0].options());
-  launch_kernel<decltype(&kernel), at::TensorList, double, at::Tensor&, at::Tensor&>(kName, device, &kernel, gradients,
-                                                                                     max_norm, norm, factor);
+  launch(kClipFactor, device, &kernel, gradients, max_norm, norm, factor);
   return {std::move(norm), std::move(factor)};
 }
 

@@ -10,3 +10,5 @@
 #include <ATen/TensorIterator.h>
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
+
+#include "meta_functions.h"  // CMakeLists.txt writes it

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Random numbers of discrete distributions, and random choices. randint() and randperm() are built on these.
+#include <ATen/Dispatch_v2.h>
+#include <ATen/ExpandUtils.h>
+#include <ATen/native/DistributionTemplates.h>
+#include <ATen/native/Resize.h>
+#include <ATen/native/UnaryOps.h>
+#include <ATen/ops/multinomial_native.h>
+
+#include "declare/declare.h"
+#include "distributions/fill.h"
+#include "kernels/distributions.h"
+
+namespace openreg::ops {
+
+namespace {
+
+using runtime::Generator;
+namespace templates = at::native::templates;
+
+constexpr Operator kRandom{"aten::random_"};
+constexpr Operator kBernoulli{"aten::bernoulli_"};
+constexpr Operator kGeometric{"aten::geometric_"};
+constexpr Operator kPoisson{"aten::poisson"};
+constexpr Operator kBinomial{"aten::binomial"};
+constexpr Operator kMultinomial{"aten::multinomial"};
+constexpr Operator kRandperm{"aten::randperm"};
+
+constexpr DtypeSet kReal = kIntegers | kFloating;
+constexpr DtypeSet kWhole =
+    kBoolean | kReal | dtype_set(c10::ScalarType::UInt16, c10::ScalarType::UInt32, c10::ScalarType::UInt64);
+
+// Whole numbers: in [from, from + range), or all of int64.
+template <class>
+struct IntegerKernel {
+  void operator()(at::TensorIterator& iterator, uint64_t range, int64_t from, const MaybeGenerator& generator) const {
+    fill_with(kRandom, kWhole, &kernels::integers, iterator.tensor(0), generator, range, from);
+  }
+  void operator()(at::TensorIterator& iterator, const MaybeGenerator& generator) const {
+    (*this)(iterator, 0, 0, generator);
+  }
+};
+
+template <class>
+struct AnyIntegerKernel {
+  void operator()(at::TensorIterator& iterator, const MaybeGenerator& generator) const {
+    fill_with(kRandom, kWhole, &kernels::any_integers, iterator.tensor(0), generator);
+  }
+};
+
+at::Tensor& random_(at::Tensor& self, MaybeGenerator generator) {
+  return templates::random_impl<AnyIntegerKernel, Generator>(self, std::move(generator));
+}
+
+at::Tensor& random_from_to(at::Tensor& self, int64_t from, std::optional<int64_t> to, MaybeGenerator generator) {
+  return templates::random_from_to_impl<IntegerKernel, Generator>(self, from, to, std::move(generator));
+}
+
+at::Tensor& random_to(at::Tensor& self, int64_t to, MaybeGenerator generator) {
+  return random_from_to(self, 0, to, std::move(generator));
+}
+
+at::Tensor& geometric_(at::Tensor& self, double p, MaybeGenerator generator) {
+  using Geometric = Filling<kGeometric, kReal, &kernels::geometric>;
+  return templates::geometric_impl_<Geometric::By, Generator>(self, p, std::move(generator));
+}
+
+at::Tensor& bernoulli_float(at::Tensor& self, double p, MaybeGenerator generator) {
+  using Bernoulli = Filling<kBernoulli, kBoolean | kReal, &kernels::bernoulli>;
+  return templates::bernoulli_impl_<Bernoulli::By, Generator>(self, p, std::move(generator));
+}
+
+template <class>
+struct BernoulliTensorKernel {
+  void operator()(const at::Tensor& self, const at::Tensor& p, const MaybeGenerator& generator) const {
+    const c10::Device device = device_of(kBernoulli.name, self);
+    check_same_device_or_scalar(kBernoulli.name, device, p);
+    TORCH_CHECK_NOT_IMPLEMENTED(at::isFloatingType(p.scalar_type()),
+                                "\"bernoulli_tensor_cpu_p_\" not implemented for '", p.scalar_type(),
+                                "': the probabilities have to be floating-point numbers");
+    if (p.device().is_cpu()) {
+      const double number = p.item<double>();
+      TORCH_CHECK(number >= 0 && number <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", number);
+    }
+    const CurrentDevice current(device);
+    const runtime::PhiloxState state = reserve_random(generator, device.index(), self.numel());
+    (void)p.expand(self.sizes());  // refuses a shape that does not fit
+    at::assert_no_partial_overlap(self, p);
+    launch(kBernoulli, device, &kernels::bernoulli_of_tensor, self, p, state);
+  }
+};
+
+at::Tensor& bernoulli_tensor(at::Tensor& self, const at::Tensor& p, MaybeGenerator generator) {
+  return templates::bernoulli_impl_<BernoulliTensorKernel, Generator>(self, p, std::move(generator));
+}
+
+at::Tensor& bernoulli_out(const at::Tensor& self, MaybeGenerator generator, at::Tensor& out) {
+  check_same_device("aten::bernoulli", device_of("aten::bernoulli", self, out), self, out);
+  return templates::bernoulli_out_impl<BernoulliTensorKernel, Generator>(out, self, std::move(generator));
+}
+
+runtime::PhiloxState reserve_samples(const MaybeGenerator& generator, c10::Device device) {
+  return reserve_random(generator, device.index(), kernels::kSamplerSteps);
+}
+
+at::Tensor poisson(const at::Tensor& self, MaybeGenerator generator) {
+  TORCH_CHECK_NOT_IMPLEMENTED(at::isFloatingType(self.scalar_type()), "\"poisson\" not implemented for '",
+                              self.scalar_type(), "'; convert the rates with .float()");
+  const OperandsDevice device(kPoisson, self);
+  at::Tensor out = make_output(self.sizes(), {}, self.options());
+  launch(kPoisson, device, &kernels::poisson, self, out, reserve_samples(generator, device));
+  return out;
+}
+
+at::Tensor binomial(const at::Tensor& count, const at::Tensor& probability, MaybeGenerator generator) {
+  TORCH_CHECK_VALUE(at::isFloatingType(count.scalar_type()),
+                    "binomial only supports floating-point dtypes for count, got: ", count.scalar_type());
+  TORCH_CHECK_VALUE(at::isFloatingType(probability.scalar_type()),
+                    "binomial only supports floating-point dtypes for prob, got: ", probability.scalar_type());
+  const c10::Device device = device_of(kBinomial.name, count, probability);
+  check_same_device_or_scalar(kBinomial.name, device, count, probability);
+  const CurrentDevice current(device);
+  at::Tensor out = make_output(at::infer_size(count.sizes(), probability.sizes()), {}, count.options().device(device));
+  launch(kBinomial, device, &kernels::binomial, count, probability, out, reserve_samples(generator, device));
+  return out;
+}
+
+// The kernel that PyTorch's own multinomial() asks for when it draws with replacement; without, it takes the largest of
+// weights over exponential numbers, with other operators.
+void draw_with_replacement(at::Tensor& out, const at::Tensor& weights, int64_t draws, MaybeGenerator generator) {
+  const OperandsDevice device(kMultinomial, weights);
+  launch(kMultinomial, device, &kernels::multinomial, out, weights, draws,
+         reserve_random(generator, device.index(), out.numel()));
+}
+
+at::Tensor multinomial(const at::Tensor& self, int64_t draws, bool replacement, MaybeGenerator generator) {
+  const OperandsDevice device(kMultinomial, self);
+  return at::native::multinomial(self, draws, replacement, std::move(generator));
+}
+
+at::Tensor& multinomial_out(const at::Tensor& self, int64_t draws, bool replacement, MaybeGenerator generator,
+                            at::Tensor& out) {
+  const OperandsDevice device(kMultinomial, self, out);
+  at::assert_no_internal_overlap(out);
+  return at::native::multinomial_out(self, draws, replacement, std::move(generator), out);
+}
+
+at::Tensor& randperm_out(int64_t n, MaybeGenerator generator, at::Tensor& out) {
+  TORCH_CHECK(n >= 0, "n must be non-negative, got ", n);
+  const OperandsDevice device(kRandperm, out);
+  AT_DISPATCH_V2(out.scalar_type(), kRandperm.name, AT_WRAP([&] {
+                   TORCH_CHECK(n <= 1 || static_cast<int64_t>(static_cast<scalar_t>(n - 1)) == n - 1,
+                               "randperm: n is too large for the result's dtype ", out.scalar_type(), ": ", n);
+                 }),
+                 AT_EXPAND(AT_ALL_TYPES), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), at::kHalf, at::kBFloat16);
+  at::native::resize_output(out, {n});
+  if (n != 0) {
+    launch(kRandperm, device, &kernels::permutation, out, reserve_random(generator, device.index(), n));
+  }
+  return out;
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  function<op::random_>(library, random_);
+  function<op::random__from>(library, random_from_to);
+  function<op::random__to>(library, random_to);
+  function<op::geometric_>(library, geometric_);
+  function<op::bernoulli__float>(library, bernoulli_float);
+  function<op::bernoulli__Tensor>(library, bernoulli_tensor);
+  function<op::bernoulli_out>(library, bernoulli_out);
+  function<op::poisson>(library, poisson);
+  function<op::binomial>(library, binomial);
+  function<op::multinomial>(library, multinomial);
+  function<op::multinomial_out>(library, multinomial_out);
+  function<op::randperm_generator_out>(library, randperm_out);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
+
+namespace at::native {
+REGISTER_PRIVATEUSE1_DISPATCH(multinomial_with_replacement_stub, &openreg::ops::draw_with_replacement)
+}  // namespace at::native

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// In-place operators that fill a tensor with random numbers.
+#pragma once
+
+#include <ATen/MemoryOverlap.h>
+
+#include <string_view>
+#include <type_traits>
+
+#include "common/output_spec.h"
+#include "common/random.h"
+#include "declare/launch.h"
+
+namespace openreg::ops {
+
+// Launches `kernel(self, state, numbers...)`. Throws NotImplementedError in PyTorch's words unless the dtype is among
+// those that are served.
+template <class... Numbers>
+void fill_with(const Operator& op, DtypeSet served, void (*kernel)(at::Tensor&, runtime::PhiloxState, Numbers...),
+               const at::Tensor& self, const MaybeGenerator& generator, std::type_identity_t<Numbers>... numbers) {
+  constexpr size_t kNamespace = std::string_view("aten::").size();
+  at::assert_no_internal_overlap(self);
+  require_dtype((dtype_bit(self.scalar_type()) & served) != 0, op.name + kNamespace, self.scalar_type());
+  const runtime::PhiloxState state = reserve_random(op.name, self, generator);
+  const OperandsDevice device(op, self);
+  launch(op, device, kernel, self, state, numbers...);
+}
+
+// The same as PyTorch's templates ask for it (ATen/native/DistributionTemplates.h), which check the arguments and hand
+// complex tensors over as real ones: Filling<kOp, kServed, kernel>::By is what they call a kernel.
+template <const Operator& kOp, DtypeSet kServed, auto kKernel>
+struct Filling {
+  template <class>
+  struct By {
+    void operator()(const at::Tensor& self, double first, const MaybeGenerator& generator) const {
+      fill_with(kOp, kServed, kKernel, self, generator, first);
+    }
+    void operator()(const at::Tensor& self, double first, double second, const MaybeGenerator& generator) const {
+      fill_with(kOp, kServed, kKernel, self, generator, first, second);
+    }
+    void operator()(at::TensorIterator& iterator, const auto&... arguments) const {
+      (*this)(iterator.tensor(0), arguments...);
+    }
+  };
+};
+
+}  // namespace openreg::ops

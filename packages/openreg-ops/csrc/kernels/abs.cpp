@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Element by element: the simplest kernel there is.
+#include "kernels/abs.h"
+
+#include <ATen/Parallel.h>
+
+#include <cmath>
+#include <type_traits>
+
+#include "kernels/clones.h"
+
+namespace openreg::ops::raw {
+
+namespace {
+
+constexpr int64_t kElementsPerRange = 32768;
+
+// Sixteen-bit floats as their bits, so that the compiler can work on many at once: the sign is the highest one.
+struct FloatBits16 {
+  uint16_t bits;
+};
+
+template <class Value>
+struct Stored {
+  using type = Value;
+};
+template <>
+struct Stored<Half> {
+  using type = FloatBits16;
+};
+template <>
+struct Stored<BFloat16> {
+  using type = FloatBits16;
+};
+
+FloatBits16 magnitude(FloatBits16 x) {
+  return {static_cast<uint16_t>(x.bits & 0x7FFF)};
+}
+
+ComplexHalf magnitude(ComplexHalf x) {
+  return {std::hypot(static_cast<float>(x.real), static_cast<float>(x.imag)), 0.0F};
+}
+
+template <class Value>
+std::complex<Value> magnitude(std::complex<Value> x) {
+  return {std::hypot(x.real(), x.imag()), 0};
+}
+
+template <class Value>
+Value magnitude(Value x) {
+  if constexpr (std::is_floating_point_v<Value>) {
+    return std::fabs(x);
+  } else if constexpr (std::is_signed_v<Value>) {
+    // The smallest number has no opposite; in unsigned arithmetic it becomes itself.
+    using Unsigned = std::make_unsigned_t<Value>;
+    return x < 0 ? static_cast<Value>(Unsigned{0} - static_cast<Unsigned>(x)) : x;
+  } else {
+    return x;
+  }
+}
+
+template <class Value>
+OPENREG_CLONES void abs_row(const Value* input, Value* output, int64_t count, int64_t input_stride,
+                            int64_t output_stride) {
+  if (input == output && input_stride == output_stride && output_stride == 1) {
+    for (int64_t i = 0; i < count; ++i) {  // one pointer, so that the compiler sees that nothing else overlaps
+      output[i] = magnitude(output[i]);
+    }
+  } else if (input_stride == 1 && output_stride == 1) {
+    for (int64_t i = 0; i < count; ++i) {
+      output[i] = magnitude(input[i]);
+    }
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      output[i * output_stride] = magnitude(input[i * input_stride]);
+    }
+  }
+}
+
+using Served = Types<float, double, Half, BFloat16, ComplexHalf, std::complex<float>, std::complex<double>, uint8_t,
+                     int8_t, int16_t, int32_t, int64_t, bool>;
+
+}  // namespace
+
+bool abs_serves(Type type) {
+  return contains(Served(), type);
+}
+
+void abs(const AbsArguments& arguments) {
+  visit(Served(), arguments.type, [&](auto example) {
+    using Value = typename Stored<decltype(example)>::type;
+    const auto* input = static_cast<const Value*>(arguments.input);
+    auto* output = static_cast<Value*>(arguments.output);
+    const auto strides = row_strides(arguments.axes);
+    at::parallel_for(0, element_count(arguments.axes), kElementsPerRange, [&](int64_t begin, int64_t end) {
+      for_each_row(arguments.axes, begin, end, [&](const std::array<int64_t, 2>& offsets, int64_t length) {
+        abs_row(input + offsets[0], output + offsets[1], length, strides[0], strides[1]);
+      });
+    });
+  });
+}
+
+}  // namespace openreg::ops::raw

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Random numbers by a formula from one uniform number or two.
+#include "kernels/distributions.h"
+
+#include <ATen/Dispatch.h>
+#include <ATen/Dispatch_v2.h>
+#include <ATen/ops/lt_cpu_dispatch.h>
+
+#include "kernels/random.h"
+
+namespace openreg::ops::kernels {
+
+namespace {
+
+// The precision in which numbers of a dtype are drawn: its own, at least single.
+template <class Value>
+using RandomNumber = std::conditional_t<std::is_same_v<Value, double>, double, float>;
+
+// Fills a range of random numbers by calling `make(number)` with each uniform number of a step, never 0: that stands
+// for the smallest step, so that logarithms are finite.
+template <class Value, class Make>
+void fill_by_inversion(at::Tensor& out, runtime::PhiloxState start, Make make) {
+  using Number = RandomNumber<Value>;
+  fill_random<Value, kValuesPerStep<Value>>(out, start, [make](const RandomBits& bits, auto& values) {
+    constexpr Number kSmallest = std::numeric_limits<Number>::epsilon() / 2;
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<Value>(make(std::max(uniform_number<Number>(bits, i), kSmallest)));
+    }
+  });
+}
+
+// Box and Muller: two uniform numbers give two normal ones (Annals of Mathematical Statistics 29, 1958).
+template <class Value, class Values>
+void draw_normal(const RandomBits& bits, Values& values, double mean, double deviation) {
+  using Number = RandomNumber<Value>;
+  constexpr Number kTwoPi = static_cast<Number>(6.283185307179586476925286766559);
+  for (size_t i = 0; i < values.size(); i += 2) {
+    const Number positive = 1 - uniform_number<Number>(bits, i);  // in (0, 1], fit for a logarithm
+    const Number angle = kTwoPi * uniform_number<Number>(bits, i + 1);
+    const Number radius = std::sqrt(-2 * std::log(positive)) * static_cast<Number>(deviation);
+    values[i] = static_cast<Value>(radius * std::cos(angle) + static_cast<Number>(mean));
+    values[i + 1] = static_cast<Value>(radius * std::sin(angle) + static_cast<Number>(mean));
+  }
+}
+
+// The largest whole number that random_() may give: what the dtype holds exactly.
+template <class Value>
+constexpr uint64_t largest_integer() {
+  if constexpr (std::numeric_limits<Value>::is_integer) {
+    return static_cast<uint64_t>(std::numeric_limits<Value>::max());
+  } else {
+    return uint64_t{1} << std::numeric_limits<Value>::digits;
+  }
+}
+
+template <class Value, class Number>
+void fill_integers(at::Tensor& out, runtime::PhiloxState start, Number number) {
+  fill_random<Value, 2>(out, start, [number](const RandomBits& bits, auto& values) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<Value>(static_cast<int64_t>(number(long_word(bits, i))));
+    }
+  });
+}
+
+template <class Value>
+void fill_range(at::Tensor& out, runtime::PhiloxState start, uint64_t range, int64_t from) {
+  if (range == 0) {
+    fill_integers<Value>(out, start, [from](uint64_t word) { return word + static_cast<uint64_t>(from); });
+  } else {
+    fill_integers<Value>(out, start,
+                         [range, from](uint64_t word) { return word % range + static_cast<uint64_t>(from); });
+  }
+}
+
+}  // namespace
+
+void normal(at::Tensor& out, runtime::PhiloxState start, double mean, double deviation) {
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "normal_", [&] {
+    fill_random<scalar_t, kValuesPerStep<scalar_t>>(out, start,
+                                                    [mean, deviation](const RandomBits& bits, auto& values) {
+                                                      draw_normal<scalar_t>(bits, values, mean, deviation);
+                                                    });
+  });
+}
+
+void log_normal(at::Tensor& out, runtime::PhiloxState start, double mean, double deviation) {
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "log_normal_", [&] {
+    constexpr int kCount = kValuesPerStep<scalar_t>;
+    fill_random<scalar_t, kCount>(out, start, [mean, deviation](const RandomBits& bits, auto& values) {
+      std::array<RandomNumber<scalar_t>, kCount> logarithms;
+      draw_normal<RandomNumber<scalar_t>>(bits, logarithms, mean, deviation);
+      for (size_t i = 0; i < values.size(); ++i) {
+        values[i] = static_cast<scalar_t>(std::exp(logarithms[i]));
+      }
+    });
+  });
+}
+
+void exponential(at::Tensor& out, runtime::PhiloxState start, double lambda) {
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "exponential_", [&] {
+    fill_by_inversion<scalar_t>(out, start, [lambda](auto number) { return -std::log1p(-number) / lambda; });
+  });
+}
+
+void cauchy(at::Tensor& out, runtime::PhiloxState start, double median, double sigma) {
+  constexpr double kPi = 3.141592653589793238462643383280;
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "cauchy_", [&] {
+    fill_by_inversion<scalar_t>(out, start, [median, sigma](auto number) {
+      return median + sigma * std::tan(kPi * (static_cast<double>(number) - 0.5));
+    });
+  });
+}
+
+void geometric(at::Tensor& out, runtime::PhiloxState start, double p) {
+  const double scale = std::log1p(-p);
+  AT_DISPATCH_ALL_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "geometric_", [&] {
+    fill_random<scalar_t, 4>(out, start, [scale](const RandomBits& bits, auto& values) {
+      for (size_t i = 0; i < values.size(); ++i) {
+        const double number = (static_cast<double>(bits[i]) + 0.5) * 0x1p-32;
+        values[i] = static_cast<scalar_t>(std::ceil(std::log(number) / scale));
+      }
+    });
+  });
+}
+
+void bernoulli(at::Tensor& out, runtime::PhiloxState start, double p) {
+  AT_DISPATCH_ALL_TYPES_AND3(at::kBool, at::kHalf, at::kBFloat16, out.scalar_type(), "bernoulli_", [&] {
+    fill_random<scalar_t, 4>(out, start, [p](const RandomBits& bits, auto& values) {
+      for (size_t i = 0; i < values.size(); ++i) {
+        values[i] = static_cast<scalar_t>(static_cast<double>(bits[i]) * 0x1p-32 < p);
+      }
+    });
+  });
+}
+
+void bernoulli_of_tensor(at::Tensor& out, const at::Tensor& p, runtime::PhiloxState start) {
+  const at::Tensor probability = p.to(at::kDouble).contiguous();
+  const double* values = probability.const_data_ptr<double>();
+  for (int64_t i = 0; i < probability.numel(); ++i) {
+    TORCH_CHECK(values[i] >= 0 && values[i] <= 1, "expects p to be in [0, 1], but got p=", values[i]);
+  }
+  out.copy_(at::cpu::lt(uniform_doubles(out.sizes(), start), probability));
+}
+
+void integers(at::Tensor& out, runtime::PhiloxState start, uint64_t range, int64_t from) {
+  AT_DISPATCH_V2(out.scalar_type(), "random_", AT_WRAP([&] { fill_range<scalar_t>(out, start, range, from); }),
+                 AT_EXPAND(AT_ALL_TYPES), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), at::kBool, at::kHalf, at::kBFloat16);
+}
+
+void any_integers(at::Tensor& out, runtime::PhiloxState start) {
+  uint64_t largest = 0;
+  AT_DISPATCH_V2(out.scalar_type(), "random_", AT_WRAP([&] { largest = largest_integer<scalar_t>(); }),
+                 AT_EXPAND(AT_ALL_TYPES), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), at::kBool, at::kHalf, at::kBFloat16);
+  integers(out, start, largest + 1, 0);  // of uint64 all words: 2^64 wraps to 0
+}
+
+}  // namespace openreg::ops::kernels

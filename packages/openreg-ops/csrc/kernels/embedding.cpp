@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Looking rows up, and the gradient of that. The gradient sorts the indices instead of adding from many threads to one
+// row: no atomics, and the same bits every time.
+#include "kernels/embedding.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "kernels/clones.h"
+
+namespace openreg::ops::raw {
+
+namespace {
+
+constexpr int64_t kGrainElements = 16384;
+
+int64_t grain_of(int64_t width) {
+  return std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, width));
+}
+
+int64_t index_at(const void* indices, Type type, int64_t i) {
+  return type == Type::kInt64 ? static_cast<const int64_t*>(indices)[i] : static_cast<const int32_t*>(indices)[i];
+}
+
+// REAL HW: a kernel cannot throw; it raises the flag that the next synchronisation reads.
+int64_t checked_index(const void* indices, Type type, int64_t i, int64_t rows) {
+  const int64_t index = index_at(indices, type, i);
+  if (index < 0 || index >= rows) {
+    throw std::out_of_range("index out of range in self: index " + std::to_string(index) + " of an embedding with " +
+                            std::to_string(rows) + " rows");
+  }
+  return index;
+}
+
+template <class Value, class Sum>
+OPENREG_CLONES void add_row(const Value* row, int64_t width, Sum* sums) {
+  for (int64_t column = 0; column < width; ++column) {
+    sums[column] += static_cast<Sum>(row[column]);
+  }
+}
+
+template <class Value>
+void backward(const EmbeddingBackwardArguments& arguments) {
+  using Sum = Accumulator<Value>;
+  const int64_t width = arguments.width;
+  // A counting sort: the places of the indices, row by row; starts[r] is where those of row r begin.
+  std::vector<int64_t> starts(static_cast<size_t>(arguments.rows) + 1);
+  for (int64_t i = 0; i < arguments.count; ++i) {
+    ++starts[static_cast<size_t>(checked_index(arguments.indices, arguments.index_type, i, arguments.rows)) + 1];
+  }
+  for (size_t row = 1; row < starts.size(); ++row) {
+    starts[row] += starts[row - 1];
+  }
+  std::vector<int64_t> next(starts.begin(), starts.end() - 1);
+  std::vector<int64_t> places(static_cast<size_t>(arguments.count));
+  for (int64_t i = 0; i < arguments.count; ++i) {
+    const int64_t row = index_at(arguments.indices, arguments.index_type, i);
+    places[static_cast<size_t>(next[static_cast<size_t>(row)]++)] = i;
+  }
+  const auto* gradient = static_cast<const Value*>(arguments.gradient);
+  auto* result = static_cast<Value*>(arguments.table_gradient);
+  at::parallel_for(0, arguments.rows, grain_of(width), [&](int64_t begin, int64_t end) {
+    std::vector<Sum> sums(static_cast<size_t>(width));
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t first = starts[static_cast<size_t>(row)];
+      const int64_t last = row == arguments.padding ? first : starts[static_cast<size_t>(row) + 1];
+      std::fill(sums.begin(), sums.end(), Sum(0));
+      for (int64_t i = first; i < last; ++i) {
+        add_row(gradient + places[static_cast<size_t>(i)] * width, width, sums.data());
+      }
+      const Sum divisor = arguments.by_frequency && last > first ? static_cast<Sum>(last - first) : Sum(1);
+      for (int64_t column = 0; column < width; ++column) {
+        result[row * width + column] = static_cast<Value>(sums[static_cast<size_t>(column)] / divisor);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void embedding(const EmbeddingArguments& arguments) {
+  const auto size = static_cast<size_t>(arguments.element_size);
+  const auto [row_stride, column_stride] = arguments.table_strides;
+  at::parallel_for(0, arguments.count, grain_of(arguments.width),
+                   [&, row_step = row_stride * arguments.element_size,
+                    column_step = column_stride * arguments.element_size](int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i) {
+                       const int64_t index = checked_index(arguments.indices, arguments.index_type, i, arguments.rows);
+                       const char* source = static_cast<const char*>(arguments.table) + index * row_step;
+                       char* target =
+                           static_cast<char*>(arguments.output) + i * arguments.width * arguments.element_size;
+                       if (column_step == arguments.element_size) {
+                         std::memcpy(target, source, size * static_cast<size_t>(arguments.width));
+                         continue;
+                       }
+                       for (int64_t column = 0; column < arguments.width; ++column) {
+                         std::memcpy(target + column * arguments.element_size, source + column * column_step, size);
+                       }
+                     }
+                   });
+}
+
+bool embedding_backward_serves(Type type) {
+  return contains(Floats(), type);
+}
+
+void embedding_backward(const EmbeddingBackwardArguments& arguments) {
+  visit(Floats(), arguments.type, [&](auto example) { backward<decltype(example)>(arguments); });
+}
+
+}  // namespace openreg::ops::raw

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Samplers that reject: Poisson, binomial, gamma and Dirichlet numbers, with parameters per element.
+#include <ATen/Dispatch.h>
+#include <ATen/native/Distributions.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/sum.h>
+
+#include <random>
+
+#include "kernels/distributions.h"
+#include "kernels/random.h"
+
+namespace openreg::ops::kernels {
+
+namespace {
+
+// One element's own sequence: a subsequence of the generator, which depends on the element's index alone. Launches use
+// different offsets, and other random kernels subsequence 0, so no two elements share numbers as long as an element
+// takes at most kSamplerSteps steps of four words; the chance that a sampler needs more is below 1e-30.
+//
+// Satisfies UniformRandomBitGenerator, for the distributions of <random>. Used by one thread.
+class ElementRandom {
+ public:
+  using result_type = uint32_t;
+
+  ElementRandom(runtime::PhiloxState start, int64_t element)
+      : engine_(start.seed(), static_cast<uint64_t>(element) + 1, start.offset()) {}
+
+  static constexpr uint32_t min() { return 0; }
+  static constexpr uint32_t max() { return std::numeric_limits<uint32_t>::max(); }
+  uint32_t operator()() { return engine_(); }
+
+  // In (0, 1).
+  double uniform() { return (static_cast<double>(engine_()) + 0.5) * 0x1p-32; }
+  double normal() {
+    constexpr double kTwoPi = 6.283185307179586476925286766559;
+    const double radius = std::sqrt(-2 * std::log(uniform()));
+    return radius * std::cos(kTwoPi * uniform());
+  }
+
+ private:
+  at::philox_engine engine_;
+};
+
+// Fills a contiguous tensor with `sample(index, random)`.
+template <class Value, class Sample>
+void fill_samples(at::Tensor& out, runtime::PhiloxState start, Sample sample) {
+  constexpr int64_t kElementsPerThread = 256;
+  Value* data = out.mutable_data_ptr<Value>();
+  at::parallel_for(0, out.numel(), kElementsPerThread, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      ElementRandom random(start, i);
+      data[i] = static_cast<Value>(sample(i, random));
+    }
+  });
+}
+
+// Zero, which a density cannot give, becomes the smallest number.
+template <class Value>
+void fill_gamma(at::Tensor& out, const at::Tensor& shape, runtime::PhiloxState start) {
+  const at::Tensor shapes = shape.to(at::kDouble).contiguous();
+  const double* alpha = shapes.const_data_ptr<double>();
+  fill_samples<Value>(out, start, [alpha](int64_t i, ElementRandom& random) {
+    const auto uniform = [&random] { return random.uniform(); };
+    const auto normal = [&random] { return random.normal(); };
+    BaseSampler<double, decltype(uniform)> uniform_sampler(uniform);
+    BaseSampler<double, decltype(normal)> normal_sampler(normal);
+    const double sample =
+        sample_gamma<double, double, decltype(uniform), decltype(normal)>(alpha[i], uniform_sampler, normal_sampler);
+    return std::max(sample, static_cast<double>(std::numeric_limits<Value>::min()));
+  });
+}
+
+}  // namespace
+
+void poisson(const at::Tensor& rate, at::Tensor& out, runtime::PhiloxState start) {
+  const at::Tensor rates = rate.to(at::kDouble).contiguous();
+  const double* values = rates.const_data_ptr<double>();
+  for (int64_t i = 0; i < rates.numel(); ++i) {
+    TORCH_CHECK(values[i] >= 0, "invalid Poisson rate, expected rate to be non-negative, but got ", values[i]);
+  }
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "poisson", [&] {
+    fill_samples<scalar_t>(out, start, [values](int64_t i, ElementRandom& random) {
+      return values[i] == 0 ? 0.0 : static_cast<double>(std::poisson_distribution<int64_t>(values[i])(random));
+    });
+  });
+}
+
+void binomial(const at::Tensor& count, const at::Tensor& probability, at::Tensor& out, runtime::PhiloxState start) {
+  const at::Tensor counts = count.to(at::kDouble).expand(out.sizes()).contiguous();
+  const at::Tensor probabilities = probability.to(at::kDouble).expand(out.sizes()).contiguous();
+  const double* n = counts.const_data_ptr<double>();
+  const double* p = probabilities.const_data_ptr<double>();
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "binomial", [&] {
+    fill_samples<scalar_t>(out, start, [n, p](int64_t i, ElementRandom& random) {
+      const auto uniform = [&random] { return random.uniform(); };
+      BaseSampler<double, decltype(uniform)> sampler(uniform);
+      return sample_binomial<double, double, decltype(uniform)>(n[i], p[i], sampler);
+    });
+  });
+}
+
+void gamma(const at::Tensor& shape, at::Tensor& out, runtime::PhiloxState start) {
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "_standard_gamma",
+                                  [&] { fill_gamma<scalar_t>(out, shape, start); });
+}
+
+// Gamma numbers, divided by their sum.
+void dirichlet(const at::Tensor& concentration, at::Tensor& out, runtime::PhiloxState start) {
+  at::Tensor samples = at::empty(out.sizes(), out.options().dtype(at::kDouble));
+  fill_gamma<double>(samples, concentration, start);
+  out.copy_(samples.div_(samples.sum(-1, true)));
+}
+
+}  // namespace openreg::ops::kernels

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A fused optimiser step: one launch for any number of tensors, cut into chunks that the grid works off.
+#include "kernels/sgd.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "kernels/clones.h"
+
+namespace openreg::ops::raw {
+
+namespace {
+
+constexpr int64_t kChunk = 16384;
+
+struct Chunk {
+  const SgdParameter* parameter;
+  int64_t begin;
+};
+
+// The numbers of a step in the type that it is computed in.
+template <class Number>
+struct Step {
+  Number learning_rate;
+  Number momentum;
+  Number dampening;
+  Number weight_decay;
+  Number scale;
+};
+
+template <class Value, class Number>
+OPENREG_CLONES void update(const SgdArguments& arguments, const Step<Number>& step, const Chunk& chunk) {
+  auto* parameter = static_cast<Value*>(chunk.parameter->parameter);
+  auto* gradient = static_cast<Value*>(chunk.parameter->gradient);
+  auto* momentum = static_cast<Value*>(chunk.parameter->momentum);
+  const int64_t end = std::min(chunk.parameter->count, chunk.begin + kChunk);
+  for (int64_t i = chunk.begin; i < end; ++i) {
+    auto value = static_cast<Number>(parameter[i]);
+    auto slope = static_cast<Number>(gradient[i]);
+    if (arguments.scale != nullptr) {
+      slope /= step.scale;
+      gradient[i] = static_cast<Value>(slope);
+    }
+    slope = arguments.maximize ? -slope : slope;
+    if (step.weight_decay != 0) {
+      slope += step.weight_decay * value;
+    }
+    if (momentum != nullptr) {
+      const Number velocity = arguments.first_step
+                                  ? slope
+                                  : step.momentum * static_cast<Number>(momentum[i]) + (1 - step.dampening) * slope;
+      momentum[i] = static_cast<Value>(velocity);
+      slope = arguments.nesterov ? slope + step.momentum * velocity : velocity;
+    }
+    parameter[i] = static_cast<Value>(value - step.learning_rate * slope);
+  }
+}
+
+}  // namespace
+
+bool sgd_serves(Type type) {
+  return contains(Floats(), type);
+}
+
+void sgd(const SgdArguments& arguments) {
+  if (arguments.found_inf != nullptr && *arguments.found_inf == 1) {
+    return;
+  }
+  std::vector<Chunk> chunks;
+  for (const SgdParameter& parameter : arguments.parameters) {
+    for (int64_t begin = 0; begin < parameter.count; begin += kChunk) {
+      chunks.push_back({&parameter, begin});
+    }
+  }
+  visit(Floats(), arguments.type, [&](auto example) {
+    using Number = Accumulator<decltype(example)>;
+    const double learning_rate = arguments.learning_rate_address != nullptr
+                                     ? static_cast<double>(*arguments.learning_rate_address)
+                                     : arguments.learning_rate;
+    const Step<Number> step{static_cast<Number>(learning_rate), static_cast<Number>(arguments.momentum),
+                            static_cast<Number>(arguments.dampening), static_cast<Number>(arguments.weight_decay),
+                            arguments.scale != nullptr ? static_cast<Number>(*arguments.scale) : Number(1)};
+    at::parallel_for(0, static_cast<int64_t>(chunks.size()), 2, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        update<decltype(example)>(arguments, step, chunks[static_cast<size_t>(i)]);
+      }
+    });
+  });
+}
+
+}  // namespace openreg::ops::raw

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <vector>
+
+#include "kernels/types.h"
+
+namespace openreg::ops::raw {
+
+// One parameter: dense, its gradient and momentum laid out alike.
+struct SgdParameter {
+  void* parameter;
+  void* gradient;
+  void* momentum;  // null where there is none
+  int64_t count;
+};
+
+// One step of stochastic gradient descent for a group of parameters, as torch.optim.SGD describes it. Scales and flags
+// that are computed on the device come as addresses of one float32, or null.
+struct SgdArguments {
+  Type type;  // of all tensors
+  std::vector<SgdParameter> parameters;
+  double learning_rate;
+  const float* learning_rate_address;  // counts instead of the number where not null
+  double momentum;
+  double dampening;
+  double weight_decay;
+  bool nesterov;
+  bool maximize;
+  bool first_step;         // the momentum starts as the gradient
+  const float* scale;      // gradients are divided by it, where they are
+  const float* found_inf;  // 1 means: leave everything as it is
+};
+
+bool sgd_serves(Type type);
+void sgd(const SgdArguments& arguments);
+
+}  // namespace openreg::ops::raw

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A reduction: tiles of outputs, each summed in parts of a fixed length, which are then added up.
+#include "kernels/sum.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "kernels/clones.h"
+
+namespace openreg::ops::raw {
+
+namespace {
+
+constexpr int64_t kWideTile = 64;   // outputs that are summed side by side, where they lie side by side
+constexpr int64_t kLeaf = 256;      // terms that are added one after the other
+constexpr int64_t kPart = 1 << 15;  // terms of one item of the grid; fixed, so that threads do not change results
+constexpr int64_t kGrainTerms = 1 << 15;
+
+template <class Value, class Sum>
+OPENREG_CLONES Sum sum_of_row(const Value* row, int64_t count, int64_t stride) {
+  constexpr int64_t kLanes = 16;
+  Sum lanes[kLanes] = {};
+  int64_t i = 0;
+  if (stride == 1) {
+    for (; i + kLanes <= count; i += kLanes) {
+      for (int64_t lane = 0; lane < kLanes; ++lane) {
+        lanes[lane] += static_cast<Sum>(row[i + lane]);
+      }
+    }
+  }
+  for (; i < count; ++i) {
+    lanes[0] += static_cast<Sum>(row[i * stride]);
+  }
+  for (int64_t distance = kLanes / 2; distance > 0; distance /= 2) {
+    for (int64_t lane = 0; lane < distance; ++lane) {
+      lanes[lane] += lanes[lane + distance];
+    }
+  }
+  return lanes[0];
+}
+
+// Adds `count` rows of outputs that lie side by side, `step` apart.
+template <class Value, class Sum>
+OPENREG_CLONES void add_rows(const Value* row, int64_t count, int64_t step, int64_t width, Sum* totals) {
+  if (width == kWideTile) {
+    for (int64_t i = 0; i < count; ++i, row += step) {
+      for (int64_t lane = 0; lane < kWideTile; ++lane) {
+        totals[lane] += static_cast<Sum>(row[lane]);
+      }
+    }
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i, row += step) {
+    for (int64_t lane = 0; lane < width; ++lane) {
+      totals[lane] += static_cast<Sum>(row[lane]);
+    }
+  }
+}
+
+// A tile of outputs: where its first term is, and how many outputs.
+template <class Value>
+struct Tile {
+  const Value* first;
+  int64_t width;
+};
+
+// Adds the terms [begin, end) of every output of the tile to `totals`.
+template <int64_t kWidth, class Value, class Sum>
+void add_terms(const Tile<Value>& tile, const Axes<1>& reduced, int64_t begin, int64_t end,
+               std::array<Sum, kWidth>& totals) {
+  if (end - begin > kLeaf) {
+    const int64_t middle = begin + (end - begin) / 2;
+    std::array<Sum, kWidth> left{};
+    std::array<Sum, kWidth> right{};
+    add_terms<kWidth>(tile, reduced, begin, middle, left);
+    add_terms<kWidth>(tile, reduced, middle, end, right);
+    for (size_t lane = 0; lane < kWidth; ++lane) {
+      totals[lane] += left[lane] + right[lane];
+    }
+    return;
+  }
+  const int64_t step = row_strides(reduced)[0];
+  for_each_row(reduced, begin, end, [&](const std::array<int64_t, 1>& offsets, int64_t length) {
+    const Value* row = tile.first + offsets[0];
+    if constexpr (kWidth == 1) {
+      totals[0] += sum_of_row<Value, Sum>(row, length, step);
+    } else {
+      add_rows(row, length, step, tile.width, totals.data());
+    }
+  });
+}
+
+// How the outputs are cut into tiles along the first kept axis.
+struct Tiling {
+  int64_t width;       // of a full tile
+  int64_t row_length;  // outputs along the axis
+  int64_t tiles_per_row;
+  int64_t count;
+
+  Tiling(const Axes<2>& kept, int64_t tile_width) : width(tile_width) {
+    row_length = kept.empty() ? 1 : kept[0].size;
+    tiles_per_row = (row_length + width - 1) / width;
+    count = row_length == 0 ? 0 : element_count(kept) / row_length * tiles_per_row;
+  }
+  int64_t first_output(int64_t tile) const { return tile / tiles_per_row * row_length + tile % tiles_per_row * width; }
+  int64_t width_of(int64_t tile) const { return std::min(width, row_length - tile % tiles_per_row * width); }
+};
+
+template <int64_t kWidth, class Value, class Result>
+void run_tiles(const SumArguments& arguments) {
+  using Totals = std::array<Accumulator<Value>, kWidth>;
+  const Tiling tiling(arguments.kept, kWidth);
+  const int64_t terms = element_count(arguments.reduced);
+  const int64_t parts = std::max<int64_t>(1, (terms + kPart - 1) / kPart);
+
+  const auto total = [&](int64_t tile, int64_t begin, int64_t end) {
+    const int64_t offset = offsets_at(arguments.kept, tiling.first_output(tile))[0];
+    const Tile<Value> described{static_cast<const Value*>(arguments.input) + offset, tiling.width_of(tile)};
+    Totals totals{};
+    add_terms<kWidth>(described, arguments.reduced, begin, end, totals);
+    return totals;
+  };
+  const auto store = [&](int64_t tile, const Totals& totals) {
+    const int64_t step = row_strides(arguments.kept)[1];
+    auto* output = static_cast<Result*>(arguments.output) + offsets_at(arguments.kept, tiling.first_output(tile))[1];
+    for (int64_t lane = 0; lane < tiling.width_of(tile); ++lane) {
+      output[lane * step] = static_cast<Result>(totals[static_cast<size_t>(lane)]);
+    }
+  };
+
+  if (parts == 1) {
+    const int64_t grain = std::max<int64_t>(1, kGrainTerms / std::max<int64_t>(1, terms * kWidth));
+    at::parallel_for(0, tiling.count, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t tile = begin; tile < end; ++tile) {
+        store(tile, total(tile, 0, terms));
+      }
+    });
+    return;
+  }
+  std::vector<Totals> partial(static_cast<size_t>(tiling.count * parts));
+  at::parallel_for(0, tiling.count * parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t first = item % parts * kPart;
+      partial[static_cast<size_t>(item)] = total(item / parts, first, std::min(terms, first + kPart));
+    }
+  });
+  // REAL HW: a second launch, or the block that finishes last.
+  for (int64_t tile = 0; tile < tiling.count; ++tile) {
+    Totals* rows = &partial[static_cast<size_t>(tile * parts)];
+    for (int64_t distance = 1; distance < parts; distance *= 2) {
+      for (int64_t i = 0; i + distance < parts; i += 2 * distance) {
+        for (size_t lane = 0; lane < kWidth; ++lane) {
+          rows[i][lane] += rows[i + distance][lane];
+        }
+      }
+    }
+    store(tile, rows[0]);
+  }
+}
+
+template <class Value, class Result>
+void run(const SumArguments& arguments) {
+  // Outputs that lie side by side are summed together where the terms of one output lie further apart.
+  const bool across = !arguments.kept.empty() && arguments.kept[0].strides[0] == 1 &&
+                      (arguments.reduced.empty() || arguments.reduced[0].strides[0] != 1);
+  if (across) {
+    run_tiles<kWideTile, Value, Result>(arguments);
+  } else {
+    run_tiles<1, Value, Result>(arguments);
+  }
+}
+
+using Widening = Types<Half, BFloat16>;
+using Whole = Types<bool, uint8_t, int8_t, int16_t, int32_t, int64_t>;
+
+}  // namespace
+
+bool sum_serves(Type input_type, Type output_type) {
+  return (input_type == output_type && contains(Floats(), input_type)) ||
+         (output_type == Type::kFloat32 && contains(Widening(), input_type)) ||
+         (output_type == Type::kInt64 && contains(Whole(), input_type));
+}
+
+void sum(const SumArguments& arguments) {
+  if (arguments.input_type == arguments.output_type && contains(Floats(), arguments.input_type)) {
+    visit(Floats(), arguments.input_type, [&](auto value) { run<decltype(value), decltype(value)>(arguments); });
+  } else if (arguments.output_type == Type::kFloat32) {
+    visit(Widening(), arguments.input_type, [&](auto value) { run<decltype(value), float>(arguments); });
+  } else {
+    visit(Whole(), arguments.input_type, [&](auto value) { run<decltype(value), int64_t>(arguments); });
+  }
+}
+
+}  // namespace openreg::ops::raw
