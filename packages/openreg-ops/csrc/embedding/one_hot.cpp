@@ -1,34 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Overriding composite operators where a kernel of our own pays; linear.cpp is one with a derivative. PyTorch composes
-// these of other operators for every device; a kernel for PrivateUse1 takes precedence over that, also above autograd.
-#include <ATen/ExpandUtils.h>
+// one_hot(), which PyTorch composes of other operators for every device; a kernel for PrivateUse1 takes precedence over
+// that, also above autograd.
 #include <ATen/ops/aminmax.h>
-#include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>
-#include <torch/library.h>
 
 #include <vector>
 
-#include "common/launch_on.h"
 #include "common/wait_for.h"
+#include "declare/declare.h"
 
 namespace openreg::ops {
 
 namespace {
-
-// 1 launch instead of 4.
-void isfinite_kernel(const at::Tensor& self, at::Tensor& output) {
-  output.copy_(at::isfinite(self));
-}
-
-at::Tensor isfinite(const at::Tensor& self) {
-  const CurrentDevice current(self.device());
-  const auto strides = at::infer_dense_strides(self.sizes(), self.strides());
-  at::Tensor output = make_output(self.sizes(), strides, self.options().dtype(at::kBool));
-  launch_kernel<decltype(&isfinite_kernel), const at::Tensor&, at::Tensor&>("aten::isfinite", self.device(),
-                                                                            &isfinite_kernel, self, output);
-  return output;
-}
 
 int64_t greatest_of(const at::Tensor& classes) {
   return classes.max().item<int64_t>();
@@ -45,18 +28,19 @@ void check_classes(const at::Tensor& classes, int64_t count) {
 // PyTorch looks at the classes on the CPU only, so that a wrong one would be an index beyond the result and stop the
 // device. The caller hears of it, but in a capture.
 at::Tensor one_hot(const at::Tensor& self, int64_t num_classes) {
-  constexpr const char* kName = "aten::one_hot";
+  constexpr Operator kOneHot{"aten::one_hot"};
+  constexpr const char* kName = kOneHot.name;
   TORCH_CHECK(self.scalar_type() == at::kLong, kName, ": the classes have to be of dtype int64, but are of ",
               self.scalar_type());
-  const c10::Device device = self.device();
-  const CurrentDevice current(device);
+  const OperandsDevice device(kOneHot, self);
   if (num_classes == -1) {
     TORCH_CHECK(self.numel() > 0, kName, ": an empty tensor does not tell the number of classes; give num_classes");
     num_classes = 1 + wait_for_kernel<const at::Tensor&>(kName, device, &greatest_of, self);
   }
   if (self.numel() > 0) {
-    launch_kernel<decltype(&check_classes), const at::Tensor&, int64_t>(kName, device, Hears::kUnlessCaptured,
-                                                                        &check_classes, self, num_classes);
+    launch_owned<const at::Tensor&, int64_t>(kOneHot, device, Hears::kUnlessCaptured,
+                                             accesses_by_type<const at::Tensor&, int64_t>().data(), &check_classes,
+                                             self, num_classes);
   }
   TORCH_CHECK(num_classes > 0, kName, ": num_classes has to be positive, or -1, but is ", num_classes);
   std::vector<int64_t> sizes = self.sizes().vec();
@@ -66,14 +50,12 @@ at::Tensor one_hot(const at::Tensor& self, int64_t num_classes) {
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("isfinite", TORCH_FN(isfinite));
-  library.impl("one_hot", TORCH_FN(one_hot));
+  function<op::one_hot>(library, one_hot);
 }
 
-// The results have no derivative. Without these lines autograd would warn about the kernel of ours that it knows no
+// The result has no derivative. Without this line autograd would warn about the kernel of ours that it knows no
 // derivative for; a fallthrough lets the call pass to the next key.
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, library) {
-  library.impl("isfinite", torch::CppFunction::makeFallthrough());
   library.impl("one_hot", torch::CppFunction::makeFallthrough());
 }
 
