@@ -40,7 +40,8 @@ bool is_out_form(const std::vector<c10::Argument>& arguments, const std::vector<
   const auto is_same = [](const c10::Argument& one, const c10::Argument& other) {
     return one.name() == other.name() && *one.type() == *other.type();
   };
-  return arguments.size() > functional.size() && arguments.back().is_out() &&
+  // What follows is outputs alone: max.dim_max takes what max() takes, too.
+  return arguments.size() > functional.size() && arguments[functional.size()].is_out() &&
          std::equal(functional.begin(), functional.end(), arguments.begin(), is_same);
 }
 
