@@ -22,8 +22,9 @@ void check_gelu_backward(const at::Tensor& /*grad*/, const at::Tensor& /*self*/,
 
 // oneDNN's kernel writes one element after the other, as they lie in the operand.
 at::Tensor& gelu_kernel(const at::Tensor& self, std::string_view approximate, at::Tensor& out) {
-  return out.strides() == c10::IntArrayRef(dense_strides_like(self)) ? cpu::gelu_outf(self, approximate, out)
-                                                                     : out.copy_(cpu::gelu(self, approximate));
+  const bool lies_alike =
+      out.strides() == self.strides() || out.strides() == c10::IntArrayRef(dense_strides_like(self));
+  return lies_alike ? cpu::gelu_outf(self, approximate, out) : out.copy_(cpu::gelu(self, approximate));
 }
 
 OutputSpec describe_glu_backward_jvp(const at::Tensor& /*grad_x*/, const at::Tensor& /*grad_glu*/, const at::Tensor& x,
@@ -55,8 +56,9 @@ at::Tensor relu(const at::Tensor& self) {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   constexpr KernelRule kFloats{.refused = kNotFloating};
   constexpr KernelRule kFractions{.refused = kBoolean | kIntegers};
-  constexpr KernelRule kNumbers{.refused = kBoolean | kComplex};
-  structured<meta::structured__addmm_activation, op::_addmm_activation>(library, cpu::_addmm_activation_outf, kNumbers);
+  constexpr KernelRule kRealNumbers{.refused = kBoolean | kComplex};
+  structured<meta::structured__addmm_activation, op::_addmm_activation>(library, cpu::_addmm_activation_outf,
+                                                                        kRealNumbers);
   structured<meta::structured_elu, op::elu, op::elu_>(library, cpu::elu_outf, kFloats);
   structured<meta::structured_elu_backward, op::elu_backward>(library, cpu::elu_backward_outf, kFloats);
   structured<meta::structured_gelu, op::gelu, op::gelu_>(library, gelu_kernel, kFloats, {.check = check_gelu});
@@ -99,9 +101,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_softshrink, op::softshrink>(library, cpu::softshrink_outf, kFloats);
   structured<meta::structured_softshrink_backward, op::softshrink_backward>(library, cpu::softshrink_backward_outf,
                                                                             kFloats);
-  structured<meta::structured_threshold, op::threshold, op::threshold_>(library, cpu::threshold_outf, kNumbers);
+  structured<meta::structured_threshold, op::threshold, op::threshold_>(library, cpu::threshold_outf, kRealNumbers);
   structured<meta::structured_threshold_backward, op::threshold_backward>(library, cpu::threshold_backward_outf,
-                                                                          kNumbers);
+                                                                          kRealNumbers);
 }
 
 }  // namespace

@@ -29,20 +29,20 @@ void check_classes(const at::Tensor& classes, int64_t count) {
 // device. The caller hears of it, but in a capture.
 at::Tensor one_hot(const at::Tensor& self, int64_t num_classes) {
   constexpr Operator kOneHot{"aten::one_hot"};
-  constexpr const char* kName = kOneHot.name;
-  TORCH_CHECK(self.scalar_type() == at::kLong, kName, ": the classes have to be of dtype int64, but are of ",
+  TORCH_CHECK(self.scalar_type() == at::kLong, kOneHot.name, ": the classes have to be of dtype int64, but are of ",
               self.scalar_type());
   const OperandsDevice device(kOneHot, self);
   if (num_classes == -1) {
-    TORCH_CHECK(self.numel() > 0, kName, ": an empty tensor does not tell the number of classes; give num_classes");
-    num_classes = 1 + wait_for_kernel<const at::Tensor&>(kName, device, &greatest_of, self);
+    TORCH_CHECK(self.numel() > 0, kOneHot.name,
+                ": an empty tensor does not tell the number of classes; give num_classes");
+    num_classes = 1 + wait_for_kernel<const at::Tensor&>(kOneHot.name, device, &greatest_of, self);
   }
   if (self.numel() > 0) {
     launch_owned<const at::Tensor&, int64_t>(kOneHot, device, Hears::kUnlessCaptured,
                                              accesses_by_type<const at::Tensor&, int64_t>().data(), &check_classes,
                                              self, num_classes);
   }
-  TORCH_CHECK(num_classes > 0, kName, ": num_classes has to be positive, or -1, but is ", num_classes);
+  TORCH_CHECK(num_classes > 0, kOneHot.name, ": num_classes has to be positive, or -1, but is ", num_classes);
   std::vector<int64_t> sizes = self.sizes().vec();
   sizes.push_back(num_classes);
   at::Tensor output = at::zeros(sizes, self.options());
