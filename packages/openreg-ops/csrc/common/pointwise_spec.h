@@ -3,7 +3,11 @@
 #pragma once
 
 #include <ATen/ExpandUtils.h>
+#include <ATen/TensorIterator.h>
 #include <ATen/ops/result_type.h>
+
+#include <tuple>
+#include <utility>
 
 #include "common/output_spec.h"
 
@@ -34,6 +38,26 @@ constexpr auto like_second = [](const at::Tensor& /*grad*/, const at::Tensor& se
 };
 constexpr auto shape_of_second = [](const at::Tensor& /*grad*/, const at::Tensor& self, const auto&... /*rest*/) {
   return output_of_shape(self);
+};
+
+// A ready description of an out= form, whose last argument is the output: gives it the shape, and where it is new the
+// strides, that PyTorch's iterator settles on; checks devices and overlapping memory. Any number of operands may be
+// 0-dim tensors on the CPU, which have no say in it.
+constexpr auto by_iterator = []<class... Args>(const Args&... args) {
+  const auto all = std::tie(args...);
+  const at::Tensor& out = std::get<sizeof...(Args) - 1>(all);
+  at::TensorIteratorConfig config;
+  config.check_all_same_dtype(false).add_output(out);
+  const auto add = [&](const at::Tensor& operand) {
+    if (!(operand.device().is_cpu() && operand.dim() == 0)) {
+      config.add_const_input(operand);
+    }
+  };
+  [&]<size_t... Index>(std::index_sequence<Index...>) {
+    (for_each_tensor(add, std::get<Index>(all)), ...);
+  }(std::make_index_sequence<sizeof...(Args) - 1>());
+  config.build();
+  return output_of_shape(out);
 };
 
 }  // namespace openreg::ops

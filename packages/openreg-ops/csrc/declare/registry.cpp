@@ -40,6 +40,7 @@ bool is_out_form(const std::vector<c10::Argument>& arguments, const std::vector<
   const auto is_same = [](const c10::Argument& one, const c10::Argument& other) {
     return one.name() == other.name() && *one.type() == *other.type();
   };
+  // What follows is outputs alone: max.dim_max takes what max() takes, too.
   const auto is_out = [](const c10::Argument& argument) { return argument.is_out(); };
   return arguments.size() > functional.size() &&
          std::equal(functional.begin(), functional.end(), arguments.begin(), is_same) &&

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Layouts that this device does not store: a clear refusal instead of PyTorch's list of all dispatch keys.
-#include <ATen/core/Tensor.h>
+// Layouts that this device does not store: a clear refusal instead of PyTorch's list of all dispatch keys. The indices
+// of sparse layouts are tensors as any other.
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <torch/library.h>
+
+#include "declare/declare.h"
 
 namespace openreg::ops {
 
@@ -34,8 +35,13 @@ at::Tensor nested_tensor_from_mask(const at::Tensor& /*tensor*/, const at::Tenso
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("_nested_tensor_from_mask_left_aligned", TORCH_FN(nested_tensor_from_mask_left_aligned));
-  library.impl("_nested_tensor_from_mask", TORCH_FN(nested_tensor_from_mask));
+  constexpr KernelRule kWhole{.refused = kBoolean | kFloating | kComplex};
+  structured<meta::structured__convert_indices_from_coo_to_csr, op::_convert_indices_from_coo_to_csr>(
+      library, cpu::_convert_indices_from_coo_to_csr_outf, kWhole);
+  structured<meta::structured__convert_indices_from_csr_to_coo, op::_convert_indices_from_csr_to_coo>(
+      library, cpu::_convert_indices_from_csr_to_coo_outf, kWhole);
+  function<op::_nested_tensor_from_mask>(library, nested_tensor_from_mask);
+  function<op::_nested_tensor_from_mask_left_aligned>(library, nested_tensor_from_mask_left_aligned);
 }
 
 TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, library) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What PyTorch asks about the identity of tensors and their memory.
-#include <ATen/core/Tensor.h>
-#include <torch/library.h>
+// Tensors as such: views outside of the minimal set, emptying one, and what PyTorch asks about their identity and
+// memory. Nothing runs on the device.
+#include <ATen/ops/unfold_native.h>
+#include <ATen/ops/view_as_complex_native.h>
+#include <ATen/ops/view_as_real_native.h>
 
+#include "declare/declare.h"
 #include "openreg/runtime/allocator.h"
-#include "openreg/runtime/device.h"
 
 namespace openreg::ops {
 
@@ -26,9 +28,20 @@ void record_stream(at::Tensor& self, at::Stream stream) {
   runtime::device_allocator().recordStream(self.storage().data_ptr(), stream);
 }
 
+// The forms that give a tensor a size or another storage are in the minimal set.
+at::Tensor& set_nothing(at::Tensor& self) {
+  const CurrentDevice current(self.device());
+  const at::Storage nothing(c10::Storage::use_byte_size_t(), 0, &runtime::device_allocator(), true);
+  return self.set_(nothing, 0, {0}, {});
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("_has_compatible_shallow_copy_type", TORCH_FN(has_compatible_shallow_copy_type));
-  library.impl("record_stream", TORCH_FN(record_stream));
+  function<op::_has_compatible_shallow_copy_type>(library, has_compatible_shallow_copy_type);
+  function<op::record_stream>(library, record_stream);
+  function<op::set_>(library, set_nothing);
+  function<op::unfold>(library, at::native::unfold);
+  function<op::view_as_complex>(library, at::native::view_as_complex);
+  function<op::view_as_real>(library, at::native::view_as_real);
 }
 
 }  // namespace

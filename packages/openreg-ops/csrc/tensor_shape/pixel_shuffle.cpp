@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Described operators: shuffling channels, and pixels into channels and back.
+// Shuffling channels, and pixels into channels and back.
 #include <ATen/native/PixelShuffle.h>
 #include <ATen/ops/channel_shuffle_native.h>
-#include <ATen/ops/channel_shuffle_ops.h>
-#include <ATen/ops/pixel_shuffle_cpu_dispatch.h>
-#include <ATen/ops/pixel_shuffle_ops.h>
-#include <ATen/ops/pixel_unshuffle_cpu_dispatch.h>
-#include <ATen/ops/pixel_unshuffle_ops.h>
 
-#include "common/described.h"
-#include "common/operand_dtypes.h"
+#include "declare/declare.h"
 
 namespace openreg::ops {
 
@@ -54,9 +48,9 @@ OutputSpec describe_channel_shuffle(const at::Tensor& self, int64_t groups) {
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  OPENREG_DESCRIBED(library, channel_shuffle, at::native::channel_shuffle, describe_channel_shuffle)
-  OPENREG_DESCRIBED(library, pixel_shuffle, at::cpu::pixel_shuffle, describe_pixel_shuffle)
-  OPENREG_DESCRIBED(library, pixel_unshuffle, at::cpu::pixel_unshuffle, describe_pixel_unshuffle)
+  described<describe_channel_shuffle, op::channel_shuffle>(library, at::native::channel_shuffle);
+  described<describe_pixel_shuffle, op::pixel_shuffle>(library, cpu::pixel_shuffle);
+  described<describe_pixel_unshuffle, op::pixel_unshuffle>(library, cpu::pixel_unshuffle);
 }
 
 }  // namespace

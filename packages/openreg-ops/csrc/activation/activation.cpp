@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Activation functions and their derivatives. Those that are functions in general stand in unary/unary.cpp: sigmoid and
+// tanh.
+#include <ATen/native/Activation.h>
+#include <ATen/ops/clamp_min.h>
+#include <ATen/ops/hardtanh_native.h>
+
+#include "common/torch_versions.h"
+#include "declare/declare.h"
+
+namespace openreg::ops {
+
+namespace {
+
+// GELU has two forms by name; the kernels find out that another name is wrong, too late for the calling line.
+void check_gelu(const at::Tensor& /*self*/, std::string_view approximate) {
+  at::native::get_gelutype_enum(approximate);
+}
+void check_gelu_backward(const at::Tensor& /*grad*/, const at::Tensor& /*self*/, std::string_view approximate) {
+  at::native::get_gelutype_enum(approximate);
+}
+
+// oneDNN's kernel writes one element after the other, as they lie in the operand.
+at::Tensor& gelu_kernel(const at::Tensor& self, std::string_view approximate, at::Tensor& out) {
+  const bool lies_alike =
+      out.strides() == self.strides() || out.strides() == c10::IntArrayRef(dense_strides_like(self));
+  return lies_alike ? cpu::gelu_outf(self, approximate, out) : out.copy_(cpu::gelu(self, approximate));
+}
+
+OutputSpec describe_glu_backward_jvp(const at::Tensor& /*grad_x*/, const at::Tensor& /*grad_glu*/, const at::Tensor& x,
+                                     const at::Tensor& /*dgrad_glu*/, const at::Tensor& /*dx*/, int64_t /*dim*/) {
+  return output_of_shape(x);
+}
+
+std::array<OutputSpec, 2> describe_log_sigmoid(const at::Tensor& self) {
+  OutputSpec spec = output_of_shape(self);
+  spec.quiet = true;
+  spec.overlaps = true;
+  return {spec, spec};
+}
+
+std::array<OutputSpec, 2> describe_prelu_backward(const at::Tensor& grad, const at::Tensor& self,
+                                                  const at::Tensor& weight) {
+  OutputSpec of_self = output_of_operands(self, grad, weight);
+  OutputSpec of_weight = of_self;
+  of_weight.dtype = weight.scalar_type();
+  return {of_self, of_weight};
+}
+
+// A clamp in all but name, and that is structured.
+at::Tensor relu(const at::Tensor& self) {
+  OPENREG_CHECK_IMPLEMENTED_SINCE_14(self.scalar_type() != at::kBool, "Boolean inputs not supported for relu");
+  return at::clamp_min(self, 0);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  constexpr KernelRule kFloats{.refused = kNotFloating};
+  constexpr KernelRule kFractions{.refused = kBoolean | kIntegers};
+  constexpr KernelRule kRealNumbers{.refused = kBoolean | kComplex};
+  structured<meta::structured__addmm_activation, op::_addmm_activation>(library, cpu::_addmm_activation_outf,
+                                                                        kRealNumbers);
+  structured<meta::structured_elu, op::elu, op::elu_>(library, cpu::elu_outf, kFloats);
+  structured<meta::structured_elu_backward, op::elu_backward>(library, cpu::elu_backward_outf, kFloats);
+  structured<meta::structured_gelu, op::gelu, op::gelu_>(library, gelu_kernel, kFloats, {.check = check_gelu});
+  structured<meta::structured_gelu_backward, op::gelu_backward>(library, cpu::gelu_backward_outf,
+                                                                {.refused = kNotFloating, .agreement = Agreement::kAll},
+                                                                {.check = check_gelu_backward});
+  structured<meta::structured_glu, op::glu>(library, cpu::glu_outf, kFloats);
+  described<shape_of_second, op::glu_backward>(library, cpu::glu_backward_outf);
+  described<describe_glu_backward_jvp, op::glu_backward_jvp>(library, cpu::glu_backward_jvp);
+  described<shape_of_first, op::glu_jvp>(library, cpu::glu_jvp);
+  structured<meta::structured_hardshrink, op::hardshrink>(library, cpu::hardshrink_outf, kFloats);
+  structured<meta::structured_hardshrink_backward, op::hardshrink_backward>(library, cpu::hardshrink_backward_outf,
+                                                                            kFloats);
+  structured<meta::structured_hardsigmoid, op::hardsigmoid, op::hardsigmoid_>(library, cpu::hardsigmoid_outf, kFloats);
+  structured<meta::structured_hardsigmoid_backward, op::hardsigmoid_backward>(library, cpu::hardsigmoid_backward_outf,
+                                                                              kFloats);
+  described<like_first, op::hardswish>(library, cpu::hardswish_outf, kFloats);
+  described<unchecked, op::hardswish_>(library, cpu::hardswish_, kFloats);
+  described<like_operands, op::hardswish_backward>(library, cpu::hardswish_backward, kFloats);
+  // hardtanh() clamps, by operators that the device has.
+  function<op::hardtanh>(library, at::native::hardtanh);
+  function<op::hardtanh_>(library, at::native::hardtanh_);
+  function<op::hardtanh_out>(library, at::native::hardtanh_out);
+  described<like_operands, op::hardtanh_backward>(library, cpu::hardtanh_backward_outf);
+  structured<meta::structured_leaky_relu, op::leaky_relu, op::leaky_relu_>(library, cpu::leaky_relu_outf, kFloats);
+  structured<meta::structured_leaky_relu_backward, op::leaky_relu_backward>(library, cpu::leaky_relu_backward_outf,
+                                                                            kFloats);
+  described<describe_log_sigmoid, op::log_sigmoid_forward>(library, cpu::log_sigmoid_forward_outf, kFloats);
+  described<like_first, op::log_sigmoid_backward>(library, cpu::log_sigmoid_backward_outf);
+  structured<meta::structured_mish, op::mish, op::mish_>(library, cpu::mish_outf, kFloats);
+  described<like_second, op::mish_backward>(library, cpu::mish_backward);
+  described<like_operands, op::_prelu_kernel>(library, cpu::_prelu_kernel, kFloats);
+  described<describe_prelu_backward, op::_prelu_kernel_backward>(library, cpu::_prelu_kernel_backward);
+  function<op::relu>(library, relu);
+  described<unchecked, op::relu_>(library, cpu::relu_);
+  structured<meta::structured_silu, op::silu, op::silu_>(library, cpu::silu_outf, kFractions);
+  structured<meta::structured_silu_backward, op::silu_backward>(library, cpu::silu_backward_outf, kFractions);
+  structured<meta::structured_softplus, op::softplus>(library, cpu::softplus_outf, kFloats);
+  structured<meta::structured_softplus_backward, op::softplus_backward>(library, cpu::softplus_backward_outf, kFloats);
+  structured<meta::structured_softshrink, op::softshrink>(library, cpu::softshrink_outf, kFloats);
+  structured<meta::structured_softshrink_backward, op::softshrink_backward>(library, cpu::softshrink_backward_outf,
+                                                                            kFloats);
+  structured<meta::structured_threshold, op::threshold, op::threshold_>(library, cpu::threshold_outf, kRealNumbers);
+  structured<meta::structured_threshold_backward, op::threshold_backward>(library, cpu::threshold_backward_outf,
+                                                                          kRealNumbers);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

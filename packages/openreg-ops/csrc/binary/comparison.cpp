@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Comparisons, logical and bit operations of two operands.
+#include "declare/declare.h"
+
+namespace openreg::ops {
+
+namespace {
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  constexpr KernelRule kNoComplex{.refused = kComplex};
+  constexpr KernelRule kBits{.refused = kFloating | kComplex};
+  constexpr KernelRule kWhole{.refused = kBoolean | kFloating | kComplex};
+  structured<meta::structured_bitwise_and_Tensor, op::bitwise_and_Tensor, op::bitwise_and__Tensor>(
+      library, cpu::bitwise_and_outf, kBits);
+  structured<meta::structured_bitwise_left_shift_Tensor, op::bitwise_left_shift_Tensor, op::bitwise_left_shift__Tensor>(
+      library, cpu::bitwise_left_shift_outf, kWhole);
+  structured<meta::structured_bitwise_or_Tensor, op::bitwise_or_Tensor, op::bitwise_or__Tensor>(
+      library, cpu::bitwise_or_outf, kBits);
+  structured<meta::structured_bitwise_right_shift_Tensor, op::bitwise_right_shift_Tensor,
+             op::bitwise_right_shift__Tensor>(library, cpu::bitwise_right_shift_outf, kWhole);
+  structured<meta::structured_bitwise_xor_Tensor, op::bitwise_xor_Tensor, op::bitwise_xor__Tensor>(
+      library, cpu::bitwise_xor_outf, kBits);
+  structured<meta::structured_eq_Scalar, op::eq_Scalar, op::eq__Scalar>(library, cpu::eq_outf);
+  structured<meta::structured_eq_Tensor, op::eq_Tensor, op::eq__Tensor>(library, cpu::eq_outf);
+  structured<meta::structured_ge_Scalar, op::ge_Scalar, op::ge__Scalar>(library, cpu::ge_outf, kNoComplex);
+  structured<meta::structured_ge_Tensor, op::ge_Tensor, op::ge__Tensor>(library, cpu::ge_outf, kNoComplex);
+  structured<meta::structured_gt_Scalar, op::gt_Scalar, op::gt__Scalar>(library, cpu::gt_outf, kNoComplex);
+  structured<meta::structured_gt_Tensor, op::gt_Tensor, op::gt__Tensor>(library, cpu::gt_outf, kNoComplex);
+  structured<meta::structured_le_Scalar, op::le_Scalar, op::le__Scalar>(library, cpu::le_outf, kNoComplex);
+  structured<meta::structured_le_Tensor, op::le_Tensor, op::le__Tensor>(library, cpu::le_outf, kNoComplex);
+  described<by_iterator, op::logical_and_out>(library, cpu::logical_and_outf);
+  described<by_iterator, op::logical_or_out>(library, cpu::logical_or_outf);
+  described<by_iterator, op::logical_xor_out>(library, cpu::logical_xor_outf);
+  structured<meta::structured_lt_Scalar, op::lt_Scalar, op::lt__Scalar>(library, cpu::lt_outf, kNoComplex);
+  structured<meta::structured_lt_Tensor, op::lt_Tensor, op::lt__Tensor>(library, cpu::lt_outf, kNoComplex);
+  structured<meta::structured_ne_Scalar, op::ne_Scalar, op::ne__Scalar>(library, cpu::ne_outf);
+  structured<meta::structured_ne_Tensor, op::ne_Tensor, op::ne__Tensor>(library, cpu::ne_outf);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

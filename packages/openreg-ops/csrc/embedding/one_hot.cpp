@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// one_hot(), which PyTorch composes of other operators for every device; a kernel for PrivateUse1 takes precedence over
+// that, also above autograd.
+#include <ATen/ops/aminmax.h>
+#include <ATen/ops/zeros.h>
+
+#include <vector>
+
+#include "common/wait_for.h"
+#include "declare/declare.h"
+
+namespace openreg::ops {
+
+namespace {
+
+int64_t greatest_of(const at::Tensor& classes) {
+  return classes.max().item<int64_t>();
+}
+
+void check_classes(const at::Tensor& classes, int64_t count) {
+  const auto [least, greatest] = at::aminmax(classes);
+  TORCH_CHECK(least.item<int64_t>() >= 0, "one_hot: class values must be non-negative, but one is ",
+              least.item<int64_t>());
+  TORCH_CHECK(greatest.item<int64_t>() < count, "one_hot: class values must be smaller than num_classes, ", count,
+              ", but one is ", greatest.item<int64_t>());
+}
+
+// PyTorch looks at the classes on the CPU only, so that a wrong one would be an index beyond the result and stop the
+// device. The caller hears of it, but in a capture.
+at::Tensor one_hot(const at::Tensor& self, int64_t num_classes) {
+  constexpr Operator kOneHot{"aten::one_hot"};
+  TORCH_CHECK(self.scalar_type() == at::kLong, kOneHot.name, ": the classes have to be of dtype int64, but are of ",
+              self.scalar_type());
+  const OperandsDevice device(kOneHot, self);
+  if (num_classes == -1) {
+    TORCH_CHECK(self.numel() > 0, kOneHot.name,
+                ": an empty tensor does not tell the number of classes; give num_classes");
+    num_classes = 1 + wait_for_kernel<const at::Tensor&>(kOneHot.name, device, &greatest_of, self);
+  }
+  if (self.numel() > 0) {
+    launch_owned<const at::Tensor&, int64_t>(kOneHot, device, Hears::kUnlessCaptured,
+                                             accesses_by_type<const at::Tensor&, int64_t>().data(), &check_classes,
+                                             self, num_classes);
+  }
+  TORCH_CHECK(num_classes > 0, kOneHot.name, ": num_classes has to be positive, or -1, but is ", num_classes);
+  std::vector<int64_t> sizes = self.sizes().vec();
+  sizes.push_back(num_classes);
+  at::Tensor output = at::zeros(sizes, self.options());
+  return self.numel() == 0 ? output : output.scatter_(-1, self.unsqueeze(-1), 1);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  function<op::one_hot>(library, one_hot);
+}
+
+// The result has no derivative. Without this line autograd would warn about the kernel of ours that it knows no
+// derivative for; a fallthrough lets the call pass to the next key.
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, library) {
+  library.impl("one_hot", torch::CppFunction::makeFallthrough());
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Filling tensors in place, everywhere or under a mask. It does not matter to a fill that elements share memory.
+#include <ATen/ExpandUtils.h>
+
+#include "declare/declare.h"
+
+namespace openreg::ops {
+
+namespace {
+
+constexpr KernelRule kExpands{.expands = true};
+
+void check_fill(const at::Tensor& self, const at::Scalar& value) {
+  require_number(value, self.scalar_type());
+}
+
+constexpr auto kFillTensor = described_form<unchecked, op::fill__Tensor>(cpu::fill_);
+
+at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value) {
+  TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
+              " dimensions.");
+  at::assert_no_internal_overlap(self);  // a tensor is copied, a number is written
+  return value.device().is_cpu() ? self.fill_(value.item()) : kFillTensor.inplace(self, value);
+}
+
+// What the kernel would find out too late for an exception on the caller's line.
+void check_mask(const at::Tensor& self, const at::Tensor& mask) {
+  warn_if_expanded("masked_fill_", self, "tensor[mask] = scalar");
+  TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_fill_ only supports boolean masks, but got mask with dtype ",
+              mask.scalar_type());
+  TORCH_CHECK(at::is_expandable_to(mask.sizes(), self.sizes()), "masked_fill_: a mask of shape ", mask.sizes(),
+              " cannot be broadcast to the tensor's shape ", self.sizes());
+  at::assert_no_partial_overlap(self, mask);
+}
+
+void check_masked_fill(const at::Tensor& self, const at::Tensor& mask, const at::Scalar& value) {
+  check_mask(self, mask);
+  require_number(value, self.scalar_type());
+}
+
+constexpr auto kMaskedFillTensor = described_form<unchecked, op::masked_fill__Tensor>(cpu::masked_fill_, kExpands);
+
+at::Tensor& masked_fill_tensor(at::Tensor& self, const at::Tensor& mask, const at::Tensor& value) {
+  check_mask(self, mask);
+  TORCH_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+              value.dim(), " dimension(s).");
+  return value.device().is_cpu() ? self.masked_fill_(mask, value.item()) : kMaskedFillTensor.inplace(self, mask, value);
+}
+
+void check_masked_scatter(const at::Tensor& self, const at::Tensor& mask, const at::Tensor& source) {
+  check_same_device("aten::masked_scatter_", self.device(), mask, source);
+  TORCH_CHECK(self.scalar_type() == source.scalar_type(),
+              "masked_scatter: expected self and source to have same dtypes but got ", self.scalar_type(), " and ",
+              source.scalar_type());
+  TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_scatter_ only supports boolean masks, but got mask with dtype ",
+              mask.scalar_type());
+  at::expand_inplace(self, mask, "masked_scatter_");
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  described<check_fill, op::fill__Scalar>(library, cpu::fill_, kExpands);
+  function<op::fill__Tensor>(library, fill_tensor);
+  described<check_masked_fill, op::masked_fill__Scalar>(library, cpu::masked_fill_, kExpands);
+  function<op::masked_fill__Tensor>(library, masked_fill_tensor, kExpands);
+  described<check_masked_scatter, op::masked_scatter_>(library, cpu::masked_scatter_);
+  described<unchecked, op::zero_>(library, cpu::zero_, kExpands);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

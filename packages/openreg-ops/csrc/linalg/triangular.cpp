@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Triangular parts, and the LU factorisation, which ends in them.
+#include "declare/declare.h"
+
+namespace openreg::ops {
+
+namespace {
+
+// Whether the kernels find all elements of an output: they take the matrices of a batch to follow each other, and write
+// beyond them if they do not. In place they do not, most often.
+bool is_in_order(const at::Tensor& out) {
+  return out.dim() <= 2 || out.is_contiguous() || out.mT().is_contiguous();
+}
+
+bool check_order(c10::Device /*device*/, const at::Tensor& /*self*/, int64_t /*diagonal*/, at::Tensor& out) {
+  if (!is_in_order(out)) {
+    at::assert_no_internal_overlap(out);
+  }
+  return false;
+}
+
+template <auto kFunctional, auto kOut>
+at::Tensor& in_order(const at::Tensor& self, int64_t diagonal, at::Tensor& out) {
+  return is_in_order(out) ? kOut(self, diagonal, out) : out.copy_(kFunctional(self, diagonal));
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  structured<meta::structured_linalg_lu, op::linalg_lu>(
+      library, cpu::linalg_lu_outf, {.refused = kBoolean | kIntegers | kReduced, .overlap = kNotItself});
+  structured<meta::structured_lu_unpack, op::lu_unpack>(library, cpu::lu_unpack_outf, {.overlap = kNotItself});
+  structured<meta::structured_tril, op::tril, op::tril_>(library, in_order<cpu::tril, cpu::tril_outf>, {},
+                                                         {.launch_own = check_order});
+  structured<meta::structured_triu, op::triu, op::triu_>(library, in_order<cpu::triu, cpu::triu_outf>, {},
+                                                         {.launch_own = check_order});
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

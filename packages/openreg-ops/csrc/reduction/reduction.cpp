@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reductions: sums, products, extrema, norms, variance. What ranks elements stands in sorting/sorting.cpp.
+#include <ATen/MemoryOverlap.h>
+#include <ATen/native/ReduceOpsUtils.h>
+#include <ATen/ops/sum.h>
+
+#include "common/raw_operands.h"
+#include "common/torch_versions.h"
+#include "declare/declare.h"
+#include "kernel_choice.h"
+#include "raw/sum.h"
+
+namespace openreg::ops {
+
+namespace {
+
+using at::native::get_dtype_from_self;
+
+template <bool kIsMax>
+OutputSpec describe_extremum(const at::Tensor& self) {
+  TORCH_CHECK(self.numel() > 0, kIsMax ? "max" : "min",
+              "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+              "'dim' argument.");
+  require_dtype(!self.is_complex(), kIsMax ? "max_all" : "min_all", self.scalar_type());
+  OutputSpec spec = scalar_output(self.scalar_type());
+  spec.casts = true;
+  spec.overlaps = true;
+  return spec;
+}
+
+// The kernel finds out that an output of whole numbers cannot hold a mean, too late for the calling line.
+bool check_mean(c10::Device /*device*/, const at::Tensor& self, at::OptionalIntArrayRef /*dims*/, bool /*keepdim*/,
+                std::optional<c10::ScalarType> dtype, at::Tensor& out) {
+  TORCH_CHECK(!at::isIntegralType(out.scalar_type(), /*includeBool=*/true), "result type ",
+              dtype.value_or(self.scalar_type()), " can't be cast to the desired output type ", out.scalar_type());
+  return false;
+}
+
+// By our own kernel. Gives false for operands that it does not serve: complex ones, and those of a dtype that is
+// converted first.
+bool launch_raw_sum(c10::Device device, const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
+                    std::optional<c10::ScalarType> /*dtype*/, at::Tensor& out) {
+  const std::optional<raw::Type> input_type = raw_type(self.scalar_type());
+  const std::optional<raw::Type> output_type = raw_type(out.scalar_type());
+  if (!input_type.has_value() || !output_type.has_value() || !raw::sum_serves(*input_type, *output_type) ||
+      at::get_overlap_status(self, out) != at::MemOverlapStatus::No) {
+    return false;
+  }
+  const auto is_reduced = at::native::make_dim_mask(dims, self.dim());
+  c10::DimVector kept_sizes, kept_strides, reduced_sizes, reduced_strides, out_strides;
+  for (int64_t dim = 0; dim < self.dim(); ++dim) {
+    const bool reduced = is_reduced[static_cast<size_t>(dim)];
+    (reduced ? reduced_sizes : kept_sizes).push_back(self.size(dim));
+    (reduced ? reduced_strides : kept_strides).push_back(self.stride(dim));
+    if (!reduced) {
+      out_strides.push_back(out.stride(keepdim ? dim : static_cast<int64_t>(out_strides.size())));
+    }
+  }
+  launch_raw("aten::sum", device, &raw::sum,
+             raw::SumArguments{*input_type, *output_type, kernel_address(self), mutable_kernel_address(out),
+                               merged_axes<2>(kept_sizes, {kept_strides, out_strides}, AxisOrder::kByStride),
+                               merged_axes<1>(reduced_sizes, {reduced_strides}, AxisOrder::kByStride)},
+             reads(self), writes(out));
+  return true;
+}
+
+OutputSpec describe_nansum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
+                           std::optional<c10::ScalarType> dtype) {
+  OutputSpec spec = reduced_output(self, dims, keepdim, get_dtype_from_self(self, dtype, true));
+  spec.casts = !dtype.has_value() && !self.is_complex();
+  spec.overlaps = spec.expands = true;
+  return spec;
+}
+
+// The CPU's kernel takes no complex numbers; a GPU's does.
+at::Tensor& nansum_kernel(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
+                          std::optional<c10::ScalarType> dtype, at::Tensor& out) {
+  if (self.is_complex()) {
+    return at::sum_out(out, self.masked_fill(self.isnan(), 0), dims, keepdim, dtype);
+  }
+  return cpu::nansum_outf(self, dims, keepdim, dtype, out);
+}
+
+constexpr auto kNansum = described_operator<describe_nansum, op::nansum>(&nansum_kernel);
+
+at::Tensor nansum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
+                  std::optional<c10::ScalarType> dtype) {
+  return at::isIntegralType(self.scalar_type(), true) ? at::sum(self, dims, keepdim, dtype)
+                                                      : kNansum.functional(self, dims, keepdim, dtype);
+}
+
+at::Tensor& nansum_out(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
+                       std::optional<c10::ScalarType> dtype, at::Tensor& out) {
+  if (at::isIntegralType(self.scalar_type(), true)) {
+    return at::sum_out(out, self, dims, keepdim, dtype);
+  }
+  require_dtype(!at::isIntegralType(out.scalar_type(), true), "nansum_cpu", out.scalar_type());
+  return kNansum.out(self, dims, keepdim, dtype, out);
+}
+
+OutputSpec describe_prod(const at::Tensor& self, std::optional<c10::ScalarType> dtype) {
+  return scalar_output(get_dtype_from_self(self, dtype, true));
+}
+
+OutputSpec describe_trace(const at::Tensor& self) {
+  TORCH_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim ", self.dim());
+  return scalar_output(get_dtype_from_self(self, std::nullopt, true));
+}
+
+// Of booleans, too, which the CPU's kernel does not count.
+at::Tensor trace_kernel(const at::Tensor& self) {
+  return cpu::trace(self.scalar_type() == at::kBool ? self.to(at::kLong) : self);
+}
+
+OutputSpec describe_count_nonzero(const at::Tensor& self, c10::IntArrayRef dims) {
+  return reduced_output(self, dims, false, at::kLong);
+}
+
+// Names stand in messages and in the warning.
+OutputSpec describe_spread_of(const at::Tensor& self, at::OptionalIntArrayRef dims,
+                              const std::optional<at::Scalar>& correction, bool keepdim, const char* name,
+                              const char* subject) {
+  OPENREG_CHECK_IMPLEMENTED_SINCE_15(self.is_floating_point() || self.is_complex(), subject,
+                                     " only support floating point and complex dtypes");
+  OutputSpec spec = reduced_output(self, dims, keepdim, c10::toRealValueType(self.scalar_type()));
+  const int64_t results = c10::multiply_integers(spec.sizes);
+  const double factor = results > 0 ? static_cast<double>(self.numel()) / static_cast<double>(results) : 1;
+  if (results > 0 && factor - correction.value_or(1).toDouble() <= 0) {
+    TORCH_WARN(name,
+               "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
+               "numel divided by output numel).");
+  }
+  spec.casts = results != 1 || self.numel() == 0 ||
+               !at::isReducedFloatingType(self.scalar_type());  // as far as the CPU's kernel does
+  spec.overlaps = spec.expands = true;
+  return spec;
+}
+template <bool kIsStd>
+OutputSpec describe_spread(const at::Tensor& self, at::OptionalIntArrayRef dims,
+                           const std::optional<at::Scalar>& correction, bool keepdim) {
+  return describe_spread_of(self, dims, correction, keepdim, kIsStd ? "std" : "var", "std and var");
+}
+template <bool kIsStd>
+std::array<OutputSpec, 2> describe_spread_mean(const at::Tensor& self, at::OptionalIntArrayRef dims,
+                                               const std::optional<at::Scalar>& correction, bool keepdim) {
+  constexpr const char* kName = kIsStd ? "std_mean" : "var_mean";
+  return {describe_spread_of(self, dims, correction, keepdim, kName, kName),
+          reduced_output(self, dims, keepdim, self.scalar_type())};
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  constexpr KernelRule kNoComplex{.refused = kComplex};
+  constexpr KernelRule kNotOverItself{.overlap = kNotItself};
+  structured<meta::structured_all, op::all>(library, cpu::all_outf);
+  structured<meta::structured_all_dim, op::all_dim>(library, cpu::all_outf);
+  structured<meta::structured_all_dims, op::all_dims>(library, cpu::all_outf);
+  structured<meta::structured_amax, op::amax>(library, cpu::amax_outf, kNoComplex);
+  structured<meta::structured_amin, op::amin>(library, cpu::amin_outf, kNoComplex);
+  structured<meta::structured_aminmax, op::aminmax>(library, cpu::aminmax_outf,
+                                                    {.refused = kComplex, .overlap = kNotItself});
+  structured<meta::structured_any, op::any>(library, cpu::any_outf);
+  structured<meta::structured_any_dim, op::any_dim>(library, cpu::any_outf);
+  structured<meta::structured_any_dims, op::any_dims>(library, cpu::any_outf);
+  structured<meta::structured_argmax, op::argmax>(library, cpu::argmax_outf);
+  structured<meta::structured_argmin, op::argmin>(library, cpu::argmin_outf);
+  described<describe_count_nonzero, op::count_nonzero_dim_IntList>(library, cpu::count_nonzero);
+  structured<meta::structured_hash_tensor, op::hash_tensor>(library, cpu::hash_tensor_outf, kNoComplex);
+  described<describe_extremum<true>, op::max>(library, cpu::max_outf);
+  structured<meta::structured_max_dim, op::max_dim>(library, cpu::max_outf, kNotOverItself);
+  structured<meta::structured_mean_dim, op::mean_dim>(library, cpu::mean_outf, kNotOverItself,
+                                                      {.launch_own = check_mean});
+  described<describe_extremum<false>, op::min>(library, cpu::min_outf);
+  structured<meta::structured_min_dim, op::min_dim>(library, cpu::min_outf, kNotOverItself);
+  function<op::nansum>(library, nansum);
+  function<op::nansum_out>(library, nansum_out);
+  structured<meta::structured_norm_ScalarOpt_dim, op::norm_ScalarOpt_dim>(library, cpu::norm_outf);
+  // Of the dtype that is asked for.
+  structured<meta::structured_norm_ScalarOpt_dim_dtype, op::norm_ScalarOpt_dim_dtype>(
+      library, cpu::norm_outf, {.refused = kNotFloating | kFloating});
+  described<describe_prod, op::prod>(library, cpu::prod);
+  structured<meta::structured_prod_dim_int, op::prod_dim_int>(library, cpu::prod_outf);
+  structured<meta::structured_renorm, op::renorm, op::renorm_>(
+      library, cpu::renorm_outf, {.refused = kBoolean | kIntegers, .overlap = kNotItselfNoPart});
+  described<describe_spread<true>, op::std_correction>(library, cpu::std_outf);
+  described<describe_spread_mean<true>, op::std_mean_correction>(library, cpu::std_mean);
+  structured<meta::structured_sum_dim_IntList, op::sum_dim_IntList>(
+      library, cpu::sum_outf, {}, {.launch_own = raw_kernels_chosen() ? launch_raw_sum : nullptr});
+  described<describe_trace, op::trace>(library, trace_kernel);
+  described<describe_spread<false>, op::var_correction>(library, cpu::var_outf);
+  described<describe_spread_mean<false>, op::var_mean_correction>(library, cpu::var_mean);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Scans: running sums, products and extrema.
+#include <ATen/WrapDimUtils.h>
+
+#include "declare/declare.h"
+
+namespace openreg::ops {
+
+namespace {
+
+// PyTorch makes the outputs: torch.cummax() gives values and indices of the operand's shape.
+constexpr auto check_cummax = [](const at::Tensor& self, const auto&... /*rest*/) {
+  require_dtype(!self.is_complex(), "cummax_cpu", self.scalar_type());
+};
+constexpr auto check_cummin = [](const at::Tensor& self, const auto&... /*rest*/) {
+  require_dtype(!self.is_complex(), "cummin_cpu", self.scalar_type());
+};
+
+// The kernels compute in the dtype of the output, and have none for booleans.
+template <class Operator>
+bool check_cumulative(c10::Device /*device*/, const at::Tensor& self, int64_t /*dim*/,
+                      std::optional<c10::ScalarType> /*dtype*/, at::Tensor& out) {
+  TORCH_CHECK_NOT_IMPLEMENTED(out.scalar_type() != at::kBool || self.dim() == 0 || self.numel() == 0, "\"",
+                              Operator::name + 6, "_out_cpu\" not implemented for '", out.scalar_type(), "'");
+  return false;
+}
+
+OutputSpec describe_logcumsumexp(const at::Tensor& self, int64_t dim) {
+  at::maybe_wrap_dim(dim, self.dim());
+  require_dtype(self.is_floating_point() || self.is_complex(), "logcumsumexp_out_cpu", self.scalar_type());
+  OutputSpec spec = output_of_shape(self);
+  spec.elementwise = true;
+  return spec;
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  constexpr KernelRule kRule{.overlap = kNotItselfNoPart};
+  described<check_cummax, op::_cummax_helper>(library, cpu::_cummax_helper);
+  described<check_cummin, op::_cummin_helper>(library, cpu::_cummin_helper);
+  structured<meta::structured_cumprod, op::cumprod, op::cumprod_>(library, cpu::cumprod_outf, kRule,
+                                                                  {.launch_own = check_cumulative<op::cumprod>});
+  structured<meta::structured_cumsum, op::cumsum, op::cumsum_>(library, cpu::cumsum_outf, kRule,
+                                                               {.launch_own = check_cumulative<op::cumsum>});
+  described<describe_logcumsumexp, op::_logcumsumexp>(library, cpu::_logcumsumexp_outf);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Choosing by a condition or by bounds, and tests of elements: where, clamp, isnan, isfinite, isin, _assert_async.
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/ne.h>
+
+#include "declare/declare.h"
+
+namespace openreg::ops {
+
+namespace {
+
+constexpr auto check_assert = [](const at::Tensor& self, const auto&... /*message*/) {
+  TORCH_CHECK(self.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
+  TORCH_CHECK(self.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+};
+
+// PyTorch composes it of other operators for every device; a kernel for PrivateUse1 takes precedence over that, also
+// above autograd: 1 launch instead of 4.
+OutputSpec describe_isfinite(const at::Tensor& self) {
+  return output_like(self, at::kBool);
+}
+
+// Not by the meta function, as its other forms: that announces an empty output, and the kernel gives one number.
+OutputSpec describe_isin(const at::Scalar& /*element*/, const at::Tensor& /*tests*/, bool /*assume_unique*/,
+                         bool /*invert*/) {
+  return scalar_output(at::kBool);
+}
+
+at::Tensor isnan(const at::Tensor& self) {
+  return at::ne(self, self);
+}
+
+OutputSpec describe_where(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other,
+                          const at::Tensor& out) {
+  TORCH_CHECK(condition.scalar_type() == at::kBool || condition.scalar_type() == at::kByte,
+              "where expected condition to be a boolean tensor, but got a tensor with dtype ", condition.scalar_type());
+  const c10::ScalarType dtype = at::result_type(self, other);
+  TORCH_CHECK(out.scalar_type() == dtype, "Expected out type to be ", dtype, " but got ", out.scalar_type());
+  return by_iterator(condition, self, other, out);
+}
+constexpr auto kWhere = described_form<describe_where, op::where_self_out>(cpu::where_outf);
+
+at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other) {
+  const CurrentDevice current(device_of(kWhere.op.name, condition, self, other));
+  at::Tensor out = make_output({0}, {}, self.options().dtype(at::result_type(self, other)));
+  return kWhere.out(condition, self, other, out);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  constexpr KernelRule kNoComplex{.refused = kComplex};
+  // One that fails becomes the device's error at the next synchronisation.
+  described<check_assert, op::_assert_async>(library, cpu::_assert_async);
+  described<check_assert, op::_assert_async_msg>(library, cpu::_assert_async);
+  structured<meta::structured_clamp, op::clamp, op::clamp_>(library, cpu::clamp_outf, kNoComplex);
+  structured<meta::structured_clamp_Tensor, op::clamp_Tensor, op::clamp__Tensor>(library, cpu::clamp_outf,
+                                                                                 {.refused = kBoolean | kComplex});
+  structured<meta::structured_clamp_max, op::clamp_max, op::clamp_max_>(library, cpu::clamp_max_outf, kNoComplex);
+  structured<meta::structured_clamp_max_Tensor, op::clamp_max_Tensor, op::clamp_max__Tensor>(
+      library, cpu::clamp_max_outf, kNoComplex);
+  structured<meta::structured_clamp_min, op::clamp_min, op::clamp_min_>(library, cpu::clamp_min_outf, kNoComplex);
+  structured<meta::structured_clamp_min_Tensor, op::clamp_min_Tensor, op::clamp_min__Tensor>(
+      library, cpu::clamp_min_outf, kNoComplex);
+  described<describe_isfinite, op::isfinite>(library, at::isfinite);
+  described<describe_isin, op::isin_Scalar_Tensor>(library,
+                                                   as_out<static_cast<SchemaOf<op::isin_Scalar_Tensor>*>(cpu::isin)>);
+  function<op::isnan>(library, isnan);
+  function<op::where_self>(library, where);
+  described<describe_where, op::where_self_out>(library, cpu::where_outf);
+}
+
+// The result has no derivative. Without this line autograd would warn about the kernel of ours that it knows no
+// derivative for; a fallthrough lets the call pass to the next key.
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, library) {
+  library.impl("isfinite", torch::CppFunction::makeFallthrough());
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tensors that arguments alone settle: ranges, eye, the indices of triangles, kaiser_window, zeros without memory.
+#include <ATen/Dispatch.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/native/RangeUtils.h>
+#include <ATen/native/TensorFactories.h>
+#include <ATen/native/UnaryOps.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/kaiser_window.h>
+#include <ATen/ops/linspace_native.h>
+#include <ATen/ops/logspace_native.h>
+#include <ATen/ops/tril_indices_native.h>
+#include <ATen/ops/triu_indices_native.h>
+
+#include "common/numbers.h"
+#include "declare/declare.h"
+#include "openreg/runtime/device.h"
+
+namespace openreg::ops {
+
+namespace {
+
+// An output of as many elements keeps its shape and takes the numbers in its own order.
+OutputSpec describe_arange(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step,
+                           const at::Tensor& out) {
+  int64_t count = 0;
+  AT_DISPATCH_ALL_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "aten::arange",
+                             [&] { count = at::native::compute_arange_size<scalar_t>(start, end, step); });
+  if (out.numel() != count) {
+    if (out.numel() > 0) {
+      TORCH_WARN("The number of elements in the out tensor of shape ", out.sizes(), " is ", out.numel(),
+                 " which does not match the computed number of elements ", count,
+                 ". Note that this may occur as a result of rounding error. The out tensor will be resized to a tensor "
+                 "of shape (",
+                 count, ",).");
+    }
+    out.resize_({count});
+  }
+  return output_of_shape(out);
+}
+
+OutputSpec describe_steps(int64_t steps, const at::Tensor& out, const char* kernel) {
+  TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
+  require_dtype(steps < 2 || out.scalar_type() != at::kBool, kernel, out.scalar_type());
+  OutputSpec spec = out.numel() == steps ? output_of_shape(out) : output_of({steps}, out.scalar_type());
+  spec.quiet = true;
+  return spec;
+}
+
+// A bound may be a number, or a 0-dim tensor, which only the kernel reads. Without steps nobody looks at numbers.
+void check_bound(const at::Scalar& bound, int64_t steps, const at::Tensor& out, const char* /*name*/) {
+  if (steps > 0) {
+    require_number(bound, out.scalar_type());
+  }
+}
+void check_bound(const at::Tensor& bound, int64_t /*steps*/, const at::Tensor& /*out*/, const char* name) {
+  TORCH_CHECK(bound.dim() == 0, name, " only supports 0-dimensional start and end tensors, but got start with ",
+              bound.dim(), " dimension(s).");
+}
+
+constexpr auto describe_linspace = [](const auto& start, const auto& end, int64_t steps, const at::Tensor& out) {
+  check_bound(start, steps, out, "linspace");
+  check_bound(end, steps, out, "linspace");
+  return describe_steps(steps, out, "linspace_cpu");
+};
+
+constexpr auto describe_logspace = [](const auto& start, const auto& end, int64_t steps, double /*base*/,
+                                      const at::Tensor& out) {
+  check_bound(start, steps, out, "logspace");
+  check_bound(end, steps, out, "logspace");
+  return describe_steps(steps, out, "logspace_cpu");
+};
+
+OutputSpec describe_matrix(int64_t rows, int64_t columns, const at::Tensor& out) {
+  TORCH_CHECK(rows >= 0, "n must be greater or equal to 0, got ", rows);
+  TORCH_CHECK(columns >= 0, "m must be greater or equal to 0, got ", columns);
+  OutputSpec spec = output_of({rows, columns}, out.scalar_type());
+  spec.quiet = true;
+  spec.expands = true;
+  return spec;
+}
+
+OutputSpec describe_square(int64_t rows, const at::Tensor& out) {
+  return describe_matrix(rows, rows, out);
+}
+
+using TriangleKernel = at::Tensor(int64_t, int64_t, int64_t, std::optional<c10::ScalarType>, std::optional<c10::Layout>,
+                                  std::optional<c10::Device>, std::optional<bool>);
+
+template <TriangleKernel* kKernel>
+void write_triangle(int64_t rows, int64_t columns, int64_t offset, at::Tensor& out) {
+  out.copy_(kKernel(rows, columns, offset, out.scalar_type(), c10::kStrided, c10::kCPU, false));
+}
+
+template <class Operator, TriangleKernel* kKernel>
+at::Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, std::optional<c10::ScalarType> dtype,
+                            std::optional<c10::Layout> layout, std::optional<c10::Device> device,
+                            std::optional<bool> pin_memory) {
+  constexpr bool kIsLower = std::is_same_v<Operator, op::tril_indices>;
+  constexpr ops::Operator kOp{Operator::name};
+  at::native::check_args(rows, columns, layout);
+  const c10::ScalarType index_dtype = dtype.value_or(at::kLong);
+  require_dtype(index_dtype == at::kLong || index_dtype == at::kInt, kIsLower ? "tril_indices" : "triu_indices",
+                index_dtype);
+  const int64_t lower = at::native::get_tril_size(rows, columns, kIsLower ? offset : offset - 1);
+  const at::Tensor out = at::empty({2, kIsLower ? lower : rows * columns - lower},
+                                   at::TensorOptions().dtype(index_dtype).device(device).pinned_memory(pin_memory));
+  const CurrentDevice current(out.device());
+  launch(kOp, out.device(), &write_triangle<kKernel>, rows, columns, offset, out);
+  return out;
+}
+
+// Zeros that autograd knows as such: without memory until an operator wants their values.
+at::Tensor efficient_zeros(c10::IntArrayRef sizes, std::optional<c10::ScalarType> dtype,
+                           std::optional<c10::Layout> /*layout*/, std::optional<c10::Device> device,
+                           std::optional<bool> /*pin_memory*/) {
+  const bool has_index = device.has_value() && device->has_index();
+  const c10::DeviceIndex index = has_index ? device->index() : runtime::current_device();
+  runtime::check_device_index(index);
+  at::native::ZeroTensorAllocator allocator({runtime::kDeviceType, index});
+  constexpr c10::DispatchKeySet kKeys =
+      c10::DispatchKeySet(c10::DispatchKey::PrivateUse1) | c10::DispatchKeySet(c10::DispatchKey::ZeroTensor);
+  return at::detail::empty_generic(sizes, &allocator, kKeys, c10::dtype_or_default(dtype), std::nullopt);
+}
+
+// A stub behind an operator that PyTorch composes for every device: kaiser_window() makes the window and calls what the
+// device has in kaiser_window_stub, which neither a fallback nor another kernel can stand in for. A periodic window is
+// one of `length` values without the last.
+void kaiser_window_kernel(int64_t length, double beta, at::Tensor& window) {
+  window.copy_(at::kaiser_window(length, /*periodic=*/false, beta, window.options()).narrow(0, 0, window.numel()));
+}
+
+// Called on the host. The iterator's operand holds the positions 0, 1, ..., which the kernel knows.
+void launch_kaiser_window(at::TensorIteratorBase& iterator, int64_t length, double beta) {
+  constexpr Operator kKaiserWindow{"aten::kaiser_window"};
+  const at::Tensor window = iterator.tensor(0);
+  const OperandsDevice device(kKaiserWindow, window);
+  launch(kKaiserWindow, device, &kaiser_window_kernel, length, beta, window);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  function<op::_efficientzerotensor>(library, efficient_zeros);
+  described<describe_arange, op::arange_start_out>(library, cpu::arange_outf);
+  described<describe_matrix, op::eye_m_out>(library, cpu::eye_outf);
+  described<describe_square, op::eye_out>(library, cpu::eye_outf);
+  described<describe_linspace, op::linspace_out>(library, cpu::linspace_outf);
+  described<describe_linspace, op::linspace_Scalar_Tensor_out>(library, at::native::linspace_out);
+  described<describe_linspace, op::linspace_Tensor_Scalar_out>(library, at::native::linspace_out);
+  described<describe_linspace, op::linspace_Tensor_Tensor_out>(library, at::native::linspace_out);
+  described<describe_logspace, op::logspace_out>(library, cpu::logspace_outf);
+  described<describe_logspace, op::logspace_Scalar_Tensor_out>(library, at::native::logspace_out);
+  described<describe_logspace, op::logspace_Tensor_Scalar_out>(library, at::native::logspace_out);
+  described<describe_logspace, op::logspace_Tensor_Tensor_out>(library, at::native::logspace_out);
+  function<op::tril_indices>(library, triangle_indices<op::tril_indices, at::native::tril_indices_cpu>);
+  function<op::triu_indices>(library, triangle_indices<op::triu_indices, at::native::triu_indices_cpu>);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
+
+namespace at::native {
+REGISTER_PRIVATEUSE1_DISPATCH(kaiser_window_stub, &openreg::ops::launch_kaiser_window)
+}  // namespace at::native

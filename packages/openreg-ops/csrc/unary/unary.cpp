@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Functions of one operand, element by element.
+#include "declare/declare.h"
+
+namespace openreg::ops {
+
+namespace {
+
+// The dtype in which the angle of an integer is computed; the kernel would ask for it when it runs.
+c10::ScalarType angle_dtype(const at::Tensor& self) {
+  return at::isIntegralType(self.scalar_type(), true) ? c10::get_default_dtype_as_scalartype() : self.scalar_type();
+}
+
+void angle_kernel(const at::Tensor& self, c10::ScalarType dtype, at::Tensor& out) {
+  cpu::angle_outf(self.to(dtype), out);
+}
+
+at::Tensor& angle_out(const at::Tensor& self, at::Tensor& out) {
+  constexpr Operator kAngle{"aten::angle"};
+  const c10::ScalarType result = c10::toRealValueType(angle_dtype(self));
+  TORCH_CHECK(c10::canCast(result, out.scalar_type()), "result type ", result,
+              " can't be cast to the desired output type ", out.scalar_type());
+  const c10::Device device = device_of(kAngle.name, self, out);
+  const CurrentDevice current(device);
+  by_iterator(self, out);
+  launch(kAngle, device, &angle_kernel, self, angle_dtype(self), out);
+  return out;
+}
+
+at::Tensor angle(const at::Tensor& self) {
+  const CurrentDevice current(self.device());
+  at::Tensor out = make_output({0}, {}, self.options().dtype(c10::toRealValueType(angle_dtype(self))));
+  return angle_out(self, out);
+}
+
+constexpr auto describe_conj_physical = [](const at::Tensor& self, const at::Tensor& out) {
+  TORCH_CHECK(self.scalar_type() == out.scalar_type(), "Found dtype ", out.scalar_type(), " but expected ",
+              self.scalar_type());
+  return by_iterator(self, out);
+};
+constexpr auto kConjPhysical = described_form<describe_conj_physical, op::conj_physical_out>(cpu::conj_physical_outf);
+
+at::Tensor& conj_physical_(at::Tensor& self) {
+  return self.is_complex() ? kConjPhysical.out(self, self) : self;
+}
+
+std::array<OutputSpec, 2> describe_frexp(const at::Tensor& self) {
+  TORCH_CHECK(at::isFloatingType(self.scalar_type()), "torch.frexp() only supports floating-point dtypes");
+  OutputSpec mantissa = output_like(self);
+  mantissa.elementwise = true;
+  return {mantissa, output_like(self, at::kInt)};
+}
+
+OutputSpec describe_logit(const at::Tensor& self, std::optional<double> /*eps*/) {
+  require_dtype(!self.is_complex(), "logit_cpu", self.scalar_type());
+  OutputSpec spec = output_like(
+      self, at::isFloatingType(self.scalar_type()) ? self.scalar_type() : c10::get_default_dtype_as_scalartype());
+  spec.casts = true;
+  spec.elementwise = true;
+  return spec;
+}
+
+void check_logit(const at::Tensor& self, std::optional<double> eps) {
+  const c10::ScalarType result = describe_logit(self, eps).dtype;
+  TORCH_CHECK(c10::canCast(result, self.scalar_type()), "result type ", result,
+              " can't be cast to the desired output type ", self.scalar_type());
+}
+
+constexpr auto describe_nan_to_num = [](const at::Tensor& self, const auto&... rest) {
+  const at::Tensor& out = std::get<sizeof...(rest) - 1>(std::tie(rest...));
+  TORCH_CHECK(self.scalar_type() == out.scalar_type(), "nan_to_num: dtype of out: ", out.scalar_type(),
+              " should be same as input: ", self.scalar_type());
+  return by_iterator(self, out);
+};
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  constexpr KernelRule kNoComplex{.refused = kComplex};
+  constexpr KernelRule kRealNumbers{.refused = kBoolean | kComplex};
+  constexpr KernelRule kFractions{.refused = kBoolean | kIntegers};
+  constexpr KernelRule kFloats{.refused = kNotFloating};
+  structured<meta::structured_acos, op::acos, op::acos_>(library, cpu::acos_outf);
+  structured<meta::structured_acosh, op::acosh, op::acosh_>(library, cpu::acosh_outf);
+  function<op::angle>(library, angle);
+  function<op::angle_out>(library, angle_out);
+  structured<meta::structured_asin, op::asin, op::asin_>(library, cpu::asin_outf);
+  structured<meta::structured_asinh, op::asinh, op::asinh_>(library, cpu::asinh_outf);
+  structured<meta::structured_atan, op::atan, op::atan_>(library, cpu::atan_outf);
+  structured<meta::structured_atanh, op::atanh, op::atanh_>(library, cpu::atanh_outf);
+  structured<meta::structured_bitwise_not, op::bitwise_not, op::bitwise_not_>(library, cpu::bitwise_not_outf,
+                                                                              {.refused = kFloating | kComplex});
+  structured<meta::structured_ceil, op::ceil, op::ceil_>(library, cpu::ceil_outf, kRealNumbers);
+  function<op::conj_physical_>(library, conj_physical_);
+  described<describe_conj_physical, op::conj_physical_out>(library, cpu::conj_physical_outf);
+  structured<meta::structured_cos, op::cos, op::cos_>(library, cpu::cos_outf);
+  structured<meta::structured_cosh, op::cosh, op::cosh_>(library, cpu::cosh_outf);
+  structured<meta::structured_digamma, op::digamma, op::digamma_>(library, cpu::digamma_outf, kNoComplex);
+  structured<meta::structured_erf, op::erf, op::erf_>(library, cpu::erf_outf, kNoComplex);
+  structured<meta::structured_erfc, op::erfc, op::erfc_>(library, cpu::erfc_outf, kNoComplex);
+  structured<meta::structured_erfinv, op::erfinv, op::erfinv_>(library, cpu::erfinv_outf, kNoComplex);
+  structured<meta::structured_exp, op::exp, op::exp_>(library, cpu::exp_outf);
+  structured<meta::structured_exp2, op::exp2, op::exp2_>(library, cpu::exp2_outf);
+  structured<meta::structured_expm1, op::expm1, op::expm1_>(library, cpu::expm1_outf);
+  structured<meta::structured_floor, op::floor, op::floor_>(library, cpu::floor_outf, kRealNumbers);
+  structured<meta::structured_frac, op::frac, op::frac_>(library, cpu::frac_outf, kFloats);
+  described<describe_frexp, op::frexp_Tensor>(library, cpu::frexp_outf);
+  structured<meta::structured_i0, op::i0, op::i0_>(library, cpu::i0_outf, kNoComplex);
+  structured<meta::structured_isneginf, op::isneginf>(library, cpu::isneginf_outf);
+  structured<meta::structured_isposinf, op::isposinf>(library, cpu::isposinf_outf);
+  structured<meta::structured_lgamma, op::lgamma, op::lgamma_>(library, cpu::lgamma_outf, kNoComplex);
+  structured<meta::structured_log, op::log, op::log_>(library, cpu::log_outf);
+  structured<meta::structured_log10, op::log10, op::log10_>(library, cpu::log10_outf);
+  structured<meta::structured_log1p, op::log1p, op::log1p_>(library, cpu::log1p_outf);
+  structured<meta::structured_log2, op::log2, op::log2_>(library, cpu::log2_outf);
+  described<by_iterator, op::logical_not_out>(library, cpu::logical_not_outf);
+  described<describe_logit, op::logit>(library, cpu::logit_outf);
+  described<check_logit, op::logit_>(library, cpu::logit_);
+  structured<meta::structured_logit_backward, op::logit_backward>(library, cpu::logit_backward_outf, kFloats);
+  described<describe_nan_to_num, op::nan_to_num_out>(library, cpu::nan_to_num_outf);
+  structured<meta::structured_neg, op::neg, op::neg_>(library, cpu::neg_outf);
+  structured<meta::structured_polygamma, op::polygamma>(library, cpu::polygamma_outf, kNoComplex);
+  structured<meta::structured_reciprocal, op::reciprocal, op::reciprocal_>(library, cpu::reciprocal_outf);
+  structured<meta::structured_round, op::round, op::round_>(library, cpu::round_outf, kRealNumbers);
+  structured<meta::structured_round_decimals, op::round_decimals, op::round__decimals>(library, cpu::round_outf,
+                                                                                       kFloats);
+  structured<meta::structured_rsqrt, op::rsqrt, op::rsqrt_>(library, cpu::rsqrt_outf);
+  structured<meta::structured_sgn, op::sgn, op::sgn_>(library, cpu::sgn_outf);
+  structured<meta::structured_sigmoid, op::sigmoid, op::sigmoid_>(library, cpu::sigmoid_outf);
+  structured<meta::structured_sigmoid_backward, op::sigmoid_backward>(library, cpu::sigmoid_backward_outf, kFractions);
+  structured<meta::structured_sign, op::sign, op::sign_>(library, cpu::sign_outf, kNoComplex);
+  structured<meta::structured_signbit, op::signbit>(library, cpu::signbit_outf, kNoComplex);
+  structured<meta::structured_sin, op::sin, op::sin_>(library, cpu::sin_outf);
+  structured<meta::structured_sinc, op::sinc, op::sinc_>(library, cpu::sinc_outf);
+  structured<meta::structured_sinh, op::sinh, op::sinh_>(library, cpu::sinh_outf);
+  structured<meta::structured_sqrt, op::sqrt, op::sqrt_>(library, cpu::sqrt_outf);
+  structured<meta::structured_tan, op::tan, op::tan_>(library, cpu::tan_outf);
+  structured<meta::structured_tanh, op::tanh, op::tanh_>(library, cpu::tanh_outf);
+  structured<meta::structured_tanh_backward, op::tanh_backward>(library, cpu::tanh_backward_outf, kFractions);
+  structured<meta::structured_trunc, op::trunc, op::trunc_>(library, cpu::trunc_outf, kRealNumbers);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
