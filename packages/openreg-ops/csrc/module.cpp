@@ -2,7 +2,7 @@
 // The module openreg_ops._C: loading it registers all operators outside of the minimal set.
 #include <torch/csrc/utils/pybind.h>
 
-#include "common/operand_dtypes.h"
+#include "declare/registry.h"
 #include "kernel_choice.h"
 #include "openreg/runtime/version.h"
 
@@ -15,8 +15,13 @@ namespace {
 // Per operator: the dtypes that it refuses, a bit for each number of c10::ScalarType, and whether operands must agree.
 py::dict dtype_rules_by_name() {
   py::dict result;
-  for (const auto& [name, rule] : kernel_rules()) {
+  for (const auto& [name, rule] : declared_rules()) {
     result[py::str(name)] = py::make_tuple(rule.refused, rule.agreement != Agreement::kNone);
+    for (const ModeRule& of_mode : rule.modes) {
+      if (!of_mode.mode.empty()) {
+        result[py::str(name + ":" + std::string(of_mode.mode))] = py::make_tuple(of_mode.refused, false);
+      }
+    }
   }
   return result;
 }
@@ -27,6 +32,7 @@ PYBIND11_MODULE(_C, module) {
   // A mistake in the settings or the installation reaches the user as the import's error, without a C++ stack.
   try {
     runtime::require_abi_version("openreg-ops", runtime::kAbiVersion);
+    require_sound_declarations();
     check_kernel_choice();  // refuses a nonsense OPENREG_KERNELS now
   } catch (const c10::Error& error) {
     throw py::import_error(error.what_without_backtrace());

@@ -56,7 +56,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_add_Tensor, op::add_Tensor, op::add__Tensor>(library, cpu::add_outf);
   structured<meta::structured_addcdiv, op::addcdiv, op::addcdiv_>(library, cpu::addcdiv_outf);
   structured<meta::structured_addcmul, op::addcmul, op::addcmul_>(library, cpu::addcmul_outf, {.refused = kBoolean});
-  structured<meta::structured_atan2, op::atan2, op::atan2_>(library, cpu::atan2_outf, kNoComplex);
   described<describe_complex, op::complex_out>(library, cpu::complex_outf);
   structured<meta::structured_copysign_Tensor, op::copysign_Tensor, op::copysign__Tensor>(library, cpu::copysign_outf,
                                                                                           kNoComplex);

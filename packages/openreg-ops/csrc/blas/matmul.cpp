@@ -6,7 +6,7 @@
 #include "common/raw_operands.h"
 #include "declare/declare.h"
 #include "kernel_choice.h"
-#include "raw/matmul.h"
+#include "kernels/matmul.h"
 
 namespace openreg::ops {
 
@@ -51,7 +51,7 @@ OutputSpec describe_addbmm(const at::Tensor& self, const at::Tensor& batch1, con
   return spec;
 }
 
-constexpr auto kAddbmm = described_operator<describe_addbmm, op::addbmm>(cpu::addbmm_outf);
+const auto kAddbmm = described_operator<describe_addbmm, op::addbmm>(cpu::addbmm_outf);
 
 at::Tensor& addbmm_out(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
                        const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {

@@ -18,19 +18,16 @@ namespace openreg::ops {
 
 // As the types of its parameters say: it writes what it takes as outputs, or by a reference that is not const. A tensor
 // that may be absent is no output, so it is updated: running statistics, say.
-struct AccessByType {
-  template <class T>
-  static constexpr orAccess of(size_t /*index*/) {
-    if (std::is_same_v<T, at::Tensor&> || std::is_same_v<T, OutputList>) {
-      return orAccessWrite;
-    }
-    return std::is_same_v<T, std::optional<at::Tensor>&> ? orAccessReadWrite : orAccessRead;
+template <class T>
+constexpr orAccess access_by_type() {
+  if (std::is_same_v<T, at::Tensor&> || std::is_same_v<T, OutputList>) {
+    return orAccessWrite;
   }
-};
-
+  return std::is_same_v<T, std::optional<at::Tensor>&> ? orAccessReadWrite : orAccessRead;
+}
 template <class... Args>
 constexpr std::array<orAccess, sizeof...(Args)> accesses_by_type() {
-  return {AccessByType::of<Args>(0)...};
+  return {access_by_type<Args>()...};
 }
 
 // Operators in place that do not look at what they replace; a schema does not tell.
@@ -78,25 +75,24 @@ constexpr SchemaArgument schema_argument(std::string_view schema, size_t index) 
 
 // As the schema of the operator says, for kernels with its signature: "(a!)" is updated; as a keyword it is an output.
 template <class Operator>
-struct AccessBySchema {
-  template <class T>
-  static constexpr orAccess of(size_t index) {
-    const SchemaArgument argument = schema_argument(Operator::schema_str, index);
-    if (argument.text.find("!)") == std::string_view::npos) {
-      return orAccessRead;
-    }
-    return argument.is_keyword || overwrites(Operator::name) ? orAccessWrite : orAccessReadWrite;
+constexpr orAccess access_by_schema(size_t index) {
+  const SchemaArgument argument = schema_argument(Operator::schema_str, index);
+  if (argument.text.find("!)") == std::string_view::npos) {
+    return orAccessRead;
   }
-};
+  return argument.is_keyword || overwrites(Operator::name) ? orAccessWrite : orAccessReadWrite;
+}
+template <class Operator, size_t... Index>
+constexpr std::array<orAccess, sizeof...(Index)> accesses_by_schema(std::index_sequence<Index...> /*arguments*/) {
+  return {access_by_schema<Operator>(Index)...};
+}
 
+// The same for all arguments, one after the other.
 template <class Operator, class Schema>
-struct AccessesOf;
+constexpr std::nullptr_t kAccessesOf = nullptr;
 template <class Operator, class Result, class... Args>
-struct AccessesOf<Operator, Result(Args...)> {
-  static constexpr std::array<orAccess, sizeof...(Args)> value = []<size_t... Index>(std::index_sequence<Index...>) {
-    return std::array<orAccess, sizeof...(Args)>{AccessBySchema<Operator>::template of<void>(Index)...};
-  }(std::index_sequence_for<Args...>());
-};
+constexpr std::array<orAccess, sizeof...(Args)> kAccessesOf<Operator, Result(Args...)> =
+    accesses_by_schema<Operator>(std::index_sequence_for<Args...>());
 
 static_assert(schema_argument("f(Tensor(a!) self, int[2] size=[1, 1], *, Tensor(b!) out) -> ()", 0).text ==
               "Tensor(a!) self");

@@ -54,8 +54,7 @@ inline const at::Tensor& converted(const at::Tensor& argument, c10::ScalarType d
   return holder;
 }
 
-// What a launch holds: calls Run()(name, kernel, outputs, args...) on aliases. Run::Access tells what it does with args
-// (see access.h).
+// What a launch holds: calls Run()(name, kernel, outputs, args...) on aliases.
 template <class Run, class Kernel, class Outputs, class... Args>
 class AliasTask;
 

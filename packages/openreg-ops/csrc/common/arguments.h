@@ -239,12 +239,4 @@ class OwnedArguments<std::index_sequence<Index...>, Args...> : OwnedArgument<Ind
 template <class... Args>
 using OwnedArgumentsOf = OwnedArguments<std::index_sequence_for<Args...>, Args...>;
 
-// The same in a tuple. Access tells what the kernel does with each (see access.h).
-template <class Access, class... Args>
-std::tuple<Owned<Args>...> own(runtime::Aliases& aliases, const std::remove_reference_t<Args>&... args) {
-  return [&]<size_t... Index>(std::index_sequence<Index...>) {
-    return std::tuple<Owned<Args>...>{Owned<Args>(args, aliases.as(Access::template of<Args>(Index)))...};
-  }(std::index_sequence_for<Args...>());
-}
-
 }  // namespace openreg::ops

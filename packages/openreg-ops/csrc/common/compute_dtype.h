@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Dtypes that a GPU has and the CPU's kernel lacks: the kernel runs in another dtype.
 //
-//   OPENREG_STRUCTURED_IN(library, reduced_as_float, avg_pool3d, avg_pool3d_out, avg_pool3d)
+//   structured<meta::structured_avg_pool3d, op::avg_pool3d>(library, computed_in<reduced_as_float, cpu::avg_pool3d_outf>)
 //
-// is a line of the structured table, and ComputedIn<reduced_as_float, &at::cpu::histc_outf>::call a kernel for any
-// other table. The conversions are part of the kernel: they run on the engine, and a launch costs the host nothing
-// more.
+// declares an operator so. The conversions are part of the kernel: they run on the engine, and a launch costs the host
+// nothing more.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -123,15 +122,3 @@ template <auto kCompute, auto kKernel>
 constexpr auto computed_in = &ComputedIn<kCompute, kKernel>::call;
 
 }  // namespace openreg::ops
-
-// A line of the structured table (see common/structured.h) whose kernel computes as said above.
-#define OPENREG_STRUCTURED_IN(library, compute, functional, out, base)                            \
-  {                                                                                               \
-    OPENREG_STRUCTURED_SPEC(functional, out, base)                                                \
-    struct Computed_##functional : Spec_##functional {                                            \
-      static Kernel* kernel() {                                                                   \
-        return &::openreg::ops::ComputedIn<::openreg::ops::compute, &at::cpu::base##_outf>::call; \
-      }                                                                                           \
-    };                                                                                            \
-    ::openreg::ops::register_structured<Computed_##functional>(library);                          \
-  }

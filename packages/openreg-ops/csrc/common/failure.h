@@ -3,7 +3,7 @@
 // skipped, and synchronising raises. The caller's, who gets the exception from the call while the device stays usable,
 // where the CPU or CUDA would raise at the call:
 //
-//   - The kernel may refuse a dtype. Of those in common use operand_dtypes.h knows who refuses which. The others (8-bit
+//   - The kernel may refuse a dtype. Of those in common use its rule knows who refuses which. The others (8-bit
 //     floats, complex numbers of half precision, unsigned integers of more than a byte, ...) few kernels take, and
 //     which ones do depends on PyTorch's version. So the first launch of its kind waits for the kernel, and later ones
 //     go on at once; a program sees the like where CUDA loads a kernel with its first launch.
@@ -23,8 +23,8 @@
 #include <type_traits>
 
 #include "common/device_check.h"
+#include "common/kernel_rule.h"
 #include "common/numbers.h"
-#include "common/operand_dtypes.h"
 #include "common/wait_for.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
@@ -161,13 +161,6 @@ C10_ALWAYS_INLINE Hears hears(const KernelRule& rule, bool refuses, std::optiona
   }
   const Hears of_dtype = refuses ? Hears::kFirst : Hears::kLater;
   return C10_LIKELY(rule.verdict == Verdict::kNone) ? of_dtype : hears_verdict(rule.verdict, of_dtype, dtype, args...);
-}
-
-// The same for the operator `name`, whose kernel computes in the dtype of its first operand.
-template <class... Args>
-Hears hears_of(const char* name, const Args&... args) {
-  const KernelRule& rule = kernel_rule(name);
-  return hears(rule, may_refuse(name, rule, std::nullopt, args...), std::nullopt, args...);
 }
 
 // Launches what `make()` gives, on the current stream of the device. `arguments` are all the operator's, with its

@@ -10,7 +10,7 @@
 #include <optional>
 #include <type_traits>
 
-#include "common/operand_dtypes.h"
+#include "common/kernel_rule.h"
 
 namespace openreg::ops {
 

@@ -15,9 +15,6 @@
 
 namespace openreg::ops {
 
-// Whether an in-place operator may write into a tensor whose elements share memory.
-enum class SelfOverlap { kRefused, kAllowed };
-
 // Warns, in PyTorch's words, of an operator that will refuse such a tensor one day; `indexing` calls it, too.
 inline void warn_if_expanded(const char* name, const at::Tensor& self, const char* indexing) {
   if (C10_UNLIKELY(at::has_internal_overlap(self) == at::MemOverlap::Yes)) {
@@ -40,9 +37,6 @@ constexpr OverlapRule kNotItself{true, OverlapRule::Operands::kAllowed};
 constexpr OverlapRule kNoPart{false, OverlapRule::Operands::kPartOfFirst};
 constexpr OverlapRule kNotItselfNoPart{true, OverlapRule::Operands::kPartOfFirst};
 constexpr OverlapRule kNoOperand{true, OverlapRule::Operands::kRefused};
-
-// By the operator's name, "aten::addmm"; all forms of it have one rule.
-OverlapRule overlap_rule(std::string_view op);
 
 // Throws c10::Error, in PyTorch's words, where an output and the operands are what the rule refuses.
 template <class First, class... Rest>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The redirection uses DeferredInit, the dispatch key that PyTorch keeps for an extension which takes part
-// in the making of tensors: it costs nothing where a thread has not switched it on, and kernels run on threads of ours.
+// in the making of tensors. ways/fallthrough.cpp lets other operators pass. It costs nothing where a thread has not
+// switched it on, and kernels run on threads of ours.
 #include "common/results_in_place.h"
 
 #include <ATen/ops/empty.h>
@@ -56,9 +57,6 @@ at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef strides, std::o
 TORCH_LIBRARY_IMPL(aten, DeferredInit, library) {
   library.impl("empty.memory_format", TORCH_FN(empty));
   library.impl("empty_strided", TORCH_FN(empty_strided));
-}
-TORCH_LIBRARY_IMPL(_, DeferredInit, library) {
-  library.fallback(torch::CppFunction::makeFallthrough());
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
-#include <tuple>
+#include <array>
 #include <type_traits>
 #include <utility>
 
@@ -37,11 +37,12 @@ void wait_for(const char* name, c10::Device device, Compute compute, const runti
 template <class... Args, class Kernel>
 auto wait_for_kernel(const char* name, c10::Device device, Kernel kernel, Args... args) {
   runtime::Aliases aliases(name);
-  auto owned = own<AccessByType, Args...>(aliases, args...);
+  constexpr std::array<orAccess, sizeof...(Args)> kAccesses = accesses_by_type<Args...>();
+  OwnedArgumentsOf<Args...> owned(aliases, kAccesses.data(), args...);
   std::invoke_result_t<Kernel, Args...> result{};
   const auto compute = [&] {
     runtime::AliasStorages storages;
-    std::apply([&](auto&... argument) { result = kernel(argument.get(storages)...); }, owned);
+    result = owned.apply(kernel, storages);
   };
   wait_for(name, device, compute, aliases.operands());
   return result;

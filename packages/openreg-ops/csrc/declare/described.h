@@ -40,8 +40,6 @@ inline void put_if_wanted(const char* name, const at::Tensor& result, const at::
 // Calls `kernel(args..., outputs...)` on aliases. The alias of an output must be left as it was found, for another run,
 // and hold the result; its owner goes by what the host expected.
 struct RunDescribed {
-  using Access = AccessByType;
-
   template <class Kernel, size_t kOutputs, class... Args>
   void operator()(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) const {
     std::array<at::Tensor, kOutputs> results;
@@ -69,8 +67,6 @@ inline void keep_apart(at::Tensor& result, const at::Tensor& output, at::TensorL
 
 // The same for a kernel that returns its results.
 struct RunFunctional {
-  using Access = AccessByType;
-
   template <class Kernel, size_t kOutputs, class... Args>
   void operator()(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) const {
     if constexpr (kOutputs == 1) {
@@ -244,7 +240,7 @@ constexpr auto described_operator(Kernel* kernel, const KernelRule& rule = {}) {
 template <auto kDescribe, class Form>
 constexpr auto described_form(SchemaOf<Form>* kernel, const KernelRule& rule = {}) {
   using Signature = SchemaOf<Form>;
-  DescribedForm<Signature> result{{Form::name, rule}, AccessesOf<Form, Signature>::value.data(), kernel};
+  DescribedForm<Signature> result{{Form::name, rule}, kAccessesOf<Form, Signature>.data(), kernel};
   if constexpr (kIsInplace<Signature>) {
     result.check = plain_check<kDescribe>(kNone<Signature>);
   } else {
@@ -274,7 +270,7 @@ void described(torch::Library& library, OutForm<SchemaOf<Functional>>* kernel, c
   static const auto forever = described_operator<kDescribe, Functional>(kernel, rule);
   using Operator = decltype(forever);
   register_entry<Functional, Signature>(library, rule, &forever, &Operator::enter_functional);
-  register_out_entry<Functional, Out>(library, rule, &forever, &Operator::enter_out);
+  register_out_entry<Functional, Out>(library, &forever, &Operator::enter_out);
 }
 
 }  // namespace openreg::ops

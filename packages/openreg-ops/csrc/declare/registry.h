@@ -19,7 +19,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "common/operand_dtypes.h"
+#include "common/kernel_rule.h"
 
 namespace at::_ops {}
 namespace at::cpu {}
@@ -129,23 +129,23 @@ C10_NOINLINE void register_entry_as(torch::Library& library, Register* enter, co
   enter(library, {name, overload}, rule, torch::CppFunction(Entry<Signature>(state, call)));
 }
 
-// The same for a function with a state: Form is the form itself, or for the out= form the functional one.
+// The same for a function with a state.
 template <class Form, class Signature>
 void register_entry(torch::Library& library, const KernelRule& rule, const void* state,
                     typename Entry<Signature>::Call* call) {
   register_entry_as<Signature>(library, &register_form, Form::name, Form::overload_name, rule, state, call);
 }
 template <class Functional, class Signature>
-void register_out_entry(torch::Library& library, const KernelRule& rule, const void* state,
-                        typename Entry<Signature>::Call* call) {
-  register_entry_as<Signature>(library, &register_out_form, Functional::name, Functional::overload_name, rule, state,
+void register_out_entry(torch::Library& library, const void* state, typename Entry<Signature>::Call* call) {
+  register_entry_as<Signature>(library, &register_out_form, Functional::name, Functional::overload_name, {}, state,
                                call);
 }
 
 // Throws c10::Error that names the operator if a declaration was wrong. To be called when the module is initialised.
 void require_sound_declarations();
 
-// What declarations have said of kernels: the rule by the form's name, without a namespace.
+// What declarations have said of kernels: the rule by the form's name, without a namespace. A form that follows from
+// another has none of its own.
 const std::map<std::string, KernelRule>& declared_rules();
 
 }  // namespace openreg::ops

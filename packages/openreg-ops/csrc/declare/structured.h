@@ -148,8 +148,6 @@ class ElementwiseOperands {
 // tensor that it is an alias of stays as it is, so the values are put in their places, and the alias is as before for
 // another run.
 struct RunKernel {
-  using Access = AccessByType;
-
   template <class Kernel, size_t kOutputs, class... Args>
   void operator()(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) const {
     std::array<Layout, kOutputs> layouts;
@@ -306,11 +304,11 @@ void structured(torch::Library& library, const Structured<Signature>& forever) {
   using Operator = Structured<Signature>;
   using Out = typename Operator::Kernel;
   register_entry<Functional, Signature>(library, forever.rule, &forever, &Operator::enter_functional);
-  register_out_entry<Functional, Out>(library, forever.rule, &forever, &Operator::enter_out);
+  register_out_entry<Functional, Out>(library, &forever, &Operator::enter_out);
   [[maybe_unused]] const auto add_inplace = [&]<class Form, class... Rest>(Form /*form*/,
                                                                            at::Tensor& (*)(at::Tensor&, Rest...)) {
     static_assert(std::is_same_v<SchemaOf<Form>, InplaceForm<Signature>>, "not the in-place form of this operator");
-    register_entry<Form, SchemaOf<Form>>(library, forever.rule, &forever, &Operator::template enter_inplace<Rest...>);
+    register_entry<Form, SchemaOf<Form>>(library, {}, &forever, &Operator::template enter_inplace<Rest...>);
   };
   (add_inplace(Inplace(), static_cast<SchemaOf<Inplace>*>(nullptr)), ...);
 }

@@ -7,7 +7,7 @@
 #include "common/raw_operands.h"
 #include "common/torch_versions.h"
 #include "declare/declare.h"
-#include "raw/embedding.h"
+#include "kernels/embedding.h"
 
 namespace openreg::ops {
 
@@ -129,8 +129,8 @@ OutResultOf<4> bags_kernel(const at::Tensor& weight, const at::Tensor& indices, 
   return {output, offset2bag, bag_size, max_indices};
 }
 
-constexpr auto kBags = described_operator<describe_bags, op::_embedding_bag>(bags_kernel<cpu::_embedding_bag>);
-constexpr auto kBagsForward =
+const auto kBags = described_operator<describe_bags, op::_embedding_bag>(bags_kernel<cpu::_embedding_bag>);
+const auto kBagsForward =
     described_operator<describe_bags, op::_embedding_bag_forward_only>(bags_kernel<cpu::_embedding_bag_forward_only>);
 
 constexpr auto describe_dense_backward =
@@ -147,7 +147,7 @@ at::Tensor dense_backward_kernel(const at::Tensor& grad, const at::Tensor& indic
                                             sample_weights, padding_idx);
 }
 
-constexpr auto kDenseBackward =
+const auto kDenseBackward =
     described_operator<describe_dense_backward, op::_embedding_bag_dense_backward>(dense_backward_kernel);
 
 at::Tensor embedding_bag_backward(const at::Tensor& grad, const at::Tensor& indices, const at::Tensor& /*offsets*/,

@@ -14,7 +14,7 @@ void check_fill(const at::Tensor& self, const at::Scalar& value) {
   require_number(value, self.scalar_type());
 }
 
-constexpr auto kFillTensor = described_form<unchecked, op::fill__Tensor>(cpu::fill_);
+const auto kFillTensor = described_form<unchecked, op::fill__Tensor>(cpu::fill_);
 
 at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value) {
   TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
@@ -38,7 +38,7 @@ void check_masked_fill(const at::Tensor& self, const at::Tensor& mask, const at:
   require_number(value, self.scalar_type());
 }
 
-constexpr auto kMaskedFillTensor = described_form<unchecked, op::masked_fill__Tensor>(cpu::masked_fill_, kExpands);
+const auto kMaskedFillTensor = described_form<unchecked, op::masked_fill__Tensor>(cpu::masked_fill_, kExpands);
 
 at::Tensor& masked_fill_tensor(at::Tensor& self, const at::Tensor& mask, const at::Tensor& value) {
   check_mask(self, mask);

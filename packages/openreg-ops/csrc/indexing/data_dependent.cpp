@@ -78,7 +78,7 @@ OutputSpec describe_repeat_interleave(const at::Tensor& repeats, std::optional<i
   return output_of({*output_size}, repeats.scalar_type());
 }
 
-constexpr auto kRepeatInterleave =
+const auto kRepeatInterleave =
     described_operator<describe_repeat_interleave, op::repeat_interleave_Tensor>(cpu::repeat_interleave);
 
 // A caller who knows the size need not wait.

@@ -132,7 +132,7 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
   }
   const bool fits = shape.is_known || (values.numel() == 1 && !shape.has_byte_mask);
   launch_owned<at::Tensor&, const Indices&, const at::Tensor&, bool, bool>(
-      kIndexPut, device, fits ? Hears::kLater : Hears::kUnlessCaptured, AccessesOf<Form, SchemaOf<Form>>::value.data(),
+      kIndexPut, device, fits ? Hears::kLater : Hears::kUnlessCaptured, kAccessesOf<Form, SchemaOf<Form>>.data(),
       repeatable<SchemaOf<Form>, cpu::_index_put_impl_>(), self, moved, values, accumulate, unsafe);
   return self;
 }
@@ -182,7 +182,7 @@ void check_index_fill_tensor(const at::Tensor& self, int64_t dim, const at::Tens
   check_index_fill(self, dim, index, value.is_complex() ? at::Scalar(c10::complex<double>()) : at::Scalar(0));
 }
 
-constexpr auto kIndexFill =
+const auto kIndexFill =
     described_form<check_index_fill_tensor, op::index_fill__int_Tensor>(cpu::index_fill_, {.expands = true});
 
 // The value may be a number on the host.

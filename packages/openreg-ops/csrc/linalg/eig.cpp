@@ -26,7 +26,7 @@ std::array<OutputSpec, 2> describe_eig(const at::Tensor& self) {
 }
 
 // Its out= form has another name.
-constexpr auto kEigvals =
+const auto kEigvals =
     described_operator<describe_values, op::_linalg_eigvals>(cpu::linalg_eigvals_outf, {.verdict = Verdict::kAlways});
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {

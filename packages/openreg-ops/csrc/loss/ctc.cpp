@@ -69,11 +69,10 @@ OutputSpec describe_backward(const at::Tensor& /*grad*/, const at::Tensor& log_p
   return output_of_shape(log_probs);
 }
 
-constexpr auto kForward = described_operator<describe_forward, op::_ctc_loss, SchemaOf<op::_ctc_loss>>(
+const auto kForward = described_operator<describe_forward, op::_ctc_loss, SchemaOf<op::_ctc_loss>>(
     cpu::_ctc_loss, {.refused = kBoolean | kIntegers | kReduced | kComplex});
-constexpr auto kBackward =
-    described_operator<describe_backward, op::_ctc_loss_backward, SchemaOf<op::_ctc_loss_backward>>(
-        cpu::_ctc_loss_backward);
+const auto kBackward = described_operator<describe_backward, op::_ctc_loss_backward, SchemaOf<op::_ctc_loss_backward>>(
+    cpu::_ctc_loss_backward);
 
 std::tuple<at::Tensor, at::Tensor> ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets,
                                             c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths,

@@ -7,7 +7,7 @@
 #include <torch/library.h>
 
 #include "common/device_check.h"
-#include "common/operand_dtypes.h"
+#include "common/kernel_rule.h"
 #include "common/wait_for.h"
 #include "minimal/set.h"
 #include "openreg/runtime/alias.h"

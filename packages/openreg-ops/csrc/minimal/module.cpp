@@ -4,9 +4,9 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
-#include "fallback.h"
-#include "fallback_override.h"
-#include "fallback_statistics.h"
+#include "fallback/fallback.h"
+#include "fallback/override.h"
+#include "fallback/statistics.h"
 #include "minimal/set.h"
 #include "openreg/runtime/fallback.h"
 #include "openreg/runtime/version.h"

@@ -37,7 +37,7 @@ OutputSpec describe_to_jagged(const at::Tensor& dense, at::TensorList offsets, s
   return output_of(sizes, dense.scalar_type());
 }
 
-constexpr auto kToJagged =
+const auto kToJagged =
     described_operator<describe_to_jagged, op::_padded_dense_to_jagged_forward>(cpu::_padded_dense_to_jagged_forward);
 
 // Without the number of rows the last offset is read, which waits.

@@ -22,8 +22,7 @@ Specs describe_forward(const at::Tensor& input, MaybeTensor weight, MaybeTensor 
 }
 
 // In evaluation: in training, running statistics are written as well.
-constexpr auto kEvaluation =
-    described_operator<describe_forward, op::native_batch_norm>(cpu::native_batch_norm, kFloats);
+const auto kEvaluation = described_operator<describe_forward, op::native_batch_norm>(cpu::native_batch_norm, kFloats);
 
 void training_kernel(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias,
                      std::optional<at::Tensor>& running_mean, std::optional<at::Tensor>& running_var, double momentum,
@@ -57,7 +56,7 @@ Specs describe_backward(const at::Tensor& /*grad*/, const at::Tensor& input, May
           wanted[2] ? parameter : OutputSpec()};
 }
 
-constexpr auto kBackward =
+const auto kBackward =
     described_operator<describe_backward, op::native_batch_norm_backward>(cpu::native_batch_norm_backward);
 
 // Running statistics that are always there, or never.

@@ -8,7 +8,7 @@
 #include "common/torch_versions.h"
 #include "declare/declare.h"
 #include "kernel_choice.h"
-#include "raw/sgd.h"
+#include "kernels/sgd.h"
 
 namespace openreg::ops {
 
@@ -79,8 +79,8 @@ raw::SgdArguments numbers(double weight_decay, double momentum, double learning_
   return arguments;
 }
 
-constexpr auto kSgd = described_form<unchecked, op::_fused_sgd_>(cpu::_fused_sgd_);
-constexpr auto kSgdTensorLr = described_form<unchecked, op::_fused_sgd__tensor_lr>(cpu::_fused_sgd_);
+const auto kSgd = described_form<unchecked, op::_fused_sgd_>(cpu::_fused_sgd_);
+const auto kSgdTensorLr = described_form<unchecked, op::_fused_sgd__tensor_lr>(cpu::_fused_sgd_);
 
 void sgd(at::TensorList self, at::TensorList grads, at::TensorList momenta, double weight_decay, double momentum,
          double lr, double dampening, bool nesterov, bool maximize, bool is_first_step, MaybeTensor grad_scale,

@@ -8,7 +8,7 @@
 #include "common/torch_versions.h"
 #include "declare/declare.h"
 #include "kernel_choice.h"
-#include "raw/sum.h"
+#include "kernels/sum.h"
 
 namespace openreg::ops {
 
@@ -81,7 +81,7 @@ at::Tensor& nansum_kernel(const at::Tensor& self, at::OptionalIntArrayRef dims, 
   return cpu::nansum_outf(self, dims, keepdim, dtype, out);
 }
 
-constexpr auto kNansum = described_operator<describe_nansum, op::nansum>(&nansum_kernel);
+const auto kNansum = described_operator<describe_nansum, op::nansum>(&nansum_kernel);
 
 at::Tensor nansum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
                   std::optional<c10::ScalarType> dtype) {

@@ -6,7 +6,7 @@
 #include "common/raw_operands.h"
 #include "declare/declare.h"
 #include "kernel_choice.h"
-#include "raw/softmax.h"
+#include "kernels/softmax.h"
 
 namespace openreg::ops {
 

@@ -53,7 +53,7 @@ void drop_reduced_dim(const at::Tensor& out, const at::Tensor& self, int64_t dim
   }
 }
 
-constexpr auto kKthvalue = described_operator<describe_kthvalue, op::kthvalue>(&cpu::kthvalue_outf);
+const auto kKthvalue = described_operator<describe_kthvalue, op::kthvalue>(&cpu::kthvalue_outf);
 
 std::tuple<at::Tensor, at::Tensor> kthvalue(const at::Tensor& self, int64_t k, int64_t dim, bool keepdim) {
   return kKthvalue.functional(self, k, dim, keepdim);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Choosing by a condition or by bounds, and tests of elements: where, clamp, isnan, isfinite, isin, _assert_async.
-#include <ATen/ops/isfinite.h>
+// Choosing by a condition or by bounds, and tests of elements: where, clamp, isnan, isin, _assert_async.
 #include <ATen/ops/ne.h>
 
 #include "declare/declare.h"
@@ -13,12 +12,6 @@ constexpr auto check_assert = [](const at::Tensor& self, const auto&... /*messag
   TORCH_CHECK(self.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
   TORCH_CHECK(self.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
 };
-
-// PyTorch composes it of other operators for every device; a kernel for PrivateUse1 takes precedence over that, also
-// above autograd: 1 launch instead of 4.
-OutputSpec describe_isfinite(const at::Tensor& self) {
-  return output_like(self, at::kBool);
-}
 
 // Not by the meta function, as its other forms: that announces an empty output, and the kernel gives one number.
 OutputSpec describe_isin(const at::Scalar& /*element*/, const at::Tensor& /*tests*/, bool /*assume_unique*/,
@@ -38,7 +31,7 @@ OutputSpec describe_where(const at::Tensor& condition, const at::Tensor& self, c
   TORCH_CHECK(out.scalar_type() == dtype, "Expected out type to be ", dtype, " but got ", out.scalar_type());
   return by_iterator(condition, self, other, out);
 }
-constexpr auto kWhere = described_form<describe_where, op::where_self_out>(cpu::where_outf);
+const auto kWhere = described_form<describe_where, op::where_self_out>(cpu::where_outf);
 
 at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other) {
   const CurrentDevice current(device_of(kWhere.op.name, condition, self, other));
@@ -60,18 +53,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_clamp_min, op::clamp_min, op::clamp_min_>(library, cpu::clamp_min_outf, kNoComplex);
   structured<meta::structured_clamp_min_Tensor, op::clamp_min_Tensor, op::clamp_min__Tensor>(
       library, cpu::clamp_min_outf, kNoComplex);
-  described<describe_isfinite, op::isfinite>(library, at::isfinite);
   described<describe_isin, op::isin_Scalar_Tensor>(library,
                                                    as_out<static_cast<SchemaOf<op::isin_Scalar_Tensor>*>(cpu::isin)>);
   function<op::isnan>(library, isnan);
   function<op::where_self>(library, where);
   described<describe_where, op::where_self_out>(library, cpu::where_outf);
-}
-
-// The result has no derivative. Without this line autograd would warn about the kernel of ours that it knows no
-// derivative for; a fallthrough lets the call pass to the next key.
-TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, library) {
-  library.impl("isfinite", torch::CppFunction::makeFallthrough());
 }
 
 }  // namespace

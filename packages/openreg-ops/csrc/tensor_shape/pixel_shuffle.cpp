@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Shuffling channels, and pixels into channels and back.
 #include <ATen/native/PixelShuffle.h>
-#include <ATen/ops/channel_shuffle_native.h>
 
 #include "declare/declare.h"
 
@@ -39,16 +38,7 @@ OutputSpec describe_pixel_unshuffle(const at::Tensor& self, int64_t factor) {
                           {self.size(-3) * factor * factor, self.size(-2) / factor, self.size(-1) / factor});
 }
 
-OutputSpec describe_channel_shuffle(const at::Tensor& self, int64_t groups) {
-  TORCH_CHECK(self.dim() > 2, "channel_shuffle expects input with > 2 dims, but got input with sizes ", self.sizes());
-  TORCH_CHECK(groups > 0, "Number of groups to divide channels in must be positive. Value of groups:", groups);
-  TORCH_CHECK(self.size(1) % groups == 0, "Number of channels must be divisible by groups. Got ", self.size(1),
-              " channels and ", groups, " groups.");
-  return describe_shuffle("channel_shuffle", self, {});
-}
-
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_channel_shuffle, op::channel_shuffle>(library, at::native::channel_shuffle);
   described<describe_pixel_shuffle, op::pixel_shuffle>(library, cpu::pixel_shuffle);
   described<describe_pixel_unshuffle, op::pixel_unshuffle>(library, cpu::pixel_unshuffle);
 }

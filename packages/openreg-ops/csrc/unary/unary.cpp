@@ -38,7 +38,7 @@ constexpr auto describe_conj_physical = [](const at::Tensor& self, const at::Ten
               self.scalar_type());
   return by_iterator(self, out);
 };
-constexpr auto kConjPhysical = described_form<describe_conj_physical, op::conj_physical_out>(cpu::conj_physical_outf);
+const auto kConjPhysical = described_form<describe_conj_physical, op::conj_physical_out>(cpu::conj_physical_outf);
 
 at::Tensor& conj_physical_(at::Tensor& self) {
   return self.is_complex() ? kConjPhysical.out(self, self) : self;

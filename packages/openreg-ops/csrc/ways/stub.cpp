@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Registration through a stub: PyTorch's own at::native::abs_out checks the operands, makes the output and calls the
+// Way: a stub. PyTorch's own at::native::abs_out checks the operands, makes the output and calls the
 // kernel that is registered for the device in abs_stub. docs/stubs.md lists all stubs.
 #include <ATen/TensorIterator.h>
 #include <ATen/native/UnaryOps.h>
@@ -7,9 +7,9 @@
 #include <torch/library.h>
 
 #include "common/device_check.h"
-#include "common/launch_function.h"
 #include "common/raw_operands.h"
-#include "raw/abs.h"
+#include "declare/launch.h"
+#include "kernels/abs.h"
 
 namespace openreg::ops {
 
@@ -26,7 +26,7 @@ void abs_kernel(at::TensorIteratorBase& iterator) {
   const std::optional<raw::Type> type = raw_type(iterator.dtype());
   if (!type.has_value() || !raw::abs_serves(*type)) {
     at::Tensor out = iterator.tensor(0);
-    launch_function("aten::abs", iterator.device(0), &abs_on_cpu, iterator.tensor(1), out);
+    launch(Operator{"aten::abs"}, iterator.device(0), &abs_on_cpu, iterator.tensor(1), out);
     return;
   }
   if (iterator.numel() == 0) {

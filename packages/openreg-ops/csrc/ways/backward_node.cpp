@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connects openreg::swiglu with openreg::swiglu_backward by a node of the autograd graph that we write ourselves, as
-// PyTorch's generated code does for its operators. The other way, with less code, is in add_rms_norm_autograd.cpp.
+// Way: a derivative by a node of the autograd graph that we write ourselves, as PyTorch's generated code does for its
+// operators. It connects openreg::swiglu with openreg::swiglu_backward. autograd_function.cpp does with less code.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is known of kernels before they run: dtypes that they refuse, and whether they judge the data. PyTorch leaves
-// such checks to kernels; ours run later, when a mistake would concern the whole device. So launches look here first,
-// on the calling line, and where the kernel may fail they wait for it (failure.h). The table is in operand_dtypes.cpp.
+// What is known of a kernel before it runs: dtypes that it refuses, and whether it judges the data. PyTorch leaves such
+// checks to kernels; ours run later, when a mistake would concern the whole device. So launches look here first, on the
+// calling line, and where the kernel may fail they wait for it (failure.h). The rule stands in the operator's
+// declaration; tests/test_operand_dtypes.py measures the kernels and names what differs.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,9 +11,7 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -91,16 +90,6 @@ struct KernelRule {
 
   bool takes_all_dtypes() const { return refused == 0 && agreement == Agreement::kNone; }
 };
-
-// The rule for an operator as the dispatcher names it ("aten::round.decimals"), or for one of its modes
-// ("aten::div.Tensor_mode:floor"). Lives for ever; thread-safe.
-const KernelRule& kernel_rule(std::string_view op);
-
-// Whether any mode of the operator has a rule of its own.
-bool has_mode_rules(std::string_view op);
-
-// All rules, for tests.
-std::map<std::string, KernelRule> kernel_rules();
 
 // Throws c10::Error in PyTorch's words when a dtype is not the first operand's.
 [[noreturn]] void refuse_second_dtype(const char* name, c10::ScalarType expected, c10::ScalarType found);
@@ -181,16 +170,6 @@ bool may_refuse_mode(const char* name, const KernelRule& rule, std::optional<c10
       }
     }
     return false;
-  };
-  return (refuses(mode_of(args)) || ...);
-}
-
-// The same for an operator that has modes, each with a rule of its own.
-template <class... Args>
-bool may_refuse_in_mode(const char* name, const std::string& op, std::optional<c10::ScalarType> dtype,
-                        const Args&... args) {
-  const auto refuses = [&](std::string_view mode) {
-    return !mode.empty() && may_refuse(name, kernel_rule(op + ":" + std::string(mode)), dtype, args...);
   };
   return (refuses(mode_of(args)) || ...);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Custom operator, third way: added to a namespace that exists, here PyTorch's own. The prefix keeps its name apart
+// Way: a custom operator in a namespace that exists, here PyTorch's own. The prefix keeps its name apart
 // from those that PyTorch will ever have. Gives the common norm of gradients, and the factor that brings it down to
 // max_norm, in one launch and without waiting. (It changes no operand: what torch.compile does with operators that do,
 // it does for other namespaces only.)
@@ -7,10 +7,14 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
+#include <c10/core/DeviceGuard.h>
 #include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
 #include <torch/library.h>
 
-#include "declare/launch.h"
+#include <vector>
+
+#include "openreg/runtime/alias.h"
+#include "openreg/runtime/launch.h"
 
 namespace openreg::ops {
 
@@ -18,15 +22,19 @@ namespace {
 
 using Pair = std::tuple<at::Tensor, at::Tensor>;
 
-constexpr Operator kClipFactor{"aten::_openreg_clip_factor"};
+constexpr const char* kName = "aten::_openreg_clip_factor";
 constexpr double kTiny = 1e-6;  // keeps a norm of zero from being divided by, as in PyTorch
 
 void check_gradients(at::TensorList gradients, double max_norm) {
-  TORCH_CHECK_VALUE(max_norm >= 0, kClipFactor.name, ": expected max_norm to be at least 0, but got ", max_norm);
+  TORCH_CHECK_VALUE(max_norm >= 0, kName, ": expected max_norm to be at least 0, but got ", max_norm);
+  TORCH_CHECK(!gradients.empty(), kName, ": expected at least one gradient");
   for (const at::Tensor& gradient : gradients) {
+    TORCH_CHECK(gradient.device() == gradients[0].device(), kName,
+                ": Expected all tensors to be on the same device, but found at least two devices, ",
+                gradients[0].device(), " and ", gradient.device(), "!");
     TORCH_CHECK(at::isFloatingType(gradient.scalar_type()) && gradient.scalar_type() == gradients[0].scalar_type(),
-                kClipFactor.name, ": expected floating-point gradients of one dtype, but got ",
-                gradients[0].scalar_type(), " and ", gradient.scalar_type());
+                kName, ": expected floating-point gradients of one dtype, but got ", gradients[0].scalar_type(),
+                " and ", gradient.scalar_type());
   }
 }
 
@@ -36,11 +44,19 @@ void kernel(at::TensorList gradients, double max_norm, at::Tensor& norm, at::Ten
 }
 
 Pair clip_factor(at::TensorList gradients, double max_norm) {
-  const OperandsDevice device(kClipFactor, gradients);
   check_gradients(gradients, max_norm);
-  at::Tensor norm = make_output({}, {}, gradients[0].options());
-  at::Tensor factor = make_output({}, {}, gradients[0].options());
-  launch(kClipFactor, device, &kernel, gradients, max_norm, norm, factor);
+  const c10::DeviceGuard guard(gradients[0].device());
+  at::Tensor norm = at::empty({}, gradients[0].options());
+  at::Tensor factor = at::empty({}, gradients[0].options());
+  runtime::Aliases aliases(kName);
+  std::vector<at::Tensor> of_gradients;
+  for (const at::Tensor& gradient : gradients) {
+    of_gradients.push_back(aliases(gradient));
+  }
+  aliases.as(orAccessWrite);
+  auto run = [of_gradients = std::move(of_gradients), max_norm, norm = aliases(norm),
+              factor = aliases(factor)]() mutable { kernel(of_gradients, max_norm, norm, factor); };
+  runtime::launch(kName, gradients[0].device().index(), std::move(run), aliases.operands());
   return {std::move(norm), std::move(factor)};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "fallback_refused.h"
+#include "fallback/refused.h"
 
 #include <array>
 #include <string>

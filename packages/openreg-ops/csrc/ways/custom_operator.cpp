@@ -1,50 +1,61 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Custom operator, first way: a schema of our own, a kernel, a meta function; the backward is an operator too, and
-// swiglu_autograd.cpp connects the two. SwiGLU, silu(gate) * up, is the gate of many transformers' feed-forward layers.
+// Way: a custom operator in a namespace of our own: a schema, a kernel, a meta function. The backward is an operator
+// too, and backward_node.cpp connects the two. SwiGLU, silu(gate) * up, is the gate of many transformers' feed-forward
+// layers.
 #include <ATen/ops/empty.h>
+#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
-#include "declare/launch.h"
 #include "kernels/swiglu.h"
+#include "openreg/runtime/alias.h"
+#include "openreg/runtime/launch.h"
 
 namespace openreg::ops {
 
 namespace {
 
-constexpr Operator kSwiglu{"openreg::swiglu"};
-constexpr Operator kSwigluBackward{"openreg::swiglu_backward"};
+constexpr const char* kSwiglu = "openreg::swiglu";
+constexpr const char* kSwigluBackward = "openreg::swiglu_backward";
 
-void check_operands(const Operator& op, const at::Tensor& gate, const at::Tensor& other) {
+void check_operands(const char* name, const at::Tensor& gate, const at::Tensor& other) {
   const c10::ScalarType dtype = gate.scalar_type();
-  TORCH_CHECK(dtype == at::kFloat || dtype == at::kDouble || dtype == at::kHalf || dtype == at::kBFloat16, op.name,
+  TORCH_CHECK(dtype == at::kFloat || dtype == at::kDouble || dtype == at::kHalf || dtype == at::kBFloat16, name,
               ": expected a float, double, half or bfloat16 tensor, but got ", dtype);
-  TORCH_CHECK(other.scalar_type() == dtype, op.name, ": expected operands of one dtype, but got ", dtype, " and ",
+  TORCH_CHECK(other.scalar_type() == dtype, name, ": expected operands of one dtype, but got ", dtype, " and ",
               other.scalar_type());
-  TORCH_CHECK(other.sym_sizes() == gate.sym_sizes(), op.name, ": expected operands of one shape, but got ",
+  TORCH_CHECK(other.sym_sizes() == gate.sym_sizes(), name, ": expected operands of one shape, but got ",
               gate.sym_sizes(), " and ", other.sym_sizes());
+  TORCH_CHECK(other.device() == gate.device(), "Expected all tensors to be on the same device, but found at least two ",
+              "devices, ", gate.device(), " and ", other.device(), "! (when running ", name, ")");
 }
 
 at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
-  const OperandsDevice device(kSwiglu, gate, up);
   check_operands(kSwiglu, gate, up);
-  at::Tensor output = make_output(gate.sizes(), {}, gate.options());
-  launch(kSwiglu, device, &kernels::swiglu, gate.contiguous(), up.contiguous(), output);
+  const c10::DeviceGuard guard(gate.device());
+  at::Tensor output = at::empty(gate.sizes(), gate.options());
+  runtime::Aliases aliases(kSwiglu);
+  auto kernel = [gate = aliases(gate.contiguous()), up = aliases(up.contiguous()),
+                 output = aliases.as(orAccessWrite)(output)]() mutable { kernels::swiglu(gate, up, output); };
+  runtime::launch(kSwiglu, gate.device().index(), std::move(kernel), aliases.operands());
   return output;
 }
 
 std::tuple<at::Tensor, at::Tensor> swiglu_backward(const at::Tensor& grad, const at::Tensor& gate,
                                                    const at::Tensor& up) {
-  const OperandsDevice device(kSwigluBackward, grad, gate, up);
   check_operands(kSwigluBackward, gate, up);
   check_operands(kSwigluBackward, gate, grad);
-  at::Tensor grad_gate = make_output(gate.sizes(), {}, gate.options());
-  at::Tensor grad_up = make_output(gate.sizes(), {}, gate.options());
-  launch(kSwigluBackward, device, &kernels::swiglu_backward, grad.contiguous(), gate.contiguous(), up.contiguous(),
-         grad_gate, grad_up);
+  const c10::DeviceGuard guard(gate.device());
+  at::Tensor grad_gate = at::empty(gate.sizes(), gate.options());
+  at::Tensor grad_up = at::empty(gate.sizes(), gate.options());
+  runtime::Aliases aliases(kSwigluBackward);
+  auto kernel = [grad = aliases(grad.contiguous()), gate = aliases(gate.contiguous()), up = aliases(up.contiguous()),
+                 grad_gate = aliases.as(orAccessWrite)(grad_gate), grad_up = aliases(grad_up)]() mutable {
+    kernels::swiglu_backward(grad, gate, up, grad_gate, grad_up);
+  };
+  runtime::launch(kSwigluBackward, gate.device().index(), std::move(kernel), aliases.operands());
   return {std::move(grad_gate), std::move(grad_up)};
 }
 
-// The meta functions: what the kernels give, without values. torch.compile, torch.export and fake tensors ask them.
 at::Tensor swiglu_meta(const at::Tensor& gate, const at::Tensor& up) {
   check_operands(kSwiglu, gate, up);
   return at::empty_symint(gate.sym_sizes(), gate.options());

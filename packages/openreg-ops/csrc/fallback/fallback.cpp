@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Implements the handler of the runtime's global fallback.
-#include "fallback.h"
+#include "fallback/fallback.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/record_function.h>
@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "common/device_check.h"
-#include "fallback_call.h"
-#include "fallback_refused.h"
-#include "fallback_statistics.h"
+#include "fallback/call.h"
+#include "fallback/refused.h"
+#include "fallback/statistics.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "fallback_override.h"
+#include "fallback/override.h"
 
-#include "fallback.h"
+#include "fallback/fallback.h"
 
 namespace openreg::ops {
 

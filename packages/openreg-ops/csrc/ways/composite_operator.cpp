@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators that code written for PyTorch's own example backend calls. Defined with a function instead of a schema: it
-// is composite, that is, serves every device, and its derivative is that of the operators within.
+// Way: a composite operator. These are the ones that code written for PyTorch's own example backend calls. Defined with
+// a function instead of a schema: it is composite, that is, serves every device, and its derivative is that of the
+// operators within.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/abs.h>

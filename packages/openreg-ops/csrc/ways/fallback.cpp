@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fallback per operator: registered by name, it takes operators to the CPU that never reach the fallback of the whole
-// device, because PyTorch has a composite kernel for every device that takes precedence over it.
+// Way: fallback of one operator. Registered by name, it takes operators to the CPU that never reach the fallback of the
+// whole device, because PyTorch has a composite kernel for every device that takes precedence over it.
 #include <torch/library.h>
 
-#include "fallback.h"
+#include "fallback/fallback.h"
 #include "minimal/set.h"
 
 namespace openreg::ops {

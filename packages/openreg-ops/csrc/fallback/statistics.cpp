@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "fallback_statistics.h"
+#include "fallback/statistics.h"
 
 #include <c10/util/Exception.h>
 

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "common/kernel_rule.h"
+
+namespace openreg::ops {
+
+void refuse_second_dtype(const char* name, c10::ScalarType expected, c10::ScalarType found) {
+  TORCH_CHECK(false, name, ": the operands should have the same dtype: expected scalar type ", expected, " but found ",
+              found, "; convert the operand with .to(dtype)");
+}
+
+}  // namespace openreg::ops
