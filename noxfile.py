@@ -22,7 +22,6 @@ from tools import torch_release  # noqa: E402
 from tools.affected import Session, affected, changed_files, lane_session, publish  # noqa: E402
 from tools.budgets import budgets  # noqa: E402
 from tools.combinations import run_combinations  # noqa: E402
-from tools.dependency_proof import run_dependency_proof  # noqa: E402
 from tools.lane import PYTEST, Lane  # noqa: E402
 from tools.macos import build_for_macos  # noqa: E402
 from tools.native_driver import cross_compile, run_emulated, run_sanitizer  # noqa: E402
@@ -36,7 +35,7 @@ from tools.torch_lanes import run_interfaces, run_torch_lanes  # noqa: E402
 from tools.torch_mismatch import run_torch_mismatch  # noqa: E402
 from tools.trace import run_trace  # noqa: E402
 from tools.tutorial import STEPS  # noqa: E402
-from tools.wheel_quality import run_wheel_quality  # noqa: E402
+from tools.wheel_quality import CHECKERS, run_wheel_quality  # noqa: E402
 from tools.wheelhouse import Wheelhouse  # noqa: E402
 
 PACKAGES = discover(ROOT)
@@ -63,7 +62,6 @@ SLOW = [
     Session("quickstart", ("openreg-meta",), ("examples/quickstart.py",), 300),
     Session("release", ALL, ("examples/openreg-*", "examples/quickstart.py", "packages/*/README.md"), 1800),
     Session("subsets", ALL, ("packages/*/tests/*", "packages/*/docs/*", "examples/openreg-*", "tests/subsets/*"), 2400),
-    Session("dependencies", ALL, ("packages/*/tests/*", "examples/openreg-*"), 1200),
     Session("template", ("openreg-ops",), ("templates/*", "packages/*/tests/test_isolation.py"), 300),
     Session("tutorial", files=("docs/tutorial/*", "examples/tutorial/*"), budget=900),
     Session("conformance", ("openreg-ops",), ("packages/openreg-ops/tests/*",), 1200),
@@ -90,8 +88,8 @@ COMPARED_WITH_THE_CPU = {
 CIBUILDWHEEL = "cibuildwheel==4.2.0"
 # The tests of tools/ import what the tools use.
 LINT_NEEDS = (
-    *(CIBUILDWHEEL, "lief>=0.17", "nox>=2024.10.9", "packaging>=24.2", "pre-commit>=4"),
-    *("pyproject-metadata>=0.9", "pytest>=8.3", "pytest-timeout>=2.3", "pyyaml>=6", "tomli"),
+    *(CIBUILDWHEEL, *CHECKERS, "deptry==0.25.1", "lief>=0.17", "nox>=2024.10.9", "packaging>=24.2", "pre-commit>=4"),
+    *("pytest>=8.3", "pytest-timeout>=2.3", "pyyaml>=6"),
 )
 
 nox.needs_version = ">=2024.10.9"
@@ -319,12 +317,6 @@ def combinations(session: nox.Session) -> None:
 def subsets(session: nox.Session) -> None:
     """Each useful subset of the packages in an environment of its own (-- --list; -- runtime+ops)."""
     run_subsets(session, WHEELHOUSE, PACKAGES, STOPWATCH)
-
-
-@nox.session
-def dependencies(session: nox.Session) -> None:
-    """Remove each dependency that a package declares, and see the package's lane fail."""
-    run_dependency_proof(session, WHEELHOUSE, PACKAGES, STOPWATCH)
 
 
 @nox.session

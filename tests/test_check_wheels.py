@@ -1,134 +1,122 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A good wheel passes, and each thing that may be wrong with one is reported.
+"""A good wheel passes, and each thing that may be wrong with one fails the command that looks for it."""
 
-That auditwheel sees a needless library is shown where auditwheel is: the check plants one before it trusts the answer.
-"""
-
+import os
+import shutil
 import subprocess
 import sys
-import zipfile
+from pathlib import Path
 
+import lief
 import pytest
+import tree_sitter_cpp
+from tiny_wheels import write_wheel
 
-from tools import check_wheels
-from tools._platform import IS_WINDOWS, LINUX_LIBRARY_SUFFIX
-from tools.packages import ROOT, Package
+from tools import check_wheels, wheel_quality
+from tools._platform import IS_LINUX, IS_WINDOWS, LINUX_LIBRARY_SUFFIX
+from tools.packages import ROOT, read_package
 
-METADATA = """\
-Metadata-Version: 2.4
-Name: openreg-ops
-Version: 0.1.0
-Summary: Operators
-License-Expression: BSD-3-Clause
-License-File: LICENSE
-Classifier: Development Status :: 3 - Alpha
-Classifier: Programming Language :: Python :: 3.10
-Classifier: Programming Language :: Python :: 3.11
-Classifier: Programming Language :: Python :: 3.12
-Classifier: Programming Language :: Python :: 3.13
-Classifier: Programming Language :: Python :: 3.14
-Classifier: Typing :: Typed
-Requires-Python: >=3.10
-Requires-Dist: openreg-runtime==0.1.*
-Requires-Dist: pytest>=8.3; extra == "test"
-Provides-Extra: test
-Description-Content-Type: text/markdown
-
-# Operators
-"""
-SO = LINUX_LIBRARY_SUFFIX
-INFO = "openreg_ops-0.1.0.dist-info"
-GOOD = {
-    f"{INFO}/METADATA": METADATA,
-    f"{INFO}/licenses/LICENSE": "",
-    "openreg_ops/__init__.py": "",
-    "openreg_ops/py.typed": "",
+PACKAGE = read_package(ROOT / "templates" / "package")
+NAME = PACKAGE.import_name
+INFO = f"openreg_example-{PACKAGE.version}.dist-info"
+LICENCE = f"{INFO}/licenses/LICENSE"
+SOURCES = {
+    path.relative_to(PACKAGE.folder / "src").as_posix(): path.read_text("utf-8")
+    for path in PACKAGE.folder.glob("src/*/*.*")
 }
-REPORT = {
-    "wheel": "openreg_ops.whl",
-    "pure": False,
-    "pyfpe": False,
-    "ucs2": False,
-    "unsupported_isa": False,
-    "external_libs": {f"libc10{SO}": None, f"libtorch_cpu{SO}": None, f"libopenreg_runtime{SO}": None},
-    "policy_upgrades": {"manylinux_2_41_x86_64": {"libs_to_eliminate": [f"libc10{SO}"]}},
-}
-OURS = {f"libopenreg{SO}", f"libopenreg_runtime{SO}"}
 
 
-@pytest.fixture
-def package(tmp_path):
-    (tmp_path / "README.md").write_text("# Operators\n", encoding="utf-8")
-    return Package("openreg-ops", tmp_path, "0.1.0", ("openreg-runtime==0.1.*",), (), {}, {})
+def wheel(folder, metadata="", tag="py3-none-any", without=(), **files):
+    content = {name: text for name, text in {**SOURCES, LICENCE: "", **files}.items() if name not in without}
+    return write_wheel(folder, PACKAGE.name, PACKAGE.version, metadata or check_wheels.declared(PACKAGE), tag, content)
 
 
-def problems(package, files):
-    wheel = package.folder / "openreg_ops-0.1.0-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return check_wheels.metadata_problems(package, wheel)
+def fails(*command):
+    programs = Path(sys.executable).parent
+    env = {**os.environ, "PATH": os.pathsep.join([str(programs), os.environ["PATH"]])}
+    command = (str(programs / command[0]), *command[1:])
+    result = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    return result.stdout + result.stderr if result.returncode else ""
 
 
-def test_a_good_wheel_passes(package):
-    assert problems(package, GOOD) == []
+def test_a_good_wheel_passes(tmp_path):
+    made = wheel(tmp_path)
+    assert check_wheels.problems(PACKAGE, made) == []
+    assert fails(*wheel_quality.contents(PACKAGE, str(made))) == ""
+    assert fails("twine", "check", "--strict", str(made)) == ""
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new"),
     [
-        ("Version: 0.1.0", "Version: 0.2.0", "the version is 0.2.0, not 0.1.0"),
-        ("Version: 0.1.0", "Version: next", "invalid"),
-        ("Classifier: Typing :: Typed\n", "", "classifiers are missing: ['Typing :: Typed']"),
-        ("Python :: 3.12", "Python :: 3.9", "Python :: 3.12"),
-        ("License-Expression: BSD-3-Clause", "License-Expression: MIT", "the licence is not BSD-3-Clause"),
-        ("License-Expression: BSD-3-Clause", "License-Expression: Ours", "invalid"),
-        ("Summary: Operators\n", "", "the summary is missing"),
-        ("# Operators", "# Other", "the long description is not README.md"),
-        ("text/markdown", "text/plain", "the long description is not Markdown"),
-        ("Requires-Dist: openreg-runtime==0.1.*\n", "", "it needs [], not ['openreg-runtime==0.1.*']"),
-        (">=3.10", ">=3.9", "Requires-Python is not >=3.10"),
+        (f"Version: {PACKAGE.version}", "Version: next"),
+        ("Classifier: Typing :: Typed\n", ""),
+        ("License-Expression: BSD-3-Clause", "License-Expression: MIT"),
+        ("Summary: ", "Keywords: "),
+        ("\n# openreg-example", "\n# Other"),
+        ("text/markdown", "text/plain"),
+        ("Requires-Dist: openreg-runtime", "Requires-Dist: numpy"),
+        ("Requires-Python: >=3.10", "Requires-Python: >=3.9"),
     ],
 )
-def test_metadata_that_is_wrong_is_reported(package, old, new, said):
-    assert old in METADATA
-    found = problems(package, {**GOOD, f"{INFO}/METADATA": METADATA.replace(old, new)})
-    assert any(said in line for line in found), found
+def test_metadata_that_is_not_what_the_package_declares_is_found(tmp_path, old, new):
+    text = check_wheels.declared(PACKAGE)
+    assert old in text
+    assert check_wheels.problems(PACKAGE, wheel(tmp_path, text.replace(old, new))) != []
 
 
+def test_a_licence_that_is_missing_is_found(tmp_path):
+    (problem,) = check_wheels.problems(PACKAGE, wheel(tmp_path, without=[LICENCE]))
+    assert "the licence is missing" in problem
+
+
+@pytest.mark.parametrize("file", [f"{NAME}/py.typed", f"{NAME}/doctor.toml", f"{NAME}/__init__.py"])
+def test_a_file_that_did_not_get_into_the_wheel_is_found(tmp_path, file):
+    assert f"W101: Wheel library is missing files in package tree:\n  {file}" in fails(
+        *wheel_quality.contents(PACKAGE, str(wheel(tmp_path, without=[file])))
+    )
+
+
+def test_what_lies_beside_the_package_is_found(tmp_path):
+    made = wheel(tmp_path, **{"tests/test_it.py": "assert True"})
+    assert "common toplevel name in library:\n  tests/" in fails(*wheel_quality.contents(PACKAGE, str(made)))
+
+
+def native(folder, needed):
+    """A wheel with an extension module, another project's, that needs one more library."""
+    (module,) = Path(tree_sitter_cpp.__file__).parent.glob("_binding*")
+    binary = lief.parse(str(module))
+    binary.add_library(needed)
+    binary.write(str(folder / "module"))
+    files = {f"{NAME}/_C.abi3{LINUX_LIBRARY_SUFFIX}": (folder / "module").read_bytes()}
+    return str(wheel(folder, tag="cp310-abi3-linux_x86_64", **files))
+
+
+@pytest.mark.skipif(not IS_LINUX, reason="auditwheel reads libraries of Linux only")
 @pytest.mark.parametrize(
-    ("file", "said"), [("openreg_ops/py.typed", "py.typed is missing"), (f"{INFO}/licenses/LICENSE", "the licence")]
-)
-def test_a_file_that_is_missing_is_reported(package, file, said):
-    (found,) = problems(package, {name: text for name, text in GOOD.items() if name != file})
-    assert said in found
-
-
-def test_libraries_of_torch_and_our_own_are_no_problem():
-    assert check_wheels.library_problems(REPORT, OURS) == []
-    assert check_wheels.library_problems({"wheel": "x", "pure": True}, OURS) == []
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
+    ("needed", "said"),
     [
-        ({"external_libs": {"libplanted.so.7": None, f"libc10{SO}": None}}, "needs libplanted.so.7, which no Linux"),
-        ({"external_libs": {f"libtorch_cuda{SO}": None}}, "needs libtorch_cuda"),
-        ({"external_libs": {f"libopenreg_other{SO}": None}}, "needs libopenreg_other"),
-        ({"unsupported_isa": True}, "unsupported_isa"),
-        ({"policy_upgrades": {"manylinux_2_41": {"blacklisted_symbols": {"libz.so.1": ["a"]}}}}, "forbids"),
-        ({"error": "no such policy"}, "no such policy"),
+        ("libc10", ""),
+        ("libtorch_cpu", ""),
+        ("libopenreg_runtime", ""),
+        ("libplanted", 'required library "libplanted.so" could not be located'),
+        ("libtorch_cuda", 'required library "libtorch_cuda.so" could not be located'),
     ],
 )
-def test_a_report_of_auditwheel_that_is_not_clean_fails(change, said):
-    (found,) = check_wheels.library_problems({**REPORT, **change}, OURS)
-    assert said in found
+def test_a_library_that_no_wheel_brings_is_found(tmp_path, needed, said):
+    made = native(tmp_path, f"{needed}{LINUX_LIBRARY_SUFFIX}")
+    output = fails(*wheel_quality.repair(made, str(tmp_path / "repaired")))
+    assert said in output
+    assert bool(said) == bool(output)
 
 
-def test_shared_libraries_of_a_wheel_are_those_by_name(package):
-    problems(package, {f"openreg_ops/_C{SO}": "", "openreg_ops/lib/libz.so.1.3": "", "openreg_ops/soup.so.py": ""})
-    (wheel,) = package.folder.glob("*.whl")
-    assert check_wheels.libraries_in(wheel) == {f"_C{SO}", "libz.so.1.3"}
+@pytest.mark.skipif(not IS_LINUX, reason="auditwheel reads libraries of Linux only")
+def test_a_library_that_only_this_machine_has_is_found(tmp_path):
+    (module,) = Path(tree_sitter_cpp.__file__).parent.glob("_binding*")
+    made = native(tmp_path, str(shutil.copy2(module, tmp_path / f"libalone{LINUX_LIBRARY_SUFFIX}")))
+    assert fails(*wheel_quality.repair(made, str(tmp_path / "repaired"))) == ""
+    (repaired,) = (tmp_path / "repaired").iterdir()
+    assert f"  {NAME}.libs/" in fails(*wheel_quality.contents(PACKAGE, str(repaired)))
 
 
 @pytest.mark.skipif(IS_WINDOWS, reason="a script stands for the compiler, and Windows runs no such file")

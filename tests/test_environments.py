@@ -22,37 +22,26 @@ PACKAGES = {
 }
 
 
-class Session:
-    """As much of a nox session as environments use; keeps the commands."""
+class Machine:
+    """As much of a nox session and of a wheelhouse as environments use; keeps what they are asked."""
 
     name = "subsets"
 
     def __init__(self, folder):
-        self.folder = folder
-        self.commands = []
+        self.folder, self.dist = folder, folder / "dist"
+        self.commands, self.downloaded, self.provided = [], [], []
 
     def create_tmp(self):
         return str(self.folder)
 
     def install(self, *names):
-        self.commands.append(("install", *names))
+        pass
 
     def run(self, *command, **options):
-        self.commands.append((*command, options))
+        self.commands.append((command, options))
 
-    @contextlib.contextmanager
     def chdir(self, _folder):
-        yield
-
-
-class House:
-    """A wheelhouse whose wheels are there."""
-
-    def __init__(self, folder):
-        self.dist = folder / "dist"
-        self.folder = folder
-        self.downloaded = []
-        self.provided = []
+        return contextlib.nullcontext()
 
     def cache(self, _session):
         return self.folder
@@ -70,67 +59,46 @@ class House:
 
 
 @pytest.fixture
-def house(tmp_path):
-    return House(tmp_path)
+def machine(tmp_path):
+    return Machine(tmp_path)
 
 
-@pytest.fixture
-def session(tmp_path):
-    return Session(tmp_path)
+def make(machine, needed=()):
+    return environments.Environments(machine, PACKAGES, machine, Stopwatch(), needed)
 
 
-def make(session, house, needed=()):
-    return environments.Environments(session, PACKAGES, house, Stopwatch(), needed)
+def test_what_comes_from_elsewhere_is_downloaded_once_with_the_torch_of_the_build(machine):
+    make(machine)
+    make(machine)
+    (arguments,) = machine.downloaded
+    assert arguments[-5:] == ("torch==2.13.0", "numpy>=1.26", "pytest>=8.3", "rich>=13", "torch==2.13.*")
 
 
-def installation(session):
-    (*command, options) = session.commands[-1]
-    return command, options
+def test_only_the_wheels_that_are_needed_are_built(machine):
+    make(machine, ["openreg-runtime"])
+    assert machine.provided == ["openreg-runtime"]
+    make(machine)
+    assert machine.provided == list(PACKAGES)
 
 
-def test_what_comes_from_elsewhere_is_what_no_package_here_is():
-    assert environments.foreign_requirements(PACKAGES) == ["numpy>=1.26", "pytest>=8.3", "rich>=13", "torch==2.13.*"]
-
-
-def test_it_is_downloaded_once_with_the_torch_of_the_build(session, house):
-    make(session, house)
-    make(session, house)
-    (arguments,) = house.downloaded
-    assert "torch==2.13.0" in arguments
-    assert "rich>=13" in arguments
-
-
-def test_only_the_wheels_that_are_needed_are_built(session, house):
-    make(session, house, ["openreg-runtime"])
-    assert house.provided == ["openreg-runtime"]
-    make(session, house)
-    assert house.provided == list(PACKAGES)
-
-
-def test_packages_are_installed_with_their_test_extra_and_without_a_network(session, house):
-    make(session, house).create("label", ["openreg-runtime", "openreg-ops"])
-    command, options = installation(session)
-    assert command[-2:] == ["openreg-runtime[test]", "openreg-ops[test]"]
+def test_packages_are_installed_with_their_test_extra_and_without_a_network(machine):
+    make(machine).create("label", ["openreg-runtime", "openreg-ops"])
+    command, options = machine.commands[-1]
+    assert command[-2:] == ("openreg-runtime[test]", "openreg-ops[test]")
     assert {"--offline", "--no-index"} <= set(command)
     assert options["include_outer_env"]
 
 
-def test_a_changed_wheel_takes_the_place_of_the_one_in_dist(session, house, tmp_path):
-    wheel = tmp_path / "changed.whl"
-    make(session, house).create("label", ["openreg-ops"], changed={"openreg-ops": wheel}, extra="")
-    assert installation(session)[0][-1] == f"openreg-ops @ {wheel.as_uri()}"
-
-
-def test_a_plain_installation_sees_the_given_variables_only(session, house):
-    make(session, house).create("label", ["openreg-ops"], extra="", variables={"PATH": "nothing"})
-    options = installation(session)[1]
+def test_a_plain_installation_sees_the_given_variables_only(machine):
+    make(machine).create("label", ["openreg-ops"], extra="", variables={"PATH": "nothing"})
+    options = machine.commands[-1][1]
     assert not options["include_outer_env"]
     assert options["env"]["PATH"] == "nothing"
 
 
 @pytest.mark.parametrize(("code", "passes"), [("pass", True), ("raise SystemExit(3)", False)])
-def test_a_program_passes_if_it_ends_with_0(session, tmp_path, monkeypatch, code, passes):
+def test_a_program_passes_if_it_ends_with_0(machine, tmp_path, monkeypatch, code, passes):
     monkeypatch.setattr(environments, "python_of", lambda _: Path(sys.executable))
-    environment = environments.Environment(session, Stopwatch(), tmp_path, "label", ["openreg-ops"])
+    environment = environments.Environment(machine, Stopwatch(), tmp_path, "label", ["openreg-ops"])
     check = "import os; assert os.environ['OPENREG_TEST_LANE'] == 'openreg-ops'; "
     assert environment.passes("step", "-c", check + code) is passes

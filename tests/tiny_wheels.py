@@ -14,14 +14,14 @@ from tools.packages import ROOT, discover, read_toml
 TORCH = ("2.12.1", *(f"{release}.{patch}" for release in torch_release.SUPPORTED for patch in (0, 1)), "2.99.0")
 
 
-def write_wheel(folder, name, version, metadata="", tag="py3-none-any", files=()):
+def write_wheel(folder, name, version, metadata="", tag="py3-none-any", files=None):
     """A wheel with this metadata."""
     stem = f"{name.replace('-', '_')}-{version}"
     info = f"{stem}.dist-info"
     content = {
         f"{info}/METADATA": metadata or f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n",
-        **dict.fromkeys(files, ""),
+        **(files or {}),
     }
     record = "".join(f"{file},,\n" for file in (*content, f"{info}/RECORD"))
     path = folder / f"{stem}-{tag}.whl"
@@ -59,7 +59,7 @@ def write_declared(folder, checkout):
 def write_foreign(folder):
     """What our packages need of others, PyTorch in many versions."""
     for version in TORCH:
-        write_wheel(folder, "torch", version, files=["torch/__init__.py"])
+        write_wheel(folder, "torch", version, files={"torch/__init__.py": ""})
     for name, version in {"packaging": "26.0", "rich": "15.0", "tomli": "2.3"}.items():
         write_wheel(folder, name, version)
 

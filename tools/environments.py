@@ -101,23 +101,18 @@ class Environments:
         label: str,
         requested: Iterable[str],
         *,
-        changed: Mapping[str, Path] | None = None,
         extra: str = "test",
         variables: Mapping[str, str] | None = None,
     ) -> Environment:
         """A new environment with these packages of the repository, all they declare, and what `extra` adds to each.
 
         A package may be requested with extras of its own, as `openreg-meta[x]`.
-        `changed` names wheels to install instead of the ones in dist/, `variables` all environment variables that the
-        installation sees besides its own settings. The session's earlier environment is removed.
+        `variables` are all that the installation sees besides its own settings. The session's earlier environment is
+        removed.
         """
         names = tuple(requested)
         folder = Path(self._session.create_tmp()).resolve() / "environment"
         wanted = [with_extra(name, extra) for name in names]
-        wanted = [
-            f"{item} @ {changed[name].as_uri()}" if changed and name in changed else item
-            for name, item in zip(names, wanted, strict=True)
-        ]
         with self._stopwatch.step(label, "install"):
             shutil.rmtree(folder, ignore_errors=True)
             self._uv(variables, "venv", "--quiet", "--python", sys.executable, str(folder))

@@ -13,7 +13,6 @@ from tools.packages import Package, closure, discover
 from tools.providers import NAMES, TABLE, planned
 
 RUNTIME = "openreg-runtime"
-DOCTOR = "openreg-doctor"
 PLUGINS = "openreg.plugins"
 RECORD = "openreg_install_python_modules("
 QUESTION = "openreg_runtime.require_matching_build(__name__)"
@@ -108,20 +107,3 @@ def plugins_tell_the_doctor(root: Path) -> list[str]:
         if PLUGINS in package.entry_points and not (root / place).is_file():
             problems.append(f"{place}: missing; it says what the package brings (templates/package has one)")
     return problems
-
-
-def doctor_knows_no_package(root: Path) -> list[str]:
-    """The doctor serves any backend: what it knows of packages they declare; only what is made by a tool names them."""
-    packages = discover(root)
-    if DOCTOR not in packages:
-        return []
-    others = {name for package in packages.values() for name in (package.name, package.import_name)}
-    own = {DOCTOR, packages[DOCTOR].import_name}
-    pattern = re.compile(rf"\b({'|'.join(sorted(others - own))})\b")
-    return [
-        f"{path.relative_to(root)}:{number}: {found.group()!r}: let the package declare it ({hooks.DECLARATION})"
-        for path in sorted((packages[DOCTOR].folder / "src").rglob("*"))
-        if path.suffix in {".py", ".toml"}
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
-        if (found := pattern.search(line))
-    ]
