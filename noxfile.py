@@ -77,7 +77,7 @@ STOPWATCH = Stopwatch(budgets([*DEFAULT, *SLOW], PACKAGES))
 WHEELHOUSE = Wheelhouse(ROOT, PACKAGES, STOPWATCH)
 
 # What `nox -s excerpts` writes with; the tests in tests/ that compare its work need the same.
-EXCERPTS = ("cogapp>=3.4,<4", "tree-sitter>=0.23,<1", "tree-sitter-cpp>=0.23,<1")
+EXCERPTS = ("cogapp>=3.4,<4", "tree-sitter>=0.25,<1", "tree-sitter-cpp>=0.23,<1")
 
 # Tests of numbers alone. The other tests also count launches and see the host go on, which these settings change.
 COMPARED_WITH_THE_CPU = {
@@ -232,7 +232,7 @@ def trace(session: nox.Session) -> None:
 
 @nox.session
 def tutorial(session: nox.Session) -> None:
-    """Make each step of the tutorial from its page alone, install it and run its check (-- 3 4: only these)."""
+    """Install each step of the tutorial as its page says, and run its check (-- 3 4: only these)."""
     with STOPWATCH.step(session.name, "install"):
         pinned = f"torch=={torch_release.current()}.*"
         session.install(pinned, "numpy", "scikit-build-core>=0.11", "tomli", *BUILD_TOOLS)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -11,111 +12,42 @@ from pathlib import Path
 from tools.packages import discover
 
 SHORTEST_GUARD = 120  # seconds
-CLOCKS = {"perf_counter", "monotonic", "time", "perf_counter_ns", "monotonic_ns", "time_ns"}
-DURATIONS = {"elapsed_time", "elapsed"}  # of events
-PAUSES = {"_sleep", "delay"}  # of the device
-STATES = {"query", "stream_ready", "event_ready"}
-BUSY = "is_busy"  # a function of tests, which says the contrary
-
-FIXED_LIMIT = "a duration below a fixed limit needs a fast machine: assert a lower bound, or hold the work by a gate"
-PAUSE_STILL_RUNS = "a pause that is still running needs a fast machine: hold the work by a gate"
-SHORT_GUARD = f"a guard against hangs is at least {SHORTEST_GUARD} s long"
-
-
-def called(node: ast.AST) -> str:
-    """The last name of what is called; empty if it is no call of a name."""
-    function = node.func if isinstance(node, ast.Call) else None
-    if isinstance(function, ast.Attribute):
-        return function.attr
-    return function.id if isinstance(function, ast.Name) else ""
+CLOCK = r"\b(?:perf_counter|monotonic|time)(?:_ns)?\(\)"
+# A difference of clock readings, or the time between events.
+DURATION = rf"{CLOCK} - |- [\w.]*{CLOCK}|\belapsed(?:_time)?\("
+# A positive number that was chosen in advance: of literals and of CONSTANTS.
+FIXED = r"(?!0 )\(*[\dA-Z][^a-df-z<>=,]*(?=[<>=,]| and | or |$)"
+SIDE = "(?:(?! and | or )[^<>=])*"  # of a comparison
+PAUSE = r"\b(?:_sleep|delay)\("  # of the device
+UNFINISHED = re.compile(r"\s*assert (?:not .*\b(?:query|stream_ready|event_ready)\(|(?!not ).*\bis_busy\()")
 
 
-def measures(node: ast.AST, measured: set[str]) -> bool:
-    """Whether an expression holds a duration: a difference of clock readings, or the time between events."""
-    for part in ast.walk(node):
-        if called(part) in DURATIONS or (isinstance(part, ast.Name) and part.id in measured):
-            return True
-        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Sub):
-            read = {called(part.left), called(part.right)} & CLOCKS
-            if read:
-                return True
-    return False
-
-
-def is_fixed(node: ast.AST) -> bool:
-    """Whether an expression is a positive number that was chosen in advance: of literals and of CONSTANTS."""
-    names = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
-    calls = any(isinstance(part, ast.Call) for part in ast.walk(node))
-    literal = isinstance(node, ast.Constant) and node.value == 0
-    negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
-    return not calls and not literal and not negative and all(name.isupper() for name in names)
-
-
-def limits(node: ast.Assert) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The smaller and the greater side of every comparison that an assertion makes."""
-    for compare in ast.walk(node.test):
-        if isinstance(compare, ast.Compare):
-            sides = [compare.left, *compare.comparators]
-            for left, operator, right in zip(sides, compare.ops, sides[1:], strict=False):
-                if isinstance(operator, (ast.Lt, ast.LtE)):
-                    yield left, right
-                elif isinstance(operator, (ast.Gt, ast.GtE)):
-                    yield right, left
-
-
-def asserts_unfinished(node: ast.Assert) -> bool:
-    """Whether an assertion says that work of the device is not done."""
-    test = node.test
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return called(test.operand) in STATES
-    return called(test) == BUSY
-
-
-def names_in(parts: list[ast.AST]) -> set[str]:
-    """Every name and argument among the nodes of a piece of code."""
-    return {part.id for part in parts if isinstance(part, ast.Name)} | {
-        part.arg for part in parts if isinstance(part, ast.arg)
-    }
-
-
-def complaints_of(block: ast.stmt, pausing: set[str]) -> Iterator[tuple[int, str]]:
-    """What is wrong in one statement of a module, such as a test; `pausing` are its helpers that pause a stream."""
-    parts = list(ast.walk(block))
-    measured = {
-        target.id
-        for part in parts
-        if isinstance(part, ast.Assign) and measures(part.value, set())
-        for target in part.targets
-        if isinstance(target, ast.Name)
-    }
-    calls = {called(part) for part in parts}
-    names = names_in(parts)
-    held = any("gate" in name.lower() for name in names)
-    pauses = bool(calls & PAUSES or names & pausing) and not held
-    for part in parts:
-        if isinstance(part, ast.Assert):
-            if any(measures(less, measured) and is_fixed(more) for less, more in limits(part)):
-                yield part.lineno, FIXED_LIMIT
-            if pauses and asserts_unfinished(part):
-                yield part.lineno, PAUSE_STILL_RUNS
-        elif isinstance(part, ast.keyword) and part.arg == "timeout" and isinstance(part.value, ast.Constant):
-            seconds = part.value.value
-            if isinstance(seconds, (int, float)) and seconds < SHORTEST_GUARD:
-                yield part.value.lineno, SHORT_GUARD
+def complaints_of(code: str, pausing: str) -> Iterator[str]:
+    """What is wrong in a function or class, one statement a line; `pausing` matches what pauses a stream."""
+    names = re.findall(rf"(?m)^\s*(\w+) = .*(?:{DURATION})", code)
+    measured = "|".join([DURATION, *(rf"\b{name}\b" for name in names)])
+    too_long = re.compile(rf"(?:{measured}){SIDE}<=? {FIXED}|{FIXED}>=? {SIDE}(?:{measured})")
+    pauses = re.search(pausing, code) and "gate" not in code.lower()
+    for line in code.splitlines():
+        if line.strip().startswith("assert ") and too_long.search(f"{line} "):
+            yield f"{line}: a duration below a limit needs a fast machine: assert a lower bound, or use a gate"
+        if pauses and UNFINISHED.match(line):
+            yield f"{line}: a pause that is still running needs a fast machine: hold the work by a gate"
+        if any(float(seconds) < SHORTEST_GUARD for seconds in re.findall(r"\btimeout=(\d[\d.]*)(?=[,)])", line)):
+            yield f"{line}: a guard against hangs is at least {SHORTEST_GUARD} s long"
 
 
 # The tests of tools/ judge many copies of the same files.
 @cache
-def complaints_in(text: str) -> tuple[tuple[int, str], ...]:
-    """What is wrong in a file, with the lines."""
-    body = ast.parse(text).body
-    pausing = {
-        item.name
-        for item in body
-        if isinstance(item, (ast.FunctionDef, ast.ClassDef)) and not item.name.startswith("test_")
-        if any(called(part) in PAUSES for part in ast.walk(item))
-    }
-    return tuple(found for block in body for found in sorted(complaints_of(block, pausing)))
+def complaints_in(text: str) -> tuple[str, ...]:
+    """What is wrong in a file, with the lines at which the functions begin."""
+    nodes = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    blocks = [(node, ast.unparse(node)) for node in nodes]
+    helpers = [
+        rf"\b{node.name}\b" for node, code in blocks if re.search(PAUSE, code) and not node.name.startswith("test_")
+    ]
+    pausing = "|".join([PAUSE, *helpers])
+    return tuple(f"{node.lineno}: {found}" for node, code in blocks for found in complaints_of(code, pausing))
 
 
 def tests_need_no_fast_machine(root: Path) -> list[str]:
@@ -123,7 +55,7 @@ def tests_need_no_fast_machine(root: Path) -> list[str]:
     folders = [root / "tests", root / "docs" / "tests", *root.glob("templates/*/tests")]
     folders += [package.folder / "tests" for package in discover(root).values()]
     return [
-        f"{path.relative_to(root)}:{line}: {what}"
+        f"{path.relative_to(root)}:{what}"
         for path in sorted(path for folder in folders for path in folder.rglob("*.py"))
-        for line, what in complaints_in(path.read_text("utf-8"))
+        for what in complaints_in(path.read_text("utf-8"))
     ]
