@@ -24,7 +24,7 @@ from tools.budgets import budgets  # noqa: E402
 from tools.combinations import run_combinations  # noqa: E402
 from tools.lane import PYTEST, Lane  # noqa: E402
 from tools.macos import build_for_macos  # noqa: E402
-from tools.native_driver import cross_compile, run_emulated, run_sanitizer  # noqa: E402
+from tools.native_driver import cross_compile, run_emulated, run_sanitizer, run_tidy  # noqa: E402
 from tools.packages import BUILD_TOOLS, discover, refuse  # noqa: E402
 from tools.parallel import TIMES, run_parallel  # noqa: E402
 from tools.release import run_release  # noqa: E402
@@ -70,6 +70,7 @@ SLOW = [
     Session("soak", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*",), 300),
     Session("endurance", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*", *DRIVER), 1200),
     Session("stress", files=DRIVER, budget=900),
+    Session("tidy", files=DRIVER, budget=150),
     Session("emulated", files=DRIVER, budget=900),
     Session("macos", ("openreg-ops", "openreg-amp"), budget=3600),
 ]
@@ -106,7 +107,7 @@ atexit.register(STOPWATCH.report, Path(os.environ.get(TIMES, ROOT / ".nox" / "ti
 
 def lane(session: nox.Session) -> Lane:
     """The session's environment, to install a package into."""
-    return Lane(session, PACKAGES, WHEELHOUSE, STOPWATCH)
+    return Lane(session, WHEELHOUSE)
 
 
 @nox.session
@@ -130,13 +131,13 @@ def wheels(session: nox.Session) -> None:
 @nox.session(name="wheel-quality")
 def wheel_quality(session: nox.Session) -> None:
     """Check what every wheel says, contains and links with, and use it where nothing can be built."""
-    run_wheel_quality(session, WHEELHOUSE, PACKAGES, STOPWATCH)
+    run_wheel_quality(session, WHEELHOUSE)
 
 
 @nox.session
 def release(session: nox.Session) -> None:
     """Make, check and try all that would be uploaded, in dist/release/ (-- v4 compares the tag with the versions)."""
-    run_release(session, WHEELHOUSE, PACKAGES, STOPWATCH)
+    run_release(session, WHEELHOUSE)
 
 
 @nox.session
@@ -177,7 +178,7 @@ def interfaces(session: nox.Session) -> None:
 @nox.session(name="torch-mismatch")
 def torch_mismatch(session: nox.Session) -> None:
     """Wheels for every release of PyTorch beside each of the releases: each pair works or is refused, none crashes."""
-    run_torch_mismatch(session, WHEELHOUSE, PACKAGES, STOPWATCH)
+    run_torch_mismatch(session, WHEELHOUSE)
 
 
 @nox.session
@@ -227,7 +228,7 @@ def excerpts(session: nox.Session) -> None:
 @nox.session
 def trace(session: nox.Session) -> None:
     """Write which files `x + y` passes into docs/trace/files.json, by callgrind; run excerpts after it."""
-    run_trace(session, lane(session), WHEELHOUSE, PACKAGES)
+    run_trace(session, lane(session), WHEELHOUSE)
 
 
 @nox.session
@@ -310,19 +311,19 @@ def endurance(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def combinations(session: nox.Session) -> None:
     """Editable and regular installs of runtime and ops, all four, share one device state."""
-    run_combinations(session, WHEELHOUSE, PACKAGES, STOPWATCH)
+    run_combinations(session, WHEELHOUSE)
 
 
 @nox.session
 def subsets(session: nox.Session) -> None:
     """Each useful subset of the packages in an environment of its own (-- --list; -- runtime+ops)."""
-    run_subsets(session, WHEELHOUSE, PACKAGES, STOPWATCH)
+    run_subsets(session, WHEELHOUSE)
 
 
 @nox.session
 def template(session: nox.Session) -> None:
     """Make a package of templates/package in a copy of the repository, and run its linters and its lane."""
-    run_template(session, WHEELHOUSE, STOPWATCH)
+    run_template(session, WHEELHOUSE)
 
 
 @nox.session
@@ -341,6 +342,12 @@ def emulated(session: nox.Session) -> None:
 def macos(session: nox.Session) -> None:
     """Compile and link every native package for macOS arm64 against torch's own wheel (-- openreg-runtime)."""
     build_for_macos(session, PACKAGES, STOPWATCH)
+
+
+@nox.session
+def tidy(session: nox.Session) -> None:
+    """Check names, exceptions and globals of the device and the runtime's memory by clang-tidy (.clang-tidy)."""
+    run_tidy(session, STOPWATCH)
 
 
 @nox.session

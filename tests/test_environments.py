@@ -26,6 +26,8 @@ class Machine:
     """As much of a nox session and of a wheelhouse as environments use; keeps what they are asked."""
 
     name = "subsets"
+    packages = PACKAGES
+    stopwatch = Stopwatch()
 
     def __init__(self, folder):
         self.folder, self.dist = folder, folder / "dist"
@@ -64,7 +66,7 @@ def machine(tmp_path):
 
 
 def make(machine, needed=()):
-    return environments.Environments(machine, PACKAGES, machine, Stopwatch(), needed)
+    return environments.Environments(machine, machine, needed)
 
 
 def test_what_comes_from_elsewhere_is_downloaded_once_with_the_torch_of_the_build(machine):

@@ -12,6 +12,7 @@ from tools import parallel
 from tools.affected import Session
 from tools.packages import ROOT
 
+NOT_RUN = "FAILED: not run, as a wheel could not be built"
 SESSIONS = [Session("ops", ("openreg-ops",)), Session("lint"), Session("amp", ("openreg-amp",)), Session("asan")]
 
 
@@ -20,35 +21,26 @@ def cores(monkeypatch):
     monkeypatch.setattr(parallel, "usable_cores", lambda: 8)
 
 
-def run_all(failing=()):
-    begun, ended = [], []
+@pytest.mark.parametrize(
+    ("failing", "run", "lost"),
+    [
+        ([], ["wheels", "lint", "asan", "ops", "amp"], {}),
+        (["lint", "ops"], ["wheels", "lint", "asan", "ops", "amp"], {"lint": parallel.FAILED, "ops": parallel.FAILED}),
+        (["wheels"], ["wheels", "lint", "asan"], {"wheels": "FAILED", **dict.fromkeys(["ops", "amp"], NOT_RUN)}),
+    ],
+)
+def test_all_run_after_the_wheels_that_they_need_and_a_failure_stops_no_other(failing, run, lost):
+    begun, ended = {}, []
 
-    def run(name):
-        begun.append((name, tuple(name for name, _ in ended)))
+    def one(name):
+        begun[name] = [name for name, _ in ended]
         return name not in failing
 
-    return parallel.run_all(SESSIONS, run, lambda *what: ended.append(what)), begun, ended
-
-
-def test_every_session_runs_and_the_wheels_come_before_those_that_need_them():
-    outcomes, begun, ended = run_all()
-    assert outcomes == dict.fromkeys(["wheels", "lint", "asan", "ops", "amp"], "passed")
-    assert sorted(ended) == sorted((name, True) for name in outcomes)
-    assert begun[0] == ("wheels", ())
-    assert all("wheels" in before for name, before in begun if name in ("ops", "amp"))
-
-
-def test_a_failure_stops_no_other_session():
-    outcomes, begun, _ = run_all(failing=("lint", "ops"))
-    assert {name for name, outcome in outcomes.items() if outcome == "FAILED"} == {"lint", "ops"}
-    assert len(begun) == 5
-
-
-def test_without_wheels_the_sessions_that_need_them_have_failed():
-    outcomes, begun, _ = run_all(failing=("wheels",))
-    assert {name for name, _ in begun} == {"wheels", "lint", "asan"}
-    assert outcomes["ops"] == outcomes["amp"] == "FAILED: not run, as a wheel could not be built"
-    assert outcomes["lint"] == "passed"
+    outcomes = parallel.run_all(SESSIONS, one, lambda *what: ended.append(what))
+    assert {**dict.fromkeys(["wheels", "lint", "asan", "ops", "amp"], "passed"), **lost} == outcomes
+    assert sorted(ended) == sorted((name, name not in failing) for name in run)
+    assert begun["wheels"] == []
+    assert all("wheels" in begun[name] for name in ("ops", "amp") if name in begun)
 
 
 def test_two_run_at_a_time():
@@ -119,17 +111,12 @@ def test_what_each_session_printed_its_times_and_its_outcome_are_shown(tmp_path,
     assert "broken" in (tmp_path / ".nox" / "logs" / "bad.log").read_text("utf-8")
 
 
-def test_ci_runs_what_nox_runs(capfd):
-    command = [sys.executable, "-m", "nox", "-f", str(ROOT / "noxfile.py"), "-s", "ci", "--", "--list"]
+@pytest.mark.parametrize("argument", ["--list", "--all"])
+def test_ci_lists_what_nox_runs_and_refuses_what_it_does_not_know(argument):
+    command = [sys.executable, "-m", "nox", "-f", str(ROOT / "noxfile.py"), "-s", "ci", "--", argument]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 0
-    listed = [line.split()[0] for line in result.stdout.splitlines() if line]
-    assert set(listed) == {item.name for item in noxfile.DEFAULT} | {"wheels", "all"}
+    listed = {line.split()[0] for line in result.stdout.splitlines() if line}
+    assert listed == ({item.name for item in noxfile.DEFAULT} | {"wheels", "all"} if argument == "--list" else set())
+    assert result.returncode == (0 if argument == "--list" else 2)
+    assert ("usage: nox -s ci [-- --list]" in result.stderr) == (argument != "--list")
     assert "set -- -s ci\n" in (ROOT / ".ci" / "run").read_text("utf-8")
-
-
-def test_an_argument_that_it_does_not_know_is_refused():
-    command = [sys.executable, "-m", "nox", "-f", str(ROOT / "noxfile.py"), "-s", "ci", "--", "--all"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 2
-    assert "usage: nox -s ci [-- --list]" in result.stderr

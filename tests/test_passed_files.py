@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The record of what `x + y` passes: read from callgrind, and shown by a page."""
 
-import json
-
 import pytest
 
 from tools import trace
 from tools.packages import ROOT, discover
-from tools.passed_files import RECORD, Part, RecordError, purpose, read, summary, table
+from tools.passed_files import Part, RecordError, read, summary, table
 
 PACKAGES = discover(ROOT)
 LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
@@ -41,22 +39,14 @@ HOST = (
 DEVICE = ("fl=(1) openreg-runtime/csrc/driver/engine.cpp", "fn=(1) run", "7 9")
 
 
-def test_instructions_are_those_of_the_file_itself_with_what_was_inlined_told_apart():
-    assert trace.instructions_by_file(dump("x", *HOST)) == {
-        "openreg-ops/csrc/module.cpp": 9,
-        "/venv/site-packages/openreg_runtime/include/openreg/runtime/launch.h": 2,
-        "aten/native.cpp": 1000,
-    }
-
-
-def test_a_line_in_another_format_is_refused(capsys):
+def test_instructions_are_those_of_the_file_itself_and_files_of_others_are_left_out(capsys):
+    found = trace.instructions_by_file(dump("x", *HOST))
+    header = "/venv/site-packages/openreg_runtime/include/openreg/runtime/launch.h"
+    assert found == {"openreg-ops/csrc/module.cpp": 9, header: 2, "aten/native.cpp": 1000}
+    assert trace.repository_files(found, PACKAGES) == {ADD: 9, LAUNCH: 2}
     with pytest.raises(SystemExit):
         trace.instructions_by_file("fl=without a number")
     assert "fl=without a number" in capsys.readouterr().err
-
-
-def test_files_have_their_names_in_the_repository_and_those_of_others_are_left_out():
-    assert trace.repository_files(trace.instructions_by_file(dump("x", *HOST)), PACKAGES) == {ADD: 9, LAUNCH: 2}
 
 
 def test_the_host_counts_until_it_has_returned_and_the_device_until_it_is_idle(tmp_path):
@@ -84,37 +74,31 @@ def test_what_only_observers_pass_is_left_out():
     assert [part.files for part in trace.without_observers(observed, plain)] == [{LAUNCH: 2}, {}]
 
 
-@pytest.fixture
-def tree(tmp_path):
-    """A repository with three files of a package."""
+def test_a_file_says_what_it_is_itself_or_its_header_does(tmp_path):
     folder = tmp_path / "packages" / "a" / "csrc"
     folder.mkdir(parents=True)
-    (folder / "x.h").write_text(f"// {LICENCE}\n// What waits\n// here. And more.\n", "utf-8")
-    (folder / "x.cpp").write_text(f'// {LICENCE}\n#include "x.h"\n', "utf-8")
-    (folder / "y.h").write_text(f"/* {LICENCE} */\n/*\n * In C | or not.\n *\n * More.\n */\n", "utf-8")
-    return tmp_path
-
-
-def test_a_file_says_what_it_is_itself_or_its_header_does(tree):
-    folder = tree / "packages" / "a" / "csrc"
-    assert purpose(folder / "x.h") == purpose(folder / "x.cpp") == "What waits here."
-    assert purpose(folder / "y.h") == "In C | or not."
-    (folder / "z.h").write_text("int z;\n\n// The first class.\ntemplate <class T>\nclass Z {};\n", "utf-8")
-    (folder / "z.cpp").write_text(f"// {LICENCE}\n// REAL HW: a register.\nint z;\n", "utf-8")
-    assert purpose(folder / "z.cpp") == "The first class."
-    (folder / "w.cpp").write_text("int w;\n", "utf-8")
-    assert purpose(folder / "w.cpp") == ""
-
-
-def test_the_table_of_a_part(tree):
-    part = Part("host", "returned", {"packages/a/csrc/y.h": 2, "packages/a/csrc/x.cpp": 10})
-    rows = table(part, tree, lambda name: name.rpartition("/")[2]).splitlines()
-    assert rows[2:] == ["| x.cpp | What waits here. | 10 |", r"| y.h | In C \| or not. | 2 |"]
-
-
-def test_a_file_that_is_gone_is_named_with_the_command(tree):
-    with pytest.raises(RecordError, match=r"packages/a/csrc/w\.h is gone.*nox -s trace"):
-        table(Part("host", "returned", {"packages/a/csrc/w.h": 1}), tree, str)
+    for name, text in {
+        "x.h": f"// {LICENCE}\n// What waits\n// here. And more.\n",
+        "x.cpp": f'// {LICENCE}\n#include "x.h"\n',
+        "y.h": f"/* {LICENCE} */\n/*\n * In C | or not.\n *\n * More.\n */\n",
+        "z.h": "int z;\n\n// The first class.\ntemplate <class T>\nclass Z {};\n",
+        "z.cpp": f"// {LICENCE}\n// REAL HW: a register.\nint z;\n",
+        "w.cpp": "int w;\n",
+    }.items():
+        (folder / name).write_text(text, "utf-8")
+    files = ("w.cpp", "x.cpp", "x.h", "y.h", "z.cpp")
+    part = Part("host", "returned", {f"packages/a/csrc/{name}": 1 for name in files})
+    rows = table(part, tmp_path, lambda name: name.rpartition("/")[2]).splitlines()
+    assert rows[2:] == [
+        "| w.cpp |  | 1 |",
+        "| x.cpp | What waits here. | 1 |",
+        "| x.h | What waits here. | 1 |",
+        r"| y.h | In C \| or not. | 1 |",
+        "| z.cpp | The first class. | 1 |",
+    ]
+    (folder / "w.cpp").unlink()
+    with pytest.raises(RecordError, match=r"packages/a/csrc/w\.cpp is gone.*nox -s trace"):
+        table(part, tmp_path, str)
 
 
 def test_a_file_counts_once_however_many_parts_pass_it():
@@ -130,5 +114,5 @@ def test_a_file_counts_once_however_many_parts_pass_it():
 
 def test_the_record_names_files_of_the_repository():
     parts = read(ROOT)
-    assert json.loads((ROOT / RECORD).read_text("utf-8"))
+    assert parts
     assert not [name for part in parts for name in part.files if not (ROOT / name).is_file()]

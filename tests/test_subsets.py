@@ -57,12 +57,24 @@ def test_pip_is_asked_for_what_no_other_member_brings():
     assert set(found["meta"].members) == set(brought_by_meta())
 
 
-def test_a_plugin_outside_of_the_sum_joins_with_what_it_needs_and_with_everything():
+@pytest.mark.parametrize(
+    ("added", "names"),
+    [
+        (OTHER, {"runtime+other", "runtime+other+autoload", "meta+other"}),
+        # No plug-in, and it joins in the same way.
+        (package("openreg-x", "openreg-ops==0.1.*"), {"runtime+ops+x", "runtime+ops+x+autoload", "meta+x"}),
+    ],
+)
+def test_a_package_outside_of_the_sum_joins_with_what_it_needs_and_with_everything(added, names):
     before = set(subsets.subsets(make(RUNTIME, OPS, LOADER, SUM)))
-    after = subsets.subsets(make(RUNTIME, OPS, LOADER, SUM, OTHER))
-    assert set(after) - before == {"runtime+other", "runtime+other+autoload", "meta+other"}
+    after = subsets.subsets(make(RUNTIME, OPS, LOADER, SUM, added))
+    assert set(after) - before == names
     assert before <= set(after)
-    assert set(after["meta+other"].members) == {item.name for item in (RUNTIME, OPS, LOADER, SUM, OTHER)}
+    (whole,) = (after[name] for name in names if name.startswith("meta"))
+    assert set(whole.members) == {item.name for item in (RUNTIME, OPS, LOADER, SUM, added)}
+
+
+EXTRAS = ("x0", "x1", "x2", "all")
 
 
 def with_extras(count):
@@ -84,21 +96,12 @@ def test_an_extra_joins_with_what_it_needs_and_with_the_sum_that_offers_it():
     assert "openreg-x0" not in found["meta"].members
 
 
-def test_extras_are_proved_alone_and_all_together():
+def test_extras_are_proved_alone_and_all_together_and_three_subsets_come_with_each():
     found = subsets.subsets(with_extras(3))
-    assert [name for name in found if name.startswith("meta")] == [
-        "meta",
-        "meta[x0]",
-        "meta[x1]",
-        "meta[x2]",
-        "meta[all]",
-    ]
+    assert [name for name in found if name.startswith("meta")] == ["meta", *(f"meta[{x}]" for x in EXTRAS)]
     assert set(found["meta[x1]"].members) == {*with_extras(3)} - {"openreg-x2"}
     assert set(found["meta[all]"].members) == {*with_extras(3)}
     assert found["meta[all]"].requested == ("openreg-meta[all]",)
-
-
-def test_the_number_of_subsets_grows_linearly_with_the_extras():
     counts = [len(subsets.subsets(with_extras(count))) for count in range(2, 9)]
     assert {after - before for before, after in pairwise(counts)} == {3}
 
@@ -125,27 +128,16 @@ def test_all_tests_of_a_package_run_once_among_the_sums():
     assert thorough(with_extras(2)) == {"meta": parts, "meta[all]": {"openreg-x0", "openreg-x1"}}
 
 
-@pytest.mark.parametrize(
-    ("name", "thorough"), [("meta", {RUNTIME.name, OPS.name, LOADER.name}), ("meta[x0]", {"openreg-x0"})]
-)
-def test_a_lane_runs_all_tests_where_it_is_thorough_and_the_marked_ones_elsewhere(monkeypatch, name, thorough):
-    ran, asked = {}, []
+@pytest.mark.parametrize("name", ["meta", "meta[x0]"])
+def test_a_lane_runs_all_tests_where_it_is_thorough_and_the_marked_ones_elsewhere(monkeypatch, name):
+    ran = {}
     environment = SimpleNamespace(run=lambda step, *arguments: ran.update({step: subset_lanes.MARK in arguments}))
     monkeypatch.setattr(subset_lanes, "prove", lambda *_: None)
     monkeypatch.setattr(subset_lanes, "example_scripts", lambda _: [])
-    made = SimpleNamespace(create=lambda name, requested: asked.append(requested) or environment)
-    found = with_extras(1)
-    subset = subsets.subsets(found)[name]
-    subset_lanes.run_subset(SimpleNamespace(log=lambda _: None), made, found, subset)
-    assert asked == [subset.requested]
-    assert {item for item in subset.members if not ran[f"{item}: pytest"]} == thorough
-
-
-def test_a_package_that_is_no_plugin_joins_in_the_same_way():
-    library = package("openreg-library", "openreg-ops==0.1.*")
-    before = set(subsets.subsets(make(RUNTIME, OPS, LOADER, SUM)))
-    after = set(subsets.subsets(make(RUNTIME, OPS, LOADER, SUM, library)))
-    assert after - before == {"runtime+ops+library", "runtime+ops+library+autoload", "meta+library"}
+    made = SimpleNamespace(create=lambda *_: environment)
+    subset = subsets.subsets(with_extras(1))[name]
+    subset_lanes.run_subset(SimpleNamespace(log=lambda _: None), made, with_extras(1), subset)
+    assert {item for item in subset.members if not ran[f"{item}: pytest"]} == set(subset.thorough)
 
 
 def test_what_plugins_build_on_goes_without_saying_and_is_proved_alone():
@@ -169,13 +161,8 @@ def test_names_may_come_in_any_order_and_none_means_all():
     assert len(subsets.choose([], found)) == len(subsets.subsets(found))
 
 
-def test_an_unknown_subset_is_refused_with_the_names_there_are():
-    with pytest.raises(ValueError, match=r"no subset is called 'ops'; there are: runtime, runtime\+autoload, "):
-        subsets.choose(["ops"], packages.discover(ROOT))
-
-
 def run(*arguments):
-    subset_lanes.run_subsets(SimpleNamespace(posargs=arguments), None, packages.discover(ROOT), None)
+    subset_lanes.run_subsets(SimpleNamespace(posargs=arguments), SimpleNamespace(packages=packages.discover(ROOT)))
 
 
 def test_the_list_says_what_to_install_and_builds_nothing(capsys):
@@ -186,7 +173,7 @@ def test_the_list_says_what_to_install_and_builds_nothing(capsys):
 
 
 @pytest.mark.parametrize("argument", ["nonsense", "--nonsense", "", "ops+amp"])
-def test_an_unknown_argument_ends_the_command_with_exit_status_2(argument, capsys):
+def test_an_unknown_argument_ends_the_command_with_the_names_there_are(argument, capsys):
     with pytest.raises(SystemExit) as ended:
         run("runtime", argument)
     assert ended.value.code == 2

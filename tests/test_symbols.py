@@ -13,14 +13,11 @@ CPP = """\
 // The most.
 #define LIMIT 3
 #define CHECK(x) \\
-  do {           \\
-    f(x);        \\
-  } while (0)
+  f(x)
 
 namespace a::b {
 namespace {
 
-// How many.
 constexpr int kCount = 2;
 
 /* A thing
@@ -76,7 +73,7 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
 
 PYTHON = """\
 # SPDX-License-Identifier: BSD-3-Clause
-import os
+LICENCED = 1
 
 # Why.
 LIMIT: int = 3
@@ -102,82 +99,56 @@ class Event:
 """
 
 
-@pytest.fixture
-def cpp(tmp_path):
-    path = tmp_path / "x.cpp"
-    path.write_text(CPP, encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def python(tmp_path):
-    path = tmp_path / "x.py"
-    path.write_text(PYTHON, encoding="utf-8")
-    return path
+@pytest.fixture(scope="module")
+def find(tmp_path_factory):
+    """Finds a symbol of the C++ above, or of the Python."""
+    folder = tmp_path_factory.mktemp("symbols")
+    for name, text in {"x.cpp": CPP, "x.py": PYTHON}.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return lambda name, symbol: find_symbol(folder / name, symbol)
 
 
 @pytest.mark.parametrize(
-    ("symbol", "first", "last"),
+    ("file", "symbol", "first", "last"),
     [
-        ("LIMIT", "// The most.", "#define LIMIT 3"),
-        ("CHECK", "#define CHECK(x) \\", "  } while (0)"),
-        ("kCount", "// How many.", "constexpr int kCount = 2;"),
-        ("Guard", "/* A thing", "};"),
-        ("Guard::exchange", "// Changes it.", "}"),
-        ("exchange", "// Changes it.", "}"),
-        ("b::Guard::exchange", "// Changes it.", "}"),
-        ("Guard::declared", "void Guard::declared() {", "}"),
-        ("Guard::value_", "int value_ = 0;", "int value_ = 0;"),
-        ("twice", "template <typename T>", "}"),
-        ("Kind", "enum class Kind { kOne, kTwo };", "enum class Kind { kOne, kTwo };"),
-        ("Name", "using Name = std::string;", "using Name = std::string;"),
-        ("exported", "OPENREG_RUNTIME_API void exported(int x);", "OPENREG_RUNTIME_API void exported(int x);"),
-        ("reference", "Thing& reference() {", "}"),
-        ("void f(char", "void f(char x) {}", "void f(char x) {}"),
-        ("C10_REGISTER_GUARD_IMPL", *["C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);"] * 2),
-        ("TORCH_LIBRARY_IMPL(_, PrivateUse1", "TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {", "}"),
+        ("x.cpp", "LIMIT", "// The most.", "#define LIMIT 3"),
+        ("x.cpp", "CHECK", "#define CHECK(x) \\", "  f(x)"),
+        ("x.cpp", "kCount", *["constexpr int kCount = 2;"] * 2),
+        ("x.cpp", "Guard", "/* A thing", "};"),
+        *(("x.cpp", name, "// Changes it.", "}") for name in ("exchange", "Guard::exchange", "b::Guard::exchange")),
+        ("x.cpp", "Guard::declared", "void Guard::declared() {", "}"),
+        ("x.cpp", "Guard::value_", *["int value_ = 0;"] * 2),
+        ("x.cpp", "twice", "template <typename T>", "}"),
+        ("x.cpp", "Kind", *["enum class Kind { kOne, kTwo };"] * 2),
+        ("x.cpp", "Name", *["using Name = std::string;"] * 2),
+        ("x.cpp", "exported", *["OPENREG_RUNTIME_API void exported(int x);"] * 2),
+        ("x.cpp", "reference", "Thing& reference() {", "}"),
+        ("x.cpp", "void f(char", *["void f(char x) {}"] * 2),
+        ("x.cpp", "C10_REGISTER_GUARD_IMPL", *["C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);"] * 2),
+        ("x.cpp", "TORCH_LIBRARY_IMPL(_, PrivateUse1", "TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {", "}"),
+        ("x.py", "LICENCED", *["LICENCED = 1"] * 2),
+        ("x.py", "LIMIT", "# Why.", "LIMIT: int = 3"),
+        ("x.py", "NAMES", "NAMES = [", "]"),
+        ("x.py", "work", "@decorated", "    return x"),
+        ("x.py", "Stream.query", "def query(self):", "    return True"),
+        ("x.py", "Event.wait", *["def wait(self): ..."] * 2),
+        ("x.py", "Stream", "class Stream:", "    def wait(self): ..."),
     ],
 )
-def test_a_symbol_of_cpp_is_found(cpp, symbol, first, last):
-    lines = find_symbol(cpp, symbol).splitlines()
+def test_a_symbol_is_found(find, file, symbol, first, last):
+    lines = find(file, symbol).splitlines()
     assert (lines[0], lines[-1]) == (first, last)
 
 
 @pytest.mark.parametrize(
-    ("symbol", "first", "last"),
+    ("file", "symbol", "complaint"),
     [
-        ("LIMIT", "# Why.", "LIMIT: int = 3"),
-        ("NAMES", "NAMES = [", "]"),
-        ("work", "@decorated", "    return x"),
-        ("Stream.query", "def query(self):", "    return True"),
-        ("Event.wait", "def wait(self): ...", "def wait(self): ..."),
-        ("Stream", "class Stream:", "    def wait(self): ..."),
+        ("x.cpp", "nothing", "has no symbol 'nothing'"),
+        ("x.cpp", "f", "'f' 2 times"),
+        ("x.cpp", "TORCH_LIBRARY_IMPL", "2 times"),
+        ("x.py", "wait", "2 times"),
     ],
 )
-def test_a_symbol_of_python_is_found(python, symbol, first, last):
-    lines = find_symbol(python, symbol).splitlines()
-    assert (lines[0], lines[-1]) == (first, last)
-
-
-@pytest.mark.parametrize(
-    ("symbol", "complaint"),
-    [
-        ("nothing", "has no symbol 'nothing'"),
-        ("f", "'f' 2 times"),
-        ("TORCH_LIBRARY_IMPL", "2 times"),
-    ],
-)
-def test_a_symbol_that_is_not_exactly_one_is_refused(cpp, symbol, complaint):
+def test_a_symbol_that_is_not_exactly_one_is_refused(find, file, symbol, complaint):
     with pytest.raises(SymbolError, match=complaint):
-        find_symbol(cpp, symbol)
-
-
-def test_a_method_of_two_classes_has_to_be_qualified(python):
-    with pytest.raises(SymbolError, match="2 times"):
-        find_symbol(python, "wait")
-
-
-def test_the_comment_of_a_file_does_not_belong_to_its_first_symbol(tmp_path):
-    path = tmp_path / "x.py"
-    path.write_text("# SPDX-License-Identifier: BSD-3-Clause\nX = 1\n", encoding="utf-8")
-    assert find_symbol(path, "X") == "X = 1"
+        find(file, symbol)

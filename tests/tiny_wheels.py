@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Wheels without content, with the metadata that pip decides by: those of our packages for every release of torch."""
 
+import json
+import os
 import shutil
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -71,3 +75,22 @@ def write_all(folder: Path, checkouts: Path) -> Path:
         write_ours(folder, checkouts / release, release)
     write_foreign(folder)
     return folder
+
+
+def run_pip(index, *arguments, into=()):
+    """pip with these wheels and no setting of this machine."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+    env["PIP_CONFIG_FILE"] = os.devnull
+    install = ("install", "--no-index", "--find-links", str(index), "--disable-pip-version-check")
+    command = [sys.executable, "-m", "pip", *into, *install, *arguments]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
+def chosen(index, folder, *arguments, into=()):
+    """What pip would install into an empty folder, or into an environment: name -> version."""
+    report = folder / "report.json"
+    where = () if into else ("--target", str(folder / "target"))
+    result = run_pip(index, "--dry-run", "--report", str(report), *where, *arguments, into=into)
+    assert result.returncode == 0, result.stderr
+    installed = json.loads(report.read_text("utf-8"))["install"]
+    return {item["metadata"]["name"]: item["metadata"]["version"] for item in installed}

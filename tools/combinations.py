@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import nox
 
-from tools.packages import ROOT, Package
-from tools.stopwatch import Stopwatch
+from tools.packages import ROOT
 from tools.wheelhouse import Wheelhouse
 
 RUNTIME = "openreg-runtime"
@@ -22,24 +19,20 @@ ORDER = (
 )
 
 
-def run_combinations(
-    session: nox.Session,
-    wheelhouse: Wheelhouse,
-    packages: Mapping[str, Package],
-    stopwatch: Stopwatch,
-) -> None:
+def run_combinations(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """Installs runtime and ops in each combination and runs check_shared_state.py.
 
     Works in the build environment, because an editable install is a build and the object files of
     the wheels are there. Leaves the environment with the regular runtime, as a build would.
     """
+    packages = wheelhouse.packages
     wheelhouse.provide(session, [OPS])
     script = str(ROOT / "tools" / "check_shared_state.py")
     current: dict[str, str] = {}
     try:
         for forms in ORDER:
             wanted = dict(zip((RUNTIME, OPS), forms, strict=True))
-            with stopwatch.step(session.name, "runtime {}, ops {}".format(*forms)):
+            with wheelhouse.stopwatch.step(session.name, "runtime {}, ops {}".format(*forms)):
                 for name, form in wanted.items():
                     if current.get(name) != form:
                         wheelhouse.install(session, packages[name], editable=form == "editable")

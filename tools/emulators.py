@@ -7,72 +7,49 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Emulator:
+class Emulator(NamedTuple):
     """A program that is given another one, what it needs besides, and the packages of Debian and Ubuntu with it."""
 
-    name: str
-    programs: tuple[str, ...]  # the first that is found is taken
+    program: str
     packages: str
     root: str = ""  # the folder with the loader and the C library of the target
     oldest: int = 0  # major version
-    source: str = ""  # who has one that is new enough
-
-    def program(self) -> str:
-        """The path of the program; empty where there is none."""
-        return next((path for path in map(shutil.which, self.programs) if path), "")
-
-    def problem(self) -> str:
-        """What is missing, or nothing."""
-        program = self.program()
-        if not program:
-            return f"no program {' or '.join(self.programs)} is on the path"
-        if self.root and not Path(self.root).is_dir():
-            return f"there is no folder {self.root} with the system's libraries"
-        if self.oldest:
-            version = version_of(program)
-            if int(version.partition(".")[0]) < self.oldest:
-                return f"{program} is {version}, and {self.oldest}.0 or later is needed ({self.source})"
-        return ""
-
-    def command(self) -> list[str]:
-        """What comes before the name of a program."""
-        return [self.program(), "-L", self.root] if self.root else [self.program()]
 
 
-def version_of(program: str) -> str:
-    """The first number that a program says of itself, 0 where it says none."""
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
-    match = re.search(r"\d+(\.\d+)*", said)
-    return match.group() if match else "0"
-
-
-# By target, as zig names it.
+# By target, as zig names it. Wine 8 does not know the reserved ranges (placeholders) that platform_windows_memory.cpp
+# needs; Debian 13 and Ubuntu 24.04 have a newer one.
 EMULATORS = {
-    # Version 8.0 does not know the reserved ranges (placeholders) that platform_windows_memory.cpp needs.
-    "x86_64-windows-gnu": Emulator(
-        *("Wine", ("wine64", "wine"), "wine wine64"),
-        oldest=9,
-        source="Debian 13 and Ubuntu 24.04 have it",
-    ),
-    "aarch64-linux-gnu": Emulator(
-        *("QEMU", ("qemu-aarch64", "qemu-aarch64-static"), "qemu-user libc6-arm64-cross"),
-        root="/usr/aarch64-linux-gnu",
-    ),
+    "x86_64-windows-gnu": Emulator("wine", "wine wine64", oldest=9),
+    "aarch64-linux-gnu": Emulator("qemu-aarch64", "qemu-user libc6-arm64-cross", root="/usr/aarch64-linux-gnu"),
 }
+
+
+def command(target: str) -> list[str]:
+    """What comes before the name of a program for a target; nothing where that cannot run here."""
+    emulator = EMULATORS.get(target)
+    program = shutil.which(emulator.program) if emulator else None
+    if emulator is None or program is None or not Path(emulator.root or "/").is_dir():
+        return []
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    version = re.search(r"\d+", said)
+    if int(version.group() if version else 0) < emulator.oldest:
+        return []
+    return [program, "-L", emulator.root] if emulator.root else [program]
 
 
 def missing(targets: Iterable[str]) -> str:
     """What has to be installed before programs for these targets can run, with the command; or nothing."""
-    wanted = {target: EMULATORS[target].problem() for target in targets}
-    lacking = {target: problem for target, problem in wanted.items() if problem}
-    if not lacking:
-        return ""
-    lines = [f"  {target} needs {EMULATORS[target].name}: {problem}" for target, problem in lacking.items()]
-    packages = " ".join(EMULATORS[target].packages for target in lacking)
-    install = f"apt-get update && apt-get install --no-install-recommends {packages}"
-    return "\n".join(["programs for another system cannot run here:", *lines, "On Debian and Ubuntu:", f"  {install}"])
+    lacking = {target: EMULATORS[target] for target in targets if not command(target)}
+    lines = [
+        f"  {target} needs {item.program}" + (f" {item.oldest}.0 or later" if item.oldest else f" and {item.root}")
+        for target, item in lacking.items()
+    ]
+    install = (
+        f"apt-get update && apt-get install --no-install-recommends {' '.join(i.packages for i in lacking.values())}"
+    )
+    problem = ["programs for another system cannot run here:", *lines, "On Debian and Ubuntu:", f"  {install}"]
+    return "\n".join(problem) if lacking else ""

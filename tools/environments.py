@@ -77,22 +77,14 @@ def python_of(folder: Path) -> Path:
 class Environments:
     """Makes environments for `needed` packages; all, if none is named. One nox process at a time."""
 
-    def __init__(
-        self,
-        session: nox.Session,
-        packages: Mapping[str, Package],
-        wheelhouse: Wheelhouse,
-        stopwatch: Stopwatch,
-        needed: Iterable[str] = (),
-    ) -> None:
+    def __init__(self, session: nox.Session, wheelhouse: Wheelhouse, needed: Iterable[str] = ()) -> None:
         self._session = session
-        self._packages = packages
         self._wheelhouse = wheelhouse
-        self._stopwatch = stopwatch
+        self.stopwatch = wheelhouse.stopwatch
         self._cache = wheelhouse.cache(session)
         self._downloads = self._cache / f"downloads-{PYTHON_TAG}"
-        self.wheels = wheelhouse.provide(session, list(needed) or list(packages))
-        with stopwatch.step(session.name, "download"):
+        self.wheels = wheelhouse.provide(session, list(needed) or list(wheelhouse.packages))
+        with self.stopwatch.step(session.name, "download"):
             session.install(UV)
             self._download()
 
@@ -113,13 +105,13 @@ class Environments:
         names = tuple(requested)
         folder = Path(self._session.create_tmp()).resolve() / "environment"
         wanted = [with_extra(name, extra) for name in names]
-        with self._stopwatch.step(label, "install"):
+        with self.stopwatch.step(label, "install"):
             shutil.rmtree(folder, ignore_errors=True)
             self._uv(variables, "venv", "--quiet", "--python", sys.executable, str(folder))
             links = ("--find-links", str(self._wheelhouse.dist), "--find-links", str(self._downloads))
             into = ("--offline", "--no-index", "--only-binary", ":all:", *links, "--python", str(folder))
             self._uv(variables, "pip", "install", "--quiet", *into, *wanted)
-        return Environment(self._session, self._stopwatch, folder, label, names)
+        return Environment(self._session, self.stopwatch, folder, label, names)
 
     def _uv(self, variables: Mapping[str, str] | None, *arguments: str) -> None:
         # Its settings of this machine must not change what an environment holds.
@@ -131,7 +123,7 @@ class Environments:
         """Fills the folder of downloads, unless it holds what is wanted."""
         requirements = [
             f"torch=={self._wheelhouse.torch_version(self._session)}",
-            *foreign_requirements(self._packages),
+            *foreign_requirements(self._wheelhouse.packages),
         ]
         marker = self._downloads / "requirements.json"
         if read_json(marker).get("requirements") == requirements:

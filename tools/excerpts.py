@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Fills the excerpts of the documents from the files that they show: `nox -s excerpts`.
 
-A document says what it shows in one line, and cog (https://cog.readthedocs.io) writes the block and its end below it:
+A document says what it shows in one line, and cog (https://cog.readthedocs.io) writes the block between it and its end:
 
     <!--[[[cog source("packages/openreg-runtime/csrc/runtime/guard.cpp", "exchangeDevice")]]]-->
+    <!--[[[end]]]-->
 
 `Page.source`, `Page.difference` and `Page.passed` are what such a line can call. tests/test_excerpts.py keeps the
 blocks fresh.
@@ -23,7 +24,7 @@ from pathlib import Path
 from cogapp.cogapp import Cog, CogError
 
 from tools import passed_files
-from tools.markers import BEGIN, BEGIN_ENDS, END, EXCERPT
+from tools.markers import BEGIN, BEGIN_ENDS, END
 from tools.packages import ROOT
 from tools.repo_checks import SPDX, files
 from tools.symbols import SymbolError, find_symbol
@@ -32,9 +33,6 @@ COMMAND = "nox -s excerpts"
 # What a reader takes in between two paragraphs. Pages of the tutorial hold all of their step's code.
 LONGEST = 30
 COMPLETE = "docs/tutorial"
-# A line that says what to show, with nothing below it yet.
-_NEW = re.compile(rf"(?m)^( *{re.escape(BEGIN)} [^\n]*{re.escape(BEGIN_ENDS)})$(?=\n\n|\n?\Z)")
-
 LANGUAGES = {
     **dict.fromkeys((".cpp", ".h"), "cpp"),
     ".c": "c",
@@ -150,11 +148,6 @@ def pages(root: Path = ROOT) -> Iterator[Path]:
             yield path
 
 
-def with_ends(text: str) -> str:
-    """A document with the second comment where an author wrote the first alone."""
-    return _NEW.sub(rf"\1\n{END}", text)
-
-
 def filled(path: Path, root: Path = ROOT) -> str:
     """A document with what its excerpts show today. Raises CogError, with the line, for one that shows nothing."""
     cog, page, result = Cog(), Page(path, root), io.StringIO()
@@ -171,24 +164,18 @@ def filled(path: Path, root: Path = ROOT) -> str:
         return write
 
     functions = {name: writer(getattr(page, name)) for name in ("source", "difference", "passed")}
-    cog.process_file(io.StringIO(with_ends(path.read_text("utf-8"))), result, name, functions)
+    cog.process_file(io.StringIO(path.read_text("utf-8")), result, name, functions)
     return result.getvalue()
 
 
 def stale(path: Path, root: Path = ROOT) -> list[str]:
-    """One line for each excerpt of a document that does not show what its file says, or cannot show anything."""
+    """How a document differs from what its excerpts show today, or what one of them cannot show."""
     text, name = path.read_text("utf-8"), path.relative_to(root).as_posix()
     try:
         fresh = filled(path, root)
     except CogError as error:
         return [str(error)]
-    lines = [number for number, line in enumerate(text.splitlines(), 1) if BEGIN in line]
-    both = zip(lines, EXCERPT.finditer(with_ends(text)), EXCERPT.finditer(fresh), strict=True)
-    return [
-        f"{name}({line}): {old['call']} does not show what the file says now: {COMMAND}"
-        for line, old, new in both
-        if old["shown"] != new["shown"]
-    ]
+    return list(difflib.unified_diff(text.splitlines(), fresh.splitlines(), name, COMMAND, lineterm=""))
 
 
 def main() -> int:

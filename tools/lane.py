@@ -15,7 +15,6 @@ import nox
 
 from tools._platform import SITE_PACKAGES
 from tools.packages import ROOT, Package
-from tools.stopwatch import Stopwatch
 from tools.wheelhouse import Wheelhouse
 
 # The arguments of an interpreter that runs tests from any directory.
@@ -25,17 +24,9 @@ PYTEST = ("-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(R
 class Lane:
     """The environment of one session, holding one package and what it declares."""
 
-    def __init__(
-        self,
-        session: nox.Session,
-        packages: Mapping[str, Package],
-        wheelhouse: Wheelhouse,
-        stopwatch: Stopwatch,
-    ) -> None:
+    def __init__(self, session: nox.Session, wheelhouse: Wheelhouse) -> None:
         self._session = session
-        self._packages = packages
         self._wheelhouse = wheelhouse
-        self._stopwatch = stopwatch
         self._package: Package | None = None
 
     def install(self, name: str, *others: str, extra: str = "") -> None:
@@ -45,9 +36,9 @@ class Lane:
         first, unless it is exactly the set of wheels wanted now.
         """
         session = self._session
-        self._package = self._packages[name]
+        self._package = self._wheelhouse.packages[name]
         wheels = self._wheelhouse.provide(session, [name])
-        with self._stopwatch.step(session.name, f"install {name}"):
+        with self._wheelhouse.stopwatch.step(session.name, f"install {name}"):
             if not self._holds(wheels):
                 present = [item.name.split("-")[0] for item in self._installed()]
                 if present:
@@ -68,7 +59,7 @@ class Lane:
         """Runs a command from an empty directory, with these environment variables and none meant for others."""
         env = lane_variables([self._package.name] if self._package is not None else [])
         env.update(settings or {})
-        with self._stopwatch.step(self._session.name, step), empty_directory(self._session):
+        with self._wheelhouse.stopwatch.step(self._session.name, step), empty_directory(self._session):
             self._session.run(*command, env=env)
 
     def test(self) -> None:

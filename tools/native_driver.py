@@ -7,8 +7,8 @@ from pathlib import Path
 
 import nox
 
-from tools._platform import DRIVER_LIBRARIES
-from tools.emulators import EMULATORS, missing
+from tools._platform import DRIVER_LIBRARIES, usable_cores
+from tools.emulators import EMULATORS, command, missing
 from tools.packages import ROOT, refuse
 from tools.stopwatch import Stopwatch
 
@@ -16,6 +16,13 @@ RUNTIME = ROOT / "packages" / "openreg-runtime"
 PROJECT = RUNTIME / "tests" / "driver"
 BUILD_TOOLS = ("cmake>=3.24", "ninja>=1.11")
 ZIG = "ziglang==0.17.*"
+TIDY = "clang-tidy==23.1.4"
+# What each check of .clang-tidy has to find.
+FAULTS = {
+    "bugprone-exception-escape": "void escape() noexcept { throw 1; }",
+    "cppcoreguidelines-avoid-non-const-global-variables": "int changes = 0;",
+    "readability-identifier-naming": "class snake_case {};",
+}
 
 # The systems besides Linux that torch has wheels for. Both come with libc++ as their C++ library.
 CROSS_TARGETS = ("x86_64-windows-gnu", "aarch64-macos")
@@ -74,8 +81,6 @@ def build_cross(session: nox.Session, target: str) -> Path:
 
 def configure_cross(target: str) -> list[str]:
     """The arguments of CMake for a target, whatever is built."""
-    emulator = EMULATORS.get(target)
-    launcher = emulator.command() if emulator and not emulator.problem() else []
     return [
         *("-G", "Ninja"),
         f"-DCMAKE_TOOLCHAIN_FILE={ROOT / 'tools' / 'zig.cmake'}",
@@ -84,7 +89,7 @@ def configure_cross(target: str) -> list[str]:
         "-DOPENREG_CROSS_PYTHON=python",
         "-DCMAKE_BUILD_TYPE=Release",
         "-DOPENREG_WARNINGS_AS_ERRORS=ON",
-        f"-DCMAKE_CROSSCOMPILING_EMULATOR={';'.join(launcher)}",
+        f"-DCMAKE_CROSSCOMPILING_EMULATOR={';'.join(command(target))}",
     ]
 
 
@@ -100,3 +105,22 @@ def run_sanitizer(session: nox.Session, stopwatch: Stopwatch, sanitizer: str, se
         script = str(PROJECT / "run_stress.py")
         arguments = ("--build", str(build), "--seconds", str(seconds), *session.posargs)
         session.run("python", script, sanitizer, *arguments)
+
+
+def run_tidy(session: nox.Session, stopwatch: Stopwatch) -> None:
+    """Runs clang-tidy on the device and the runtime's memory, after seeing that it reports each kind of fault."""
+    with stopwatch.step(session.name, "install"):
+        session.install(*BUILD_TOOLS, TIDY)
+    build = session.cache_dir.resolve() / "build-trees" / "driver-tidy"
+    session.run("cmake", "-S", str(PROJECT), "-B", str(build), "-G", "Ninja", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    planted = build / "planted.cpp"
+    planted.write_text("\n".join(FAULTS.values()), "utf-8")
+    check = ("clang-tidy", "--quiet", f"--config-file={ROOT / '.clang-tidy'}", str(planted), "--", "-std=c++20")
+    said = str(session.run(*check, silent=True, success_codes=[1]))
+    missed = [name for name in FAULTS if name not in said]
+    if missed:
+        session.error(f"clang-tidy did not report what was planted for {', '.join(missed)}")
+    with stopwatch.step(session.name, "clang-tidy"):
+        session.run(
+            "run-clang-tidy.py", "-quiet", "-p", str(build), "-j", str(usable_cores()), "/csrc/(driver|memory)/"
+        )

@@ -21,7 +21,6 @@ from tools.environments import Environment, python_of
 from tools.lane import example_scripts, lane_variables
 from tools.packages import ROOT, Package, refuse
 from tools.repository_copy import copy_repository
-from tools.stopwatch import Stopwatch
 from tools.wheel_quality import CHECKERS, check, new_folder
 from tools.wheelhouse import Wheelhouse, file_digest
 
@@ -49,10 +48,9 @@ def check_tag(tag: str, packages: Mapping[str, Package]) -> None:
         )
 
 
-def run_release(
-    session: nox.Session, wheelhouse: Wheelhouse, packages: Mapping[str, Package], stopwatch: Stopwatch
-) -> None:
+def run_release(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """Makes everything, and uses it as somebody would who has only its name."""
+    packages, stopwatch = wheelhouse.packages, wheelhouse.stopwatch
     check_tag(session.posargs[0] if session.posargs else f"v{number_of(packages)}", packages)
     with stopwatch.step(session.name, "install"):
         session.install(*PROGRAMS, *CHECKERS)
@@ -70,7 +68,7 @@ def run_release(
         found = differences(wheel, rebuilt[name])
         if found:
             session.error(f"{wheel.name} is another one when it is built from its sdist: {', '.join(found)}")
-    environment = install_by_name(session, stopwatch, packages, folder)
+    environment = install_by_name(session, wheelhouse, folder)
     write_bill(session, packages, environment, wheelhouse.dist)
     with stopwatch.step(session.name, "install for examples"):
         pip_install(session, environment, folder, "numpy", "rich", "scikit-learn")
@@ -133,19 +131,17 @@ def pip_install(session: nox.Session, environment: Environment, folder: Path, *a
     session.run(*pip, "--find-links", str(folder), *arguments)
 
 
-def install_by_name(
-    session: nox.Session, stopwatch: Stopwatch, packages: Mapping[str, Package], folder: Path
-) -> Environment:
+def install_by_name(session: nox.Session, wheelhouse: Wheelhouse, folder: Path) -> Environment:
     """An environment that holds what `pip install openreg-meta` brings, and nothing else."""
     place = Path(session.create_tmp()).resolve() / "environment"
-    environment = Environment(session, stopwatch, place, session.name, ["openreg-meta"])
+    environment = Environment(session, wheelhouse.stopwatch, place, session.name, ["openreg-meta"])
     report = place.with_suffix(".json")
-    with stopwatch.step(session.name, "install openreg-meta by name"):
+    with wheelhouse.stopwatch.step(session.name, "install openreg-meta by name"):
         session.run("python", "-m", "venv", "--clear", "--without-pip", str(place))
-        release = packages["openreg-meta"].torch
+        release = wheelhouse.packages["openreg-meta"].torch
         pip_install(session, environment, folder, "--report", str(report), "openreg-meta", f"torch=={release}.*")
     installed = json.loads(report.read_text("utf-8"))["install"]
-    found = not_from(installed, packages, {file_digest(path) for path in folder.glob("*.whl")})
+    found = not_from(installed, wheelhouse.packages, {file_digest(path) for path in folder.glob("*.whl")})
     if found:
         session.error(f"pip did not take these from {folder}: {', '.join(found)}")
     return environment

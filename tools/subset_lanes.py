@@ -20,7 +20,6 @@ from tools._platform import SITE_PACKAGES
 from tools.environments import Environment, Environments
 from tools.lane import PYTEST, example_scripts, holds
 from tools.packages import ROOT, Package, refuse
-from tools.stopwatch import Stopwatch
 from tools.subsets import Subset, choose, subsets
 from tools.wheelhouse import Wheelhouse
 
@@ -28,22 +27,20 @@ COMBINATION_TESTS = ROOT / "tests" / "subsets"
 MARK = "every_subset"
 
 
-def run_subsets(
-    session: nox.Session, wheelhouse: Wheelhouse, packages: Mapping[str, Package], stopwatch: Stopwatch
-) -> None:
+def run_subsets(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """Runs the lanes of the subsets named in the session's arguments, or all; `--list` prints them."""
     if "--list" in session.posargs:
-        for subset in subsets(packages).values():
+        for subset in subsets(wheelhouse.packages).values():
             print(f"{subset.name:<28} pip install {' '.join(map(shlex.quote, subset.requested))}")
         return
     try:
-        chosen = choose(session.posargs, packages)
+        chosen = choose(session.posargs, wheelhouse.packages)
     except ValueError as error:
         refuse(f"subsets: {error}")
     needed = [name for subset in chosen for name in subset.members]
-    environments = Environments(session, packages, wheelhouse, stopwatch, needed)
+    environments = Environments(session, wheelhouse, needed)
     for subset in chosen:
-        run_subset(session, environments, packages, subset)
+        run_subset(session, environments, wheelhouse.packages, subset)
 
 
 def run_subset(

@@ -125,8 +125,8 @@ def cpp_definitions(text: str) -> Iterator[Definition]:
             kind = declarator.type if declarator.type == "function_declarator" else kind
             declarator = inner
         while parent is not None and parent.type not in {"function_definition", "lambda_expression"}:
-            name = parent.child_by_field_name("name") if _SCOPES.fullmatch(parent.type) else None
-            names += [_text(name)] if name is not None else []
+            scope = parent.child_by_field_name("name") if _SCOPES.fullmatch(parent.type) else None
+            names += [_text(scope)] if scope is not None else []
             parent = parent.parent
         if parent is None:
             has_body = node.child_by_field_name("body") is not None or not _MAY_LACK_BODY.match(kind)

@@ -13,7 +13,6 @@ from tools.affected import git
 from tools.lane import lane_variables
 from tools.new_package import LONGEST_NAME
 from tools.repository_copy import copy_repository
-from tools.stopwatch import Stopwatch
 from tools.wheelhouse import Wheelhouse
 
 # Not the names that tests/test_new_package.py gives, which runs beside them.
@@ -24,8 +23,9 @@ DESCRIPTION = "A package made of the template, to see that it works"
 NEEDS = ("openreg-ops",)
 
 
-def run_template(session: nox.Session, wheelhouse: Wheelhouse, stopwatch: Stopwatch) -> None:
+def run_template(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """Makes packages, then runs the lint of the repository and one's lane, and edits nothing else."""
+    stopwatch = wheelhouse.stopwatch
     with stopwatch.step(session.name, "install"):
         session.install("nox>=2024.10.9", "tomli")
     wheels = wheelhouse.provide(session, list(NEEDS))

@@ -25,8 +25,6 @@ import nox
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools import torch_release
-from tools.packages import Package
-from tools.stopwatch import Stopwatch
 from tools.wheelhouse import PYTHON_TAG, Wheelhouse
 
 # Everything that may lead to the native parts.
@@ -129,23 +127,21 @@ def try_all(folders: Mapping[str, list[Path]], pythons: Mapping[str, Path]) -> l
     return found
 
 
-def run_torch_mismatch(
-    session: nox.Session, wheelhouse: Wheelhouse, packages: Mapping[str, Package], stopwatch: Stopwatch
-) -> None:
+def run_torch_mismatch(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """Builds the wheels of every release, and tries each with the torch of every build environment."""
     session.install("nox>=2024.10.9", "tomli")
     cache = wheelhouse.cache(session)
-    wheelhouse.provide(session, list(packages))
+    wheelhouse.provide(session, list(wheelhouse.packages))
     folders, pythons = [wheelhouse.dist], [wheelhouse.python(session)]
     for release in torch_release.others():
-        with stopwatch.step(session.name, f"wheels for torch {release}"):
+        with wheelhouse.stopwatch.step(session.name, f"wheels for torch {release}"):
             command = ("python", "-m", "nox", "--envdir", str(cache.parent), "-s", "torch", "--", release, "wheels")
             session.run(*command)
         place = cache / f"torch-{release}"
         folders.append(place / "repository" / "dist")
         environment = place / "environments" / ".cache" / f"build-env-{PYTHON_TAG}"
         pythons.append(environment / wheelhouse.python(session).relative_to(wheelhouse.environment(session)))
-    with stopwatch.step(session.name, "pairs"):
+    with wheelhouse.stopwatch.step(session.name, "pairs"):
         arguments = ("--wheels", *map(str, folders), "--python", *map(str, pythons))
         session.run("python", str(Path(__file__).resolve()), *arguments)
 

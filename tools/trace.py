@@ -158,7 +158,7 @@ def trace(python: Path, packages: Mapping[str, Package]) -> None:
     (ROOT / RECORD).write_text(json.dumps([asdict(part) for part in found], indent=2) + "\n", encoding="utf-8")
 
 
-def run_trace(session: nox.Session, lane: Lane, wheelhouse: Wheelhouse, packages: Mapping[str, Package]) -> None:
+def run_trace(session: nox.Session, lane: Lane, wheelhouse: Wheelhouse) -> None:
     """Installs wheels with line numbers, and writes the record."""
     if shutil.which("valgrind") is None:
         refuse(f"{COMMAND}: valgrind is not installed; install it (apt-get install valgrind)")
@@ -167,6 +167,7 @@ def run_trace(session: nox.Session, lane: Lane, wheelhouse: Wheelhouse, packages
     shutil.rmtree(folder, ignore_errors=True)
     session.env.update(LINE_NUMBERS)
     build_wheel = ("-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", str(folder))
+    packages = wheelhouse.packages
     for name in closure(PACKAGE, packages):
         if (packages[name].folder / "CMakeLists.txt").is_file():
             wheelhouse.run_python(session, *build_wheel, "-Cinstall.strip=false", str(packages[name].folder))

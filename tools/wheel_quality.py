@@ -14,7 +14,6 @@ from tools._platform import IS_LINUX, LINUX_LIBRARY_SUFFIX
 from tools.environments import UV, Environments, python_of
 from tools.lane import empty_directory, example_scripts
 from tools.packages import ROOT, Package
-from tools.stopwatch import Stopwatch
 from tools.wheelhouse import Wheelhouse
 
 CHECKERS = (
@@ -60,18 +59,17 @@ def check(session: nox.Session, packages: Mapping[str, Package], wheels: Mapping
     session.run("python", str(ROOT / "tools" / "check_wheels.py"), str(ROOT), *paths)
 
 
-def run_wheel_quality(
-    session: nox.Session, wheelhouse: Wheelhouse, packages: Mapping[str, Package], stopwatch: Stopwatch
-) -> None:
+def run_wheel_quality(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """Checks the wheels of all packages, then installs and uses each on a machine without compiler and CMake."""
+    packages, stopwatch = wheelhouse.packages, wheelhouse.stopwatch
     with stopwatch.step(session.name, "install"):
         session.install(UV, *CHECKERS)
-    environments = Environments(session, packages, wheelhouse, stopwatch)
+    environments = Environments(session, wheelhouse)
     folder = new_folder(Path(session.create_tmp()).resolve() / "repaired")
     with stopwatch.step(session.name, "check"):
         check(session, packages, environments.wheels, folder)
     for name in packages:
-        use_on_plain_machine(session, environments, stopwatch, name)
+        use_on_plain_machine(session, environments, name)
 
 
 def new_folder(path: Path) -> Path:
@@ -81,7 +79,7 @@ def new_folder(path: Path) -> Path:
     return path
 
 
-def use_on_plain_machine(session: nox.Session, environments: Environments, stopwatch: Stopwatch, name: str) -> None:
+def use_on_plain_machine(session: nox.Session, environments: Environments, name: str) -> None:
     """Installs a package and runs its examples with an empty PATH and no other variable of this process."""
     nothing = Path(session.create_tmp()).resolve() / "nothing"
     nothing.mkdir(exist_ok=True)
@@ -89,8 +87,7 @@ def use_on_plain_machine(session: nox.Session, environments: Environments, stopw
     variables = {key: os.environ[key] for key in ("SYSTEMROOT", "TEMP", "TMP") if key in os.environ}
     plain = {**variables, "PATH": str(nothing)}
     environment = environments.create(name, [name], extra="", variables=plain)
-    program = str(ROOT / "tools" / "check_plain_machine.py")
     for path in example_scripts(name):
-        with stopwatch.step(session.name, path.name), empty_directory(session):
-            command = (str(python_of(environment.folder)), program, str(path))
+        with environments.stopwatch.step(session.name, path.name), empty_directory(session):
+            command = (str(python_of(environment.folder)), str(path))
             session.run(*command, env=plain, include_outer_env=False, external=True, silent=True)

@@ -84,8 +84,8 @@ class Wheelhouse:
 
     def __init__(self, root: Path, packages: Mapping[str, Package], stopwatch: Stopwatch) -> None:
         self.dist = root / "dist"
-        self._packages = packages
-        self._stopwatch = stopwatch
+        self.packages = packages
+        self.stopwatch = stopwatch
 
     def cache(self, session: nox.Session) -> Path:
         """What is kept from one run to the next, under .nox/ unless nox was told otherwise."""
@@ -122,13 +122,13 @@ class Wheelhouse:
     def prepare(self, session: nox.Session) -> str:
         """Brings the build environment up to date; gives the version of its torch."""
         wanted = set(BUILD_TOOLS)
-        for package in self._packages.values():
+        for package in self.packages.values():
             wanted.update(package.build_requirements)
-        wanted.difference_update({item for item in wanted if requirement_name(item) in self._packages})
+        wanted.difference_update({item for item in wanted if requirement_name(item) in self.packages})
         requirements = sorted(wanted)
         marker = self.environment(session) / "requirements.json"
         if read_json(marker).get("requirements") != requirements:
-            with self._stopwatch.step(session.name, "build environment"):
+            with self.stopwatch.step(session.name, "build environment"):
                 location = str(self.environment(session))
                 session.run(sys.executable, "-m", "venv", "--clear", location, external=True)
                 self.run_python(session, "-m", "pip", "install", *requirements)
@@ -144,12 +144,12 @@ class Wheelhouse:
         """For each package the digest of everything that its wheel depends on."""
         settings = [f"{name}={os.environ.get(name, '')}" for name in COMPILER_VARIABLES]
         common = [torch, PYTHON_TAG, sysconfig.get_platform(), *settings]
-        digests = {name: sources_digest(item.folder) for name, item in self._packages.items()}
+        digests = {name: sources_digest(item.folder) for name, item in self.packages.items()}
         return {
             name: hashlib.sha256(
-                "\0".join([*common, *(digests[item] for item in closure(name, self._packages))]).encode()
+                "\0".join([*common, *(digests[item] for item in closure(name, self.packages))]).encode()
             ).hexdigest()
-            for name in self._packages
+            for name in self.packages
         }
 
     def provide(self, session: nox.Session, wanted: list[str]) -> dict[str, Path]:
@@ -158,7 +158,7 @@ class Wheelhouse:
         self.dist.mkdir(exist_ok=True)
         needed: dict[str, None] = {}
         for name in wanted:
-            needed.update(dict.fromkeys(closure(name, self._packages)))
+            needed.update(dict.fromkeys(closure(name, self.packages)))
         keys = self.keys(torch)
         wheels = {name: self._provide_one(session, name, keys[name]) for name in needed}
         if self.torch_version(session) != torch:
@@ -206,10 +206,10 @@ class Wheelhouse:
         if entry.get("key") == key and wheel.exists() and file_digest(wheel) == entry["sha256"]:
             session.log(f"{name}: {wheel.name} is up to date")
             return wheel
-        for needed in siblings(self._packages[name].build_requirements, self._packages):
-            with self._stopwatch.step(session.name, f"install {needed} to build {name}"):
+        for needed in siblings(self.packages[name].build_requirements, self.packages):
+            with self.stopwatch.step(session.name, f"install {needed} to build {name}"):
                 self._install_for_build(session, needed, known[f"{needed}-{PYTHON_TAG}"])
-        with self._stopwatch.step(session.name, f"build {name}"):
+        with self.stopwatch.step(session.name, f"build {name}"):
             wheel = self._build(session, name)
         known[f"{name}-{PYTHON_TAG}"] = {
             "key": key,
@@ -228,7 +228,7 @@ class Wheelhouse:
             *("-m", "pip", "wheel", "--no-deps", "--no-index", "--no-build-isolation"),
             *("--no-cache-dir", "--wheel-dir", str(self.dist)),
             f"--config-settings=build-dir={self.build_tree(session, name)}",
-            str(self._packages[name].folder),
+            str(self.packages[name].folder),
         )
         (wheel,) = self.dist.glob(f"{stem}-*.whl")
         # MSVC has no documented option that shortens __FILE__.
@@ -241,7 +241,7 @@ class Wheelhouse:
         """A package that others compile against, into the build environment."""
         marker = self._marker(session, name)
         if read_json(marker) != entry:
-            self.install(session, self._packages[name], editable=False)
+            self.install(session, self.packages[name], editable=False)
             write_json(marker, entry)
 
     def _marker(self, session: nox.Session, name: str) -> Path:
