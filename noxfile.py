@@ -21,17 +21,23 @@ sys.path.insert(0, str(ROOT))
 from tools import torch_release  # noqa: E402
 from tools.affected import Session, affected, changed_files, lane_session, publish  # noqa: E402
 from tools.budgets import budgets  # noqa: E402
-from tools.combinations import run_combinations  # noqa: E402
-from tools.lane import PYTEST, Lane  # noqa: E402
+from tools.lane import (  # noqa: E402
+    PYTEST,
+    Lane,
+    run_combinations,
+)
 from tools.macos import build_for_macos  # noqa: E402
 from tools.native_driver import cross_compile, run_emulated, run_sanitizer, run_tidy  # noqa: E402
 from tools.packages import BUILD_TOOLS, discover, refuse  # noqa: E402
 from tools.parallel import TIMES, run_parallel  # noqa: E402
 from tools.release import run_release  # noqa: E402
 from tools.stopwatch import Stopwatch  # noqa: E402
-from tools.subset_lanes import run_subsets  # noqa: E402
-from tools.template_lane import run_template  # noqa: E402
-from tools.torch_lanes import run_interfaces, run_torch_lanes  # noqa: E402
+from tools.subsets import run_subsets  # noqa: E402
+from tools.torch_lanes import (  # noqa: E402
+    run_interfaces,
+    run_template,
+    run_torch_lanes,
+)
 from tools.torch_mismatch import run_torch_mismatch  # noqa: E402
 from tools.trace import run_trace  # noqa: E402
 from tools.tutorial import STEPS  # noqa: E402

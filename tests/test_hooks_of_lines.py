@@ -30,6 +30,8 @@ PLANTED = [
     ("driver-without-torch", f"{DRIVER}/a.cpp", "#include <c10/util/a.h>"),
     ("driver-without-torch", f"{RUNTIME}/include/openreg.h", '#  include "torch/library.h"'),
     ("driver-without-torch", f"{RUNTIME}/csrc/memory/block.h", "#include <c10/core/Stream.h>"),
+    ("device-by-its-interface", f"{RUNTIME}/csrc/runtime/stream.cpp", '#include "../driver/device.h"'),
+    ("device-by-its-interface", f"{RUNTIME}/tests/driver/checks.h", '#include "driver/device.h"'),
     ("platform-header", f"{DRIVER}/b.cpp", "#include <pthread.h>"),
     ("platform-header", f"{DRIVER}/c.cpp", "#include <sys/stat.h>"),
     ("platform-header", f"{DRIVER}/d.cpp", "#define _GNU_SOURCE"),
@@ -56,6 +58,7 @@ PLANTED = [
 ]
 GOOD = {
     f"{DRIVER}/good.cpp": '// fork() and "dlopen()"\n#include "device.h"\nlog("fork()"); own_fork(); item.fork();',
+    f"{RUNTIME}/tests/driver/parts_device.h": '#include "driver/device.h"',
     f"{DRIVER}/platform_linux.cpp": "#include <sys/mman.h>\nmmap(0);",
     f"{OPS}/CMakeLists.txt": "openreg_find_torch(VERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})",
     f"{RUNTIME}/src/openreg_runtime/_platform.py": "sys.platform",

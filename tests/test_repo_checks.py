@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every check passes on this repository and on a good tree, and fails on one that breaks it."""
+"""Every check passes on this repository and on a good tree, and fails on one that breaks it; also that of the ABI."""
+
+import shutil
 
 import pytest
 
@@ -71,7 +73,6 @@ def tree(tmp_path):
         f"{DRIVER}/device.h": "",
         f"{DRIVER}/device.cpp": '#include "device.h"\n',
         f"{DRIVER}/platform_linux.cpp": "#include <sys/mman.h>\n",
-        f"{RUNTIME}/tests/driver/parts_device.h": '#include "driver/device.h"\n',
         f"{RUNTIME}/docs/page.md": "",
     }.items():
         write(root / file, text)
@@ -122,12 +123,9 @@ PLANTED = [
     ("parallel_loops_use_threads", MODULE, "", "  at::parallel_for(0, n, 1, body);\n"),
     ("parallel_loops_use_threads", MODULE, "", "#include <ATen/native/cpu/Loops.h>\n"),
     ("parallel_loops_use_threads", f"{EXTRA}/csrc/other.cpp", "", "  raw::parallel(n, 1, body);\n"),
-    ("device_by_its_interface", f"{RUNTIME}/csrc/runtime/stream.cpp", "", '#include "../driver/device.h"\n'),
-    ("device_by_its_interface", f"{RUNTIME}/tests/driver/checks.h", "", '#include "driver/device.h"\n'),
-    ("device_by_its_interface", f"{OPS}/csrc/stream.cpp", "", '#include "device.h"\n'),
-    ("one_torch", EXTRA_TOML, "2.13.0", "2.14.0"),
-    ("one_torch", EXTRA_TOML, "2.13.0", "2.12.0"),
-    ("one_torch", f"{RUNTIME}/pyproject.toml", "torch==2.13.*", "torch>=2.13"),
+    ("pins_are_of_one_release", EXTRA_TOML, "2.13.0", "2.14.0"),
+    ("pins_are_of_one_release", EXTRA_TOML, "2.13.0", "2.12.0"),
+    ("pins_are_of_one_release", f"{RUNTIME}/pyproject.toml", "torch==2.13.*", "torch>=2.13"),
     ("documents_tell_the_truth", "README.md", "", "[see](docs/none.md)\n"),
     ("documents_tell_the_truth", f"{OPS}/README.md", "", "```python\nimport openreg_other\n```\n"),
     ("native_parts_ask_first", f"{EXTRA}/CMakeLists.txt", "openreg_install_python_modules(_C)", "install(TARGETS _C)"),
@@ -148,13 +146,6 @@ PLANTED = [
     ("declarations_are_written", TABLE, GONE, GONE),
     ("brought_by_one_package", OPS_TOML, "", f"{NAMES}thing = 'openreg_ops:thing'\n"),
     ("brought_by_one_package", OPS_TOML, "", f"{FEATURES}compile = 'openreg_ops'\n"),
-    ("brought_by_one_package", OPS_TOML, "", f"{NAMES}other = 'openreg_ops'\n"),
-    ("brought_by_one_package", OPS_TOML, "", f"{NAMES}other = 'openreg_extra:x'\n"),
-    ("brought_by_one_package", OPS_TOML, "", f"{FEATURES}x = 'openreg_ops:x'\n"),
-    ("added_names_are_declared", OPS_INIT, "", "import openreg_runtime\nopenreg_runtime.extend('other', 1)\n"),
-    ("added_names_are_declared", OPS_INIT, "", "from openreg_runtime import extend\nextend('other', 1)\n"),
-    ("added_names_are_declared", EXTRA_INIT, "'thing'", "str(1)"),
-    ("added_names_are_declared", EXTRA_INIT, ADDS, ""),
     ("runtime_names_no_other_package", RUNTIME_INIT, "", 'TEXT = "pip install openreg-ops"\n'),
     ("runtime_names_no_other_package", RUNTIME_INIT, "", "# As openreg_extra does.\n"),
     ("runtime_names_no_other_package", RUNTIME_INIT, "", '"""torch_openreg calls it."""\n'),
@@ -244,3 +235,94 @@ def test_the_runtime_may_name_itself_and_what_it_depends_on(tree):
     assert repo_checks.runtime_names_no_other_package(tree) != []
     damage(tree, f"{RUNTIME}/pyproject.toml", '["torch==2.13.*"]', '["torch==2.13.*", "openreg-below"]')
     assert repo_checks.runtime_names_no_other_package(tree) == []
+
+
+HEADER = """\
+// What it is.
+#pragma once
+#include <cstdint>
+
+constexpr const char* kPlace = "http://x"; /* a
+   place */
+void launch(int64_t size,  // in bytes
+            int stream);
+"""
+SAME = [
+    HEADER.replace("// What it is.", "// Something else.\n//\n"),
+    HEADER.replace("  // in bytes\n            int", " int"),
+    HEADER.replace("/* a\n   place */", ""),
+    HEADER.replace("(int64_t", "(\n    int64_t").replace(", ", ","),
+]
+OTHER = [
+    HEADER.replace("int stream", "unsigned stream"),
+    HEADER.replace("int64_t size", "int64_tsize"),
+    HEADER.replace("http://x", "http://y"),
+    HEADER.replace("http://x", "http:/ /x"),
+    HEADER.replace("<cstdint>\n\n", "<cstdint> "),
+    HEADER.replace("void launch", "inline void launch"),
+]
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """The headers and the record of this repository."""
+    shutil.copytree(ROOT / abi.INCLUDE, tmp_path / abi.INCLUDE)
+    (tmp_path / abi.RECORD).parent.mkdir()
+    shutil.copy2(ROOT / abi.RECORD, tmp_path / abi.RECORD)
+    return tmp_path
+
+
+def change(path, old, new):
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+
+
+@pytest.mark.parametrize(("other", "same"), [*((text, True) for text in SAME), *((text, False) for text in OTHER)])
+def test_code_is_a_change_and_comments_and_layout_are_none(other, same):
+    assert other != HEADER
+    assert (abi.digest(other) == abi.digest(HEADER)) == same
+
+
+def added(include):
+    (include / "openreg/runtime/added.h").write_text("#pragma once\n", "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("damage", "by", "said"),
+    [
+        (lambda include: change(include / "openreg.h", "orStreamCreate(", "orStreamMake("), 0, "raise kAbiVersion to"),
+        (lambda include: (include / "openreg/runtime/launch.h").unlink(), 0, "raise kAbiVersion to"),
+        (added, 0, "raise kAbiVersion to"),
+        (lambda include: None, -1, "raise kAbiVersion to"),
+        (added, 1, "the headers are of ABI"),
+    ],
+)
+def test_headers_and_their_number_change_together_and_are_recorded_then(checkout, damage, by, said, capsys):
+    before, number = abi.recorded(checkout), abi.state(checkout)[0]
+    assert {"openreg.h", "openreg/runtime/launch.h"} <= set(before[1])
+    assert abi.headers_have_their_number(checkout) == []
+    damage(checkout / abi.INCLUDE)
+    change(checkout / abi.VERSION, f"kAbiVersion = {number};", f"kAbiVersion = {number + by};")
+    (problem,) = abi.headers_have_their_number(checkout)
+    assert said in problem
+    if by > 0:
+        abi.record(checkout)
+        assert abi.headers_have_their_number(checkout) == []
+        assert abi.recorded(checkout)[0] == number + by
+        return
+    assert f"raise kAbiVersion to {number + 1}" in problem
+    with pytest.raises(SystemExit):
+        abi.record(checkout)
+    assert capsys.readouterr().err == f"{problem}\n"
+    assert abi.recorded(checkout) == before
+
+
+def test_a_header_that_only_the_runtime_includes_is_not_public(checkout):
+    package = checkout / abi.INCLUDE.parents[1]
+    for path, header in (("openreg-runtime/csrc/launch.cpp", "launch.h"), ("openreg-ops/csrc/add.cpp", "stream.h")):
+        (package / path).parent.mkdir(parents=True)
+        (package / path).write_text(f'#include "openreg/runtime/{header}"\n', "utf-8")
+    problems = abi.headers_are_needed(checkout)
+    assert any("launch.h: nobody outside of the runtime includes it: move it to csrc/" in item for item in problems)
+    assert not any("/stream.h" in item for item in problems)

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which subsets of the packages there are follows from what the packages declare."""
+"""Which subsets there are follows from what the packages declare; how their environments are asked for."""
 
+import contextlib
+import re
 from itertools import pairwise
-from types import SimpleNamespace
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
-from tools import _platform, environments, lane, packages, subset_lanes, subsets
+from tools import lane, packages, subsets
 from tools.packages import ROOT, Package
+from tools.stopwatch import Stopwatch
 
 
 def package(name, *requirements, group=None, extras=None):
@@ -33,24 +37,12 @@ def brought_by_meta():
     return {name: package for name, package in found.items() if name in brought}
 
 
-def test_the_subsets_of_this_repository():
-    found = brought_by_meta()
-    assert list(subsets.subsets(found)) == [
-        "runtime",
-        "runtime+autoload",
-        "runtime+amp",
-        "runtime+amp+autoload",
-        "runtime+ops",
-        "runtime+ops+autoload",
-        "runtime+amp+ops",
-        "runtime+amp+ops+autoload",
-        "doctor",
-        "meta",
+def test_the_subsets_of_this_repository_and_what_pip_is_asked_for():
+    plugins = [
+        *(f"runtime{parts}{loader}" for parts in ("", "+amp", "+ops", "+amp+ops") for loader in ("", "+autoload"))
     ]
-
-
-def test_pip_is_asked_for_what_no_other_member_brings():
     found = subsets.subsets(brought_by_meta())
+    assert list(found) == [*plugins, "doctor", "meta"]
     assert found["runtime"].requested == ("openreg-runtime",)
     assert set(found["runtime+amp+ops+autoload"].requested) == {"openreg-amp", "openreg-ops", "openreg-autoload"}
     assert found["meta"].requested == ("openreg-meta",)
@@ -113,9 +105,9 @@ def test_a_package_that_is_no_extra_joins_the_sum_beside_them():
 
 
 def test_pip_is_asked_for_extras_and_the_tests_of_a_package_at_once():
-    assert environments.with_extra("openreg-ops", "test") == "openreg-ops[test]"
-    assert environments.with_extra("openreg-meta[x]", "test") == "openreg-meta[x,test]"
-    assert environments.with_extra("openreg-meta[x]", "") == "openreg-meta[x]"
+    assert lane.with_extra("openreg-ops", "test") == "openreg-ops[test]"
+    assert lane.with_extra("openreg-meta[x]", "test") == "openreg-meta[x,test]"
+    assert lane.with_extra("openreg-meta[x]", "") == "openreg-meta[x]"
 
 
 def test_all_tests_of_a_package_run_once_among_the_sums():
@@ -131,12 +123,12 @@ def test_all_tests_of_a_package_run_once_among_the_sums():
 @pytest.mark.parametrize("name", ["meta", "meta[x0]"])
 def test_a_lane_runs_all_tests_where_it_is_thorough_and_the_marked_ones_elsewhere(monkeypatch, name):
     ran = {}
-    environment = SimpleNamespace(run=lambda step, *arguments: ran.update({step: subset_lanes.MARK in arguments}))
-    monkeypatch.setattr(subset_lanes, "prove", lambda *_: None)
-    monkeypatch.setattr(subset_lanes, "example_scripts", lambda _: [])
-    made = SimpleNamespace(create=lambda *_: environment)
+    environment = Mock(run=lambda step, *arguments: ran.update({step: subsets.MARK in arguments}))
+    monkeypatch.setattr(subsets, "holds", lambda *_: True)
+    monkeypatch.setattr(subsets, "example_scripts", lambda _: [])
+    made = Mock(create=lambda *_: environment, wheels=with_extras(1))
     subset = subsets.subsets(with_extras(1))[name]
-    subset_lanes.run_subset(SimpleNamespace(log=lambda _: None), made, with_extras(1), subset)
+    subsets.run_subset(Mock(), made, with_extras(1), subset)
     assert {item for item in subset.members if not ran[f"{item}: pytest"]} == set(subset.thorough)
 
 
@@ -161,23 +153,17 @@ def test_names_may_come_in_any_order_and_none_means_all():
     assert len(subsets.choose([], found)) == len(subsets.subsets(found))
 
 
-def run(*arguments):
-    subset_lanes.run_subsets(SimpleNamespace(posargs=arguments), SimpleNamespace(packages=packages.discover(ROOT)))
-
-
 def test_the_list_says_what_to_install_and_builds_nothing(capsys):
-    run("--list")
+    subsets.run_subsets(Mock(posargs=["--list"]), Mock(packages=packages.discover(ROOT)))
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [line[0] for line in lines] == list(subsets.subsets(packages.discover(ROOT)))
     assert ["meta", "pip", "install", "openreg-meta"] in lines
 
 
 @pytest.mark.parametrize("argument", ["nonsense", "--nonsense", "", "ops+amp"])
-def test_an_unknown_argument_ends_the_command_with_the_names_there_are(argument, capsys):
-    with pytest.raises(SystemExit) as ended:
-        run("runtime", argument)
-    assert ended.value.code == 2
-    assert f"subsets: no subset is called {argument!r}; there are: runtime," in capsys.readouterr().err
+def test_an_unknown_subset_is_refused_with_the_names_there_are(argument):
+    with pytest.raises(ValueError, match=f"no subset is called '{re.escape(argument)}'; there are: runtime,"):
+        subsets.choose(["runtime", argument], packages.discover(ROOT))
 
 
 def test_a_lane_names_the_packages_it_was_asked_for_and_hides_settings(monkeypatch):
@@ -189,9 +175,49 @@ def test_a_lane_names_the_packages_it_was_asked_for_and_hides_settings(monkeypat
     assert variables["PYTHONPATH"] is None
 
 
-def test_one_more_distribution_in_an_environment_is_noticed(tmp_path):
-    (tmp_path / _platform.SITE_PACKAGES.replace("*", "3.11")).mkdir(parents=True)
-    assert lane.holds(tmp_path, {})
-    with subset_lanes.one_more_distribution(tmp_path):
-        assert not lane.holds(tmp_path, {})
-    assert lane.holds(tmp_path, {})
+TESTS = {"openreg-runtime": ("numpy>=1.26", "pytest>=8.3"), "openreg-ops": ("pytest>=8.3", "rich>=13")}
+NEEDS = {"openreg-runtime": "torch==2.13.*", "openreg-ops": "openreg-runtime==0.1.*"}
+PACKAGES = {
+    name: Package(name, Path(name), "0.1.0", (needed,), (), {}, {"test": TESTS[name]}) for name, needed in NEEDS.items()
+}
+
+
+@pytest.fixture
+def session(tmp_path):
+    found = Mock(create_tmp=lambda: str(tmp_path), chdir=lambda _: contextlib.nullcontext())
+    found.name = "subsets"
+    return found
+
+
+@pytest.fixture
+def house(tmp_path):
+    """A wheelhouse whose wheels are there."""
+    found = Mock(packages=PACKAGES, stopwatch=Stopwatch(), dist=tmp_path / "dist", cache=lambda _: tmp_path)
+    found.torch_version = lambda _: "2.13.0"
+    found.run_python.side_effect = lambda *_: (tmp_path / f"downloads-{lane.PYTHON_TAG}").mkdir(exist_ok=True)
+    return found
+
+
+def test_what_comes_from_elsewhere_is_downloaded_once_with_the_torch_of_the_build(session, house):
+    for _ in range(2):
+        lane.Environments(session, house)
+    house.run_python.assert_called_once()
+    wanted = ("torch==2.13.0", "numpy>=1.26", "pytest>=8.3", "rich>=13", "torch==2.13.*")
+    assert house.run_python.call_args.args[-5:] == wanted
+
+
+@pytest.mark.parametrize(("needed", "built"), [(["openreg-runtime"], ["openreg-runtime"]), ([], list(PACKAGES))])
+def test_only_the_wheels_that_are_needed_are_built(session, house, needed, built):
+    lane.Environments(session, house, needed)
+    house.provide.assert_called_once_with(session, built)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_packages_are_installed_without_a_network_and_plainly_with_the_given_variables_only(session, house, plain):
+    options = {"extra": "", "variables": {"PATH": "nothing"}} if plain else {}
+    lane.Environments(session, house).create("label", list(PACKAGES), **options)
+    command, settings = session.run.call_args
+    assert command[-2:] == tuple(f"{name}{'' if plain else '[test]'}" for name in PACKAGES)
+    assert {"--offline", "--no-index"} <= set(command)
+    assert settings["include_outer_env"] is not plain
+    assert settings["env"].get("PATH") == ("nothing" if plain else None)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the nox sessions stand on: package order, wheel keys, environments proved clean."""
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -11,29 +12,22 @@ import lief
 import pytest
 import yaml
 
-from tools import _platform, check_exports, lane, packages, stopwatch, wheelhouse
+from tools import _platform, check_exports, lane, packages, stopwatch, torch_lanes, wheelhouse
+from tools.affected import git
 from tools.packages import ROOT
-
-
-def add_package(root, name, dependencies=()):
-    folder = root / "packages" / name
-    (folder / "csrc").mkdir(parents=True)
-    (folder / "tests").mkdir()
-    (folder / "csrc" / "module.cpp").write_text("// one\n")
-    (folder / "tests" / "test_one.py").write_text("# one\n")
-    declared = ", ".join(f'"{item}"' for item in dependencies)
-    (folder / "pyproject.toml").write_text(
-        f'[build-system]\nrequires = ["scikit-build-core", "torch==2.13.*"]\n'
-        f'[project]\nname = "{name}"\nversion = "0.1.0"\ndependencies = [{declared}]\n'
-    )
-    return folder
 
 
 @pytest.fixture
 def tree(tmp_path):
-    add_package(tmp_path, "openreg-a", ["openreg-c==0.1.*"])
-    add_package(tmp_path, "openreg-b", ["torch==2.13.*"])
-    add_package(tmp_path, "openreg-c", ["OpenReg_B==0.1.*"])
+    for name, needed in {"a": "openreg-c==0.1.*", "b": "torch==2.13.*", "c": "OpenReg_B==0.1.*"}.items():
+        folder = tmp_path / "packages" / f"openreg-{name}"
+        for file in ("csrc/module.cpp", "tests/test_one.py"):
+            (folder / file).parent.mkdir(parents=True)
+            (folder / file).write_text("one\n")
+        (folder / "pyproject.toml").write_text(
+            f'[build-system]\nrequires = ["scikit-build-core", "torch==2.13.*"]\n'
+            f'[project]\nname = "openreg-{name}"\nversion = "0.1.0"\ndependencies = ["{needed}"]\n'
+        )
     return tmp_path
 
 
@@ -108,6 +102,11 @@ def test_an_environment_is_clean_with_exactly_the_wheels_wanted(tmp_path):
         for wheel in wheels.values():
             zipfile.ZipFile(wheel).extractall(site)
         assert [item for item in ({}, runtime, ops, {**runtime, **ops}) if lane.holds(tmp_path, item)] == [fits]
+    intruder = site / "openreg_intruder-1.0.dist-info"
+    intruder.mkdir()
+    assert not lane.holds(tmp_path, {**runtime, **ops})
+    intruder.rmdir()
+    assert lane.holds(tmp_path, {**runtime, **ops})
     make_wheel(tmp_path, "openreg-ops", content="another build")
     assert not lane.holds(tmp_path, {**runtime, **ops})
 
@@ -124,21 +123,18 @@ def test_the_export_check_finds_what_is_missing_and_what_is_too_much(tmp_path):
     header = tmp_path / "some.h"
     header.write_text("/* OPENREG_API int orInComment(void); */\nOPENREG_API const char* orMissing(int code);\n")
     found = check_exports.problems(header, Path(lief._lief.__file__))
-    assert [line.split(": ")[1] for line in found if "orMissing" in line] == [
-        "orMissing is declared in some.h and not exported"
-    ]
-    assert any("PyInit__lief is exported and not declared in some.h" in line for line in found)
-    assert not any("orInComment" in line for line in found)
+    said = {line.partition(": ")[2] for line in found}
+    assert {
+        "orMissing is declared in some.h and not exported",
+        "PyInit__lief is exported and not declared in some.h",
+    } <= said
+    assert "orInComment" not in str(said)
 
 
 def test_the_state_check_fails_where_it_should():
     script = ROOT / "tools" / "check_shared_state.py"
-    result = subprocess.run(
-        [sys.executable, str(script), "pytest_timeout=editable"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, str(script), "pytest_timeout=editable"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode != 0
     assert "pytest_timeout is installed regular, not editable" in result.stderr
 
@@ -150,16 +146,7 @@ def test_the_pre_commit_file_pins_every_tool():
     assert [first for first, *_ in installed if "==" not in first] == []
 
 
-MARKED = """
-import pytest
-
-@pytest.mark.endurance
-def test_for_an_hour():
-    pass
-
-def test_at_once():
-    pass
-"""
+MARKED = "import pytest\n@pytest.mark.endurance\ndef test_for_an_hour(): pass\ndef test_at_once(): pass\n"
 
 
 @pytest.mark.parametrize(("arguments", "ran"), [((), "test_at_once"), (("-m", "endurance"), "test_for_an_hour")])
@@ -170,3 +157,41 @@ def test_a_lane_leaves_out_what_lasts(tmp_path, arguments, ran):
     assert result.returncode == 0
     assert f"{ran} PASSED" in result.stdout
     assert "1 passed, 1 deselected" in result.stdout
+
+
+BUILT = 1_600_000_000_000_000_000  # when what is built beside the copy ended, in nanoseconds
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A repository with a file that git knows, one that it does not know yet, and one that it ignores."""
+    root = tmp_path / "checkout"
+    root.mkdir()
+    for name, text in {"known.cpp": "1", "new.cpp": "2", "ignored.o": "3", ".gitignore": "*.o\n"}.items():
+        (root / name).write_text(text)
+    git(root, "init", "--quiet")
+    git(root, "add", "known.cpp")
+    monkeypatch.setattr(torch_lanes, "ROOT", root)
+    return root
+
+
+def test_a_copy_has_what_a_commit_would_have(checkout, tmp_path):
+    target = tmp_path / "copy"
+    target.mkdir()
+    (target / "left over.cpp").write_text("of an earlier copy")
+    torch_lanes.copy_repository(target)
+    assert {path.name for path in torch_lanes.files(target)} == {"known.cpp", "new.cpp", ".gitignore"}
+    assert git(target, "ls-files").split() == [".gitignore", "known.cpp", "new.cpp"]
+
+
+def test_only_what_changed_since_the_copy_before_is_newer_than_what_was_built(checkout, tmp_path):
+    target = tmp_path / "copy"
+    torch_lanes.copy_repository(target)
+    for path in torch_lanes.files(target):
+        os.utime(path, ns=(BUILT, BUILT))
+    (checkout / "known.cpp").write_text("changed while the build ran")
+    os.utime(checkout / "known.cpp", ns=(BUILT - 1, BUILT - 1))
+    torch_lanes.copy_repository(target)
+    assert (target / "known.cpp").read_text() == "changed while the build ran"
+    assert (target / "known.cpp").stat().st_mtime_ns > BUILT
+    assert (target / "new.cpp").stat().st_mtime_ns == BUILT

@@ -45,13 +45,6 @@ def copy_declarations(checkout):
                 shutil.copy2(file, copy.parent)
 
 
-def write_ours(folder, checkout, release):
-    """The wheels of all packages, as a checkout for this release would declare them."""
-    copy_declarations(checkout)
-    torch_release.retarget(checkout, release)
-    write_declared(folder, checkout)
-
-
 def write_declared(folder, checkout):
     """The wheels of the packages of a checkout."""
     for package in discover(checkout).values():
@@ -72,7 +65,9 @@ def write_all(folder: Path, checkouts: Path) -> Path:
     """A folder of wheels as a package index has them after a release."""
     folder.mkdir()
     for release in torch_release.SUPPORTED:
-        write_ours(folder, checkouts / release, release)
+        copy_declarations(checkouts / release)
+        torch_release.retarget(checkouts / release, release)
+        write_declared(folder, checkouts / release)
     write_foreign(folder)
     return folder
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import zipfile
-from collections.abc import Iterable
 from pathlib import Path
 
 from pyproject_metadata import StandardMetadata
@@ -17,12 +16,6 @@ from pyproject_metadata import StandardMetadata
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools.packages import Package, discover, read_toml
-
-
-def wheel_of(package: Package, wheels: Iterable[Path]) -> Path:
-    """The wheel of a package among several."""
-    (wheel,) = (path for path in wheels if path.name.startswith(f"{package.name.replace('-', '_')}-"))
-    return wheel
 
 
 def declared(package: Package) -> str:
@@ -45,7 +38,10 @@ def problems(package: Package, wheel: Path) -> list[str]:
 def main(root: str, *paths: str) -> int:
     """Prints what is wrong; 0 if nothing is."""
     wheels = [Path(path) for path in paths]
-    lines = [line for package in discover(Path(root)).values() for line in problems(package, wheel_of(package, wheels))]
+    lines = []
+    for package in discover(Path(root)).values():
+        (wheel,) = (path for path in wheels if path.name.startswith(f"{package.name.replace('-', '_')}-"))
+        lines += problems(package, wheel)
     print("\n".join(lines) or f"{len(wheels)} wheels say what they should")
     return 1 if lines or not wheels else 0
 

@@ -17,10 +17,9 @@ from typing import Any
 
 import nox
 
-from tools.environments import Environment, python_of
-from tools.lane import example_scripts, lane_variables
+from tools.lane import Environment, example_scripts, lane_variables, python_of
 from tools.packages import ROOT, Package, refuse
-from tools.repository_copy import copy_repository
+from tools.torch_lanes import copy_repository
 from tools.wheel_quality import CHECKERS, check, new_folder
 from tools.wheelhouse import Wheelhouse, file_digest
 
@@ -31,9 +30,9 @@ TO_BUILD = ("noxfile.py", "tools")
 
 def number_of(packages: Mapping[str, Package]) -> str:
     """The number of the release, the last part of the version of every package. Ends the command if they differ."""
+    versions = ", ".join(f"{package.name} {package.version}" for package in packages.values())
     numbers = {package.version.rpartition(".")[2] for package in packages.values()}
     if len(numbers) != 1:
-        versions = ", ".join(f"{package.name} {package.version}" for package in packages.values())
         refuse(f"a release has one number, the last part of every version, and here are several: {versions}")
     return numbers.pop()
 
@@ -92,23 +91,18 @@ def build_from_sdists(
     session: nox.Session, packages: Mapping[str, Package], folder: Path, copy: Path
 ) -> dict[str, Path]:
     """The wheels once more, in a repository whose packages are what the sdists hold."""
-    shutil.rmtree(copy, ignore_errors=True)
+    new_folder(copy)
+    (copy / "packages").mkdir()
     for part in TO_BUILD:
         origin = ROOT / part
-        (shutil.copytree if origin.is_dir() else shutil.copy2)(origin, copy_to(copy / part))
+        (shutil.copytree if origin.is_dir() else shutil.copy2)(origin, copy / part)
     for name, package in packages.items():
         with tarfile.open(folder / f"{stem(name)}-{package.version}.tar.gz") as archive:
             archive.extractall(copy / "unpacked", filter="data")
-        (copy / "unpacked" / f"{stem(name)}-{package.version}").rename(copy_to(copy / "packages" / name))
+        (copy / "unpacked" / f"{stem(name)}-{package.version}").rename(copy / "packages" / name)
     with session.chdir(copy):
         session.run("python", "-m", "nox", "-s", "wheels", env=lane_variables([]))
     return {name: next((copy / "dist").glob(f"{stem(name)}-*.whl")) for name in packages}
-
-
-def copy_to(path: Path) -> Path:
-    """The path, in a folder that exists."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
 
 
 def stem(name: str) -> str:

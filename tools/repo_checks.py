@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rules that every package of this repository keeps, each a function of its root.
+"""Rules that every package and test of this repository keeps, each a function of its root.
 
 What one line can break is a rule in .pre-commit-config.yaml. A check returns one line per violation, naming the file
 and what to do; an empty list is a pass.
@@ -8,24 +8,19 @@ tests/test_repo_checks.py runs all of them on this repository and each on a tree
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
-from tools import torch_release
+from tools import hooks
 from tools.abi import headers_are_needed, headers_have_their_number
-from tools.packages import discover, read_toml
-from tools.plugin_checks import (
-    added_names_are_declared,
-    native_parts_ask_first,
-    plugins_tell_the_doctor,
-    runtime_names_no_other_package,
-)
-from tools.providers import brought_by_one_package, declarations_are_written
-from tools.timing_checks import tests_need_no_fast_machine
+from tools.packages import closure, discover, read_toml
+from tools.providers import TABLE, brought_by_one_package, declarations_are_written, planned
+from tools.torch_release import pins_are_of_one_release
 
 NATIVE = {".cpp", ".h"}
-DRIVER_PARTS = "packages/openreg-runtime/tests/driver/parts"
 SKIPPED_FOLDERS = {"build", "dist", "__pycache__"}
 
 SAME_IN_EVERY_PACKAGE = ("LICENSE", "tests/test_isolation.py")
@@ -156,31 +151,6 @@ def parallel_loops_use_threads(root: Path) -> list[str]:
     return problems
 
 
-def device_by_its_interface(root: Path) -> list[str]:
-    """Who uses the device includes openreg.h and no header of the driver, so that another driver can take its place.
-
-    But for what tests the driver's parts by themselves.
-    """
-    problems = []
-    for package in discover(root).values():
-        driver = root / "packages" / "openreg-runtime" / "csrc" / "driver"
-        private = {path.name for path in files(driver, {".h"})}
-        for path in files(package.folder, NATIVE):
-            apart = driver in path.parents or path.relative_to(root).as_posix().startswith(DRIVER_PARTS)
-            text = "" if apart else path.read_text("utf-8", "replace")
-            for name in re.findall(r'#\s*include\s*[<"]([^>"]+)[>"]', text):
-                # A name without a folder may be that of a neighbour.
-                neighbour = (path.parent / name).is_file() and driver not in (path.parent / name).resolve().parents
-                if not neighbour and ("driver/" in name or name in private):
-                    problems.append(f"{path.relative_to(root)}: includes {name} of the driver; use openreg.h")
-    return problems
-
-
-def one_torch(root: Path) -> list[str]:
-    """All packages are for the same release of PyTorch."""
-    return torch_release.problems(root)
-
-
 def documents_tell_the_truth(root: Path) -> list[str]:
     """Links in documents lead to files; Python in a package's README is part of its example, which lanes run."""
     problems = []
@@ -202,23 +172,125 @@ def documents_tell_the_truth(root: Path) -> list[str]:
     return problems
 
 
+RUNTIME = "openreg-runtime"
+PLUGINS = "openreg.plugins"
+RECORD = "openreg_install_python_modules("
+QUESTION = "openreg_runtime.require_matching_build(__name__)"
+
+# Where a file of the runtime counts as a source.
+SOURCES = ("src", "csrc", "include", "cmake", "tools", "CMakeLists.txt", "pyproject.toml")
+TEXTS = {".py", ".pyi", ".cpp", ".h", ".cmake", ".txt", ".toml", ".json", ".in"}
+
+
+def native_parts_ask_first(root: Path) -> list[str]:
+    """A package with native parts records what they were compiled for, and asks the runtime before it loads them."""
+    problems = []
+    for package in discover(root).values():
+        if package.name == RUNTIME or not (package.folder / "csrc").is_dir():
+            continue
+        cmake = package.folder / "CMakeLists.txt"
+        if not cmake.is_file() or RECORD not in cmake.read_text("utf-8"):
+            problems.append(f"{package.folder.relative_to(root)}/CMakeLists.txt: install with {RECORD}...)")
+        source = package.folder / "src" / package.import_name / "__init__.py"
+        before, asked, _ = source.read_text("utf-8").partition(QUESTION)
+        if not asked or re.search(rf"(?m)^\s*(from|import) {package.import_name}\b", before):
+            problems.append(f"{source.relative_to(root)}: {QUESTION} has to come before its own imports")
+    return problems
+
+
+def names_of(package: str) -> str:
+    """A pattern for what names a package: to pip, to Python, to C++ and to who includes its headers."""
+    short = re.escape(package.removeprefix("openreg-")).replace(r"\-", "[-_]")
+    other = "|torch[-_]openreg" if package == "openreg-meta" else ""
+    return rf"openreg(?:-|_|::|/){short}{other}"
+
+
+def runtime_names_no_other_package(root: Path) -> list[str]:
+    """The runtime knows no package that builds on it: what they bring stands in one table, written from them."""
+    packages = discover(root)
+    if RUNTIME not in packages:
+        return []
+    below = set(closure(RUNTIME, packages))
+    others = sorted({*packages, *planned(root).values()} - below)
+    pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(names_of, others))})(?![\w-])")
+    folder = packages[RUNTIME].folder
+    places = [folder / name for name in SOURCES]
+    paths = [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*")))]
+    problems = []
+    for path in paths:
+        if path.suffix in TEXTS and path != root / TABLE:
+            problems += [
+                f"{path.relative_to(root).as_posix()}:{number}: names {match.group()}; what packages bring is in "
+                f"{TABLE.name}, which they declare"
+                for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1)
+                if (match := pattern.search(line))
+            ]
+    return problems
+
+
+def plugins_tell_the_doctor(root: Path) -> list[str]:
+    """What adds to a device ships a doctor.toml, so that its absence can be told (`python -m tools.hooks`)."""
+    problems = []
+    for package in discover(root).values():
+        place = package.folder.relative_to(root) / "src" / package.import_name / hooks.DECLARATION
+        if PLUGINS in package.entry_points and not (root / place).is_file():
+            problems.append(f"{place}: missing; it says what the package brings (templates/package has one)")
+    return problems
+
+
+SHORTEST_GUARD = 120  # seconds
+CLOCK = r"\b(?:perf_counter|monotonic|time)(?:_ns)?\(\)"
+# A difference of clock readings, or the time between events.
+DURATION = rf"{CLOCK} - |- [\w.]*{CLOCK}|\belapsed(?:_time)?\("
+# A positive number that was chosen in advance: of literals and of CONSTANTS.
+FIXED = r"(?!0 )\(*[\dA-Z][^a-df-z<>=,]*(?=[<>=,]| and | or |$)"
+SIDE = "(?:(?! and | or )[^<>=])*"  # of a comparison
+PAUSE = r"\b(?:_sleep|delay)\("  # of the device
+UNFINISHED = re.compile(r"\s*assert (?:not .*\b(?:query|stream_ready|event_ready)\(|(?!not ).*\bis_busy\()")
+
+
+def complaints_of(code: str, pausing: str) -> Iterator[str]:
+    """What is wrong in a function or class, one statement a line; `pausing` matches what pauses a stream."""
+    names = re.findall(rf"(?m)^\s*(\w+) = .*(?:{DURATION})", code)
+    measured = "|".join([DURATION, *(rf"\b{name}\b" for name in names)])
+    too_long = re.compile(rf"(?:{measured}){SIDE}<=? {FIXED}|{FIXED}>=? {SIDE}(?:{measured})")
+    pauses = re.search(pausing, code) and "gate" not in code.lower()
+    for line in code.splitlines():
+        if line.strip().startswith("assert ") and too_long.search(f"{line} "):
+            yield f"{line}: a duration below a limit needs a fast machine: assert a lower bound, or use a gate"
+        if pauses and UNFINISHED.match(line):
+            yield f"{line}: a pause that is still running needs a fast machine: hold the work by a gate"
+        if any(float(seconds) < SHORTEST_GUARD for seconds in re.findall(r"\btimeout=(\d[\d.]*)(?=[,)])", line)):
+            yield f"{line}: a guard against hangs is at least {SHORTEST_GUARD} s long"
+
+
+# The tests of tools/ judge many copies of the same files.
+@cache
+def complaints_in(text: str) -> tuple[str, ...]:
+    """What is wrong in a file, with the lines at which the functions begin."""
+    nodes = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    blocks = [(node, ast.unparse(node)) for node in nodes]
+    helpers = [
+        rf"\b{node.name}\b" for node, code in blocks if re.search(PAUSE, code) and not node.name.startswith("test_")
+    ]
+    pausing = "|".join([PAUSE, *helpers])
+    return tuple(f"{node.lineno}: {found}" for node, code in blocks for found in complaints_of(code, pausing))
+
+
+def tests_need_no_fast_machine(root: Path) -> list[str]:
+    """Tests set no limit to how long something takes, and hold by a gate what has to be still running."""
+    folders = [root / "tests", root / "docs" / "tests", *root.glob("templates/*/tests")]
+    folders += [package.folder / "tests" for package in discover(root).values()]
+    return [
+        f"{path.relative_to(root)}:{what}"
+        for path in sorted(path for folder in folders for path in folder.rglob("*.py"))
+        for what in complaints_in(path.read_text("utf-8"))
+    ]
+
+
 CHECKS = (
-    package_shape,
-    same_in_every_package,
-    names_derive_from_one,
-    metadata_is_alike,
-    sources_listed,
-    parallel_loops_use_threads,
-    device_by_its_interface,
-    one_torch,
-    documents_tell_the_truth,
-    native_parts_ask_first,
-    headers_are_needed,
-    headers_have_their_number,
-    added_names_are_declared,
-    brought_by_one_package,
-    declarations_are_written,
-    runtime_names_no_other_package,
-    plugins_tell_the_doctor,
-    tests_need_no_fast_machine,
+    *(package_shape, same_in_every_package, names_derive_from_one, metadata_is_alike, sources_listed),
+    *(parallel_loops_use_threads, pins_are_of_one_release, documents_tell_the_truth, native_parts_ask_first),
+    *(headers_are_needed, headers_have_their_number, brought_by_one_package, declarations_are_written),
+    *(runtime_names_no_other_package, plugins_tell_the_doctor, tests_need_no_fast_machine),
 )

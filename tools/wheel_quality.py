@@ -11,8 +11,7 @@ from pathlib import Path
 import nox
 
 from tools._platform import IS_LINUX, LINUX_LIBRARY_SUFFIX
-from tools.environments import UV, Environments, python_of
-from tools.lane import empty_directory, example_scripts
+from tools.lane import UV, Environments, empty_directory, example_scripts, python_of
 from tools.packages import ROOT, Package
 from tools.wheelhouse import Wheelhouse
 
