@@ -142,15 +142,11 @@ def test_compiled_functions(name):
 
 @pytest.mark.parametrize("name", ["swiglu", "add_rms_norm"])
 def test_one_launch_forward_and_one_backward(name):
-    operation, _, operands = CASES[name]
+    """Why they exist: PyTorch's operators for the same take more. test_launch_budgets.py has the limits."""
+    *functions, operands = CASES[name]
     given = operands()
-    results = []
-    assert launches_of(lambda: results.append(operation(*given))) == (1, 0)
-    result = results[0] if isinstance(results[0], torch.Tensor) else results[0][0]
-    grad = torch.ones_like(result)
-    kernels, copies = launches_of(lambda: torch.autograd.grad(result, given, grad))
-    assert kernels <= 2  # the other result's gradient is filled with zeros
-    assert copies == 0
+    ours, theirs = (launches_of(lambda function=function: function(*given)) for function in functions)
+    assert ours < theirs
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -230,9 +226,8 @@ def test_clipping_gradients_equals_pytorchs(max_norm):
 
 
 @pytest.mark.usefixtures("native")
-def test_clipping_gradients_is_two_launches_and_does_not_wait(gate):
+def test_clipping_gradients_does_not_wait(gate):
     ours = parameters(DEVICE, *[(3, 3)] * 8)
-    assert launches_of(lambda: clip_grad_norm_(ours, 1.0)) == (2, 0)
     gate.close()
     clip_grad_norm_(ours, 1.0)
     assert is_busy()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from parity import DEVICE, assert_same, check, is_busy, launches_of
+from parity import DEVICE, assert_same, check, is_busy
 from torch.torch_version import TorchVersion
 
 TESTS = Path(__file__).resolve().parent
@@ -41,7 +41,7 @@ PREAMBLE = f"""
 import sys
 sys.path.insert(0, {str(TESTS)!r})
 import json, torch, openreg_ops
-from parity import DEVICE, assert_same, check, launches_of, move_all
+from parity import DEVICE, assert_same, check, move_all
 torch.manual_seed(2026)
 """
 
@@ -200,14 +200,6 @@ assert_same(results, expected)
 """)
 
 
-def test_one_launch_each(run_raw):
-    run_raw("""
-x = torch.randn(64, 64).to(DEVICE)
-for operation in (lambda: x @ x, lambda: x.sum(), lambda: torch.softmax(x, 1), lambda: x.abs_()):
-    assert launches_of(operation) == (1, 0)
-""")
-
-
 # Where the numbers differ from those of PyTorch's kernels, and should
 
 
@@ -350,7 +342,7 @@ for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
 rate = torch.tensor(0.05, device=DEVICE)
 parameter, gradient = torch.ones(3, device=DEVICE), torch.ones(3, device=DEVICE)
 options = base | dict(lr=rate)
-assert launches_of(lambda: torch._fused_sgd_([parameter], [gradient], [], **options)) == (1, 0)
+torch._fused_sgd_([parameter], [gradient], [], **options)
 options["lr"] = torch.tensor(0.05)
 torch._fused_sgd_([parameter], [gradient], [], **options)
 torch.testing.assert_close(parameter.cpu(), torch.full((3,), 0.9))
@@ -390,10 +382,3 @@ def test_own_kernels_are_asynchronous(gate):
     assert is_busy()
     gate.open()
     assert_same([looked_up, magnitude, gradient[1:3]], [weight.cpu()[1:3], weight.cpu().abs(), weight.cpu()[1:3]])
-
-
-def test_own_kernels_are_one_launch():
-    weight, index = torch.randn(10, 4, device=DEVICE), torch.tensor([1, 2], device=DEVICE)
-    assert launches_of(lambda: torch.embedding(weight, index)) == (1, 0)
-    assert launches_of(lambda: weight.abs()) == (1, 0)
-    assert launches_of(lambda: weight.uniform_()) == (1, 0)
