@@ -5,7 +5,6 @@ import torch
 from torch.utils import _pytree as pytree
 
 DEVICE = "openreg"
-SLEEP = 200_000_000  # nanoseconds; a read that does not wait comes before
 
 
 def move(tensor, device):
