@@ -176,7 +176,7 @@ def test_a_producer_may_be_asked_for_another_device(tensor):
 
 def test_a_copy_to_the_host_has_waited(tensor):
     with torch.openreg.device(1):
-        torch.openreg._sleep(SLEEP)
+        torch.openreg._sleep(SLEEP)  # PyTorch holds the GIL meanwhile, so that no thread could open a gate
     tensor.add_(1)
     assert from_dlpack(tensor.__dlpack__(dl_device=CPU)).tolist() == [1, 2, 3, 4, 5, 6]
 

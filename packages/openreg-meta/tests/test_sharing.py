@@ -203,11 +203,11 @@ def test_cpu_tensors_are_sent_as_ever(worker):
     assert worker(read, "x") == [2, 2, 2]
 
 
-def test_sending_waits_for_what_was_launched(worker):
+def test_sending_waits_for_what_was_launched(worker, gate):
     tensor = torch.zeros(3, device=DEVICE)
-    with torch.openreg.device(1):
-        torch.openreg._sleep(50_000_000)
+    gate.close(torch.openreg.current_stream(1))
     tensor.fill_(4)
+    gate.open_soon()
     assert worker(read, tensor) == [4, 4, 4]
 
 
@@ -227,7 +227,7 @@ def test_memory_is_not_reused_while_a_receiver_has_it(worker):
 
 def drop_with_work_queued(state):
     with torch.openreg.device(1), torch.openreg.stream(torch.openreg.Stream()) as _:
-        torch.openreg._sleep(50_000_000)
+        torch.openreg._sleep(50_000_000)  # the memory is in use when the storage goes, however soon that is
         copy = state.pop("x").clone()
     return torch.openreg.current_stream(1).query() and copy.tolist()
 
