@@ -68,7 +68,7 @@ def test_an_idle_stream_is_ready_and_a_busy_one_is_not(gate):
 
 
 def test_a_query_never_says_done_while_a_kernel_runs(driver):
-    ended = []
+    ended = []  # by kernels that take half a millisecond, in which there are queries
     streams = [openreg.Stream(device) for device in (0, 1, 0)]
     for number in range(100):
         stream = streams[number % 3]

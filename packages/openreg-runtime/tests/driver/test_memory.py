@@ -30,7 +30,7 @@ ACCESSES = {
     "read what no one allocated": "ctypes.string_at(address + (1 << 20), 1)",
     "read while a kernel runs": """
 running = threading.Event()
-api.launch(None, lambda: running.set() or time.sleep(600))
+api.launch(None, lambda: running.set() or time.sleep(600))  # longer than this process lives
 running.wait()
 ctypes.string_at(address, 1)""",
 }

@@ -381,7 +381,7 @@ def test_a_process_ends_while_somebody_observes(run_script: RunScript) -> None:
         api.delay(None, 3600)
         api.launch(None, lambda: None)
         threading.Thread(target=api.c.orUnsubscribe, args=(observer.handle,), daemon=True).start()
-        time.sleep(0.05)
+        time.sleep(0.05)  # likely the thread waits by now; the process ends as well if it does not
         print(len(observer.submits), flush=True)
         """
     )

@@ -332,7 +332,7 @@ def test_a_process_ends_with_a_stream_waiting(run_script: RunScript, seed: str) 
         api.launch(None, lambda: print("never"))
         thread = threading.Thread(target=api.c.orStreamSynchronize, args=(None,), daemon=True)
         thread.start()
-        time.sleep(0.05)
+        time.sleep(0.05)  # likely the thread waits by now; the process ends as well if it does not
         print("end", flush=True)
         """,
         env={"OPENREG_SCHEDULE_SEED": seed} if seed else {},
