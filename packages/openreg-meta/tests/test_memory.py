@@ -7,7 +7,7 @@ import gc
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch.profiler import ProfilerActivity, profile
 
@@ -47,7 +47,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None, database=None)
+@settings(max_examples=30, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS)
 def test_no_tensor_is_overwritten_whatever_streams_do_with_others(steps):
     """Each tensor is filled with its number by its stream, read by others, and holds it until it is gone."""

@@ -214,7 +214,9 @@ def strided_tensors(draw):
     return x.permute(draw(st.permutations(range(x.dim())))) if x.dim() else x
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(x=strided_tensors(), y=strided_tensors(), dtype=st.sampled_from(DTYPES[:7]))
 def test_any_layout_arrives(x, y, dtype):
     there = move(x, DEVICE)

@@ -242,9 +242,9 @@ def test_exit_with_work_queued(run_script: RunScript, attempt: int) -> None:
 
 def test_exit_waits_for_the_running_kernel_and_drops_the_rest(run_script: RunScript, tmp_path: object) -> None:
     started, leaving = f"{tmp_path}/started", f"{tmp_path}/leaving"
-    # The first ends once the engines are told to stop, which a thread sees that goes on while C's exit handlers run: the
-    # timer's thread ends then. Where threads cannot be listed, it sees that the process leaves, and what follows at once
-    # gets half a second.
+    # The first ends once the engines are told to stop, which a thread sees that goes on while exit handlers run: the
+    # timer's thread ends then. Where threads cannot be listed it sees that the process leaves, and what follows at
+    # once gets half a second.
     until = f"for i in $(seq 6000); do [ -e {leaving} ] && break; sleep 0.01; done"
     done = run_script(
         f"""

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ._platform import IS_POSIX, PAGE_SIZE
@@ -143,7 +143,7 @@ OPERATIONS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, database=None)
+@settings(max_examples=40, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 @given(operations=OPERATIONS)
 def test_allocations_follow_the_model(loaded: Api, operations: list[tuple[str, int]]) -> None:
     """In any order: exact accounts, no overlap, contents kept, no refusal without cause."""
