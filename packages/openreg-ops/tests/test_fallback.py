@@ -180,7 +180,7 @@ def test_an_exception_keeps_its_type_and_the_device_stays_healthy():
     x = torch.zeros(3, device=DEVICE)
     with pytest.raises(IndexError, match="out of range"):
         x.put_(torch.tensor([7], device=DEVICE), torch.tensor([1.0], device=DEVICE))
-    with pytest.raises(RuntimeError, match="selected number k out of range"):
+    with pytest.raises(RuntimeError, match="out of range"):
         torch.kthvalue(x, 9)
     torch.openreg.synchronize()
     assert (x + 1).sum().item() == 3

@@ -3,7 +3,7 @@
 
 import pytest
 import torch
-from parity import DEVICE, check, is_busy
+from parity import DEVICE, check, check_failure, is_busy
 from torch.nn.functional import linear
 
 pytestmark = pytest.mark.usefixtures("native")
@@ -65,24 +65,17 @@ def test_the_host_does_not_wait(gate):
     assert is_busy()
 
 
-@pytest.mark.parametrize(
-    ("operands", "said"),
-    [
-        (((2, 3), (4, 5)), r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 5x4\)"),
-        (((2, 3, 4), (4, 5)), r"mat1 and mat2 shapes cannot be multiplied \(6x4 and 5x4\)"),
-    ],
-)
-def test_mistakes_have_pytorchs_messages(operands, said):
-    with pytest.raises(RuntimeError, match=said):
-        linear(*[torch.ones(shape, device=DEVICE) for shape in operands])
+@pytest.mark.parametrize("shapes", [((2, 3), (4, 5)), ((2, 3, 4), (4, 5))], ids=str)
+def test_mistakes_have_pytorchs_messages(shapes):
+    check_failure(linear, *map(torch.ones, shapes))
 
 
 def test_mixed_devices_and_dtypes_are_refused():
     x, weight = torch.ones(2, 3, device=DEVICE), torch.ones(4, 3)
     for other in (weight, weight.to("openreg:1")):
-        with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        with pytest.raises(RuntimeError, match="same device"):
             linear(x, other)
-    with pytest.raises(RuntimeError, match="mat1 and mat2 must have the same dtype, but got Float and Double"):
+    with pytest.raises(RuntimeError, match="Float and Double"):
         linear(x, weight.double().to(DEVICE))
 
 

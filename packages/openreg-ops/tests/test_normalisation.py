@@ -120,19 +120,19 @@ def test_softmax_that_widens(function):
 
 def test_mistakes_are_told_on_the_calling_line():
     x, w = torch.zeros(4, 6, device=DEVICE), torch.ones(6, device=DEVICE)
-    with pytest.raises(RuntimeError, match="expected input with shape"):
+    with pytest.raises(RuntimeError, match="shape"):
         aten.native_layer_norm(x, [5], None, None, 1e-5)
-    with pytest.raises(RuntimeError, match="weight to be of same shape"):
+    with pytest.raises(RuntimeError, match=r"weight .*shape"):
         aten.native_layer_norm(x, [6], w[:5], None, 1e-5)
     with pytest.raises(RuntimeError, match="mixed dtype"):
         aten.native_layer_norm(x, [6], w.double(), None, 1e-5)
-    with pytest.raises(RuntimeError, match="weight to be of same shape"):
+    with pytest.raises(RuntimeError, match=r"weight .*shape"):
         aten._fused_rms_norm(x, [6], w[:5], None)
     with pytest.raises(RuntimeError, match="divisible by num_groups"):
         aten.native_group_norm(x, None, None, 4, 6, 1, 4, 1e-5)
     with pytest.raises(RuntimeError, match="vectors of 6 elements"):
         aten.native_group_norm(x, w[:4], None, 4, 6, 1, 2, 1e-5)
-    with pytest.raises(RuntimeError, match="expected g to have shape"):
+    with pytest.raises(RuntimeError, match=r"\bg\b.*shape"):
         aten._weight_norm_interface(x, w, 0)
     with pytest.raises(RuntimeError, match="openreg:1"):
         aten.native_layer_norm(x, [6], w.to("openreg:1"), None, 1e-5)

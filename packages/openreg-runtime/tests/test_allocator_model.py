@@ -131,16 +131,16 @@ def test_a_raw_allocation_belongs_to_its_stream_and_device():
 def test_an_address_is_deleted_once_and_only_by_who_got_it():
     address = openreg.caching_allocator_alloc(3000)
     for wrong in (address + 512, 4096):
-        with pytest.raises(ValueError, match="was not handed out by the openreg caching allocator"):
+        with pytest.raises(ValueError, match="openreg caching allocator"):
             openreg.caching_allocator_delete(wrong)
     openreg.caching_allocator_delete(address)
-    with pytest.raises(ValueError, match="deleted before"):
+    with pytest.raises(ValueError, match="deleted"):
         openreg.caching_allocator_delete(address)
     openreg.caching_allocator_delete(0)
 
 
 def test_a_stream_of_another_device_or_of_no_kind_is_refused():
-    with pytest.raises(ValueError, match="belongs to openreg:1, but memory of openreg:0"):
+    with pytest.raises(ValueError, match=r"openreg:1.*openreg:0"):
         openreg.caching_allocator_alloc(8, 0, torch.Stream("openreg:1"))
-    with pytest.raises(TypeError, match="stream must be a stream or its stream_id"):
+    with pytest.raises(TypeError, match="stream_id"):
         openreg.caching_allocator_alloc(8, 0, "fast")

@@ -49,7 +49,7 @@ def test_a_stream_of_another_library_is_used_by_its_handle(driver, gate):
 def test_a_handle_that_fits_no_stream_is_refused(driver):
     with openreg.device(1):
         made = driver.stream()
-    with pytest.raises(ValueError, match="belongs to openreg:1, but device openreg:0 was given"):
+    with pytest.raises(ValueError, match=r"openreg:1.*openreg:0"):
         openreg.ExternalStream(made, device=0)
     for handle in (1 << 40, -1):
         with pytest.raises((RuntimeError, TypeError)):

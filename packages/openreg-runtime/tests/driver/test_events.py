@@ -124,10 +124,10 @@ def test_elapsed_time_of_pending_work_is_not_ready(api: Api, stream: int, timed:
 
 
 def test_elapsed_time_needs_timing_and_records(api: Api, stream: int, event: int, timed: list[int]) -> None:
-    with pytest.raises(DriverError, match="start event was never recorded"):
+    with pytest.raises(DriverError, match=r"start event.*record"):
         api.elapsed(*timed)
     api.record(timed[0], stream)
-    with pytest.raises(DriverError, match="end event was never recorded"):
+    with pytest.raises(DriverError, match=r"end event.*record"):
         api.elapsed(*timed)
     api.record(event, stream)
     for pair, which in [((event, timed[0]), "start"), ((timed[0], event), "end")]:

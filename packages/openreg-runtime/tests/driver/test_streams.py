@@ -344,7 +344,7 @@ def test_destroying_lets_queued_work_run(api: Api, gate: Gate) -> None:
 
 def test_the_default_stream_cannot_be_destroyed(api: Api) -> None:
     for stream in (None, api.default_stream(0), api.default_stream(1)):
-        with pytest.raises(DriverError, match=r"default stream of device \d cannot be destroyed"):
+        with pytest.raises(DriverError, match=r"orStreamDestroy: .*device \d"):
             api.call("orStreamDestroy", stream)
 
 
