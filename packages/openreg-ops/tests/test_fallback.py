@@ -189,7 +189,7 @@ def test_an_exception_keeps_its_type_and_the_device_stays_healthy():
 def test_operands_on_several_devices_are_refused():
     x, source = torch.zeros(3, device="openreg:0"), torch.ones(1)
     for other in ("cpu", "openreg:1"):
-        with pytest.raises(RuntimeError, match=rf"at least two devices, openreg:0 and {other}"):
+        with pytest.raises(RuntimeError, match=rf"openreg:0 and {other}"):
             x.put_(torch.tensor([1], device="openreg:0"), source.to(other))
 
 
@@ -217,7 +217,7 @@ def test_an_operator_without_a_cpu_kernel():
     library = torch.library.Library(f"openreg_test_{uuid.uuid4().hex}", "DEF")
     library.define("nowhere(Tensor x) -> Tensor")
     operation = getattr(torch.ops, library.ns).nowhere
-    with pytest.raises(NotImplementedError, match=r"nowhere has neither a kernel.*nor one for the CPU"):
+    with pytest.raises(NotImplementedError, match=r"nowhere .*CPU"):
         operation(torch.zeros(3, device=DEVICE))
     library._destroy()
 
@@ -275,7 +275,7 @@ def test_a_profile_shows_what_fell_back_and_where():
 
 def test_warnings_come_once_per_operator():
     with torch.openreg.fallback_mode("warn"):
-        with pytest.warns(UserWarning, match=rf"operator {HISTC} has no kernel.*fallback_stats"):
+        with pytest.warns(UserWarning, match=rf"{HISTC} .*fallback_stats"):
             histc()
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -17,24 +17,11 @@ from torch.torch_version import TorchVersion
 
 TESTS = Path(__file__).resolve().parent
 FLOATS = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
-# Operator to the file of ours that registers it: always, and where OPENREG_KERNELS=raw asks for it.
-ALWAYS = {
-    "abs.out": "abs.cpp",
-    "embedding": "embedding.cpp",
-    "embedding_dense_backward": "embedding.cpp",
-    "uniform_": "uniform.cpp",
-    "_fused_sgd_": "raw_sgd.cpp",
-    "_fused_sgd_.tensor_lr": "raw_sgd.cpp",
-}
+# Operators with a kernel of our own: always, and where OPENREG_KERNELS=raw asks for it.
+ALWAYS = {"abs.out", "embedding", "embedding_dense_backward", "uniform_", "_fused_sgd_", "_fused_sgd_.tensor_lr"}
 CHOSEN = {
-    "mm": "raw_matmul.cpp",
-    "mm.out": "raw_matmul.cpp",
-    "sum.dim_IntList": "raw_sum.cpp",
-    "sum.IntList_out": "raw_sum.cpp",
-    "_softmax": "raw_softmax.cpp",
-    "_softmax.out": "raw_softmax.cpp",
-    "_softmax_backward_data": "raw_softmax.cpp",
-    "_softmax_backward_data.out": "raw_softmax.cpp",
+    *("mm", "mm.out", "sum.dim_IntList", "sum.IntList_out"),
+    *("_softmax", "_softmax.out", "_softmax_backward_data", "_softmax_backward_data.out"),
 }
 
 PREAMBLE = f"""
@@ -64,11 +51,12 @@ REGISTERED = """
 names = json.loads(sys.argv[1]) if len(sys.argv) > 1 else %s
 for name in names:
     (line,) = [l for l in torch._C._dispatch_dump("aten::" + name).splitlines() if l.startswith("PrivateUse1:")]
-    print(name, line.split("/")[-1].split(":")[0])
+    print(name, line.split()[3])
 """
 
 
 def registered(run_python, names, **variables):
+    """Where in the sources each is registered."""
     result = run_python(PREAMBLE + REGISTERED % json.dumps(list(names)), **variables)
     assert result.returncode == 0, result.stderr[-3000:]
     assert "Overriding" not in result.stderr  # each operator is registered once
@@ -76,11 +64,10 @@ def registered(run_python, names, **variables):
 
 
 def test_the_setting_chooses_the_registration(run_python):
-    assert registered(run_python, ALWAYS | CHOSEN, OPENREG_KERNELS="raw") == ALWAYS | CHOSEN
+    raw = registered(run_python, ALWAYS | CHOSEN, OPENREG_KERNELS="raw")
     default = registered(run_python, ALWAYS | CHOSEN)
     assert default == registered(run_python, ALWAYS | CHOSEN, OPENREG_KERNELS="aten")
-    assert {name: default[name] for name in ALWAYS} == ALWAYS
-    assert not any(default[name] == CHOSEN[name] for name in CHOSEN)
+    assert {name for name in raw if raw[name] != default[name]} == CHOSEN
 
 
 @pytest.mark.parametrize("value", ["", "RAW"])
@@ -280,7 +267,7 @@ def test_mistakes_with_embeddings_are_found_on_the_calling_line():
 def test_an_index_out_of_range_surfaces_at_the_next_synchronisation(index):
     weight = torch.randn(4, 2, device=DEVICE)
     torch.embedding(weight, torch.tensor([1, index], device=DEVICE))
-    with pytest.raises(torch.AcceleratorError, match=r"aten::embedding.*index out of range in self"):
+    with pytest.raises(torch.AcceleratorError, match=r"aten::embedding.*out of range"):
         torch.openreg.synchronize()
     torch.openreg.reset_device(0)
 
