@@ -82,7 +82,7 @@ BY_HAND = {
     "hardswish_": lambda x: functional.hardswish(x, inplace=True),
     "hardswish_backward": lambda x: torch.ops.aten.hardswish_backward(x, x),
     "huber_loss": lambda x: functional.huber_loss(x, x),
-    "huber_loss_backward": lambda x: torch.ops.aten.huber_loss_backward(x, x, x, 1, 1.0),
+    "huber_loss_backward.out": lambda x: torch.ops.aten.huber_loss_backward(x, x, x, 1, 1.0),
     "im2col": lambda x: functional.unfold(x.expand(1, 1, 3, 3), 2),
     "linear": lambda x: functional.linear(x[None], x[None]),
     "log_sigmoid_forward": functional.logsigmoid,
@@ -102,8 +102,8 @@ BY_HAND = {
 
 
 # Until torch 2.14.
-if "polar" in openreg_ops._C._dtype_rules():
-    BY_HAND["polar"] = lambda x: torch.polar(x, x)
+if "polar.out" in openreg_ops._C._dtype_rules():
+    BY_HAND["polar.out"] = lambda x: torch.polar(x, x)
 
 
 def at(x, *indices):

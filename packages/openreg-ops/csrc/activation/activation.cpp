@@ -61,7 +61,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                                                                         kRealNumbers);
   structured<meta::structured_elu, op::elu, op::elu_>(library, cpu::elu_outf, kFloats);
   structured<meta::structured_elu_backward, op::elu_backward>(library, cpu::elu_backward_outf, kFloats);
-  structured<meta::structured_gelu, op::gelu, op::gelu_>(library, gelu_kernel, kFloats, {.check = check_gelu});
+  structured<meta::structured_gelu, op::gelu, op::gelu_>(
+      library, gelu_kernel, {.refused = kNotFloating, .elementwise = true}, {.check = check_gelu});
   structured<meta::structured_gelu_backward, op::gelu_backward>(library, cpu::gelu_backward_outf,
                                                                 {.refused = kNotFloating, .agreement = Agreement::kAll},
                                                                 {.check = check_gelu_backward});
@@ -94,8 +95,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_prelu_backward, op::_prelu_kernel_backward>(library, cpu::_prelu_kernel_backward);
   function<op::relu>(library, relu);
   described<unchecked, op::relu_>(library, cpu::relu_);
-  structured<meta::structured_silu, op::silu, op::silu_>(library, cpu::silu_outf, kFractions);
-  structured<meta::structured_silu_backward, op::silu_backward>(library, cpu::silu_backward_outf, kFractions);
+  structured<meta::structured_silu, op::silu, op::silu_>(library, cpu::silu_outf,
+                                                         {.refused = kBoolean | kIntegers, .elementwise = true});
+  structured<meta::structured_silu_backward, op::silu_backward>(library, cpu::silu_backward_outf,
+                                                                {.refused = kBoolean | kIntegers, .elementwise = true});
   structured<meta::structured_softplus, op::softplus>(library, cpu::softplus_outf, kFloats);
   structured<meta::structured_softplus_backward, op::softplus_backward>(library, cpu::softplus_backward_outf, kFloats);
   structured<meta::structured_softshrink, op::softshrink>(library, cpu::softshrink_outf, kFloats);

@@ -49,17 +49,19 @@ at::Tensor rsub(const at::Tensor& self, const at::Tensor& other, const at::Scala
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  constexpr KernelRule kElementwise{.elementwise = true};
   constexpr KernelRule kNoComplex{.refused = kComplex};
   constexpr KernelRule kFloats{.refused = kNotFloating};
   constexpr KernelRule kFractions{.refused = kBoolean | kIntegers};
   constexpr KernelRule kWhole{.refused = kBoolean | kFloating | kComplex};
-  structured<meta::structured_add_Tensor, op::add_Tensor, op::add__Tensor>(library, cpu::add_outf);
+  structured<meta::structured_add_Tensor, op::add_Tensor, op::add__Tensor>(library, cpu::add_outf, kElementwise);
   structured<meta::structured_addcdiv, op::addcdiv, op::addcdiv_>(library, cpu::addcdiv_outf);
   structured<meta::structured_addcmul, op::addcmul, op::addcmul_>(library, cpu::addcmul_outf, {.refused = kBoolean});
   described<describe_complex, op::complex_out>(library, cpu::complex_outf);
+  structured<meta::structured_atan2, op::atan2, op::atan2_>(library, cpu::atan2_outf, kNoComplex);
   structured<meta::structured_copysign_Tensor, op::copysign_Tensor, op::copysign__Tensor>(library, cpu::copysign_outf,
                                                                                           kNoComplex);
-  structured<meta::structured_div_Tensor, op::div_Tensor, op::div__Tensor>(library, cpu::div_outf);
+  structured<meta::structured_div_Tensor, op::div_Tensor, op::div__Tensor>(library, cpu::div_outf, kElementwise);
   structured<meta::structured_div_Tensor_mode, op::div_Tensor_mode, op::div__Tensor_mode>(
       library, cpu::div_outf,
       {.verdict = Verdict::kOfDivisor, .modes = {{{"floor", kBoolean | kComplex}, {"trunc", kBoolean | kComplex}}}});
@@ -72,7 +74,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       library, cpu::fmod_outf, {.refused = kBoolean | kComplex, .verdict = Verdict::kOfDivisor});
   structured<meta::structured_gcd, op::gcd, op::gcd_>(library, cpu::gcd_outf, kWhole);
   structured<meta::structured_heaviside, op::heaviside, op::heaviside_>(library, cpu::heaviside_outf);
-  structured<meta::structured_hypot, op::hypot, op::hypot_>(library, cpu::hypot_outf, kFloats);
   structured<meta::structured_igamma, op::igamma, op::igamma_>(library, cpu::igamma_outf, kFloats);
   structured<meta::structured_igammac, op::igammac, op::igammac_>(library, cpu::igammac_outf, kFloats);
   structured<meta::structured_lcm, op::lcm, op::lcm_>(library, cpu::lcm_outf, kWhole);
@@ -82,19 +83,20 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_logaddexp2, op::logaddexp2>(library, cpu::logaddexp2_outf, kFloats);
   structured<meta::structured_maximum, op::maximum>(library, cpu::maximum_outf);
   structured<meta::structured_minimum, op::minimum>(library, cpu::minimum_outf);
-  structured<meta::structured_mul_Tensor, op::mul_Tensor, op::mul__Tensor>(library, cpu::mul_outf);
+  structured<meta::structured_mul_Tensor, op::mul_Tensor, op::mul__Tensor>(library, cpu::mul_outf, kElementwise);
   structured<meta::structured_nextafter, op::nextafter, op::nextafter_>(library, cpu::nextafter_outf, kFloats);
   // Some releases of PyTorch have no kernel for half.
   described<describe_complex, op::polar_out>(library, cpu::polar_outf,
                                              {.refused = OPENREG_TORCH_HAS_HALF_POLAR ? 0 : dtype_set(at::kHalf)});
   structured<meta::structured_pow_Scalar, op::pow_Scalar>(library, cpu::pow_outf);
-  structured<meta::structured_pow_Tensor_Scalar, op::pow_Tensor_Scalar, op::pow__Scalar>(library, cpu::pow_outf);
+  structured<meta::structured_pow_Tensor_Scalar, op::pow_Tensor_Scalar, op::pow__Scalar>(library, cpu::pow_outf,
+                                                                                         kElementwise);
   structured<meta::structured_pow_Tensor_Tensor, op::pow_Tensor_Tensor, op::pow__Tensor>(library, cpu::pow_outf,
                                                                                          {.refused = kBoolean});
   structured<meta::structured_remainder_Tensor, op::remainder_Tensor, op::remainder__Tensor>(
       library, cpu::remainder_outf, {.refused = kBoolean | kComplex, .verdict = Verdict::kOfDivisor});
   function<op::rsub_Tensor>(library, rsub);
-  structured<meta::structured_sub_Tensor, op::sub_Tensor, op::sub__Tensor>(library, cpu::sub_outf);
+  structured<meta::structured_sub_Tensor, op::sub_Tensor, op::sub__Tensor>(library, cpu::sub_outf, kElementwise);
   structured<meta::structured_xlogy_Tensor, op::xlogy_Tensor, op::xlogy__Tensor>(library, cpu::xlogy_outf, kNoComplex);
 }
 

@@ -184,6 +184,8 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
   struct Hooks {
     // Called on the calling line, before the meta function: what that does not check, or warn of.
     void (*check)(Args...) = nullptr;
+    // The same after it, for what the kernel would refuse of the outputs.
+    void (*check_outputs)(Args..., OutputReference<Index>...) = nullptr;
     // Launches another kernel, or gives false for operands that it does not serve, which then go to `kernel`.
     bool (*launch_own)(c10::Device, Args..., OutputReference<Index>...) = nullptr;
   };
@@ -254,6 +256,9 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
     } else {
       MetaOutputs wanted(form, outputs.data(), instead.data());
       computed = meta(wanted, args...);
+    }
+    if (hooks.check_outputs != nullptr) {
+      hooks.check_outputs(args..., outputs[Index]...);
     }
     bool refuses = may_refuse(name, rule, computed, args...);
     if constexpr ((is_mode<Args> || ...)) {

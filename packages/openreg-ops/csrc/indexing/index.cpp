@@ -209,7 +209,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::index_fill__int_Tensor>(library, index_fill_tensor, kIndexFill.op.rule);
   structured<meta::structured_index_reduce, op::index_reduce, op::index_reduce_>(
       library, cpu::index_reduce_outf, {.refused = kBoolean | kComplex, .overlap = kNoPart},
-      {.check = [](auto... /*arguments*/) {
+      {.check_outputs = [](auto... /*arguments*/) {
         TORCH_WARN_ONCE("index_reduce() is in beta and the API may change at any time");
       }});
   described<describe_index_select, op::index_select>(library, cpu::index_select_outf);

@@ -12,11 +12,10 @@ bool is_in_order(const at::Tensor& out) {
   return out.dim() <= 2 || out.is_contiguous() || out.mT().is_contiguous();
 }
 
-bool check_order(c10::Device /*device*/, const at::Tensor& /*self*/, int64_t /*diagonal*/, at::Tensor& out) {
+void check_order(const at::Tensor& /*self*/, int64_t /*diagonal*/, at::Tensor& out) {
   if (!is_in_order(out)) {
     at::assert_no_internal_overlap(out);
   }
-  return false;
 }
 
 template <auto kFunctional, auto kOut>
@@ -29,9 +28,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       library, cpu::linalg_lu_outf, {.refused = kBoolean | kIntegers | kReduced, .overlap = kNotItself});
   structured<meta::structured_lu_unpack, op::lu_unpack>(library, cpu::lu_unpack_outf, {.overlap = kNotItself});
   structured<meta::structured_tril, op::tril, op::tril_>(library, in_order<cpu::tril, cpu::tril_outf>, {},
-                                                         {.launch_own = check_order});
+                                                         {.check_outputs = check_order});
   structured<meta::structured_triu, op::triu, op::triu_>(library, in_order<cpu::triu, cpu::triu_outf>, {},
-                                                         {.launch_own = check_order});
+                                                         {.check_outputs = check_order});
 }
 
 }  // namespace

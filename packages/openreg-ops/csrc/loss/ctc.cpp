@@ -104,7 +104,7 @@ at::Tensor ctc_loss_backward_tensor(const at::Tensor& grad, const at::Tensor& lo
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::_ctc_loss>(library, ctc_loss, kForward.op.rule);
-  function<op::_ctc_loss_Tensor>(library, ctc_loss_tensor, kForward.op.rule);
+  function<op::_ctc_loss_Tensor>(library, ctc_loss_tensor);
   function<op::_ctc_loss_backward>(library, ctc_loss_backward);
   function<op::_ctc_loss_backward_Tensor>(library, ctc_loss_backward_tensor);
 }

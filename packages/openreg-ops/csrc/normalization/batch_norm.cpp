@@ -123,14 +123,14 @@ struct Out<kFunctional> {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::native_batch_norm>(library, batch_norm, kFloats);
-  function<op::native_batch_norm_out>(library, Out<batch_norm>::call, kFloats);
+  function<op::native_batch_norm_out>(library, Out<batch_norm>::call);
   described<describe_backward, op::native_batch_norm_backward>(library, cpu::native_batch_norm_backward);
-  function<op::_native_batch_norm_legit>(library, batch_norm_legit, kFloats);
-  function<op::_native_batch_norm_legit_out>(library, Out<batch_norm_legit>::call, kFloats);
+  function<op::_native_batch_norm_legit>(library, batch_norm_legit);
+  function<op::_native_batch_norm_legit_out>(library, Out<batch_norm_legit>::call);
   function<op::_native_batch_norm_legit_no_stats>(library, batch_norm_no_stats, kFloats);
-  function<op::_native_batch_norm_legit_no_stats_out>(library, Out<batch_norm_no_stats>::call, kFloats);
-  function<op::_batch_norm_with_update>(library, batch_norm_with_update, kFloats);
-  function<op::_batch_norm_no_update>(library, batch_norm_no_update, kFloats);
+  function<op::_native_batch_norm_legit_no_stats_out>(library, Out<batch_norm_no_stats>::call);
+  function<op::_batch_norm_with_update>(library, batch_norm_with_update);
+  function<op::_batch_norm_no_update>(library, batch_norm_no_update);
   function<op::batch_norm_backward>(library, batch_norm_backward);
 }
 

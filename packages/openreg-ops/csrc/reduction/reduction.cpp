@@ -29,11 +29,10 @@ OutputSpec describe_extremum(const at::Tensor& self) {
 }
 
 // The kernel finds out that an output of whole numbers cannot hold a mean, too late for the calling line.
-bool check_mean(c10::Device /*device*/, const at::Tensor& self, at::OptionalIntArrayRef /*dims*/, bool /*keepdim*/,
+void check_mean(const at::Tensor& self, at::OptionalIntArrayRef /*dims*/, bool /*keepdim*/,
                 std::optional<c10::ScalarType> dtype, at::Tensor& out) {
   TORCH_CHECK(!at::isIntegralType(out.scalar_type(), /*includeBool=*/true), "result type ",
               dtype.value_or(self.scalar_type()), " can't be cast to the desired output type ", out.scalar_type());
-  return false;
 }
 
 // By our own kernel. Gives false for operands that it does not serve: complex ones, and those of a dtype that is
@@ -168,7 +167,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_extremum<true>, op::max>(library, cpu::max_outf);
   structured<meta::structured_max_dim, op::max_dim>(library, cpu::max_outf, kNotOverItself);
   structured<meta::structured_mean_dim, op::mean_dim>(library, cpu::mean_outf, kNotOverItself,
-                                                      {.launch_own = check_mean});
+                                                      {.check_outputs = check_mean});
   described<describe_extremum<false>, op::min>(library, cpu::min_outf);
   structured<meta::structured_min_dim, op::min_dim>(library, cpu::min_outf, kNotOverItself);
   function<op::nansum>(library, nansum);

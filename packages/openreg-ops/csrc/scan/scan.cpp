@@ -18,11 +18,10 @@ constexpr auto check_cummin = [](const at::Tensor& self, const auto&... /*rest*/
 
 // The kernels compute in the dtype of the output, and have none for booleans.
 template <class Operator>
-bool check_cumulative(c10::Device /*device*/, const at::Tensor& self, int64_t /*dim*/,
-                      std::optional<c10::ScalarType> /*dtype*/, at::Tensor& out) {
+void check_cumulative(const at::Tensor& self, int64_t /*dim*/, std::optional<c10::ScalarType> /*dtype*/,
+                      at::Tensor& out) {
   TORCH_CHECK_NOT_IMPLEMENTED(out.scalar_type() != at::kBool || self.dim() == 0 || self.numel() == 0, "\"",
                               Operator::name + 6, "_out_cpu\" not implemented for '", out.scalar_type(), "'");
-  return false;
 }
 
 OutputSpec describe_logcumsumexp(const at::Tensor& self, int64_t dim) {
@@ -38,9 +37,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<check_cummax, op::_cummax_helper>(library, cpu::_cummax_helper);
   described<check_cummin, op::_cummin_helper>(library, cpu::_cummin_helper);
   structured<meta::structured_cumprod, op::cumprod, op::cumprod_>(library, cpu::cumprod_outf, kRule,
-                                                                  {.launch_own = check_cumulative<op::cumprod>});
+                                                                  {.check_outputs = check_cumulative<op::cumprod>});
   structured<meta::structured_cumsum, op::cumsum, op::cumsum_>(library, cpu::cumsum_outf, kRule,
-                                                               {.launch_own = check_cumulative<op::cumsum>});
+                                                               {.check_outputs = check_cumulative<op::cumsum>});
   described<describe_logcumsumexp, op::_logcumsumexp>(library, cpu::_logcumsumexp_outf);
 }
 

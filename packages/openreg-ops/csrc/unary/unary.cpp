@@ -74,6 +74,7 @@ constexpr auto describe_nan_to_num = [](const at::Tensor& self, const auto&... r
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  constexpr KernelRule kElementwise{.elementwise = true};
   constexpr KernelRule kNoComplex{.refused = kComplex};
   constexpr KernelRule kRealNumbers{.refused = kBoolean | kComplex};
   constexpr KernelRule kFractions{.refused = kBoolean | kIntegers};
@@ -91,13 +92,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_ceil, op::ceil, op::ceil_>(library, cpu::ceil_outf, kRealNumbers);
   function<op::conj_physical_>(library, conj_physical_);
   described<describe_conj_physical, op::conj_physical_out>(library, cpu::conj_physical_outf);
-  structured<meta::structured_cos, op::cos, op::cos_>(library, cpu::cos_outf);
+  structured<meta::structured_cos, op::cos, op::cos_>(library, cpu::cos_outf, kElementwise);
   structured<meta::structured_cosh, op::cosh, op::cosh_>(library, cpu::cosh_outf);
   structured<meta::structured_digamma, op::digamma, op::digamma_>(library, cpu::digamma_outf, kNoComplex);
   structured<meta::structured_erf, op::erf, op::erf_>(library, cpu::erf_outf, kNoComplex);
   structured<meta::structured_erfc, op::erfc, op::erfc_>(library, cpu::erfc_outf, kNoComplex);
   structured<meta::structured_erfinv, op::erfinv, op::erfinv_>(library, cpu::erfinv_outf, kNoComplex);
-  structured<meta::structured_exp, op::exp, op::exp_>(library, cpu::exp_outf);
+  structured<meta::structured_exp, op::exp, op::exp_>(library, cpu::exp_outf, kElementwise);
   structured<meta::structured_exp2, op::exp2, op::exp2_>(library, cpu::exp2_outf);
   structured<meta::structured_expm1, op::expm1, op::expm1_>(library, cpu::expm1_outf);
   structured<meta::structured_floor, op::floor, op::floor_>(library, cpu::floor_outf, kRealNumbers);
@@ -107,7 +108,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_isneginf, op::isneginf>(library, cpu::isneginf_outf);
   structured<meta::structured_isposinf, op::isposinf>(library, cpu::isposinf_outf);
   structured<meta::structured_lgamma, op::lgamma, op::lgamma_>(library, cpu::lgamma_outf, kNoComplex);
-  structured<meta::structured_log, op::log, op::log_>(library, cpu::log_outf);
+  structured<meta::structured_log, op::log, op::log_>(library, cpu::log_outf, kElementwise);
   structured<meta::structured_log10, op::log10, op::log10_>(library, cpu::log10_outf);
   structured<meta::structured_log1p, op::log1p, op::log1p_>(library, cpu::log1p_outf);
   structured<meta::structured_log2, op::log2, op::log2_>(library, cpu::log2_outf);
@@ -116,25 +117,27 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<check_logit, op::logit_>(library, cpu::logit_);
   structured<meta::structured_logit_backward, op::logit_backward>(library, cpu::logit_backward_outf, kFloats);
   described<describe_nan_to_num, op::nan_to_num_out>(library, cpu::nan_to_num_outf);
-  structured<meta::structured_neg, op::neg, op::neg_>(library, cpu::neg_outf);
+  structured<meta::structured_neg, op::neg, op::neg_>(library, cpu::neg_outf, kElementwise);
   structured<meta::structured_polygamma, op::polygamma>(library, cpu::polygamma_outf, kNoComplex);
-  structured<meta::structured_reciprocal, op::reciprocal, op::reciprocal_>(library, cpu::reciprocal_outf);
+  structured<meta::structured_reciprocal, op::reciprocal, op::reciprocal_>(library, cpu::reciprocal_outf, kElementwise);
   structured<meta::structured_round, op::round, op::round_>(library, cpu::round_outf, kRealNumbers);
   structured<meta::structured_round_decimals, op::round_decimals, op::round__decimals>(library, cpu::round_outf,
                                                                                        kFloats);
-  structured<meta::structured_rsqrt, op::rsqrt, op::rsqrt_>(library, cpu::rsqrt_outf);
+  structured<meta::structured_rsqrt, op::rsqrt, op::rsqrt_>(library, cpu::rsqrt_outf, kElementwise);
   structured<meta::structured_sgn, op::sgn, op::sgn_>(library, cpu::sgn_outf);
-  structured<meta::structured_sigmoid, op::sigmoid, op::sigmoid_>(library, cpu::sigmoid_outf);
-  structured<meta::structured_sigmoid_backward, op::sigmoid_backward>(library, cpu::sigmoid_backward_outf, kFractions);
+  structured<meta::structured_sigmoid, op::sigmoid, op::sigmoid_>(library, cpu::sigmoid_outf, kElementwise);
+  structured<meta::structured_sigmoid_backward, op::sigmoid_backward>(
+      library, cpu::sigmoid_backward_outf, {.refused = kBoolean | kIntegers, .elementwise = true});
   structured<meta::structured_sign, op::sign, op::sign_>(library, cpu::sign_outf, kNoComplex);
   structured<meta::structured_signbit, op::signbit>(library, cpu::signbit_outf, kNoComplex);
-  structured<meta::structured_sin, op::sin, op::sin_>(library, cpu::sin_outf);
+  structured<meta::structured_sin, op::sin, op::sin_>(library, cpu::sin_outf, kElementwise);
   structured<meta::structured_sinc, op::sinc, op::sinc_>(library, cpu::sinc_outf);
   structured<meta::structured_sinh, op::sinh, op::sinh_>(library, cpu::sinh_outf);
-  structured<meta::structured_sqrt, op::sqrt, op::sqrt_>(library, cpu::sqrt_outf);
+  structured<meta::structured_sqrt, op::sqrt, op::sqrt_>(library, cpu::sqrt_outf, kElementwise);
   structured<meta::structured_tan, op::tan, op::tan_>(library, cpu::tan_outf);
-  structured<meta::structured_tanh, op::tanh, op::tanh_>(library, cpu::tanh_outf);
-  structured<meta::structured_tanh_backward, op::tanh_backward>(library, cpu::tanh_backward_outf, kFractions);
+  structured<meta::structured_tanh, op::tanh, op::tanh_>(library, cpu::tanh_outf, kElementwise);
+  structured<meta::structured_tanh_backward, op::tanh_backward>(library, cpu::tanh_backward_outf,
+                                                                {.refused = kBoolean | kIntegers, .elementwise = true});
   structured<meta::structured_trunc, op::trunc, op::trunc_>(library, cpu::trunc_outf, kRealNumbers);
 }
 

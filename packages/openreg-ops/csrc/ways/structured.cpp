@@ -3,12 +3,12 @@
 // on the device and launch a kernel. All forms of the operator differ only in where the output comes from. The short
 // form is structured<...> (csrc/declare/structured.h).
 //
-// Source: ATen/ops/atan2_meta.h, and the code that torchgen generates for CUDA.
+// Source: ATen/ops/hypot_meta.h, and the code that torchgen generates for CUDA.
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/native/Resize.h>
-#include <ATen/ops/atan2_cpu_dispatch.h>
-#include <ATen/ops/atan2_meta.h>
+#include <ATen/ops/hypot_cpu_dispatch.h>
+#include <ATen/ops/hypot_meta.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
@@ -23,7 +23,7 @@ namespace {
 // The meta function is a member of a class of PyTorch, from which a backend derives to provide outputs. Here the class
 // is a TensorIterator too, which broadcasts the operands and finds the dtype; it has to be told of the output's
 // geometry.
-struct Atan2 final : at::meta::structured_atan2 {
+struct Hypot final : at::meta::structured_hypot {
   at::Tensor output;  // undefined where a new one is wanted
 
   const at::Tensor& maybe_get_output(int64_t /*index*/) override { return output; }
@@ -50,46 +50,46 @@ struct Atan2 final : at::meta::structured_atan2 {
   // The kernel runs later, on another thread, on aliases: CPU tensors over the same bytes that own nothing. It is the
   // CPU's; a real device launches one of its own.
   void launch(const at::Tensor& self, const at::Tensor& other) {
-    runtime::Aliases aliases("aten::atan2");
+    runtime::Aliases aliases("aten::hypot");
     auto kernel = [a = aliases(self), b = aliases(other), out = aliases.as(orAccessWrite)(output)]() mutable {
-      at::cpu::atan2_outf(a, b, out);
+      at::cpu::hypot_outf(a, b, out);
     };
-    runtime::launch("aten::atan2", output.device().index(), std::move(kernel), aliases.operands());
+    runtime::launch("aten::hypot", output.device().index(), std::move(kernel), aliases.operands());
   }
 };
 
-at::Tensor& run(const at::Tensor& self, const at::Tensor& other, Atan2& op) {
+at::Tensor& run(const at::Tensor& self, const at::Tensor& other, Hypot& op) {
   const c10::OptionalDeviceGuard guard(at::device_of(self.device().is_cpu() ? other : self));
   op.meta(self, other);
   // The kernel would refuse other dtypes when it runs, too late for an exception on the calling line.
   const c10::ScalarType dtype = op.common_dtype();
   TORCH_CHECK_NOT_IMPLEMENTED(
       dtype == at::kFloat || dtype == at::kDouble || dtype == at::kHalf || dtype == at::kBFloat16,
-      "\"atan2\" not implemented for '", dtype, "'");
+      "\"hypot_cpu\" not implemented for '", dtype, "'");
   op.launch(self, other);
   return op.output;
 }
 
-at::Tensor atan2(const at::Tensor& self, const at::Tensor& other) {
-  Atan2 op;
+at::Tensor hypot(const at::Tensor& self, const at::Tensor& other) {
+  Hypot op;
   return run(self, other, op);
 }
 
-at::Tensor& atan2_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
-  Atan2 op;
+at::Tensor& hypot_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
+  Hypot op;
   op.output = out;
   run(self, other, op);
   return out;
 }
 
-at::Tensor& atan2_(at::Tensor& self, const at::Tensor& other) {
-  return atan2_out(self, other, self);
+at::Tensor& hypot_(at::Tensor& self, const at::Tensor& other) {
+  return hypot_out(self, other, self);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  library.impl("atan2", TORCH_FN(atan2));
-  library.impl("atan2.out", TORCH_FN(atan2_out));
-  library.impl("atan2_", TORCH_FN(atan2_));
+  library.impl("hypot", TORCH_FN(hypot));
+  library.impl("hypot.out", TORCH_FN(hypot_out));
+  library.impl("hypot_", TORCH_FN(hypot_));
 }
 
 }  // namespace
