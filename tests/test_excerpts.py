@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What documents show of the repository's files is what these say; `nox -s excerpts` writes it."""
+"""What documents show of the repository: files, symbols of C++ and Python, and what `x + y` passes; all of it fresh."""
+
+import re
+import shutil
 
 import pytest
 from cogapp.cogapp import CogError
 
+from tools import trace
 from tools.excerpts import LONGEST, Page, filled, pages, stale
-from tools.packages import ROOT
+from tools.packages import ROOT, discover
+from tools.passed_files import Part, read, summary, table
+from tools.symbols import SymbolError, find_symbol
+from tools.tutorial import STEPS, TutorialError, check_output, commands_of, files_of, page_of, problems
 
 CODE = """\
 // SPDX-License-Identifier: BSD-3-Clause
@@ -22,7 +29,7 @@ int question();
 
 
 def marked(call):
-    return f"# Page\n\n<!--[[[cog {call}]]]-->\n\nMore.\n"
+    return f"# Page\n\n<!--[[[cog {call}]]]-->\n<!--[[[end]]]-->\n\nMore.\n"
 
 
 @pytest.fixture
@@ -66,46 +73,26 @@ def test_an_excerpt_is_a_block_of_code_with_a_link_to_its_file(tree):
     )
 
 
-def test_a_block_that_the_file_has_left_behind_is_named_with_the_command_that_mends_it(tree):
-    page, code = tree / "docs" / "page.md", tree / "src" / "code.cpp"
+@pytest.mark.parametrize(
+    ("file", "old", "new", "fresh"),
+    [
+        ("src/code.cpp", "42", "43", False),
+        ("src/code.cpp", "question", "query", True),
+        ("docs/page.md", "return 42", "return 43", False),
+        ("docs/page.md", "```cpp\n// The answer.\nint answer() {\n  return 42;\n}\n```\n", "", False),
+        ("docs/page.md", "More.", "More.\n\n```text\ntensor([[[1.]]])\n```\n\n<!-- a comment -->", True),
+    ],
+)
+def test_a_block_that_is_not_what_the_file_says_is_shown_with_the_command_that_mends_it(tree, file, old, new, fresh):
+    page = tree / "docs" / "page.md"
     assert stale(page, tree) == []
-    code.write_text(CODE.replace("42", "43"), encoding="utf-8")
-    (problem,) = stale(page, tree)
-    assert problem.startswith('docs/page.md(3): source("src/code.cpp", "answer")')
-    assert problem.endswith("nox -s excerpts")
+    text = (tree / file).read_text("utf-8")
+    assert old in text
+    (tree / file).write_text(text.replace(old, new), encoding="utf-8")
+    problems = stale(page, tree)
+    assert problems == [] if fresh else problems[:2] == ["--- docs/page.md", "+++ nox -s excerpts"]
     page.write_text(filled(page, tree), encoding="utf-8")
     assert stale(page, tree) == []
-
-
-def test_a_change_of_the_file_elsewhere_leaves_the_block_fresh(tree):
-    code = tree / "src" / "code.cpp"
-    code.write_text(CODE.replace("#include", "#include <y.h>\n#include").replace("Not shown", "Unseen"), "utf-8")
-    assert stale(tree / "docs" / "page.md", tree) == []
-
-
-def test_a_block_that_was_changed_by_hand_is_named_among_others(tree):
-    page = tree / "docs" / "page.md"
-    other = '<!--[[[cog source("src/code.cpp", "question")]]]-->\n'
-    page.write_text(page.read_text("utf-8") + "\n" + other, encoding="utf-8")
-    page.write_text(filled(page, tree), encoding="utf-8")
-    page.write_text(page.read_text("utf-8").replace("int question();", "int question(int);"), encoding="utf-8")
-    (problem,) = stale(page, tree)
-    assert '"question"' in problem
-    assert problem.startswith("docs/page.md(16):")
-
-
-def test_an_excerpt_that_was_never_written_is_named(tree):
-    page = tree / "docs" / "page.md"
-    page.write_text(marked('source("src/code.cpp", "answer")'), encoding="utf-8")
-    assert [problem.partition(":")[0] for problem in stale(page, tree)] == ["docs/page.md(3)"]
-
-
-def test_only_what_is_marked_is_written(tree):
-    page = tree / "docs" / "page.md"
-    text = page.read_text("utf-8") + "\n```text\ntensor([[[1.]]])\n```\n\n<!-- a comment -->\n"
-    page.write_text(text, encoding="utf-8")
-    assert filled(page, tree) == text
-    assert list(pages(tree)) == [page, tree / "docs" / "tutorial" / "step1.md"]
 
 
 @pytest.mark.parametrize(
@@ -143,12 +130,308 @@ def test_a_page_that_shows_what_is_not_there_or_too_much_is_named(tree, call, co
         shown(tree, call)
 
 
-def test_a_page_of_the_tutorial_shows_files_of_any_length(tree):
-    assert len(Page(tree / "docs" / "tutorial" / "step1.md", tree).source("src/long.py").splitlines()) > LONGEST
-
-
-def test_a_line_that_only_moves_by_an_empty_one_has_no_space_at_its_end(tree):
+def test_a_page_of_the_tutorial_shows_files_of_any_length_and_lines_without_a_space_at_their_end(tree):
+    page = Page(tree / "docs" / "tutorial" / "step1.md", tree)
+    assert len(page.source("src/long.py").splitlines()) > LONGEST
     (tree / "src" / "long.py").write_text(CODE.replace("42", "43"), encoding="utf-8")
-    text = Page(tree / "docs" / "page.md", tree).difference("src/long.py", "src/code.cpp")
+    text = page.difference("src/long.py", "src/code.cpp")
     assert [line for line in text.splitlines() if line != line.rstrip()] == []
     assert "+  return 43;" in text
+    assert sorted(pages(tree)) == [tree / "docs" / "page.md", tree / "docs" / "tutorial" / "step1.md"]
+
+
+CPP = """\
+// SPDX-License-Identifier: BSD-3-Clause
+// About the file.
+#include <x.h>
+
+// The most.
+#define LIMIT 3
+#define CHECK(x) \\
+  f(x)
+
+namespace a::b {
+namespace {
+
+constexpr int kCount = 2;
+
+/* A thing
+ * in two lines. */
+class Guard final : public Base {
+ public:
+  Guard() {}
+
+  // Changes it.
+  int exchange(int index) const override {
+    return index;
+  }
+  void declared();
+
+ private:
+  int value_ = 0;
+};
+
+template <typename T>
+T twice(T x) {
+  return x + x;
+}
+
+using Name = std::string;
+
+}  // namespace
+
+OPENREG_RUNTIME_API void exported(int x);
+void Guard::declared() {
+  f();
+}
+
+void f(int x) {}
+void f(char x) {}
+
+C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("one", one);
+}
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
+  m.fallback(two);
+}
+
+}  // namespace a::b
+"""
+
+PYTHON = """\
+# SPDX-License-Identifier: BSD-3-Clause
+LICENCED = 1
+
+# Why.
+LIMIT: int = 3
+NAMES = [
+    "a",
+]
+
+
+@decorated
+def work(x):
+    return x
+
+
+class Stream:
+    def query(self):
+        return True
+
+    def wait(self): ...
+
+
+class Event:
+    def wait(self): ...
+"""
+
+
+@pytest.fixture
+def find(tmp_path):
+    """Finds a symbol of the C++ above, or of the Python."""
+    (tmp_path / "x.cpp").write_text(CPP, encoding="utf-8")
+    (tmp_path / "x.py").write_text(PYTHON, encoding="utf-8")
+    return lambda name, symbol: find_symbol(tmp_path / name, symbol)
+
+
+@pytest.mark.parametrize(
+    ("file", "symbol", "first", "last"),
+    [
+        ("x.cpp", "LIMIT", "// The most.", "#define LIMIT 3"),
+        ("x.cpp", "CHECK", "#define CHECK(x) \\", "  f(x)"),
+        ("x.cpp", "kCount", *["constexpr int kCount = 2;"] * 2),
+        ("x.cpp", "Guard", "/* A thing", "};"),
+        *(("x.cpp", name, "// Changes it.", "}") for name in ("exchange", "Guard::exchange", "b::Guard::exchange")),
+        ("x.cpp", "Guard::declared", "void Guard::declared() {", "}"),
+        ("x.cpp", "Guard::value_", *["int value_ = 0;"] * 2),
+        ("x.cpp", "twice", "template <typename T>", "}"),
+        ("x.cpp", "Name", *["using Name = std::string;"] * 2),
+        ("x.cpp", "exported", *["OPENREG_RUNTIME_API void exported(int x);"] * 2),
+        ("x.cpp", "void f(char", *["void f(char x) {}"] * 2),
+        ("x.cpp", "C10_REGISTER_GUARD_IMPL", *["C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);"] * 2),
+        ("x.cpp", "TORCH_LIBRARY_IMPL(_, PrivateUse1", "TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {", "}"),
+        ("x.py", "LICENCED", *["LICENCED = 1"] * 2),
+        ("x.py", "LIMIT", "# Why.", "LIMIT: int = 3"),
+        ("x.py", "NAMES", "NAMES = [", "]"),
+        ("x.py", "work", "@decorated", "    return x"),
+        ("x.py", "Stream.query", "def query(self):", "    return True"),
+        ("x.py", "Event.wait", *["def wait(self): ..."] * 2),
+        ("x.py", "Stream", "class Stream:", "    def wait(self): ..."),
+    ],
+)
+def test_a_symbol_is_found(find, file, symbol, first, last):
+    lines = find(file, symbol).splitlines()
+    assert (lines[0], lines[-1]) == (first, last)
+
+
+@pytest.mark.parametrize(
+    ("file", "symbol", "complaint"),
+    [
+        ("x.cpp", "nothing", "has no symbol 'nothing'"),
+        ("x.cpp", "f", "'f' 2 times"),
+        ("x.cpp", "TORCH_LIBRARY_IMPL", "2 times"),
+        ("x.py", "wait", "2 times"),
+    ],
+)
+def test_a_symbol_that_is_not_exactly_one_is_refused(find, file, symbol, complaint):
+    with pytest.raises(SymbolError, match=complaint):
+        find(file, symbol)
+
+
+PACKAGES = discover(ROOT)
+LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
+LAUNCH = "packages/openreg-runtime/include/openreg/runtime/launch.h"
+ADD = "packages/openreg-ops/csrc/module.cpp"
+ENGINE = "packages/openreg-runtime/csrc/driver/engine.cpp"
+
+
+def dump(event, *lines):
+    return "\n".join(["# callgrind format", f"desc: Trigger: {event}", "positions: line", *lines, ""])
+
+
+# A function of ops that has launch.h's code inlined, calls one of torch's, and goes on.
+HOST = (
+    "fl=(1) openreg-ops/csrc/module.cpp",
+    "fn=(1) add",
+    "10 5",
+    "+1 3",
+    "fi=(2) /venv/site-packages/openreg_runtime/include/openreg/runtime/launch.h",
+    "47 2",
+    "fe=(1)",
+    "cfi=(3) aten/native.cpp",
+    "cfn=(2) native",
+    "calls=1 4",
+    "* 1000",
+    "-1 1",
+    "fl=(3)",
+    "fn=(2)",
+    "4 1000",
+)
+DEVICE = ("fl=(1) openreg-runtime/csrc/driver/engine.cpp", "fn=(1) run", "7 9")
+
+
+def test_instructions_are_those_of_the_file_itself_and_files_of_others_are_left_out(capsys):
+    found = trace.instructions_by_file(dump("x", *HOST))
+    header = "/venv/site-packages/openreg_runtime/include/openreg/runtime/launch.h"
+    assert found == {"openreg-ops/csrc/module.cpp": 9, header: 2, "aten/native.cpp": 1000}
+    assert trace.repository_files(found, PACKAGES) == {ADD: 9, LAUNCH: 2}
+    with pytest.raises(SystemExit):
+        trace.instructions_by_file("fl=without a number")
+    assert "fl=without a number" in capsys.readouterr().err
+
+
+def test_the_host_counts_until_it_has_returned_and_the_device_until_it_is_idle(tmp_path):
+    asked, ended = "Client Request: ", "Program termination"
+    cuts = [(".1-01", f"{asked}submitted", HOST), (".2-03", f"{asked}complete", DEVICE)]
+    cuts += [(".10-01", f"{asked}returned", HOST[:3]), ("-01", ended, HOST), ("-02", ended, ()), ("-03", ended, DEVICE)]
+    for name, event, lines in cuts:
+        (tmp_path / f"{trace.RECORDS}{name}").write_text(dump(event, *lines), "utf-8")
+    (tmp_path / trace.RECORDS).touch()  # callgrind makes sure that it may write
+    assert trace.parts(tmp_path, PACKAGES) == [
+        Part("host", "submitted", {ADD: 9, LAUNCH: 2}),
+        Part("device", "complete", {ENGINE: 9}),
+        Part("host", "returned", {ADD: 5}),
+        Part("device", "idle", {ENGINE: 9}),
+    ]
+
+
+def test_what_only_observers_pass_is_left_out():
+    observed = [Part("host", "submitted", {ADD: 9, LAUNCH: 2}), Part("device", "complete", {LAUNCH: 1})]
+    plain = [Part("host", "returned", {LAUNCH: 2}), Part("device", "idle", {ENGINE: 1})]
+    assert [part.files for part in trace.without_observers(observed, plain)] == [{LAUNCH: 2}, {}]
+
+
+def test_a_file_says_what_it_is_itself_or_its_header_does(tmp_path):
+    folder = tmp_path / "packages" / "a" / "csrc"
+    folder.mkdir(parents=True)
+    for name, text in {
+        "x.h": f"// {LICENCE}\n// What waits\n// here. And more.\n",
+        "x.cpp": f'// {LICENCE}\n#include "x.h"\n',
+        "y.h": f"/* {LICENCE} */\n/*\n * In C | or not.\n *\n * More.\n */\n",
+        "z.h": "int z;\n\n// The first class.\ntemplate <class T>\nclass Z {};\n",
+        "z.cpp": f"// {LICENCE}\n// REAL HW: a register.\nint z;\n",
+        "w.cpp": "int w;\n",
+    }.items():
+        (folder / name).write_text(text, "utf-8")
+    files = ("w.cpp", "x.cpp", "x.h", "y.h", "z.cpp")
+    part = Part("host", "returned", {f"packages/a/csrc/{name}": 1 for name in files})
+    rows = table(part, tmp_path, lambda name: name.rpartition("/")[2]).splitlines()
+    assert rows[2:] == [
+        "| w.cpp |  | 1 |",
+        "| x.cpp | What waits here. | 1 |",
+        "| x.h | What waits here. | 1 |",
+        r"| y.h | In C \| or not. | 1 |",
+        "| z.cpp | The first class. | 1 |",
+    ]
+    (folder / "w.cpp").unlink()
+    with pytest.raises(ValueError, match=r"packages/a/csrc/w\.cpp is gone.*nox -s trace"):
+        table(part, tmp_path, str)
+
+
+def test_a_file_counts_once_however_many_parts_pass_it():
+    header = ENGINE.replace(".cpp", ".h")
+    parts = [Part("host", "returned", {ADD: 1, LAUNCH: 1, header: 1}), Part("device", "idle", {LAUNCH: 1, ENGINE: 1})]
+    assert summary(parts).splitlines()[2:] == [
+        "| packages/openreg-ops/csrc | 1 | 0 | 1 |",
+        "| packages/openreg-runtime/csrc/driver | 1 | 1 | 1 |",
+        "| packages/openreg-runtime/include/openreg/runtime | 0 | 1 | 1 |",
+        "| together | 2 | 2 | 3 |",
+    ]
+
+
+def test_the_record_names_files_of_the_repository():
+    parts = read(ROOT)
+    assert parts
+    assert not [name for part in parts for name in part.files if not (ROOT / name).is_file()]
+
+
+def test_the_pages_show_every_file_of_every_step():
+    assert problems() == []
+    assert len(files_of(7)) > len(files_of(1)) > 2
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_page_ends_with_the_commands_of_its_folder(step):
+    readme = (ROOT / "examples" / "tutorial" / f"step{step}" / "README.md").read_text("utf-8")
+    assert commands_of(step)[-1] == "python check.py"
+    assert all(line in readme.splitlines() for line in commands_of(step))
+    assert f"](../../../docs/tutorial/step{step}.md)" in readme
+
+
+def test_the_first_step_is_python_of_at_most_a_hundred_lines():
+    (file,) = (name for name in files_of(1) if name.endswith((".py", ".cpp", ".h")) and name != "check.py")
+    assert len(files_of(1)[file].splitlines()) <= 101  # with that of the licence
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "found"),
+    [
+        ("examples/tutorial/step4/csrc/forgotten.cpp", "", "// nothing\n", "step 4 does not show csrc/forgotten.cpp"),
+        ("examples/tutorial/step5/csrc/guard.cpp", r"\Z", "// more\n", "step 5 does not show csrc/guard.cpp"),
+        (
+            "docs/tutorial/step2.md",
+            r'source\("(\S+CMakeLists.txt)"',
+            r'source("\1", first="p"',
+            "step 2 does not",
+        ),
+        ("docs/tutorial/step3.md", r"step2(/CMakeLists.txt\"\)\])", r"step1\1", "step 3 does not show CMakeLists.txt"),
+    ],
+)
+def test_what_no_page_shows_is_found(tmp_path, file, old, new, found):
+    for folder in ("docs/tutorial", "examples/tutorial"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("build", "__pycache__"))
+    path = tmp_path / file
+    text = path.read_text("utf-8") if path.exists() else ""
+    path.write_text(re.sub(old, new, text, count=1), "utf-8")
+    assert path.read_text("utf-8") != text
+    assert problems(tmp_path)[0].startswith(found)
+
+
+def test_another_output_of_a_check_is_found_out():
+    shown = page_of(2).split("```text\n")[-1].split("```")[0]
+    check_output(2, shown)
+    with pytest.raises(TutorialError, match="the check printed"):
+        check_output(2, shown.replace("two devices", "three devices"))

@@ -4,9 +4,12 @@
 Whether the questions are complete is tested where PyTorch is installed: packages/openreg-doctor/tests.
 """
 
+import re
+
 import pytest
 
 from tools import hooks
+from tools.packages import ROOT
 
 QUESTIONS = """
 [guard]
@@ -82,22 +85,12 @@ def tree(tmp_path):
     return tmp_path
 
 
-def test_what_the_packages_of_this_repository_declare_is_true():
+def test_what_the_packages_declare_is_true_and_what_is_made_of_it_current():
     assert hooks.problems() == []
-
-
-def test_what_is_made_of_it_is_current():
     assert hooks.out_of_date() == []
-
-
-def test_every_package_but_the_doctor_declares_something():
     assert {item.package.name for item in hooks.declarations()} >= {
         *("openreg-runtime", "openreg-ops", "openreg-amp", "openreg-autoload", "openreg-meta"),
     }
-
-
-def test_true_declarations_are_accepted(tree):
-    assert hooks.problems(tree) == []
 
 
 @pytest.mark.parametrize(
@@ -105,12 +98,8 @@ def test_true_declarations_are_accepted(tree):
     [
         (DECLARED, "guard.cpp", "guards.cpp", "no file packages/openreg-runtime/guards.cpp"),
         (DECLARED, "::test_it", "::test_that", "no test test_that in packages/openreg-runtime/tests/test_guard.py"),
-        (
-            DECLARED,
-            "test_guard.py::",
-            "test_gone.py::",
-            "no test test_it in packages/openreg-runtime/tests/test_gone.py",
-        ),
+        (DECLARED, "test_guard.py::", "test_gone.py::", "no test test_it in packages/openreg-runtime/tests/test_gone"),
+        (EXTRA_DECLARED, '.py"]\ntests = ', '.py"]\nother = ', "extra: implemented, but no test fails without it"),
         (EXTRA_DECLARED, 'code = ["extra.py"]', "", "guard.extra: no package answers, and none says why not"),
         (DECLARED, "not applicable: nobody", "nobody", "the status should begin with"),
         (EXTRA_DECLARED, 'reader = "users"', "", "nobody asks for guard.extra; say who does (reader)"),
@@ -119,19 +108,12 @@ def test_true_declarations_are_accepted(tree):
     ],
 )
 def test_an_untrue_declaration_is_found_out(tree, file, old, new, text):
+    assert hooks.problems(tree) == []
     data = tree / file
     assert old in data.read_text("utf-8")
     data.write_text(data.read_text("utf-8").replace(old, new), encoding="utf-8")
     (problem,) = hooks.problems(tree)
     assert text in problem
-
-
-def test_an_answer_without_a_test_is_found_out(tree):
-    for file in (DECLARED, EXTRA_DECLARED):
-        lines = (tree / file).read_text("utf-8").splitlines()
-        (tree / file).write_text("\n".join(line for line in lines if not line.startswith("tests")), encoding="utf-8")
-    found = hooks.problems(tree)
-    assert found == [f"guard.{name}: implemented, but no test fails without it" for name in ("getDevice", "extra")]
 
 
 def test_a_row_becomes_a_line_with_links(tree):
@@ -166,3 +148,14 @@ def test_a_file_that_was_not_made_again_is_named(tree):
     assert hooks.out_of_date(tree) == []
     (tree / EXTRA_DECLARED).write_text(EXTRA.replace('reader = "users"', 'reader = "others"'), encoding="utf-8")
     assert hooks.out_of_date(tree) == [f"{hooks.PAGE.as_posix()} is out of date: run python -m tools.hooks"]
+
+
+def test_the_settings_that_packages_read_are_declared_and_those_are_in_the_readme():
+    declared = {item.package.name: set(item.data.get("settings", {})) for item in hooks.declarations()}
+    shown = re.findall(r"(?m)^\| `([A-Z_]+)` \|", (ROOT / "README.md").read_text("utf-8"))
+    assert sorted(shown) == sorted(name for names in declared.values() for name in names)
+    for name, known in declared.items():
+        sources = (ROOT / "packages" / name / "csrc").rglob("*.cpp")
+        read = {found for path in sources for found in re.findall(r'"(OPENREG_[A-Z_]+)"', path.read_text("utf-8"))}
+        assert read <= known, name
+    assert "OPENREG_OPS" in declared["openreg-ops"]

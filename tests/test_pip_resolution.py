@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What pip takes, replaces and refuses: our packages for every release of torch, with the metadata of the checkout."""
+"""What pip takes, replaces and refuses: our packages for every release of torch, and extras, with their metadata."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -10,11 +9,11 @@ import sys
 from importlib import metadata
 
 import pytest
-from tiny_wheels import write_all, write_wheel
+from tiny_wheels import chosen, copy_declarations, run_pip, write_all, write_declared, write_foreign, write_wheel
 
-from tools import torch_release
+from tools import new_package, packages, providers, subsets, torch_release
 from tools._platform import PYTHON_PROGRAM, SCRIPTS_FOLDER, SITE_PACKAGES
-from tools.packages import closure, discover
+from tools.packages import ROOT, closure, discover
 
 OURS = tuple(closure("openreg-meta", discover()))
 OLDEST, MIDDLE, NEWEST = torch_release.SUPPORTED[0], torch_release.SUPPORTED[1], torch_release.SUPPORTED[-1]
@@ -26,27 +25,8 @@ def index(tmp_path_factory):
     return write_all(place / "wheels", place / "checkouts")
 
 
-def run_pip(index, *arguments, into=()):
-    """pip with these wheels and no setting of this machine."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
-    env["PIP_CONFIG_FILE"] = os.devnull
-    install = ("install", "--no-index", "--find-links", str(index), "--disable-pip-version-check")
-    command = [sys.executable, "-m", "pip", *into, *install, *arguments]
-    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-
-
 def minor(version):
     return version.rpartition(".")[0]
-
-
-def chosen(index, tmp_path, *arguments, into=()):
-    """What pip would install into an empty place, or into an environment: name -> version."""
-    report = tmp_path / "report.json"
-    where = () if into else ("--target", str(tmp_path / "target"))
-    result = run_pip(index, "--dry-run", "--report", str(report), *where, *arguments, into=into)
-    assert result.returncode == 0, result.stderr
-    installed = json.loads(report.read_text("utf-8"))["install"]
-    return {item["metadata"]["name"]: item["metadata"]["version"] for item in installed}
 
 
 @pytest.mark.parametrize(
@@ -64,33 +44,25 @@ def test_one_pin_decides_everything(index, tmp_path, release, wanted):
     assert found["torch"] == f"{release}.1"
 
 
-@pytest.mark.parametrize("name", ["openreg-meta", "openreg-autoload"])
-def test_without_a_constraint_pip_takes_the_newest_pair(index, tmp_path, name):
-    found = chosen(index, tmp_path, name)
-    ours = {item: version for item, version in found.items() if item in OURS}
-    assert name in ours
-    assert {minor(version) for version in (*ours.values(), found["torch"])} == {NEWEST}
-
-
-def test_where_the_newest_torch_has_no_wheel_pip_takes_the_pair_before(index, tmp_path):
-    # As on a Python that this release of PyTorch gave up.
+def test_without_a_constraint_pip_takes_the_newest_pair_that_there_is(index, tmp_path):
+    # On a Python that the newest release of PyTorch gave up, there is no wheel of it.
     smaller = tmp_path / "smaller"
-    shutil.copytree(index, smaller)
-    for wheel in smaller.glob(f"torch-{NEWEST}.*.whl"):
-        wheel.unlink()
-    found = chosen(smaller, tmp_path, "openreg-meta")
-    assert {minor(found[name]) for name in (*OURS, "torch")} == {MIDDLE}
+    shutil.copytree(index, smaller, ignore=shutil.ignore_patterns(f"torch-{NEWEST}.*.whl"))
+    for wheels, release in ((index, NEWEST), (smaller, MIDDLE)):
+        for name in ("openreg-meta", "openreg-autoload"):
+            found = chosen(wheels, tmp_path, name)
+            assert {minor(found[item]) for item in (*OURS, "torch") if item in found} == {release}
+            assert name in found
 
 
 @pytest.mark.parametrize("version", ["2.12.*", "2.99.*"])
 def test_a_torch_that_is_not_served_is_refused_with_what_is_needed(index, tmp_path, version):
     result = run_pip(index, "--dry-run", "--target", str(tmp_path), "openreg-meta", f"torch=={version}")
-    assert result.returncode != 0
     said = result.stdout + result.stderr
     assert f"The user requested torch=={version}" in said
     needed = re.findall(r"depends on torch==([\d.]+)\.\*", said)
-    assert needed
-    assert set(needed) <= set(torch_release.SUPPORTED)
+    assert result.returncode != 0
+    assert set() < set(needed) <= set(torch_release.SUPPORTED)
 
 
 def as_options(environment):
@@ -163,3 +135,82 @@ def test_a_wheel_for_another_python_is_refused(index, tmp_path):
     result = run_pip(index, "--dry-run", "--target", str(tmp_path / "target"), str(wheel))
     assert result.returncode != 0
     assert f"{wheel.name} is not a supported wheel on this platform" in result.stderr
+
+
+EXTRAS = {"openreg-tally": "tally", "openreg-event-log": "event-log"}
+NO_EXTRA = "openreg-apart"
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A repository with three packages of the template, two of which are extras."""
+    root = tmp_path_factory.mktemp("extras") / "checkout"
+    copy_declarations(root)
+    shutil.copytree(ROOT / "templates", root / "templates", dirs_exist_ok=True)
+    (root / providers.TABLE).parent.mkdir(parents=True)
+    for name in (*EXTRAS, NO_EXTRA):
+        new_package.create(root, name, "One more axis")
+        if name in EXTRAS:
+            path = root / "packages" / name / "pyproject.toml"
+            path.write_text(path.read_text("utf-8") + "\n[tool.openreg]\nextra = true\n", "utf-8")
+    assert providers.declarations_are_written(root) != []
+    assert {path.name for path in providers.write(root)} == {"_providers.json", "pyproject.toml"}
+    assert providers.declarations_are_written(root) == []
+    assert providers.write(root) == []
+    return root
+
+
+def test_the_extras_and_the_table_follow_from_what_the_packages_say(checkout):
+    release = torch_release.current(checkout)
+    found = packages.discover(checkout)["openreg-meta"].extras
+    assert found["tally"] == (f"openreg-tally=={release}.*",)
+    assert found["event-log"] == (f"openreg-event-log=={release}.*",)
+    assert set(found["all"]) == {*found["tally"], *found["event-log"]}
+    assert "apart" not in found
+    names = json.loads((checkout / providers.TABLE).read_text("utf-8"))["names"]
+    before = json.loads((ROOT / providers.TABLE).read_text("utf-8"))["names"]
+    assert names == {**before, "tally_scale": "openreg-tally", "event_log_scale": "openreg-event-log"}
+
+
+def test_the_subsets_follow_too(checkout):
+    found = subsets.subsets(packages.discover(checkout))
+    added = set(found) - set(subsets.subsets(packages.discover(ROOT)))
+    assert {frozenset(name.split("+")) for name in added} == {
+        *(frozenset({"runtime", "ops", short}) for short in ("tally", "event-log", "apart")),
+        *(frozenset({"runtime", "ops", short, "autoload"}) for short in ("tally", "event-log", "apart")),
+        *(frozenset({f"meta[{extra}]"}) for extra in ("tally", "event-log", "all")),
+        frozenset({"meta", "apart"}),
+    }
+
+
+def test_another_release_of_torch_takes_the_extras_along(checkout, tmp_path):
+    copy = tmp_path / "checkout"
+    shutil.copytree(checkout, copy)
+    release = torch_release.others(copy)[-1]
+    torch_release.retarget(copy, release)
+    assert packages.discover(copy)["openreg-meta"].extras["tally"] == (f"openreg-tally=={release}.*",)
+    assert providers.declarations_are_written(copy) == []
+
+
+@pytest.fixture(scope="module")
+def offered(checkout, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("index")
+    write_declared(folder, checkout)
+    write_foreign(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("asked", "extras"),
+    [
+        ("openreg-meta", set()),
+        ("openreg-meta[tally]", {"openreg-tally"}),
+        ("openreg-meta[event-log]", {"openreg-event-log"}),
+        ("openreg-meta[all]", set(EXTRAS)),
+    ],
+)
+def test_pip_brings_what_an_extra_names(checkout, offered, tmp_path, asked, extras):
+    found = set(chosen(offered, tmp_path, asked))
+    parts = set(packages.closure("openreg-meta", packages.discover(checkout)))
+    assert found & set(packages.discover(checkout)) == parts | extras
+    assert "torch" in found

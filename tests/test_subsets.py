@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which subsets of the packages there are follows from what the packages declare."""
+"""Which subsets there are follows from what the packages declare; how their environments are asked for."""
 
+import contextlib
+import re
 from itertools import pairwise
-from types import SimpleNamespace
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
-from tools import _platform, environments, lane, packages, subset_lanes, subsets
+from tools import lane, packages, subsets
 from tools.packages import ROOT, Package
+from tools.stopwatch import Stopwatch
 
 
 def package(name, *requirements, group=None, extras=None):
@@ -33,36 +37,36 @@ def brought_by_meta():
     return {name: package for name, package in found.items() if name in brought}
 
 
-def test_the_subsets_of_this_repository():
-    found = brought_by_meta()
-    assert list(subsets.subsets(found)) == [
-        "runtime",
-        "runtime+autoload",
-        "runtime+amp",
-        "runtime+amp+autoload",
-        "runtime+ops",
-        "runtime+ops+autoload",
-        "runtime+amp+ops",
-        "runtime+amp+ops+autoload",
-        "doctor",
-        "meta",
+def test_the_subsets_of_this_repository_and_what_pip_is_asked_for():
+    plugins = [
+        *(f"runtime{parts}{loader}" for parts in ("", "+amp", "+ops", "+amp+ops") for loader in ("", "+autoload"))
     ]
-
-
-def test_pip_is_asked_for_what_no_other_member_brings():
     found = subsets.subsets(brought_by_meta())
+    assert list(found) == [*plugins, "doctor", "meta"]
     assert found["runtime"].requested == ("openreg-runtime",)
     assert set(found["runtime+amp+ops+autoload"].requested) == {"openreg-amp", "openreg-ops", "openreg-autoload"}
     assert found["meta"].requested == ("openreg-meta",)
     assert set(found["meta"].members) == set(brought_by_meta())
 
 
-def test_a_plugin_outside_of_the_sum_joins_with_what_it_needs_and_with_everything():
+@pytest.mark.parametrize(
+    ("added", "names"),
+    [
+        (OTHER, {"runtime+other", "runtime+other+autoload", "meta+other"}),
+        # No plug-in, and it joins in the same way.
+        (package("openreg-x", "openreg-ops==0.1.*"), {"runtime+ops+x", "runtime+ops+x+autoload", "meta+x"}),
+    ],
+)
+def test_a_package_outside_of_the_sum_joins_with_what_it_needs_and_with_everything(added, names):
     before = set(subsets.subsets(make(RUNTIME, OPS, LOADER, SUM)))
-    after = subsets.subsets(make(RUNTIME, OPS, LOADER, SUM, OTHER))
-    assert set(after) - before == {"runtime+other", "runtime+other+autoload", "meta+other"}
+    after = subsets.subsets(make(RUNTIME, OPS, LOADER, SUM, added))
+    assert set(after) - before == names
     assert before <= set(after)
-    assert set(after["meta+other"].members) == {item.name for item in (RUNTIME, OPS, LOADER, SUM, OTHER)}
+    (whole,) = (after[name] for name in names if name.startswith("meta"))
+    assert set(whole.members) == {item.name for item in (RUNTIME, OPS, LOADER, SUM, added)}
+
+
+EXTRAS = ("x0", "x1", "x2", "all")
 
 
 def with_extras(count):
@@ -84,21 +88,12 @@ def test_an_extra_joins_with_what_it_needs_and_with_the_sum_that_offers_it():
     assert "openreg-x0" not in found["meta"].members
 
 
-def test_extras_are_proved_alone_and_all_together():
+def test_extras_are_proved_alone_and_all_together_and_three_subsets_come_with_each():
     found = subsets.subsets(with_extras(3))
-    assert [name for name in found if name.startswith("meta")] == [
-        "meta",
-        "meta[x0]",
-        "meta[x1]",
-        "meta[x2]",
-        "meta[all]",
-    ]
+    assert [name for name in found if name.startswith("meta")] == ["meta", *(f"meta[{x}]" for x in EXTRAS)]
     assert set(found["meta[x1]"].members) == {*with_extras(3)} - {"openreg-x2"}
     assert set(found["meta[all]"].members) == {*with_extras(3)}
     assert found["meta[all]"].requested == ("openreg-meta[all]",)
-
-
-def test_the_number_of_subsets_grows_linearly_with_the_extras():
     counts = [len(subsets.subsets(with_extras(count))) for count in range(2, 9)]
     assert {after - before for before, after in pairwise(counts)} == {3}
 
@@ -110,9 +105,9 @@ def test_a_package_that_is_no_extra_joins_the_sum_beside_them():
 
 
 def test_pip_is_asked_for_extras_and_the_tests_of_a_package_at_once():
-    assert environments.with_extra("openreg-ops", "test") == "openreg-ops[test]"
-    assert environments.with_extra("openreg-meta[x]", "test") == "openreg-meta[x,test]"
-    assert environments.with_extra("openreg-meta[x]", "") == "openreg-meta[x]"
+    assert lane.with_extra("openreg-ops", "test") == "openreg-ops[test]"
+    assert lane.with_extra("openreg-meta[x]", "test") == "openreg-meta[x,test]"
+    assert lane.with_extra("openreg-meta[x]", "") == "openreg-meta[x]"
 
 
 def test_all_tests_of_a_package_run_once_among_the_sums():
@@ -125,27 +120,16 @@ def test_all_tests_of_a_package_run_once_among_the_sums():
     assert thorough(with_extras(2)) == {"meta": parts, "meta[all]": {"openreg-x0", "openreg-x1"}}
 
 
-@pytest.mark.parametrize(
-    ("name", "thorough"), [("meta", {RUNTIME.name, OPS.name, LOADER.name}), ("meta[x0]", {"openreg-x0"})]
-)
-def test_a_lane_runs_all_tests_where_it_is_thorough_and_the_marked_ones_elsewhere(monkeypatch, name, thorough):
-    ran, asked = {}, []
-    environment = SimpleNamespace(run=lambda step, *arguments: ran.update({step: subset_lanes.MARK in arguments}))
-    monkeypatch.setattr(subset_lanes, "prove", lambda *_: None)
-    monkeypatch.setattr(subset_lanes, "example_scripts", lambda _: [])
-    made = SimpleNamespace(create=lambda name, requested: asked.append(requested) or environment)
-    found = with_extras(1)
-    subset = subsets.subsets(found)[name]
-    subset_lanes.run_subset(SimpleNamespace(log=lambda _: None), made, found, subset)
-    assert asked == [subset.requested]
-    assert {item for item in subset.members if not ran[f"{item}: pytest"]} == thorough
-
-
-def test_a_package_that_is_no_plugin_joins_in_the_same_way():
-    library = package("openreg-library", "openreg-ops==0.1.*")
-    before = set(subsets.subsets(make(RUNTIME, OPS, LOADER, SUM)))
-    after = set(subsets.subsets(make(RUNTIME, OPS, LOADER, SUM, library)))
-    assert after - before == {"runtime+ops+library", "runtime+ops+library+autoload", "meta+library"}
+@pytest.mark.parametrize("name", ["meta", "meta[x0]"])
+def test_a_lane_runs_all_tests_where_it_is_thorough_and_the_marked_ones_elsewhere(monkeypatch, name):
+    ran = {}
+    environment = Mock(run=lambda step, *arguments: ran.update({step: subsets.MARK in arguments}))
+    monkeypatch.setattr(subsets, "holds", lambda *_: True)
+    monkeypatch.setattr(subsets, "example_scripts", lambda _: [])
+    made = Mock(create=lambda *_: environment, wheels=with_extras(1))
+    subset = subsets.subsets(with_extras(1))[name]
+    subsets.run_subset(Mock(), made, with_extras(1), subset)
+    assert {item for item in subset.members if not ran[f"{item}: pytest"]} == set(subset.thorough)
 
 
 def test_what_plugins_build_on_goes_without_saying_and_is_proved_alone():
@@ -169,28 +153,17 @@ def test_names_may_come_in_any_order_and_none_means_all():
     assert len(subsets.choose([], found)) == len(subsets.subsets(found))
 
 
-def test_an_unknown_subset_is_refused_with_the_names_there_are():
-    with pytest.raises(ValueError, match=r"no subset is called 'ops'; there are: runtime, runtime\+autoload, "):
-        subsets.choose(["ops"], packages.discover(ROOT))
-
-
-def run(*arguments):
-    subset_lanes.run_subsets(SimpleNamespace(posargs=arguments), None, packages.discover(ROOT), None)
-
-
 def test_the_list_says_what_to_install_and_builds_nothing(capsys):
-    run("--list")
+    subsets.run_subsets(Mock(posargs=["--list"]), Mock(packages=packages.discover(ROOT)))
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [line[0] for line in lines] == list(subsets.subsets(packages.discover(ROOT)))
     assert ["meta", "pip", "install", "openreg-meta"] in lines
 
 
 @pytest.mark.parametrize("argument", ["nonsense", "--nonsense", "", "ops+amp"])
-def test_an_unknown_argument_ends_the_command_with_exit_status_2(argument, capsys):
-    with pytest.raises(SystemExit) as ended:
-        run("runtime", argument)
-    assert ended.value.code == 2
-    assert f"subsets: no subset is called {argument!r}; there are: runtime," in capsys.readouterr().err
+def test_an_unknown_subset_is_refused_with_the_names_there_are(argument):
+    with pytest.raises(ValueError, match=f"no subset is called '{re.escape(argument)}'; there are: runtime,"):
+        subsets.choose(["runtime", argument], packages.discover(ROOT))
 
 
 def test_a_lane_names_the_packages_it_was_asked_for_and_hides_settings(monkeypatch):
@@ -202,9 +175,49 @@ def test_a_lane_names_the_packages_it_was_asked_for_and_hides_settings(monkeypat
     assert variables["PYTHONPATH"] is None
 
 
-def test_one_more_distribution_in_an_environment_is_noticed(tmp_path):
-    (tmp_path / _platform.SITE_PACKAGES.replace("*", "3.11")).mkdir(parents=True)
-    assert lane.holds(tmp_path, {})
-    with subset_lanes.one_more_distribution(tmp_path):
-        assert not lane.holds(tmp_path, {})
-    assert lane.holds(tmp_path, {})
+TESTS = {"openreg-runtime": ("numpy>=1.26", "pytest>=8.3"), "openreg-ops": ("pytest>=8.3", "rich>=13")}
+NEEDS = {"openreg-runtime": "torch==2.13.*", "openreg-ops": "openreg-runtime==0.1.*"}
+PACKAGES = {
+    name: Package(name, Path(name), "0.1.0", (needed,), (), {}, {"test": TESTS[name]}) for name, needed in NEEDS.items()
+}
+
+
+@pytest.fixture
+def session(tmp_path):
+    found = Mock(create_tmp=lambda: str(tmp_path), chdir=lambda _: contextlib.nullcontext())
+    found.name = "subsets"
+    return found
+
+
+@pytest.fixture
+def house(tmp_path):
+    """A wheelhouse whose wheels are there."""
+    found = Mock(packages=PACKAGES, stopwatch=Stopwatch(), dist=tmp_path / "dist", cache=lambda _: tmp_path)
+    found.torch_version = lambda _: "2.13.0"
+    found.run_python.side_effect = lambda *_: (tmp_path / f"downloads-{lane.PYTHON_TAG}").mkdir(exist_ok=True)
+    return found
+
+
+def test_what_comes_from_elsewhere_is_downloaded_once_with_the_torch_of_the_build(session, house):
+    for _ in range(2):
+        lane.Environments(session, house)
+    house.run_python.assert_called_once()
+    wanted = ("torch==2.13.0", "numpy>=1.26", "pytest>=8.3", "rich>=13", "torch==2.13.*")
+    assert house.run_python.call_args.args[-5:] == wanted
+
+
+@pytest.mark.parametrize(("needed", "built"), [(["openreg-runtime"], ["openreg-runtime"]), ([], list(PACKAGES))])
+def test_only_the_wheels_that_are_needed_are_built(session, house, needed, built):
+    lane.Environments(session, house, needed)
+    house.provide.assert_called_once_with(session, built)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_packages_are_installed_without_a_network_and_plainly_with_the_given_variables_only(session, house, plain):
+    options = {"extra": "", "variables": {"PATH": "nothing"}} if plain else {}
+    lane.Environments(session, house).create("label", list(PACKAGES), **options)
+    command, settings = session.run.call_args
+    assert command[-2:] == tuple(f"{name}{'' if plain else '[test]'}" for name in PACKAGES)
+    assert {"--offline", "--no-index"} <= set(command)
+    assert settings["include_outer_env"] is not plain
+    assert settings["env"].get("PATH") == ("nothing" if plain else None)

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The checkout is for one release of PyTorch, and is made for another by one command."""
+"""The checkout is for one release of PyTorch, is made for another by one command, and is refused beside others."""
 
-import os
 import shutil
-import subprocess
 import sys
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
-from tiny_wheels import write_wheel
+from tiny_wheels import chosen, write_wheel
 
-from tools import torch_lanes, torch_release
+from tools import torch_lanes, torch_mismatch, torch_release
 from tools.excerpts import pages, stale
-from tools.markers import EXCERPT
 from tools.packages import ROOT, discover
+from tools.torch_mismatch import Attempt
+from tools.torch_release import EXCERPT
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def checkout(tmp_path):
 @pytest.mark.parametrize("release", torch_release.SUPPORTED)
 def test_every_version_and_pin_follows(checkout, release):
     torch_release.retarget(checkout, release)
-    assert torch_release.problems(checkout) == []
+    assert torch_release.pins_are_of_one_release(checkout) == []
     packages = discover(checkout)
     for package in packages.values():
         assert package.torch == release
@@ -69,43 +70,27 @@ def test_pages_show_the_files_of_the_other_release_and_say_what_they_said(tmp_pa
 
 @pytest.mark.parametrize("release", ["2.12", "2.16", "2.13.0", "nightly", ""])
 def test_a_release_that_is_not_served_is_refused_with_those_that_are(capsys, release):
-    with pytest.raises(SystemExit) as end:
-        torch_release.main(release)
-    assert end.value.code == 2
-    assert repr(release) in capsys.readouterr().err
-
-
-def test_without_a_release_it_tells_which_one_the_checkout_is_for(capsys):
     assert torch_release.main() == 0
     assert capsys.readouterr().out.strip() in torch_release.SUPPORTED
-
-
-def test_the_session_refuses_a_release_that_is_not_served():
-    command = [sys.executable, "-m", "nox", "-f", str(ROOT / "noxfile.py"), "--no-venv", "-s", "torch", "--", "2.12"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 2
-    assert "choose one of 2.13" in result.stderr
+    with pytest.raises(SystemExit, match="2"):
+        torch_release.main(release)
+    assert repr(release) in capsys.readouterr().err
 
 
 def test_the_release_of_a_nightly_build_is_read_from_pips_report():
     report = 'a notice\n{"version": "1", "install": [{"metadata": {"version": "2.16.0.dev20261101+cpu"}}]}'
-    version = torch_lanes.newest(report)
+    version = torch_lanes.nightly_version(Mock(run=lambda *_, **__: report))
     assert version == "2.16.0.dev20261101+cpu"
     assert torch_release.release_of(version) == "2.16"
 
 
 def test_pip_takes_a_nightly_build_of_torch_and_no_pre_release_of_another_project(tmp_path):
     version = "2.16.0.dev20261101+cpu"
-    write_wheel(tmp_path, "torch", version)
-    write_wheel(tmp_path, "numpy", "2.3.0")
-    write_wheel(tmp_path, "numpy", "3.0.0rc1")
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
-    variables |= {"PIP_CONFIG_FILE": os.devnull, **torch_lanes.allowing(version, tmp_path / "place")}
-    where = ("--no-index", "--find-links", str(tmp_path), "--target", str(tmp_path / "target"))
-    command = (sys.executable, "-m", "pip", "install", "--dry-run", *where, "torch==2.16.*", "numpy")
-    result = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    assert f"Would install numpy-2.3.0 torch-{version}" in result.stdout
+    for name, released in (("torch", version), ("numpy", "2.3.0"), ("numpy", "3.0.0rc1")):
+        write_wheel(tmp_path, name, released)
+    constraint = torch_lanes.allowing(version, tmp_path / "place")["PIP_CONSTRAINT"]
+    found = chosen(tmp_path, tmp_path, "--constraint", constraint, "torch==2.16.*", "numpy")
+    assert found == {"numpy": "2.3.0", "torch": version}
 
 
 def test_a_failure_opens_with_the_changed_interfaces():
@@ -114,10 +99,38 @@ def test_a_failure_opens_with_the_changed_interfaces():
     assert "asks for" not in torch_lanes.verdict("nightly", "", ["test-openreg-ops"])
 
 
-def test_the_workflow_runs_the_releases_that_nox_lists():
-    text = (ROOT / ".github" / "workflows" / "torch.yml").read_text("utf-8")
-    matrix = "release: ${{ fromJSON(needs.releases.outputs.releases) }}"
-    for part in ("nox -s lanes", matrix, 'nox -s torch -- "$RELEASE"'):
-        assert part in text
-    assert torch_lanes.NIGHTLY_INDEX.replace("=", ": ") in text
-    assert f"nox -s torch -- {torch_lanes.NIGHTLY}" in text
+REFUSED = "openreg-ops works with torch 2.13.*, but torch 2.15.0+cpu is installed. Run pip install 'torch==2.13.*'"
+
+
+@pytest.mark.parametrize(
+    ("code", "output", "torch", "said"),
+    [
+        (1, REFUSED, "2.15.0+cpu", ""),
+        (0, "4.0", "2.13.1", ""),
+        (0, "4.0", "2.15.0+cpu", "ended with 0"),
+        (-11, REFUSED, "2.15.0+cpu", "ended with -11"),
+        (1, REFUSED.replace("2.13.*, but", "2.14.*, but"), "2.15.0+cpu", "does not say 'works with torch 2.13.*'"),
+        (1, REFUSED.replace("2.15.0+cpu", "x"), "2.15.0+cpu", "does not say 'torch 2.15.0+cpu is installed'"),
+        (1, REFUSED.replace("pip install", "pip"), "2.15.0+cpu", "does not say 'pip install'"),
+        (1, "", "2.13.0", "ended with 1"),
+        (-6, "", "2.13.0", "ended with -6"),
+    ],
+)
+def test_a_pair_works_or_is_refused_with_a_message_and_anything_else_is_a_problem(code, output, torch, said):
+    found = torch_mismatch.problems([Attempt("import openreg_ops", code, output)], "2.13", torch)
+    assert len(found) == bool(said)
+    assert said in "".join(found)
+
+
+def test_a_process_that_a_signal_ends_is_told_from_a_refusal(tmp_path):
+    script = "import os, signal; signal.raise_signal(signal.SIGTERM)"
+    attempt = torch_mismatch.run(Path(sys.executable), tmp_path, "a crash", script, autoload=False)
+    assert attempt.code not in (0, 1)
+
+
+def test_a_mixture_takes_only_native_packages_above_the_runtime_from_the_other_release():
+    names = ("openreg_amp", "openreg_meta", "openreg_ops", "openreg_runtime")
+    own, other = ([Path(f"{name}-{release}.0-x.whl") for name in names] for release in ("2.13", "2.15"))
+    assert torch_mismatch.release_of(other) == "2.15"
+    mixed = [path.name.split("-")[1] for path in torch_mismatch.mixture(own, other)]
+    assert mixed == ["2.15.0", "2.13.0", "2.15.0", "2.13.0"]

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Wheels without content, with the metadata that pip decides by: those of our packages for every release of torch."""
 
+import json
+import os
 import shutil
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -14,14 +18,14 @@ from tools.packages import ROOT, discover, read_toml
 TORCH = ("2.12.1", *(f"{release}.{patch}" for release in torch_release.SUPPORTED for patch in (0, 1)), "2.99.0")
 
 
-def write_wheel(folder, name, version, metadata="", tag="py3-none-any", files=()):
+def write_wheel(folder, name, version, metadata="", tag="py3-none-any", files=None):
     """A wheel with this metadata."""
     stem = f"{name.replace('-', '_')}-{version}"
     info = f"{stem}.dist-info"
     content = {
         f"{info}/METADATA": metadata or f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n",
-        **dict.fromkeys(files, ""),
+        **(files or {}),
     }
     record = "".join(f"{file},,\n" for file in (*content, f"{info}/RECORD"))
     path = folder / f"{stem}-{tag}.whl"
@@ -41,13 +45,6 @@ def copy_declarations(checkout):
                 shutil.copy2(file, copy.parent)
 
 
-def write_ours(folder, checkout, release):
-    """The wheels of all packages, as a checkout for this release would declare them."""
-    copy_declarations(checkout)
-    torch_release.retarget(checkout, release)
-    write_declared(folder, checkout)
-
-
 def write_declared(folder, checkout):
     """The wheels of the packages of a checkout."""
     for package in discover(checkout).values():
@@ -59,7 +56,7 @@ def write_declared(folder, checkout):
 def write_foreign(folder):
     """What our packages need of others, PyTorch in many versions."""
     for version in TORCH:
-        write_wheel(folder, "torch", version, files=["torch/__init__.py"])
+        write_wheel(folder, "torch", version, files={"torch/__init__.py": ""})
     for name, version in {"packaging": "26.0", "rich": "15.0", "tomli": "2.3"}.items():
         write_wheel(folder, name, version)
 
@@ -68,6 +65,27 @@ def write_all(folder: Path, checkouts: Path) -> Path:
     """A folder of wheels as a package index has them after a release."""
     folder.mkdir()
     for release in torch_release.SUPPORTED:
-        write_ours(folder, checkouts / release, release)
+        copy_declarations(checkouts / release)
+        torch_release.retarget(checkouts / release, release)
+        write_declared(folder, checkouts / release)
     write_foreign(folder)
     return folder
+
+
+def run_pip(index, *arguments, into=()):
+    """pip with these wheels and no setting of this machine."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+    env["PIP_CONFIG_FILE"] = os.devnull
+    install = ("install", "--no-index", "--find-links", str(index), "--disable-pip-version-check")
+    command = [sys.executable, "-m", "pip", *into, *install, *arguments]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
+def chosen(index, folder, *arguments, into=()):
+    """What pip would install into an empty folder, or into an environment: name -> version."""
+    report = folder / "report.json"
+    where = () if into else ("--target", str(folder / "target"))
+    result = run_pip(index, "--dry-run", "--report", str(report), *where, *arguments, into=into)
+    assert result.returncode == 0, result.stderr
+    installed = json.loads(report.read_text("utf-8"))["install"]
+    return {item["metadata"]["name"]: item["metadata"]["version"] for item in installed}

@@ -15,6 +15,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from tools.packages import ROOT, refuse
 
@@ -39,9 +40,7 @@ def digest(text: str) -> str:
     """Stands for the code of a header, whatever its comments say and however it is laid out."""
     lines: list[list[str]] = [[]]
     for token in TOKEN.finditer(text):
-        if token["line"] and lines[-1][:1] != ["#"]:
-            continue
-        if token["line"] or token["code"] == "#":
+        if token["code"] == "#" or (token["line"] and lines[-1][:1] == ["#"]):
             lines.append([])
         if token["code"] or token["literal"]:
             lines[-1].append(token.group())
@@ -61,9 +60,8 @@ def state(root: Path) -> tuple[int, dict[str, str]]:
 def recorded(root: Path) -> tuple[int, dict[str, str]]:
     """What the record says; nothing where there is none."""
     path = root / RECORD
-    if not path.is_file():
-        return 0, {}
-    record = json.loads(path.read_text("utf-8"))
+    empty: dict[str, Any] = {"version": 0, "headers": {}}
+    record = json.loads(path.read_text("utf-8")) if path.is_file() else empty
     return record["version"], record["headers"]
 
 

@@ -45,36 +45,20 @@ def lane_session(package: Package) -> Session:
     return Session(f"test-{package.name}", (package.name,), files, package.budget.get("lane", 0))
 
 
-def is_document(file: str) -> bool:
-    """Whether a file is for readers only."""
-    path = PurePosixPath(file)
-    return path.suffix in {".md", ".rst"} or path.parts[0] == "docs" or path.name == "LICENSE"
-
-
-def source_package(file: str, packages: Mapping[str, Package]) -> str:
-    """The package whose wheel a file goes into, empty if there is none."""
-    parts = PurePosixPath(file).parts
-    if parts[0] != "packages" or len(parts) < 3 or parts[1] not in packages:
-        return ""
-    return "" if NOT_SOURCES.intersection(parts[2:]) or parts[2] == "docs" else parts[1]
-
-
-def is_anybodys(file: str, packages: Mapping[str, Package]) -> bool:
-    """Whether there is no telling who reads a file: tools and settings, and what is left of a removed package."""
-    parts = PurePosixPath(file).parts
-    if parts[0] == "packages":
-        return len(parts) < 3 or parts[1] not in packages
-    return parts[0] not in READ_BY_SOME
-
-
 def touches(file: str, session: Session, packages: Mapping[str, Package]) -> bool:
     """Whether a changed file changes what a session sees."""
+    path = PurePosixPath(file)
+    first, *inside = path.parts
     if session.name == LINT or any(fnmatchcase(file, pattern) for pattern in session.files):
         return True
-    if is_document(file):
+    if path.suffix in {".md", ".rst"} or first == "docs" or path.name == "LICENSE":
         return False
-    used = {item for name in session.packages for item in closure(name, packages)}
-    return is_anybodys(file, packages) or source_package(file, packages) in used
+    # There is no telling who reads tools and settings, and what is left of a removed package.
+    if first != "packages" or len(inside) < 2 or inside[0] not in packages:
+        return first not in READ_BY_SOME
+    name, *rest = inside
+    is_source = not NOT_SOURCES.intersection(rest) and rest[0] != "docs"
+    return is_source and any(name in closure(used, packages) for used in session.packages)
 
 
 def affected(files: Iterable[str], sessions: Iterable[Session], packages: Mapping[str, Package]) -> list[str]:
@@ -89,10 +73,7 @@ def affected(files: Iterable[str], sessions: Iterable[Session], packages: Mappin
 
 def git(root: Path, *arguments: str) -> str:
     """The output of a git command. Raises ValueError with what git says where it fails."""
-    try:
-        result = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False)
-    except FileNotFoundError as error:
-        raise ValueError("finding out what changed needs git") from error
+    result = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False)
     if result.returncode != 0:
         raise ValueError(result.stderr.strip() or f"git {arguments[0]} failed")
     return result.stdout
@@ -104,16 +85,12 @@ def changed_files(root: Path, revision: str) -> list[str]:
     Raises ValueError for a revision that git does not know or that has no history in common.
     """
     try:
-        git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        base = git(root, "merge-base", "--end-of-options", revision, "HEAD").strip()
     except ValueError as error:
         raise ValueError(
-            f"git knows no revision {revision!r} in {root}. Name a commit, branch or tag of this checkout, or fetch it "
-            "first: git fetch --unshallow origin"
+            f"{revision!r} and HEAD have no commit in common in {root}. Name a commit of this checkout, or "
+            f"fetch it first: git fetch --unshallow origin\n{error}"
         ) from error
-    try:
-        base = git(root, "merge-base", revision, "HEAD").strip()
-    except ValueError as error:
-        raise ValueError(f"{revision!r} and HEAD have no commit in common in {root}") from error
     changed = git(root, "diff", "--name-only", "--no-renames", "-z", base)
     new = git(root, "ls-files", "--others", "--exclude-standard", "--full-name", "-z")
     return sorted({name for name in (changed + new).split("\0") if name})

@@ -4,7 +4,7 @@
 A package declares its budget in its pyproject.toml, `build` and `lane` under `[tool.openreg.budget]`; any other session
 where noxfile.py lists it. A run that takes longer says so at its end and passes: on a busy machine everything takes
 longer. The budgets of what `.ci/run` runs have to fit into LIMIT, with room for fourteen packages
-(tests/test_budgets.py).
+(tests/test_noxfile.py).
 """
 
 from __future__ import annotations
@@ -18,14 +18,9 @@ LIMIT = 45 * 60
 JOBS = 2  # sessions at a time
 
 
-def build_step(name: str) -> str:
-    """The step that builds the wheel of a package, which has a budget of its own."""
-    return f"build {name}"
-
-
 def budgets(sessions: Iterable[Session], packages: Mapping[str, Package]) -> dict[str, int]:
-    """Seconds by session, and by the step that builds a wheel; nothing for what declares none."""
-    found = {build_step(name): package.budget.get("build", 0) for name, package in packages.items()}
+    """Seconds by session, and by the step that builds a package's wheel; nothing for what declares none."""
+    found = {f"build {name}": package.budget.get("build", 0) for name, package in packages.items()}
     found.update({session.name: session.budget for session in sessions})
     return {name: seconds for name, seconds in found.items() if seconds}
 

@@ -39,13 +39,6 @@ def our_libraries(folder: Path) -> list[Path]:
     return sorted(path for path in found if not path.is_symlink())
 
 
-def exports_by_name(folder: Path) -> dict[str, set[str]]:
-    """What each library exports, by its file name. Nothing links an extension module."""
-    ours = (path for path in our_libraries(folder) if path.suffix == MACOS_LIBRARY_SUFFIX)
-    libraries = [*folder.glob(f"torch/lib/*{MACOS_LIBRARY_SUFFIX}"), *ours]
-    return {path.name: exported(parse(path)) for path in libraries}
-
-
 def exported(binary: lief.MachO.Binary) -> set[str]:
     """The names that a library offers to others. lief's symbols live no longer than the library they are of."""
     return {str(item.name) for item in binary.exported_symbols}
@@ -79,7 +72,9 @@ def dependencies(binary: lief.MachO.Binary) -> list[str]:
 def main(folder: str) -> int:
     """Prints what is wrong; 0 if nothing is."""
     libraries = {path.relative_to(folder).as_posix(): parse(path) for path in our_libraries(Path(folder))}
-    exports = exports_by_name(Path(folder))
+    # Nothing links an extension module.
+    offering = [*Path(folder).glob(f"torch/lib/*{MACOS_LIBRARY_SUFFIX}"), *our_libraries(Path(folder))]
+    exports = {path.name: exported(parse(path)) for path in offering if path.suffix == MACOS_LIBRARY_SUFFIX}
     lines = [line for name, binary in libraries.items() for line in problems(name, binary, exports)]
     count = sum(len(list(binary.imported_symbols)) for binary in libraries.values())
     print("\n".join(lines) or f"{', '.join(libraries)}: for macOS arm64, and all {count} symbols are found")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Fills the excerpts of the documents from the files that they show: `nox -s excerpts`.
 
-A document says what it shows in one line, and cog (https://cog.readthedocs.io) writes the block and its end below it:
+A document says what it shows in one line, and cog (https://cog.readthedocs.io) writes the block between it and its end:
 
     <!--[[[cog source("packages/openreg-runtime/csrc/runtime/guard.cpp", "exchangeDevice")]]]-->
+    <!--[[[end]]]-->
 
 `Page.source`, `Page.difference` and `Page.passed` are what such a line can call. tests/test_excerpts.py keeps the
 blocks fresh.
@@ -23,34 +24,26 @@ from pathlib import Path
 from cogapp.cogapp import Cog, CogError
 
 from tools import passed_files
-from tools.markers import BEGIN, BEGIN_ENDS, END, EXCERPT
 from tools.packages import ROOT
 from tools.repo_checks import SPDX, files
 from tools.symbols import SymbolError, find_symbol
+from tools.torch_release import BEGIN, BEGIN_ENDS, END
 
 COMMAND = "nox -s excerpts"
 # What a reader takes in between two paragraphs. Pages of the tutorial hold all of their step's code.
 LONGEST = 30
 COMPLETE = "docs/tutorial"
-# A line that says what to show, with nothing below it yet.
-_NEW = re.compile(rf"(?m)^( *{re.escape(BEGIN)} [^\n]*{re.escape(BEGIN_ENDS)})$(?=\n\n|\n?\Z)")
-
+# What forges and Pygments call the language of a file.
 LANGUAGES = {
-    **dict.fromkeys((".cpp", ".h"), "cpp"),
+    ".cpp": "cpp",
+    ".h": "cpp",
     ".c": "c",
-    **dict.fromkeys((".py", ".pyi"), "python"),
-    **dict.fromkeys((".cmake", ".in"), "cmake"),
-    **dict.fromkeys((".yml", ".yaml"), "yaml"),
-    ".toml": "toml",
-    ".json": "json",
-    ".sh": "bash",
-    ".md": "markdown",
+    ".py": "python",
+    ".pyi": "python",
+    ".cmake": "cmake",
+    ".in": "cmake",
 }
-
-
-def language_of(path: Path) -> str:
-    """What forges and Pygments call the language of a file."""
-    return "cmake" if path.name == "CMakeLists.txt" else LANGUAGES.get(path.suffix, "text")
+LANGUAGES |= {".yml": "yaml", ".yaml": "yaml", ".toml": "toml", ".json": "json", ".sh": "bash", ".md": "markdown"}
 
 
 def part_of(text: str, first: str | None, last: str | None) -> str:
@@ -70,10 +63,10 @@ def part_of(text: str, first: str | None, last: str | None) -> str:
 
 
 def _line_with(lines: list[str], mark: str) -> int:
-    for number, line in enumerate(lines):
-        if mark in line:
-            return number
-    raise SymbolError(f"no line contains {mark!r}")
+    found = [number for number, line in enumerate(lines) if mark in line]
+    if not found:
+        raise SymbolError(f"no line contains {mark!r}")
+    return found[0]
 
 
 def fenced(code: str, language: str) -> str:
@@ -102,7 +95,8 @@ class Page:
         code = part_of(path.read_text("utf-8"), first, last) if symbol is None else find_symbol(path, symbol)
         self._refuse_too_much(code)
         title = self._link(name)
-        return f"{f'From {title}' if is_part else title}:\n\n{fenced(code, language_of(path))}"
+        language = "cmake" if path.name == "CMakeLists.txt" else LANGUAGES.get(path.suffix, "text")
+        return f"{f'From {title}' if is_part else title}:\n\n{fenced(code, language)}"
 
     def difference(self, new: str, old: str) -> str:
         """How one file differs from another, without their licence lines. Raises SymbolError where it does not."""
@@ -121,12 +115,8 @@ class Page:
             return passed_files.summary(parts)
         chosen = [part for part in parts if (part.thread, part.until) == (thread, until)]
         if len(chosen) != 1:
-            known = ", ".join(f"{part.thread!r} {part.until!r}" for part in parts)
-            raise SymbolError(f"{passed_files.RECORD.as_posix()} has no such part; it has {known}")
-        try:
-            return passed_files.table(chosen[0], self.root, self._link)
-        except passed_files.RecordError as error:
-            raise SymbolError(str(error)) from error
+            raise SymbolError(f"{passed_files.RECORD.as_posix()} has {[(part.thread, part.until) for part in parts]}")
+        return passed_files.table(chosen[0], self.root, self._link)
 
     def _file(self, name: str) -> Path:
         path = self.root / name
@@ -150,11 +140,6 @@ def pages(root: Path = ROOT) -> Iterator[Path]:
             yield path
 
 
-def with_ends(text: str) -> str:
-    """A document with the second comment where an author wrote the first alone."""
-    return _NEW.sub(rf"\1\n{END}", text)
-
-
 def filled(path: Path, root: Path = ROOT) -> str:
     """A document with what its excerpts show today. Raises CogError, with the line, for one that shows nothing."""
     cog, page, result = Cog(), Page(path, root), io.StringIO()
@@ -165,30 +150,24 @@ def filled(path: Path, root: Path = ROOT) -> str:
         def write(*names: str, **marks: str) -> None:
             try:
                 cog.cogmodule.out(show(*names, **marks))
-            except SymbolError as error:
+            except ValueError as error:
                 raise CogError(": ".join([*names[:1], str(error)]), name, cog.cogmodule.firstLineNum) from error
 
         return write
 
     functions = {name: writer(getattr(page, name)) for name in ("source", "difference", "passed")}
-    cog.process_file(io.StringIO(with_ends(path.read_text("utf-8"))), result, name, functions)
+    cog.process_file(io.StringIO(path.read_text("utf-8")), result, name, functions)
     return result.getvalue()
 
 
 def stale(path: Path, root: Path = ROOT) -> list[str]:
-    """One line for each excerpt of a document that does not show what its file says, or cannot show anything."""
+    """How a document differs from what its excerpts show today, or what one of them cannot show."""
     text, name = path.read_text("utf-8"), path.relative_to(root).as_posix()
     try:
         fresh = filled(path, root)
     except CogError as error:
         return [str(error)]
-    lines = [number for number, line in enumerate(text.splitlines(), 1) if BEGIN in line]
-    both = zip(lines, EXCERPT.finditer(with_ends(text)), EXCERPT.finditer(fresh), strict=True)
-    return [
-        f"{name}({line}): {old['call']} does not show what the file says now: {COMMAND}"
-        for line, old, new in both
-        if old["shown"] != new["shown"]
-    ]
+    return list(difflib.unified_diff(text.splitlines(), fresh.splitlines(), name, COMMAND, lineterm=""))
 
 
 def main() -> int:

@@ -10,9 +10,9 @@ writes a backend may copy. What is known of packages that are not installed is i
 
 from __future__ import annotations
 
-import ast
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,32 +87,14 @@ class Declaration:
         """The package's folder, below the root."""
         return Path("packages") / self.package.folder.name
 
-    def row(self, group: str, name: str) -> Mapping[str, Any] | None:
-        """What the package says of a row."""
-        entry = self.data.get("hooks", {}).get(group, {}).get(name)
-        return entry if isinstance(entry, dict) else None
-
-    def rows(self) -> Iterator[tuple[str, str]]:
-        """Group and name of all its rows."""
-        for group, entries in self.data.get("hooks", {}).items():
-            yield from ((group, name) for name, entry in entries.items() if isinstance(entry, dict))
-
-    def code(self, group: str, name: str) -> list[Path]:
-        """The files that answer a row: its own, or those of the group where it says nothing else."""
-        entry = self.row(group, name)
-        if entry is None:
-            return []
-        default = [] if "status" in entry else self.data["hooks"][group].get("code", [])
-        return [self.folder / item for item in entry.get("code", default)]
-
-    def answers(self, group: str, name: str) -> bool:
-        """Whether it does what the row asks for, rather than saying why not."""
-        return bool(self.code(group, name)) and "status" not in (self.row(group, name) or {})
-
-    def tests(self, group: str, name: str) -> list[tuple[Path, str]]:
-        """The tests that fail without the answer."""
-        named = (item.partition("::") for item in (self.row(group, name) or {}).get("tests", ()))
-        return [(self.folder / "tests" / file, function) for file, _, function in named]
+    def rows(self) -> dict[tuple[str, str], Mapping[str, Any]]:
+        """What it says of each row, by group and name; the code is that of the group where a row says nothing else."""
+        return {
+            (group, name): {**({} if "status" in entry else {"code": entries.get("code", [])}), **entry}
+            for group, entries in self.data.get("hooks", {}).items()
+            for name, entry in entries.items()
+            if isinstance(entry, dict)
+        }
 
 
 def declarations(root: Path = ROOT) -> list[Declaration]:
@@ -137,24 +119,23 @@ def load(root: Path = ROOT) -> list[Group]:
 def _rows(group: str, table: Mapping[str, Any], declared: list[Declaration]) -> Iterator[Row]:
     entries: dict[str, Mapping[str, Any]] = {name: item for name, item in table.items() if isinstance(item, dict)}
     for item in declared:
-        for of, name in item.rows():
-            entry = item.row(of, name)
-            if of == group and entry and "reader" in entry:
+        for (of, name), entry in item.rows().items():
+            if of == group and "reader" in entry:
                 entries.setdefault(name, entry)
     for name, entry in entries.items():
-        code = tuple(path for item in declared for path in item.code(group, name))
-        answered = any(item.answers(group, name) for item in declared)
-        said = (item.row(group, name) or {} for item in declared)
-        status = "" if answered else next((row["status"] for row in said if "status" in row), "")
-        tests = tuple(test for item in declared for test in item.tests(group, name))
-        yield Row(group, name, entry["reader"], status or IMPLEMENTED, code, tests, entry.get("since", ""))
+        said = [(item.folder, item.rows()[group, name]) for item in declared if (group, name) in item.rows()]
+        code = tuple(folder / path for folder, row in said for path in row.get("code", ()))
+        named = ((folder, test.partition("::")) for folder, row in said for test in row.get("tests", ()))
+        tests = tuple((folder / "tests" / file, function) for folder, (file, _, function) in named)
+        statuses = [row["status"] for _, row in said if "status" in row]
+        answered = any(answers(row) for _, row in said)
+        status = statuses[0] if statuses and not answered else IMPLEMENTED
+        yield Row(group, name, entry["reader"], status, code, tests, entry.get("since", ""))
 
 
-def functions_of(path: Path) -> set[str]:
-    """Names of the functions at the top level of a Python file."""
-    if not path.is_file():
-        return set()
-    return {node.name for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.FunctionDef)}
+def answers(row: Mapping[str, Any]) -> bool:
+    """Whether a package does what a row asks for, rather than saying why not."""
+    return bool(row.get("code")) and "status" not in row
 
 
 def problems(root: Path = ROOT) -> list[str]:
@@ -189,7 +170,8 @@ def problems_of(root: Path, row: Row) -> Iterator[str]:
         if not (root / path).is_file():
             yield f"{place}: no file {path.as_posix()}"
     for path, function in row.tests:
-        if function not in functions_of(root / path):
+        text = (root / path).read_text("utf-8") if (root / path).is_file() else ""
+        if not re.search(rf"(?m)^def {function}\(", text):
             yield f"{place}: no test {function} in {path.as_posix()}"
 
 
@@ -219,28 +201,25 @@ def render(root: Path = ROOT) -> str:
 def models(root: Path = ROOT) -> dict[str, Any]:
     """Where each row is answered, or why it is not, for those who have none of the packages."""
     rows: dict[str, dict[str, Any]] = {}
-    for group in load(root):
-        for row in group.rows:
-            entry: dict[str, Any] = {"code": [path.as_posix() for path in row.code]} if row.code else {}
-            if row.status != IMPLEMENTED:
-                entry["status"] = row.status
-            if entry:
-                rows[row.key] = entry
+    for row in (row for group in load(root) for row in group.rows):
+        code = {"code": [path.as_posix() for path in row.code]} if row.code else {}
+        entry = code | ({"status": row.status} if row.status != IMPLEMENTED else {})
+        rows |= {row.key: entry} if entry else {}
     return {"where": WHERE, "rows": rows}
 
 
 def absent_packages(root: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """What the doctor says of each of these packages where it is not installed; without those that declare nothing."""
     declared = {item.package.name: item for item in declarations(root)}
-    return {name: _absent(declared[name]) for name in names if name in declared}
-
-
-def _absent(item: Declaration) -> dict[str, Any]:
     return {
-        "module": item.package.import_name,
-        "without": item.data.get("without", ""),
-        "settings": list(item.data.get("settings", {})),
-        "hooks": [f"{group}.{name}" for group, name in item.rows() if item.answers(group, name)],
+        name: {
+            "module": item.package.import_name,
+            "without": item.data.get("without", ""),
+            "settings": list(item.data.get("settings", {})),
+            "hooks": [f"{group}.{row}" for (group, row), entry in item.rows().items() if answers(entry)],
+        }
+        for name in names
+        if (item := declared.get(name)) is not None
     }
 
 

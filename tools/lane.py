@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One package in a clean environment: install its wheel, run its tests, run its example."""
+"""Packages in clean environments: that of a session, and many that take a second each.
+
+For these pip fetches what the packages need from others, so that its settings and the constraint on torch hold: uv
+does not read them. uv then makes an environment offline, with links to the files of its cache where it can.
+"""
 
 from __future__ import annotations
 
 import csv
 import os
+import shutil
+import sys
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,10 +19,10 @@ from pathlib import Path
 
 import nox
 
-from tools._platform import SITE_PACKAGES
-from tools.packages import ROOT, Package
+from tools._platform import PYTHON_PROGRAM, SCRIPTS_FOLDER, SITE_PACKAGES
+from tools.packages import ROOT, Package, requirement_name
 from tools.stopwatch import Stopwatch
-from tools.wheelhouse import Wheelhouse
+from tools.wheelhouse import PYTHON_TAG, Wheelhouse, read_json, write_json
 
 # The arguments of an interpreter that runs tests from any directory.
 PYTEST = ("-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-p", "no:cacheprovider")
@@ -25,17 +31,9 @@ PYTEST = ("-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(R
 class Lane:
     """The environment of one session, holding one package and what it declares."""
 
-    def __init__(
-        self,
-        session: nox.Session,
-        packages: Mapping[str, Package],
-        wheelhouse: Wheelhouse,
-        stopwatch: Stopwatch,
-    ) -> None:
+    def __init__(self, session: nox.Session, wheelhouse: Wheelhouse) -> None:
         self._session = session
-        self._packages = packages
         self._wheelhouse = wheelhouse
-        self._stopwatch = stopwatch
         self._package: Package | None = None
 
     def install(self, name: str, *others: str, extra: str = "") -> None:
@@ -45,30 +43,24 @@ class Lane:
         first, unless it is exactly the set of wheels wanted now.
         """
         session = self._session
-        self._package = self._packages[name]
-        wheels = self._wheelhouse.provide(session, [name])
-        with self._stopwatch.step(session.name, f"install {name}"):
-            if not self._holds(wheels):
-                present = [item.name.split("-")[0] for item in self._installed()]
-                if present:
-                    session.run("python", "-m", "pip", "uninstall", "--yes", *present)
-            session.install(
-                *("--find-links", str(self._wheelhouse.dist)),
-                *("--constraint", str(self._wheelhouse.constraints(session))),
-                f"{name}[{extra}]" if extra else name,
-                *others,
-            )
-            if not self._holds(wheels):
-                session.error(
-                    f"pip installed other openreg distributions than the wheels in "
-                    f"{self._wheelhouse.dist}: {[item.name for item in self._installed()]}"
-                )
+        self._package = self._wheelhouse.packages[name]
+        wheels, place = self._wheelhouse.provide(session, [name]), Path(session.virtualenv.location)
+        with self._wheelhouse.stopwatch.step(session.name, f"install {name}"):
+            present = [item.name.split("-")[0] for item in installed_distributions(place)]
+            if present and not holds(place, wheels):
+                session.run("python", "-m", "pip", "uninstall", "--yes", *present)
+            sources = ("--find-links", str(self._wheelhouse.dist))
+            constraint = ("--constraint", str(self._wheelhouse.constraints(session)))
+            session.install(*sources, *constraint, f"{name}[{extra}]" if extra else name, *others)
+            if not holds(place, wheels):
+                found = [item.name for item in installed_distributions(place)]
+                session.error(f"pip installed others than the wheels in {self._wheelhouse.dist}: {found}")
 
     def run(self, step: str, *command: str, settings: Mapping[str, str] | None = None) -> None:
         """Runs a command from an empty directory, with these environment variables and none meant for others."""
         env = lane_variables([self._package.name] if self._package is not None else [])
         env.update(settings or {})
-        with self._stopwatch.step(self._session.name, step), empty_directory(self._session):
+        with self._wheelhouse.stopwatch.step(self._session.name, step), empty_directory(self._session):
             self._session.run(*command, env=env)
 
     def test(self) -> None:
@@ -82,12 +74,6 @@ class Lane:
         for path in example_scripts(self._package.name):
             self.run(path.name, "python", str(path))
 
-    def _installed(self) -> list[Path]:
-        return installed_distributions(Path(self._session.virtualenv.location))
-
-    def _holds(self, wheels: Mapping[str, Path]) -> bool:
-        return holds(Path(self._session.virtualenv.location), wheels)
-
 
 def installed_distributions(environment: Path) -> list[Path]:
     """The metadata folders of the openreg distributions in an environment."""
@@ -99,10 +85,12 @@ def holds(environment: Path, wheels: Mapping[str, Path]) -> bool:
     installed = {item.name.split("-")[0].replace("_", "-"): item for item in installed_distributions(environment)}
     if set(installed) != set(wheels):
         return False
-    return all(
-        wheel_record(wheels[name]) <= set(read_record((item / "RECORD").read_text("utf-8")))
-        for name, item in installed.items()
-    )
+    for name, item in installed.items():
+        with zipfile.ZipFile(wheels[name]) as archive:
+            (record,) = (file for file in archive.namelist() if file.endswith(".dist-info/RECORD"))
+            if not read_record(archive.read(record).decode()) <= read_record((item / "RECORD").read_text("utf-8")):
+                return False
+    return True
 
 
 def lane_variables(requested: Iterable[str]) -> dict[str, str | None]:
@@ -126,18 +114,9 @@ def example_scripts(name: str) -> list[Path]:
     return [path for path in sorted([folder / f"{name}.py", *folder.glob(f"{name}-*.py")]) if path.exists()]
 
 
-def read_record(text: str) -> Iterator[tuple[str, str]]:
+def read_record(text: str) -> set[tuple[str, ...]]:
     """File name and digest of every hashed line of a RECORD file."""
-    for row in csv.reader(text.splitlines()):
-        if row and row[1]:
-            yield row[0], row[1]
-
-
-def wheel_record(wheel: Path) -> set[tuple[str, str]]:
-    """What a wheel says it contains."""
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = [item for item in archive.namelist() if item.endswith(".dist-info/RECORD")]
-        return set(read_record(archive.read(name).decode()))
+    return {tuple(row[:2]) for row in csv.reader(text.splitlines()) if row and row[1]}
 
 
 @contextmanager
@@ -146,3 +125,130 @@ def empty_directory(session: nox.Session) -> Iterator[None]:
     # Windows keeps a file in use undeletable for a moment after its process ended.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, session.chdir(folder):
         yield
+
+
+UV = "uv>=0.8"
+
+
+def foreign_requirements(packages: Mapping[str, Package]) -> list[str]:
+    """What the packages and their tests need that is no package of this repository."""
+    ours = packages.values()
+    wanted = {item for package in ours for item in (*package.requirements, *package.extras.get("test", ()))}
+    return sorted(item for item in wanted if requirement_name(item) not in packages)
+
+
+def with_extra(requested: str, extra: str) -> str:
+    """A requirement with one more extra: `openreg-meta[x,test]` for `openreg-meta[x]` and `test`."""
+    return f"{requested}[{extra}]".replace("][", ",") if extra else requested
+
+
+class Environment:
+    """One environment, and the packages that it was asked to hold."""
+
+    def __init__(
+        self, session: nox.Session, stopwatch: Stopwatch, folder: Path, label: str, requested: Iterable[str]
+    ) -> None:
+        self.folder = folder
+        self._session = session
+        self._stopwatch = stopwatch
+        self._label = label
+        self._requested = tuple(requested)
+
+    def run(self, step: str, *arguments: str) -> None:
+        """Runs the interpreter from an empty directory; fails the session if that fails."""
+        with self._stopwatch.step(self._label, step), empty_directory(self._session):
+            env = lane_variables(self._requested)
+            self._session.run(str(python_of(self.folder)), *arguments, env=env, external=True)
+
+
+def python_of(folder: Path) -> Path:
+    """The interpreter of an environment."""
+    return folder / SCRIPTS_FOLDER / PYTHON_PROGRAM
+
+
+class Environments:
+    """Makes environments for `needed` packages; all, if none is named. One nox process at a time."""
+
+    def __init__(self, session: nox.Session, wheelhouse: Wheelhouse, needed: Iterable[str] = ()) -> None:
+        self._session = session
+        self._wheelhouse = wheelhouse
+        self.stopwatch = wheelhouse.stopwatch
+        self._cache = wheelhouse.cache(session)
+        self._downloads = self._cache / f"downloads-{PYTHON_TAG}"
+        self.wheels = wheelhouse.provide(session, list(needed) or list(wheelhouse.packages))
+        with self.stopwatch.step(session.name, "download"):
+            session.install(UV)
+            self._download()
+
+    def create(
+        self,
+        label: str,
+        requested: Iterable[str],
+        *,
+        extra: str = "test",
+        variables: Mapping[str, str] | None = None,
+    ) -> Environment:
+        """A new environment with these packages of the repository, all they declare, and what `extra` adds to each.
+
+        A package may be requested with extras of its own, as `openreg-meta[x]`.
+        `variables` are all that the installation sees besides its own settings. The session's earlier environment is
+        removed.
+        """
+        names = tuple(requested)
+        folder = Path(self._session.create_tmp()).resolve() / "environment"
+        wanted = [with_extra(name, extra) for name in names]
+        with self.stopwatch.step(label, "install"):
+            shutil.rmtree(folder, ignore_errors=True)
+            self._uv(variables, "venv", "--quiet", "--python", sys.executable, str(folder))
+            links = ("--find-links", str(self._wheelhouse.dist), "--find-links", str(self._downloads))
+            into = ("--offline", "--no-index", "--only-binary", ":all:", *links, "--python", str(folder))
+            self._uv(variables, "pip", "install", "--quiet", *into, *wanted)
+        return Environment(self._session, self.stopwatch, folder, label, names)
+
+    def _uv(self, variables: Mapping[str, str] | None, *arguments: str) -> None:
+        # Its settings of this machine must not change what an environment holds.
+        env = {"UV_CACHE_DIR": str(self._cache / "uv"), "UV_NO_CONFIG": "1", "UV_PYTHON_DOWNLOADS": "never"}
+        env.update(variables or {})
+        self._session.run("uv", *arguments, env=env, include_outer_env=variables is None, silent=True)
+
+    def _download(self) -> None:
+        """Fills the folder of downloads, unless it holds what is wanted."""
+        torch = f"torch=={self._wheelhouse.torch_version(self._session)}"
+        requirements = [torch, *foreign_requirements(self._wheelhouse.packages)]
+        marker = self._downloads / "requirements.json"
+        if read_json(marker).get("requirements") != requirements:
+            shutil.rmtree(self._downloads, ignore_errors=True)
+            pip = ("-m", "pip", "wheel", "--quiet", "--wheel-dir", str(self._downloads))
+            self._wheelhouse.run_python(self._session, *pip, *requirements)
+            write_json(marker, {"requirements": requirements})
+
+
+RUNTIME = "openreg-runtime"
+OPS = "openreg-ops"
+# Each differs from the one before in one package, and the first is what a build leaves behind.
+ORDER = (("regular", "regular"), ("regular", "editable"), ("editable", "editable"), ("editable", "regular"))
+
+
+def run_combinations(session: nox.Session, wheelhouse: Wheelhouse) -> None:
+    """Installs runtime and ops in each combination and runs check_shared_state.py.
+
+    Works in the build environment, because an editable install is a build and the object files of
+    the wheels are there. Leaves the environment with the regular runtime, as a build would.
+    """
+    packages = wheelhouse.packages
+    wheelhouse.provide(session, [OPS])
+    script = str(ROOT / "tools" / "check_shared_state.py")
+    current: dict[str, str] = {}
+    try:
+        for forms in ORDER:
+            wanted = dict(zip((RUNTIME, OPS), forms, strict=True))
+            with wheelhouse.stopwatch.step(session.name, "runtime {}, ops {}".format(*forms)):
+                for name, form in wanted.items():
+                    if current.get(name) != form:
+                        wheelhouse.install(session, packages[name], editable=form == "editable")
+                        current[name] = form
+                arguments = [f"{packages[name].import_name}={form}" for name, form in wanted.items()]
+                wheelhouse.run_python(session, script, *arguments)
+    finally:
+        wheelhouse.uninstall(session, [OPS])
+        wheelhouse.install(session, packages[RUNTIME], editable=False)

@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The simulated device, and the runtime's memory, without torch: for other operating systems, and under sanitizers."""
+"""The simulated device, and the runtime's memory, without torch: for other operating systems, and under sanitizers.
+
+What runs programs of other systems here is not on PyPI.
+"""
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import nox
 
-from tools._platform import DRIVER_LIBRARIES
-from tools.emulators import EMULATORS, missing
+from tools._platform import DRIVER_LIBRARIES, usable_cores
 from tools.packages import ROOT, refuse
 from tools.stopwatch import Stopwatch
 
@@ -16,6 +23,13 @@ RUNTIME = ROOT / "packages" / "openreg-runtime"
 PROJECT = RUNTIME / "tests" / "driver"
 BUILD_TOOLS = ("cmake>=3.24", "ninja>=1.11")
 ZIG = "ziglang==0.17.*"
+TIDY = "clang-tidy==23.1.4"
+# What each check of .clang-tidy has to find.
+FAULTS = {
+    "bugprone-exception-escape": "void escape() noexcept { throw 1; }",
+    "cppcoreguidelines-avoid-non-const-global-variables": "int changes = 0;",
+    "readability-identifier-naming": "class snake_case {};",
+}
 
 # The systems besides Linux that torch has wheels for. Both come with libc++ as their C++ library.
 CROSS_TARGETS = ("x86_64-windows-gnu", "aarch64-macos")
@@ -74,8 +88,6 @@ def build_cross(session: nox.Session, target: str) -> Path:
 
 def configure_cross(target: str) -> list[str]:
     """The arguments of CMake for a target, whatever is built."""
-    emulator = EMULATORS.get(target)
-    launcher = emulator.command() if emulator and not emulator.problem() else []
     return [
         *("-G", "Ninja"),
         f"-DCMAKE_TOOLCHAIN_FILE={ROOT / 'tools' / 'zig.cmake'}",
@@ -84,7 +96,7 @@ def configure_cross(target: str) -> list[str]:
         "-DOPENREG_CROSS_PYTHON=python",
         "-DCMAKE_BUILD_TYPE=Release",
         "-DOPENREG_WARNINGS_AS_ERRORS=ON",
-        f"-DCMAKE_CROSSCOMPILING_EMULATOR={';'.join(launcher)}",
+        f"-DCMAKE_CROSSCOMPILING_EMULATOR={';'.join(command(target))}",
     ]
 
 
@@ -100,3 +112,66 @@ def run_sanitizer(session: nox.Session, stopwatch: Stopwatch, sanitizer: str, se
         script = str(PROJECT / "run_stress.py")
         arguments = ("--build", str(build), "--seconds", str(seconds), *session.posargs)
         session.run("python", script, sanitizer, *arguments)
+
+
+def run_tidy(session: nox.Session, stopwatch: Stopwatch) -> None:
+    """Runs clang-tidy on the device and the runtime's memory, after seeing that it reports each kind of fault."""
+    with stopwatch.step(session.name, "install"):
+        session.install(*BUILD_TOOLS, TIDY)
+    build = session.cache_dir.resolve() / "build-trees" / "driver-tidy"
+    session.run("cmake", "-S", str(PROJECT), "-B", str(build), "-G", "Ninja", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    planted = build / "planted.cpp"
+    planted.write_text("\n".join(FAULTS.values()), "utf-8")
+    check = ("clang-tidy", "--quiet", f"--config-file={ROOT / '.clang-tidy'}", str(planted), "--", "-std=c++20")
+    said = str(session.run(*check, silent=True, success_codes=[1]))
+    missed = [name for name in FAULTS if name not in said]
+    if missed:
+        session.error(f"clang-tidy did not report what was planted for {', '.join(missed)}")
+    with stopwatch.step(session.name, "clang-tidy"):
+        session.run(
+            "run-clang-tidy.py", "-quiet", "-p", str(build), "-j", str(usable_cores()), "/csrc/(driver|memory)/"
+        )
+
+
+class Emulator(NamedTuple):
+    """A program that is given another one, what it needs besides, and the packages of Debian and Ubuntu with it."""
+
+    program: str
+    packages: str
+    root: str = ""  # the folder with the loader and the C library of the target
+    oldest: int = 0  # major version
+
+
+# By target, as zig names it. Wine 8 does not know the reserved ranges (placeholders) that platform_windows_memory.cpp
+# needs; Debian 13 and Ubuntu 24.04 have a newer one.
+EMULATORS = {
+    "x86_64-windows-gnu": Emulator("wine", "wine wine64", oldest=9),
+    "aarch64-linux-gnu": Emulator("qemu-aarch64", "qemu-user libc6-arm64-cross", root="/usr/aarch64-linux-gnu"),
+}
+
+
+def command(target: str) -> list[str]:
+    """What comes before the name of a program for a target; nothing where that cannot run here."""
+    emulator = EMULATORS.get(target)
+    program = shutil.which(emulator.program) if emulator else None
+    if emulator is None or program is None or not Path(emulator.root or "/").is_dir():
+        return []
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    version = re.search(r"\d+", said)
+    if int(version.group() if version else 0) < emulator.oldest:
+        return []
+    return [program, "-L", emulator.root] if emulator.root else [program]
+
+
+def missing(targets: Iterable[str]) -> str:
+    """What has to be installed before programs for these targets can run, with the command; or nothing."""
+    lacking = {target: EMULATORS[target] for target in targets if not command(target)}
+    lines = [
+        f"  {target} needs {item.program}" + (f" {item.oldest}.0 or later" if item.oldest else f" and {item.root}")
+        for target, item in lacking.items()
+    ]
+    install = (
+        f"apt-get update && apt-get install --no-install-recommends {' '.join(i.packages for i in lacking.values())}"
+    )
+    problem = ["programs for another system cannot run here:", *lines, "On Debian and Ubuntu:", f"  {install}"]
+    return "\n".join(problem) if lacking else ""

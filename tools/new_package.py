@@ -14,7 +14,6 @@ from __future__ import annotations
 import keyword
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from tools.packages import ROOT, refuse
@@ -22,83 +21,47 @@ from tools.packages import ROOT, refuse
 TEMPLATE = Path("templates/package")
 EXAMPLE = "example.py"
 DESCRIPTION = "One more operator for the openreg device"
+# What can stand in pyproject.toml and as the beginning of a docstring, which ends it with a full stop.
 LONGEST_DESCRIPTION = 100
+SENTENCE = re.compile(rf'(?=.{{1,{LONGEST_DESCRIPTION}}}$)\S([^"\\\n]*[^"\\\s.])?')
 NAME = re.compile(r"openreg(-[a-z][a-z0-9]*)+")
 # The lines of the template that contain the name have room for so many characters.
 LONGEST_NAME = 32
-# Words that cannot name a namespace, apart from Python's keywords, which cannot name a module.
-CPP_KEYWORDS = """
-alignas alignof asm auto bool break case catch char concept const constexpr continue decltype default delete do double
-else enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not
-nullptr operator or private protected public register requires return short signed sizeof static struct switch template
-this throw true try typedef typeid typename union unsigned using virtual void volatile while xor
-"""
-
-
-def check_name(root: Path, name: str) -> None:
-    """Raises ValueError unless a package may have this name."""
-    if not NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name for a package: write openreg-NAME in small letters, digits and hyphens")
-    if len(name) > LONGEST_NAME:
-        raise ValueError(f"{name!r} has {len(name)} characters: a package's name has at most {LONGEST_NAME}")
-    short = name.removeprefix("openreg-").replace("-", "_")
-    if short in CPP_KEYWORDS.split() or keyword.iskeyword(short):
-        raise ValueError(f"{name!r} cannot be a package: {short!r} is a keyword, and names a namespace here")
-    taken = [path for path in new_paths(root, name) if path.exists()]
-    if taken:
-        raise ValueError(f"{name!r} is taken: {taken[0].relative_to(root)} exists")
-
-
-def check_description(text: str) -> None:
-    """Raises ValueError unless the text can stand in pyproject.toml and a docstring."""
-    allowed = text.isprintable() and not set(text) & set('"\\') and not text.endswith(".")
-    if not text.strip() or not allowed or len(text) > LONGEST_DESCRIPTION:
-        raise ValueError(
-            f"{text!r} is no description: write one line of at most {LONGEST_DESCRIPTION} characters, without "
-            "quotation marks, backslashes and a full stop at the end"
-        )
-
-
-def new_paths(root: Path, name: str) -> tuple[Path, Path]:
-    """The folder of a package and its example."""
-    return root / "packages" / name, root / "examples" / f"{name}.py"
-
-
-def renamed(text: str, name: str, description: str) -> str:
-    """A file of the template for another package."""
-    short = name.removeprefix("openreg-").replace("-", "_")
-    replacements = {
-        DESCRIPTION: description,
-        "openreg-example": name,
-        "openreg_example": f"openreg_{short}",
-        "openreg::example": f"openreg::{short}",
-        "example_scale": f"{short}_scale",
-    }
-    for old, new in replacements.items():
-        text = text.replace(old, new)
-    return text
-
-
-def template_files(root: Path) -> Iterator[Path]:
-    """The files of the template, below its folder."""
-    for path in sorted((root / TEMPLATE).rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
-            yield path.relative_to(root / TEMPLATE)
 
 
 def create(root: Path, name: str, description: str) -> list[Path]:
     """Writes the package and its example; gives the files. Raises ValueError for a bad name or description."""
-    check_name(root, name)
-    check_description(description)
-    folder, example = new_paths(root, name)
+    short = name.removeprefix("openreg-").replace("-", "_")
+    if not NAME.fullmatch(name) or len(name) > LONGEST_NAME or keyword.iskeyword(short):
+        raise ValueError(
+            f"{name!r} is no name for a package: write openreg-NAME in small letters, digits and hyphens, at most "
+            f"{LONGEST_NAME} characters and no keyword"
+        )
+    if not SENTENCE.fullmatch(description):
+        raise ValueError(
+            f"{description!r} is no description: write one line of at most {LONGEST_DESCRIPTION} characters, without "
+            "quotation marks, backslashes and a full stop at the end"
+        )
+    folder, example = root / "packages" / name, root / "examples" / f"{name}.py"
+    for path in (folder, example):
+        if path.exists():
+            raise ValueError(f"{name!r} is taken: {path.relative_to(root)} exists")
     written = []
-    for file in template_files(root):
-        target = example if file == Path(EXAMPLE) else folder / renamed(file.as_posix(), name, description)
+    template = root / TEMPLATE
+    for path in sorted(path for path in template.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
+        file = path.relative_to(template).as_posix()
+        target = example if file == EXAMPLE else folder / renamed(file, name, description)
         target.parent.mkdir(parents=True, exist_ok=True)
-        text = (root / TEMPLATE / file).read_text("utf-8")
-        target.write_text(renamed(text, name, description), encoding="utf-8")
+        target.write_text(renamed(path.read_text("utf-8"), name, description), encoding="utf-8")
         written.append(target)
     return written
+
+
+def renamed(text: str, name: str, description: str) -> str:
+    """Text of the template for another package."""
+    short = name.removeprefix("openreg-").replace("-", "_")
+    text = text.replace(DESCRIPTION, description).replace("openreg-example", name)
+    return re.sub(r"(openreg_|openreg::)example|example(?=_scale)", rf"\g<1>{short}", text)
 
 
 def main(arguments: list[str]) -> None:

@@ -90,35 +90,20 @@ def siblings(requirements: Iterable[str], packages: Mapping[str, Package]) -> li
     return [name for name in names if name in packages]
 
 
-def closure(name: str, packages: Mapping[str, Package]) -> list[str]:
+def closure(name: str, packages: Mapping[str, Package], above: tuple[str, ...] = ()) -> list[str]:
     """`name` and every package of the repository it needs, each after the ones it depends on."""
-    ordered: list[str] = []
-    stack: list[str] = []
-
-    def visit(current: str) -> None:
-        if current in stack:
-            raise ValueError(f"packages depend on each other in a circle: {[*stack, current]}")
-        if current in ordered:
-            return
-        stack.append(current)
-        package = packages[current]
-        for needed in siblings(package.requirements + package.build_requirements, packages):
-            visit(needed)
-        stack.pop()
-        ordered.append(current)
-
-    visit(name)
-    return ordered
+    if name in above:
+        raise ValueError(f"packages depend on each other in a circle: {[*above, name]}")
+    needed = siblings(packages[name].requirements + packages[name].build_requirements, packages)
+    below = dict.fromkeys(item for other in needed for item in closure(other, packages, (*above, name)))
+    return [*below, name]
 
 
 def discover(root: Path = ROOT) -> dict[str, Package]:
     """Every package, each after the ones it depends on."""
     found = [read_package(path.parent) for path in sorted(root.glob("packages/*/pyproject.toml"))]
     by_name = {package.name: package for package in found}
-    names: dict[str, None] = {}
-    for name in by_name:
-        names.update(dict.fromkeys(closure(name, by_name)))
-    return {name: by_name[name] for name in names}
+    return {name: by_name[name] for start in by_name for name in closure(start, by_name)}
 
 
 def refuse(message: str) -> NoReturn:

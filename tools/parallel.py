@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import Any
 
 import nox
 
@@ -40,38 +41,15 @@ def plan(sessions: Iterable[Session], packages: Mapping[str, Package]) -> str:
     )
 
 
-class Running:
-    """The sessions of one run, each in a process of its own."""
-
-    def __init__(self, noxfile: Path, environments: Path) -> None:
-        self._noxfile = noxfile
-        self._environments = environments
-        self.logs = environments / "logs"
-
-    def log(self, name: str) -> Path:
-        """What the session printed."""
-        return self.logs / f"{name}.log"
-
-    def times(self, name: str) -> Path:
-        """What it says of its steps."""
-        return self.logs / f"{name}.json"
-
-    def run(self, name: str) -> bool:
-        """Runs one session; whether it succeeded."""
-        self.logs.mkdir(parents=True, exist_ok=True)
-        self.times(name).unlink(missing_ok=True)
-        command = [sys.executable, "-m", "nox", "--noxfile", str(self._noxfile), "--non-interactive"]
-        command += ["--envdir", str(self._environments), "--session", name]
-        with self.log(name).open("wb") as output:
-            done = subprocess.run(
-                command,
-                check=False,
-                env={**os.environ, TIMES: str(self.times(name))},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-            return done.returncode == 0
+def run_one(name: str, noxfile: Path, environments: Path, logs: Path) -> bool:
+    """Runs one session in a process of its own; whether it succeeded. What it prints and its times go into `logs`."""
+    (logs / f"{name}.json").unlink(missing_ok=True)
+    command = [sys.executable, "-m", "nox", "--noxfile", str(noxfile), "--non-interactive"]
+    command += ["--envdir", str(environments), "--session", name]
+    env = {**os.environ, TIMES: str(logs / f"{name}.json")}
+    with (logs / f"{name}.log").open("wb") as output:
+        streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": subprocess.STDOUT}
+        return subprocess.run(command, check=False, env=env, **streams).returncode == 0
 
 
 def run_parallel(
@@ -88,20 +66,21 @@ def run_parallel(
         return
     if session.posargs:
         refuse(USAGE)
-    running = Running(noxfile, session.cache_dir.resolve().parent)
-    outcomes = run_all(chosen, running.run, lambda name, passed: show(running, stopwatch, name, passed))
+    environments = session.cache_dir.resolve().parent
+    logs = environments / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+
+    def show(name: str, passed: bool) -> None:
+        stopwatch.add(logs / f"{name}.json")
+        print(f"\n===== {name} =====", flush=True)
+        sys.stdout.buffer.write((logs / f"{name}.log").read_bytes())
+        print(f"===== {name} {PASSED if passed else FAILED} =====", flush=True)
+
+    outcomes = run_all(chosen, lambda name: run_one(name, noxfile, environments, logs), show)
     width = max(map(len, outcomes))
     print("\n".join(f"{name:<{width}}  {outcome}" for name, outcome in outcomes.items()), flush=True)
     if set(outcomes.values()) != {PASSED}:
-        session.error(f"not everything passed; what each session printed is above, and in {running.logs}")
-
-
-def show(running: Running, stopwatch: Stopwatch, name: str, passed: bool) -> None:
-    """Prints what a session has printed, and collects its times."""
-    stopwatch.add(running.times(name))
-    print(f"\n===== {name} =====", flush=True)
-    sys.stdout.buffer.write(running.log(name).read_bytes())
-    print(f"===== {name} {PASSED if passed else FAILED} =====", flush=True)
+        session.error(f"not everything passed; what each session printed is above, and in {logs}")
 
 
 def run_all(

@@ -15,10 +15,6 @@ _BEGINNING = re.compile(r"\A(?:// SPDX[^\n]*\n(?=//)|/\* SPDX[^\n]*\n/\*\n)(?P<c
 _CLASS = re.compile(r"(?P<comment>(?:^//[^\n]*\n)+)(?:template[^\n]*\n)?class ", re.MULTILINE)
 
 
-class RecordError(ValueError):
-    """The record does not fit the repository any more."""
-
-
 @dataclass(frozen=True)
 class Part:
     """What one thread passed up to an event: files of the repository, the number of instructions in each."""
@@ -52,12 +48,12 @@ def purpose(path: Path) -> str:
 def table(part: Part, root: Path, link: Callable[[str], str]) -> str:
     """The files of one part, package by package: where each stands, what it is for, its instructions.
 
-    Raises RecordError for a file that is not there any more.
+    Raises ValueError for a file that is not there any more.
     """
     lines = ["| file | what it is | instructions |", "|---|---|---:|"]
     for name in sorted(part.files):
         if not (root / name).is_file():
-            raise RecordError(f"{name} is gone, and {RECORD.as_posix()} names it: run `nox -s trace`")
+            raise ValueError(f"{name} is gone, and {RECORD.as_posix()} names it: run `nox -s trace`")
         what = purpose(root / name).replace("|", r"\|")
         lines.append(f"| {link(name)} | {what} | {part.files[name]} |")
     return "\n".join(lines) + "\n"

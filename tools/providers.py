@@ -42,11 +42,8 @@ WRITTEN = re.compile(f"(?s)(?<=\n){re.escape(BEGIN)}.*?{re.escape(END)}")
 
 def extras(packages: Mapping[str, Package]) -> dict[str, list[str]]:
     """The extras of openreg-meta: one for each package that is one, named after it, and `all` of them."""
-    pins = {
-        package.short_name: f"{name}=={package.torch}.*"
-        for name, package in sorted(packages.items())
-        if package.is_extra
-    }
+    axes = [package for _, package in sorted(packages.items()) if package.is_extra]
+    pins = {package.short_name: f"{package.name}=={package.torch}.*" for package in axes}
     return {**{name: [pin] for name, pin in pins.items()}, "all": list(pins.values())}
 
 
@@ -74,16 +71,15 @@ def declared(root: Path) -> Iterator[tuple[str, str, str]]:
     yield from ((FEATURES, feature, name) for feature, name in planned(root).items())
 
 
-def told(root: Path) -> dict[str, dict[str, Any]]:
-    """What the doctor says of each package above the runtime where it is not installed."""
-    packages = discover(root)
-    below = set(closure(RUNTIME, packages)) if RUNTIME in packages else set()
-    return hooks.absent_packages(root, [name for name in brought(packages) if name not in below])
-
-
 def table_text(root: Path) -> str:
-    """What the runtime reads: names and features, with the distribution that brings each, and what the doctor tells."""
-    found: dict[str, dict[str, Any]] = {"features": {}, "names": {}, "packages": told(root)}
+    """What the runtime reads: names and features, with the distribution that brings each, and what the doctor tells.
+
+    The doctor tells of each package above the runtime where it is not installed.
+    """
+    packages = discover(root)
+    below = closure(RUNTIME, packages) if RUNTIME in packages else []
+    told = hooks.absent_packages(root, [name for name in brought(packages) if name not in below])
+    found: dict[str, dict[str, Any]] = {"features": {}, "names": {}, "packages": told}
     for group, point, name in declared(root):
         found[group.removeprefix("openreg.")][point] = name
     return json.dumps(found, indent=2, sort_keys=True) + "\n"
@@ -96,21 +92,13 @@ def with_extras(text: str, packages: Mapping[str, Package]) -> str:
 
 
 def brought_by_one_package(root: Path) -> list[str]:
-    """A name of torch.openreg and a feature are declared by one package, in a form that Python can load."""
+    """A name of torch.openreg and a feature are declared by one package; lanes load them (tests/subsets)."""
     problems = []
     owners: dict[tuple[str, str], str] = {}
     for group, point, name in declared(root):
         other = owners.setdefault((group, point), name)
         if other != name:
             problems.append(f"{point!r} of {group} is declared for {other} and for {name}; remove one of them")
-    for package in discover(root).values():
-        for group, attribute in ((NAMES, ":attribute"), (FEATURES, "")):
-            form = rf"{package.import_name}(\.\w+)*" + (r":\w+(\.\w+)*" if attribute else "")
-            problems += [
-                f"{package.name}: {group}: {point} = {value!r} should look like {package.import_name + attribute!r}"
-                for point, value in package.entry_points.get(group, {}).items()
-                if not re.fullmatch(form, value)
-            ]
     return problems
 
 

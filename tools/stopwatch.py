@@ -72,12 +72,12 @@ class Stopwatch:
             return ""
         width = max(len(step.session) for step in self._steps)
         wide = max(len(step.name) for step in self._steps)
-        lines = [f"{'session':<{width}}  {'step':<{wide}}  seconds  of processors"]
-        for step in self._steps:
-            lines.append(f"{step.session:<{width}}  {step.name:<{wide}}  {step.seconds:7.1f}  {step.worked:13.1f}")
-        total, worked = time.monotonic() - self._begin, sum(step.worked for step in self._steps)
-        lines.append(f"{'total':<{width}}  {'':<{wide}}  {total:7.1f}  {worked:13.1f}")
-        return "\n".join(lines)
+        total = Step("total", "", time.monotonic() - self._begin, sum(step.worked for step in self._steps))
+        lines = (
+            f"{step.session:<{width}}  {step.name:<{wide}}  {step.seconds:7.1f}  {step.worked:13.1f}"
+            for step in [*self._steps, total]
+        )
+        return "\n".join([f"{'session':<{width}}  {'step':<{wide}}  seconds  of processors", *lines])
 
     def report(self, path: Path) -> None:
         """Prints the table and which budgets were exceeded, and writes both to `path`.
@@ -92,34 +92,21 @@ class Stopwatch:
             path.write_text(json.dumps([astuple(step) for step in self._steps]), encoding="utf-8")
             return
         print(f"\nWhere the time went (also in {path}):\n{table}", flush=True)
-        over = exceeded(self.taken(), self._budgets)
+        over = [
+            f"{name} took {seconds:.0f} s, and its budget is {allowed} s (processors worked {worked:.0f} s for it)"
+            for name, (seconds, worked) in self.taken().items()
+            if (allowed := self._budgets.get(name)) is not None and seconds > allowed
+        ]
         path.write_text("\n".join([table, *over]) + "\n", encoding="utf-8")
-        warn(over)
+        if over:
+            heading = "OVER BUDGET, which fails nothing; on a quiet machine make it shorter, or declare more"
+            print("\n".join(["", f"{heading} (tools/budgets.py):", *over]), flush=True)
+        if os.environ.get("GITHUB_ACTIONS") == "true":  # its summary shows annotations
+            for line in over:
+                print(f"::warning title=over budget::{line}", flush=True)
 
     def add(self, path: Path) -> None:
         """The steps that another process has written to a `.json` file, if it came to that."""
         if path.is_file():
             self._steps += [Step(*step) for step in json.loads(path.read_text("utf-8"))]
         self._idle_since, self._idle_worked = time.monotonic(), processor_seconds()
-
-
-def exceeded(taken: Mapping[str, tuple[float, float]], allowed: Mapping[str, int]) -> list[str]:
-    """A line for each budget that is less than the seconds taken; the other number is seconds of processors."""
-    return [
-        f"{name} took {seconds:.0f} s, and its budget is {allowed[name]} s (processors worked {worked:.0f} s for it)"
-        for name, (seconds, worked) in taken.items()
-        if seconds > allowed.get(name, float("inf"))
-    ]
-
-
-def warn(lines: list[str]) -> None:
-    """Prints what exceeded its budget; in a GitHub workflow also as annotations, which its summary shows."""
-    if not lines:
-        return
-    heading = (
-        "OVER BUDGET, which fails nothing; on a quiet machine make it shorter, or declare more (tools/budgets.py):"
-    )
-    print("\n".join(["", heading, *lines]), flush=True)
-    if os.environ.get("GITHUB_ACTIONS") == "true":
-        for line in lines:
-            print(f"::warning title=over budget::{line}", flush=True)

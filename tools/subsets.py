@@ -11,11 +11,16 @@ nothing to load: a package that others build on, and that needs none of them, st
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from tools.packages import Package, closure, siblings
+import nox
+
+from tools.lane import PYTEST, Environments, example_scripts, holds
+from tools.packages import ROOT, Package, closure, refuse, siblings
+from tools.wheelhouse import Wheelhouse
 
 PLUGINS = "openreg.plugins"
 LOADERS = "torch.backends"
@@ -32,15 +37,11 @@ class Subset:
     thorough: tuple[str, ...] = ()  # members whose tests all run here, not only those that depend on the subset
 
 
-def is_loader(package: Package) -> bool:
-    """Whether `import torch` starts a package."""
-    return LOADERS in package.entry_points
-
-
 def is_sum(package: Package, packages: Mapping[str, Package]) -> bool:
     """Whether a package only brings others, and the device with `import torch`."""
-    adds = PLUGINS in package.entry_points or is_loader(package)
-    return not adds and any(is_loader(packages[name]) for name in siblings(package.requirements, packages))
+    needed = siblings(package.requirements, packages)
+    loads = any(LOADERS in packages[name].entry_points for name in needed)
+    return loads and not {PLUGINS, LOADERS} & set(package.entry_points)
 
 
 def make_subset(names: Iterable[str], packages: Mapping[str, Package]) -> Subset:
@@ -52,7 +53,7 @@ def make_subset(names: Iterable[str], packages: Mapping[str, Package]) -> Subset
     # A sum stands for its parts, and what is only there because others need it goes without saying.
     summed = any(is_sum(packages[name], packages) for name in members)
     counted = [name for name in members if name in requested or (not summed and PLUGINS in packages[name].entry_points)]
-    shown = sorted(counted, key=lambda name: is_loader(packages[name]))
+    shown = sorted(counted, key=lambda name: LOADERS in packages[name].entry_points)
     return Subset("+".join(packages[name].short_name for name in shown), requested, members)
 
 
@@ -71,14 +72,6 @@ def subset_of_extra(name: str, extra: str, packages: Mapping[str, Package]) -> S
     return Subset(f"{packages[name].short_name}[{extra}]", (f"{name}[{extra}]",), members, thorough)
 
 
-def parts_of_sums(packages: Mapping[str, Package]) -> list[str]:
-    """The plug-ins that a sum brings; all plug-ins where there is no sum."""
-    sums = [name for name, package in packages.items() if is_sum(package, packages)]
-    summed = {item for name in sums for item in closure(name, packages)}
-    plugins = [name for name, package in packages.items() if PLUGINS in package.entry_points]
-    return [name for name in plugins if name in summed or not sums]
-
-
 def combined(parts: list[str], packages: Mapping[str, Package]) -> Iterator[tuple[str, ...]]:
     """Every set of these packages that contains what its members need, the smaller ones first."""
     for size in range(1, len(parts) + 1):
@@ -89,9 +82,12 @@ def combined(parts: list[str], packages: Mapping[str, Package]) -> Iterator[tupl
 
 def subsets(packages: Mapping[str, Package]) -> dict[str, Subset]:
     """Every useful subset by its name."""
-    loaders = [name for name, package in packages.items() if is_loader(package)]
+    loaders = [name for name, package in packages.items() if LOADERS in package.entry_points]
     sums = [name for name, package in packages.items() if is_sum(package, packages)]
-    parts = parts_of_sums(packages)
+    # The plug-ins that a sum brings; all plug-ins where there is no sum.
+    summed = {item for name in sums for item in closure(name, packages)}
+    plugins = [name for name, package in packages.items() if PLUGINS in package.entry_points]
+    parts = [name for name in plugins if name in summed or not sums]
     others = [name for name in packages if name not in {*loaders, *sums, *parts}]
     found = []
     for chosen in [*combined(parts, packages), *((name,) for name in others)]:
@@ -123,3 +119,40 @@ def choose(names: Iterable[str], packages: Mapping[str, Package]) -> list[Subset
             raise ValueError(f"no subset is called {name!r}; there are: {', '.join(known)}")
         chosen.append(subset)
     return chosen or list(known.values())
+
+
+COMBINATION_TESTS = ROOT / "tests" / "subsets"
+MARK = "every_subset"
+
+
+def run_subsets(session: nox.Session, wheelhouse: Wheelhouse) -> None:
+    """Runs the lanes of the subsets named in the session's arguments, or all; `--list` prints them."""
+    if "--list" in session.posargs:
+        for subset in subsets(wheelhouse.packages).values():
+            print(f"{subset.name:<28} pip install {' '.join(map(shlex.quote, subset.requested))}")
+        return
+    try:
+        chosen = choose(session.posargs, wheelhouse.packages)
+    except ValueError as error:
+        refuse(f"subsets: {error}")
+    needed = [name for subset in chosen for name in subset.members]
+    environments = Environments(session, wheelhouse, needed)
+    for subset in chosen:
+        run_subset(session, environments, wheelhouse.packages, subset)
+
+
+def run_subset(
+    session: nox.Session, environments: Environments, packages: Mapping[str, Package], subset: Subset
+) -> None:
+    """One lane. Its environment has to hold the wheels of the subset, file by file, and no other of ours."""
+    session.log(f"subset {subset.name}")
+    environment = environments.create(subset.name, subset.requested)
+    if not holds(environment.folder, {name: environments.wheels[name] for name in subset.members}):
+        session.error(f"the environment of {subset.name} does not hold exactly {', '.join(subset.members)}")
+    environment.run("combination", *PYTEST, str(COMBINATION_TESTS))
+    for name in subset.members:
+        tests = str(packages[name].folder / "tests")
+        chosen = () if name in subset.thorough else ("-m", MARK)
+        environment.run(f"{name}: pytest", *PYTEST, *chosen, tests)
+        for path in example_scripts(name):
+            environment.run(path.name, str(path))

@@ -15,18 +15,24 @@ import tree_sitter_cpp
 
 from tools.repo_checks import SPDX
 
-CPP_SUFFIXES = {".c", ".cpp", ".h"}
-PYTHON_SUFFIXES = {".py", ".pyi"}
+COMMENTS = {**dict.fromkeys((".c", ".cpp", ".h"), ("//", "/*", "*")), **dict.fromkeys((".py", ".pyi"), ("#",))}
 
 _CPP = tree_sitter.Language(tree_sitter_cpp.language())
+# What has a name in C++.
+_DEFINITIONS = tree_sitter.Query(
+    _CPP,
+    """[
+    (class_specifier name: (_) @name) (struct_specifier name: (_) @name) (union_specifier name: (_) @name)
+    (enum_specifier name: (_) @name) (alias_declaration name: (_) @name) (concept_definition name: (_) @name)
+    (type_definition declarator: (_) @name) (preproc_def name: (_) @name) (preproc_function_def name: (_) @name)
+    (function_definition declarator: (_) @name) (declaration declarator: (_) @name)
+    (field_declaration declarator: (_) @name) (expression_statement (call_expression function: (_) @name))
+    ] @whole""",
+)
+_MAY_LACK_BODY = re.compile("class|struct|union|enum|function_declarator")
+_SCOPES = re.compile("(class|struct|union)_specifier|namespace_definition")
 # Macros in front of a declaration, which only the preprocessor knows to be attributes.
 _ATTRIBUTE_MACROS = re.compile(r"\b(OPENREG_(?:\w+_)?API|C10_\w*EXPORT|C10_API|C10_ALWAYS_INLINE|C10_UNUSED)\b")
-_TYPES = {"class_specifier", "struct_specifier", "union_specifier", "enum_specifier"}
-_NAMED = {"alias_declaration", "type_definition", "preproc_def", "preproc_function_def", "concept_definition"}
-_CONTAINERS = {
-    *("translation_unit", "declaration_list", "field_declaration_list", "linkage_specification", "ERROR"),
-    *("preproc_if", "preproc_ifdef", "preproc_elif", "preproc_else", "compound_statement"),
-}
 
 
 class SymbolError(ValueError):
@@ -56,17 +62,13 @@ def find_symbol(path: Path, symbol: str) -> str:
     definition, the definition is meant; of a class and its constructors, the class. Raises SymbolError if there
     is none, AmbiguousSymbolError if there are several.
     """
-    text = path.read_text("utf-8")
-    comments: tuple[str, ...]
-    if path.suffix in CPP_SUFFIXES:
-        definitions, comments = list(cpp_definitions(text)), ("//", "/*", "*")
-    elif path.suffix in PYTHON_SUFFIXES:
-        definitions, comments = list(python_definitions(text)), ("#",)
-    else:
+    if path.suffix not in COMMENTS:
         raise SymbolError(f"{path.name}: symbols are known in C++ and Python; use `first` and `last` here")
+    text = path.read_text("utf-8")
+    definitions = python_definitions(text) if path.suffix in {".py", ".pyi"} else cpp_definitions(text)
     found = [item for item in definitions if matches(item, symbol)]
     found = [item for item in found if item.has_body] or found
-    found = [item for item in found if not is_constructor(item)] or found
+    found = [item for item in found if not re.search(r"\b(\w+)::\1$", item.name)] or found
     places = sorted({(item.first, item.last) for item in found})
     if not places:
         raise SymbolError(f"{path.name} has no symbol {symbol!r}")
@@ -77,50 +79,33 @@ def find_symbol(path: Path, symbol: str) -> str:
         )
     first, last = places[0]
     lines_of_file = text.splitlines()
-    while first > 0 and lines_of_file[first - 1].strip().startswith(comments):
+    while first > 0 and lines_of_file[first - 1].strip().startswith(COMMENTS[path.suffix]):
         if SPDX in lines_of_file[first - 1]:
             break
         first -= 1
     return textwrap.dedent("\n".join(lines_of_file[first : last + 1]))
 
 
-def is_constructor(item: Definition) -> bool:
-    """Whether the name is that of a class twice: `Guard::Guard`."""
-    parts = item.name.split("::")
-    return len(parts) > 1 and parts[-1] == parts[-2]
-
-
 def matches(item: Definition, symbol: str) -> bool:
     """Whether a definition is what is asked for."""
     if "(" in symbol:
         return " ".join(item.text.split()).startswith(" ".join(symbol.split()))
-    separator = "::" if "::" in item.name else "."
-    return item.name == symbol or item.name.endswith(separator + symbol)
+    return item.name == symbol or item.name.endswith((f"::{symbol}", f".{symbol}"))
 
 
 def python_definitions(text: str) -> Iterator[Definition]:
-    """Functions, classes and assigned names of a Python file."""
-    lines = text.splitlines()
+    """Functions, classes and assigned names of a Python file, outside of functions."""
 
     def walk(body: list[ast.stmt], scope: str) -> Iterator[Definition]:
         for node in body:
-            names: list[str] = []
-            first = node.lineno
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                names = [node.name]
-                first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
-            elif isinstance(node, ast.Assign):
-                names = [item.id for item in node.targets if isinstance(item, ast.Name)]
-            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                names = [node.target.id]
-            last = node.end_lineno or node.lineno
-            for name in names:
-                content = "\n".join(lines[node.lineno - 1 : last]).strip()
-                yield Definition(scope + name, first - 1, last - 1, True, content)
-            if isinstance(node, ast.ClassDef):
-                yield from walk(node.body, f"{scope}{node.name}.")
-            elif isinstance(node, ast.If | ast.Try | ast.With):
-                yield from walk(node.body, scope)
+            decorated = getattr(node, "decorator_list", [])
+            first, last = min(item.lineno for item in [node, *decorated]) - 1, (node.end_lineno or node.lineno) - 1
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", node)]
+            for name in (getattr(item, "id", getattr(item, "name", "")) for item in targets):
+                yield Definition(f"{scope}{name}", first, last, True, ast.get_source_segment(text, node) or "")
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                inside = f"{scope}{node.name}." if isinstance(node, ast.ClassDef) else scope
+                yield from walk(getattr(node, "body", []), inside)
 
     yield from walk(ast.parse(text).body, "")
 
@@ -133,84 +118,31 @@ def parse_cpp(text: str) -> tree_sitter.Tree:
 
 def cpp_definitions(text: str) -> Iterator[Definition]:
     """Functions, types, aliases, constants, macros and uses of macros of a C++ file, outside of functions."""
-    yield from _walk(parse_cpp(text).root_node, "")
+    for _, found in tree_sitter.QueryCursor(_DEFINITIONS).matches(parse_cpp(text).root_node):
+        (node,), (declarator,) = found["whole"], found["name"]
+        names, kind, parent = [], node.type, node.parent
+        while (inner := _inside(declarator)) is not None:
+            kind = declarator.type if declarator.type == "function_declarator" else kind
+            declarator = inner
+        while parent is not None and parent.type not in {"function_definition", "lambda_expression"}:
+            scope = parent.child_by_field_name("name") if _SCOPES.fullmatch(parent.type) else None
+            names += [_text(scope)] if scope is not None else []
+            parent = parent.parent
+        if parent is None:
+            has_body = node.child_by_field_name("body") is not None or not _MAY_LACK_BODY.match(kind)
+            whole = node.parent if node.parent is not None and node.parent.type == "template_declaration" else node
+            last, column = whole.end_point  # a macro's node ends at the start of the next line
+            name = " ".join("::".join([*reversed(names), _text(declarator)]).split())
+            yield Definition(name, whole.start_point[0], last if column else last - 1, has_body, _text(whole))
 
 
-def _walk(node: tree_sitter.Node, scope: str) -> Iterator[Definition]:
-    for child in node.named_children:
-        yield from _definitions_of(child, child, scope)
+def _inside(declarator: tree_sitter.Node) -> tree_sitter.Node | None:
+    """What a declarator of a function, a pointer or a reference declares in turn."""
+    inner = declarator.child_by_field_name("declarator")
+    if inner is None and declarator.type in {"reference_declarator", "parenthesized_declarator"}:
+        inner = declarator.named_children[-1]
+    return inner
 
 
-def _definitions_of(node: tree_sitter.Node, whole: tree_sitter.Node, scope: str) -> Iterator[Definition]:
-    """What `node` defines; `whole` is the node with the template header, if any."""
-    kind = node.type
-    if kind == "template_declaration":
-        for child in node.named_children:
-            if child.type != "template_parameter_list":
-                yield from _definitions_of(child, whole, scope)
-    elif kind == "namespace_definition":
-        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-        if body is not None:
-            yield from _walk(body, f"{scope}{_text(name)}::" if name is not None else scope)
-    elif kind in _TYPES:
-        yield from _type(node, whole, scope)
-    elif kind in _NAMED:
-        name = node.child_by_field_name("name") or node.child_by_field_name("declarator")
-        if name is not None:
-            yield _definition(scope + _text(name), whole, True)
-        type_node = node.child_by_field_name("type")
-        if type_node is not None and type_node.type in _TYPES:
-            yield from _type(type_node, whole, scope)
-    elif kind in {"function_definition", "declaration", "field_declaration"}:
-        yield from _declared(node, whole, scope)
-    elif kind == "expression_statement" and node.named_children and node.named_children[0].type == "call_expression":
-        called = node.named_children[0].child_by_field_name("function")
-        if called is not None:
-            yield _definition(scope + _text(called), whole, True)
-    elif kind in _CONTAINERS:
-        yield from _walk(node, scope)
-
-
-def _type(node: tree_sitter.Node, whole: tree_sitter.Node, scope: str) -> Iterator[Definition]:
-    name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-    if name is not None:
-        yield _definition(scope + _text(name), whole, body is not None)
-    if body is not None and node.type != "enum_specifier":
-        yield from _walk(body, f"{scope}{_text(name)}::" if name is not None else scope)
-
-
-def _declared(node: tree_sitter.Node, whole: tree_sitter.Node, scope: str) -> Iterator[Definition]:
-    type_node = node.child_by_field_name("type")
-    if type_node is not None and type_node.type in _TYPES and type_node.child_by_field_name("body") is not None:
-        yield from _type(type_node, whole, scope)
-    for declarator in node.children_by_field_name("declarator"):
-        is_function, name = _declarator_name(declarator)
-        if name:
-            has_body = node.child_by_field_name("body") is not None or not is_function
-            yield _definition(scope + name, whole, has_body)
-
-
-def _declarator_name(node: tree_sitter.Node) -> tuple[bool, str]:
-    """Whether a declarator is that of a function, and the name it declares."""
-    is_function = False
-    current: tree_sitter.Node | None = node
-    while current is not None:
-        is_function = is_function or current.type == "function_declarator"
-        inner = current.child_by_field_name("declarator")
-        if inner is None and current.type in {"reference_declarator", "parenthesized_declarator"}:
-            inner = current.named_children[-1] if current.named_children else None
-        if inner is None:
-            return is_function, _text(current)
-        current = inner
-    return is_function, ""
-
-
-def _definition(name: str, whole: tree_sitter.Node, has_body: bool) -> Definition:
-    first, last = whole.start_point[0], whole.end_point[0]
-    if whole.end_point[1] == 0 and last > first:  # a macro's node ends at the start of the next line
-        last -= 1
-    return Definition(" ".join(name.split()), first, last, has_body, _text(whole))
-
-
-def _text(node: tree_sitter.Node | None) -> str:
-    return node.text.decode() if node is not None and node.text is not None else ""
+def _text(node: tree_sitter.Node) -> str:
+    return node.text.decode() if node.text is not None else ""

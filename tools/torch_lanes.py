@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The lanes of a copy of the repository that is made for another release of PyTorch, or for its nightly build."""
+"""Lanes of a copy of the repository: for another release of PyTorch or its nightly build, and with new packages."""
 
 from __future__ import annotations
 
+import filecmp
 import json
+import os
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,9 +14,10 @@ import nox
 from nox.command import CommandFailed
 
 from tools import torch_release
+from tools.affected import git
 from tools.lane import lane_variables
-from tools.packages import refuse
-from tools.repository_copy import copy_repository
+from tools.new_package import LONGEST_NAME
+from tools.packages import ROOT, refuse
 from tools.stopwatch import Stopwatch
 from tools.wheelhouse import Wheelhouse
 
@@ -72,7 +76,9 @@ def verdict(asked: str, changes: str, failed: list[str]) -> str:
 def nightly_version(session: nox.Session) -> str:
     """The newest build on the package indexes, as "2.16.0.dev20261101+cpu"."""
     command = ("python", "-m", "pip", "install", "--dry-run", "--quiet", "--no-deps", "--pre", "--report", "-", "torch")
-    version = newest(str(session.run(*command, silent=True)))
+    report = str(session.run(*command, silent=True))
+    (item,) = json.loads(report[report.index("{") :])["install"]
+    version = str(item["metadata"]["version"])
     if torch_release.release_of(version) in torch_release.SUPPORTED:
         refuse(f"the newest torch that pip finds is {version}, which is no nightly build; set {NIGHTLY_INDEX}")
     session.log(f"the nightly build is torch {version}")
@@ -87,12 +93,6 @@ def allowing(version: str, place: Path) -> dict[str, str]:
     return {"PIP_CONSTRAINT": str(constraints)}
 
 
-def newest(report: str) -> str:
-    """The version in pip's report of what it would install."""
-    (item,) = json.loads(report[report.index("{") :])["install"]
-    return str(item["metadata"]["version"])
-
-
 def run_interfaces(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """Prints how the torch of the build environment differs from the record, and leaves it in build/interfaces.txt."""
     version = wheelhouse.prepare(session)
@@ -101,3 +101,63 @@ def run_interfaces(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     page = wheelhouse.dist.parent / CHANGES
     page.parent.mkdir(exist_ok=True)
     page.write_text(f"{lines}\n" if lines else "", "utf-8")
+
+
+# Not the names that tests/test_new_package.py gives, which runs beside them.
+NAME = "openreg-gauge"
+# Made as well and only linted: lines that contain the name would be laid out in another way if they were too long.
+LONG_NAME = "openreg-".ljust(LONGEST_NAME, "z")
+DESCRIPTION = "A package made of the template, to see that it works"
+NEEDS = ("openreg-ops",)
+
+
+def run_template(session: nox.Session, wheelhouse: Wheelhouse) -> None:
+    """Makes packages, then runs the lint of the repository and one's lane, and edits nothing else."""
+    stopwatch = wheelhouse.stopwatch
+    with stopwatch.step(session.name, "install"):
+        session.install("nox>=2024.10.9", "tomli")
+    wheels = wheelhouse.provide(session, list(NEEDS))
+    clone = Path(session.create_tmp()).resolve() / "repository"
+    copy_repository(clone)
+    # The copy has the same sources, so these are its wheels too.
+    (clone / "dist").mkdir()
+    for wheel in wheels.values():
+        shutil.copy2(wheel, clone / "dist")
+    # So is the environment that they are built in.
+    shared = os.fspath(wheelhouse.cache(session).parent)
+    env = lane_variables([])
+    with session.chdir(clone):
+        with stopwatch.step(session.name, "make"):
+            for name in (NAME, LONG_NAME):
+                session.run("python", "-m", "tools.new_package", name, DESCRIPTION, env=env)
+            session.run("python", "-m", "tools.hooks", env=env)
+            git(clone, "add", "--all")
+        with stopwatch.step(session.name, "lint"):
+            session.run("python", "-m", "nox", "--envdir", shared, "-s", "lint", env=env)
+        with stopwatch.step(session.name, f"test-{NAME}"):
+            session.run("python", "-m", "nox", "--envdir", shared, "-s", f"test-{NAME}", env=env)
+
+
+def copy_repository(target: Path) -> None:
+    """The files of the checkout, committed or not, as the first commit of a new repository.
+
+    A file that is what it was in an earlier copy keeps its time, and any other gets the present one. Builds that are
+    kept beside the copy compare times: one of an object that was compiled from the earlier file has to be older.
+    """
+    shutil.rmtree(target / ".git", ignore_errors=True)
+    names = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z").split("\0")
+    wanted = {target / name: ROOT / name for name in names if name and (ROOT / name).is_file()}
+    for path in files(target):
+        if path not in wanted:
+            path.unlink()
+    for path, origin in wanted.items():
+        if not path.is_file() or not filecmp.cmp(origin, path, shallow=False):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(origin, path)
+    git(target, "init", "--quiet")
+    git(target, "add", "--all")
+
+
+def files(folder: Path) -> list[Path]:
+    """Those of a copy, without what git keeps."""
+    return [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.relative_to(folder).parts[:1]]

@@ -25,8 +25,6 @@ import nox
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools import torch_release
-from tools.packages import Package
-from tools.stopwatch import Stopwatch
 from tools.wheelhouse import PYTHON_TAG, Wheelhouse
 
 # Everything that may lead to the native parts.
@@ -66,7 +64,7 @@ def run(python: Path, folder: Path, name: str, code: str, *, autoload: bool) -> 
 
 def problems(tried: Iterable[Attempt], wanted: str, torch: str) -> list[str]:
     """What is wrong with how wheels for the release `wanted` started beside a torch of that version."""
-    fits = minor(torch) == wanted
+    fits = torch_release.release_of(torch) == wanted
     found = []
     for attempt in tried:
         # An exception that nobody catches; a process that a signal ended has a negative code.
@@ -78,27 +76,9 @@ def problems(tried: Iterable[Attempt], wanted: str, torch: str) -> list[str]:
     return found
 
 
-def minor(version: str) -> str:
-    """`2.13` of `2.13.0+cpu`."""
-    return ".".join(version.split(".")[:2])
-
-
-def torch_of(python: Path) -> str:
-    """The version of an interpreter's torch, which is not told what else there is."""
-    code = "import torch; print(torch.__version__)"
-    env = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
-    return subprocess.run([python, "-c", code], env=env, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def force(wheels: Iterable[Path], folder: Path) -> None:
-    """Installs wheels without asking what they need."""
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(folder)]
-    subprocess.run([*pip, *map(str, wheels)], check=True)
-
-
 def release_of(wheels: Iterable[Path]) -> str:
     """The release of torch that the wheels in a folder are for."""
-    (found,) = {minor(path.name.split("-")[1]) for path in wheels}
+    (found,) = {torch_release.release_of(path.name.split("-")[1]) for path in wheels}
     return found
 
 
@@ -112,14 +92,15 @@ def try_all(folders: Mapping[str, list[Path]], pythons: Mapping[str, Path]) -> l
     """Every pair of wheels and torch, and each torch with a runtime that fits and operators that do not."""
     found = []
     for torch, python in pythons.items():
+        fits = torch_release.release_of(torch)
         for wanted, wheels in folders.items():
             sets = {f"wheels for {wanted}": wheels}
-            own = folders.get(minor(torch))
-            if own is not None and wanted != minor(torch):
-                sets[f"operators and autocast for {wanted}, the rest for {minor(torch)},"] = mixture(own, wheels)
+            if fits in folders and wanted != fits:
+                sets[f"operators and autocast for {wanted}, the rest for {fits},"] = mixture(folders[fits], wheels)
             for name, chosen in sets.items():
                 with tempfile.TemporaryDirectory() as folder:
-                    force(chosen, Path(folder))
+                    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+                    subprocess.run([*pip, "--target", folder, *map(str, chosen)], check=True)
                     tried = attempts(python, Path(folder))
                 if chosen is not wheels:  # the runtime loads; what needs the operators does not
                     tried = [item for item in tried if re.search("torch$|_ops|_amp|torch_openreg", item.name)]
@@ -129,23 +110,21 @@ def try_all(folders: Mapping[str, list[Path]], pythons: Mapping[str, Path]) -> l
     return found
 
 
-def run_torch_mismatch(
-    session: nox.Session, wheelhouse: Wheelhouse, packages: Mapping[str, Package], stopwatch: Stopwatch
-) -> None:
+def run_torch_mismatch(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """Builds the wheels of every release, and tries each with the torch of every build environment."""
     session.install("nox>=2024.10.9", "tomli")
     cache = wheelhouse.cache(session)
-    wheelhouse.provide(session, list(packages))
+    wheelhouse.provide(session, list(wheelhouse.packages))
     folders, pythons = [wheelhouse.dist], [wheelhouse.python(session)]
     for release in torch_release.others():
-        with stopwatch.step(session.name, f"wheels for torch {release}"):
+        with wheelhouse.stopwatch.step(session.name, f"wheels for torch {release}"):
             command = ("python", "-m", "nox", "--envdir", str(cache.parent), "-s", "torch", "--", release, "wheels")
             session.run(*command)
         place = cache / f"torch-{release}"
         folders.append(place / "repository" / "dist")
         environment = place / "environments" / ".cache" / f"build-env-{PYTHON_TAG}"
         pythons.append(environment / wheelhouse.python(session).relative_to(wheelhouse.environment(session)))
-    with stopwatch.step(session.name, "pairs"):
+    with wheelhouse.stopwatch.step(session.name, "pairs"):
         arguments = ("--wheels", *map(str, folders), "--python", *map(str, pythons))
         session.run("python", str(Path(__file__).resolve()), *arguments)
 
@@ -153,11 +132,15 @@ def run_torch_mismatch(
 def main() -> int:
     """Prints one line for each pair, then what is wrong; 0 if nothing is."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--wheels", nargs="+", type=Path, required=True)
-    parser.add_argument("--python", nargs="+", type=Path, required=True)
+    for option in ("--wheels", "--python"):
+        parser.add_argument(option, nargs="+", type=Path, required=True)
     arguments = parser.parse_args()
     folders = {release_of(wheels): wheels for wheels in (sorted(path.glob("*.whl")) for path in arguments.wheels)}
-    found = try_all(folders, {torch_of(python): python for python in map(Path.absolute, arguments.python)})
+    pythons = {}
+    for python in map(Path.absolute, arguments.python):
+        code = "import torch; print(torch.__version__)"
+        pythons[run(python, Path(), "version", code, autoload=False).output.split()[0]] = python
+    found = try_all(folders, pythons)
     print("\n".join(found) or "every pair works or is refused with a message")
     return 1 if found else 0
 

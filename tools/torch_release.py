@@ -16,7 +16,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.markers import EXCERPT
 from tools.packages import ROOT, discover, refuse, requirement_name
 
 # The oldest first. One that is no longer served goes by deleting it here, and then what the compiler and the tests
@@ -24,6 +23,13 @@ from tools.packages import ROOT, discover, refuse, requirement_name
 SUPPORTED = ("2.13", "2.14", "2.15")
 PINNED = ("packages/*/pyproject.toml", "templates/*/pyproject.toml", "examples/tutorial/*/pyproject.toml")
 PAGES = "docs/**/*.md"
+
+# Between which lines of Markdown an excerpt stands: two comments, the first with a call that tools/excerpts.py answers.
+# Those of cog with the signs of a comment: `]]]` alone also ends a tensor that a page prints.
+BEGIN, BEGIN_ENDS, END = "<!--[[[cog", "]]]-->", "<!--[[[end]]]-->"
+EXCERPT = re.compile(
+    rf"(?ms)^ *{re.escape(BEGIN)} (?P<call>[^\n]*){re.escape(BEGIN_ENDS)}\n(?P<shown>.*?)^ *{re.escape(END)}$"
+)
 
 # The version of a package of ours begins with the release, and so do the pins of torch and of our packages.
 VERSION = re.compile(r'(?m)^(version = ")(\d+\.\d+)(\.\d+")$')
@@ -58,31 +64,22 @@ def rewritten(text: str, release: str, *, ours: bool) -> str:
     return PIN.sub(rf"\g<1>{release}\g<3>", text)
 
 
-def page_rewritten(text: str, release: str) -> str:
-    """A page whose excerpts of pinned files are for another release."""
+def retarget(root: Path, release: str) -> list[Path]:
+    """Makes the packages under `root` for a release of PyTorch; gives the files that changed."""
 
     def excerpt(match: re.Match[str]) -> str:
         shown = match.group()
         return rewritten(shown, release, ours="tutorial" not in shown) if "pyproject.toml" in match["call"] else shown
 
-    return EXCERPT.sub(excerpt, text)
-
-
-def retarget(root: Path, release: str) -> list[Path]:
-    """Makes the packages under `root` for a release of PyTorch; gives the files that changed."""
-    changed = []
-    texts = [
-        *((path, rewritten(path.read_text("utf-8"), release, ours=is_ours(path))) for path in pinned_files(root)),
-        *((path, page_rewritten(path.read_text("utf-8"), release)) for path in sorted(root.glob(PAGES))),
-    ]
-    for path, after in texts:
-        if after != path.read_text("utf-8"):
-            path.write_text(after, "utf-8")
-            changed.append(path)
+    texts = {path: rewritten(path.read_text("utf-8"), release, ours=is_ours(path)) for path in pinned_files(root)}
+    texts |= {path: EXCERPT.sub(excerpt, path.read_text("utf-8")) for path in sorted(root.glob(PAGES))}
+    changed = [path for path, after in texts.items() if after != path.read_text("utf-8")]
+    for path in changed:
+        path.write_text(texts[path], "utf-8")
     return changed
 
 
-def problems(root: Path) -> list[str]:
+def pins_are_of_one_release(root: Path) -> list[str]:
     """One line for each version or pin that is not of the release that the others are of, or of none that is served."""
     releases = {package.name: package.torch for package in discover(root).values()}
     found = [

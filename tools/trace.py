@@ -124,14 +124,9 @@ def record(python: Path, library: Path, packages: Mapping[str, Package], *, obse
     with tempfile.TemporaryDirectory() as folder:
         command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--separate-threads=yes"]
         command += [f"--callgrind-out-file={Path(folder) / RECORDS}", str(python), str(PROJECT / "program.py")]
-        done = subprocess.run(
-            [*command, str(library), str(int(observed))],
-            cwd=folder,
-            env={name: value for name, value in os.environ.items() if not name.startswith("OPENREG_")},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command += [str(library), str(int(observed))]
+        env = {name: value for name, value in os.environ.items() if not name.startswith("OPENREG_")}
+        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
         if done.returncode:
             refuse(f"{COMMAND}: {shlex.join(done.args)} failed:\n{done.stdout}{done.stderr}")
         return parts(Path(folder), packages)
@@ -148,17 +143,7 @@ def build(python: Path, folder: Path) -> Path:
     return folder / f"libtrace{MODULE_SUFFIX}"
 
 
-def trace(python: Path, packages: Mapping[str, Package]) -> None:
-    """Writes the record. The interpreter's packages have line numbers."""
-    with tempfile.TemporaryDirectory() as folder:
-        library = build(python, Path(folder))
-        plain = record(python, library, packages, observed=False)
-        observed = record(python, library, packages, observed=True)
-    found = without_observers(observed, plain)
-    (ROOT / RECORD).write_text(json.dumps([asdict(part) for part in found], indent=2) + "\n", encoding="utf-8")
-
-
-def run_trace(session: nox.Session, lane: Lane, wheelhouse: Wheelhouse, packages: Mapping[str, Package]) -> None:
+def run_trace(session: nox.Session, lane: Lane, wheelhouse: Wheelhouse) -> None:
     """Installs wheels with line numbers, and writes the record."""
     if shutil.which("valgrind") is None:
         refuse(f"{COMMAND}: valgrind is not installed; install it (apt-get install valgrind)")
@@ -167,9 +152,14 @@ def run_trace(session: nox.Session, lane: Lane, wheelhouse: Wheelhouse, packages
     shutil.rmtree(folder, ignore_errors=True)
     session.env.update(LINE_NUMBERS)
     build_wheel = ("-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", str(folder))
+    packages = wheelhouse.packages
     for name in closure(PACKAGE, packages):
         if (packages[name].folder / "CMakeLists.txt").is_file():
             wheelhouse.run_python(session, *build_wheel, "-Cinstall.strip=false", str(packages[name].folder))
     session.install("--no-deps", "--force-reinstall", *(str(path) for path in folder.iterdir()))
     python = Path(session.bin) / PYTHON_PROGRAM
-    trace(python, packages)
+    with tempfile.TemporaryDirectory() as place:
+        library = build(python, Path(place))
+        plain, observed = (record(python, library, packages, observed=observed) for observed in (False, True))
+    found = [asdict(part) for part in without_observers(observed, plain)]
+    (ROOT / RECORD).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")

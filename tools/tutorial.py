@@ -1,33 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Follows the tutorial as a reader does: makes each step's project from what its page shows.
+"""Whether the tutorial can be followed: its pages show all of each step's project, and its commands build and check it.
 
-A page shows a file whole, below its path, or how it differs from the step before, below its path and "changed".
-Nothing else is read. `build_and_check` installs what comes of it and runs its check; tests/test_tutorial.py compares it
-with examples/tutorial. By hand, in an environment with torch, scikit-build-core, cmake and ninja:
-`python -m tools.tutorial FOLDER [STEP ...]`.
+What a page shows are excerpts (tools/excerpts.py), which are the files of examples/tutorial: a file whole, or how it
+differs from the step before. `problems` finds what no page shows; `build_and_check` does what a page says. By hand, in
+an environment with torch, scikit-build-core, cmake and ninja: `python -m tools.tutorial FOLDER [STEP ...]`.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 from tools.packages import ROOT
-from tools.repo_checks import SPDX
 
 STEPS = range(1, 8)
 SECONDS = 900
 # Explains a step to who finds its folder; not part of the project.
 NOT_SHOWN = {"README.md"}
 NOT_OURS = {"build", "__pycache__"}
-# A title and the block below it. A part of a file, to talk about it, has a title that begins with "From".
-BLOCK = re.compile(
-    r"(?ms)^\[`(?P<path>[^`\n]+)`\]\([^)\n]*\)(?P<changed>, changed)?:\n\n(?P<fence>```+)\w*\n(?P<code>.*?)^(?P=fence)$"
-)
+PLACE = "examples/tutorial/step"
+# The excerpts that show files whole, and those that show how they changed.
+WHOLE = re.compile(rf'\[\[\[cog source\("{PLACE}(\d)/([^"]+)"\)\]\]\]')
+CHANGED = re.compile(rf'\[\[\[cog difference\("{PLACE}(\d)/([^"]+)", "{PLACE}(\d)/([^"]+)"\)\]\]\]')
 CONSOLE = re.compile(r"(?ms)^```console\n(.*?)^```$")
 OUTPUT = re.compile(r"(?ms)^python check\.py\n```\n[^`]*^```text\n(.*?)^```$")
 
@@ -41,76 +40,31 @@ def page_of(step: int, root: Path = ROOT) -> str:
     return (root / "docs" / "tutorial" / f"step{step}.md").read_text("utf-8")
 
 
-def folder_of(step: int) -> str:
-    """Where a step's project lies, from the repository's root."""
-    return f"examples/tutorial/step{step}"
-
-
-def without_licence(text: str) -> str:
-    """A file's text as a page shows it: the first line, if it names the licence, is left out."""
-    first, _, rest = text.partition("\n")
-    return rest if SPDX in first else text
-
-
-def apply_difference(text: str, difference: str) -> str:
-    """Changes a text as a difference says; raises TutorialError where the text is not what it was made from."""
-    lines, position = text.splitlines(), 0
-    hunks: list[list[str]] = []
-    for line in difference.splitlines():
-        if line.startswith("@@"):
-            hunks.append([])
-        else:
-            hunks[-1].append(line or " ")  # an empty line that stays
-    for hunk in hunks:
-        before = [line[1:] for line in hunk if line[0] in " -"]
-        after = [line[1:] for line in hunk if line[0] in " +"]
-        starts = range(position, len(lines) - len(before) + 1)
-        place = next((start for start in starts if lines[start : start + len(before)] == before), None)
-        if place is None:
-            raise TutorialError("a difference does not fit; these lines are not there:\n" + "\n".join(before))
-        lines[place : place + len(before)] = after
-        position = place + len(after)
-    return "\n".join(lines) + "\n"
-
-
-def follow(step: int, files: dict[str, str], root: Path = ROOT) -> dict[str, str]:
-    """The project after a step, by path, made from the project before it and what the step's page shows."""
-    result = dict(files)
-    here = f"{folder_of(step)}/"
-    for block in BLOCK.finditer(page_of(step, root)):
-        if not block["path"].startswith(here):
-            continue  # code of openreg, for comparison
-        path = block["path"].removeprefix(here)
-        if not block["changed"]:
-            result[path] = block["code"]
-            continue
-        if path not in result:
-            raise TutorialError(f"step {step} shows how {path} changes, and no step before shows the file")
-        try:
-            result[path] = apply_difference(result[path], block["code"])
-        except TutorialError as error:
-            raise TutorialError(f"step {step}, {path}: {error}") from error
-    return result
-
-
-def follow_all(root: Path = ROOT) -> dict[int, dict[str, str]]:
-    """The project after each step."""
-    result: dict[int, dict[str, str]] = {}
-    files: dict[str, str] = {}
-    for step in STEPS:
-        files = follow(step, files, root)
-        result[step] = files
-    return result
-
-
-def files_of(step: int, root: Path = ROOT) -> dict[str, str]:
-    """The files of a step's folder, by path, as pages show them."""
-    folder = root / folder_of(step)
+def files_of(step: int, root: Path = ROOT) -> dict[str, bytes]:
+    """The files of a step's project, by path; none for the step before the first."""
+    folder = root / f"{PLACE}{step}"
     return {
-        path.relative_to(folder).as_posix(): without_licence(path.read_text("utf-8"))
+        path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name not in NOT_SHOWN and not NOT_OURS.intersection(path.relative_to(folder).parts)
     }
+
+
+def problems(root: Path = ROOT) -> list[str]:
+    """One line for each file that somebody who has the pages alone would not have as it is in its step's folder."""
+    found = []
+    for step in STEPS:
+        before, now, page = files_of(step - 1, root), files_of(step, root), page_of(step, root)
+        new = {file for file, content in now.items() if before.get(file) != content}
+        whole = {file for number, file in WHOLE.findall(page) if int(number) == step}
+        changed = {
+            file
+            for number, file, earlier, old in CHANGED.findall(page)
+            if (int(number), int(earlier), old) == (step, step - 1, file) and file in before
+        }
+        found += [f"step {step} does not show {file}" for file in sorted(new - whole - changed)]
+        found += [f"step {step} does not say that {file} goes" for file in sorted(set(before) - set(now))]
+    return found
 
 
 def commands_of(step: int, root: Path = ROOT) -> list[str]:
@@ -131,12 +85,9 @@ def check_output(step: int, printed: str, root: Path = ROOT) -> None:
         raise TutorialError(f"step {step}: the page shows\n{match.group(1)}\nand the check printed\n{printed}")
 
 
-def build_and_check(step: int, files: dict[str, str], folder: Path) -> float:
-    """Writes a project into an empty folder and runs its page's commands there; gives the seconds they took."""
-    folder.mkdir(parents=True)
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
+def build_and_check(step: int, folder: Path) -> float:
+    """Copies a project into a new folder and runs its page's commands there; gives the seconds they took."""
+    shutil.copytree(ROOT / f"{PLACE}{step}", folder, ignore=shutil.ignore_patterns(*NOT_OURS))
     begin = time.monotonic()
     printed = ""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -152,12 +103,10 @@ def build_and_check(step: int, files: dict[str, str], folder: Path) -> float:
 
 
 def main() -> None:
-    """Follows the steps that the command line names, or all, below a folder that does not exist yet."""
-    target = Path(sys.argv[1])
-    projects = follow_all()
+    """Builds the steps that the command line names, or all, below a folder that does not exist yet."""
     for step in map(int, sys.argv[2:]) if sys.argv[2:] else STEPS:
-        seconds = build_and_check(step, projects[step], target / f"step{step}")
-        print(f"step {step}: built from its page and checked in {seconds:.0f} s", flush=True)
+        seconds = build_and_check(step, Path(sys.argv[1]) / f"step{step}")
+        print(f"step {step}: built and checked as its page says in {seconds:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

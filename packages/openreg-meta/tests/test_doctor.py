@@ -4,6 +4,7 @@
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -301,4 +302,4 @@ def test_a_rule_that_small_operands_do_not_show_is_explained(doctor, name):
     (text,) = [fact["text"] for fact in told["operator"]["facts"] if fact["aspect"] == "autocast"]
     assert code == 0
     assert text.startswith(next(rule for rule, names in RULES.items() if name.removeprefix("aten::") in names.split()))
-    assert "openreg_amp/csrc/autocast.cpp" in text
+    assert re.search(r"openreg_amp/\S+\.cpp", text), text

@@ -129,14 +129,14 @@ def fall_back(x):
 
 
 REFUSED = {
-    "item": (lambda x: x.sum().item(), r"Tensor.item\(\) cannot be captured"),
-    "to the host": (lambda x: x.cpu(), r"waits \(\.cpu\(\), \.to\(\), printing\) cannot be captured"),
+    "item": (lambda x: x.sum().item(), r"Tensor.item\(\) .*captured"),
+    "to the host": (lambda x: x.cpu(), r"\.cpu\(\).*captured"),
     "from pageable memory": (lambda x: x.copy_(torch.ones(8)), "pageable memory"),
-    "fallback": (fall_back, "aten::flip cannot be captured"),
+    "fallback": (fall_back, "aten::flip .*captured"),
     "stream synchronize": (lambda x: torch.accelerator.current_stream().synchronize(), "capturing"),
-    "device synchronize": (lambda x: torch.accelerator.synchronize(), "wait for the whole device"),
-    "seed": (lambda x: torch.openreg.manual_seed(3), "while the current stream is capturing"),
-    "random state": (lambda x: torch.openreg.get_rng_state(), "while the current stream is capturing"),
+    "device synchronize": (lambda x: torch.accelerator.synchronize(), "device"),
+    "seed": (lambda x: torch.openreg.manual_seed(3), "capturing"),
+    "random state": (lambda x: torch.openreg.get_rng_state(), "capturing"),
 }
 
 
@@ -252,14 +252,15 @@ def test_graphs_work_on_every_device():
     assert torch.openreg.current_device() == 0
 
 
-def test_a_graph_can_be_dropped_while_it_runs(stream):
+def test_a_graph_can_be_dropped_while_it_runs(stream, gate):
     x = torch.zeros(1, device=DEVICE)
     graph, _ = capture(lambda: x.add_(1), stream)
+    gate.close(stream)
     with stream:
-        torch.openreg._sleep(20_000_000)
         graph.replay()
     del graph
     gc.collect()
+    gate.open()
     stream.synchronize()
     assert x.item() == 1
 

@@ -5,18 +5,21 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from _platform import IS_WINDOWS
 
-# The queue is full after a few hundred milliseconds, and the work in it would take minutes.
+# The work in a full queue would take minutes.
 ENDLESS = """
-import signal
+import signal, threading, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a test runner in the background may have it ignored
 import torch
 a = torch.ones(1024, 1024, device="openreg")
-print("started", flush=True)
+def tell():
+    while (stats := torch.openreg.stream_stats()).submitted - stats.completed < 16384 - 1:  # openreg.h
+        time.sleep(0.001)
+    print("full", flush=True)
+threading.Thread(target=tell, daemon=True).start()
 while True:
     a @ a
 """
@@ -27,8 +30,7 @@ def test_ctrl_c_ends_a_program_whose_queue_is_full(tmp_path):
     command = [sys.executable, "-c", ENDLESS]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
         try:
-            assert process.stdout.readline() == "started\n"
-            time.sleep(2)
+            assert process.stdout.readline() == "full\n"
             os.kill(process.pid, signal.SIGINT)
             _, error = process.communicate(timeout=240)  # without Ctrl-C it never ends
         finally:

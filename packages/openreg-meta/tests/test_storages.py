@@ -84,7 +84,7 @@ def test_pinning_is_for_the_host(storage):
     assert not storage.is_pinned()
     assert not torch.UntypedStorage(8).is_pinned()
     assert torch.UntypedStorage(8).pin_memory().is_pinned()
-    with pytest.raises(TypeError, match="only CPU memory can be pinned"):
+    with pytest.raises(TypeError, match="CPU"):
         storage.pin_memory()
 
 
@@ -93,7 +93,7 @@ def test_new_storages(storage):
     assert torch.UntypedStorage([1, 2], device=DEVICE).tolist() == [1, 2]
     assert torch.UntypedStorage(device=DEVICE).nbytes() == 0
     assert storage._new_shared(5, device=DEVICE).nbytes() == 5
-    with pytest.raises(RuntimeError, match=r"9 was asked for, but this process has 2 devices"):
+    with pytest.raises(RuntimeError, match=r"\b9 .*\b2 devices"):
         torch.UntypedStorage(4, device="openreg:9")
 
 
@@ -131,7 +131,7 @@ def test_bytes_are_converted_to_numbers(storage):
 
 @pytest.mark.parametrize("method", ["_share_fd_cpu_", "_share_filename_cpu_"])
 def test_sharing_of_host_memory_is_refused(storage, method):
-    with pytest.raises(RuntimeError, match="only available on CPU"):
+    with pytest.raises(RuntimeError, match="CPU"):
         getattr(storage, method)()
 
 
@@ -146,7 +146,7 @@ def test_a_typed_storage(typed):
     assert str(typed.int().device) == DEVICE
     assert typed.is_openreg
     assert typed.is_shared()
-    with pytest.raises(RuntimeError, match="slices are only supported"):
+    with pytest.raises(RuntimeError, match="slice"):
         typed[1:3]
 
 

@@ -89,5 +89,5 @@ def test_a_call_makes_a_tensor_on_the_current_device():
 
 def test_other_names_are_missing():
     for name in ("NoSuchTensor", "QInt8Tensor", "Tensor"):
-        with pytest.raises(AttributeError, match=f"module 'torch.openreg' has no attribute '{name}'"):
+        with pytest.raises(AttributeError, match=rf"torch\.openreg.*{name}"):
             getattr(torch.openreg, name)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares an operation on the device with the same one on the CPU."""
 
+import pytest
 import torch
 from torch.utils import _pytree as pytree
 
 DEVICE = "openreg"
-SLEEP = 200_000_000  # nanoseconds; a read that does not wait comes before
 
 
 def move(tensor, device):
@@ -57,6 +57,17 @@ def check(operation, *args, device=DEVICE, strides=True, tolerance=None, **kwarg
     if any(tensor.requires_grad for tensor in tensors_in(inputs)):
         assert_same(gradients(result, mine), gradients(reference, theirs), strides=False, **(tolerance or {}))
     return result
+
+
+def check_failure(operation, *values):
+    """What the CPU refuses the device does on the calling line, with the same type of error and in the same words."""
+    outcomes = []
+    for device in ("cpu", DEVICE):
+        with pytest.raises((RuntimeError, IndexError, TypeError, ValueError), match=r".") as caught:
+            operation(*move_all(values, device))
+        outcomes.append((caught.type, str(caught.value).splitlines()[0].replace(f"{DEVICE}:0", "cpu")))
+    assert outcomes[1] == outcomes[0], outcomes
+    torch.openreg.synchronize()
 
 
 def launches_of(operation, device=0):

@@ -17,7 +17,7 @@ def test_complex_numbers_from_parts():
         check(operation, X.clone().requires_grad_(), Y.clone().requires_grad_())
         check(operation, X.double(), torch.tensor(2.0, dtype=torch.float64))
         check(operation, torch.empty(0), torch.empty(0))
-        with pytest.raises(RuntimeError, match="Expected object of scalar type Float"):
+        with pytest.raises(RuntimeError, match="Float"):
             operation(X.to(DEVICE), X.double().to(DEVICE))
         with pytest.raises(RuntimeError, match="Half, Float or Double"):
             operation(X.long().to(DEVICE), X.long().to(DEVICE))

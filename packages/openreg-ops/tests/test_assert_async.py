@@ -16,7 +16,7 @@ def test_a_true_assertion_does_not_wait(gate):
     assert is_busy()
 
 
-@pytest.mark.parametrize(("arguments", "text"), [((), "single nonzero value"), (("mine: zero",), "mine: zero")])
+@pytest.mark.parametrize(("arguments", "text"), [((), "nonzero"), (("mine: zero",), "mine: zero")])
 def test_a_false_assertion_is_found_at_the_next_wait(arguments, text):
     torch._assert_async(torch.zeros(1, device=DEVICE), *arguments)
     with pytest.raises(torch.AcceleratorError, match=text):
@@ -25,7 +25,7 @@ def test_a_false_assertion_is_found_at_the_next_wait(arguments, text):
 
 
 def test_only_one_value_can_be_asserted():
-    with pytest.raises(RuntimeError, match=r"more than one value is ambiguous"):
+    with pytest.raises(RuntimeError, match=r"more than one"):
         torch._assert_async(torch.ones(2, device=DEVICE))
-    with pytest.raises(RuntimeError, match=r"no values is ambiguous"):
+    with pytest.raises(RuntimeError, match=r"no values"):
         torch._assert_async(torch.ones(0, device=DEVICE))

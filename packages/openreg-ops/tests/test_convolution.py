@@ -118,7 +118,7 @@ def test_modules():
         (lambda x, w: functional.conv2d(x, w.cpu()), "same device|device"),
         (lambda x, w: functional.conv2d(x, w.to("openreg:1")), "openreg:1"),
         (lambda x, w: functional.conv2d(x[:, :3], w), "channels"),
-        (lambda x, w: functional.conv2d(x[:, :, :2], w), "Kernel size can't be greater"),
+        (lambda x, w: functional.conv2d(x[:, :, :2], w), "Kernel size"),
         (lambda x, w: functional.conv2d(x, w, groups=3), "group"),
     ],
 )

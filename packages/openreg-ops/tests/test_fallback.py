@@ -9,7 +9,7 @@ import warnings
 
 import pytest
 import torch
-from parity import DEVICE, SLEEP, assert_same, check
+from parity import DEVICE, assert_same, check
 
 pytestmark = pytest.mark.every_subset
 
@@ -137,11 +137,14 @@ def test_the_device_is_that_of_the_operands():
     assert torch.openreg.current_device() == 0
 
 
-def test_a_fallback_waits_for_its_operands():
+def test_a_fallback_waits_for_its_operands(gate):
     x = torch.zeros(5, device=DEVICE)
-    torch.openreg._sleep(SLEEP)
+    gate.close()
     x.copy_(torch.arange(5.0))
-    assert histc(x).cpu().tolist() == [1.0] * 5
+    gate.open_soon()
+    y = histc(x)
+    assert gate.is_open
+    assert y.cpu().tolist() == [1.0] * 5
 
 
 def test_a_0_dim_tensor_of_the_host_is_a_number():
@@ -177,7 +180,7 @@ def test_an_exception_keeps_its_type_and_the_device_stays_healthy():
     x = torch.zeros(3, device=DEVICE)
     with pytest.raises(IndexError, match="out of range"):
         x.put_(torch.tensor([7], device=DEVICE), torch.tensor([1.0], device=DEVICE))
-    with pytest.raises(RuntimeError, match="selected number k out of range"):
+    with pytest.raises(RuntimeError, match="out of range"):
         torch.kthvalue(x, 9)
     torch.openreg.synchronize()
     assert (x + 1).sum().item() == 3
@@ -186,7 +189,7 @@ def test_an_exception_keeps_its_type_and_the_device_stays_healthy():
 def test_operands_on_several_devices_are_refused():
     x, source = torch.zeros(3, device="openreg:0"), torch.ones(1)
     for other in ("cpu", "openreg:1"):
-        with pytest.raises(RuntimeError, match=rf"at least two devices, openreg:0 and {other}"):
+        with pytest.raises(RuntimeError, match=rf"openreg:0 and {other}"):
             x.put_(torch.tensor([1], device="openreg:0"), source.to(other))
 
 
@@ -214,7 +217,7 @@ def test_an_operator_without_a_cpu_kernel():
     library = torch.library.Library(f"openreg_test_{uuid.uuid4().hex}", "DEF")
     library.define("nowhere(Tensor x) -> Tensor")
     operation = getattr(torch.ops, library.ns).nowhere
-    with pytest.raises(NotImplementedError, match=r"nowhere has neither a kernel.*nor one for the CPU"):
+    with pytest.raises(NotImplementedError, match=r"nowhere .*CPU"):
         operation(torch.zeros(3, device=DEVICE))
     library._destroy()
 
@@ -272,7 +275,7 @@ def test_a_profile_shows_what_fell_back_and_where():
 
 def test_warnings_come_once_per_operator():
     with torch.openreg.fallback_mode("warn"):
-        with pytest.warns(UserWarning, match=rf"operator {HISTC} has no kernel.*fallback_stats"):
+        with pytest.warns(UserWarning, match=rf"{HISTC} .*fallback_stats"):
             histc()
         with warnings.catch_warnings():
             warnings.simplefilter("error")

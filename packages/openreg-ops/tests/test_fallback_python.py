@@ -5,10 +5,10 @@ import threading
 
 import pytest
 import torch
-from parity import DEVICE, SLEEP
+from parity import DEVICE
 
 
-def test_a_kernel_in_python_runs_on_the_calling_thread(custom):
+def test_a_kernel_in_python_runs_on_the_calling_thread(custom, gate):
     threads = []
 
     def double(x):
@@ -18,9 +18,11 @@ def test_a_kernel_in_python_runs_on_the_calling_thread(custom):
 
     operation = custom("double(Tensor x) -> Tensor", double)
     x = torch.zeros(3, device=DEVICE)
-    torch.openreg._sleep(SLEEP)
+    gate.close()
     x.fill_(4)
+    gate.open_soon()
     y = operation(x)
+    assert gate.is_open
     assert (y.device.type, y.cpu().tolist(), threads) == (DEVICE, [8] * 3, [threading.get_ident()])
 
 

@@ -100,13 +100,13 @@ def test_complex_half_is_computed_in_complex_float():
 
 def test_dtypes_that_no_kernel_takes_are_refused():
     x = torch.ones(4, device=DEVICE)
-    with pytest.raises(RuntimeError, match="Unsupported dtype BFloat16"):
+    with pytest.raises(RuntimeError, match="BFloat16"):
         torch.fft.fft(x.bfloat16())
-    with pytest.raises(RuntimeError, match="Only supports complex dtypes"):
+    with pytest.raises(RuntimeError, match="complex"):
         torch.ops.aten._fft_c2c(x, [0], 0, True)
     # A TypeError since torch 2.14.
     for operand in ((x + 0j).cpu(), x + 0j):
-        with pytest.raises((RuntimeError, TypeError), match="Only supports floating-point dtypes") as raised:
+        with pytest.raises((RuntimeError, TypeError), match="floating-point") as raised:
             torch.ops.aten._fft_r2c(operand, [0], 0, True)
         assert (raised.type is TypeError) == (torch.__version__ >= TorchVersion("2.14"))
 

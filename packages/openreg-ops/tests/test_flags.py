@@ -146,7 +146,7 @@ def test_it_may_warn_instead_on_the_calling_line(name):
     finally:
         torch.use_deterministic_algorithms(False)
     assert [str(item.message) for item in caught].count(str(caught[0].message)) == 2
-    assert "does not have a deterministic implementation" in str(caught[0].message)
+    assert "deterministic" in str(caught[0].message)
     assert torch.equal(result.cpu(), expected)
 
 

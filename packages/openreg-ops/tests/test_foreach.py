@@ -3,7 +3,7 @@
 
 import pytest
 import torch
-from parity import DEVICE, assert_same, launches_of, move_all
+from parity import DEVICE, assert_same, move_all
 
 pytestmark = pytest.mark.usefixtures("native")
 
@@ -72,18 +72,6 @@ def test_values(name):
         assert result is None
         result, reference = mine[0], theirs[0]
     assert_same(result, reference)
-
-
-def reads_numbers_on_the_host(name):
-    """PyTorch gives numbers in a tensor one by one, and runs tensor by tensor."""
-    return any(a.name == "scalars" and str(a.type) == "Tensor" for a in overload(name)._schema.arguments)
-
-
-@pytest.mark.parametrize("name", [name for name in REGISTERED if not reads_numbers_on_the_host(name)])
-def test_one_launch_for_the_whole_list(name):
-    mine = to_device(arguments(overload(name)))
-    torch.openreg.synchronize()
-    assert launches_of(lambda: overload(name)(*mine)) == (1, 0)
 
 
 def check(operation, *values):

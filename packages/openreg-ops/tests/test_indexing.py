@@ -3,7 +3,7 @@
 
 import pytest
 import torch
-from parity import DEVICE, assert_same, check, is_busy, move_all
+from parity import DEVICE, assert_same, check, check_failure, is_busy
 
 pytestmark = pytest.mark.usefixtures("native")
 
@@ -117,25 +117,19 @@ def test_an_assignment_under_a_mask_lets_the_host_go_on(gate):
 
 
 @pytest.mark.parametrize(
-    ("indices", "values", "message"),
+    ("indices", "values"),
     [
-        ((ROWS, ROWS, ROWS), X[0], "too many indices"),
-        ((ROWS,), X[0, :3], "shape mismatch: value tensor of shape"),
-        ((ROWS,), X[0].double(), "source and destination dtypes match"),
-        ((ROWS[0], X > 0), X[0, 0], "too many indices|The shape of the mask"),
-        (((X > 0)[:, :3],), X[0], "The shape of the mask"),
-        ((X,), X[0], "tensors used as indices must be long"),
-        ((ROWS, torch.tensor([0, 1, 2])), X[0, 0], "indexing tensors could not be broadcast"),
+        ((ROWS, ROWS, ROWS), X[0]),
+        ((ROWS,), X[0, :3]),
+        ((ROWS,), X[0].double()),
+        ((ROWS[0], X > 0), X[0, 0]),
+        (((X > 0)[:, :3],), X[0]),
+        ((X,), X[0]),
+        ((ROWS, torch.tensor([0, 1, 2])), X[0, 0]),
     ],
 )
-def test_mistakes_in_assignments_fail_on_the_calling_line(indices, values, message):
-    kinds = []
-    for device in ("cpu", DEVICE):
-        x, there, source = move_all((X.clone(), indices, values), device)
-        with pytest.raises((RuntimeError, IndexError), match=message) as error:
-            x.index_put_(there, source)
-        kinds.append(error.type)
-    assert kinds[0] is kinds[1]
+def test_mistakes_in_assignments_fail_on_the_calling_line(indices, values):
+    check_failure(lambda x, there, source: x.index_put_(there, source), X.clone(), indices, values)
 
 
 def test_an_index_out_of_range_fails_at_the_next_synchronisation():
@@ -150,10 +144,10 @@ def test_masked_scatter():
     x, source = X.clone().requires_grad_(), torch.randn(12, requires_grad=True)
     check(lambda t, m, s: t.masked_scatter(m, s), x, X > 4, source)
     check(lambda t, m, s: t.masked_scatter(m, s), x, X[:, :1] > 4, source)
-    mistakes = {"boolean masks": (X, X), "same dtypes": (X > 0, X.double()), "size": (X[:, :3] > 0, X)}
-    for message, (mask, values) in mistakes.items():
-        with pytest.raises(RuntimeError, match=message):
-            X.to(DEVICE).masked_scatter_(mask.to(DEVICE), values.to(DEVICE))
+    for mask, values in ((X, X), (X[:, :3] > 0, X)):
+        check_failure(lambda t, m, s: t.masked_scatter_(m, s), X, mask, values)
+    with pytest.raises(RuntimeError, match="Float and Double"):
+        X.to(DEVICE).masked_scatter_((X > 0).to(DEVICE), X.double().to(DEVICE))
 
 
 def test_a_number_that_does_not_fit_is_refused_on_the_calling_line():

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Linear algebra that is not structured; the rest is in test_structured.py."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
-from parity import DEVICE, check, is_busy, move_all
+from parity import DEVICE, check, check_failure, is_busy, move_all
 
 pytestmark = pytest.mark.usefixtures("native")
 
@@ -42,13 +44,13 @@ def test_a_matrix_without_a_factor_or_inverse_shows_on_the_calling_line():
     singular = torch.zeros(2, 3, 3, device=DEVICE)
     operations = {
         "cholesky.*not positive-definite": lambda: CHOLESKY(singular),
-        "cholesky_inverse: .Batch element 0.: The diagonal element 1 is zero": lambda: torch.cholesky_inverse(singular),
+        "cholesky_inverse: .*element 0.*element 1": lambda: torch.cholesky_inverse(singular),
         "linalg.inv.*singular": lambda: torch.linalg.inv(singular),
     }
     for message, operation in operations.items():
         with pytest.raises(torch.linalg.LinAlgError, match=message):
             operation()
-    with pytest.raises(RuntimeError, match="should not contain infs or NaNs"):
+    with pytest.raises(RuntimeError, match="NaN"):
         torch.linalg.eig(singular / 0)
     torch.openreg.synchronize()
 
@@ -160,29 +162,39 @@ def test_out(name):
         torch.testing.assert_close(out.cpu(), reference, **CLOSE)
 
 
-def test_mistakes_fail_on_the_calling_line():
-    a, b = random(5, 3).to(DEVICE), random(5, 2).to(DEVICE)
-    square, tau = positive(n=3).to(DEVICE), random(3).to(DEVICE)
-    batch = random(2, 3, 4).to(DEVICE)
-    linalg = torch.linalg
-    operations = {
-        "at least 2 dimensions": lambda: torch.geqrf(tau),
-        "A must be batches of square": lambda: linalg.matrix_exp(a),
-        "Expected a floating point or complex": lambda: linalg.matrix_exp(square.int()),
-        "Incompatible shapes of A and B": lambda: linalg.solve_triangular(square, a, upper=True),
-        "same dtype": lambda: linalg.solve_triangular(square, square.double(), upper=True),
-        "must be greater than or equal": lambda: linalg.householder_product(a.mT, tau),
-        "tau dtype Double": lambda: linalg.householder_product(a, tau.double()),
-        "must be equal to input.shape": lambda: torch.ormqr(a, tau, square),
-        "should match other.size": lambda: linalg.lstsq(a, square),
-        "should be one of .gels": lambda: linalg.lstsq(a, b, driver="fast"),
-        "safely castable": lambda: linalg.eigvals(square, out=torch.empty(0, device=DEVICE)),
-        "same number of batches": lambda: torch.addbmm(square, batch, batch[:1].mT),
-        "Incompatible matrix sizes": lambda: torch.addbmm(square, batch, batch),
-    }
-    for message, operation in operations.items():
-        with pytest.raises(RuntimeError, match=f"{message}|dtype" if message == "safely castable" else message):
-            operation()
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda m: torch.geqrf(m.tau),
+        lambda m: torch.linalg.matrix_exp(m.a),
+        lambda m: torch.linalg.matrix_exp(m.square.int()),
+        lambda m: torch.linalg.solve_triangular(m.square, m.a, upper=True),
+        lambda m: torch.linalg.householder_product(m.a.mT, m.tau),
+        lambda m: torch.linalg.householder_product(m.a, m.tau.double()),
+        lambda m: torch.ormqr(m.a, m.tau, m.square),
+        lambda m: torch.linalg.lstsq(m.a, m.square),
+        lambda m: torch.linalg.lstsq(m.a, m.b, driver="fast"),
+        lambda m: torch.addbmm(m.square, m.batch, m.batch[:1].mT),
+    ],
+)
+def test_mistakes_fail_on_the_calling_line(operation):
+    square, batch = positive(n=3), random(2, 3, 4)
+    values = {"a": random(5, 3), "b": random(5, 2), "square": square, "tau": random(3), "batch": batch}
+    check_failure(lambda matrices: operation(SimpleNamespace(**matrices)), values)
+
+
+@pytest.mark.parametrize(
+    ("operation", "said"),
+    [
+        (lambda x: torch.linalg.solve_triangular(x, x.double(), upper=True), "dtype"),
+        (lambda x: torch.linalg.eigvals(x, out=torch.empty(0, device=DEVICE)), "dtype"),
+        (lambda x: torch.addbmm(x, x.new_ones(2, 3, 4), x.new_ones(2, 3, 4)), "3x4"),
+    ],
+)
+def test_mistakes_told_in_other_words_than_the_cpus(operation, said):
+    x = positive(n=3).to(DEVICE)
+    with pytest.raises(RuntimeError, match=said):
+        operation(x)
     torch.openreg.synchronize()
 
 

@@ -3,7 +3,7 @@
 
 import pytest
 import torch
-from parity import DEVICE, check, is_busy, launches_of
+from parity import DEVICE, check, check_failure, is_busy
 from torch.nn.functional import linear
 
 pytestmark = pytest.mark.usefixtures("native")
@@ -58,35 +58,24 @@ def test_second_derivatives():
         assert torch.autograd.gradgradcheck(linear, operands)
 
 
-def test_one_launch_forward_and_one_backward(gate):
+def test_the_host_does_not_wait(gate):
     x, weight, bias = (torch.randn(s, device=DEVICE).requires_grad_() for s in ((2, 3, 4), (5, 4), (5,)))
-    results = []
-    assert launches_of(lambda: results.append(linear(x, weight, bias))) == (1, 0)
-    grad = torch.ones_like(results[0])
-    assert launches_of(lambda: torch.autograd.grad(results[0], (x, weight, bias), grad)) == (1, 0)
     gate.close()
-    linear(x, weight, bias)
+    torch.autograd.grad(linear(x, weight, bias).sum(), (x, weight, bias))
     assert is_busy()
 
 
-@pytest.mark.parametrize(
-    ("operands", "said"),
-    [
-        (((2, 3), (4, 5)), r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 5x4\)"),
-        (((2, 3, 4), (4, 5)), r"mat1 and mat2 shapes cannot be multiplied \(6x4 and 5x4\)"),
-    ],
-)
-def test_mistakes_have_pytorchs_messages(operands, said):
-    with pytest.raises(RuntimeError, match=said):
-        linear(*[torch.ones(shape, device=DEVICE) for shape in operands])
+@pytest.mark.parametrize("shapes", [((2, 3), (4, 5)), ((2, 3, 4), (4, 5))], ids=str)
+def test_mistakes_have_pytorchs_messages(shapes):
+    check_failure(linear, *map(torch.ones, shapes))
 
 
 def test_mixed_devices_and_dtypes_are_refused():
     x, weight = torch.ones(2, 3, device=DEVICE), torch.ones(4, 3)
     for other in (weight, weight.to("openreg:1")):
-        with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        with pytest.raises(RuntimeError, match="same device"):
             linear(x, other)
-    with pytest.raises(RuntimeError, match="mat1 and mat2 must have the same dtype, but got Float and Double"):
+    with pytest.raises(RuntimeError, match="Float and Double"):
         linear(x, weight.double().to(DEVICE))
 
 

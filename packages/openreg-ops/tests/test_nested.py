@@ -144,6 +144,6 @@ def test_strided_ones_move_and_pad():
 
 @pytest.mark.parametrize("operation", [lambda n: n.sum(-1, keepdim=True), torch.sgn, lambda n: F.dropout(n, 0.5)])
 def test_other_operators_on_strided_ones_are_refused(operation):
-    with pytest.raises(NotImplementedError, match=r"nested tensors of strided layout.*torch\.jagged"):
+    with pytest.raises(NotImplementedError, match=r"nested tensors.*torch\.jagged"):
         operation(strided())
     assert (torch.ones(2, device=DEVICE) + 1).sum().item() == 4

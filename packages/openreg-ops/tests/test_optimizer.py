@@ -57,16 +57,15 @@ def test_a_learning_rate_in_a_tensor(cls):
 
 
 def test_lists_are_the_default_and_fused_is_one_launch():
+    """How many there may be is in test_launch_budgets.py; here, what each form saves."""
     net = model().to(DEVICE)
     for parameter in net.parameters():
         parameter.grad = torch.ones_like(parameter)
     fused = torch.optim.SGD(net.parameters(), lr=0.1, fused=True)
     lists = torch.optim.SGD(net.parameters(), lr=0.1)
     single = torch.optim.SGD(net.parameters(), lr=0.1, foreach=False)
-    torch.openreg.synchronize()
-    assert launches_of(fused.step) == (1, 0)
-    assert launches_of(lists.step) == (1, 0)
-    assert launches_of(single.step) == (len(list(net.parameters())), 0)
+    (of_fused, _), (of_lists, _), (of_single, _) = (launches_of(form.step) for form in (fused, lists, single))
+    assert of_fused <= of_lists < of_single
 
 
 def test_state_moves_with_its_parameters():

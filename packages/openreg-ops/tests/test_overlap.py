@@ -165,7 +165,7 @@ def test_a_batch_that_is_expanded_is_refused_in_place():
 def test_samples_into_expanded_memory_are_refused():
     """At the call, and unlike on the CPU, whose kernel writes one place several times."""
     out = torch.empty(3, 1, dtype=torch.int64, device=DEVICE).expand(3, 4)
-    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+    with pytest.raises(RuntimeError, match="more than one element"):
         torch.multinomial(torch.ones(3, 4, device=DEVICE), 4, replacement=True, out=out)
     torch.openreg.synchronize()
 

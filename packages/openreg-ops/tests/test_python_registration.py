@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 import torch
-from parity import DEVICE, is_busy, launches_of
+from parity import DEVICE, is_busy
 from torch.library import Library, custom_op, fallthrough_kernel
 
 
@@ -129,9 +129,9 @@ def test_a_fallthrough_lets_a_call_pass_autograd(library, name, falls_through):
 
 
 def test_the_fallback_of_the_device_exists_once(library):
-    with pytest.raises(RuntimeError, match="multiple backend fallbacks for the same dispatch key PrivateUse1"):
+    with pytest.raises(RuntimeError, match="PrivateUse1"):
         library("_", "IMPL").fallback(lambda op, *args: None, "PrivateUse1")
-    with pytest.raises(RuntimeError, match='global namespace "_"'):
+    with pytest.raises(RuntimeError, match='"_"'):
         library("aten", "IMPL").fallback(lambda op, *args: None, "PrivateUse1")
 
 
@@ -219,11 +219,12 @@ def test_a_custom_operator_passes_pytorchs_checks_and_batches(cube):
 
 def test_a_custom_operator_runs_on_the_current_stream(cube):
     x = torch.ones(3, device=DEVICE)
-    torch.openreg.synchronize()
     stream = torch.openreg.Stream()
+    elsewhere = torch.openreg.stream_stats()
     with torch.openreg.stream(stream):
-        assert launches_of(lambda: cube(x)) == (2, 0)
-    assert torch.openreg.stream_stats(stream).launches >= 2
+        cube(x)
+    assert torch.openreg.stream_stats(stream).launches > 0
+    assert torch.openreg.stream_stats() == elsewhere
 
 
 def test_a_custom_operator_of_this_device_is_refused_elsewhere(cube):

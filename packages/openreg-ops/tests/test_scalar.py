@@ -3,7 +3,7 @@
 
 import pytest
 import torch
-from parity import DEVICE, SLEEP
+from parity import DEVICE, check_failure
 
 pytestmark = pytest.mark.usefixtures("native")
 
@@ -39,20 +39,23 @@ def test_every_dtype(dtype):
     assert type(number) is type(NUMBERS[dtype])
 
 
-def test_item_waits_for_the_kernels_before_it():
+def test_item_waits_for_the_kernels_before_it(gate):
     x = torch.zeros(1, device=DEVICE)
-    torch.openreg._sleep(SLEEP)
+    gate.close()
     x.fill_(4)
+    gate.open_soon()
     assert x.item() == 4
+    assert gate.is_open
 
 
-def test_item_waits_for_the_current_stream_of_the_tensors_device():
+def test_item_waits_for_the_current_stream_of_the_tensors_device(gate):
     x = torch.zeros(1, device="openreg:1")
-    with torch.openreg.device(1):
-        torch.openreg._sleep(SLEEP)
+    gate.close(torch.openreg.current_stream(1))
     x.fill_(4)
     assert torch.openreg.current_device() == 0
+    gate.open_soon()
     assert x.item() == 4
+    assert gate.is_open
 
 
 def test_lazy_bits_are_resolved():
@@ -67,8 +70,7 @@ def test_numbers_for_python():
 
 
 def test_only_one_element_can_be_read():
-    with pytest.raises(RuntimeError, match="2 elements cannot be converted to Scalar"):
-        torch.zeros(2, device=DEVICE).item()
-    for read in (torch.Tensor.item, torch.ops.aten._local_scalar_dense):
-        with pytest.raises(RuntimeError, match="0 elements cannot be converted to Scalar"):
-            read(torch.zeros(0, device=DEVICE))
+    check_failure(torch.Tensor.item, torch.zeros(2))
+    check_failure(torch.Tensor.item, torch.zeros(0))
+    with pytest.raises(RuntimeError, match="0 elements"):
+        torch.ops.aten._local_scalar_dense(torch.zeros(0, device=DEVICE))

@@ -3,7 +3,7 @@
 
 import pytest
 import torch
-from parity import DEVICE, check, tensors_in
+from parity import DEVICE, check, check_failure, tensors_in
 
 pytestmark = pytest.mark.usefixtures("native")
 
@@ -65,36 +65,32 @@ def test_dtypes():
 
 
 @pytest.mark.parametrize(
-    ("operation", "kind", "message"),
+    "operation",
     [
-        (lambda t: t[:0].max(), RuntimeError, "Specify the reduction dim"),
-        (lambda t: t[:0].median(0), IndexError, "non-zero size"),
-        (lambda t: t.kthvalue(9), RuntimeError, "selected number k out of range"),
-        (lambda t: t.median(5), IndexError, "Dimension out of range"),
-        (lambda t: t.long().var(), RuntimeError, "floating point"),
-        (lambda t: t.trace(), RuntimeError, "expected a matrix"),
-        (lambda t: t.to(torch.complex64).median(), NotImplementedError, "not implemented for 'ComplexFloat'"),
-        (lambda t: t.to(torch.complex64).cummax(0), NotImplementedError, "not implemented for 'ComplexFloat'"),
-        (lambda t: t.long().logcumsumexp(0), NotImplementedError, "not implemented for 'Long'"),
-        (lambda t: torch.dot(t[0, 0], t[0, 0].double()), RuntimeError, "same dtype"),
-        (lambda t: torch.dot(t[0, 0], t[0, 0, :2]), RuntimeError, "inconsistent tensor size"),
-        (lambda t: torch.vdot(t, t), RuntimeError, "1D tensors expected"),
-        (lambda t: torch.searchsorted(t, t[0]), RuntimeError, "boundaries tensor should be 1 dimension"),
-        (lambda t: torch.searchsorted(t[0, 0], t, side="up"), RuntimeError, "side can only be"),
-        (lambda t: torch.bucketize(t, t), RuntimeError, "must be 1 dimension"),
-        (lambda t: torch.histc(t, 0), RuntimeError, "bins must be > 0"),
-        (lambda t: torch.histc(t, 3, 2, 1), RuntimeError, "max must be larger"),
-        (lambda t: torch.histogram(t, 3, range=(1, 0)), RuntimeError, "min should not exceed max"),
-        (lambda t: torch.histogramdd(t, [2, 2]), RuntimeError, "innermost dimension"),
-        (lambda t: torch.segment_reduce(t, "sum"), RuntimeError, "Either lengths or offsets"),
+        lambda t: t[:0].max(),
+        lambda t: t[:0].median(0),
+        lambda t: t.kthvalue(9),
+        lambda t: t.median(5),
+        lambda t: t.long().var(),
+        lambda t: t.trace(),
+        lambda t: t.to(torch.complex64).median(),
+        lambda t: t.to(torch.complex64).cummax(0),
+        lambda t: t.long().logcumsumexp(0),
+        lambda t: torch.dot(t[0, 0], t[0, 0].double()),
+        lambda t: torch.dot(t[0, 0], t[0, 0, :2]),
+        lambda t: torch.vdot(t, t),
+        lambda t: torch.searchsorted(t, t[0]),
+        lambda t: torch.searchsorted(t[0, 0], t, side="up"),
+        lambda t: torch.bucketize(t, t),
+        lambda t: torch.histc(t, 0),
+        lambda t: torch.histc(t, 3, 2, 1),
+        lambda t: torch.histogram(t, 3, range=(1, 0)),
+        lambda t: torch.histogramdd(t, [2, 2]),
+        lambda t: torch.segment_reduce(t, "sum"),
     ],
 )
-def test_mistakes_fail_on_the_calling_line_as_on_the_cpu(operation, kind, message):
-    for device in ("cpu", DEVICE):
-        x = X.to(device)
-        with pytest.raises(kind, match=message):
-            operation(x)
-    torch.openreg.synchronize()
+def test_mistakes_fail_on_the_calling_line_as_on_the_cpu(operation):
+    check_failure(operation, X)
 
 
 def test_dtypes_that_only_a_gpu_takes():
@@ -108,7 +104,7 @@ def test_dtypes_that_only_a_gpu_takes():
 
 
 def test_too_few_degrees_of_freedom_are_warned_of_on_the_calling_line():
-    with pytest.warns(UserWarning, match=r"var\(\): degrees of freedom is <= 0") as caught:
+    with pytest.warns(UserWarning, match=r"var\(\)") as caught:
         assert torch.ones(1, device=DEVICE).var().isnan().item()
     assert caught[0].filename == __file__
 

@@ -288,7 +288,7 @@ def test_an_operand_may_be_its_own_output():
 
 def test_out_of_another_size_is_resized_with_pytorchs_warning():
     x, out = torch.ones(2, 3, device=DEVICE), torch.empty(5, device=DEVICE)
-    with pytest.warns(UserWarning, match="An output with one or more elements was resized"):
+    with pytest.warns(UserWarning, match="resized"):
         torch.add(x, x, out=out)
     assert out.cpu().tolist() == [[2.0] * 3] * 2
 

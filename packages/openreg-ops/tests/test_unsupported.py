@@ -19,7 +19,7 @@ from parity import DEVICE
 )
 @pytest.mark.filterwarnings("ignore:Sparse")
 def test_sparse_tensors(operation):
-    with pytest.raises(NotImplementedError, match=r"openreg device stores only strided tensors.*to_dense"):
+    with pytest.raises(NotImplementedError, match=r"openreg .*to_dense"):
         operation()
 
 
@@ -34,12 +34,12 @@ def test_sparse_tensors(operation):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_quantised_tensors(operation):
-    with pytest.raises(NotImplementedError, match=r"openreg device stores only strided tensors.*dequantize"):
+    with pytest.raises(NotImplementedError, match=r"openreg .*dequantize"):
         operation()
 
 
 def test_a_nested_tensor_from_a_mask():
-    with pytest.raises(NotImplementedError, match=r"openreg device stores only strided tensors.*padded tensor"):
+    with pytest.raises(NotImplementedError, match=r"openreg .*padded tensor"):
         torch._nested_tensor_from_mask(torch.ones(2, 3, 4, device=DEVICE), torch.ones(2, 3, device=DEVICE).bool())
 
 

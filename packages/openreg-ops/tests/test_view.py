@@ -3,7 +3,7 @@
 
 import pytest
 import torch
-from parity import DEVICE, launches_of
+from parity import DEVICE, check_failure, launches_of
 
 pytestmark = pytest.mark.usefixtures("native")
 
@@ -58,13 +58,10 @@ def test_complex_as_real_and_back():
 
 
 def test_a_view_that_does_not_fit_is_refused():
-    x = torch.arange(6.0, device=DEVICE)
-    with pytest.raises(RuntimeError, match="invalid for input of size 6"):
-        x.view(4, 2)
-    with pytest.raises(RuntimeError, match="view size is not compatible"):
-        x.view(2, 3).t().view(6)
-    with pytest.raises(RuntimeError, match="out of bounds for storage"):
-        x.as_strided((10,), (1,))
+    x = torch.arange(6.0)
+    check_failure(lambda t: t.view(4, 2), x)
+    check_failure(lambda t: t.view(2, 3).t().view(6), x)
+    check_failure(lambda t: t.as_strided((10,), (1,)), x)
 
 
 def test_views_of_views_and_their_gradients():

@@ -57,7 +57,7 @@ def test_streams_are_set_and_read():
 
 @pytest.mark.parametrize("device", [None, 0, "openreg", "openreg:0", torch.device("openreg:0")])
 def test_synchronising_waits_for_one_device(device, gate):
-    openreg._sleep(40_000_000)
+    openreg._sleep(40_000_000)  # a pause, because a gate would hold both devices
     gate.close(openreg.current_stream(1))
     accelerator.synchronize(device)
     assert openreg.current_stream(0).query()
@@ -66,11 +66,10 @@ def test_synchronising_waits_for_one_device(device, gate):
 
 def test_the_first_thing_synchronised_may_be_a_named_device(succeed):
     succeed("""
-        import time, torch, openreg_runtime
+        import torch, openreg_runtime
         torch.openreg._sleep(100_000_000)
-        begin = time.perf_counter()
         torch.accelerator.synchronize(0)
-        assert time.perf_counter() - begin > 0.05
+        assert torch.openreg.current_stream(0).query()
     """)
 
 

@@ -232,8 +232,9 @@ def test_a_callback_that_fails_spoils_neither_the_import_nor_the_others(module):
         importlib.import_module(name)
     assert calls == [sys.modules[name]]
     (text,) = (str(item.message) for item in told)
-    assert f"{__name__}.refuse, which was to be called after the import of {name!r}, failed: " in text
-    assert "ValueError: no good. The module is imported, without what" in text
+    assert f"{__name__}.refuse, " in text
+    assert repr(name) in text
+    assert "ValueError: no good" in text
     assert "pip uninstall" in text
     assert "second" not in text
 
@@ -242,7 +243,7 @@ def test_the_warning_names_the_line_of_the_import_and_the_package(module):
     owner = module("def refuse(_): raise OSError", "openreg_of_a_test")
     name = module()
     after_import(name, importlib.import_module(owner).refuse)
-    with pytest.warns(RuntimeWarning, match="without what openreg-of-a-test adds") as told:
+    with pytest.warns(RuntimeWarning, match="openreg-of-a-test") as told:
         import vendor_module  # noqa: F401
     assert told[0].filename == __file__
 
@@ -275,17 +276,15 @@ def test_control_c_in_a_callback_ends_the_import_statement_and_the_others_are_ca
 
 @pytest.mark.parametrize("name", ["", ".part", "a.", "a b", "a:b", None, 3, b"json"])
 def test_what_is_no_name_of_a_module_is_refused(name):
-    with pytest.raises(
-        ValueError, match=r'after_import: .* is no name of a module; write it in full, as "torch._dynamo"'
-    ):
+    with pytest.raises(ValueError, match=r'after_import: .*"torch\._dynamo"'):
         after_import(name, print)
 
 
 @pytest.mark.parametrize("callback", [None, "print", 3])
 def test_what_cannot_be_called_is_refused(callback):
-    with pytest.raises(TypeError, match=r"after_import: .* cannot be called; pass a function that takes the module"):
+    with pytest.raises(TypeError, match=r"after_import: .*; pass a function"):
         after_import("json", callback)
-    with pytest.raises(TypeError, match="cannot be called"):
+    with pytest.raises(TypeError, match=r"after_import: .*; pass a function"):
         after_import("vendor_never", callback)
 
 

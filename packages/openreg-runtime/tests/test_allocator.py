@@ -7,7 +7,7 @@ import random
 import pytest
 import torch
 from driver.conftest import find_library
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from openreg_runtime import openreg
@@ -155,7 +155,7 @@ SIZES = st.one_of(st.integers(1, 4 * KIB), st.integers(1, 3 * MIB), st.sampled_f
 STEPS = st.lists(st.tuples(SIZES, st.integers(0, 2), st.integers(0, 10**6)), max_size=40)
 
 
-@settings(max_examples=40, deadline=None, database=None)
+@settings(max_examples=40, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS)
 def test_statistics_agree_with_each_other_and_with_a_model(steps):
     openreg.empty_cache()

@@ -122,7 +122,7 @@ def test_another_torch_is_refused_with_both_versions_and_the_way_out(tmp_path, m
     status, output = configure(tmp_path / "build")
     assert status != 0
     assert f"openreg_runtime (built against torch {RELEASE}" in output
-    assert f"the torch installed for it is {version}." in output
+    assert f"torch installed for it is {version}." in output
     assert "isolated build, which" not in output
     assert f'pip install "torch=={RELEASE}.*"' in output
     assert "--no-build-isolation" in output
@@ -132,7 +132,7 @@ def test_a_debug_build_of_torch_is_refused_with_the_way_to_another(tmp_path, mon
     monkeypatch.setenv("PYTHONPATH", str(fake_torch(tmp_path / "other", f"{RELEASE}.0", debug=True)))
     status, output = configure(tmp_path / "build")
     assert status != 0
-    assert f"the torch installed for it is {RELEASE}.0, a debug build (torch.version.debug)" in output
+    assert f"{RELEASE}.0, a debug build" in output
     assert f'pip install --force-reinstall "torch=={RELEASE}.*"' in output
 
 
@@ -145,7 +145,7 @@ def test_an_isolated_build_is_told_why_it_sees_no_torch(tmp_path, monkeypatch):
     status, output = configure(tmp_path / "build")
     assert status != 0
     assert f"needs torch {RELEASE}.*" in output
-    assert "no torch is installed for it. This is an isolated build, which does not see the packages" in output
+    assert "isolated build, which" in output
     assert "pip install --no-build-isolation <package>" in output
 
 

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -82,7 +83,7 @@ def test_an_operator_without_a_kernel_goes_to_the_fallback():
     facts = {fact["aspect"]: fact["text"] for fact in described["facts"]}
     assert described["name"] == "aten::geqrf"
     assert facts["openreg"].startswith("fallback: the backend's function for operators without a kernel, registered at")
-    assert "csrc/runtime/fallback.cpp" in facts["openreg"]
+    assert re.search(r"registered at \S*openreg_runtime/\S+\.cpp", facts["openreg"]), facts
     assert "PyTorch's derivative" in facts["autograd"]
     assert facts["overload aten::geqrf.a"].startswith("fallback")
 

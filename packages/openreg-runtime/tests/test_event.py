@@ -130,7 +130,7 @@ def test_events_of_two_devices_share_a_clock():
     start, end = openreg.Event(enable_timing=True), openreg.Event(enable_timing=True)
     start.record(openreg.default_stream(0))
     openreg.synchronize(0)
-    time.sleep(0.002)
+    time.sleep(0.002)  # the time between the events
     end.record(openreg.default_stream(1))
     openreg.synchronize(1)
     assert start.elapsed_time(end) >= 2
@@ -231,7 +231,7 @@ def test_a_destroyed_event_gives_its_handle_back(driver):
 
 
 def test_an_event_never_says_done_before_its_kernel_ended(driver):
-    ended = []
+    ended = []  # by kernels that take half a millisecond, in which there are queries
     stream = openreg.Stream()
     for number in range(100):
         driver.launch(stream.native_handle, lambda: time.sleep(0.0005) or ended.append(None))

@@ -45,7 +45,8 @@ SCRIPTS = {
             while True:
                 torch.openreg._sleep(1)
         in_thread(fill)
-        time.sleep(1)
+        while torch.openreg.stream_stats().submitted < 16384:  # openreg.h
+            time.sleep(0.001)
     """,
     "a thread in empty_cache()": """
         torch.UntypedStorage(1000, device="openreg")
@@ -67,7 +68,7 @@ import sys, threading, time, torch, openreg_runtime
 HOUR = 3_600_000_000_000  # nanoseconds
 def in_thread(function):
     threading.Thread(target=function, daemon=True).start()
-    time.sleep(0.1)
+    time.sleep(0.1)  # likely it is in the call by now; the process ends as well if it is not
 """
 
 

@@ -14,7 +14,7 @@ def test_a_kernel_fails_and_the_device_recovers(driver):
         for device in (0, 1, 0):
             driver.launch(openreg.default_stream(device).native_handle, lambda: None, name=b"victim")
         openreg.synchronize(1)
-        with pytest.raises(torch.AcceleratorError, match="'victim' failed: an injected fault"):
+        with pytest.raises(torch.AcceleratorError, match=r"'victim'.*injected fault"):
             openreg.synchronize(0)
         openreg.reset_device(0)
     driver.launch(openreg.default_stream(0).native_handle, lambda: None)

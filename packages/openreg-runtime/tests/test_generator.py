@@ -100,7 +100,7 @@ def test_a_graph_safe_state_stays_connected():
 
 
 def test_a_graph_safe_state_of_another_device_type_is_refused():
-    with pytest.raises(TypeError, match="openreg generator only"):
+    with pytest.raises(TypeError, match="openreg"):
         torch.Generator("openreg").graphsafe_set_state(torch.Generator())
 
 
@@ -176,7 +176,7 @@ def test_the_state_of_a_device_is_read_and_set(device):
     openreg.manual_seed_all(5)
     openreg.set_rng_state_all(states)
     assert [g.initial_seed() for g in openreg.default_generators] == [4, 4]
-    with pytest.raises(ValueError, match="1 states for 2 openreg devices"):
+    with pytest.raises(ValueError, match=r"1 states.*2 openreg devices"):
         openreg.set_rng_state_all(states[:1])
 
 

@@ -96,7 +96,7 @@ def test_the_table_is_of_the_version_that_was_asked_for(driver):
 
 @pytest.mark.parametrize("version", [0, 2, 2**32 - 1])
 def test_another_version_is_refused_with_both_numbers_and_the_way_out(version):
-    text = rf"orGetLaunchEntry: version {version} .* serves version 1 only; compile the code again, or install"
+    text = rf"orGetLaunchEntry: version {version} .*version 1\b.*; compile.*install"
     with pytest.raises(NotImplementedError, match=text):
         openreg_runtime.launch_entry(version)
 
@@ -231,16 +231,16 @@ def test_an_invalidated_capture_refuses_it(generated, numbers):
 
 
 WRONG = {
-    "null": "orErrorInvalidValue: .*argument `launch` is null; pass an orLaunch",
-    "size": r"orErrorInvalidValue: .*`size` is 8, and orLaunch has \d+ bytes; set it to sizeof\(orLaunch\)",
-    "name": "orErrorInvalidValue: .*`name` is null; give",
-    "function": "orErrorInvalidValue: .*`function` of kernel 'wrong' is null; give",
-    "arguments": "orErrorInvalidValue: .*`arguments` of kernel 'wrong' is null, and `arguments_size` is 8; pass 0",
-    "arguments_size": "orErrorInvalidValue: .*'wrong' has 1048577 bytes .* more than 1048576 .*; pass the address",
-    "negative size": "orErrorInvalidValue: .*'wrong' has 18446744073709551615 bytes",
-    "alignment": "orErrorInvalidValue: .*'wrong' is 24; give 0 or a power of two up to 4096",
-    "large alignment": "orErrorInvalidValue: .*'wrong' is 8192; give 0 or a power of two up to 4096",
-    "device": "orErrorInvalidDevice: .*`device` of kernel 'wrong' is 99, and there are 2 devices; give -1",
+    "null": "orErrorInvalidValue: .*`launch` is null; .*orLaunch",
+    "size": r"orErrorInvalidValue: .*`size` is 8, .*\d+ bytes; .*sizeof\(orLaunch\)",
+    "name": "orErrorInvalidValue: .*`name` is null; ",
+    "function": "orErrorInvalidValue: .*`function` of kernel 'wrong' is null; ",
+    "arguments": "orErrorInvalidValue: .*`arguments` of kernel 'wrong' is null, .*`arguments_size` is 8; .*0",
+    "arguments_size": "orErrorInvalidValue: .*'wrong' .*1048577 bytes.* 1048576 .*; .*address",
+    "negative size": "orErrorInvalidValue: .*'wrong' .*18446744073709551615 bytes",
+    "alignment": "orErrorInvalidValue: .*'wrong' is 24; .*power of two.*4096",
+    "large alignment": "orErrorInvalidValue: .*'wrong' is 8192; .*power of two.*4096",
+    "device": "orErrorInvalidDevice: .*`device` of kernel 'wrong' is 99, .*2 devices; .*-1",
     "negative device": "orErrorInvalidDevice: .*`device` of kernel 'wrong' is -2",
 }
 
@@ -253,14 +253,14 @@ def test_a_wrong_launch_is_refused_with_the_way_out(generated, what):
 
 
 def test_wrong_operands_are_refused(generated):
-    with pytest.raises(RuntimeError, match=r"orLaunchKernelWithOperands: operand 0 has 8 bytes at a null address"):
+    with pytest.raises(RuntimeError, match=r"orLaunchKernelWithOperands: operand 0 .*8 bytes.*null"):
         generated.launch_wrong(b"operands", None)
 
 
 def test_a_destroyed_stream_is_refused(generated, driver):
     stream = driver.stream()
     driver.destroy_stream(stream)
-    with pytest.raises(RuntimeError, match=r"orErrorInvalidResourceHandle: orLaunchKernel: stream .* was destroyed"):
+    with pytest.raises(RuntimeError, match=r"orErrorInvalidResourceHandle: orLaunchKernel: stream .*destroyed"):
         generated.launch_fail(stream)
 
 

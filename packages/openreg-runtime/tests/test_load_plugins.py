@@ -130,14 +130,15 @@ def test_a_plugin_of_another_abi_is_refused_before_it_is_imported(site, load):
     record = json.dumps({"abi_version": 999, "torch_version": str(torch.__version__)})
     plugin(site, "vendor-a", record=record)
     output = load(errors=True)
-    assert "vendor-a was compiled for ABI 999 of openreg-runtime" in output
+    assert "ABI 999 of openreg-runtime" in output
     assert loaded(output) == []
 
 
 def test_a_plugin_that_ends_the_process_is_an_error(site, load):
     plugin(site, "vendor-a", "import sys; sys.exit(0)")
     output = load(errors=True)
-    assert "failed to load: SystemExit: 0. Mend that, or go on without it: pip uninstall vendor-a" in output
+    assert "SystemExit: 0" in output
+    assert "pip uninstall vendor-a" in output
 
 
 @pytest.mark.parametrize("first", ["torch", "openreg_runtime", "vendor_a", "vendor_b"])

@@ -240,11 +240,11 @@ def test_usage_is_written_as_a_flame_graph(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"enabled": "everything"}, "enabled must be one of None, 'state', 'all'; got 'everything'"),
-        ({"context": "some"}, "context must be one of None, 'state', 'alloc', 'all'; got 'some'"),
-        ({"stacks": "native"}, "stacks must be one of 'python', 'all'; got 'native'"),
-        ({"skip_actions": ["map"]}, "skip_actions must be one of 'alloc', .*; got 'map'"),
-        ({"max_entries": 0}, "max_entries must be at least 1, got 0"),
+        ({"enabled": "everything"}, "enabled .*None, 'state', 'all'.*'everything'"),
+        ({"context": "some"}, "context .*None, 'state', 'alloc', 'all'.*'some'"),
+        ({"stacks": "native"}, "stacks .*'python', 'all'.*'native'"),
+        ({"skip_actions": ["map"]}, "skip_actions .*'alloc', .*'map'"),
+        ({"max_entries": 0}, r"max_entries .*\b1\b.*\b0"),
     ],
 )
 def test_a_wrong_option_is_named_with_the_accepted_ones(options, reason):

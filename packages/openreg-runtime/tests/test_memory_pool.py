@@ -131,11 +131,11 @@ def test_every_pool_has_an_id_of_its_own():
 
 def test_what_does_not_fit_together_is_refused():
     pool = openreg.MemPool()
-    with pytest.raises(RuntimeError, match=r"no allocations are routed to the memory pool \(0, \d+\) of openreg:0"):
+    with pytest.raises(RuntimeError, match=r"memory pool \(0, \d+\) of openreg:0"):
         _C._end_allocate_to_pool(0, pool.id)
-    with pytest.raises(RuntimeError, match="has no user to release"):
+    with pytest.raises(RuntimeError, match="no user"):
         _C._release_pool(0, (0, 10**9))
-    with pytest.raises(ValueError, match="names the ordinary cache"):
+    with pytest.raises(ValueError, match="ordinary cache"):
         _C._retain_pool(0, (0, 0))
-    with pytest.raises(RuntimeError, match="device index is out of range"), openreg.use_mem_pool(pool, 9):
+    with pytest.raises(RuntimeError, match="out of range"), openreg.use_mem_pool(pool, 9):
         pass

@@ -76,12 +76,12 @@ def test_host_storages_are_sent_as_ever():
 
 @pytest.mark.parametrize("handle", [b"", b"x" * 127, b"x" * 129])
 def test_a_handle_of_another_size_is_refused(handle):
-    with pytest.raises(ValueError, match="has 128 bytes"):
+    with pytest.raises(ValueError, match="128 bytes"):
         _C._open_storage(0, handle, 0, 8, handle, 0)
 
 
 def test_a_handle_that_is_none_is_refused():
-    with pytest.raises(ValueError, match=r"not a handle from orIpcGetMemHandle"):
+    with pytest.raises(ValueError, match=r"orIpcGetMemHandle"):
         _C._open_storage(0, bytes(128), 0, 8, bytes(128), 0)
 
 

@@ -99,7 +99,7 @@ def test_another_backend_in_the_process_is_named_and_stays(succeed):
         try:
             import openreg_runtime
         except ImportError as error:
-            assert "the backend 'somebody' already is registered" in str(error)
+            assert "'somebody'" in str(error)
             assert "process of its own" in str(error)
             assert "TORCH_DEVICE_BACKEND_AUTOLOAD=0" in str(error)
         else:
@@ -119,7 +119,7 @@ def test_another_package_of_the_same_name_is_refused(succeed, rename):
         try:
             import openreg_runtime
         except ImportError as error:
-            assert "another package named 'openreg' already is registered" in str(error)
+            assert "another package named 'openreg'" in str(error)
         else:
             raise AssertionError("not refused")
         assert (torch.ones(2) + 1).tolist() == [2, 2]
@@ -136,7 +136,7 @@ def test_a_second_load_is_refused_and_the_device_stays(succeed, again):
         try:
             {again}
         except ImportError as error:
-            assert "part of this process already" in str(error), error
+            assert "already" in str(error), error
             assert "Start a new process" in str(error)
         else:
             raise AssertionError("not refused")
@@ -211,7 +211,7 @@ def test_the_operator_without_a_kernel_is_named(succeed):
 
 
 def test_a_name_of_nobody_is_an_ordinary_attribute_error():
-    with pytest.raises(AttributeError, match=r"^module 'torch.openreg' has no attribute 'nonsense'$"):
+    with pytest.raises(AttributeError, match=r"torch\.openreg.*nonsense"):
         torch.openreg.nonsense  # noqa: B018
     assert not hasattr(torch.openreg, "nonsense")
 
@@ -228,7 +228,7 @@ def test_a_package_may_add_a_name_once(monkeypatch):
     openreg_runtime.extend("added_by_a_test", 7)
     monkeypatch.setattr(torch.openreg, "added_by_a_test", 7)  # so that it is taken away again
     assert torch.openreg.added_by_a_test == 7
-    with pytest.raises(ValueError, match=r"torch\.openreg\.added_by_a_test already exists"):
+    with pytest.raises(ValueError, match=r"torch\.openreg\.added_by_a_test"):
         openreg_runtime.extend("added_by_a_test", 8)
     assert torch.openreg.added_by_a_test == 7
     monkeypatch.undo()
@@ -237,7 +237,7 @@ def test_a_package_may_add_a_name_once(monkeypatch):
 
 def test_a_package_cannot_replace_what_exists():
     before = torch.openreg.synchronize
-    with pytest.raises(ValueError, match=r"torch\.openreg\.synchronize already exists"):
+    with pytest.raises(ValueError, match=r"torch\.openreg\.synchronize"):
         openreg_runtime.extend("synchronize", print)
     assert torch.openreg.synchronize is before
 

@@ -36,7 +36,7 @@ def test_the_engines_count_the_work_of_all_devices(driver):
     before = {engine.name: engine for engine in openreg.engine_stats()}
     assert "compute" in before
     for device in range(2):
-        driver.launch(openreg.default_stream(device).native_handle, lambda: time.sleep(0.01))
+        driver.launch(openreg.default_stream(device).native_handle, lambda: time.sleep(0.01))  # to be counted
         openreg.synchronize(device)
     after = {engine.name: engine for engine in openreg.engine_stats()}
     assert after["compute"].tasks == before["compute"].tasks + 2
@@ -48,7 +48,7 @@ def test_utilization_is_a_percentage_of_the_past_second(driver):
 
     def kernel():
         times.append(time.monotonic())
-        time.sleep(0.3)
+        time.sleep(0.3)  # what has to be counted
         times.append(time.monotonic())
 
     time.sleep(1.1)  # what other tests did is older then

@@ -49,7 +49,7 @@ def test_a_stream_of_another_library_is_used_by_its_handle(driver, gate):
 def test_a_handle_that_fits_no_stream_is_refused(driver):
     with openreg.device(1):
         made = driver.stream()
-    with pytest.raises(ValueError, match="belongs to openreg:1, but device openreg:0 was given"):
+    with pytest.raises(ValueError, match=r"openreg:1.*openreg:0"):
         openreg.ExternalStream(made, device=0)
     for handle in (1 << 40, -1):
         with pytest.raises((RuntimeError, TypeError)):
@@ -68,7 +68,7 @@ def test_an_idle_stream_is_ready_and_a_busy_one_is_not(gate):
 
 
 def test_a_query_never_says_done_while_a_kernel_runs(driver):
-    ended = []
+    ended = []  # by kernels that take half a millisecond, in which there are queries
     streams = [openreg.Stream(device) for device in (0, 1, 0)]
     for number in range(100):
         stream = streams[number % 3]

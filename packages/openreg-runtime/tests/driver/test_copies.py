@@ -296,9 +296,9 @@ def test_a_peer_copy_is_enqueued(api: Api, gate: Gate) -> None:
 
 def test_a_peer_copy_names_the_device_that_does_not_own_the_range(api: Api) -> None:
     address = api.malloc(4)
-    with pytest.raises(DriverError, match=r"`src` = 0x\w+ is memory of device 0, not of device 1"):
+    with pytest.raises(DriverError, match=r"`src` = 0x\w+ .*device 0.*device 1"):
         api.call("orMemcpyPeer", address, 0, address, 1, 4)
     buffer = ctypes.create_string_buffer(4)
-    with pytest.raises(DriverError, match=r"`dst` = 0x\w+ is memory of the host, not of device 0"):
+    with pytest.raises(DriverError, match=r"`dst` = 0x\w+ .*host.*device 0"):
         api.call("orMemcpyPeer", buffer, 0, address, 0, 4)
     api.free(address)

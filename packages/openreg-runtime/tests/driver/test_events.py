@@ -124,10 +124,10 @@ def test_elapsed_time_of_pending_work_is_not_ready(api: Api, stream: int, timed:
 
 
 def test_elapsed_time_needs_timing_and_records(api: Api, stream: int, event: int, timed: list[int]) -> None:
-    with pytest.raises(DriverError, match="start event was never recorded"):
+    with pytest.raises(DriverError, match=r"start event.*record"):
         api.elapsed(*timed)
     api.record(timed[0], stream)
-    with pytest.raises(DriverError, match="end event was never recorded"):
+    with pytest.raises(DriverError, match=r"end event.*record"):
         api.elapsed(*timed)
     api.record(event, stream)
     for pair, which in [((event, timed[0]), "start"), ((timed[0], event), "end")]:
@@ -211,7 +211,7 @@ def test_each_waiting_thread_wakes_for_its_own_event(api: Api, stream: int) -> N
     threads = [threading.Thread(target=wait, args=(index,)) for index in reversed(range(8))]
     for thread in threads:
         thread.start()
-        time.sleep(0.002)
+        time.sleep(0.002)  # likely it waits by now; any other order has to pass as well
     for index, gate in enumerate(gates):
         gate.open()
         assert woken[index].wait(PATIENCE)

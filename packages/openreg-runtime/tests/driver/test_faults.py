@@ -46,7 +46,7 @@ def test_the_nth_kernel_fails_without_running(faulty: Api, gate: Gate) -> None:
     for index in range(3):
         faulty.launch(None, lambda i=index: ran.append(i), name=b"victim")
     gate.open()
-    with pytest.raises(DriverError, match="kernel 'victim' failed: an injected fault") as caught:
+    with pytest.raises(DriverError, match=r"'victim'.*injected fault") as caught:
         faulty.synchronize()
     assert caught.value.code == Error.orErrorLaunchFailure
     assert ran == [0]
@@ -61,7 +61,7 @@ def test_the_nth_copy_or_fill_fails(faulty: Api) -> None:
     faulty.set_faults("copy:2")
     faulty.upload(block, b"kept")
     faulty.call("orMemsetAsync", block, 0, 4, None)
-    with pytest.raises(DriverError, match="a fill of 4 bytes failed"):
+    with pytest.raises(DriverError, match=r"fill of 4 bytes"):
         faulty.synchronize()
     faulty.reset()
     assert faulty.download(block, 4) == b"kept"
@@ -99,7 +99,7 @@ def test_a_lost_device_stays_lost_and_the_others_work(run_script: RunScript) -> 
                     call()
                 except DriverError as error:
                     assert error.code == Error.orErrorDeviceLost, error
-                    assert "device 0 is lost" in error.message and "start the process again" in error.message
+                    assert "device 0 is lost" in error.message and "start the process" in error.message
                 else:
                     raise AssertionError("the device came back")
         api.free(kept)  # releasing must work, or clean-up code would fail

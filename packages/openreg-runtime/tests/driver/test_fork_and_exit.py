@@ -242,7 +242,9 @@ def test_exit_with_work_queued(run_script: RunScript, attempt: int) -> None:
 
 def test_exit_waits_for_the_running_kernel_and_drops_the_rest(run_script: RunScript, tmp_path: object) -> None:
     started, leaving = f"{tmp_path}/started", f"{tmp_path}/leaving"
-    # The first ends once the process is leaving, which a thread tells that goes on while C's exit handlers run.
+    # The first ends once the engines are told to stop, which a thread sees that goes on while exit handlers run: the
+    # timer's thread ends then. Where threads cannot be listed it sees that the process leaves, and what follows at
+    # once gets half a second.
     until = f"for i in $(seq 6000); do [ -e {leaving} ] && break; sleep 0.01; done"
     done = run_script(
         f"""
@@ -252,10 +254,22 @@ def test_exit_waits_for_the_running_kernel_and_drops_the_rest(run_script: RunScr
             api.launch(None, native("system"), state=ctypes.addressof(command))
         while not os.path.exists({started!r}):
             time.sleep(0.001)
+        def timer_runs():
+            for task in os.listdir("/proc/self/task"):
+                try:
+                    if open(f"/proc/self/task/{{task}}/comm").read().strip() == "openreg_timer":
+                        return True
+                except OSError:
+                    pass  # it has ended since
+            return False
+        listed = os.path.isdir("/proc/self/task")
+        while listed and not timer_runs():
+            time.sleep(0.001)
         def tell():
-            while api.c.orDriverIsUsable():
+            while timer_runs() if listed else api.c.orDriverIsUsable():
                 time.sleep(0.001)
-            time.sleep(0.5)  # the flag changes first, the engines stop at once after it
+            if not listed:
+                time.sleep(0.5)
             open({leaving!r}, "w").close()
         threading.Thread(target=tell, daemon=True).start()
         libc.exit(0)
@@ -294,7 +308,7 @@ def test_exit_tells_who_waits_for_dropped_work(run_script: RunScript) -> None:
         filler = threading.Thread(target=fill)
         waiter.start()
         filler.start()
-        time.sleep(0.1)
+        time.sleep(0.1)  # likely both wait by now; one that comes later is told the same
         libc.exit(0)
         """
     )
@@ -306,7 +320,7 @@ def test_exit_from_a_kernel(run_script: RunScript) -> None:
     done = run_script(
         """
         api.launch(None, native("exit"), state=3)
-        time.sleep(600)
+        time.sleep(600)  # the kernel ends the process meanwhile
         """
     )
     assert (done.code, done.errors) == (3, "")

@@ -86,7 +86,7 @@ def test_work_is_held_back_until_the_host_asks(run_script: RunScript) -> None:
     ran = []
     for index in range(3):
         api.launch(None, lambda: ran.append(index))
-    time.sleep(0.05)
+    time.sleep(0.05)  # in which what is not held back would run
     counts = [len(ran)]
     for _ in range(4):
         api.stream_ready(None)  # a query lets one task run

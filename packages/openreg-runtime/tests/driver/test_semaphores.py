@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import random
+import re
 import threading
 from collections.abc import Iterator
 
@@ -148,7 +149,7 @@ def test_values_of_one_semaphore_end_10000_waits(api: Api, semaphore: int) -> No
 def test_a_lower_value_is_refused_and_the_same_one_is_not(api: Api, semaphore: int) -> None:
     api.signal(semaphore, 5)
     api.signal(semaphore, 5)
-    with pytest.raises(DriverError, match=r"orSemaphoreSignal: value 4 is below 5.*signal a greater one") as caught:
+    with pytest.raises(DriverError, match=r"orSemaphoreSignal: .*\b4\b.*\b5\b.*greater") as caught:
         api.signal(semaphore, 4)
     assert caught.value.code == VALUE
     assert api.semaphore_value(semaphore) == 5
@@ -161,7 +162,7 @@ def test_a_failure_becomes_the_error_of_the_streams_that_wait(api: Api) -> None:
     api.wait_semaphore(stream, semaphore, 1)
     api.launch(stream, lambda: ran.append(1))
     api.fail_semaphore(semaphore, Error.orErrorUnknown, b"rank 3 does not answer")
-    with pytest.raises(DriverError, match=r"orErrorUnknown: rank 3 does not answer.*reset the device") as caught:
+    with pytest.raises(DriverError, match=r"orErrorUnknown: rank 3 does not answer.*reset") as caught:
         api.synchronize_stream(stream)
     assert caught.value.code == Error.orErrorLaunchFailure
     assert ran == []
@@ -179,7 +180,7 @@ def test_a_failure_becomes_the_error_of_the_streams_that_wait(api: Api) -> None:
         lambda: api.fail_semaphore(semaphore),
         lambda: api.semaphore_value(semaphore),
     ):
-        with pytest.raises(DriverError, match=r"failed with orErrorUnknown: rank 3.*create another one") as caught:
+        with pytest.raises(DriverError, match=r"orErrorUnknown: rank 3.*create") as caught:
             call()
         assert caught.value.code == STATE
     api.destroy_semaphore(semaphore)
@@ -193,14 +194,16 @@ def test_a_failure_without_a_message_has_the_sentence_of_its_code(api: Api) -> N
     semaphore = api.semaphore()
     api.fail_semaphore(semaphore, Error.orErrorDeviceLost, None)
     api.wait_semaphore(None, semaphore, 1)
-    with pytest.raises(DriverError, match="orErrorDeviceLost: the device is gone"):
+    with pytest.raises(
+        DriverError, match=re.escape(f"orErrorDeviceLost: {api.c.orGetErrorString(Error.orErrorDeviceLost).decode()}")
+    ):
         api.synchronize()
     api.destroy_semaphore(semaphore)
 
 
 @pytest.mark.parametrize("status", [Error.orSuccess, Error.orErrorNotReady, -1, 18, 2**31 - 1])
 def test_a_status_that_is_no_failure_is_refused(api: Api, semaphore: int, status: int) -> None:
-    with pytest.raises(DriverError, match=f"orSemaphoreFail: status {int(status)} is no failure; pass") as caught:
+    with pytest.raises(DriverError, match=rf"orSemaphoreFail: .*{int(status)}\b.*pass") as caught:
         api.fail_semaphore(semaphore, status)
     assert caught.value.code == VALUE
     api.signal(semaphore, 1)
@@ -212,18 +215,18 @@ def test_a_semaphore_that_is_waited_for_cannot_be_destroyed(api: Api, semaphore:
     api.wait_semaphore(stream, semaphore, 1)  # the stream is not there yet
     api.wait_semaphore(None, semaphore, 2)
     for _ in range(2):
-        with pytest.raises(DriverError, match=r"orSemaphoreDestroy: streams still hold 2 waits.*orSemaphoreSignal"):
+        with pytest.raises(DriverError, match=r"orSemaphoreDestroy: .*\b2 waits.*orSemaphoreSignal"):
             api.destroy_semaphore(semaphore)
     api.signal(semaphore, 1)
     gate.open()
     api.synchronize_stream(stream)
-    with pytest.raises(DriverError, match="hold 1 waits") as caught:
+    with pytest.raises(DriverError, match=r"\b1 waits") as caught:
         api.destroy_semaphore(semaphore)
     assert caught.value.code == STATE
     api.signal(semaphore, 2)
     api.synchronize()
     api.destroy_semaphore(semaphore)
-    with pytest.raises(DriverError, match="was destroyed") as caught:
+    with pytest.raises(DriverError, match="destroyed") as caught:
         api.signal(semaphore, 3)
     assert caught.value.code == HANDLE
     again = api.semaphore()  # takes the place of the old one, whose handle stays refused
@@ -236,7 +239,7 @@ def test_the_semaphore_of_another_process_is_refused(api: Api, peer: Peer) -> No
     own = [api.semaphore() for _ in range(3)]
     foreign = [peer("api.semaphore()") for _ in range(3)]
     for handle in foreign:
-        with pytest.raises(DriverError, match=r"does not exist in this process.*orSemaphoreCreate") as caught:
+        with pytest.raises(DriverError, match=r"process.*orSemaphoreCreate") as caught:
             api.signal(handle, 1)
         assert caught.value.code == HANDLE
         assert api.c.orStreamWaitSemaphore(None, handle, 1) == HANDLE
@@ -249,10 +252,10 @@ def test_the_semaphore_of_another_process_is_refused(api: Api, peer: Peer) -> No
 def test_a_capture_refuses_it_and_is_invalidated(api: Api, semaphore: int) -> None:
     stream = api.stream()
     api.begin_capture(stream)
-    with pytest.raises(DriverError, match=r"cannot wait for a semaphore.*before it launches the graph") as caught:
+    with pytest.raises(DriverError, match=r"semaphore.*launches the graph") as caught:
         api.wait_semaphore(stream, semaphore, 1)
     assert caught.value.code == Error.orErrorStreamCaptureUnsupported
-    with pytest.raises(DriverError, match="told to wait for a semaphore"):
+    with pytest.raises(DriverError, match="semaphore"):
         api.end_capture(stream)
     # Around the launch of a graph it is welcome.
     ran: list[int] = []
@@ -332,7 +335,7 @@ def test_a_process_ends_with_a_stream_waiting(run_script: RunScript, seed: str) 
         api.launch(None, lambda: print("never"))
         thread = threading.Thread(target=api.c.orStreamSynchronize, args=(None,), daemon=True)
         thread.start()
-        time.sleep(0.05)
+        time.sleep(0.05)  # likely the thread waits by now; the process ends as well if it does not
         print("end", flush=True)
         """,
         env={"OPENREG_SCHEDULE_SEED": seed} if seed else {},

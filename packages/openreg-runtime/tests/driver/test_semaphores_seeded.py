@@ -113,7 +113,7 @@ def test_the_first_wait_is_first_whoever_is_signalled(run_script: RunScript) -> 
     time.sleep(0.2)  # all three stand there; the patience of the rule is longer
     for index in (1, 0, 2):
         api.signal(semaphores[index], 1)
-        time.sleep(0.05)
+        time.sleep(0.05)  # in which a stream would go on out of its turn
     [thread.join() for thread in threads]
     print(*order)
     """
@@ -173,7 +173,7 @@ def test_a_progress_thread_lets_nothing_run_while_others_may(run_script: RunScri
         seen.append(len(ran))
     thread = threading.Thread(target=progress)
     thread.start()
-    time.sleep(0.3)
+    time.sleep(0.3)  # in which the progress thread would let the kernel run
     early = len(ran)
     thread.join()
     print(early, seen)

@@ -43,7 +43,7 @@ def test_busy_time_grows_while_a_kernel_runs(api: Api, gate: Gate) -> None:
         api.stream_stats(None).busy_nanoseconds,
         api.engine_stats()["compute"].busy_nanoseconds,
     )
-    time.sleep(0.02)
+    time.sleep(0.02)  # what has to be counted
     after = (
         api.stats(0).busy_nanoseconds,
         api.stream_stats(None).busy_nanoseconds,
@@ -55,12 +55,12 @@ def test_busy_time_grows_while_a_kernel_runs(api: Api, gate: Gate) -> None:
 
 def test_utilization_is_the_busy_share_of_the_past_second(api: Api, gate: Gate) -> None:
     api.synchronize()
-    time.sleep(1.1)
+    time.sleep(1.1)  # what other tests did is older then
     assert api.utilization(0) == 0
     before = time.monotonic()
     gate.close(None)
     begun = time.monotonic()
-    time.sleep(0.5)
+    time.sleep(0.5)  # what has to be counted: utilization is a share of time
     asked = time.monotonic()
     half = api.utilization(0)
     answered = time.monotonic()
