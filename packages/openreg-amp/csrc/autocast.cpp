@@ -6,8 +6,6 @@
 // While autocast is enabled, an operator that gets a tensor of this device comes here first, before autograd sees it,
 // so that the casts are differentiated too. A rule casts the arguments that are floating-point tensors of this device,
 // apart from float64, and calls the operator again, with autocast excluded.
-#include "autocast.h"
-
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>
 
@@ -81,21 +79,20 @@ void register_refusals(Library& m) {
   m.impl("binary_cross_entropy", &refuse_binary_cross_entropy);
 }
 
-}  // namespace
-
-void register_autocast_rules() {
-  constexpr auto kKey = c10::DispatchKey::AutocastPrivateUse1;
-  // Never destroyed: at exit, tensors may still be in use when static objects are gone.
-  static auto* const others = new Library(Library::IMPL, "_", kKey, __FILE__, __LINE__);
-  static auto* const rules = new Library(Library::IMPL, "aten", kKey, __FILE__, __LINE__);
-  // An operator without a rule runs in the types it is given.
-  others->fallback(torch::CppFunction::makeFallthrough());
-  register_lower_precision_rules(*rules);
-  register_float32_rules(*rules);
-  register_float32_result_rules(*rules);
-  register_float32_overload_rules(*rules);
-  register_promotion_rules(*rules);
-  register_refusals(*rules);
+// An operator without a rule runs in the types it is given.
+TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, library) {
+  library.fallback(torch::CppFunction::makeFallthrough());
 }
+
+TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, library) {
+  register_lower_precision_rules(library);
+  register_float32_rules(library);
+  register_float32_result_rules(library);
+  register_float32_overload_rules(library);
+  register_promotion_rules(library);
+  register_refusals(library);
+}
+
+}  // namespace
 
 }  // namespace openreg::amp

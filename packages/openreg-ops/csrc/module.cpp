@@ -4,7 +4,6 @@
 
 #include "declare/registry.h"
 #include "kernel_choice.h"
-#include "openreg/runtime/version.h"
 
 namespace py = pybind11;
 
@@ -31,7 +30,6 @@ py::dict dtype_rules_by_name() {
 PYBIND11_MODULE(_C, module) {
   // A mistake in the settings or the installation reaches the user as the import's error, without a C++ stack.
   try {
-    runtime::require_abi_version("openreg-ops", runtime::kAbiVersion);
     require_sound_declarations();
     check_kernel_choice();  // refuses a nonsense OPENREG_KERNELS now
   } catch (const c10::Error& error) {

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The module openreg_example._C: importing it registers the operator; it exports the observer.
-//
-// Registering is a function, not a static object, so that a package compiled for another runtime is refused before it
-// changes anything.
+// The module openreg_example._C: loading it registers the operator; it exports the observer. openreg_example/__init__.py
+// has compared the build with torch and the runtime before.
 #include <torch/csrc/utils/pybind.h>
 
 #include <memory>
 
 #include "launch_counter.h"
-#include "openreg/runtime/version.h"
-#include "scale.h"
 
 namespace {
 
@@ -26,11 +22,6 @@ struct DeleteWithoutGil {
   }
 };
 
-void start() {
-  openreg::runtime::require_abi_version("openreg-example", openreg::runtime::kAbiVersion);
-  openreg::example::register_operators();
-}
-
 void bind_launch_counter(py::module_& module) {
   py::class_<LaunchCounter, std::unique_ptr<LaunchCounter, DeleteWithoutGil>>(module, "LaunchCounter")
       .def(py::init<>(), WithoutGil())
@@ -45,11 +36,6 @@ void bind_launch_counter(py::module_& module) {
 }  // namespace
 
 PYBIND11_MODULE(_C, module) {
-  module.doc() = "Native part of openreg_example: importing it registers the operator.";
-  try {
-    start();
-  } catch (const c10::Error& error) {
-    throw py::import_error(error.what_without_backtrace());
-  }
+  module.doc() = "Native part of openreg_example: loading it registers the operator.";
   bind_launch_counter(module);
 }

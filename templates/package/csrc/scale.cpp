@@ -2,8 +2,6 @@
 // The operator openreg::example_scale, without a derivative.
 // It is a schema, a kernel that runs on the device's stream, and a meta function that tells shape and dtype without
 // values.
-#include "scale.h"
-
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
@@ -16,8 +14,6 @@
 namespace openreg::example {
 
 namespace {
-
-using torch::Library;
 
 constexpr const char* kName = "openreg::example_scale";
 
@@ -46,21 +42,23 @@ at::Tensor scale_meta(const at::Tensor& self, double /*factor*/) {
   return at::empty_symint(self.sym_sizes(), self.options());
 }
 
-// Never destroyed: at exit, tensors may still be in use when static objects are gone.
-Library& part(Library::Kind kind, std::optional<c10::DispatchKey> key) {
-  return *new Library(kind, "openreg", key, __FILE__, __LINE__);
+TORCH_LIBRARY_FRAGMENT(openreg, library) {
+  library.def("example_scale(Tensor self, float factor) -> Tensor", {at::Tag::pt2_compliant_tag});
+}
+
+TORCH_LIBRARY_IMPL(openreg, PrivateUse1, library) {
+  library.impl("example_scale", TORCH_FN(scale));
+}
+
+TORCH_LIBRARY_IMPL(openreg, Meta, library) {
+  library.impl("example_scale", TORCH_FN(scale_meta));
+}
+
+// PyTorch's ready-made kernel for operators without a derivative: a backward pass through it is an error.
+TORCH_LIBRARY_IMPL(openreg, AutogradPrivateUse1, library) {
+  library.impl("example_scale", torch::autograd::autogradNotImplementedFallback());
 }
 
 }  // namespace
-
-void register_operators() {
-  part(Library::FRAGMENT, std::nullopt)
-      .def("example_scale(Tensor self, float factor) -> Tensor", {at::Tag::pt2_compliant_tag});
-  part(Library::IMPL, c10::DispatchKey::PrivateUse1).impl("example_scale", TORCH_FN(scale));
-  part(Library::IMPL, c10::DispatchKey::Meta).impl("example_scale", TORCH_FN(scale_meta));
-  // PyTorch's ready-made kernel for operators without a derivative: a backward pass through it is an error.
-  part(Library::IMPL, c10::DispatchKey::AutogradPrivateUse1)
-      .impl("example_scale", torch::autograd::autogradNotImplementedFallback());
-}
 
 }  // namespace openreg::example

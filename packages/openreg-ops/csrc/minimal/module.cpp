@@ -9,7 +9,6 @@
 #include "fallback/statistics.h"
 #include "minimal/set.h"
 #include "openreg/runtime/fallback.h"
-#include "openreg/runtime/version.h"
 
 namespace py = pybind11;
 
@@ -30,7 +29,6 @@ py::dict fallback_counts() {
 PYBIND11_MODULE(_minimal, module) {
   // A mistake in the settings or the installation reaches the user as the import's error, without a C++ stack.
   try {
-    runtime::require_abi_version("openreg-ops", runtime::kAbiVersion);
     minimal::check_settings();
     FallbackStatistics::instance();  // refuses a nonsense OPENREG_FALLBACK now
   } catch (const c10::Error& error) {

@@ -1,7 +1,0 @@
-# SPDX-License-Identifier: BSD-3-Clause
-"""What differs between operating systems, for all tests of this package."""
-
-import sys
-
-IS_LINUX = sys.platform == "linux"
-RUNTIME_LIBRARY = "libopenreg_runtime.so"  # on Linux
