@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arguments for every operator of the structured table, by the name of its functional form."""
+"""Arguments for every structured operator, by the name of its functional form."""
 
 import torch
 from network_samples import network_samples

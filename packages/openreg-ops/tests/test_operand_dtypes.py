@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Dtypes in common use that kernels refuse: the table says what the CPU's do, and the caller hears of it."""
+"""Dtypes in common use that kernels refuse: operators' rules say what the CPU's do, and the caller hears of it."""
 
 import pytest
 import torch
@@ -48,7 +48,7 @@ COMPUTED = {
     "multi_margin_loss": REDUCED,
     "multilabel_margin_loss_forward": REDUCED,
 }
-# What the table lists besides, because some shapes or all of them are refused with another type of exception.
+# What rules list besides, because some shapes or all of them are refused with another type of exception.
 INTEGERS = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 ALSO = {
     "convolution_overrideable": INTEGERS - {torch.bool},  # if transposed
@@ -64,7 +64,7 @@ MODES = {
     "scatter_reduce.two:amin": lambda x: x.scatter_reduce(0, torch.tensor([0, 1, 0], device=x.device), x, "amin"),
     "scatter_reduce.two:mean": lambda x: x.scatter_reduce(0, torch.tensor([0, 1, 0], device=x.device), x, "mean"),
 }
-# Not of the structured table: written by hand, or described.
+# Not structured: written by hand, or described.
 BY_HAND = {
     "_adaptive_avg_pool2d": lambda x: functional.adaptive_avg_pool2d(x.expand(1, 3, 3), 2),
     "_adaptive_avg_pool3d": lambda x: functional.adaptive_avg_pool3d(x.expand(1, 3, 3, 3), 2),

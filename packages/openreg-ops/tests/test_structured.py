@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every operator of the two tables in all its forms, and what the table promises about operands."""
+"""Every structured and described operator in all its forms, and what the forms promise about operands."""
 
 import pytest
 import torch

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the launch of an operator of a table holds, and its launching: the kernel, its arguments in owning forms, the
-// records of the outputs' aliases, and the dtypes that were settled on the host.
+// What the launch of a structured or described operator holds, and its launching: the kernel, its arguments in owning
+// forms, the records of the outputs' aliases, and the dtypes that were settled on the host.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// For the table of described operators: the out= kernel of an operator whose own cannot be used, because it takes only
+// For described operators: the out= kernel of an operator whose own cannot be used, because it takes only
 // contiguous outputs or is too small a buffer for its intermediate results.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace openreg::ops {
 
-// AsOut<&at::cpu::X>::call(args..., outputs...) lets the outputs be the results of the functional kernel; the table
-// copies them to their places.
+// AsOut<&at::cpu::X>::call(args..., outputs...) lets the outputs be the results of the functional kernel, which
+// the launch copies to their places.
 template <auto kKernel>
 struct AsOut;
 

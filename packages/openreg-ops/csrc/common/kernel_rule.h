@@ -27,7 +27,7 @@ constexpr DtypeSet dtype_bit(c10::ScalarType dtype) {
   return DtypeSet{1} << static_cast<int>(dtype);
 }
 
-// The dtypes that most kernels take, which the table knows. What becomes of the others: failure.h.
+// The dtypes that most kernels take, which rules know of. What becomes of the others: failure.h.
 constexpr DtypeSet kCommonDtypes = dtype_bit(c10::ScalarType::Bool) | dtype_bit(c10::ScalarType::Byte) |
                                    dtype_bit(c10::ScalarType::Char) | dtype_bit(c10::ScalarType::Short) |
                                    dtype_bit(c10::ScalarType::Int) | dtype_bit(c10::ScalarType::Long) |

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a description says of an output, and the descriptions that many operators share. Source: the functions of
-// common/described.h call them.
+// What a description says of an output, and the descriptions that many operators share. The functions of
+// declare/described.h call them.
 #pragma once
 
 #include <ATen/MemoryOverlap.h>

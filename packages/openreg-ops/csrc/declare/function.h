@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The short form for operators that are written by hand: a function of the operator's own signature, which checks the
-// operands, makes the outputs and calls launch(). csrc/ways/minimal.cpp is what it abbreviates.
+// operands, makes the outputs and calls launch(). csrc/minimal is what it abbreviates.
 //
 //   function<op::native_layer_norm>(library, native_layer_norm, kLayerNorm.rule);
 #pragma once

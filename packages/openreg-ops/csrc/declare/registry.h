@@ -7,7 +7,7 @@
 //   structured.h  PyTorch's meta function checks the operands and asks for outputs   (csrc/ways/structured.cpp)
 //   described.h   a function of ours does, for operators that have no meta function  (csrc/ways/own_meta.cpp)
 //   listwise.h    lists of tensors, in one launch                                    (csrc/ways/own_meta.cpp)
-//   function.h    a function written by hand                                         (csrc/ways/minimal.cpp)
+//   function.h    a function written by hand                                         (csrc/minimal)
 #pragma once
 
 #include <ATen/core/boxing/KernelFunction.h>

@@ -7,9 +7,9 @@
 namespace openreg::ops {
 
 // Runs any operator with its CPU kernel, without copying operands: the kernel works on aliases of the device's memory.
-// Each call is counted (fallback_statistics.h) and is a range "openreg::fallback aten::..." in the profiles of
+// Each call is counted (statistics.h) and is a range "openreg::fallback aten::..." in the profiles of
 // torch.profiler. It waits for the device, because the sizes of the results are known only afterwards; results are
-// copied to the device. Operators that must not fall back are refused (fallback_refused.h).
+// copied to the device. Operators that must not fall back are refused (refused.h).
 void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 }  // namespace openreg::ops

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Custom operator, second way: kernels as in swiglu.cpp; add_rms_norm_autograd.cpp makes them differentiable through
-// torch::autograd::Function. What stands between two blocks of many transformers, in one launch:
+// A custom operator as in ways/custom_operator.cpp, launched by the short form; ways/autograd_function.cpp makes it
+// differentiable through torch::autograd::Function. What stands between two blocks of many transformers, in one launch:
 // sum = input + residual, output = sum / rms(sum) * weight, with the root mean square over the last dimension.
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
