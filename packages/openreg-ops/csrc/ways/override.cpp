@@ -3,6 +3,7 @@
 // PrivateUse1 takes precedence over that, also above autograd: 1 launch instead of 4. blas/linear.cpp overrides one that
 // has a derivative.
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/isfinite.h>
 #include <c10/core/DeviceGuard.h>
@@ -16,6 +17,10 @@ namespace openreg::ops {
 namespace {
 
 at::Tensor isfinite(const at::Tensor& self) {
+  // The kernel refuses some dtypes when it runs, too late for an exception on the calling line: one element tells now.
+  if (self.scalar_type() != at::kFloat) {
+    at::isfinite(at::empty({1}, self.options().device(at::kCPU)));
+  }
   const c10::DeviceGuard guard(self.device());
   at::Tensor output = at::empty_like(self, self.options().dtype(at::kBool));
   runtime::Aliases aliases("aten::isfinite");
