@@ -8,8 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import openreg_amp
 import pytest
+
+import openreg_amp
 
 pytestmark = pytest.mark.every_subset
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The module openreg_example._C: loading it registers the operator; it exports the observer. openreg_example/__init__.py
-// has compared the build with torch and the runtime before.
+// The module openreg_example._C: loading it registers the operator; it exports the observer.
+// openreg_example/__init__.py has compared the build with torch and the runtime before.
 #include <torch/csrc/utils/pybind.h>
 
 #include <memory>

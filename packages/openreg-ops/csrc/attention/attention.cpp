@@ -124,8 +124,8 @@ Forward fused_attention(const at::Tensor& query, const at::Tensor& key, const at
   const runtime::PhiloxState random = dropout_p > 0
                                           ? reserve_random(std::nullopt, device.index(), batch * heads * queries * keys)
                                           : runtime::PhiloxState(0, 0);
-  launch(kForward, device, &kernels::attention_forward, query, key, value, mask, kernels::AttentionOptions{dropout_p, is_causal, scale},
-         random, output, logsumexp, seed, offset);
+  launch(kForward, device, &kernels::attention_forward, query, key, value, mask,
+         kernels::AttentionOptions{dropout_p, is_causal, scale}, random, output, logsumexp, seed, offset);
   return {std::move(output), std::move(logsumexp), at::Tensor(), at::Tensor(), queries, keys,
           std::move(seed),   std::move(offset),    at::Tensor()};
 }
@@ -151,7 +151,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> fused_attention_backw
   at::Tensor grad_value = gradient_of(wanted[2], value);
   at::Tensor grad_mask = gradient_of(wanted[3], mask);
   launch(kBackward, device, &kernels::attention_backward, grad, query, key, value, maybe_mask, output, logsumexp,
-         kernels::AttentionOptions{dropout_p, is_causal, scale}, seed, offset, grad_query, grad_key, grad_value, grad_mask);
+         kernels::AttentionOptions{dropout_p, is_causal, scale}, seed, offset, grad_query, grad_key, grad_value,
+         grad_mask);
   return {std::move(grad_query), std::move(grad_key), std::move(grad_value), std::move(grad_mask)};
 }
 

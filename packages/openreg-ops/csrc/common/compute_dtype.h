@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Dtypes that a GPU has and the CPU's kernel lacks: the kernel runs in another dtype.
 //
-//   structured<meta::structured_avg_pool3d, op::avg_pool3d>(library, computed_in<reduced_as_float, cpu::avg_pool3d_outf>)
+//   structured<meta::structured_avg_pool3d, op::avg_pool3d>(library, computed_in<reduced_as_float,
+//   cpu::avg_pool3d_outf>)
 //
 // declares an operator so. The conversions are part of the kernel: they run on the engine, and a launch costs the host
 // nothing more.

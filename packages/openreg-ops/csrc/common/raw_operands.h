@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From tensors to what a kernel of csrc/kernels takes: addresses, sizes, strides, types. On the host, before the launch.
+// From tensors to what a kernel of csrc/kernels takes: addresses, sizes, strides, types. On the host, before the
+// launch.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,9 +13,9 @@
 #include <utility>
 
 #include "common/device_check.h"
-#include "openreg/runtime/launch.h"
 #include "kernels/axes.h"
 #include "kernels/types.h"
+#include "openreg/runtime/launch.h"
 
 namespace openreg::ops {
 
