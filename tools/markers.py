@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Between which lines an excerpt stands in a Markdown file: two comments, which readers do not see.
+"""Where code of the repository stands in a Markdown file.
 
-The first says what is shown, as a call that tools/excerpts.py answers; what is between them is written by it.
+An excerpt stands between two comments, which readers do not see. The first says what is shown, as a call that
+tools/excerpts.py answers; what is between them is written by it.
 """
 
 from __future__ import annotations
@@ -12,4 +13,10 @@ import re
 BEGIN, BEGIN_ENDS, END = "<!--[[[cog", "]]]-->", "<!--[[[end]]]-->"
 EXCERPT = re.compile(
     rf"(?ms)^ *{re.escape(BEGIN)} (?P<call>[^\n]*){re.escape(BEGIN_ENDS)}\n(?P<shown>.*?)^ *{re.escape(END)}$"
+)
+
+# A block of code that `nox -s recipe` adds to a copy of a package, below the file and the place where it belongs.
+ADDITION = re.compile(
+    r"(?ms)^In `(?P<path>[^`\n]+)`,\s(?:(?P<where>after|before|instead of) the line with\s`(?P<line>[^`\n]+)`"
+    r"|(?P<whole>at the end|a new file)):\n\n```\w+\n(?P<code>.*?)^```$"
 )
