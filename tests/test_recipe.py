@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/operators/adding.md can be followed, and who cannot follow it hears why; `nox -s recipe` builds what comes of it."""
+"""docs/operators/adding.md can be followed; what keeps a reader from it is named. `nox -s recipe` builds the result."""
+
+import re
 
 import pytest
 
@@ -12,6 +14,10 @@ ADDED = ("structured_erfinv", "describe_frexp(", "void cauchy(", "op::cauchy_", 
 
 def block(where, code="new\n"):
     return f"In `a.cpp`, {where}:\n\n```cpp\n{code}```\n"
+
+
+def shown():
+    return [*additions(PAGE), *(mistake.addition for mistake in mistakes(PAGE))]
 
 
 def only(where, code="new\n"):
@@ -33,10 +39,11 @@ def test_every_operator_of_the_page_is_added():
 
 
 def test_each_kind_has_its_place_and_every_block_of_code_has_one():
-    before = recipe.halves(PAGE)[0]
-    code = before.count("```cpp\n") + before.count("```python\n") + before.count("```cmake\n")
-    assert len(additions(PAGE)) == code > 10
-    assert len(mistakes(PAGE)) == recipe.halves(PAGE)[1].count("```cpp\n") >= 5
+    added, wrong = recipe.halves(PAGE)
+    assert len(additions(PAGE)) == len(re.findall("(?m)^In `", added)) > 10
+    assert len(mistakes(PAGE)) == len(re.findall("(?m)^In `", wrong)) >= 5
+    assert {item.path for item in additions(PAGE) if item.code in added} >= set(recipe.TAKEN_OUT)
+    assert PAGE.count("```cpp\n") == len([item for item in shown() if item.path.startswith("csrc/")])
 
 
 def test_what_openreg_has_of_them_is_as_the_page_shows_it():
@@ -55,7 +62,7 @@ def test_what_openreg_has_of_them_is_as_the_page_shows_it():
         ("instead of the line with `two`", "one\nnew\nthree\n"),
         ("before the line\nwith `one`", None),
         ("before the line with\n`one`", "new\none\ntwo\nthree\n"),
-        ("at the end", "one\ntwo\nthree\nnew\n"),
+        ("at the end", "one\ntwo\nthree\n\nnew\n"),
     ],
 )
 def test_places(where, expected):

@@ -72,8 +72,10 @@ class Addition:
         """The text of the file, which is None where there is none, with the block."""
         if (text is None) != (self.where == "a new file"):
             raise RecipeError(f"{self.path}: {'there is no such file' if text is None else 'the file exists'}")
-        if text is None or self.where == "at the end":
-            return (text or "") + self.code
+        if text is None:
+            return self.code
+        if self.where == "at the end":
+            return text + ("\n\n" if self.path.endswith(".py") else "\n") + self.code
         lines = text.splitlines(keepends=True)
         found = [index for index, line in enumerate(lines) if self.line in line]
         if len(found) != 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The operators of docs/operators/adding.md work, in the copy of openreg-ops that `nox -s recipe` made from the page."""
+"""The operators of docs/operators/adding.md work, in the copy of openreg-ops that `nox -s recipe` made."""
 
 import os
 import subprocess
@@ -78,10 +78,11 @@ def softcap(x):
 def test_custom():
     x = torch.linspace(-9, 9, 12).view(3, 4)
     ours, theirs = x.to(DEVICE).requires_grad_(), x.clone().requires_grad_()
-    for one, other in ((softcap(ours), cpu_softcap(theirs)),):
-        torch.testing.assert_close(one.cpu(), other)
-        (mine,) = torch.autograd.grad(one.sum(), ours)
-        torch.testing.assert_close(mine.cpu(), torch.autograd.grad(other.sum(), theirs)[0])
+    result, expected = softcap(ours), cpu_softcap(theirs)
+    torch.testing.assert_close(result.cpu(), expected)
+    result.sum().backward()
+    expected.sum().backward()
+    torch.testing.assert_close(ours.grad.cpu(), theirs.grad)
     double = x.double().div(4).to(DEVICE).requires_grad_()
     assert torch.autograd.gradcheck(softcap, double)
     assert torch.autograd.gradgradcheck(softcap, double)
@@ -136,7 +137,7 @@ def test_a_launch_returns_before_its_kernel_ran(name, gate):  # noqa: F811  (the
 
 def test_the_tests_of_the_package_find_them():
     tests = COPY / "openreg-ops" / "tests"
-    files = ("arithmetic", "custom", "operand_dtypes", "overlap", "python_registration", "random", "structured")
+    files = ("arithmetic", "custom", "operand_dtypes", "overlap", "random", "structured")
     names = "erfinv or frexp or cauchy or softcap or squared_relu or agree or registers_every_operator"
     command = [sys.executable, "-m", "pytest", "-q", "-c", str(ROOT / "pyproject.toml"), "-p", "no:cacheprovider"]
     done = subprocess.run(

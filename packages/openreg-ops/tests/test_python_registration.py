@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Operators registered for the device from Python with torch.library; examples/openreg-ops-python.py shows more."""
 
+import os
 import threading
 import uuid
 import warnings
@@ -281,6 +282,7 @@ def test_operators_of_this_package_exist_after_import_torch(run_python, tmp_path
     plugin.mkdir()
     (plugin / "METADATA").write_text("Metadata-Version: 2.1\nName: starts-the-device\nVersion: 1.0\n", "utf-8")
     (plugin / "entry_points.txt").write_text("[torch.backends]\nstarts = openreg_runtime:load_plugins\n", "utf-8")
-    result = run_python(AFTER_IMPORT, TORCH_DEVICE_BACKEND_AUTOLOAD="1", PYTHONPATH=str(tmp_path))
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    result = run_python(AFTER_IMPORT, TORCH_DEVICE_BACKEND_AUTOLOAD="1", PYTHONPATH=path)
     assert (result.stdout, result.stderr) == ("[1.0, 1.0]\n", "")
-    assert run_python(AFTER_IMPORT, PYTHONPATH=str(tmp_path)).returncode == 1  # nothing starts it
+    assert run_python(AFTER_IMPORT, PYTHONPATH=path).returncode == 1  # nothing starts it

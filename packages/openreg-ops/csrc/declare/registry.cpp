@@ -49,8 +49,8 @@ bool is_out_form(const std::vector<c10::Argument>& arguments, const std::vector<
          std::all_of(arguments.begin() + static_cast<std::ptrdiff_t>(functional.size()), arguments.end(), is_out);
 }
 
-// PyTorch's own macros take a kernel for any name: the operator may be defined later. No operator is, of these
-// namespaces.
+// PyTorch's own macros take a kernel for any name, as the operator may be defined later. Those of these two namespaces
+// are all defined by now.
 void note_kernels_without_operator() {
   for (const c10::OperatorHandle& op : c10::Dispatcher::singleton().findDanglingImpls()) {
     const c10::OperatorName& name = op.operator_name();
