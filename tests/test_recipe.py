@@ -42,7 +42,7 @@ def test_each_kind_has_its_place_and_every_block_of_code_has_one():
     added, wrong = recipe.halves(PAGE)
     assert len(additions(PAGE)) == len(re.findall("(?m)^In `", added)) > 10
     assert len(mistakes(PAGE)) == len(re.findall("(?m)^In `", wrong)) >= 5
-    assert {item.path for item in additions(PAGE) if item.code in added} >= set(recipe.TAKEN_OUT)
+    assert {item.path for item in additions(PAGE)} >= set(recipe.TAKEN_OUT)
     assert PAGE.count("```cpp\n") == len([item for item in shown() if item.path.startswith("csrc/")])
 
 
