@@ -30,6 +30,7 @@ from tools.macos import build_for_macos  # noqa: E402
 from tools.native_driver import cross_compile, run_emulated, run_sanitizer, run_tidy  # noqa: E402
 from tools.packages import BUILD_TOOLS, discover, refuse  # noqa: E402
 from tools.parallel import TIMES, run_parallel  # noqa: E402
+from tools.recipe import run_recipe  # noqa: E402
 from tools.release import run_release  # noqa: E402
 from tools.stopwatch import Stopwatch  # noqa: E402
 from tools.subsets import run_subsets  # noqa: E402
@@ -63,12 +64,14 @@ DEFAULT = [
     Session("tsan", files=DRIVER, budget=120),
     Session("asan", files=DRIVER, budget=150),
 ]
+RECIPE = ("docs/operators/adding.md", "tests/recipe/*", "packages/openreg-ops/*")
 # What takes longer: CI runs it, and `nox` without arguments does not.
 SLOW = [
     Session("quickstart", ("openreg-meta",), ("examples/quickstart.py",), 300),
     Session("release", ALL, ("examples/openreg-*", "examples/quickstart.py", "packages/*/README.md"), 1800),
     Session("subsets", ALL, ("packages/*/tests/*", "packages/*/docs/*", "examples/openreg-*", "tests/subsets/*"), 2400),
     Session("template", ("openreg-ops",), ("templates/*", "packages/*/tests/test_isolation.py"), 300),
+    Session("recipe", ("openreg-runtime", "openreg-autoload"), RECIPE, 420),
     Session("tutorial", files=("docs/tutorial/*", "examples/tutorial/*"), budget=900),
     Session("conformance", ("openreg-ops",), ("packages/openreg-ops/tests/*",), 1200),
     Session("fuzz", ("openreg-ops",), ("packages/openreg-ops/tests/*",), 900),
@@ -249,6 +252,12 @@ def tutorial(session: nox.Session) -> None:
             folder = str(Path(session.create_tmp()) / f"step{step}")
             shutil.rmtree(folder, ignore_errors=True)
             session.run("python", "-m", "tools.tutorial", str(Path(folder).parent), step)
+
+
+@nox.session
+def recipe(session: nox.Session) -> None:
+    """Add the operators of docs/operators/adding.md to a copy of openreg-ops, build it and test them (-- -k random)."""
+    run_recipe(session, WHEELHOUSE, STOPWATCH)
 
 
 @nox.session

@@ -25,10 +25,15 @@ from sybil.evaluators.doctest import DocTestEvaluator
 from sybil.parsers.abstract import DocTestStringParser
 from sybil.parsers.markdown.lexers import FencedCodeBlockLexer
 
+<<<<<<< HEAD
 from tools.torch_release import EXCERPT
+=======
+from tools.markers import ADDITION, EXCERPT
+>>>>>>> recipe
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
-# What a page may hold besides directives and excerpts, which tests/test_excerpts.py compares with their files.
+# What a page may hold besides directives, excerpts, which tests/test_excerpts.py compares with their files, and what
+# `nox -s recipe` adds to a package.
 LANGUAGES = {"python", "console", "text"}
 
 
@@ -91,9 +96,9 @@ class PageRunner:
     def parse(self, document: Document) -> Iterator[Region]:
         """The blocks of a page, each with what is done about it."""
         lexer = FencedCodeBlockLexer(language=r"[^\s`{]*", mapping={"language": "language", "source": "source"})
-        excerpts = [excerpt.span() for excerpt in EXCERPT.finditer(document.text)]
+        shown = [match.span() for kind in (EXCERPT, ADDITION) for match in kind.finditer(document.text)]
         for region in lexer(document):
-            if any(start < region.start < end for start, end in excerpts):
+            if any(start < region.start < end for start, end in shown):
                 continue
             language = region.lexemes["language"]
             source = region.lexemes["source"]

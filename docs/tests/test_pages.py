@@ -76,6 +76,8 @@ def fence(language, *lines):
         + fence("text", "False"),
         '<!--[[[cog source("a.py", "x")]]]-->\n' + fence("python", "raise ValueError") + "<!--[[[end]]]-->\n",
         '<!--[[[cog source("a.cpp", "x")]]]-->\n' + fence("cpp", "int x;") + "<!--[[[end]]]-->\n",
+        "In `a.cpp`, after the line with `int y;`:\n\n" + fence("cpp", "int x;"),
+        "In `a.py`, a new file:\n\n" + fence("python", "raise ValueError"),
     ],
 )
 def test_a_true_page_passes(text, tmp_path):

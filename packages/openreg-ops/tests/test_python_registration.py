@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Operators registered for the device from Python with torch.library; examples/openreg-ops-python.py shows more."""
 
+import os
 import threading
 import uuid
 import warnings
@@ -264,3 +265,25 @@ def test_an_operator_that_writes_into_its_operand(name):
         assert x._version > before
     finally:
         grow._lib._destroy()
+
+
+# Those of this package
+
+AFTER_IMPORT = """
+import sys, torch
+assert "openreg_ops.functional" in sys.modules
+x, angles = torch.ones(2, device="openreg"), torch.zeros(1, device="openreg")
+print(torch.ops.openreg.rotary_embedding(x, angles).tolist())
+"""
+
+
+def test_operators_of_this_package_exist_after_import_torch(run_python, tmp_path):
+    """Where something starts the device with torch, as openreg-autoload does, which this lane does not have."""
+    plugin = tmp_path / "starts_the_device-1.0.dist-info"
+    plugin.mkdir()
+    (plugin / "METADATA").write_text("Metadata-Version: 2.1\nName: starts-the-device\nVersion: 1.0\n", "utf-8")
+    (plugin / "entry_points.txt").write_text("[torch.backends]\nstarts = openreg_runtime:load_plugins\n", "utf-8")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    result = run_python(AFTER_IMPORT, TORCH_DEVICE_BACKEND_AUTOLOAD="1", PYTHONPATH=path)
+    assert (result.stdout, result.stderr) == ("[1.0, 1.0]\n", "")
+    assert run_python(AFTER_IMPORT, PYTHONPATH=path).returncode == 1  # nothing starts it

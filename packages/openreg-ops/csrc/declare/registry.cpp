@@ -11,6 +11,8 @@ namespace openreg::ops {
 
 namespace {
 
+constexpr const char* kUnknown = ", which PyTorch does not have; name the operator as native_functions.yaml does";
+
 // What has been declared while the module was loaded, by one thread.
 struct Declared {
   std::map<std::string, KernelRule> rules;
@@ -47,6 +49,19 @@ bool is_out_form(const std::vector<c10::Argument>& arguments, const std::vector<
          std::all_of(arguments.begin() + static_cast<std::ptrdiff_t>(functional.size()), arguments.end(), is_out);
 }
 
+// PyTorch's own macros take a kernel for any name, as the operator may be defined later. Those of these two namespaces
+// are all defined by now.
+void note_kernels_without_operator() {
+  for (const c10::OperatorHandle& op : c10::Dispatcher::singleton().findDanglingImpls()) {
+    const c10::OperatorName& name = op.operator_name();
+    const bool is_ours = op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1) ||
+                         op.hasKernelForDispatchKey(c10::DispatchKey::AutogradPrivateUse1);
+    if (is_ours && (name.getNamespace() == "aten" || name.getNamespace() == "openreg")) {
+      note_mistake(name, kUnknown);
+    }
+  }
+}
+
 }  // namespace
 
 void register_form(torch::Library& library, const c10::OperatorName& form, const KernelRule& rule,
@@ -54,7 +69,7 @@ void register_form(torch::Library& library, const c10::OperatorName& form, const
   const std::string overload = form.overload_name.empty() ? "" : "." + form.overload_name;
   const std::string name = form.name.substr(form.name.find("::") + 2) + overload;
   if (!c10::Dispatcher::singleton().findSchema(form).has_value()) {
-    note_mistake(form, ", which PyTorch does not have; name the operator as native_functions.yaml does");
+    note_mistake(form, kUnknown);
   } else if (!declared().rules.emplace(name, rule).second) {
     note_mistake(form, " twice; an operator has one declaration, in the file of its family");
   } else {
@@ -78,6 +93,7 @@ void register_out_form(torch::Library& library, const c10::OperatorName& functio
 }
 
 void require_sound_declarations() {
+  note_kernels_without_operator();
   TORCH_CHECK(declared().mistake.empty(), declared().mistake);
 }
 

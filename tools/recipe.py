@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Adds the operators of docs/operators/adding.md to a copy of openreg-ops, as the page says, and nothing else.
+
+The copy is made without those that openreg has. `nox -s recipe` builds it and runs tests/recipe, which also makes the
+mistakes that the page shows. By hand, in an environment with torch, openreg-runtime, scikit-build-core, cmake and
+ninja: `python -m tools.recipe FOLDER`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import nox
+
+from tools._platform import usable_cores
+from tools.lane import PYTEST, lane_variables
+from tools.markers import ADDITION
+from tools.packages import BUILD_TOOLS, ROOT
+from tools.stopwatch import Stopwatch
+from tools.wheelhouse import NOT_SOURCES, Wheelhouse
+
+PAGE = ROOT / "docs" / "operators" / "adding.md"
+PACKAGE = ROOT / "packages" / "openreg-ops"
+TESTS = ROOT / "tests" / "recipe"
+FOLDER = "OPENREG_TEST_RECIPE"  # tells these tests where the copy is
+MISTAKES = "## What refuses a mistake"
+SAID = re.compile(r"(?ms)\A\s*```text\n(.*?)^```$")
+# What the copy lacks at first: declarations, and what only they need. A pattern fits once.
+TAKEN_OUT = {
+    "csrc/unary/unary.cpp": (
+        r"  structured<meta::structured_erfinv,.*?;\n",
+        r"std::array<OutputSpec, 2> describe_frexp\(.*?\n}\n\n",
+        r"  described<describe_frexp,.*?;\n",
+    ),
+    "csrc/kernels/distributions.h": (r"void cauchy\(.*?;\n",),
+    "csrc/kernels/distributions.cpp": (r"void cauchy\(.*?\n}\n\n",),
+    "csrc/distributions/continuous.cpp": (
+        r"constexpr Operator kCauchy\{.*?\n",
+        r"at::Tensor& cauchy_\(.*?\n}\n\n",
+        r"  function<op::cauchy_>.*?;\n",
+    ),
+    "tests/structured_samples.py": (r'"erfinv", ',),
+    "tests/described_samples.py": (r' +"frexp.Tensor": .*?\n',),
+    "tests/test_random.py": (r' +"cauchy": .*?\n',),
+}
+TAKEN_OUT_NAMES = re.compile(r"(?i)\b(?:structured_|describe_|op::|k)?(?:erfinv_?|frexp|cauchy_?)\b")
+# Without the optimisers of the compiler, which take half of the time: the operators do what they do.
+BUILD_TYPE = "Recipe"
+
+
+class RecipeError(Exception):
+    """A page that cannot be followed; the message says what a reader would stumble over."""
+
+
+@dataclass(frozen=True)
+class Addition:
+    """A block of code, and where the page says that it belongs."""
+
+    path: str
+    where: str  # after, before, instead of, at the end, a new file
+    line: str  # a part of the line that is meant, which no other line has
+    code: str
+
+    def apply(self, text: str | None) -> str:
+        """The text of the file, which is None where there is none, with the block."""
+        if (text is None) != (self.where == "a new file"):
+            raise RecipeError(f"{self.path}: {'there is no such file' if text is None else 'the file exists'}")
+        if text is None:
+            return self.code
+        if self.where == "at the end":
+            return text + ("\n\n" if self.path.endswith(".py") else "\n") + self.code
+        lines = text.splitlines(keepends=True)
+        found = [index for index, line in enumerate(lines) if self.line in line]
+        if len(found) != 1:
+            raise RecipeError(f"{self.path}: {len(found)} lines have {self.line!r}, where one is meant")
+        begin = found[0] + (self.where == "after")
+        lines[begin : found[0] + (self.where != "before")] = [self.code]
+        return "".join(lines)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A block that is wrong, and what refuses it says, with `...` for anything."""
+
+    addition: Addition
+    said: str
+
+
+def halves(page: str) -> tuple[str, str]:
+    """What the page adds, and the mistakes that it shows."""
+    before, heading, after = page.partition(MISTAKES)
+    if not heading:
+        raise RecipeError(f"the page has no heading {MISTAKES!r}")
+    return before, after
+
+
+def addition(match: re.Match[str]) -> Addition:
+    """What one block says."""
+    return Addition(match["path"], match["where"] or match["whole"], match["line"] or "", match["code"])
+
+
+def additions(page: str) -> list[Addition]:
+    """All that the page adds, in its order."""
+    return [addition(match) for match in ADDITION.finditer(halves(page)[0])]
+
+
+def mistakes(page: str) -> list[Mistake]:
+    """The mistakes of the page, each with the block of text below it."""
+    wrong = halves(page)[1]
+    found = []
+    for match in ADDITION.finditer(wrong):
+        said = SAID.match(wrong[match.end() :])
+        if said is None:
+            raise RecipeError(f"the page does not say what refuses\n{match['code']}")
+        found.append(Mistake(addition(match), said[1].strip()))
+    return found
+
+
+def is_said(said: str, output: str) -> bool:
+    """Whether an output has what the page shows; compilers quote in several ways."""
+    plain = " ".join(re.sub("[\u2018\u2019`]", "'", output).split())
+    return re.search(".*".join(re.escape(part) for part in said.split("...")), plain) is not None
+
+
+def read(path: Path) -> str | None:
+    """The text of a file, None where there is none."""
+    return path.read_text("utf-8") if path.is_file() else None
+
+
+def without_operators() -> dict[str, str]:
+    """The files of the package that change, without what the page adds."""
+    result = {}
+    for path, patterns in TAKEN_OUT.items():
+        text = (PACKAGE / path).read_text("utf-8")
+        for pattern in patterns:
+            text, count = re.subn(f"(?s){pattern}", "", text)
+            if count != 1:
+                raise RecipeError(f"{path}: {count} times {pattern!r}, where one is meant")
+        result[path] = text
+    return result
+
+
+def left_over(texts: Iterable[str]) -> list[str]:
+    """The lines that still name what was taken out."""
+    return [line for text in texts for line in text.splitlines() if TAKEN_OUT_NAMES.search(line)]
+
+
+def changed_files(page: str) -> dict[str, str]:
+    """The files of the package that differ when the page has been followed, by their paths."""
+    result = without_operators()
+    for item in additions(page):
+        present = result.get(item.path)
+        result[item.path] = item.apply(read(PACKAGE / item.path) if present is None else present)
+    return result
+
+
+def write(path: Path, text: str | bytes) -> None:
+    """Writes a file unless it is so already: what is not newer is not compiled again."""
+    content = text.encode() if isinstance(text, str) else text
+    if not path.is_file() or path.read_bytes() != content:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def make_copy(target: Path, page: str) -> None:
+    """The package as it is after the page, in a folder that may hold an earlier copy."""
+    files = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.rglob("*")) if is_source(path)}
+    changed = changed_files(page)
+    for name in {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}:
+        if name not in {*files, *changed}:
+            (target / name).unlink()
+    for name, path in files.items():
+        write(target / name, changed[name] if name in changed else path.read_bytes())
+    for name in changed.keys() - files.keys():
+        write(target / name, changed[name])
+
+
+def is_source(path: Path) -> bool:
+    """Whether a file of the package is not made by a build; tests belong to the copy."""
+    parts = path.relative_to(PACKAGE).parts
+    hidden = any(part.startswith(".") for part in parts)
+    return path.is_file() and not hidden and not (NOT_SOURCES - {"tests", "CHANGELOG.md"}).intersection(parts)
+
+
+class Copy:
+    """A copy of the package with the page's operators, its build and where it is installed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.package = folder / "openreg-ops"
+        self.build = folder / "build"
+        self.site = folder / "site"
+        # CMake and Ninja of the environment; compilers speak English.
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+        parallel = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(usable_cores()))
+        self._environment = {**os.environ, "PATH": path, "LC_ALL": "C", "CMAKE_BUILD_PARALLEL_LEVEL": parallel}
+        self._environment.pop("PYTHONPATH", None)
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Runs a program and keeps what it prints, whichever way."""
+        return subprocess.run(
+            command,
+            env=self._environment,
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+
+    def make(self, page: str) -> None:
+        """Copies, builds a wheel and installs it, into a folder that takes precedence by PYTHONPATH."""
+        make_copy(self.package, page)
+        pip = (sys.executable, "-m", "pip")
+        settings = (f"build-dir={self.build}", f"cmake.build-type={BUILD_TYPE}")
+        wheels = self.folder / "wheels"
+        shutil.rmtree(wheels, ignore_errors=True)
+        self._demand(
+            *(*pip, "wheel", "--no-build-isolation", "--no-deps", "--no-index", "--no-cache-dir"),
+            *(f"--config-settings={setting}" for setting in settings),
+            *("--wheel-dir", str(wheels), str(self.package)),
+        )
+        self.install(self.site)
+
+    def install(self, target: Path) -> None:
+        """Puts the wheel into a folder."""
+        shutil.rmtree(target, ignore_errors=True)
+        (wheel,) = (self.folder / "wheels").glob("*.whl")
+        self._demand(
+            *(sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", str(target), str(wheel))
+        )
+
+    def compile(self) -> subprocess.CompletedProcess[str]:
+        """Compiles what changed and links."""
+        return self.run("cmake", "--build", str(self.build), "--target", "_C")
+
+    def _demand(self, *command: str) -> None:
+        done = self.run(*command)
+        if done.returncode:
+            raise RecipeError(f"{' '.join(command)} ended with {done.returncode}\n{done.stdout}")
+
+
+def run_recipe(session: nox.Session, wheelhouse: Wheelhouse, stopwatch: Stopwatch) -> None:
+    """Follows the page in a copy, and runs the tests of that copy."""
+    wheels = wheelhouse.provide(session, ["openreg-runtime", "openreg-autoload"])
+    with stopwatch.step(session.name, "install"):
+        session.install(
+            *("--constraint", str(wheelhouse.constraints(session)), "torch", *BUILD_TOOLS),
+            *("scikit-build-core>=0.11", "tomli", "nox>=2024.10.9", "packaging>=24.2", "numpy>=1.26"),
+            *("pytest>=8.3", "pytest-timeout>=2.3", "hypothesis>=6.100", "expecttest>=0.2.1"),
+        )
+        session.install("--no-deps", "--no-index", "--force-reinstall", *map(str, wheels.values()))
+    folder = wheelhouse.cache(session) / "recipe"
+    env = lane_variables([])
+    with stopwatch.step(session.name, "build"), session.chdir(ROOT):
+        session.run("python", "-m", "tools.recipe", str(folder), env=env)
+    env.update({FOLDER: str(folder), "PYTHONPATH": str(folder / "site")})
+    with stopwatch.step(session.name, "pytest"), session.chdir(folder):
+        session.run("python", *PYTEST, str(TESTS), *session.posargs, env=env)
+
+
+def main() -> None:
+    """Follows the page below the folder that the command line names."""
+    folder = Path(sys.argv[1]).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    Copy(folder).make(PAGE.read_text("utf-8"))
+    print(f"built from {PAGE.relative_to(ROOT)} and installed into {folder / 'site'}")
+
+
+if __name__ == "__main__":
+    main()
