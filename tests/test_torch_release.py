@@ -13,7 +13,7 @@ from tools import torch_lanes, torch_mismatch, torch_release
 from tools.excerpts import pages, stale
 from tools.packages import ROOT, discover
 from tools.torch_mismatch import Attempt
-from tools.torch_release import EXCERPT
+from tools.markers import EXCERPT
 
 
 @pytest.fixture

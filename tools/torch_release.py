@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from tools.markers import EXCERPT
 from tools.packages import ROOT, discover, refuse, requirement_name
 
 # The oldest first. One that is no longer served goes by deleting it here, and then what the compiler and the tests
@@ -23,13 +24,6 @@ from tools.packages import ROOT, discover, refuse, requirement_name
 SUPPORTED = ("2.13", "2.14", "2.15")
 PINNED = ("packages/*/pyproject.toml", "templates/*/pyproject.toml", "examples/tutorial/*/pyproject.toml")
 PAGES = "docs/**/*.md"
-
-# Between which lines of Markdown an excerpt stands: two comments, the first with a call that tools/excerpts.py answers.
-# Those of cog with the signs of a comment: `]]]` alone also ends a tensor that a page prints.
-BEGIN, BEGIN_ENDS, END = "<!--[[[cog", "]]]-->", "<!--[[[end]]]-->"
-EXCERPT = re.compile(
-    rf"(?ms)^ *{re.escape(BEGIN)} (?P<call>[^\n]*){re.escape(BEGIN_ENDS)}\n(?P<shown>.*?)^ *{re.escape(END)}$"
-)
 
 # The version of a package of ours begins with the release, and so do the pins of torch and of our packages.
 VERSION = re.compile(r'(?m)^(version = ")(\d+\.\d+)(\.\d+")$')

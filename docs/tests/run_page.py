@@ -25,11 +25,7 @@ from sybil.evaluators.doctest import DocTestEvaluator
 from sybil.parsers.abstract import DocTestStringParser
 from sybil.parsers.markdown.lexers import FencedCodeBlockLexer
 
-<<<<<<< HEAD
-from tools.torch_release import EXCERPT
-=======
 from tools.markers import ADDITION, EXCERPT
->>>>>>> recipe
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 # What a page may hold besides directives, excerpts, which tests/test_excerpts.py compares with their files, and what

@@ -2,12 +2,8 @@
 """Operators that PyTorch does not have, for tensors on the openreg device.
 
 The first three are registered in C++ (``csrc/ways``, ``csrc/normalization``) and called here through ``torch.ops``;
-<<<<<<< HEAD
-:func:`rotary_embedding` is registered in this file, with nothing but Python.
-=======
 :func:`rotary_embedding` is registered in this file, with nothing but Python. One more of that kind touches only this
 file: importing the package imports it.
->>>>>>> recipe
 """
 
 from __future__ import annotations
