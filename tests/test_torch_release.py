@@ -11,9 +11,9 @@ from tiny_wheels import chosen, write_wheel
 
 from tools import torch_lanes, torch_mismatch, torch_release
 from tools.excerpts import pages, stale
+from tools.markers import EXCERPT
 from tools.packages import ROOT, discover
 from tools.torch_mismatch import Attempt
-from tools.markers import EXCERPT
 
 
 @pytest.fixture

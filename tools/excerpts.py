@@ -24,10 +24,10 @@ from pathlib import Path
 from cogapp.cogapp import Cog, CogError
 
 from tools import passed_files
+from tools.markers import BEGIN, BEGIN_ENDS, END
 from tools.packages import ROOT
 from tools.repo_checks import SPDX, files
 from tools.symbols import SymbolError, find_symbol
-from tools.markers import BEGIN, BEGIN_ENDS, END
 
 COMMAND = "nox -s excerpts"
 # What a reader takes in between two paragraphs. Pages of the tutorial hold all of their step's code.
