@@ -2,7 +2,7 @@
 // The short form for operators that have a CPU kernel but no meta function in C++; csrc/ways/own_meta.cpp is what it
 // abbreviates.
 //
-//   described<describe_take, op::take>(library, cpu::take_outf, {.refused = kComplex});
+//   described<describe_take, op::take>(library, cpu::take_outf);
 //
 // What a meta function would say is said by a *description*: a function of the operator's own arguments that checks
 // them, in PyTorch's words, and gives an OutputSpec for each output. A description runs on the host, on the calling
@@ -12,7 +12,8 @@
 // The kernel has the signature of one of the forms. An out= kernel writes straight into the output, and the out= form
 // is declared as well; the result of a functional one is put there (common/results_in_place.h). Where the form that is
 // named is out=, because PyTorch makes the other from it, the description takes the output as its last argument, for
-// its dtype. Where it is in-place, the description gives nothing: it checks the arguments.
+// its dtype. Where it is in-place, the description gives nothing: it checks the arguments; `unchecked` is for those
+// that have nothing to check. What a file calls stands last.
 #pragma once
 
 #include <algorithm>
@@ -226,14 +227,15 @@ constexpr auto plain_check(Result (*)(Args...)) {
 }
 
 template <class Signature>
-constexpr Signature* kNone = nullptr;
+constexpr Signature* kSignature = nullptr;
 
 // The operator that Functional (at::_ops) names. A file that adds something to a form keeps it as a constant, and calls
 // its functional() and out().
 template <auto kDescribe, class Functional, class Kernel>
 constexpr auto described_operator(Kernel* kernel, const KernelRule& rule = {}) {
   using Signature = SchemaOf<Functional>;
-  return Described<Signature, Kernel>{{Functional::name, rule}, kernel, plain_description<kDescribe>(kNone<Signature>)};
+  return Described<Signature, Kernel>{
+      {Functional::name, rule}, kernel, plain_description<kDescribe>(kSignature<Signature>)};
 }
 
 // The same of an operator that exists in one form, which writes into its arguments.
@@ -242,9 +244,9 @@ constexpr auto described_form(SchemaOf<Form>* kernel, const KernelRule& rule = {
   using Signature = SchemaOf<Form>;
   DescribedForm<Signature> result{{Form::name, rule}, kAccessesOf<Form, Signature>.data(), kernel};
   if constexpr (kIsInplace<Signature>) {
-    result.check = plain_check<kDescribe>(kNone<Signature>);
+    result.check = plain_check<kDescribe>(kSignature<Signature>);
   } else {
-    result.describe = plain_check<kDescribe>(kNone<Signature>);
+    result.describe = plain_check<kDescribe>(kSignature<Signature>);
   }
   return result;
 }

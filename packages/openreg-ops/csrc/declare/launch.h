@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one way from an operator to the device: launch(op, device, kernel, arguments...) runs `kernel(arguments...)` on
-// aliases of its tensors, on the current stream, when the work before has run. All forms of declarations end here.
+// From an operator to the device: launch(op, device, kernel, arguments...) runs `kernel(arguments...)` on aliases of
+// its tensors, on the current stream, when the work before has run. From above to below:
+//   launch()             an operator that is written by hand; its kernel's types say what it writes
+//   launch_owned()       the same where a schema says it: forms in place, lists of tensors
+//   launch_on_aliases()  an operator whose outputs the kernel must leave laid out as they are (common/alias_task.h)
+//   launch_judged()      all of these: asks whose a failure would be, and waits if it is the caller's
+//   (common/failure.h) runtime::launch()    enqueues a callable; launch_raw() too, for kernels on addresses
+//   (common/raw_operands.h)
 #pragma once
 
 #include <array>

@@ -6,7 +6,7 @@
 // The four short forms of a declaration, one header each; all launch by launch.h:
 //   structured.h  PyTorch's meta function checks the operands and asks for outputs   (csrc/ways/structured.cpp)
 //   described.h   a function of ours does, for operators that have no meta function  (csrc/ways/own_meta.cpp)
-//   listwise.h    lists of tensors, in one launch                                    (csrc/ways/own_meta.cpp)
+//   listwise.h    lists of tensors, in one launch                                    (csrc/ways/own_meta.cpp, per list)
 //   function.h    a function written by hand                                         (csrc/minimal)
 #pragma once
 

@@ -7,7 +7,7 @@
 // declares the functional form, the out= form, and where it is named the in-place form. A call runs in three steps: (1)
 // on the host, PyTorch's own meta function checks the operands and asks for outputs, which we allocate or check; (2)
 // operands and outputs get aliases; (3) the CPU kernel is launched on the aliases. Source: the code that torchgen
-// generates for CUDA does (1) the same way.
+// generates for CUDA does (1) the same way. What a file calls stands last.
 #pragma once
 
 #include <ATen/TensorIterator.h>
