@@ -24,7 +24,7 @@ from tools.lane import PYTEST, lane_variables
 from tools.markers import ADDITION
 from tools.packages import BUILD_TOOLS, ROOT
 from tools.stopwatch import Stopwatch
-from tools.wheelhouse import NOT_SOURCES, Wheelhouse
+from tools.wheelhouse import NOT_SOURCES, Wheelhouse, unchanged_headers
 
 PAGE = ROOT / "docs" / "operators" / "adding.md"
 PACKAGE = ROOT / "packages" / "openreg-ops"
@@ -256,7 +256,8 @@ def run_recipe(session: nox.Session, wheelhouse: Wheelhouse, stopwatch: Stopwatc
             *("scikit-build-core>=0.11", "tomli", "nox>=2024.10.9", "packaging>=24.2", "numpy>=1.26"),
             *("pytest>=8.3", "pytest-timeout>=2.3", "hypothesis>=6.100", "expecttest>=0.2.1"),
         )
-        session.install("--no-deps", "--no-index", "--force-reinstall", *map(str, wheels.values()))
+        with unchanged_headers(Path(session.virtualenv.location)):
+            session.install("--no-deps", "--no-index", "--force-reinstall", *map(str, wheels.values()))
     folder = wheelhouse.cache(session) / "recipe"
     env = lane_variables([])
     with stopwatch.step(session.name, "build"), session.chdir(ROOT):
