@@ -221,9 +221,11 @@ def test_a_custom_operator_passes_pytorchs_checks_and_batches(cube):
 def test_a_custom_operator_runs_on_the_current_stream(cube):
     x = torch.ones(3, device=DEVICE)
     stream = torch.openreg.Stream()
+    torch.openreg.synchronize()  # launches count when they have run
     elsewhere = torch.openreg.stream_stats()
     with torch.openreg.stream(stream):
         cube(x)
+    torch.openreg.synchronize()
     assert torch.openreg.stream_stats(stream).launches > 0
     assert torch.openreg.stream_stats() == elsewhere
 
