@@ -18,7 +18,7 @@ STARTUP = "packages/openreg-runtime/src/openreg_runtime/_startup.py"
     [
         (f"{{path}}`{GUARD}`", GUARD),
         ("{session}`docs`", "nox -s docs"),
-        ("{test}`tests/test_hooks.py::test_true_declarations_are_accepted`", "test_true_declarations_are_accepted"),
+        ("{test}`tests/test_hooks.py::test_a_row_becomes_a_line_with_links`", "test_a_row_becomes_a_line_with_links"),
         (f"{{symbol}}`load_native_module <{STARTUP}>`", "load_native_module"),
         ("{message}`PyTorch has room for one PrivateUse1 backend per process, and ... already is registered`", "room"),
     ],
