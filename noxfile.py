@@ -57,7 +57,7 @@ DEFAULT = [
     *map(lane_session, PACKAGES.values()),
     Session("wheel-quality", ALL, ("examples/openreg-*", "packages/*/README.md", "packages/*/LICENSE"), budget=120),
     Session(
-        "docs", ("openreg-meta",), ("docs/*", "examples/*", "packages/*/docs/*", "benchmarks/*", "*.md"), budget=240
+        "docs", ("openreg-meta",), ("docs/*", "examples/*", "packages/*/docs/*", "benchmarks/*", "*.md"), budget=300
     ),
     Session("combinations", ("openreg-ops",), budget=60),
     Session("cross", files=DRIVER, budget=450),
