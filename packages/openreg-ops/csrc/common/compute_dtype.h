@@ -31,9 +31,6 @@ inline c10::ScalarType reduced_as_float(c10::ScalarType dtype) {
       return dtype;
   }
 }
-inline c10::ScalarType bool_as_byte(c10::ScalarType dtype) {
-  return dtype == c10::ScalarType::Bool ? c10::ScalarType::Byte : dtype;
-}
 inline c10::ScalarType integer_as_double(c10::ScalarType dtype) {
   return c10::isIntegralType(dtype, /*includeBool=*/false) ? c10::ScalarType::Double : dtype;
 }

@@ -3,6 +3,8 @@
 
 #include <ATen/native/ReduceOpsUtils.h>
 
+#include <algorithm>
+
 #include "common/outputs.h"
 
 namespace openreg::ops {
@@ -25,6 +27,13 @@ OutputSpec output_like(const at::Tensor& tensor) {
 OutputSpec output_like(const at::Tensor& tensor, c10::ScalarType dtype) {
   OutputSpec spec = output_of(tensor.sizes(), dtype);
   spec.strides = dense_strides_like(tensor);
+  return spec;
+}
+
+OutputSpec with_last_sizes(const at::Tensor& tensor, c10::IntArrayRef last) {
+  OutputSpec spec = output_of_shape(tensor);
+  std::copy(last.begin(), last.end(), spec.sizes.end() - static_cast<std::ptrdiff_t>(last.size()));
+  spec.format = tensor.suggest_memory_format();
   return spec;
 }
 
@@ -61,10 +70,20 @@ void prepare_described(const at::Tensor& out, const OutputSpec& spec, c10::Devic
   resize_out(out, spec.sizes, spec.strides, at::TensorOptions(device).dtype(dtype).memory_format(spec.format));
 }
 
-void put_result(const char* name, const at::Tensor& result, const at::Tensor& output) {
+void check_result(const char* name, const at::Tensor& result, const at::Tensor& output) {
+  if (!output.defined()) {
+    return;
+  }
   TORCH_CHECK(result.defined() && result.sizes() == output.sizes() && result.scalar_type() == output.scalar_type(),
               name, ": the kernel gave ", result.toString(), result.defined() ? result.sizes() : c10::IntArrayRef(),
               " where the host expected ", output.toString(), output.sizes(), "; please report this");
+}
+
+void put_result(const char* name, const at::Tensor& result, const at::Tensor& output) {
+  check_result(name, result, output);
+  if (!output.defined()) {
+    return;
+  }
   if (!result.is_alias_of(output)) {
     output.copy_(result);
   } else if (result.strides() != output.strides() || result.is_conj() != output.is_conj()) {

@@ -36,6 +36,9 @@ OutputSpec output_of_shape(const at::Tensor& tensor);
 OutputSpec output_like(const at::Tensor& tensor);
 OutputSpec output_like(const at::Tensor& tensor, c10::ScalarType dtype);
 
+// The same, the last sizes replaced, in the memory format of the tensor: contiguous, or dense in a channels-last one.
+OutputSpec with_last_sizes(const at::Tensor& tensor, c10::IntArrayRef last);
+
 // A 0-dim output.
 OutputSpec scalar_output(c10::ScalarType dtype);
 
@@ -64,8 +67,11 @@ at::Tensor make_described(const OutputSpec& spec, c10::Device device);
 // Checks an out= tensor and gives it the right size, as resize_out() does.
 void prepare_described(const at::Tensor& out, const OutputSpec& spec, c10::Device device);
 
-// On the engine: puts a kernel's result into the output, unless it is there. Throws c10::Error that names the operator
-// where shape or dtype are not what the host expected.
+// On the engine: throws c10::Error that names the operator where shape or dtype of a kernel's result are not what the
+// host expected. An undefined output is not wanted, and anything will do.
+void check_result(const char* name, const at::Tensor& result, const at::Tensor& output);
+
+// The same, and puts the result into the output, unless it is there.
 void put_result(const char* name, const at::Tensor& result, const at::Tensor& output);
 
 // Throws c10::Error, in PyTorch's words, where an out= tensor overlaps itself.

@@ -25,10 +25,6 @@ at::Tensor make_output(c10::IntArrayRef sizes, c10::IntArrayRef strides, const c
   return at::detail::empty_strided_generic(sizes, strides, &runtime::device_allocator(), kKeys, dtype);
 }
 
-at::Tensor make_output_in_format_of(const at::Tensor& tensor) {
-  return make_output(tensor.sizes(), {}, tensor.options().memory_format(tensor.suggest_memory_format()));
-}
-
 c10::DimVector dense_strides_like(const at::Tensor& tensor) {
   if (tensor.is_non_overlapping_and_dense()) {
     return c10::DimVector(tensor.strides());

@@ -12,9 +12,6 @@ namespace openreg::ops {
 // of the options.
 at::Tensor make_output(c10::IntArrayRef sizes, c10::IntArrayRef strides, const c10::TensorOptions& options);
 
-// The same with sizes, dtype and memory format of another tensor: contiguous, or dense in a channels-last one.
-at::Tensor make_output_in_format_of(const at::Tensor& tensor);
-
 // The strides of a tensor, or where it has gaps or overlaps those of a dense one in the same order.
 c10::DimVector dense_strides_like(const at::Tensor& tensor);
 

@@ -32,9 +32,13 @@ constexpr auto like_operands = [](const at::Tensor& first, const at::Tensor& sec
   return output_of_operands(first, second);
 };
 
-// Ready descriptions of derivatives: like the second operand, the input, in its order of strides or contiguous.
+// Ready descriptions of derivatives: like the second operand, the input, in its order of strides, in its memory
+// format, or contiguous.
 constexpr auto like_second = [](const at::Tensor& /*grad*/, const at::Tensor& self, const auto&... /*rest*/) {
   return output_like(self);
+};
+constexpr auto format_of_second = [](const at::Tensor& /*grad*/, const at::Tensor& self, const auto&... /*rest*/) {
+  return with_last_sizes(self, {});
 };
 constexpr auto shape_of_second = [](const at::Tensor& /*grad*/, const at::Tensor& self, const auto&... /*rest*/) {
   return output_of_shape(self);

@@ -89,7 +89,7 @@ void ResultsInPlace::put(std::initializer_list<at::Tensor> results) {
   for (const at::Tensor& result : results) {
     const at::Tensor& output = outputs_[index];
     const bool is_there = output.defined() && result.is_alias_of(output) && result.strides() == output.strides() &&
-                          result.storage_offset() == output.storage_offset();
+                          result.storage_offset() == output.storage_offset() && result.is_conj() == output.is_conj();
     if (output.defined() && !is_there) {
       const auto holds_it = [&](const at::Tensor& other) { return other.defined() && result.is_alias_of(other); };
       const bool may_be_overwritten = std::any_of(outputs_.begin(), outputs_.end(), holds_it);

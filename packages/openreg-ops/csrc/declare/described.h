@@ -16,9 +16,7 @@
 // that have nothing to check. What a file calls stands last.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <initializer_list>
 #include <optional>
 #include <tuple>
 #include <type_traits>
@@ -30,13 +28,6 @@
 #include "declare/registry.h"
 
 namespace openreg::ops {
-
-// Puts a kernel's result into an output that exists.
-inline void put_if_wanted(const char* name, const at::Tensor& result, const at::Tensor& output) {
-  if (output.defined()) {
-    put_result(name, result, output);
-  }
-}
 
 // Calls `kernel(args..., outputs...)` on aliases. The alias of an output must be left as it was found, for another run,
 // and hold the result; its owner goes by what the host expected.
@@ -51,41 +42,28 @@ struct RunDescribed {
     }
     std::apply([&](auto&... result) { kernel(std::forward<Args>(args)..., result...); }, results);
     for (size_t i = 0; i < kOutputs; ++i) {
-      put_if_wanted(name, results[i], outputs[i]);
+      put_result(name, results[i], outputs[i]);
     }
   }
 };
-
-// Copies a result that lies in the memory of another output, which gets its own result.
-inline void keep_apart(at::Tensor& result, const at::Tensor& output, at::TensorList outputs) {
-  const auto holds_it = [&](const at::Tensor& other) {
-    return other.defined() && !other.is_same(output) && result.is_alias_of(other);
-  };
-  if (result.defined() && std::any_of(outputs.begin(), outputs.end(), holds_it)) {
-    result = result.clone();
-  }
-}
 
 // The same for a kernel that returns its results.
 struct RunFunctional {
   template <class Kernel, size_t kOutputs, class... Args>
   void operator()(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) const {
-    if constexpr (kOutputs == 1) {
-      at::Tensor result;
-      {
-        const ResultsInPlace in_place({outputs[0]});
-        result = kernel(std::forward<Args>(args)...);
-      }
-      put_result(name, result, outputs[0]);
-    } else {
-      [&]<size_t... Index>(std::index_sequence<Index...>) {
-        std::optional<ResultsInPlace> in_place(std::in_place, std::initializer_list<at::Tensor>{outputs[Index]...});
-        auto results = kernel(std::forward<Args>(args)...);
-        in_place.reset();
-        (keep_apart(std::get<Index>(results), outputs[Index], outputs), ...);
-        (put_if_wanted(name, std::get<Index>(results), outputs[Index]), ...);
-      }(std::make_index_sequence<kOutputs>());
-    }
+    [&]<size_t... Index>(std::index_sequence<Index...>) {
+      ResultsInPlace in_place({outputs[Index]...});
+      const auto results = as_tuple(kernel(std::forward<Args>(args)...));
+      (check_result(name, std::get<Index>(results), outputs[Index]), ...);
+      in_place.put({std::get<Index>(results)...});
+    }(std::make_index_sequence<kOutputs>());
+  }
+
+ private:
+  static std::tuple<at::Tensor> as_tuple(at::Tensor&& result) { return {std::move(result)}; }
+  template <class... Results>
+  static std::tuple<Results...> as_tuple(std::tuple<Results...>&& results) {
+    return std::move(results);
   }
 };
 

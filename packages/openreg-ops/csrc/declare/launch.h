@@ -3,10 +3,9 @@
 // its tensors, on the current stream, when the work before has run. From above to below:
 //   launch()             an operator that is written by hand; its kernel's types say what it writes
 //   launch_owned()       the same where a schema says it: forms in place, lists of tensors
-//   launch_on_aliases()  an operator whose outputs the kernel must leave laid out as they are (common/alias_task.h)
-//   launch_judged()      all of these: asks whose a failure would be, and waits if it is the caller's
-//   (common/failure.h) runtime::launch()    enqueues a callable; launch_raw() too, for kernels on addresses
-//   (common/raw_operands.h)
+//   launch_on_aliases()  an operator whose outputs the kernel must leave as they are laid out (common/alias_task.h)
+//   launch_judged()      all of these: asks whose a failure would be, waits if it is the caller's (common/failure.h)
+//   runtime::launch()    enqueues a callable; launch_raw() as well, with addresses (common/raw_operands.h)
 #pragma once
 
 #include <array>

@@ -248,15 +248,7 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
       hooks.check(args...);
     }
     Outputs instead;
-    std::optional<c10::ScalarType> computed;
-    const ElementwiseOperands operands(args...);
-    if (form == MetaOutputs::Form::kFunctional && rule.elementwise && operands.are_alike()) {
-      outputs[0] = operands.make_output();
-      computed = operands.dtype();
-    } else {
-      MetaOutputs wanted(form, outputs.data(), instead.data());
-      computed = meta(wanted, args...);
-    }
+    const std::optional<c10::ScalarType> computed = make_outputs(form, outputs, instead, args...);
     if (hooks.check_outputs != nullptr) {
       hooks.check_outputs(args..., outputs[Index]...);
     }
@@ -274,6 +266,20 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
     (exchange(outputs[Index], instead[Index]), ...);
     launch_on_aliases<RunKernel, Kernel, kOutputs, Args...>(name, device, when, kernel, outputs, computed, args...);
     (put_back(instead[Index], outputs[Index]), ...);
+  }
+
+  // Gives the dtype in which the kernel computes, as call_meta() does.
+  std::optional<c10::ScalarType> make_outputs(MetaOutputs::Form form, Outputs& outputs, Outputs& instead,
+                                              Args... args) const {
+    if (rule.elementwise && form == MetaOutputs::Form::kFunctional) {
+      const ElementwiseOperands operands(args...);
+      if (operands.are_alike()) {
+        outputs[0] = operands.make_output();
+        return operands.dtype();
+      }
+    }
+    MetaOutputs wanted(form, outputs.data(), instead.data());
+    return meta(wanted, args...);
   }
 
   static void exchange(at::Tensor& output, at::Tensor& instead) {

@@ -2,7 +2,6 @@
 // Batch normalisation with backward. PyTorch has three families of operators for it; all run the same two kernels.
 #include "declare/declare.h"
 #include "normalization/statistics.h"
-#include "pooling/output_shapes.h"
 
 namespace openreg::ops {
 

@@ -2,7 +2,6 @@
 // Group normalisation with backward. The input is (n, c, ...), with hxw elements in what follows.
 #include "declare/declare.h"
 #include "normalization/statistics.h"
-#include "pooling/output_shapes.h"
 
 namespace openreg::ops {
 

@@ -2,7 +2,6 @@
 // Padding by reflection and replication, with backward.
 #include "common/torch_versions.h"
 #include "declare/declare.h"
-#include "pooling/output_shapes.h"
 
 namespace openreg::ops {
 

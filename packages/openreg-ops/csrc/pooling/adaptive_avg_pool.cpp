@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Adaptive average pooling with backward.
 #include "declare/declare.h"
-#include "pooling/output_shapes.h"
 
 namespace openreg::ops {
 
@@ -27,16 +26,11 @@ OutputSpec describe_adaptive_out(const at::Tensor& self, c10::IntArrayRef output
                                                    : describe_adaptive<2>(self, output_size);
 }
 
-// Derivatives have the shape of the input; in two dimensions also its memory format.
-constexpr auto describe_backward2d = [](const at::Tensor& /*grad*/, const at::Tensor& self) {
-  return with_last_sizes(self, {});
-};
-
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_adaptive<2>, op::_adaptive_avg_pool2d>(library, cpu::_adaptive_avg_pool2d,
                                                             {.refused = kNotFloating});
   described<describe_adaptive_out, op::adaptive_avg_pool2d_out>(library, cpu::adaptive_avg_pool2d_outf);
-  described<describe_backward2d, op::_adaptive_avg_pool2d_backward>(library, cpu::_adaptive_avg_pool2d_backward);
+  described<format_of_second, op::_adaptive_avg_pool2d_backward>(library, cpu::_adaptive_avg_pool2d_backward);
   described<describe_adaptive<3>, op::_adaptive_avg_pool3d>(library, cpu::_adaptive_avg_pool3d,
                                                             {.refused = kNotFloating});
   described<describe_adaptive_out, op::adaptive_avg_pool3d_out>(library, cpu::adaptive_avg_pool3d_outf);

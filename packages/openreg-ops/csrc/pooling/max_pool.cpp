@@ -3,7 +3,6 @@
 #include <ATen/native/Pool.h>
 
 #include "declare/declare.h"
-#include "pooling/output_shapes.h"
 
 namespace openreg::ops {
 
@@ -53,15 +52,6 @@ std::array<OutputSpec, 2> describe_max_pool3d(const at::Tensor& self, c10::IntAr
   return {values, indices};
 }
 
-OutputSpec derivative_of_pool(const at::Tensor& /*grad*/, const at::Tensor& self) {
-  return with_last_sizes(self, {});
-}
-
-// A derivative in the memory format of the input.
-constexpr auto describe_pool_backward = [](const at::Tensor& grad, const at::Tensor& self, const auto&... /*rest*/) {
-  return derivative_of_pool(grad, self);
-};
-
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_max_pool2d_with_indices, op::max_pool2d_with_indices>(
       library, cpu::max_pool2d_with_indices_outf, {.refused = kBoolean | kComplex});
@@ -70,8 +60,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       {.refused = kNotFloating, .agreement = Agreement::kAllButIndices});
   described<describe_max_pool3d, op::max_pool3d_with_indices>(library, cpu::max_pool3d_with_indices_outf,
                                                               {.refused = kBoolean | kComplex});
-  described<describe_pool_backward, op::max_pool3d_with_indices_backward>(library,
-                                                                          cpu::max_pool3d_with_indices_backward_outf);
+  described<format_of_second, op::max_pool3d_with_indices_backward>(library,
+                                                                    cpu::max_pool3d_with_indices_backward_outf);
 }
 
 }  // namespace

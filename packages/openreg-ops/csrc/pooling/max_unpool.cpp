@@ -4,7 +4,6 @@
 #include <ATen/ops/empty.h>
 
 #include "declare/declare.h"
-#include "pooling/output_shapes.h"
 
 namespace openreg::ops {
 

@@ -13,10 +13,7 @@ OutputSpec describe_shuffle(const char* kernel, const at::Tensor& self, c10::Int
   const c10::ScalarType dtype = self.scalar_type();
   const bool is_served = !at::isBarebonesUnsignedType(dtype) && !c10::isFloat8Type(dtype) && !is_reduced_complex(dtype);
   require_dtype(is_served || self.numel() == 0, kernel, dtype);
-  OutputSpec spec = output_of_shape(self);
-  std::copy(last.begin(), last.end(), spec.sizes.end() - static_cast<std::ptrdiff_t>(last.size()));
-  spec.format = self.suggest_memory_format();
-  return spec;
+  return with_last_sizes(self, last);
 }
 
 void require_two_dimensional_format(const at::Tensor& self) {
