@@ -12,8 +12,8 @@ using Specs = std::array<OutputSpec, 3>;
 
 constexpr KernelRule kFloats{.refused = kNotFloating};
 
-Specs describe_forward(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
-                       MaybeTensor running_var, bool training, double /*momentum*/, double /*eps*/) {
+Specs describe_batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
+                          MaybeTensor running_var, bool training, double /*momentum*/, double /*eps*/) {
   // In evaluation nothing is saved, and PyTorch gives empty tensors.
   const OutputSpec saved =
       output_of({training ? input.size(1) : 0}, statistics_type(input, weight, bias, running_mean, running_var));
@@ -21,7 +21,8 @@ Specs describe_forward(const at::Tensor& input, MaybeTensor weight, MaybeTensor 
 }
 
 // In evaluation: in training, running statistics are written as well.
-const auto kEvaluation = described_operator<describe_forward, op::native_batch_norm>(cpu::native_batch_norm, kFloats);
+const auto kEvaluation =
+    described_operator<describe_batch_norm, op::native_batch_norm>(cpu::native_batch_norm, kFloats);
 
 void training_kernel(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias,
                      std::optional<at::Tensor>& running_mean, std::optional<at::Tensor>& running_var, double momentum,
@@ -38,7 +39,7 @@ Tensors batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias
     return kEvaluation.functional(input, weight, bias, running_mean, running_var, training, momentum, eps);
   }
   const OperandsDevice device(kEvaluation.op, input, weight, bias, running_mean, running_var);
-  const Specs specs = describe_forward(input, weight, bias, running_mean, running_var, training, momentum, eps);
+  const Specs specs = describe_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
   Tensors results(make_described(specs[0], device), make_described(specs[1], device), make_described(specs[2], device));
   const auto& [output, save_mean, save_invstd] = results;
   launch(kEvaluation.op, device, &training_kernel, input, weight, bias, running_mean, running_var, momentum, eps,
@@ -46,9 +47,10 @@ Tensors batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias
   return results;
 }
 
-Specs describe_backward(const at::Tensor& /*grad*/, const at::Tensor& input, MaybeTensor weight,
-                        MaybeTensor running_mean, MaybeTensor running_var, MaybeTensor save_mean,
-                        MaybeTensor save_invstd, bool /*train*/, double /*eps*/, std::array<bool, 3> wanted) {
+Specs describe_batch_norm_backward(const at::Tensor& /*grad*/, const at::Tensor& input, MaybeTensor weight,
+                                   MaybeTensor running_mean, MaybeTensor running_var, MaybeTensor save_mean,
+                                   MaybeTensor save_invstd, bool /*train*/, double /*eps*/,
+                                   std::array<bool, 3> wanted) {
   const OutputSpec parameter =
       output_of({input.size(1)}, statistics_type(input, weight, running_mean, running_var, save_mean, save_invstd));
   return {wanted[0] ? with_last_sizes(input, {}) : OutputSpec(), wanted[1] ? parameter : OutputSpec(),
@@ -56,7 +58,7 @@ Specs describe_backward(const at::Tensor& /*grad*/, const at::Tensor& input, May
 }
 
 const auto kBackward =
-    described_operator<describe_backward, op::native_batch_norm_backward>(cpu::native_batch_norm_backward);
+    described_operator<describe_batch_norm_backward, op::native_batch_norm_backward>(cpu::native_batch_norm_backward);
 
 // Running statistics that are always there, or never.
 
@@ -123,7 +125,7 @@ struct Out<kFunctional> {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::native_batch_norm>(library, batch_norm, kFloats);
   function<op::native_batch_norm_out>(library, Out<batch_norm>::call);
-  described<describe_backward, op::native_batch_norm_backward>(library, cpu::native_batch_norm_backward);
+  described<describe_batch_norm_backward, op::native_batch_norm_backward>(library, cpu::native_batch_norm_backward);
   function<op::_native_batch_norm_legit>(library, batch_norm_legit);
   function<op::_native_batch_norm_legit_out>(library, Out<batch_norm_legit>::call);
   function<op::_native_batch_norm_legit_no_stats>(library, batch_norm_no_stats, kFloats);

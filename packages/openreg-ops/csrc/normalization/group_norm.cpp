@@ -33,15 +33,15 @@ std::optional<at::Tensor> dense(MaybeTensor parameter) {
   return is_given(parameter) ? std::optional(dense(*parameter)) : std::nullopt;
 }
 
-Specs describe_forward(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t n, int64_t c, int64_t hxw,
-                       int64_t groups, double /*eps*/) {
+Specs describe_group_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t n, int64_t c,
+                          int64_t hxw, int64_t groups, double /*eps*/) {
   check_operands(op::native_group_norm::name, input, weight, bias, n, c, hxw, groups);
   const OutputSpec statistics = output_of({n, groups}, statistics_type(input, weight, bias));
   return {with_last_sizes(input, {}), statistics, statistics};
 }
 
-Tensors forward(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t n, int64_t c, int64_t hxw,
-                int64_t groups, double eps) {
+Tensors group_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t n, int64_t c, int64_t hxw,
+                   int64_t groups, double eps) {
   return cpu::native_group_norm(dense(input, input.suggest_memory_format()), dense(weight), dense(bias), n, c, hxw,
                                 groups, eps);
 }
@@ -51,9 +51,9 @@ std::array<bool, 3> possible(std::array<bool, 3> wanted, MaybeTensor weight) {
   return {wanted[0], wanted[1] && is_given(weight), wanted[2] && is_given(weight)};
 }
 
-Specs describe_backward(const at::Tensor& /*grad*/, const at::Tensor& input, const at::Tensor& /*mean*/,
-                        const at::Tensor& /*rstd*/, MaybeTensor weight, int64_t n, int64_t c, int64_t hxw,
-                        int64_t groups, std::array<bool, 3> wanted) {
+Specs describe_group_norm_backward(const at::Tensor& /*grad*/, const at::Tensor& input, const at::Tensor& /*mean*/,
+                                   const at::Tensor& /*rstd*/, MaybeTensor weight, int64_t n, int64_t c, int64_t hxw,
+                                   int64_t groups, std::array<bool, 3> wanted) {
   check_operands(op::native_group_norm_backward::name, input, weight, std::nullopt, n, c, hxw, groups);
   const auto [of_input, of_weight, of_bias] = possible(wanted, weight);
   const OutputSpec parameter = is_given(weight) ? output_of({c}, weight->scalar_type()) : OutputSpec();
@@ -61,16 +61,17 @@ Specs describe_backward(const at::Tensor& /*grad*/, const at::Tensor& input, con
           of_bias ? parameter : OutputSpec()};
 }
 
-Tensors backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& mean, const at::Tensor& rstd,
-                 MaybeTensor weight, int64_t n, int64_t c, int64_t hxw, int64_t groups, std::array<bool, 3> wanted) {
+Tensors group_norm_backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& mean,
+                            const at::Tensor& rstd, MaybeTensor weight, int64_t n, int64_t c, int64_t hxw,
+                            int64_t groups, std::array<bool, 3> wanted) {
   const auto format = input.suggest_memory_format();
   return cpu::native_group_norm_backward(dense(grad, format), dense(input, format), dense(mean), dense(rstd),
                                          dense(weight), n, c, hxw, groups, possible(wanted, weight));
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_forward, op::native_group_norm>(library, forward, {.refused = kNotFloating});
-  described<describe_backward, op::native_group_norm_backward>(library, backward);
+  described<describe_group_norm, op::native_group_norm>(library, group_norm, {.refused = kNotFloating});
+  described<describe_group_norm_backward, op::native_group_norm_backward>(library, group_norm_backward);
 }
 
 }  // namespace

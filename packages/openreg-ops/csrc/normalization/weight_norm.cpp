@@ -37,25 +37,26 @@ void check_operands(const char* name, const at::Tensor& v, const at::Tensor& g, 
               ": expected v and g of one floating dtype, but got ", v.scalar_type(), " and ", g.scalar_type());
 }
 
-std::array<OutputSpec, 2> describe_forward(const at::Tensor& v, const at::Tensor& g, int64_t dim) {
+std::array<OutputSpec, 2> describe_weight_norm(const at::Tensor& v, const at::Tensor& g, int64_t dim) {
   check_operands(op::_weight_norm_interface::name, v, g, dim);
   return {output_of_shape(v), output_of(g.sizes(), at::toOpMathType(g.scalar_type()))};
 }
 
-Pair forward(const at::Tensor& v, const at::Tensor& g, int64_t dim) {
+Pair weight_norm(const at::Tensor& v, const at::Tensor& g, int64_t dim) {
   const at::ScalarType wide = at::toOpMathType(g.scalar_type());
   const std::vector<int64_t> dims = other_dims(v, dim);
   const at::Tensor norms = dims.empty() ? v.abs().to(wide) : at::linalg_vector_norm(v, 2, dims, /*keepdim=*/true, wide);
   return {at::mul(v, at::div(g, norms)).to(v.scalar_type()), norms};
 }
 
-std::array<OutputSpec, 2> describe_backward(const at::Tensor& /*grad*/, const at::Tensor& v, const at::Tensor& g,
-                                            const at::Tensor& /*norms*/, int64_t dim) {
+std::array<OutputSpec, 2> describe_weight_norm_backward(const at::Tensor& /*grad*/, const at::Tensor& v,
+                                                        const at::Tensor& g, const at::Tensor& /*norms*/, int64_t dim) {
   check_operands(op::_weight_norm_interface_backward::name, v, g, dim);
   return {output_of_shape(v), output_of_shape(g)};
 }
 
-Pair backward(const at::Tensor& grad, const at::Tensor& v, const at::Tensor& g, const at::Tensor& norms, int64_t dim) {
+Pair weight_norm_backward(const at::Tensor& grad, const at::Tensor& v, const at::Tensor& g, const at::Tensor& norms,
+                          int64_t dim) {
   const at::Tensor of_w = grad.to(norms.scalar_type());
   const at::Tensor products = at::mul(of_w, v);
   const std::vector<int64_t> dims = other_dims(v, dim);
@@ -65,8 +66,8 @@ Pair backward(const at::Tensor& grad, const at::Tensor& v, const at::Tensor& g, 
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_forward, op::_weight_norm_interface>(library, forward);
-  described<describe_backward, op::_weight_norm_interface_backward>(library, backward);
+  described<describe_weight_norm, op::_weight_norm_interface>(library, weight_norm);
+  described<describe_weight_norm_backward, op::_weight_norm_interface_backward>(library, weight_norm_backward);
 }
 
 }  // namespace

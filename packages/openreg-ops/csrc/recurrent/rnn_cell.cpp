@@ -16,10 +16,10 @@ namespace openreg::ops {
 
 namespace {
 
-constexpr Operator kLstm{"aten::_thnn_fused_lstm_cell"};
-constexpr Operator kLstmBackward{"aten::_thnn_fused_lstm_cell_backward_impl"};
-constexpr Operator kGru{"aten::_thnn_fused_gru_cell"};
-constexpr Operator kGruBackward{"aten::_thnn_fused_gru_cell_backward"};
+constexpr Operator kLstmCell{"aten::_thnn_fused_lstm_cell"};
+constexpr Operator kLstmCellBackward{"aten::_thnn_fused_lstm_cell_backward_impl"};
+constexpr Operator kGruCell{"aten::_thnn_fused_gru_cell"};
+constexpr Operator kGruCellBackward{"aten::_thnn_fused_gru_cell_backward"};
 
 // Gates are (batch, count * hidden size); the hidden state is (batch, hidden size).
 void check_cell(const char* name, const at::Tensor& input_gates, const at::Tensor& hidden_gates,
@@ -75,12 +75,12 @@ void lstm_kernel(const at::Tensor& input_gates, const at::Tensor& hidden_gates, 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates,
                                                          const at::Tensor& cx, MaybeTensor input_bias,
                                                          MaybeTensor hidden_bias) {
-  const OperandsDevice device(kLstm, input_gates, hidden_gates, cx, input_bias, hidden_bias);
-  check_cell(kLstm.name, input_gates, hidden_gates, cx, input_bias, hidden_bias, 4);
+  const OperandsDevice device(kLstmCell, input_gates, hidden_gates, cx, input_bias, hidden_bias);
+  check_cell(kLstmCell.name, input_gates, hidden_gates, cx, input_bias, hidden_bias, 4);
   at::Tensor hy = make_output(cx.sizes(), {}, cx.options());
   at::Tensor cy = make_output(cx.sizes(), {}, cx.options());
   at::Tensor workspace = make_output(input_gates.sizes(), {}, input_gates.options());
-  launch(kLstm, device, &lstm_kernel, input_gates, hidden_gates, cx, input_bias, hidden_bias, hy, cy, workspace);
+  launch(kLstmCell, device, &lstm_kernel, input_gates, hidden_gates, cx, input_bias, hidden_bias, hy, cy, workspace);
   return {std::move(hy), std::move(cy), std::move(workspace)};
 }
 
@@ -121,11 +121,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(MaybeTensor gr
   if (!is_given(grad_hy) && !is_given(grad_cy)) {
     return {};
   }
-  const OperandsDevice device(kLstmBackward, cx, cy, workspace, grad_hy, grad_cy);
+  const OperandsDevice device(kLstmCellBackward, cx, cy, workspace, grad_hy, grad_cy);
   at::Tensor grad_gates = make_output(workspace.sizes(), {}, workspace.options());
   at::Tensor grad_cx = make_output(cx.sizes(), {}, cx.options());
   at::Tensor grad_bias = output_if(has_bias, {workspace.size(1)}, workspace.options());
-  launch(kLstmBackward, device, &lstm_backward_kernel, grad_hy, grad_cy, cx, cy, workspace, grad_gates, grad_cx,
+  launch(kLstmCellBackward, device, &lstm_backward_kernel, grad_hy, grad_cy, cx, cy, workspace, grad_gates, grad_cx,
          grad_bias);
   return {std::move(grad_gates), std::move(grad_cx), std::move(grad_bias)};
 }
@@ -162,11 +162,11 @@ void gru_kernel(const at::Tensor& input_gates, const at::Tensor& hidden_gates, c
 
 std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates,
                                             const at::Tensor& hx, MaybeTensor input_bias, MaybeTensor hidden_bias) {
-  const OperandsDevice device(kGru, input_gates, hidden_gates, hx, input_bias, hidden_bias);
-  check_cell(kGru.name, input_gates, hidden_gates, hx, input_bias, hidden_bias, 3);
+  const OperandsDevice device(kGruCell, input_gates, hidden_gates, hx, input_bias, hidden_bias);
+  check_cell(kGruCell.name, input_gates, hidden_gates, hx, input_bias, hidden_bias, 3);
   at::Tensor hy = make_output(hx.sizes(), {}, hx.options());
   at::Tensor workspace = make_output({hx.size(0), 5 * hx.size(1)}, {}, hx.options());
-  launch(kGru, device, &gru_kernel, input_gates, hidden_gates, hx, input_bias, hidden_bias, hy, workspace);
+  launch(kGruCell, device, &gru_kernel, input_gates, hidden_gates, hx, input_bias, hidden_bias, hy, workspace);
   return {std::move(hy), std::move(workspace)};
 }
 
@@ -196,7 +196,7 @@ void gru_backward_kernel(const at::Tensor& grad_hy, const at::Tensor& workspace,
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gru_cell_backward(const at::Tensor& grad_hy,
                                                                                          const at::Tensor& workspace,
                                                                                          bool has_bias) {
-  const OperandsDevice device(kGruBackward, grad_hy, workspace);
+  const OperandsDevice device(kGruCellBackward, grad_hy, workspace);
   const int64_t batch = workspace.size(0);
   const int64_t width = workspace.size(1) / 5;
   const auto options = workspace.options();
@@ -205,8 +205,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gru_cell_
   at::Tensor grad_hx = make_output({batch, width}, {}, options);
   at::Tensor grad_input_bias = output_if(has_bias, {3 * width}, options);
   at::Tensor grad_hidden_bias = output_if(has_bias, {3 * width}, options);
-  launch(kGruBackward, device, &gru_backward_kernel, grad_hy, workspace, grad_input_gates, grad_hidden_gates, grad_hx,
-         grad_input_bias, grad_hidden_bias);
+  launch(kGruCellBackward, device, &gru_backward_kernel, grad_hy, workspace, grad_input_gates, grad_hidden_gates,
+         grad_hx, grad_input_bias, grad_hidden_bias);
   return {std::move(grad_input_gates), std::move(grad_hidden_gates), std::move(grad_hx), std::move(grad_input_bias),
           std::move(grad_hidden_bias)};
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr Operator kForward{op::mkldnn_rnn_layer::name};
 constexpr Operator kBackward{op::mkldnn_rnn_layer_backward::name};
 
-constexpr int64_t kLstm = 2;  // oneDNN's wrapper numbers the kinds of cells so
+constexpr int64_t kLstmMode = 2;  // oneDNN's wrapper numbers the kinds of cells so
 
 // What forward leaves for backward begins with the count of its bytes, 0 if there are none, in a part of this size.
 constexpr int64_t kHeader = 64;
@@ -45,7 +45,7 @@ struct Layer {
 auto run_forward(const at::Tensor& input, const at::Tensor& weight0, const at::Tensor& weight1,
                  const at::Tensor& weight2, const at::Tensor& weight3, const at::Tensor& hx, const at::Tensor& cx,
                  const Layer& layer) {
-  return cpu::mkldnn_rnn_layer(input, weight0, weight1, weight2, weight3, hx, cx, layer.reverse, {}, kLstm,
+  return cpu::mkldnn_rnn_layer(input, weight0, weight1, weight2, weight3, hx, cx, layer.reverse, {}, kLstmMode,
                                layer.hidden, layer.layers, layer.has_biases, layer.bidirectional, layer.batch_first,
                                layer.train);
 }
@@ -71,7 +71,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> rnn_layer(
     int64_t mode, int64_t hidden_size, int64_t num_layers, bool has_biases, bool bidirectional, bool batch_first,
     bool train) {
   const OperandsDevice device(kForward, input, weight0, weight1, weight2, weight3, hx, cx);
-  TORCH_CHECK_NOT_IMPLEMENTED(mode == kLstm && batch_sizes.empty(), kForward.name,
+  TORCH_CHECK_NOT_IMPLEMENTED(mode == kLstmMode && batch_sizes.empty(), kForward.name,
                               ": only an LSTM of unpacked sequences has this kernel; use torch.gru or torch.lstm");
   TORCH_CHECK(input.dim() == 3 && hx.dim() == 2 && hx.size(0) == input.size(1) && hx.size(1) == hidden_size &&
                   cx.sizes() == hx.sizes(),
@@ -111,7 +111,7 @@ void backward_kernel(const at::Tensor& input, const at::Tensor& weight0, const a
   ResultsInPlace results({grad_input, grad_weight0, grad_weight1, grad_bias, grad_hx, grad_cx});
   const auto [of_input, of_weight0, of_weight1, of_bias, same_bias, of_hx, of_cx] = cpu::mkldnn_rnn_layer_backward(
       input, weight0, weight1, weight2, weight3, hx, cx, output, hy, cy, grad_output, grad_hy, grad_cy, layer.reverse,
-      kLstm, layer.hidden, layer.layers, layer.has_biases, layer.train, layer.bidirectional, {}, layer.batch_first,
+      kLstmMode, layer.hidden, layer.layers, layer.has_biases, layer.train, layer.bidirectional, {}, layer.batch_first,
       content);
   results.put({of_input, of_weight0, of_weight1, of_bias, of_hx, of_cx});
 }
