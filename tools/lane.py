@@ -20,7 +20,7 @@ from pathlib import Path
 import nox
 
 from tools._platform import PYTHON_PROGRAM, SCRIPTS_FOLDER, SITE_PACKAGES
-from tools.packages import ROOT, Package, requirement_name
+from tools.packages import ROOT, Package, requirement_name, siblings
 from tools.stopwatch import Stopwatch
 from tools.wheelhouse import PYTHON_TAG, Wheelhouse, read_json, write_json
 
@@ -35,6 +35,7 @@ class Lane:
         self._session = session
         self._wheelhouse = wheelhouse
         self._package: Package | None = None
+        self._requested = ""
 
     def install(self, name: str, *others: str, extra: str = "") -> None:
         """The wheel of `name`, what it declares, and `others` from the package index.
@@ -44,21 +45,23 @@ class Lane:
         """
         session = self._session
         self._package = self._wheelhouse.packages[name]
-        wheels, place = self._wheelhouse.provide(session, [name]), Path(session.virtualenv.location)
+        self._requested = with_extra(name, extra)
+        needed = [name, *siblings(self._package.extras.get(extra, ()), self._wheelhouse.packages)]
+        wheels, place = self._wheelhouse.provide(session, needed), Path(session.virtualenv.location)
         with self._wheelhouse.stopwatch.step(session.name, f"install {name}"):
             present = [item.name.split("-")[0] for item in installed_distributions(place)]
             if present and not holds(place, wheels):
                 session.run("python", "-m", "pip", "uninstall", "--yes", *present)
             sources = ("--find-links", str(self._wheelhouse.dist))
             constraint = ("--constraint", str(self._wheelhouse.constraints(session)))
-            session.install(*sources, *constraint, f"{name}[{extra}]" if extra else name, *others)
+            session.install(*sources, *constraint, self._requested, *others)
             if not holds(place, wheels):
                 found = [item.name for item in installed_distributions(place)]
                 session.error(f"pip installed others than the wheels in {self._wheelhouse.dist}: {found}")
 
     def run(self, step: str, *command: str, settings: Mapping[str, str] | None = None) -> None:
         """Runs a command from an empty directory, with these environment variables and none meant for others."""
-        env = lane_variables([self._package.name] if self._package is not None else [])
+        env = lane_variables([self._requested] if self._requested else [])
         env.update(settings or {})
         with self._wheelhouse.stopwatch.step(self._session.name, step), empty_directory(self._session):
             self._session.run(*command, env=env)
