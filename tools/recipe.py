@@ -219,7 +219,11 @@ class Copy:
         """Copies, builds a wheel and installs it, into a folder that takes precedence by PYTHONPATH."""
         make_copy(self.package, page)
         pip = (sys.executable, "-m", "pip")
-        settings = (f"build-dir={self.build}", f"cmake.build-type={BUILD_TYPE}")
+        # File by file, so that a mistake is compiled again alone, and each file shows that it includes what it needs.
+        settings = (
+            *(f"build-dir={self.build}", f"cmake.build-type={BUILD_TYPE}"),
+            "cmake.define.CMAKE_UNITY_BUILD=OFF",
+        )
         wheels = self.folder / "wheels"
         shutil.rmtree(wheels, ignore_errors=True)
         self._demand(
