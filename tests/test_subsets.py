@@ -146,6 +146,18 @@ def test_a_dependency_between_plugins_leaves_only_the_sets_that_it_allows():
     assert list(subsets.subsets(make(RUNTIME, OPS, amp))) == ["runtime", "runtime+ops", "runtime+ops+amp"]
 
 
+def test_what_the_tests_of_a_requested_package_need_is_there_as_well():
+    kit = package("openreg-kit", "openreg-base==0.1.*", extras={"test": ("openreg-meta==0.1.*",)})
+    ops = package("openreg-ops", "openreg-runtime==0.1.*", group=subsets.PLUGINS, extras={"test": ("openreg-kit",)})
+    found = make(package("openreg-base"), RUNTIME, ops, LOADER, SUM, kit)
+    known = subsets.subsets(found)
+    assert subsets.installed(known["runtime+ops"], found) == [
+        *("openreg-base", "openreg-runtime", "openreg-ops", "openreg-kit")
+    ]
+    assert set(subsets.installed(known["kit"], found)) == set(found)
+    assert subsets.installed(known["runtime"], found) == ["openreg-runtime"]
+
+
 def test_names_may_come_in_any_order_and_none_means_all():
     found = packages.discover(ROOT)
     (chosen,) = subsets.choose(["autoload+ops+runtime"], found)

@@ -206,7 +206,7 @@ class Environments:
             links = ("--find-links", str(self._wheelhouse.dist), "--find-links", str(self._downloads))
             into = ("--offline", "--no-index", "--only-binary", ":all:", *links, "--python", str(folder))
             self._uv(variables, "pip", "install", "--quiet", *into, *wanted)
-        return Environment(self._session, self.stopwatch, folder, label, names)
+        return Environment(self._session, self.stopwatch, folder, label, wanted)
 
     def _uv(self, variables: Mapping[str, str] | None, *arguments: str) -> None:
         # Its settings of this machine must not change what an environment holds.

@@ -19,7 +19,7 @@ from itertools import combinations
 import nox
 
 from tools.lane import PYTEST, Environments, example_scripts, holds
-from tools.packages import ROOT, Package, closure, refuse, siblings
+from tools.packages import ROOT, Package, closure, refuse, requirement_name, siblings
 from tools.wheelhouse import Wheelhouse
 
 PLUGINS = "openreg.plugins"
@@ -121,6 +121,13 @@ def choose(names: Iterable[str], packages: Mapping[str, Package]) -> list[Subset
     return chosen or list(known.values())
 
 
+def installed(subset: Subset, packages: Mapping[str, Package]) -> list[str]:
+    """The members, and what the tests of the requested packages need of this repository."""
+    tests = [item for name in subset.requested for item in packages[requirement_name(name)].extras.get("test", ())]
+    needed = {item for name in siblings(tests, packages) for item in closure(name, packages)}
+    return [name for name in packages if name in {*subset.members, *needed}]
+
+
 COMBINATION_TESTS = ROOT / "tests" / "subsets"
 MARK = "every_subset"
 
@@ -135,7 +142,7 @@ def run_subsets(session: nox.Session, wheelhouse: Wheelhouse) -> None:
         chosen = choose(session.posargs, wheelhouse.packages)
     except ValueError as error:
         refuse(f"subsets: {error}")
-    needed = [name for subset in chosen for name in subset.members]
+    needed = dict.fromkeys(name for subset in chosen for name in installed(subset, wheelhouse.packages))
     environments = Environments(session, wheelhouse, needed)
     for subset in chosen:
         run_subset(session, environments, wheelhouse.packages, subset)
@@ -147,8 +154,9 @@ def run_subset(
     """One lane. Its environment has to hold the wheels of the subset, file by file, and no other of ours."""
     session.log(f"subset {subset.name}")
     environment = environments.create(subset.name, subset.requested)
-    if not holds(environment.folder, {name: environments.wheels[name] for name in subset.members}):
-        session.error(f"the environment of {subset.name} does not hold exactly {', '.join(subset.members)}")
+    present = installed(subset, packages)
+    if not holds(environment.folder, {name: environments.wheels[name] for name in present}):
+        session.error(f"the environment of {subset.name} does not hold exactly {', '.join(present)}")
     environment.run("combination", *PYTEST, str(COMBINATION_TESTS))
     for name in subset.members:
         tests = str(packages[name].folder / "tests")
