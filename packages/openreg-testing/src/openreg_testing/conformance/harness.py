@@ -77,7 +77,7 @@ class Device:
         """Numbers on the device."""
         import torch
 
-        return torch.tensor(values or (1.0, 2.0, 3.0)).to(device or self.first)
+        return torch.tensor(values or (1.0, 2.0, 3.0), dtype=torch.float32).to(device or self.first)
 
     def wait(self) -> None:
         """Until all work is done."""
