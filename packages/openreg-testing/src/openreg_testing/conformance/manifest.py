@@ -47,7 +47,7 @@ class Operator:
 
 
 @dataclass(frozen=True)
-class Test:
+class Exclusion:
     """What is known of a test."""
 
     fails: str = ""
@@ -79,18 +79,18 @@ class Manifest:
     most_failing: int | None = None  # entries that may be listed with `fails`
     only_listed: bool = False  # operators that are not listed are not run
     operators: Mapping[str, Operator] = field(default_factory=dict)
-    tests: Mapping[str, Test] = field(default_factory=dict)
-    pytorch: Mapping[str, Test] = field(default_factory=dict)
+    tests: Mapping[str, Exclusion] = field(default_factory=dict)
+    pytorch: Mapping[str, Exclusion] = field(default_factory=dict)
 
     def operator(self, name: str) -> Operator:
         """What is known of an entry."""
         return _find(self.operators, name) or _NOTHING
 
-    def test(self, name: str) -> Test:
+    def test(self, name: str) -> Exclusion:
         """What is known of a test of the kit."""
         return _find(self.tests, name) or _NO_TEST
 
-    def pytorch_test(self, name: str) -> Test:
+    def pytorch_test(self, name: str) -> Exclusion:
         """What is known of one of PyTorch's own tests."""
         return _find(self.pytorch, name) or _NO_TEST
 
@@ -110,7 +110,7 @@ class Manifest:
                 raise ManifestError(f"{self.path}: [{table}] {name!r} names no {kind}{hint}")
 
 
-_NOTHING, _NO_TEST = Operator(), Test()
+_NOTHING, _NO_TEST = Operator(), Exclusion()
 
 
 def _find(table: Mapping[str, Any], name: str) -> Any:
@@ -294,8 +294,10 @@ class _Parser:
             raise self.refuse(where, f"= {value!r} has to be [relative, absolute], two numbers")
         return float(value[0]), float(value[1])
 
-    def test(self, entry: Mapping[str, Any], where: str) -> Test:
-        return Test(**{key: self.reason(entry[key], f"{where} {key}") for key in ("fails", "skip") if key in entry})
+    def test(self, entry: Mapping[str, Any], where: str) -> Exclusion:
+        return Exclusion(
+            **{key: self.reason(entry[key], f"{where} {key}") for key in ("fails", "skip") if key in entry}
+        )
 
     def reading(self, value: Any) -> Reading:
         where = "[[flags.read_late]]"

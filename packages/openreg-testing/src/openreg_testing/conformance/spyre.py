@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .manifest import Manifest, ManifestError, Operator, Test, known_dtype
+from .manifest import Exclusion, Manifest, ManifestError, Operator, known_dtype
 
 _MODES = ("mandatory_success", "skip", "xfail", "xfail_strict")
 _ACCEPTED = {
@@ -113,10 +113,10 @@ class _Reader:
         except (TypeError, ValueError) as error:
             raise self.refuse("precision", f"{key} = {precision[key]!r} has to be a number") from error
 
-    def tests(self, files: Any) -> Mapping[str, Test]:
+    def tests(self, files: Any) -> Mapping[str, Exclusion]:
         """Those that are named, then what holds for the others of each file."""
-        named: dict[str, Test] = {}
-        rest: dict[str, Test] = {}
+        named: dict[str, Exclusion] = {}
+        rest: dict[str, Exclusion] = {}
         for file in self.rows(files, "files"):
             stem = str(file.get("path", "")).rpartition("/")[2].removesuffix(".py")
             for entry in self.rows(file.get("tests"), "tests"):
@@ -128,12 +128,14 @@ class _Reader:
                     test_class, _, method = name.partition("::")
                     named[f"{stem}::{test_class}*::{method}*"] = known
             others = self.mode(file.get("unlisted_test_mode", "skip"), "unlisted_test_mode")
-            if others != Test():
+            if others != Exclusion():
                 rest[f"{stem}::*"] = others
         return {**named, **rest}
 
-    def mode(self, value: Any, key: str) -> Test:
+    def mode(self, value: Any, key: str) -> Exclusion:
         if value not in _MODES:
             raise self.refuse(key, f"= {value!r} is unknown; accepted are {', '.join(_MODES)}")
         reason = f"{key}: {value} in {self.path}"
-        return Test(skip=reason) if value == "skip" else Test(fails=reason if value.startswith("xfail") else "")
+        return (
+            Exclusion(skip=reason) if value == "skip" else Exclusion(fails=reason if value.startswith("xfail") else "")
+        )

@@ -15,7 +15,8 @@ Call = Callable[[torch.Tensor], torch.Tensor]
 
 # What PyTorch's own lists for an accelerator (CUDA's) have in common with those of the CPU and of most backends.
 LOWER: dict[str, Call] = {
-    "mm": lambda x: x @ x,
+    "mm": lambda x: torch.mm(x, x),
+    "matmul": lambda x: x @ x,
     "bmm": lambda x: torch.bmm(x[None], x[None]),
     "addmm": lambda x: torch.addmm(x, x, x),
     "linear": lambda x: functional.linear(x, x),

@@ -28,6 +28,7 @@ class Net(torch.nn.Module):
 @promise("module.current_device", "module.is_initialized")
 def test_a_fake_tensor_has_the_device(accelerator: Device) -> None:
     """A FakeTensor of the device without an index is on the current one, and so is what is made of it."""
+    accelerator.tensor()  # of a device that nobody has used yet, PyTorch does not ask
     with FakeTensorMode():
         x = torch.empty(2, 3, device=accelerator.name)
         y = (x @ x.t()).relu()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every module of PyTorch's own list (ModuleInfo): on the device it gives what it gives on the CPU, and its gradients."""
+"""Every module of PyTorch's own list (ModuleInfo): on the device it gives what the CPU gives, and gradients."""
 
 import copy
 from typing import Any
