@@ -3,11 +3,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import torch
 
 from ..manifest import Manifest
+
+# How PyTorch's own defaults say that a backend has not implemented something.
+_UNCLAIMED = re.compile(
+    r"backend doesn't support "
+    r"|You should register `PrivateUse1HooksInterface`|is not linked with support for"
+    r"|Could not run '[\w:.]+' with arguments from the '\w+' backend"
+    r"|is not a DeviceAllocator|is not implemented for this allocator",
+    re.IGNORECASE,
+)
 
 
 class _Subject:
@@ -60,7 +70,14 @@ def reset(name: str) -> None:
         if name != "cpu":
             torch.ones(1).to(name).cpu()
     except RuntimeError as error:
+        if is_unclaimed(error):
+            return  # it never could do this
         _Subject.spent = f"the device was lost and has no reset_device(): {str(error).splitlines()[0]}"
+
+
+def is_unclaimed(error: BaseException) -> bool:
+    """Whether the error says that the backend has not implemented something."""
+    return isinstance(error, NotImplementedError) or bool(_UNCLAIMED.search(str(error)))
 
 
 def fallbacks(name: str) -> dict[str, int]:
