@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests in processes of their own: ``--isolate``, and the marks ``schedules``, ``poison``, ``faults`` and ``settings``.
+"""Tests in processes of their own: ``--isolate``, and the marks that ask for one.
 
 A device reads its settings once, when it is first used, and what crashes takes its process along. Both ask for a fresh
 process, which is forked: from one that has collected all tests and run none. This process reports what the others run.
@@ -12,37 +12,27 @@ import contextlib
 import importlib
 import importlib.util
 import os
-import re
 import shlex
 import sys
 import time
-import warnings
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
+from . import loss, repeat
 from .fork_safety import can_fork, used_device
-from .forks import Answer, ForkServer, Lost, SpawnServer, Worker, attend
+from .forks import Answer, ForkServer, Lost, SpawnServer, attend
 from .isolated import REPORTER, Isolated, Key, keys
+from .isolation_marks import DESCRIPTIONS, SEED, Asked
+from .isolation_marks import faults as marked_faults
+from .processes import Process, Run, record_warning
 from .workers import ADDRESS
 
-SEED = "OPENREG_SCHEDULE_SEED"
-POISON = "OPENREG_POISON"
-SEEDS = 200  # of a mark that gives no number
 LIMIT = 600.0  # seconds
 LARGEST_SEED = 2**64 - 1
-
-_FAULT = re.compile(r"(alloc|copy|launch|lose):[1-9]\d*(@\d+)?")
-_FAULTS = 'KIND:N or KIND:N@DEVICE with KIND one of alloc, copy, launch, lose, such as faults("alloc:1", "copy:3@1")'
-_MARKS = (
-    "schedules(seeds=200): run the test under so many orders of streams, each in a process of its own (openreg)",
-    "poison: run the test with memory that is filled with NaN when it is allocated and when it is released (openreg)",
-    'faults("alloc:1", ...): let these allocations, copies or launches of the test fail (openreg)',
-    'settings(OPENREG_DEVICE_MEMORY="64MiB", ...): run the test in a process with these environment variables',
-)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -124,7 +114,7 @@ def _put_back(name: str, before: str | None) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Checks the options."""
-    for mark in _MARKS:
+    for mark in DESCRIPTIONS:
         config.addinivalue_line("markers", mark)
     option = config.option
     if option.schedules is not None and option.schedule_seed is not None:
@@ -146,7 +136,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """Arms the faults of the mark, for the test itself."""
-    faults = _faults(item)
+    faults = marked_faults(item)
     openreg = _openreg() if faults else None
     if openreg is None:
         return (yield)
@@ -172,64 +162,6 @@ class _Plan:
     alone: bool  # in a process that runs no other test
 
 
-@dataclass
-class _Run:
-    """What a worker told of a test."""
-
-    config: pytest.Config
-    item: pytest.Item
-    reports: list[pytest.TestReport] = field(default_factory=list)
-    answer: dict[str, Any] = field(default_factory=dict)
-
-    def take(self, part: tuple[str, Any]) -> None:
-        """Something that a worker sent while the test ran."""
-        kind, data = part
-        if kind == "report":
-            self.reports.append(self.config.hook.pytest_report_from_serializable(config=self.config, data=data))
-        else:
-            _pass_on_warning(self.item, data)
-
-    @property
-    def failed(self) -> bool:
-        return any(report.failed for report in self.reports)
-
-    @property
-    def skipped(self) -> bool:
-        return any(report.skipped for report in self.reports)
-
-
-class _Desk:
-    """A worker, and what its tests print, which stays readable when it crashes."""
-
-    def __init__(self, worker: Worker, limit: float) -> None:
-        self.worker = worker
-        self.lost: Lost | None = None
-        self._captured: dict[str, IO[bytes]] = {}
-        answer = worker.ask(("start",), limit)
-        if isinstance(answer, Lost):
-            self.lost = answer
-            return
-        for name, handle in answer.value["captured"].items():
-            with contextlib.suppress(OSError):  # the system has no such files
-                path = Path(f"/proc/{answer.value['process']}/fd/{handle}")
-                self._captured[name] = path.open("rb")
-        worker.written()  # what a worker that was started said while it collected
-
-    def captured(self) -> dict[str, str]:
-        """What the test printed that runs, or was running."""
-        texts = {}
-        for name, file in self._captured.items():
-            file.seek(0)
-            texts[name] = file.read().decode("utf-8", "replace")
-        return {name: text for name, text in texts.items() if text}
-
-    def close(self) -> None:
-        """Ends the worker."""
-        for file in self._captured.values():
-            file.close()
-        self.worker.end()
-
-
 class Isolation:
     """Decides which tests run in workers, has them run there, and reports."""
 
@@ -239,21 +171,36 @@ class Isolation:
         self._plans: dict[pytest.Item, _Plan] = {}
         self._keys: dict[pytest.Item, Key] = {}
         self._server: ForkServer | SpawnServer | None = None
-        self._shared: _Desk | None = None  # runs the tests that need no process of their own
+        self._shared: Process | None = None  # runs the tests that need no process of their own
         self._unforkable: str | None = None
         self._since = ""  # what was collected when it became so
-        self._threads = 0
+        self._threads = -1  # not counted yet
+        self._in_xdist = hasattr(config, "workerinput")
         config.add_cleanup(self._close)
 
     # Collection
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Refuses to choose an order of streams where there are none."""
+        option = self._config.option
+        name = "--schedules" if option.schedules is not None else "--schedule-seed"
+        asked = option.schedules is not None or option.schedule_seed is not None
+        if asked and not self._in_xdist and _openreg() is None:
+            raise pytest.UsageError(
+                f"{name} chooses the order of openreg's streams, and torch has no device openreg in this process: "
+                "pip install openreg-testing[device]"
+            )
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self) -> Generator[None, Any, Any]:
-        """Modules that compute when they are imported start no OpenMP threads, which a fork would lose."""
+        """Modules that compute when they are imported start no OpenMP threads, which a fork would lose.
+
+        Only where workers are asked for in advance: a device that is used then computes with one thread for good.
+        """
         option = self._config.option
-        if (option.isolate or option.schedules) and importlib.util.find_spec("torch") is not None:
-            importlib.import_module("torch")
-        torch = sys.modules.get("torch")
+        wanted = option.isolate or option.schedules is not None
+        torch = _torch() if wanted else None
         self._look("a conftest.py or a plug-in")
         if torch is None:
             return (yield)
@@ -269,6 +216,13 @@ class Isolation:
         """Notices which module uses the device when it is imported."""
         report = yield
         self._look(str(collector.nodeid))
+        if self._in_xdist and report.passed:  # xdist knows no usage errors of its workers
+            try:
+                for each in report.result:
+                    if isinstance(each, pytest.Item):
+                        self._plan(each)
+            except pytest.UsageError as error:
+                report.outcome, report.result, report.longrepr = "failed", [], str(error)
         return report
 
     def _look(self, place: str) -> None:
@@ -286,13 +240,6 @@ class Isolation:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Plans how each test is run; refuses marks with bad arguments."""
-        option = self._config.option
-        if (option.schedules is not None or option.schedule_seed is not None) and _openreg() is None:
-            name = "--schedules" if option.schedules is not None else "--schedule-seed"
-            raise pytest.UsageError(
-                f"{name} chooses the order of openreg's streams, and torch has no device openreg in this process: "
-                "pip install openreg-testing[device]"
-            )
         self._keys = keys(session.items)
         for item in session.items:
             plan = self._plan(item)
@@ -302,28 +249,28 @@ class Isolation:
     def _plan(self, item: pytest.Item) -> _Plan | None:
         """None: in this process, as without this plug-in."""
         option = self._config.option
-        settings = _settings(item)
-        seeds, poison, faults = _schedules(item), _poison(item), _faults(item)
-        if (seeds or poison or faults) and _openreg() is None:
+        asked = Asked.by(item)
+        settings, seeds, faults = asked.settings, asked.seeds, asked.faults
+        if (seeds or faults) and _openreg() is None:
             if faults:
                 item.add_marker(pytest.mark.skip(reason="its faults are openreg's, and there is no device openreg"))
-            seeds, poison, faults = 0, False, ""
-        if poison:
-            settings.setdefault(POISON, "1")
+            seeds, faults = 0, ""
         if option.schedules is not None:
             seeds = option.schedules
         elif option.schedule_seed is not None:
             seeds = 0
-        if seeds and SEED in settings:
-            raise pytest.UsageError(f"{item.nodeid}: its mark settings gives {SEED}, and other seeds are asked for too")
+        if SEED in settings and (seeds or option.schedule_seed is not None):
+            raise pytest.UsageError(
+                f"{item.nodeid}: its mark device_settings gives {SEED}, and other seeds are asked for"
+            )
         settings = {name: value for name, value in settings.items() if os.environ.get(name) != value}
         debugger = option.usepdb or option.trace
         if debugger and (settings or seeds):
             needed = settings | ({SEED: "1"} if seeds else {})
             variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in needed.items())
             raise pytest.UsageError(
-                f"{item.nodeid}: its marks ask for a process of its own, which a debugger cannot reach; set what they "
-                f"ask for: {variables} pytest --pdb ..., with --schedule-seed for the order of streams"
+                f"{item.nodeid}: its marks ask for a process of its own, which a debugger cannot reach; give what they "
+                f"ask for instead: {variables} pytest ..., and --schedule-seed where there are seeds"
             )
         alone = bool(settings or seeds or (faults and not debugger))
         return _Plan(settings, seeds, alone) if alone or option.isolate else None
@@ -367,11 +314,9 @@ class Isolation:
             f"do: {self._unforkable}. It was noticed after {self._since}. A module that touches the device when it is "
             "imported should do so in a fixture."
         )
-        location = Path(__file__)
-        message = warnings.WarningMessage(pytest.PytestWarning(text), pytest.PytestWarning, str(location), 1)
-        self._config.hook.pytest_warning_recorded.call_historic(
-            kwargs={"warning_message": message, "when": "collect", "nodeid": "", "location": None}
-        )
+        place = self._config.rootpath / self._since
+        file = str(place if place.is_file() else Path(__file__))
+        record_warning(self._config.hook, pytest.PytestWarning(text), file, 1, "collect", "")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
@@ -396,32 +341,31 @@ class Isolation:
             item.session.shouldstop = run.answer["stop"]
         return True
 
-    def _run_once(self, item: pytest.Item, plan: _Plan, nextitem: pytest.Item | None) -> _Run:
+    def _run_once(self, item: pytest.Item, plan: _Plan, nextitem: pytest.Item | None) -> Run:
         if plan.alone:
-            desk = self._desk(plan.settings)
+            process = self._process(plan.settings)
             try:
-                return self._ask(desk, item, None)
+                return self._ask(process, item, None)
             finally:
-                desk.close()
+                process.close()
         if self._shared is None:
-            self._shared = self._desk({})
+            self._shared = self._process({})
         run = self._ask(self._shared, item, nextitem)
         if self._shared.lost or run.answer["broken"]:
-            desk, self._shared = self._shared, None
-            if not desk.lost:
-                desk.worker.ask(("finish",), self._limit)  # as far as it can
-            desk.close()
+            process, self._shared = self._shared, None
+            process.ask("finish")  # as far as it can
+            process.close()
         return run
 
-    def _run_schedules(self, item: pytest.Item, plan: _Plan) -> _Run:
+    def _run_schedules(self, item: pytest.Item, plan: _Plan) -> Run:
         """Under one seed after the other, up to the first that fails."""
         seconds = {"setup": 0.0, "call": 0.0, "teardown": 0.0}
         for seed in range(1, plan.seeds + 1):
-            desk = self._desk({**plan.settings, SEED: str(seed)})
+            process = self._process({**plan.settings, SEED: str(seed)})
             try:
-                run = self._ask(desk, item, None)
+                run = self._ask(process, item, None)
             finally:
-                desk.close()
+                process.close()
             for report in run.reports:
                 seconds[report.when] += report.duration
             if run.failed:
@@ -435,51 +379,35 @@ class Isolation:
             report.user_properties.append(("openreg.schedules", seed))
         return run
 
-    def _tell_of_seed(self, run: _Run, seed: int, seeds: int) -> None:
-        again = f"{self._repeat(run.item)} --schedule-seed {seed}"
+    def _tell_of_seed(self, run: Run, seed: int, seeds: int) -> None:
+        again = repeat.command(self._config, self._arguments(), run.item, f"--schedule-seed={seed}")
         text = f"It failed with the order of streams of seed {seed}, the first of 1 to {seeds} that fails. To repeat:"
         for report in run.reports:
             if report.failed:
-                _explain(report, f"seed {seed}", f"{text}\n    {again}")
+                loss.explain(report, f"seed {seed}", f"{text}\n    {again}")
 
-    def _repeat(self, item: pytest.Item) -> str:
-        """The command that runs this test as it was run."""
-        kept: list[str] = []
-        places = {str(each) for each in getattr(self._config.known_args_namespace, "file_or_dir", ())}
-        arguments = iter(self._arguments())
-        for argument in arguments:
-            if argument in ("--schedules", "-n", "-k", "-m"):
-                next(arguments, None)
-            elif argument not in places and not re.match(r"--schedules=|-n\d|-n=|-x$", argument):
-                kept.append(argument)
-        path, separator, rest = str(item.nodeid).partition("::")
-        place = os.path.relpath(self._config.rootpath / path, self._config.invocation_params.dir)
-        return shlex.join(["pytest", Path(place).as_posix() + separator + rest, *kept])
-
-    def _desk(self, settings: dict[str, str]) -> _Desk:
+    def _process(self, settings: dict[str, str]) -> Process:
         assert self._server is not None
-        return _Desk(self._server.worker(settings), self._limit)
+        return Process(self._server, settings, self._limit)
 
-    def _ask(self, desk: _Desk, item: pytest.Item, nextitem: pytest.Item | None) -> _Run:
-        run = _Run(self._config, item)
+    def _ask(self, process: Process, item: pytest.Item, nextitem: pytest.Item | None) -> Run:
+        run = Run(self._config, item)
         begun = time.time()
-        answer: Answer | Lost
-        if desk.lost is not None:
-            answer = desk.lost
-        else:
-            following = None if nextitem is None else self._keys[nextitem]
-            answer = desk.worker.ask(("run", self._keys[item], following), self._limit, run.take)
+        following = None if nextitem is None else self._keys[nextitem]
+        answer = process.ask("run", self._keys[item], following, on_part=run.take)
         if isinstance(answer, Answer):
             run.answer = answer.value
-            self._echo(desk.worker.written())
+            if run.answer["broken"]:
+                for report in run.reports:
+                    report.user_properties.append(("openreg.broken_device", run.answer["broken"]))
+            self._echo(process.written())
         else:
-            desk.lost = answer
-            run.reports += _reports_of_loss(item, run.reports, answer, desk.captured(), begun)
+            run.reports += loss.reports(item, run.reports, answer, process.captured(), begun)
         return run
 
     def _echo(self, text: str) -> None:
         """Shows what a test wrote past its capture: with -s, by capsys.disabled(), as a live log."""
-        if text and not hasattr(self._config, "workerinput"):
+        if text and not self._in_xdist:
             sys.stdout.write(text)
             sys.stdout.flush()
 
@@ -494,17 +422,17 @@ class Isolation:
             yield pytest.TestReport.from_item_and_call(item, call)
         lost = self._finish() if nextitem is None else None
         if lost is not None:
-            yield _report(item, "teardown", f"leaving the fixtures of earlier tests {lost.reason}\n\n{lost.output}")
+            yield loss.report(item, "teardown", f"leaving the fixtures of earlier tests {lost.reason}\n\n{lost.output}")
 
     def _finish(self) -> Lost | None:
-        desk, self._shared = self._shared, None
-        if desk is None:
+        process, self._shared = self._shared, None
+        if process is None:
             return None
         try:
-            answer = desk.worker.ask(("finish",), self._limit)
+            answer = process.ask("finish")
             return answer if isinstance(answer, Lost) else None
         finally:
-            desk.close()
+            process.close()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
@@ -521,137 +449,13 @@ class Isolation:
             server.close()
 
 
-def _reports_of_loss(
-    item: pytest.Item, before: list[pytest.TestReport], lost: Lost, captured: dict[str, str], begun: float
-) -> list[pytest.TestReport]:
-    """The failure of the phase in which the worker was lost, and the end of the test, which every reporter awaits."""
-    done = {report.when for report in before}
-    when = "teardown" if "call" in done else "call" if "setup" in done else "setup"
-    text = f"its process {lost.reason} in the {when} of the test"
-    stack = _own_part(lost.output)
-    report = _report(item, when, f"{text}\n\n{stack}" if stack else text)
-    report.sections += [(f"Captured {name} {when}", text) for name, text in captured.items()]
-    report.start, report.stop = begun, time.time()
-    report.duration = report.stop - begun
-    if _is_expected(item):
-        report.outcome, report.wasxfail = "skipped", text
-    return [report] if when == "teardown" else [report, _report(item, "teardown", "")]
-
-
-def _report(item: pytest.Item, when: Any, text: str) -> pytest.TestReport:
-    return pytest.TestReport(
-        nodeid=item.nodeid,
-        location=item.location,
-        keywords=dict.fromkeys(item.keywords, 1),
-        outcome="failed" if text else "passed",
-        longrepr=text or None,
-        when=when,
-    )
-
-
-def _is_expected(item: pytest.Item) -> bool:
-    """Whether the test may fail in any way, by its mark xfail."""
-    from _pytest.skipping import evaluate_xfail_marks
-
-    expected = None if item.config.option.runxfail else evaluate_xfail_marks(item)
-    return expected is not None and expected.raises is None
-
-
-def _own_part(output: str) -> str:
-    """A stack without the calls of pytest and of this package that lead to the test."""
-    lines = []
-    skipping = False
-    for line in output.splitlines():
-        if not line.startswith("  File "):
-            skipping = False
-        elif re.search(r"in (pytest_pyfunc_call|call_fixture_func|runtest)$", line):
-            skipping = True
-        if not skipping:
-            lines.append(line)
-    return "\n".join(lines)
-
-
-def _explain(report: pytest.TestReport, title: str, text: str) -> None:
-    longrepr: Any = report.longrepr
-    crash = getattr(longrepr, "reprcrash", None)
-    if crash is not None:
-        crash.message = f"{title}: {crash.message}"
-    if hasattr(longrepr, "addsection"):
-        longrepr.addsection(title, text)
-    else:
-        report.longrepr = f"{title}: {longrepr}\n\n{text}"
-
-
-def _pass_on_warning(item: pytest.Item, data: dict[str, Any]) -> None:
-    module, name = data["category"]
-    category = getattr(sys.modules.get(module), name, None)
-    try:
-        message = category(data["message"])  # type: ignore[misc]
-        if not isinstance(message, Warning):
-            raise TypeError
-    except Exception:  # a class that only the worker has, or that takes other arguments
-        message = UserWarning(f"{name}: {data['message']}")
-    recorded = warnings.WarningMessage(message, type(message), data["filename"], data["lineno"])
-    item.ihook.pytest_warning_recorded.call_historic(
-        kwargs={"warning_message": recorded, "when": "runtest", "nodeid": data["nodeid"], "location": None}
-    )
-
-
-# Marks
-
-
 def _openreg() -> Any:
     """The module torch.openreg; None if there is none."""
-    if importlib.util.find_spec("torch") is None:
-        return None
-    import torch
-
-    return getattr(torch, "openreg", None)
+    return getattr(_torch(), "openreg", None)
 
 
-def _refuse(item: pytest.Item, mark: pytest.Mark, accepted: str) -> pytest.UsageError:
-    given = ", ".join([*map(repr, mark.args), *(f"{name}={value!r}" for name, value in mark.kwargs.items())])
-    return pytest.UsageError(f"{item.nodeid}: the mark {mark.name}({given}) is not accepted; it takes {accepted}")
-
-
-def _schedules(item: pytest.Item) -> int:
-    mark = item.get_closest_marker("schedules")
-    if mark is None:
-        return 0
-    names = mark.kwargs.keys() <= {"seeds"} and len(mark.args) + len(mark.kwargs) <= 1
-    seeds = mark.kwargs.get("seeds", mark.args[0] if mark.args else SEEDS)
-    if not names or type(seeds) is not int or seeds < 1:
-        raise _refuse(item, mark, "a number of seeds from 1 on, such as schedules(seeds=200)")
-    return seeds
-
-
-def _poison(item: pytest.Item) -> bool:
-    mark = item.get_closest_marker("poison")
-    if mark is not None and (mark.args or mark.kwargs):
-        raise _refuse(item, mark, "no argument")
-    return mark is not None
-
-
-def _faults(item: pytest.Item) -> str:
-    mark = item.get_closest_marker("faults")
-    if mark is None:
-        return ""
-    faults = [fault for argument in mark.args for fault in (argument.split(",") if isinstance(argument, str) else [""])]
-    if mark.kwargs or not faults or not all(map(_FAULT.fullmatch, faults)):
-        raise _refuse(item, mark, _FAULTS)
-    return ",".join(faults)
-
-
-def _settings(item: pytest.Item) -> dict[str, str]:
-    settings: dict[str, str] = {}
-    for mark in item.iter_markers("settings"):  # the closest first
-        accepted = (
-            not mark.args and mark.kwargs and all(isinstance(value, (str, int)) for value in mark.kwargs.values())
-        )
-        if not accepted:
-            raise _refuse(item, mark, 'environment variables, such as settings(OPENREG_DEVICE_MEMORY="64MiB")')
-        settings = {name: str(value) for name, value in mark.kwargs.items()} | settings
-    return settings
+def _torch() -> Any:
+    return importlib.import_module("torch") if importlib.util.find_spec("torch") is not None else None
 
 
 def _seconds(text: str) -> float:
