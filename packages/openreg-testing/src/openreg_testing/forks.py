@@ -30,6 +30,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, Protocol
@@ -182,6 +183,7 @@ class ForkServer:
         if not hasattr(os, "fork"):
             raise RuntimeError("this system has no fork; SpawnServer starts its workers instead")
         self._lock = threading.Lock()
+        self._workers: weakref.WeakSet[Worker] = weakref.WeakSet()
         self._asker = os.getpid()
         self._control, theirs = socket.socketpair()
         self._server = fork()
@@ -198,7 +200,9 @@ class ForkServer:
         except BaseException:
             output.close()
             raise
-        return Worker(socket.socket(fileno=handles[0]), _Forked(self, process, handles[1:]), output)
+        worker = Worker(socket.socket(fileno=handles[0]), _Forked(self, process, handles[1:]), output)
+        self._workers.add(worker)
+        return worker
 
     def close(self) -> None:
         """Ends the server and all its workers, and waits until they are gone."""
@@ -214,6 +218,8 @@ class ForkServer:
             if wait_for(server, 2 * PATIENCE) is None:
                 os.kill(server, signal.SIGKILL)
                 os.waitpid(server, 0)
+        for worker in list(self._workers):
+            worker.end()
 
     def reap(self, process: int, patience: float) -> int:
         """The exit status of a worker, which is killed if it does not end by itself in so many seconds."""
@@ -284,7 +290,7 @@ class SpawnServer:
         if bool(serve) == bool(command) or (serve and serve.count(":") != 1):
             raise ValueError(f'give either serve="module:function" or a command, not {serve!r} and {command!r}')
         self._command = list(command) or [sys.executable, "-m", "openreg_testing.workers", serve]
-        self._processes: list[_Spawned] = []
+        self._workers: weakref.WeakSet[Worker] = weakref.WeakSet()
 
     def worker(self, environment: Mapping[str, str] | None = None) -> Worker:
         """Starts a worker, with these environment variables besides those of this process."""
@@ -303,19 +309,20 @@ class SpawnServer:
                     start_new_session=True,  # Ctrl-C is for the asker
                 )
             )
-            self._processes = [process, *(other for other in self._processes if other.running())]
             try:
                 connection = _accept(listener, token, process)
             except BaseException:
                 process.end(0)
                 output.close()
                 raise
-        return Worker(connection, process, output)
+        worker = Worker(connection, process, output)
+        self._workers.add(worker)
+        return worker
 
     def close(self) -> None:
         """Ends all workers."""
-        for process in self._processes:
-            process.end(0)
+        for worker in list(self._workers):
+            worker.end()
 
 
 class _Spawned:

@@ -329,8 +329,9 @@ class Isolation:
             cancel(item=item)  # the worker has a timer of its own
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         run = self._run_schedules(item, plan) if plan.seeds else self._run_once(item, plan, nextitem)
-        reports = [*run.reports, *self._leave(item, nextitem)]
-        for report in reports:
+        late = list(self._leave(item, nextitem))
+        kept = [report for report in run.reports if not (late and report.when == "teardown" and report.passed)]
+        for report in kept + late:
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         if "exit" in run.answer:
@@ -429,8 +430,10 @@ class Isolation:
         if process is None:
             return None
         try:
-            answer = process.ask("finish")
-            return answer if isinstance(answer, Lost) else None
+            if process.lost is None:
+                process.ask("finish")
+                return process.lost
+            return None
         finally:
             process.close()
 

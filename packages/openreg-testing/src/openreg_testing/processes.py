@@ -69,10 +69,10 @@ class Process:
     def ask(self, *request: Any, on_part: Callable[[Any], None] | None = None) -> Answer | Lost:
         """What ``Isolated`` answers in the worker."""
         if self.lost is None and self._worker is not None:
+            self.lost = Lost("was interrupted", "")  # by Ctrl-C; any answer takes it back
             answer = self._worker.ask(request, self._limit, on_part)
-            if isinstance(answer, Answer):
-                return answer
-            self.lost = answer
+            self.lost = answer if isinstance(answer, Lost) else None
+            return answer
         assert self.lost is not None
         return self.lost
 

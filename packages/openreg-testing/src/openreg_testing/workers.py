@@ -127,8 +127,12 @@ def _be_forked(
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
+        for number in (1, 2):
+            os.dup2(output, number)
+        sys.stdout, sys.stderr = (  # those of the asker may write to a file of its own, as under pytest
+            open(number, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+            for number in (1, 2)
+        )
         os.environ.update(environment)
         _answer(connection, serve, output)
     finally:
