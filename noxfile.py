@@ -73,8 +73,8 @@ SLOW = [
     Session("template", ("openreg-ops",), ("templates/*", "packages/*/tests/test_isolation.py"), 300),
     Session("recipe", ("openreg-runtime", "openreg-autoload"), RECIPE, 420),
     Session("tutorial", files=("docs/tutorial/*", "examples/tutorial/*"), budget=900),
-    Session("conformance", ("openreg-ops",), ("packages/openreg-ops/tests/*",), 1200),
-    Session("fuzz", ("openreg-ops",), ("packages/openreg-ops/tests/*",), 900),
+    Session("conformance", ("openreg-ops", "openreg-testing"), ("packages/openreg-ops/tests/*",), 1200),
+    Session("fuzz", ("openreg-ops", "openreg-testing"), ("packages/openreg-ops/tests/*",), 900),
     Session("settings", ("openreg-meta",), ("packages/openreg-ops/tests/*", "packages/openreg-meta/tests/*"), 1200),
     Session("soak", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*",), 300),
     Session("endurance", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*", *DRIVER), 1200),
@@ -280,13 +280,18 @@ def soak(session: nox.Session) -> None:
     here.run(program.name, "python", str(program), *session.posargs)
 
 
+def kit(command: str, *arguments: str) -> tuple[str, ...]:
+    """A command of the conformance kit, with what it has to know of openreg."""
+    manifest = PACKAGES["openreg-ops"].folder / "tests" / "conformance.toml"
+    return ("python", "-m", "openreg_testing", command, "--manifest", str(manifest), *arguments)
+
+
 @nox.session
 def conformance(session: nox.Session) -> None:
     """Compare every entry of PyTorch's table of operators with the CPU, in all dtypes (-- --op 'fft.*' --json FILE)."""
     here = lane(session)
     here.install("openreg-ops", extra="test")
-    program = PACKAGES["openreg-ops"].folder / "tests" / "conformance"
-    here.run(program.name, "python", str(program), *session.posargs)
+    here.run("conformance", *kit("conformance", "--suite", "operators"), *session.posargs)
 
 
 @nox.session
@@ -294,8 +299,7 @@ def fuzz(session: nox.Session) -> None:
     """Random operators, dtypes, layouts and flags against the CPU for ten minutes (-- --seconds 60 --seed 7)."""
     here = lane(session)
     here.install("openreg-ops", extra="test")
-    program = PACKAGES["openreg-ops"].folder / "tests" / "conformance"
-    here.run("fuzz", "python", str(program), "fuzz", *session.posargs)
+    here.run("fuzz", *kit("fuzz"), *session.posargs)
 
 
 @nox.session

@@ -9,8 +9,13 @@ import uuid
 import pytest
 import torch
 from gate import gate  # noqa: F401  (a fixture)
+from manifest import SETUP
 
 import openreg_ops  # noqa: F401  (registers the operators; the tests use them through torch)
+from openreg_testing.conformance.operators import subject
+
+# Some tests compare as the conformance kit does, in this process.
+subject.examine_device(SETUP.device, SETUP.manifest)
 
 
 @pytest.fixture(autouse=True)

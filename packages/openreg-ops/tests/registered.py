@@ -8,9 +8,10 @@ import test_foreach
 import test_optimizer
 import test_structured
 import torch
-from conformance import outcome, record
-from conformance.check_overloads import CallsOverloads
 from parity import DEVICE, check, move_all
+
+from openreg_testing.conformance.operators import outcome, record
+from openreg_testing.conformance.operators.check_overloads import CallsOverloads
 
 LIST = """
 import json, torch

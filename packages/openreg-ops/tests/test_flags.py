@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from conformance import command, entries, flags
+from manifest import MANIFEST, SETUP
 from parity import DEVICE
 from torch.nn import functional
+
+from openreg_testing.conformance.operators import entries, flags, run
 
 TESTS = Path(__file__).resolve().parent
 SCRIPT = TESTS.parent / "tools" / "flags.py"
@@ -31,7 +33,7 @@ def deterministic():
 @pytest.fixture(scope="module")
 def large():
     """The scorecard of calls that are large enough for kernels to choose by flags."""
-    return command.run(checks=("flags",), table=command.FLAG_SAMPLES)
+    return run.run(SETUP, checks=("flags",), table=MANIFEST.flag_table)
 
 
 # All entries, all flags
@@ -39,7 +41,7 @@ def large():
 
 @pytest.mark.timeout(1800)
 def test_what_counts_is_the_launch():
-    card = command.quick_flags()
+    card = run.quick_flags(SETUP)
     assert len(card.reports) > 1000
     assert card.problems() == []
 
@@ -51,7 +53,7 @@ def test_what_counts_is_the_launch_in_large_calls(large):
 
 @pytest.mark.timeout(1800)
 def test_the_harness_notices_a_flag_that_is_read_late():
-    card = command.run(["float32"], checks=("flags",), jobs=1, table=FAULTS)
+    card = run.run(SETUP, ["float32"], checks=("flags",), jobs=1, table=FAULTS)
     found = {report["name"]: report["failures"] for report in card.reports}
     assert found["reads_no_flag"] == {}
     assert (

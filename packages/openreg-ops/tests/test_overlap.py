@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tensors that are written to and share memory, with themselves or with an operand: as on the CPU.
 
-PyTorch's table of operators is run the same way in conformance/check_writes.py; here is what it does not reach.
+The conformance kit runs PyTorch's table of operators the same way (its check_writes.py); here is the rest.
 """
 
 import pytest
 import torch
-from conformance.outcome import attempt
 from parity import DEVICE
+
+from openreg_testing.conformance.operators.outcome import attempt
 
 pytestmark = pytest.mark.usefixtures("native")
 

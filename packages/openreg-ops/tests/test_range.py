@@ -3,8 +3,9 @@
 
 import pytest
 import torch
-from conformance.outcome import attempt
 from parity import DEVICE
+
+from openreg_testing.conformance.operators.outcome import attempt
 
 pytestmark = pytest.mark.usefixtures("native")
 

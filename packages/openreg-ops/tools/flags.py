@@ -3,12 +3,12 @@
 
 usage: python packages/openreg-ops/tools/flags.py    writes packages/openreg-ops/docs/flags.md
 
-The table is that of tests/conformance/flags.py, which the tests hold against every operator.
+The flags are those of the conformance kit (openreg-testing); what kernels read late is in tests/conformance.toml. The
+tests hold both against every operator.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -16,7 +16,7 @@ PAGE = PACKAGE / "docs" / "flags.md"
 
 HEAD = """# Flags of PyTorch, and when they count
 
-Made by tools/flags.py from tests/conformance/flags.py; do not edit.
+Made by tools/flags.py from tests/conformance.toml; do not edit.
 
 Of the launch: these count as they are when an operator is called, whatever becomes of them before its kernel runs.
 
@@ -32,16 +32,15 @@ them otherwise. Wait for the device (`torch.openreg.synchronize()`) before you c
 
 def render() -> str:
     """The page."""
-    sys.path.insert(0, str(PACKAGE / "tests"))
-    try:
-        from conformance import flags
-    finally:
-        sys.path.pop(0)
-    late = {item.flag.name for item in flags.READ_BY_KERNELS}
+    from openreg_testing.conformance import manifest
+    from openreg_testing.conformance.operators import flags
+
+    read_late = manifest.read(PACKAGE / "tests" / "conformance.toml").read_late
+    late = {item.flag for item in read_late}
     text = HEAD + "".join(f"- `{flag.name}`\n" for flag in flags.FLAGS if flag.name not in late) + MIDDLE
-    for item in flags.READ_BY_KERNELS:
+    for item in read_late:
         operators = ", ".join(f"`{name}`" for name in item.operators)
-        text += f"| `{item.flag.name}` | {operators} | {item.reason} | {item.effect} |\n"
+        text += f"| `{item.flag}` | {operators} | {item.reason} | {item.effect} |\n"
     return text
 
 

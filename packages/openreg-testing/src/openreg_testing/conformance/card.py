@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The results of a run, as they are shown, kept and sent: in the terminal, as JSON, as HTML, and for the CI relay."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from .operators.scorecard import Scorecard
+
+SCHEMA = "openreg-testing conformance 1"
+Status = Literal["passed", "failed", "excused", "skipped"]
+STATUSES: tuple[Status, ...] = ("passed", "failed", "excused", "skipped")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one test."""
+
+    suite: str
+    name: str  # suite::test
+    status: Status  # excused: failed, as the manifest says
+    reason: str = ""  # why it failed or was skipped
+    promises: tuple[str, ...] = ()  # rows of the table of hooks
+    seconds: float = 0.0
+
+
+@dataclass
+class Card:
+    """Everything that a run found."""
+
+    device: str
+    torch: str
+    results: list[Result] = field(default_factory=list)
+    operators: list[Scorecard] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what is wrong beside single tests
+
+    def all_results(self) -> list[Result]:
+        """Those of tests, and one for each operator and dtype."""
+        return [*self.results, *(result for card in self.operators for result in _of_operators(card))]
+
+    def counts(self) -> dict[str, Counter[str]]:
+        """By suite: how many tests have which status."""
+        found: dict[str, Counter[str]] = {}
+        for result in self.all_results():
+            found.setdefault(result.suite, Counter())[result.status] += 1
+        return found
+
+    def problems(self) -> list[str]:
+        """Reasons why the run fails, one paragraph each."""
+        found = list(self.notes)
+        found += [f"{result.name}: {result.reason}" for result in self.results if result.status == "failed"]
+        found += [problem for card in self.operators for problem in card.problems()]
+        if not self.all_results():
+            found.append("nothing was run: no test and no operator has the names that were asked for")
+        return found
+
+    def as_dictionary(self) -> dict[str, Any]:
+        """All of it, for a file that --compare reads."""
+        return {
+            "schema": SCHEMA,
+            "device": self.device,
+            "torch": self.torch,
+            "counts": {suite: dict(counter) for suite, counter in self.counts().items()},
+            "problems": self.problems(),
+            "tests": [asdict(result) for result in self.all_results()],
+            "operators": [card.as_dictionary() for card in self.operators],
+        }
+
+    def relay(self) -> dict[str, Any]:
+        """What PyTorch's CI relay takes from a backend's own CI."""
+        total = Counter(result.status for result in self.all_results())
+        failed = [result.name for result in self.all_results() if result.status == "failed"]
+        return {
+            "passed": total["passed"],
+            "failed": total["failed"],
+            "skipped": total["skipped"] + total["excused"],
+            "failed_tests_json": json.dumps(failed),
+        }
+
+
+def _of_operators(card: Scorecard) -> Iterator[Result]:
+    for report in card.reports:
+        reason = "; ".join(f"{check}: {text}" for check, text in report["failures"].items())
+        excused = card.manifest.operator(report["name"]).fails
+        status: Status = "passed" if not reason else "excused" if excused else "failed"
+        name = f"operators::{report['name']}::{report['dtype']}"
+        yield Result("operators", name, status, reason, (), report.get("seconds", 0.0))
+
+
+def judged(suite: str, name: str, outcome: str, reason: str, known: str, **others: Any) -> tuple[Result, str]:
+    """A result in the light of what the manifest says (`known`: why it fails), and what is wrong with that, or ""."""
+    if outcome == "failed" and known:
+        return Result(suite, name, "excused", f"{known} ({reason})", **others), ""
+    note = f"{name}: the manifest says that it fails ({known}), and it passes" if outcome == "passed" and known else ""
+    status: Status = "passed" if outcome == "passed" else "skipped" if outcome == "skipped" else "failed"
+    return Result(suite, name, status, reason, **others), note
+
+
+def show(card: Card, verbose: bool = False) -> None:
+    """Prints the scorecard."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    table = Table(title=f"conformance of {card.device} with torch {card.torch}", title_justify="left")
+    for column in ("suite", *STATUSES):
+        table.add_column(column, justify="left" if column == "suite" else "right")
+    for suite, counter in card.counts().items():
+        table.add_row(suite, *(str(counter[status]) for status in STATUSES))
+    console.print(table)
+    for operators in card.operators:
+        operators.show(console, with_problems=False)
+    skipped = [result for result in card.results if result.status == "skipped"]
+    if verbose:
+        _lines(console, (f"skipped {result.name}: {result.reason}" for result in skipped))
+    elif skipped:
+        console.print(f"{len(skipped)} tests were skipped; --verbose and the files say why")
+    problems = card.problems()
+    _lines(console, problems, "red")
+    console.print(f"{len(problems)} problems" if problems else "all as it has to be", style="bold")
+
+
+def _lines(console: Any, lines: Iterable[str], style: str | None = None) -> None:
+    for line in lines:
+        console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def write_html(card: Card, path: Path) -> None:
+    """One file with everything in it."""
+    import jinja2
+
+    folder = Path(__file__).parent
+    loader = jinja2.FileSystemLoader(folder)
+    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    page = environment.get_template("card.html.jinja")
+    path.write_text(page.render(card=card, statuses=STATUSES, results=card.all_results()), "utf-8")

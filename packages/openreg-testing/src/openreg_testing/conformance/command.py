@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The arguments and the exit status of the kit."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import card as cards
+from . import comparison, manifest, suite_tests, upstream
+from .operators import run as operators
+from .operators.tasks import APART, CHECKS, TABLE
+from .setup import Setup
+from .workers import Answer, Lost, Pool
+
+if TYPE_CHECKING:
+    from .card import Card
+
+PASSED, PROBLEMS, WRONG_USE = 0, 1, 2
+OPERATORS = "operators"
+_MORE_THAN_A_DAY = 86401
+_DTYPES = ("float32", "int64", "bool", "complex64", "bfloat16", "float16", "first")
+
+_EPILOG = """\
+exit status: 0 all as it has to be, 1 problems, 2 wrong use (also: no such device, a manifest that cannot be used)
+
+examples:
+  %(prog)s --device npu --import torch_npu
+  %(prog)s --device npu --import torch_npu --suite streams --suite events
+  %(prog)s --device npu --import torch_npu --op 'fft.*' --dtype float32 --check forward --check backward
+  %(prog)s --device npu --import torch_npu --pytorch-tests ~/pytorch/test --file test_view_ops.py
+"""
+
+
+class WrongUseError(Exception):
+    """Arguments that cannot be served; the text says what would be."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    program = "python -m openreg_testing"
+    whole = argparse.ArgumentParser(prog=program, description="Tests of a PyTorch backend behind PrivateUse1.")
+    commands = whole.add_subparsers(dest="command", required=True, metavar="conformance|fuzz")
+    raw = argparse.RawDescriptionHelpFormatter
+    kit = commands.add_parser(
+        "conformance",
+        help="what a backend has to keep, one test per promise",
+        description="Tests what PyTorch expects of a backend, each test in a process that may crash or hang.",
+        epilog=_EPILOG,
+        formatter_class=raw,
+    )
+    _add_device(kit)
+    what = kit.add_argument_group("what is run (all suites, unless this says otherwise)")
+    what.add_argument("--suite", action="append", default=[], metavar="NAME", help="only this suite; may be repeated")
+    what.add_argument("--test", action="append", default=[], metavar="PATTERN", help="only tests such as 'streams::*'")
+    what.add_argument("--list", action="store_true", help="print the suites and end")
+    table = kit.add_argument_group("the suite of operators")
+    table.add_argument("--dtype", action="append", default=[], choices=_DTYPES, help="only this one; may be repeated")
+    table.add_argument("--op", action="append", default=[], metavar="PATTERN", help="only entries of this name")
+    table.add_argument("--check", action="append", choices=CHECKS, help="only this check; may be repeated")
+    table.add_argument("--quick", action="store_true", help="each entry in one dtype, with a few of its variants")
+    table.add_argument("--table", default=TABLE, metavar="MODULE:NAME", help="another table of entries")
+    own = kit.add_argument_group("PyTorch's own tests")
+    own.add_argument(
+        "--pytorch-tests", type=Path, metavar="DIR", help="its folder test/, from a checkout of this torch"
+    )
+    own.add_argument("--file", action="append", default=[], metavar="NAME", help="only this file; may be repeated")
+    how = kit.add_argument_group("how")
+    how.add_argument("--jobs", type=_count, default=os.cpu_count() or 1, help="processes that share the work")
+    how.add_argument("--limit", type=_seconds, default=300.0, metavar="SECONDS", help="for one test (default: 300)")
+    out = kit.add_argument_group("the scorecard")
+    out.add_argument("--json", type=Path, metavar="FILE", help="all of it")
+    out.add_argument("--html", type=Path, metavar="FILE", help="a page")
+    out.add_argument("--relay", type=Path, metavar="FILE", help="the sums that PyTorch's CI relay takes")
+    out.add_argument("--compare", type=Path, metavar="OLD.json", help="list what changed since that scorecard")
+    out.add_argument("--verbose", action="store_true", help="list what was skipped, and why")
+    random_calls = commands.add_parser(
+        "fuzz",
+        help="random operators, dtypes, layouts and flags against the CPU",
+        description="Random calls of PyTorch's operators, compared with the CPU. A seed stands for one call.",
+    )
+    _add_device(random_calls)
+    random_calls.add_argument("--seconds", type=_seconds, default=600.0, help="how long; 600 unless told")
+    random_calls.add_argument("--seed", type=int, default=None, help="the first seed; any unless told")
+    random_calls.add_argument("--count", type=_count, default=None, help="how many calls at most; 1 repeats a seed")
+    random_calls.add_argument("--table", default=TABLE, metavar="MODULE:NAME", help="another table of entries")
+    return whole
+
+
+def _add_device(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--device", metavar="NAME", help="the backend, or cpu to try the kit on itself")
+    command.add_argument(
+        "--import",
+        dest="imports",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="what brings the backend up; may be repeated (default: what loads with torch)",
+    )
+    command.add_argument(
+        "--manifest", type=Path, metavar="FILE", help="what is known of it: .toml, or torch-spyre's .yaml"
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < _MORE_THAN_A_DAY:
+        raise argparse.ArgumentTypeError(f"expected seconds up to a day, got {text!r}")
+    return value
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"expected a number from 1, got {text!r}")
+    return int(text)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command and returns its exit status. Raises SystemExit(2) where the arguments cannot be parsed."""
+    options = parser().parse_args(arguments)
+    try:
+        if options.command == "fuzz":
+            return _fuzz(options)
+        return _conformance(options)
+    except (
+        WrongUseError,
+        manifest.ManifestError,
+        comparison.ComparisonError,
+        upstream.UpstreamError,
+        operators.TableError,
+    ) as error:
+        print(f"{options.command}: {error}", file=sys.stderr)
+        return WRONG_USE
+
+
+def _conformance(options: argparse.Namespace) -> int:
+    if options.list:
+        print("\n".join([OPERATORS, *suite_tests.names()]))
+        return PASSED
+    _refuse_contradictions(options)
+    suites = _suites(options)
+    old = comparison.read(options.compare) if options.compare is not None else None
+    for path in filter(None, (options.json, options.html, options.relay)):
+        if not path.resolve().parent.is_dir():
+            raise WrongUseError(f"{path}: there is no folder {path.resolve().parent}")
+    setup = _setup(options)
+    if options.pytorch_tests is not None:
+        upstream.refuse_other_version(options.pytorch_tests, metadata.version("torch"))
+    found = _probe(setup)
+    card = cards.Card(setup.device, found["torch"])
+    if options.pytorch_tests is not None:
+        tests = upstream.run(setup, options.pytorch_tests, options.file, options.test, options.jobs, options.limit)
+        _add(card, tests)
+    else:
+        others = [suite for suite in suites if suite != OPERATORS]
+        if others:
+            try:
+                _add(card, suite_tests.run(setup, others, options.test, options.jobs, options.limit))
+            except suite_tests.SuiteError as error:
+                card.notes.append(f"the suites cannot be collected: {error}")
+        if OPERATORS in suites:
+            _add_operators(card, setup, options)
+    return _report(card, options, old)
+
+
+def _add(card: Card, results: Any) -> None:
+    for result, note in results:
+        card.results.append(result)
+        if note:
+            card.notes.append(note)
+    card.results.sort(key=lambda result: result.name)
+
+
+def _add_operators(card: Card, setup: Setup, options: argparse.Namespace) -> None:
+    shared: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "table": options.table}
+    # Without a schedule that holds work back, a change of a flag may come before or after a kernel: nothing to test.
+    checks = [check for check in options.check or CHECKS if check != APART or setup.manifest.held_back]
+    if not checks:
+        raise WrongUseError(
+            f"--check {APART} needs a manifest that says how work is held back: [flags] environment = {{ ... }}"
+        )
+    if options.quick:
+        card.operators.append(operators.quick(setup, options.op, **shared))
+        return
+    card.operators.append(operators.run(setup, options.dtype, options.op, checks, **shared))
+    more = setup.manifest.flag_table
+    if APART in checks and more and options.table == TABLE and not options.op:
+        card.operators.append(operators.run(setup, options.dtype, (), (APART,), **{**shared, "table": more}))
+
+
+def _report(card: Card, options: argparse.Namespace, old: dict[str, Any] | None) -> int:
+    cards.show(card, options.verbose)
+    if old is not None:
+        found = comparison.changes(old, card)
+        print(f"{len(found)} tests have another result than in {options.compare}")
+        for change in found:
+            print(f"  {change.describe()}")
+    if options.json is not None:
+        options.json.write_text(json.dumps(card.as_dictionary(), indent=1), "utf-8")
+    if options.html is not None:
+        cards.write_html(card, options.html)
+    if options.relay is not None:
+        options.relay.write_text(json.dumps(card.relay(), indent=1), "utf-8")
+    return PROBLEMS if card.problems() else PASSED
+
+
+def _fuzz(options: argparse.Namespace) -> int:
+    setup = _setup(options)
+    _probe(setup)
+    from .operators import fuzz  # which imports torch
+
+    seed = random.SystemRandom().randrange(10**9) if options.seed is None else options.seed
+    print(f"from seed {seed}")
+    failures, calls = fuzz.fuzz(setup, options.seconds, seed, options.count or math.inf, options.table)
+    print(f"{calls} calls, {len(failures)} failures")
+    return PROBLEMS if failures or not calls else PASSED
+
+
+def _suites(options: argparse.Namespace) -> list[str]:
+    known = [OPERATORS, *suite_tests.names()]
+    for name in options.suite:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            hint = f" (is {close[0]} meant?)" if close else ""
+            raise WrongUseError(f"--suite {name!r} is unknown{hint}; there are {', '.join(known)}")
+    chosen = list(dict.fromkeys(options.suite))
+    if not chosen and (options.op or options.dtype or options.check or options.quick or options.table != TABLE):
+        return [OPERATORS]
+    if not chosen and options.test:
+        return known[1:]
+    return chosen or known
+
+
+def _refuse_contradictions(options: argparse.Namespace) -> None:
+    of_operators = {
+        "--op": options.op,
+        "--dtype": options.dtype,
+        "--check": options.check,
+        "--quick": options.quick,
+        "--table": options.table != TABLE,
+    }
+    given = [name for name, value in of_operators.items() if value]
+    if options.suite and OPERATORS not in options.suite and given:
+        raise WrongUseError(
+            f"{given[0]} is for the suite {OPERATORS}, which --suite leaves out; add --suite {OPERATORS}"
+        )
+    if options.quick and (options.check or options.dtype):
+        raise WrongUseError("--quick chooses checks and dtypes itself; leave out --check and --dtype, or --quick")
+    if options.pytorch_tests is not None and (given or options.suite):
+        raise WrongUseError(
+            f"--pytorch-tests runs PyTorch's files instead of the kit's suites; leave out {(given or ['--suite'])[0]}"
+        )
+    if options.file and options.pytorch_tests is None:
+        raise WrongUseError("--file chooses among PyTorch's own tests; give their folder with --pytorch-tests DIR")
+    if options.test and given:
+        raise WrongUseError(f"--test chooses tests of the suites, {given[0]} entries of {OPERATORS}; give one of them")
+
+
+def _setup(options: argparse.Namespace) -> Setup:
+    try:
+        version = metadata.version("torch")
+    except metadata.PackageNotFoundError as error:
+        raise WrongUseError("torch is not installed; install the one that the backend is for") from error
+    known = manifest.read(options.manifest, version) if options.manifest is not None else manifest.Manifest()
+    device = options.device or known.device
+    if not device:
+        raise WrongUseError(
+            "which backend? Give --device NAME, and --import MODULE where it does not load with torch "
+            "(--device npu --import torch_npu), or a manifest that names it"
+        )
+    if known.device and device != known.device:
+        raise WrongUseError(f"--device {device!r}, but {known.path} is about {known.device!r}; give one of them")
+    if not device.isidentifier():
+        raise WrongUseError(f"{device!r} is not the name of a device; give a name such as npu, without index")
+    imports = tuple(options.imports) or known.imports
+    for name in imports:
+        if not _exists(name):
+            raise WrongUseError(f"there is no module {name!r} to import; install it or correct --import")
+    return Setup(device, imports, replace(known, device=device))
+
+
+def _exists(module: str) -> bool:
+    try:
+        return find_spec(module.partition(".")[0]) is not None
+    except (ValueError, ImportError):
+        return False
+
+
+def _probe(setup: Setup) -> dict[str, Any]:
+    """What a process finds that brings the device up. Raises WrongUseError where that fails."""
+    with Pool(setup, 1, 1.0, setup.manifest.environment) as pool:
+        outcome: Answer | Lost = pool.probe()
+    if isinstance(outcome, Lost):
+        reason = outcome.reason.removeprefix("the process did not start: ").removeprefix("NoDeviceError: ")
+        if outcome.reason.startswith("NoDeviceError"):
+            raise WrongUseError(reason)
+        last = f"\n{outcome.output}" if outcome.output else ""
+        raise WrongUseError(f"the device {setup.device!r} does not come up: {reason}{last}")
+    found: dict[str, Any] = outcome.value
+    return found

@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a backend says of itself for the conformance kit: a TOML file of operators and tests, each with its reason.
+
+An entry under [operators] is named after PyTorch's table (OpInfo.full_name, or a pattern such as "fft.*"), one under
+[tests] after a test of the kit ("streams::test_work_on_one_stream_is_in_order"), one under [pytorch] after a test of
+PyTorch's own. A file that ends in .yaml or .yml is read as torch-spyre's (see ``spyre``).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+class ManifestError(Exception):
+    """The file cannot be used; the text names it, the place and what is accepted there."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """What is known of an entry of PyTorch's table of operators. Every text is a reason, or empty."""
+
+    fails: str = ""  # it may fail; when it passes in a whole run, that is reported
+    skip: str = ""  # it is not run
+    late: str = ""  # wrong inputs are found by the kernel, because they depend on the data
+    strides: str = ""  # results of random calls have other strides than the CPU's
+    deterministic: str = ""  # PyTorch computes it in Python under deterministic algorithms, but for tensors of the CPU
+    more_dtypes: str = (
+        ""  # gives a result in common dtypes for which neither the CPU nor PyTorch's list of CUDA has one
+    )
+    fewer_dtypes: str = ""  # refuses uncommon dtypes that the CPU takes
+    other_errors: str = ""  # refuses an uncommon dtype by another kind of RuntimeError
+    comparable: bool = True  # whether the CPU can compute what it is to be compared with
+    dtypes: tuple[str, ...] = ()  # only these are run; all where empty
+    tolerances: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # relative, absolute; by dtype
+    differs: Mapping[str, str] = field(default_factory=dict)  # check -> why the results differ and are right
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """What is known of a test."""
+
+    fails: str = ""
+    skip: str = ""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A flag of PyTorch that kernels read when they run: of which operators, why, and what a user sees."""
+
+    flag: str
+    operators: tuple[str, ...]
+    reason: str
+    effect: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All of it. Names of operators and tests may be patterns; an exact name goes before a pattern."""
+
+    path: str = ""
+    device: str = ""
+    imports: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)  # of every process that runs tests
+    held_back: Mapping[str, str] = field(default_factory=dict)  # settings under which kernels run when the host waits
+    flag_table: str = ""  # module:attribute of further entries for the check of flags
+    read_late: tuple[Reading, ...] = ()
+    native: Mapping[str, int] = field(default_factory=dict)  # by dtype: entries that have to run without a fallback
+    most_failing: int | None = None  # entries that may be listed with `fails`
+    only_listed: bool = False  # operators that are not listed are not run
+    operators: Mapping[str, Operator] = field(default_factory=dict)
+    tests: Mapping[str, Exclusion] = field(default_factory=dict)
+    pytorch: Mapping[str, Exclusion] = field(default_factory=dict)
+
+    def operator(self, name: str) -> Operator:
+        """What is known of an entry."""
+        return _find(self.operators, name) or _NOTHING
+
+    def test(self, name: str) -> Exclusion:
+        """What is known of a test of the kit."""
+        return _find(self.tests, name) or _NO_TEST
+
+    def pytorch_test(self, name: str) -> Exclusion:
+        """What is known of one of PyTorch's own tests."""
+        return _find(self.pytorch, name) or _NO_TEST
+
+    def runs(self, name: str) -> bool:
+        """Whether an entry is to be run."""
+        return not self.operator(name).skip and (not self.only_listed or _find(self.operators, name) is not None)
+
+    def refuse_unknown(self, table: str, names: Iterable[str]) -> None:
+        """Raises ManifestError where an entry of [operators], [tests] or [pytorch] names nothing there is."""
+        known = list(names)
+        for name in getattr(self, table):
+            if not any(fnmatchcase(item, name) for item in known):
+                close = get_close_matches(name, known, 3)
+                hint = f"; is one of these meant? {', '.join(close)}" if close else f"; there are {len(known)}"
+                of = {"operators": "entry of PyTorch's table of operators", "tests": "test of the kit"}
+                kind = of.get(table, "test of the given files")
+                raise ManifestError(f"{self.path}: [{table}] {name!r} names no {kind}{hint}")
+
+
+_NOTHING, _NO_TEST = Operator(), Exclusion()
+
+
+def _find(table: Mapping[str, Any], name: str) -> Any:
+    exact = table.get(name)
+    if exact is not None:
+        return exact
+    return next((entry for pattern, entry in table.items() if fnmatchcase(name, pattern)), None)
+
+
+def read(path: Path, torch: str = "") -> Manifest:
+    """The manifest of a file, as it holds for a version of torch. Raises ManifestError."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ManifestError(f"{path}: cannot be read: {error}") from error
+    if path.suffix in (".yaml", ".yml"):
+        from . import spyre
+
+        return spyre.parse(text, str(path))
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ManifestError(f"{path}: is not TOML: {error}") from error
+    return parse(data, str(path), torch)
+
+
+def parse(data: Mapping[str, Any], path: str, torch: str = "") -> Manifest:
+    """The manifest of a parsed file. Raises ManifestError."""
+    return _Parser(data, path, torch).manifest()
+
+
+_TEXTS = tuple(item.name for item in fields(Operator) if item.type == "str")
+# What a table may hold, and what each value is.
+_TOP = {
+    "device": str,
+    "import": list,
+    "environment": dict,
+    "flags": dict,
+    "expect": dict,
+    "reasons": dict,
+    "only_listed": bool,
+    "operators": dict,
+    "tests": dict,
+    "pytorch": dict,
+}
+_FLAGS = {"environment": dict, "table": str, "read_late": list}
+_EXPECT = {"native": dict, "most_failing": int}
+_READING = {"flag": str, "operators": list, "reason": str, "effect": str}
+_OPERATOR = {
+    **dict.fromkeys(_TEXTS, str),
+    "comparable": bool,
+    "dtypes": list,
+    "tolerances": dict,
+    "differs": dict,
+    "since": str,
+}
+_TEST = {"fails": str, "skip": str, "since": str}
+_DIFFERENCE = {"reason": str, "since": str}
+_KINDS = {str: "text", list: "a list", dict: "a table", bool: "true or false", int: "a whole number"}
+_DTYPES = (
+    *("float64", "float32", "float16", "bfloat16", "complex128", "complex64", "complex32"),
+    *("int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64", "bool"),
+    *("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"),
+)
+
+
+def known_dtype(name: str) -> bool:
+    """Whether a manifest may name it."""
+    return name in _DTYPES
+
+
+class _Parser:
+    def __init__(self, data: Mapping[str, Any], path: str, torch: str) -> None:
+        self.data = data
+        self.path = path
+        self.torch = _release(torch)
+        self.reasons: Mapping[str, str] = {}
+
+    def manifest(self) -> Manifest:
+        top = self.checked(self.data, "the file", _TOP)
+        self.reasons = self.texts(top.get("reasons", {}), "[reasons]")
+        flags = self.checked(top.get("flags", {}), "[flags]", _FLAGS)
+        expect = self.checked(top.get("expect", {}), "[expect]", _EXPECT)
+        return Manifest(
+            path=self.path,
+            device=top.get("device", ""),
+            imports=self.names(top.get("import", []), "import"),
+            environment=self.texts(top.get("environment", {}), "[environment]"),
+            held_back=self.texts(flags.get("environment", {}), "[flags] environment"),
+            flag_table=flags.get("table", ""),
+            read_late=tuple(self.reading(item) for item in flags.get("read_late", [])),
+            native=self.counts(expect.get("native", {}), "[expect] native"),
+            most_failing=expect.get("most_failing"),
+            only_listed=top.get("only_listed", False),
+            operators=self.entries("operators", _OPERATOR, self.operator),
+            tests=self.entries("tests", _TEST, self.test),
+            pytorch=self.entries("pytorch", _TEST, self.test),
+        )
+
+    def refuse(self, where: str, what: str) -> ManifestError:
+        return ManifestError(f"{self.path}: {where} {what}")
+
+    def checked(self, value: Any, where: str, accepted: Mapping[str, type]) -> Mapping[str, Any]:
+        """The table, whose keys and kinds of values are the accepted ones."""
+        if not isinstance(value, dict):
+            raise self.refuse(where, f"is {value!r}; it has to be a table")
+        for key, item in value.items():
+            if key not in accepted:
+                raise self.refuse(where, f"has an unknown key {key!r}; accepted are {', '.join(accepted)}")
+            kind = accepted[key]
+            if not isinstance(item, kind) or (kind is int and isinstance(item, bool)):
+                raise self.refuse(where, f"{key} = {item!r} has to be {_KINDS[kind]}")
+        return value
+
+    def texts(self, value: Any, where: str) -> Mapping[str, str]:
+        if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
+            raise self.refuse(where, "has to be a table of texts")
+        return value
+
+    def names(self, value: Any, where: str) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self.refuse(where, f"= {value!r} has to be a list of texts")
+        return tuple(value)
+
+    def counts(self, value: Mapping[str, Any], where: str) -> Mapping[str, int]:
+        for name, count in value.items():
+            self.dtype(name, where)
+            if not isinstance(count, int):
+                raise self.refuse(where, f"{name} = {count!r} has to be a whole number")
+        return value
+
+    def dtype(self, name: str, where: str) -> str:
+        if name not in _DTYPES:
+            raise self.refuse(where, f"names an unknown dtype {name!r}; accepted are {', '.join(_DTYPES)}")
+        return name
+
+    def reason(self, text: str, where: str) -> str:
+        """The text, or the one that it names under [reasons]: a reason is more than a word."""
+        if text in self.reasons:
+            return self.reasons[text]
+        if len(text.split()) < 2:
+            known = ", ".join(self.reasons) or "none are listed there"
+            raise self.refuse(where, f"is {text!r}; it has to be a reason, or a name under [reasons]: {known}")
+        return text
+
+    def entries(self, table: str, accepted: Mapping[str, type], make: Any) -> Mapping[str, Any]:
+        found = {}
+        for name, value in self.data.get(table, {}).items():
+            where = f"[{table}.{name!r}]"
+            entry = self.checked(value, where, accepted)
+            if self.holds(entry):
+                found[name] = make(entry, where)
+        return found
+
+    def holds(self, entry: Mapping[str, Any]) -> bool:
+        """Whether it is of this version of torch."""
+        return not self.torch or _release(entry.get("since", "")) <= self.torch
+
+    def operator(self, entry: Mapping[str, Any], where: str) -> Operator:
+        texts = {key: self.reason(entry[key], f"{where} {key}") for key in _TEXTS if key in entry}
+        differs = {}
+        for check, value in entry.get("differs", {}).items():
+            item = {"reason": value} if isinstance(value, str) else value
+            item = self.checked(item, f"{where} differs {check!r}", _DIFFERENCE)
+            if self.holds(item):
+                differs[check] = self.reason(item.get("reason", ""), f"{where} differs {check!r}")
+        return Operator(
+            **texts,
+            comparable=entry.get("comparable", True),
+            dtypes=tuple(self.dtype(name, where) for name in self.names(entry.get("dtypes", []), f"{where} dtypes")),
+            tolerances={
+                self.dtype(name, f"{where} tolerances"): self.tolerance(value, f"{where} tolerances {name}")
+                for name, value in entry.get("tolerances", {}).items()
+            },
+            differs=differs,
+        )
+
+    def tolerance(self, value: Any, where: str) -> tuple[float, float]:
+        numbers = isinstance(value, list) and all(isinstance(item, (int, float)) and item >= 0 for item in value)
+        if not numbers or len(value) != 2:
+            raise self.refuse(where, f"= {value!r} has to be [relative, absolute], two numbers")
+        return float(value[0]), float(value[1])
+
+    def test(self, entry: Mapping[str, Any], where: str) -> Exclusion:
+        return Exclusion(
+            **{key: self.reason(entry[key], f"{where} {key}") for key in ("fails", "skip") if key in entry}
+        )
+
+    def reading(self, value: Any) -> Reading:
+        where = "[[flags.read_late]]"
+        entry = self.checked(value, where, _READING)
+        absent = [key for key in _READING if key not in entry]
+        if absent:
+            raise self.refuse(where, f"lacks {', '.join(absent)}")
+        names = self.names(entry["operators"], f"{where} operators")
+        return Reading(entry["flag"], names, entry["reason"], entry["effect"])
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Major and minor number of a version; nothing of what is none."""
+    parts = version.split(".")[:2]
+    return tuple(int(part) for part in parts) if len(parts) == 2 and all(part.isdigit() for part in parts) else ()

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every dtype that PyTorch has: what the CPU refuses at the call is refused at the call, and the device lives on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.testing._internal import common_dtype as dtypes
+from torch.utils import _pytree as pytree
+
+from . import subject
+from .check_random import draws
+from .comparison import difference
+from .entries import UNINITIALISED, dtypes_of, name_of, samples_of
+from .outcome import Outcome, attempt
+from .transfer import Inputs, copy_inputs, inputs_of
+
+if TYPE_CHECKING:
+    from .examination import Report
+
+SAMPLES = 4
+# Quantised tensors need the keys of quantised backends; the device has strided tensors only.
+ALL = sorted(
+    {item for item in vars(torch).values() if isinstance(item, torch.dtype) and not name_of(item).startswith("q")},
+    key=str,
+)
+# The dtypes in common use.
+NUMBERS = {
+    *dtypes.all_types_and_complex(),  # type: ignore[no-untyped-call]
+    torch.half,
+    torch.bfloat16,
+    torch.bool,
+}
+# What a quick run takes: the dtypes in common use, and one of each sort besides.
+UNCOMMON = (torch.float8_e5m2, torch.uint16, torch.complex32, torch.bits8, torch.uint4)  # type: ignore[attr-defined]
+QUICK = sorted({*NUMBERS, *UNCOMMON}, key=str)
+
+
+def check_dtypes(op: Any, report: Report) -> None:
+    """A few samples of the entry's first dtype, with their tensors in each dtype that the entry does not list."""
+    if not subject.manifest().operator(op.full_name).comparable:
+        return
+    first = dtypes_of(op)[0]
+    for sample in report.choose(samples_of(op, first), SAMPLES):
+        inputs = inputs_of(sample)
+        for dtype in ALL if report.variant_samples is None else QUICK:
+            if dtype not in dtypes_of(op):
+                check_dtype(op, change(inputs, first, dtype), dtype, report, sample)
+
+
+def check_dtype(op: Any, inputs: Inputs, dtype: torch.dtype, report: Report, sample: Any) -> None:
+    theirs = attempt(lambda: call(op, inputs, "cpu"), "cpu")
+    ours = attempt(lambda: call(op, inputs, subject.device()), subject.device())
+    name = f"dtypes {name_of(dtype)}"
+    if ours.late:
+        report.fail(name, f"the device is lost: {ours.describe()}; the CPU: {theirs.describe()}", sample)
+    elif ours.error is not None or theirs.error is not None:
+        if not is_allowed(op, dtype, ours, theirs):
+            report.fail(name, f"{ours.describe()}; the CPU: {theirs.describe()}", sample)
+    else:
+        values = op.name not in UNINITIALISED and not draws(op, inputs, lambda args, kwargs: op(*args, **kwargs))
+        found = difference(comparable(ours.result), comparable(theirs.result), report.tolerance, values=values)
+        if found:
+            report.fail(name, found, sample)
+
+
+def is_allowed(op: Any, dtype: torch.dtype, ours: Outcome, theirs: Outcome) -> bool:
+    """The same type of exception; or a result where a GPU gives one, and where all that happens is that bytes move."""
+    if type(ours.error) is type(theirs.error):
+        return True
+    known = subject.manifest().operator(op.full_name)
+    if ours.error is None:
+        return dtype not in NUMBERS or dtype in (op.dtypesIfCUDA or ()) or bool(known.more_dtypes)
+    if theirs.error is None:
+        return dtype not in NUMBERS and bool(known.fewer_dtypes)
+    both = isinstance(ours.error, RuntimeError) and isinstance(theirs.error, RuntimeError)
+    return both and bool(known.other_errors)
+
+
+def call(op: Any, inputs: Inputs, device: str) -> Any:
+    args, kwargs = copy_inputs(op, inputs, device)
+    return op(*args, **kwargs)
+
+
+def change(inputs: Any, old: torch.dtype, new: torch.dtype) -> Any:
+    """The same inputs with every tensor and dtype argument of one dtype in another."""
+
+    def convert(leaf: Any) -> Any:
+        if isinstance(leaf, torch.dtype):
+            return new if leaf == old else leaf
+        if not isinstance(leaf, torch.Tensor) or leaf.dtype != old:
+            return leaf
+        leaf = leaf.detach()
+        if name_of(new).startswith("uint") and old.is_signed and not old.is_complex:
+            leaf = leaf.abs()  # a negative number would become a huge one, to which some kernels count
+        try:
+            return leaf.to(new)
+        except (RuntimeError, NotImplementedError):  # nothing converts to dtypes of less than a byte
+            plain = torch.empty(leaf.shape, dtype=new)
+            plain.untyped_storage().fill_(0)  # type: ignore[attr-defined]
+            return plain
+
+    return pytree.tree_map(convert, inputs)
+
+
+def comparable(result: Any) -> Any:
+    """Results in dtypes in which PyTorch cannot compare, by the numbers that they hold or else by their bytes."""
+
+    def convert(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor) or leaf.layout != torch.strided or leaf.dtype in NUMBERS:
+            return leaf
+        try:
+            return leaf.to(torch.complex64 if leaf.is_complex() else torch.float64)
+        except NotImplementedError:
+            return torch.empty(0, dtype=torch.uint8, device=leaf.device).set_(leaf.untyped_storage())
+
+    return pytree.tree_map(convert, result)

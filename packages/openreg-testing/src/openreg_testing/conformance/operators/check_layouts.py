@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Strides of results and gradients, for inputs in every order of memory: those of the CPU's.
+
+Compared are strides that lead somewhere: those of dimensions of more than one element, in tensors that have any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from . import subject
+from .check_random import draws
+from .check_results import Computation
+from .comparison import difference
+from .entries import UNINITIALISED, differentiable, dtypes_of, samples_of
+from .outcome import attempt, warning_difference
+from .reference import on_cpu
+from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
+
+if TYPE_CHECKING:
+    from .examination import Report
+
+SAMPLES = 8
+Form = Callable[[torch.Tensor], torch.Tensor]
+OTHER_DTYPES = (torch.bfloat16, torch.complex64)  # beside an entry's first one: kernels of their own, and lazy bits
+
+
+def is_looked_at(op: Any, dtype: torch.dtype) -> bool:
+    """Strides and memory depend little on the dtype."""
+    return dtype in op.dtypes and (dtype == dtypes_of(op)[0] or dtype in OTHER_DTYPES)
+
+
+def like(tensor: torch.Tensor, order: tuple[int, ...]) -> torch.Tensor:
+    """The tensor in memory that holds its dimensions in this order, the last one densest."""
+    back = sorted(range(tensor.dim()), key=order.__getitem__)
+    return tensor.permute(order).clone(memory_format=torch.contiguous_format).permute(back)
+
+
+def transposed(tensor: torch.Tensor) -> torch.Tensor:
+    return like(tensor, tuple(reversed(range(tensor.dim())))) if tensor.dim() > 1 else tensor
+
+
+def permuted(tensor: torch.Tensor) -> torch.Tensor:
+    """The first dimension densest, the others as they are; channels-last of an image without a batch."""
+    return like(tensor, (*range(1, tensor.dim()), 0)) if tensor.dim() > 2 else tensor
+
+
+def channels_last(tensor: torch.Tensor) -> torch.Tensor:
+    return like(tensor, (0, *range(2, tensor.dim()), 1)) if tensor.dim() > 2 else tensor
+
+
+def sliced(tensor: torch.Tensor) -> torch.Tensor:
+    """Every second element of the last dimension of a larger tensor."""
+    return tensor.repeat_interleave(2, -1)[..., ::2] if tensor.dim() else tensor
+
+
+def sliced_rows(tensor: torch.Tensor) -> torch.Tensor:
+    """Dense but for a gap between the parts of the first dimension."""
+    return tensor.repeat_interleave(2, 0)[::2] if tensor.dim() > 1 else tensor
+
+
+def expanded(tensor: torch.Tensor) -> torch.Tensor:
+    """The first part of the first dimension, for all of them."""
+    return tensor[:1].expand_as(tensor) if tensor.dim() > 1 and tensor.numel() else tensor
+
+
+FORMS = (transposed, permuted, channels_last, sliced, sliced_rows, expanded)
+
+
+def as_it_is(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor
+
+
+def in_form(inputs: Inputs, form: Form, others: Form) -> Any:
+    """The inputs with their first tensor in one form and the others in another."""
+    wanted = iter((form,))
+
+    def convert(leaf: Any) -> Any:
+        if leaf.layout != torch.strided or type(leaf) is not torch.Tensor:
+            return leaf
+        with torch.no_grad():
+            return next(wanted, others)(leaf.detach()).requires_grad_(leaf.requires_grad)
+
+    return pytree.tree_map_only(torch.Tensor, convert, inputs)
+
+
+def arrangements(inputs: Inputs) -> Iterator[tuple[str, Any]]:
+    """(name, inputs) of every form that changes a stride."""
+    yield "as it is", inputs
+    plain = strides(inputs)
+    for form in FORMS:
+        for others, name in ((form, "all"), (as_it_is, "the first")):
+            changed = in_form(inputs, form, others)
+            if strides(changed) != plain:
+                yield f"{form.__name__.replace('_', ' ')}, {name}", changed
+            if len(plain) < 2:
+                break
+
+
+def strides(values: Any) -> list[Any]:
+    return [tensor.stride() for tensor in tensors_in(values) if tensor.layout == torch.strided]
+
+
+def layout_difference(ours: Any, theirs: Any) -> str | None:
+    """What distinguishes the strides of two results, in one line, or None."""
+    mine, reference = tensors_in(ours), tensors_in(theirs)
+    for one, other in zip(mine, reference, strict=False):
+        if one.layout == other.layout == torch.strided and one.shape == other.shape and one.numel():
+            for what, a, b in (
+                ("strides", leading(one), leading(other)),
+                ("storage offset", one.storage_offset(), other.storage_offset()),
+                ("conjugate bit", one.is_conj(), other.is_conj()),
+                ("negative bit", one.is_neg(), other.is_neg()),
+            ):
+                if a != b:
+                    return f"{what} {a}, not {b}, of shape {tuple(one.shape)}"
+    return None
+
+
+def leading(tensor: torch.Tensor) -> list[int]:
+    return [stride for stride, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1]
+
+
+def richest(samples: list[Any]) -> list[Any]:
+    """Those with the most dimensions first."""
+    return sorted(samples, key=lambda sample: -sum(tensor.dim() for tensor in tensors_in(inputs_of(sample))))
+
+
+def check_layouts(op: Any, dtype: torch.dtype, report: Report) -> None:
+    """Only dtypes of the CPU's own, which is the measure."""
+    if not is_looked_at(op, dtype):
+        return
+    gradient = differentiable(op, dtype)
+    for sample in report.choose(richest(samples_of(op, dtype, gradient)), SAMPLES):
+        computation = Computation(op, sample, gradient)
+        for name, inputs in arrangements(inputs_of(sample)):
+            theirs = on_cpu(op, inputs, computation)
+            args, kwargs = copy_inputs(op, inputs, subject.device())
+            ours = attempt(partial(computation, args, kwargs), subject.device())
+            if theirs.error is not None:
+                if type(ours.error) is not type(theirs.error):
+                    report.fail("layouts: error", f"{name}: {ours.describe()}; the CPU: {theirs.describe()}", sample)
+                continue
+            if ours.error is not None:
+                report.fail("layouts: error", f"{name}: {ours.describe()}", sample)
+                continue
+            wrong = warning_difference(ours, theirs)
+            if wrong:
+                report.fail("layouts: warnings", f"{name}: {wrong}", sample)
+            for part, mine, reference in zip(("result", "gradient"), ours.result, theirs.result, strict=True):
+                wrong = layout_difference(mine, reference)
+                if wrong:
+                    report.fail(f"layouts: {part}", f"{name}: {wrong}", sample)
+            if op.name not in UNINITIALISED and not draws(op, inputs, computation):
+                wrong = difference(ours.result, theirs.result, report.tolerance, host=tensors_in((args, kwargs)))
+                if wrong:
+                    report.fail("layouts: values", f"{name}: {wrong}", sample)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The out= and in-place overloads of every operator that runs, also of those that only operators and gradients call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from . import subject
+from .check_results import Computation
+from .check_writes import is_intact_around, spoken, transposed, with_strides
+from .comparison import difference
+from .entries import differentiable, samples_of
+from .outcome import attempt
+from .transfer import copy_inputs, copy_tensor, inputs_of, tensors_in
+
+if TYPE_CHECKING:
+    from .examination import Report
+
+SAMPLES = 3
+OUT_FORMS = (with_strides, transposed)
+
+
+class CallsOverloads(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Calls, after every operator on the device, its overloads that have a kernel there, and keeps what differs."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.known: set[Any] = set()
+        self.differences: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        functional = not func._schema.is_mutable and not any(item.alias_info for item in func._schema.returns)
+        if functional and func not in self.known and is_on_device(result):
+            self.known.add(func)
+            for overload in out_overloads(func):
+                for form in OUT_FORMS:
+                    self.compare(
+                        overload, result, lambda target, view: call_out(target, view, args, kwargs, result), form
+                    )
+            overload = inplace_overload(func)
+            if overload and may_hold(args[0], result):
+                target = copy_of(args[0])
+                self.compare(overload, result, lambda *_: overload(target, *args[1:], **kwargs))
+        return result
+
+    def compare(self, overload: Any, result: Any, call: Callable[..., Any], form: Any = None) -> None:
+        name = f"{overload} {spoken(form)}" if form else overload
+        try:
+            ours = call(overload, form)
+            subject.synchronize(subject.device())
+        except Exception as error:
+            self.differences.append(f"{name}: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
+            return
+        values = torch.Tag.nondeterministic_seeded not in overload.tags
+        mine = tensors_in(ours)
+        # In place, a result is rounded to the operand's dtype.
+        expected = [one.detach().cpu().to(other.dtype) for one, other in zip(tensors_in(result), mine, strict=True)]
+        found = difference(mine, expected, values=values)
+        if found:
+            self.differences.append(f"{name}: {found}")
+
+
+def is_on_device(result: Any) -> bool:
+    tensors = tensors_in(result)
+    return bool(tensors) and all(t.device.type == subject.device() and t.layout == torch.strided for t in tensors)
+
+
+def has_kernel(overload: Any) -> bool:
+    return torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), "PrivateUse1")
+
+
+def signature(arguments: Any) -> list[tuple[str, str]]:
+    return [(argument.name, str(argument.type)) for argument in arguments]
+
+
+def out_overloads(func: Any) -> Iterator[Any]:
+    """Overloads that take what `func` takes and the tensors to put the results into."""
+    packet = func.overloadpacket
+    for name in packet.overloads():
+        overload = getattr(packet, name)
+        arguments = overload._schema.arguments
+        taken = [argument for argument in arguments if not argument.is_out]
+        same = len(taken) < len(arguments) and signature(taken) == signature(func._schema.arguments)
+        if same and has_kernel(overload):
+            yield overload
+
+
+def call_out(overload: Any, form: Any, args: Any, kwargs: Any, result: Any) -> list[torch.Tensor]:
+    """With operands in the middle of a larger memory, which has to be as before around them."""
+    names = [argument.name for argument in overload._schema.arguments if argument.is_out]
+    hosts = [form(tensor.detach().cpu()) for tensor in tensors_in(result)]
+    outs = [copy_tensor(out, subject.device(), {}) for out in hosts]
+    if len(names) == len(outs):
+        overload(*args, **kwargs, **dict(zip(names, outs, strict=True)))
+    else:
+        overload(*args, **kwargs, **{names[0]: outs})
+    if not all(is_intact_around(out, before) for out, before in zip(outs, hosts, strict=True)):
+        raise AssertionError("neighbours of the operand were written to")
+    return outs
+
+
+def inplace_overload(func: Any) -> Any:
+    namespace, name = func._schema.name.split("::")
+    packet = getattr(getattr(torch.ops, namespace), f"{name}_", None)
+    overload = getattr(packet, func._overloadname, None) if packet else None
+    if overload and has_kernel(overload) and signature(overload._schema.arguments) == signature(func._schema.arguments):
+        return overload
+    return None
+
+
+def may_hold(target: Any, result: Any) -> bool:
+    """Whether an in-place operator can put this result into its operand."""
+    return (
+        isinstance(target, torch.Tensor)
+        and isinstance(result, torch.Tensor)
+        and target.device.type == subject.device()
+        and target.shape == result.shape
+        and torch.can_cast(result.dtype, target.dtype)
+    )
+
+
+def copy_of(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(tensor).copy_(tensor)
+
+
+def check_overloads(op: Any, dtype: torch.dtype, report: Report) -> None:
+    """Compares the overloads with the functional form on the device, which other checks compare with the CPU."""
+    gradient = differentiable(op, dtype)
+    for sample in report.choose(samples_of(op, dtype, gradient), SAMPLES):
+        computation = Computation(op, sample, gradient)
+        args, kwargs = copy_inputs(op, inputs_of(sample), subject.device())
+        mode = CallsOverloads()
+
+        def compute(
+            computation: Callable[..., Any] = computation, args: Any = args, kwargs: Any = kwargs, mode: Any = mode
+        ) -> Any:
+            with mode:
+                return computation(args, kwargs)
+
+        attempt(compute, subject.device())
+        if mode.differences:
+            report.fail("overloads", mode.differences[0], sample)
+            return

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random entries: repeatable by seed, different from call to call, and distributed as on the CPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from . import subject
+from .comparison import difference
+from .outcome import Outcome, attempt
+from .reference import in_wider_dtype
+from .transfer import Inputs, copy_inputs, tensors_in
+
+if TYPE_CHECKING:
+    from .examination import Report
+
+DRAWS = 128
+REPEATS = 12
+CHECKED_SAMPLES = 2  # of one entry and dtype; the others differ in sizes only
+FALSE_ALARM = 1e-9
+ROUNDING = 1e-2  # numbers that differ by less are taken for the same: bfloat16 has three digits
+
+
+class SeesRandomOperators(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Notices operators that PyTorch tags as drawing from a generator."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.seen = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.seen |= torch.Tag.nondeterministic_seeded in func.tags
+        return func(*args, **(kwargs or {}))
+
+
+def draws(op: Any, inputs: Inputs, computation: Callable[..., Any]) -> bool:
+    """Whether the operator draws random numbers for these inputs."""
+    args, kwargs = copy_inputs(op, inputs, "cpu")
+    with SeesRandomOperators() as mode:
+        attempt(lambda: computation(args, kwargs), "cpu")
+    return bool(mode.seen)
+
+
+def random_difference(op: Any, inputs: Inputs, computation: Callable[..., Any], report: Report) -> str | None:
+    """What is wrong with what the device draws, in one line, or None."""
+
+    def once(device: str) -> Outcome:
+        args, kwargs = copy_inputs(op, inputs, device)
+        return attempt(lambda: computation(args, kwargs), device)
+
+    torch.manual_seed(7)
+    first = once(subject.device())
+    second = once(subject.device())
+    torch.manual_seed(7)
+    again = once(subject.device())
+    for outcome in (first, second, again):
+        if outcome.error is not None:
+            return outcome.describe()
+    dtype = getattr(torch, report.dtype)
+    narrow = dtype if once("cpu").error is not None else None  # a wider dtype draws in its place
+
+    def reference() -> Outcome:
+        return once("cpu") if narrow is None else in_wider_dtype(op, inputs, dtype, computation) or once("cpu")
+
+    theirs = [reference() for _ in range(2)]
+    found = difference(first.result, theirs[0].result, values=False, narrow=narrow)
+    if found:
+        return found
+    if not same(first.result, again.result):
+        return "not repeatable: two calls after the same seed gave different numbers"
+    # Few numbers may be drawn twice by chance.
+    repeats = same(first.result, second.result) and all(
+        same(first.result, once(subject.device()).result) for _ in range(REPEATS)
+    )
+    if repeats and not all(same(theirs[0].result, reference().result) for _ in range(REPEATS)):
+        return "calls in a row gave the same numbers"
+    report.random_samples += 1
+    if report.random_samples > CHECKED_SAMPLES:
+        return None
+    return distribution_difference(
+        [numbers_in(once(subject.device()).result) for _ in range(DRAWS)],
+        [numbers_in(reference().result) for _ in range(DRAWS)],
+    )
+
+
+def same(one: Any, other: Any) -> bool:
+    mine, theirs = tensors_in(one), tensors_in(other)
+    return all(
+        a.shape == b.shape and torch.allclose(a.detach().cpu(), b.detach().cpu(), 0, 0, equal_nan=True)
+        for a, b in zip(mine, theirs, strict=True)
+    )
+
+
+def numbers_in(values: Any) -> torch.Tensor:
+    """All numbers of all tensors, flat."""
+    parts = [tensor.detach().cpu().resolve_conj().resolve_neg() for tensor in tensors_in(values)]
+    parts = [torch.view_as_real(part) if part.is_complex() else part for part in parts]
+    return torch.cat([torch.empty(0, dtype=torch.float64), *(part.reshape(-1).double() for part in parts)])
+
+
+def distribution_difference(ours: list[torch.Tensor], theirs: list[torch.Tensor]) -> str | None:
+    """Kolmogorov-Smirnov, element by element and for all of them together."""
+    mine, reference = torch.stack(ours), torch.stack(theirs)
+    elements = mine.shape[1]
+    if not elements:
+        return None
+    mine, reference = mine.nan_to_num(), reference.nan_to_num()
+    # Elements may depend on each other (a dropped feature map): together they count for less than one by one.
+    cases = ((mine, reference, len(ours)), (mine.view(-1, 1), reference.view(-1, 1), len(ours) * math.sqrt(elements)))
+    for one, other, effective in cases:
+        allowed = math.sqrt(-math.log(FALSE_ALARM / one.shape[1] / 2) / effective)
+        distance = ks_distance(one, other)
+        if distance > allowed:
+            return f"distributed differently: Kolmogorov-Smirnov distance {distance:.3f}, at most {allowed:.3f} allowed"
+    return None
+
+
+def ks_distance(one: torch.Tensor, other: torch.Tensor) -> float:
+    """The largest distance between the distribution functions of any column, numbers that are close being the same."""
+    mine, theirs = one.t().contiguous().sort().values, other.t().contiguous().sort().values
+
+    def excess(reference: torch.Tensor, sorted_numbers: torch.Tensor) -> torch.Tensor:
+        upper = (reference + ROUNDING * (1 + reference.abs())).contiguous()
+        at_most = torch.searchsorted(sorted_numbers, upper, right=True)
+        return torch.arange(1, reference.shape[1] + 1) / reference.shape[1] - at_most / sorted_numbers.shape[1]
+
+    return float(max(excess(mine, theirs).max(), excess(theirs, mine).max()))

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The out= and in-place forms: whatever the CPU does with an operand, the device does too."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from . import subject
+from .check_random import draws
+from .check_results import weights
+from .comparison import difference
+from .entries import UNINITIALISED, differentiable, samples_of
+from .outcome import Outcome, attempt
+from .reference import in_wider_dtype, on_cpu
+from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
+
+if TYPE_CHECKING:
+    from .examination import Report
+
+SAMPLES = 24
+# torch.lu() copies its results into out= operands by itself, wherever they are.
+COPIES_TO_ANY_DEVICE = {"lu"}
+GARBAGE = 7  # what an out= operand holds before
+
+
+def same_size(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.full_like(tensor, GARBAGE)
+
+
+def other_strides(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.full(tensor.shape[::-1], GARBAGE, dtype=tensor.dtype).permute(tuple(range(tensor.dim()))[::-1])
+
+
+def wrong_size(tensor: torch.Tensor) -> torch.Tensor:
+    shape = (*tensor.shape[:-1], tensor.shape[-1] + 1) if tensor.dim() else (2,)
+    return torch.full(shape, GARBAGE, dtype=tensor.dtype)
+
+
+def no_elements(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.empty(0, dtype=tensor.dtype)
+
+
+def wider_dtype(tensor: torch.Tensor) -> torch.Tensor:
+    dtype = torch.complex128 if tensor.is_complex() else torch.float64
+    return torch.full_like(tensor, GARBAGE, dtype=dtype)
+
+
+def narrower_dtype(tensor: torch.Tensor) -> torch.Tensor:
+    dtype = torch.float32 if tensor.is_complex() else torch.int32 if tensor.is_floating_point() else torch.bool
+    return torch.full_like(tensor, 1, dtype=dtype)
+
+
+SAME_DTYPE_FORMS = (same_size, other_strides, wrong_size, no_elements)
+OUT_FORMS = (*SAME_DTYPE_FORMS, wider_dtype, narrower_dtype)
+
+
+def check_out(op: Any, dtype: torch.dtype, report: Report) -> None:
+    """Operands of the right and wrong size, of other strides and other dtypes, and one on the wrong device."""
+    if not op.supports_out:
+        return
+    for sample in report.choose(samples_of(op, dtype), SAMPLES):
+        inputs = inputs_of(sample)
+        plain = on_cpu(op, inputs, lambda args, kwargs: op(*args, **kwargs))
+        if plain.error is not None:
+            wide = in_wider_dtype(op, inputs, dtype, lambda args, kwargs: op(*args, **kwargs))
+            if wide is None:
+                continue
+            plain = wide
+            args, kwargs = copy_inputs(op, inputs, subject.device())
+            ours = attempt(partial(op, *args, **kwargs), subject.device())
+            if ours.error is not None:
+                continue  # "forward" reports it
+            dtypes = [tensor.dtype for tensor in tensors_in(ours.result)]
+            leaves, structure = pytree.tree_flatten(plain.result)
+            plain.result = structure.unflatten([leaf.to(kind) for leaf, kind in zip(leaves, dtypes, strict=True)])
+        if not is_tensors(plain.result):
+            continue
+        values = op.name not in UNINITIALISED and not draws(op, inputs, lambda args, kwargs: op(*args, **kwargs))
+        for form in OUT_FORMS if dtype in op.dtypes else SAME_DTYPE_FORMS:
+            operands = pytree.tree_map_only(torch.Tensor, form, plain.result)
+            # What these have to give is known without the CPU, some of whose kernels write beyond an operand of other
+            # strides; it is asked only if we do otherwise.
+            expected = plain.result if form in (same_size, other_strides) else None
+            name = form.__name__.replace("_", " ")
+            if compare_out(op, dtype, inputs, operands, values, report, name, sample, expected):
+                return
+        if wrong_device(op, inputs, pytree.tree_map_only(torch.Tensor, same_size, plain.result), report, sample):
+            return
+
+
+def is_tensors(result: Any) -> bool:
+    if isinstance(result, torch.Tensor):
+        return result.layout == torch.strided
+    return isinstance(result, (tuple, list)) and all(isinstance(item, torch.Tensor) for item in result)
+
+
+def compare_out(
+    op: Any,
+    dtype: torch.dtype,
+    inputs: Inputs,
+    operands: Any,
+    values: bool,
+    report: Report,
+    form: str,
+    sample: Any,
+    expected: Any,
+) -> bool:
+    """Whether a failure was reported. With an expected result, operands have to keep their memory and strides."""
+
+    def compute(args: Any, kwargs: Any) -> Any:
+        kwargs = dict(kwargs)
+        before = [(tensor.data_ptr(), tensor.stride()) for tensor in tensors_in(kwargs["out"])]
+        result = op(*args, **kwargs)
+        operands = tensors_in(kwargs["out"])
+        returned = [tensor.data_ptr() for tensor in tensors_in(result)] == [tensor.data_ptr() for tensor in operands]
+        kept = [
+            not tensor.numel() or (tensor.data_ptr(), tensor.stride()) == old
+            for tensor, old in zip(operands, before, strict=True)
+        ]
+        return operands, returned, [] if expected is None else kept
+
+    args, kwargs = inputs
+    inputs = args, {**kwargs, "out": operands}
+    ours_args, ours_kwargs = copy_inputs(op, inputs, subject.device())
+    ours = attempt(lambda: compute(ours_args, ours_kwargs), subject.device())
+    narrow = None
+    if expected is not None:
+        tensors = tensors_in(expected)
+        wanted = Outcome((tensors, True, [True] * len(tensors)))
+        of_wider = dtype if dtype not in op.dtypes else None
+        if outcome_difference(ours, wanted, report, values, of_wider) is None:
+            return False
+    theirs = on_cpu(op, inputs, compute)
+    if theirs.error is not None and dtype not in op.dtypes:
+        wide = in_wider_dtype(op, inputs, dtype, compute)
+        if wide is not None:
+            theirs, narrow = wide, dtype
+    found = outcome_difference(ours, theirs, report, values, narrow)
+    # Some kernels of the CPU resize without the warning that PyTorch's rules ask for.
+    if found is None and form == "wrong size" and resizes(theirs) and not resizes(ours):
+        found = f"warnings {ours.warnings}, not {theirs.warnings}"
+    if found:
+        report.fail("out", f"{form}: {found}", sample)
+    return bool(found)
+
+
+def resizes(outcome: Outcome) -> bool:
+    return any("resized" in message for message in outcome.warnings)
+
+
+def outcome_difference(
+    ours: Outcome, theirs: Outcome, report: Report, values: bool = True, narrow: torch.dtype | None = None
+) -> str | None:
+    if type(ours.error) is not type(theirs.error):
+        return f"{ours.describe()}; the CPU: {theirs.describe()}"
+    if ours.error is not None:
+        return None
+    return difference(ours.result, theirs.result, report.tolerance, values=values, narrow=narrow)
+
+
+def wrong_device(op: Any, inputs: Inputs, operands: Any, report: Report, sample: Any) -> bool:
+    """A CPU tensor as out= of inputs on the device is refused, and a tensor on the device as that of CPU tensors."""
+    args, kwargs = copy_inputs(op, inputs, "cpu")
+    if tensors_in((args, kwargs)) and op.full_name not in COPIES_TO_ANY_DEVICE:
+        there = copy_inputs(op, ((), {"out": operands}), subject.device())[1]
+        ours = attempt(lambda: op(*args, **{**kwargs, **there}), subject.device())
+        if ours.late or " device index " in f" {ours.describe()} ":
+            report.fail("out", f"operands on the CPU: {ours.describe()}", sample)
+            return True
+    args, kwargs = copy_inputs(op, inputs, subject.device())
+    if not tensors_in((args, kwargs)) or op.full_name in COPIES_TO_ANY_DEVICE:
+        return False
+    ours = attempt(lambda: op(*args, **{**kwargs, "out": operands}), subject.device())
+    if ours.error is not None and not ours.late:
+        return False
+    report.fail("out", f"wrong device: {ours.describe()} instead of an exception", sample)
+    return True
+
+
+def check_inplace(op: Any, dtype: torch.dtype, report: Report) -> None:
+    """The in-place form, with gradients where the table lists them."""
+    inplace = op.get_inplace()
+    if inplace is None:
+        return
+    gradient = differentiable(op, dtype) and op.supports_inplace_autograd
+    for sample in report.choose(samples_of(op, dtype, gradient), SAMPLES):
+        inputs = inputs_of(sample)
+        if not isinstance(sample.input, torch.Tensor):
+            continue
+
+        def compute(args: Any, kwargs: Any) -> Any:
+            # A clone of an expanded tensor would not be expanded: what the CPU refuses, we have to refuse.
+            target = args[0].clone() if args[0].requires_grad else args[0]
+            result = inplace(target, *args[1:], **kwargs)
+            wanted = [tensor for tensor in tensors_in((args, kwargs)) if tensor.requires_grad]
+            grads: tuple[torch.Tensor, ...] = ()
+            if wanted and isinstance(result, torch.Tensor) and result.requires_grad:
+                grads = torch.autograd.grad([result], wanted, [weights(result)], allow_unused=True)
+            return target, result is target, grads
+
+        theirs = on_cpu(op, inputs, compute)
+        args, kwargs = copy_inputs(op, inputs, subject.device())
+        ours = attempt(partial(compute, args, kwargs), subject.device())
+        narrow = None
+        if theirs.error is not None and dtype not in op.dtypes:
+            wide = in_wider_dtype(op, inputs, dtype, compute)
+            if wide is not None:
+                theirs, narrow = wide, dtype
+        values = op.name not in UNINITIALISED
+        found = outcome_difference(ours, theirs, report, values, narrow)
+        if found and values and ours.error is None and theirs.error is None and draws(op, inputs, compute):
+            found = outcome_difference(ours, theirs, report, False, narrow)
+        if found:
+            report.fail("in-place", found, sample)
+            return

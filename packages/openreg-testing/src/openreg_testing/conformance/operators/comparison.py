@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether two results are the same, within the tolerance that PyTorch's own tests grant the entry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.testing._comparison import default_tolerances
+from torch.testing._internal.common_device_type import toleranceOverride
+from torch.testing._internal.opinfo.core import DecorateInfo
+from torch.utils import _pytree as pytree
+
+from . import subject
+from .entries import name_of
+from .transfer import tensors_in
+
+# PyTorch compares a GPU with the CPU in these tests; an entry may widen its tolerance for them.
+STANDARD_TESTS = ("test_compare_cpu", "test_noncontiguous_samples", "test_out", "test_variant_consistency_eager")
+# Granted to short dtypes: an operator that is made of others is rounded after each of them.
+SHORT = {torch.float16: (2e-3, 1e-3), torch.bfloat16: (1.6e-2, 8e-3)}
+# Granted where the reference was computed in a wider dtype: every step of ours was rounded, none of its.
+ROUNDED = {torch.float16: (4e-3, 4e-3), torch.bfloat16: (3e-2, 3e-2), torch.complex64: (1e-5, 1e-5)}
+
+
+def wider(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    """The larger of both, relative and absolute."""
+    return max(one[0], other[0]), max(one[1], other[1])
+
+
+def tolerance_of(op: Any, dtype: torch.dtype) -> tuple[float, float]:
+    """Relative and absolute tolerance: what the table grants, at least PyTorch's default for the dtype."""
+    widest = SHORT.get(dtype) or default_tolerances(dtype)
+    for item in op.decorators:
+        if not isinstance(item, DecorateInfo) or item.cls_name not in (None, "TestCommon"):
+            continue
+        if item.test_name not in (None, *STANDARD_TESTS) or (item.dtypes is not None and dtype not in item.dtypes):
+            continue
+        for decorator in item.decorators:
+            if isinstance(decorator, toleranceOverride) and dtype in decorator.d:
+                granted = decorator.d[dtype]
+                widest = wider(widest, (granted.rtol, granted.atol))
+    granted = subject.manifest().operator(op.full_name).tolerances
+    return wider(widest, granted.get(name_of(dtype), widest))
+
+
+def difference(
+    ours: Any,
+    theirs: Any,
+    tolerance: tuple[float, float] | None = None,
+    *,
+    values: bool = True,
+    narrow: torch.dtype | None = None,
+    host: Sequence[torch.Tensor] = (),
+) -> str | None:
+    """What distinguishes our result from the reference, in one line, or None.
+
+    `narrow` is the dtype whose place a wider one took in the reference; `host` are tensors that may be on the CPU.
+    """
+    mine, reference = pytree.tree_leaves(ours), pytree.tree_leaves(theirs)
+    if len(mine) != len(reference):
+        return f"{len(mine)} results, not {len(reference)}"
+    for one, other in zip(mine, reference, strict=True):
+        if isinstance(one, torch.Tensor) != isinstance(other, torch.Tensor):
+            return f"a {type(one).__name__}, not a {type(other).__name__}"
+        found = (
+            tensor_difference(one, other, tolerance, values, narrow, host)
+            if isinstance(one, torch.Tensor)
+            else value_difference(one, other, tolerance, values)
+        )
+        if found:
+            return found
+    return None
+
+
+def tensor_difference(
+    one: Any,
+    other: Any,
+    tolerance: tuple[float, float] | None,
+    values: bool,
+    narrow: torch.dtype | None,
+    host: Sequence[torch.Tensor],
+) -> str | None:
+    if one.device.type != subject.device() and not any(one is tensor for tensor in host):
+        return f"the result is on {one.device}"
+    if one.shape != other.shape:
+        return f"shape {tuple(one.shape)}, not {tuple(other.shape)}"
+    if narrow is None and one.dtype != other.dtype:
+        return f"dtype {one.dtype}, not {other.dtype}"
+    if one.layout != other.layout:
+        return f"layout {one.layout}, not {other.layout}"
+    if not values:
+        return None
+    one, other = one.detach().cpu(), other.detach()
+    if narrow is not None:
+        other = other.to(one.dtype)
+        tolerance = wider(tolerance or (0, 0), ROUNDED.get(one.dtype, (0, 0)))
+    return close(one, other, tolerance)
+
+
+def value_difference(one: Any, other: Any, tolerance: tuple[float, float] | None, values: bool) -> str | None:
+    if type(one) is not type(other):
+        return f"a {type(one).__name__}, not a {type(other).__name__}"
+    if isinstance(one, (bool, int, float, complex)):
+        return close(one, other, tolerance) if values else None
+    if isinstance(one, torch.device):
+        return None if one.type == subject.device() else f"the result names {one}"
+    return None if one == other else f"{one!r}, not {other!r}"
+
+
+def close(one: Any, other: Any, tolerance: tuple[float, float] | None) -> str | None:
+    rtol, atol = tolerance or (0, 0)
+    if isinstance(one, torch.Tensor):
+        exact = not (one.is_floating_point() or one.is_complex())
+        rtol, atol = (0, 0) if exact else map(max, (rtol, atol), default_tolerances(one, other))
+    try:
+        torch.testing.assert_close(one, other, rtol=rtol, atol=atol, equal_nan=True)
+    except AssertionError as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        return "; ".join(lines[:3])[:300]
+    return None
+
+
+def is_on_one_device(values: Any) -> bool:
+    return len({tensor.device.type for tensor in tensors_in(values)}) < 2

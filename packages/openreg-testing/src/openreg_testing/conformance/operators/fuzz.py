@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random calls: any entry of the table, any dtype, any layout, any form and any flag, compared with the CPU.
+
+A seed stands for one call, whatever ran before it; a failure prints the seed that repeats it.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import math
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from ..manifest import Operator
+from ..setup import Setup
+from ..workers import Answer, Lost, Pool
+from . import entries, subject
+from .check_dtypes import ALL, NUMBERS, change, comparable, is_allowed
+from .check_random import draws
+from .comparison import difference, tolerance_of
+from .outcome import Outcome, attempt, warning_difference
+from .tasks import TABLE
+from .transfer import copy_inputs, inputs_of, tensors_in
+
+SAMPLES = 24  # of each entry and dtype
+SECONDS_PER_CALL = 120
+FLAGS: dict[str, Callable[[], object]] = {
+    "deterministic": lambda: torch.use_deterministic_algorithms(True),
+    "deterministic, warning": lambda: torch.use_deterministic_algorithms(True, warn_only=True),
+    "float32 matmul: medium": lambda: torch.set_float32_matmul_precision("medium"),
+    "default dtype float64": lambda: torch.set_default_dtype(torch.float64),
+    "no grad": lambda: torch.set_grad_enabled(False),
+}
+
+
+def reset_flags() -> None:
+    torch.use_deterministic_algorithms(False)
+    torch.set_float32_matmul_precision("highest")
+    torch.set_default_dtype(torch.float32)
+    torch.set_grad_enabled(True)
+
+
+# Other tensors with the same values: where the elements lie, and what lies between them.
+
+
+def as_it_is(x: torch.Tensor, _: Any) -> torch.Tensor:
+    return x
+
+
+def transposed(x: torch.Tensor, _: Any) -> torch.Tensor:
+    return x.mT.contiguous().mT if x.dim() > 1 else x
+
+
+def permuted(x: torch.Tensor, chance: random.Random) -> torch.Tensor:
+    order = list(range(x.dim()))
+    chance.shuffle(order)
+    return x.permute(order).contiguous().permute([order.index(dim) for dim in range(x.dim())])
+
+
+def every_second(x: torch.Tensor, _: Any) -> torch.Tensor:
+    if not x.dim():
+        return x
+    wide = torch.empty((*x.shape[:-1], 2 * x.shape[-1]), dtype=x.dtype)
+    wide[..., ::2] = x
+    return wide[..., ::2]
+
+
+def with_offset(x: torch.Tensor, _: Any) -> torch.Tensor:
+    buffer = torch.empty(x.numel() + 3, dtype=x.dtype)
+    buffer[3:] = x.reshape(-1)
+    return buffer[3:].view(x.shape)
+
+
+def expanded(x: torch.Tensor, chance: random.Random) -> torch.Tensor:
+    if not x.numel() or not x.dim():
+        return x
+    dim = chance.randrange(x.dim())
+    return x.narrow(dim, 0, 1).expand(x.shape)
+
+
+def channels_last(x: torch.Tensor, _: Any) -> torch.Tensor:
+    return x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x
+
+
+def conjugated(x: torch.Tensor, _: Any) -> torch.Tensor:
+    return torch.conj_physical(x).conj() if x.is_complex() else x
+
+
+LAYOUTS = (as_it_is, as_it_is, transposed, permuted, every_second, with_offset, expanded, channels_last, conjugated)
+
+
+class Call:
+    """What a seed stands for."""
+
+    def __init__(self, seed: int, table: list[Any]) -> None:
+        chance = random.Random(seed)
+        self.op = chance.choice(table)
+        listed = entries.dtypes_of(self.op)
+        self.dtype = chance.choice(listed if chance.random() < 0.6 else ALL)
+        base = self.dtype if self.dtype in listed else listed[0]
+        self.flags = chance.sample(sorted(FLAGS), chance.choice((0, 0, 1, 2)))
+        self.form = chance.choice(("plain", "plain", "out", "in place"))
+        samples = entries.samples_of(self.op, base)[:SAMPLES]
+        self.layouts: list[str] = []
+        self.inputs: Any = None
+        if samples:
+            inputs = change(inputs_of(chance.choice(samples)), base, self.dtype)
+            self.inputs = pytree.tree_map_only(torch.Tensor, lambda x: self.lay_out(x, chance), inputs)
+        self.out_layout = chance.choice(LAYOUTS)
+        self.chance = chance
+
+    def lay_out(self, x: torch.Tensor, chance: random.Random) -> torch.Tensor:
+        layout = chance.choice(LAYOUTS)
+        self.layouts.append(layout.__name__)
+        try:
+            return layout(x.detach(), chance) if x.layout == torch.strided else x
+        except (NotImplementedError, RuntimeError):  # a dtype that cannot be copied so
+            return x
+
+    def describe(self) -> str:
+        shapes = [tuple(tensor.shape) for tensor in tensors_in(self.inputs)]
+        return (
+            f"{self.op.full_name} {entries.name_of(self.dtype)} {self.form} {shapes} {self.layouts} "
+            f"{self.out_layout.__name__ if self.form == 'out' else ''} {self.flags}"
+        )
+
+    def run(self, device: str) -> Outcome:
+        """The outcome: results, and all operands afterwards with the memory around them."""
+
+        def compute() -> Any:
+            args, kwargs = self.inputs
+            if self.form == "out":
+                kwargs = {**kwargs, "out": self.out}
+            args, kwargs = copy_inputs(self.op, (args, kwargs), device)
+            function = self.op.get_inplace() if self.form == "in place" else self.op
+            result = function(*args, **kwargs)
+            return result, [around(tensor) for tensor in tensors_in((args, kwargs)) if tensor.layout == torch.strided]
+
+        torch.manual_seed(7)
+        for flag in self.flags:
+            FLAGS[flag]()
+        try:
+            return attempt(compute, device)
+        finally:
+            reset_flags()
+
+    @functools.cached_property
+    def has_one_answer(self) -> bool:
+        """Whether numbers are compared: not random ones, nor memory that nobody wrote."""
+        function = self.op.get_inplace() if self.form == "in place" else self.op
+        random_numbers = draws(self.op, self.inputs, lambda args, kwargs: function(*args, **kwargs))
+        return self.op.name not in entries.UNINITIALISED and not random_numbers
+
+    def prepare(self) -> bool:
+        """Whether there is such a form of the entry."""
+        if self.inputs is None or known_of(self.op).fails or (self.form == "in place" and not self.op.get_inplace()):
+            return False
+        if self.form == "out":
+            plain = attempt(lambda: self.op(*copy_inputs(self.op, self.inputs, "cpu")[0], **self.inputs[1]), "cpu")
+            tensors = tensors_in(plain.result)
+            if not self.op.supports_out or plain.error is not None or not tensors:
+                return False
+            if any(tensor.layout != torch.strided for tensor in tensors):
+                return False
+            try:
+                self.out = pytree.tree_map_only(
+                    torch.Tensor, lambda x: self.out_layout(torch.zeros_like(x), self.chance), plain.result
+                )
+            except NotImplementedError:  # nothing is written to dtypes of less than a byte
+                return False
+        return True
+
+
+def around(tensor: torch.Tensor) -> torch.Tensor:
+    """The whole storage that a tensor lies in, with what is between its elements and beside them."""
+    return torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(tensor.untyped_storage())
+
+
+def known_of(op: Any) -> Operator:
+    """What the manifest says of an entry."""
+    return subject.manifest().operator(op.full_name)
+
+
+def find(call: Call) -> str | None:
+    """What is wrong, in one line, or None."""
+    theirs, ours = call.run("cpu"), call.run(subject.device())
+    found = outcome_difference(call, ours, theirs)
+    if found and not ours.late and (is_listed(call) or is_right(call, ours)):
+        return None
+    if found or ours.error is not None or theirs.error is not None:
+        return found
+    for mine, reference in zip(tensors_in(ours.result[0]), tensors_in(theirs.result[0]), strict=True):
+        if mine.layout == torch.strided and mine.stride() != reference.stride() and mine.numel() > 1:
+            if known_of(call.op).strides or is_listed(call):
+                return None
+            return f"strides {mine.stride()}, not {reference.stride()}"
+    for mine, reference in zip(ours.result[1], theirs.result[1], strict=True):
+        size = min(mine.numel(), reference.numel())
+        memory = comparable(mine[:size])  # some operands have to be on the CPU
+        found = values_difference(call, memory, comparable(reference[:size]), theirs, host=[memory])
+        if found:
+            return f"an operand, or the memory around it, afterwards: {found}"
+    return None
+
+
+def outcome_difference(call: Call, ours: Outcome, theirs: Outcome) -> str | None:
+    """Of errors, warnings and values."""
+    if theirs.error is not None or ours.error is not None:
+        if ours.late:
+            known = bool(known_of(call.op).late) and theirs.error is not None
+            return None if known else f"the device is lost: {ours.describe()}; the CPU: {theirs.describe()}"
+        if is_allowed(call.op, call.dtype, ours, theirs) or has_two_faults(call, ours) or needs_no_kernel(call):
+            return None
+        return f"{ours.describe()}; the CPU: {theirs.describe()}"
+    if set(ours.warnings) - set(theirs.warnings):
+        return warning_difference(ours, theirs)
+    return values_difference(call, comparable(ours.result[0]), comparable(theirs.result[0]), theirs)
+
+
+def values_difference(
+    call: Call, ours: Any, theirs: Any, outcome: Outcome, host: Sequence[torch.Tensor] = ()
+) -> str | None:
+    """Of tensors, within the tolerance of the outcome's results."""
+    tolerance = widened(tolerance_of(call.op, call.dtype), outcome.result)
+    return difference(ours, theirs, tolerance, values=call.has_one_answer, host=host)
+
+
+def has_two_faults(call: Call, ours: Outcome) -> bool:
+    """Whether we refuse what the CPU, too, refuses in a common dtype: what is asked first is not promised."""
+    if ours.error is None or call.dtype in NUMBERS:
+        return False
+    usual = copy.copy(call)
+    usual.inputs = in_single_precision(call.inputs, call.dtype)
+    if call.form == "out":
+        usual.out = in_single_precision(call.out, call.dtype)
+    return type(ours.error) is type(usual.run("cpu").error)
+
+
+def in_single_precision(tree: Any, dtype: torch.dtype) -> Any:
+    """The same with dtype arguments and tensors of one dtype in float32, which lie as they did."""
+
+    def convert(x: torch.Tensor) -> Any:
+        if x.layout != torch.strided or x.dtype != dtype:
+            return x
+        return change(around(x), dtype, torch.float32).as_strided(x.size(), x.stride(), x.storage_offset())
+
+    return change(pytree.tree_map_only(torch.Tensor, convert, tree), dtype, torch.float32)
+
+
+def needs_no_kernel(call: Call) -> bool:
+    """Whether operands in an uncommon dtype are empty: some of the CPU's functions return before a kernel asks."""
+    return call.dtype not in NUMBERS and not any(tensor.numel() for tensor in tensors_in(call.inputs))
+
+
+# What the checks call each form.
+CHECKS = {"plain": "layouts", "out": "writes: out", "in place": "writes: in-place"}
+
+
+def is_listed(call: Call) -> bool:
+    """Whether the call has a listed difference."""
+    if known_of(call.op).deterministic and any(flag.startswith("deterministic") for flag in call.flags):
+        return True
+    return any(check.startswith(CHECKS[call.form]) for check in known_of(call.op).differs)
+
+
+def is_right(call: Call, ours: Outcome) -> bool:
+    """Whether the CPU is wrong: a few of its kernels refuse strides, or read or write beyond tensors that have them.
+
+    What it gives in new tensors for dense operands is right.
+    """
+    return call.form != "in place" and not outcome_difference(call, ours, on_dense_operands(call).run("cpu"))
+
+
+def on_dense_operands(call: Call) -> Call:
+    """The same call with operands that are contiguous, and without out=."""
+    dense = copy.copy(call)
+    dense.form = "plain"
+    dense.inputs = pytree.tree_map_only(
+        torch.Tensor, lambda x: x if x.layout != torch.strided or x.is_contiguous() else x.contiguous(), call.inputs
+    )
+    return dense
+
+
+def widened(tolerance: tuple[float, float], result: Any) -> tuple[float, float]:
+    """Any element may be off by what the largest one is rounded by: it may be the small difference of large ones."""
+    relative, absolute = tolerance
+    largest = 0.0
+    for tensor in tensors_in(result):
+        if tensor.dtype in NUMBERS and tensor.is_floating_point() and tensor.layout == torch.strided and tensor.numel():
+            largest = max(largest, tensor.detach().double().abs().nan_to_num(0, 0, 0).max().item())
+    return relative, max(absolute, relative * largest)
+
+
+@dataclass(frozen=True)
+class Random:
+    """Asks for the failure of the call that a seed stands for."""
+
+    table: str
+    seed: int
+
+    def run(self) -> Answer:
+        """The failure, or None."""
+        call = Call(self.seed, drawn_from(self.table))
+        try:
+            found = find(call) if call.prepare() else None
+        except Exception as error:
+            found = f"the harness itself: {type(error).__name__}: {error}"
+            subject.reset(subject.device())
+        return Answer(f"{found} [{call.describe()}]" if found else None, bool(subject.spent()))
+
+
+@functools.cache
+def drawn_from(table: str) -> list[Any]:
+    """The entries of a table that are run in any dtype."""
+    return [op for op in entries.load(table) if entries.dtypes_of(op)]
+
+
+def fuzz(
+    setup: Setup, seconds: float, first: int, count: float = math.inf, table: str = TABLE
+) -> tuple[dict[int, str], int]:
+    """Failures by seed, and how many calls were made, beginning with the seed `first`."""
+    failures, seed, end = {}, first, time.monotonic() + seconds
+    with Pool(setup, 1, SECONDS_PER_CALL, setup.manifest.environment) as pool:
+        while time.monotonic() < end and seed < first + count:
+            outcome = pool.ask(Random(table, seed))
+            failure = outcome.describe() if isinstance(outcome, Lost) else outcome.value
+            if failure:
+                failures[seed] = failure
+                print(f"seed {seed}: {failure}", flush=True)
+            seed += 1
+    return failures, seed - first

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sums of the reports, and the verdict."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ..manifest import Manifest
+
+FALLBACKS_SHOWN = 30  # the file written by --json has all
+
+
+def seen(pattern: str, names: set[str]) -> bool:
+    """Whether one of the names is meant."""
+    return any(fnmatchcase(name, pattern) for name in names)
+
+
+class Scorecard:
+    """Of all reports of a run; a complete run is one that nothing was left out of."""
+
+    def __init__(
+        self, reports: list[dict[str, Any]], entries: int, complete: bool = False, manifest: Manifest | None = None
+    ) -> None:
+        self.reports = reports
+        self.entries = entries
+        self.complete = complete
+        self.manifest = manifest if manifest is not None else Manifest()
+        self.failed = [report for report in reports if report["failures"]]
+
+    def is_native(self, report: Mapping[str, Any]) -> bool:
+        return not report.get("fell_back") and not {"forward", "backward", "process"} & set(report["failures"])
+
+    def native(self, dtype: str) -> int:
+        return sum(self.is_native(report) for report in self.reports if report["dtype"] == dtype)
+
+    def problems(self) -> list[str]:
+        """Reasons why the run fails, one line each."""
+        found = [
+            f"{report['name']} {report['dtype']}: {check}: {reason}"
+            for report in self.failed
+            if not self.manifest.operator(report["name"]).fails
+            for check, reason in report["failures"].items()
+        ]
+        listed = self.manifest.operators
+        excepted = [name for name, known in listed.items() if known.fails]
+        most = self.manifest.most_failing
+        if most is not None and len(excepted) > most:
+            found.append(f"{len(excepted)} entries are excepted; at most {most} may be")
+        if self.complete:
+            failed = {report["name"] for report in self.failed}
+            found += [f"{name}: listed as an exception, and passes" for name in excepted if not seen(name, failed)]
+            late = {report["name"] for report in self.reports if report.get("late_errors")}
+            promised = [name for name, known in listed.items() if known.late]
+            found += [f"{name}: listed as late, and fails at once" for name in promised if not seen(name, late)]
+            found += self.needless_differences()
+            for dtype, least in self.manifest.native.items():
+                if (native := self.native(dtype)) < least:
+                    found.append(f"{native} entries run {dtype} natively; at least {least} have to")
+        return found
+
+    def needless_differences(self) -> list[str]:
+        differing = {(report["name"], check) for report in self.reports for check in report.get("differences", ())}
+        return [
+            f"{name}: {check}: listed as a difference, and does not differ"
+            for name, known in self.manifest.operators.items()
+            for check in known.differs
+            if not any(fnmatchcase(entry, name) and found == check for entry, found in differing)
+        ]
+
+    def dtypes(self) -> list[str]:
+        return list(dict.fromkeys(report["dtype"] for report in self.reports))
+
+    def row(self, dtype: str) -> tuple[int, ...]:
+        """Entries run, passed, failed, excepted, native and fallen back of one dtype."""
+        reports = [report for report in self.reports if report["dtype"] == dtype]
+        failed = [report for report in reports if report["failures"]]
+        excepted = sum(bool(self.manifest.operator(report["name"]).fails) for report in failed)
+        native = self.native(dtype)
+        fell_back = sum(bool(report.get("fell_back")) for report in reports)
+        return len(reports), len(reports) - len(failed), len(failed) - excepted, excepted, native, fell_back
+
+    def as_dictionary(self) -> dict[str, Any]:
+        names = ("run", "passed", "failed", "excepted", "native", "fell_back")
+        return {
+            "entries": self.entries,
+            "scores": {dtype: dict(zip(names, self.row(dtype), strict=True)) for dtype in self.dtypes()},
+            "fallbacks": dict(self.fallbacks().most_common()),
+            "problems": self.problems(),
+            "reports": self.reports,
+        }
+
+    def fallbacks(self) -> Counter[str]:
+        """Entries that fall back, per operator."""
+        return Counter(name for report in self.reports for name in report.get("fell_back", {}))
+
+    def show(self, console: Console | None = None, with_problems: bool = True) -> None:
+        console = console or Console()
+        table = Table(title=f"{self.entries} entries of PyTorch's table of operators", title_justify="left")
+        for name in ("dtype", "run", "passed", "failed", "excepted", "native", "fell back"):
+            table.add_column(name, justify="left" if name == "dtype" else "right")
+        for dtype in self.dtypes():
+            table.add_row(dtype, *(str(number) for number in self.row(dtype)))
+        console.print(table)
+        errors = sum(report.get("error_inputs", 0) for report in self.reports)
+        late = sum(report.get("late_errors", 0) for report in self.reports)
+        console.print(f"{errors} wrong inputs, {late} of them found by the device only")
+        self._show_fallbacks(console)
+        if not with_problems:
+            return
+        problems = self.problems()
+        for line in problems:
+            console.print(line, style="red", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"{len(problems)} problems" if problems else "all as it has to be", style="bold")
+
+    def _show_fallbacks(self, console: Console) -> None:
+        dtypes = defaultdict(set)
+        for report in self.reports:
+            for name in report.get("fell_back", {}):
+                dtypes[name].add(report["dtype"])
+        if not dtypes:
+            return
+        table = Table(title=f"{len(dtypes)} operators fell back; the most frequent", title_justify="left")
+        for name in ("operator", "runs", "dtypes"):
+            table.add_column(name)
+        for name, count in self.fallbacks().most_common(FALLBACKS_SHOWN):
+            table.add_row(name, str(count), ", ".join(sorted(dtypes[name])))
+        console.print(table)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a worker is asked about operators: which entries there are, and one of them in one dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..workers import Answer
+
+TABLE = "torch.testing._internal.common_methods_invocations:op_db"
+VARIANTS = ("noncontiguous", "out", "in-place", "overloads", "layouts", "writes")
+ONCE_PER_ENTRY = ("errors", "dtypes")
+APART = "flags"  # under a schedule of its own, in processes of its own
+CHECKS = ("forward", "backward", *VARIANTS, *ONCE_PER_ENTRY, APART)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Asks for the entries of a table: the name of each and the dtypes in which it is run."""
+
+    table: str = TABLE
+
+    def run(self) -> dict[str, Any]:
+        """`dtypes`: all that are run, in order; `entries`: (name, its dtypes)."""
+        from . import entries
+
+        loaded = entries.load(self.table)
+        return {
+            "dtypes": [entries.name_of(dtype) for dtype in entries.DTYPES],
+            "entries": [(op.full_name, [entries.name_of(dtype) for dtype in entries.dtypes_of(op)]) for op in loaded],
+        }
+
+
+@dataclass(frozen=True)
+class Examine:
+    """Asks for the report of an entry in a dtype. Settings are named arguments of examine()."""
+
+    table: str
+    index: int
+    name: str
+    dtype: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def run(self) -> Answer:
+        """The report as a dictionary."""
+        import torch
+
+        from . import entries, subject
+        from .examination import examine
+        from .outcome import StandardError
+
+        StandardError.open()
+        op = entries.load(self.table)[self.index]
+        report = examine(op, getattr(torch, self.dtype), **self.settings)
+        return Answer(report.as_dictionary(), bool(subject.spent()))

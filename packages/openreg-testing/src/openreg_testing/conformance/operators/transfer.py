@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fresh copies of a sample's inputs on a device: the same bytes, sizes, strides, offsets and shared storages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+Inputs = tuple[tuple[Any, ...], dict[str, Any]]  # positional and named arguments
+
+# Operands that stay on the CPU whatever the device: positions in (input, *args), as in the table's samples for a GPU.
+HOST_OPERANDS = {"tensor_split": (1,)}
+
+WITHOUT_TENSORS = {"broadcast_shapes"}  # makes none either
+
+
+def inputs_of(sample: Any) -> Inputs:
+    """What the operator is called with: positional and named arguments."""
+    return (sample.input, *sample.args), dict(sample.kwargs)
+
+
+def copy_inputs(op: Any, inputs: Inputs, device: str, makes_tensors: bool = True) -> Any:
+    """A copy for one call. Devices and generators among the arguments become those of the device.
+
+    An operator that takes no tensor is told to make its result there, unless `makes_tensors` is false.
+    """
+    args, kwargs = inputs
+    storages: dict[Any, Any] = {}
+    host = HOST_OPERANDS.get(op.name, ())
+    args = tuple(
+        copy_value(value, "cpu" if position in host and isinstance(value, torch.Tensor) else device, storages)
+        for position, value in enumerate(args)
+    )
+    kwargs = {name: copy_value(value, device, storages) for name, value in kwargs.items()}
+    if (
+        makes_tensors
+        and device != "cpu"
+        and "out" not in kwargs
+        and op.name not in WITHOUT_TENSORS
+        and not tensors_in((args, kwargs))
+    ):
+        kwargs["device"] = torch.device(device)  # a factory whose sample names no device
+    return args, kwargs
+
+
+def copy_value(value: Any, device: str, storages: dict[Any, Any]) -> Any:
+    def convert(leaf: Any) -> Any:
+        if isinstance(leaf, torch.Tensor):
+            return copy_tensor(leaf, device, storages)
+        if leaf == "cpu" if isinstance(leaf, str) else isinstance(leaf, torch.device) and leaf.type == "cpu":
+            return torch.device(device)
+        if isinstance(leaf, torch.Generator):
+            return torch.Generator(device).manual_seed(leaf.initial_seed())
+        return leaf
+
+    return pytree.tree_map(convert, value)
+
+
+def copy_tensor(tensor: torch.Tensor, device: str, storages: dict[Any, Any]) -> torch.Tensor:
+    if tensor.device.type != "cpu":
+        return tensor
+    if tensor.layout != torch.strided or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        return tensor.detach().to(device, copy=True).requires_grad_(tensor.requires_grad)
+    storage = tensor.untyped_storage()
+    if (storage._cdata, device) not in storages:
+        content = torch.empty(0, dtype=torch.uint8).set_(storage)
+        storages[storage._cdata, device] = content.to(device, copy=True).untyped_storage()
+    copy = torch.empty(0, dtype=tensor.dtype, device=device).set_(
+        storages[storage._cdata, device], tensor.storage_offset(), tensor.size(), tensor.stride()
+    )
+    if tensor.is_conj():
+        copy = copy.conj()
+    if tensor.is_neg():
+        copy = torch._neg_view(copy)
+    return copy.requires_grad_() if tensor.requires_grad else copy
+
+
+def tensors_in(values: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(values) if isinstance(leaf, torch.Tensor)]
+
+
+def change_dtype(values: Any, narrow: torch.dtype, wide: torch.dtype) -> Any:
+    """The same values with every tensor and dtype argument of one dtype in another, complex ones likewise."""
+    instead = {narrow: wide}
+    if narrow.is_floating_point:
+        instead[narrow.to_complex()] = wide.to_complex()
+
+    def convert(leaf: Any) -> Any:
+        if isinstance(leaf, torch.Tensor) and leaf.dtype in instead:
+            return leaf.detach().to(instead[leaf.dtype]).requires_grad_(leaf.requires_grad)
+        return instead.get(leaf, leaf) if isinstance(leaf, torch.dtype) else leaf
+
+    return pytree.tree_map(convert, values)

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reads torch-spyre's form of a manifest: YAML with `test_suite_config`, per file and test, and what is supported.
+
+    test_suite_config:
+      files:
+        - path: ${TORCH_ROOT}/test/test_binary_ufuncs.py
+          unlisted_test_mode: skip           # skip, xfail, xfail_strict or mandatory_success
+          tests:
+            - names: [TestBinaryUfuncs::test_scalar_support]
+              mode: mandatory_success
+      global:
+        supported_dtypes: [{name: float16}]
+        supported_ops:
+          - name: add
+            dtypes: [{name: float16, precision: {atol: 1e-3, rtol: 1e-3}}]
+
+What is not supported there is not run here either. Tags, labels, seeds and edits of a test are for its own runner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .manifest import Exclusion, Manifest, ManifestError, Operator, known_dtype
+
+_MODES = ("mandatory_success", "skip", "xfail", "xfail_strict")
+_ACCEPTED = {
+    "the file": ("test_suite_config",),
+    "test_suite_config": ("labels", "files", "global"),
+    "global": ("devices", "supported_dtypes", "supported_modules", "supported_ops"),
+    "supported_dtypes": ("name", "precision", "force_xfail"),
+    "supported_ops": ("name", "dtypes", "force_xfail", "description", "tags"),
+    "dtypes": ("name", "precision", "force_xfail"),
+    "precision": ("atol", "rtol"),
+    "files": ("path", "unlisted_test_mode", "tests"),
+    "tests": ("names", "mode", "tags", "seed", "edits"),
+}
+
+
+def parse(text: str, path: str) -> Manifest:
+    """The manifest of a file's text. Raises ManifestError."""
+    try:
+        import yaml
+    except ImportError as error:
+        raise ManifestError(f'{path}: YAML needs PyYAML: pip install "openreg-testing[yaml]"') from error
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ManifestError(f"{path}: is not YAML: {error}") from error
+    return _Reader(path).manifest(data)
+
+
+class _Reader:
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def manifest(self, data: Any) -> Manifest:
+        suite = self.table(self.table(data, "the file").get("test_suite_config"), "test_suite_config")
+        supported = self.table(suite.get("global") or {}, "global")
+        everywhere = self.rows(supported.get("supported_dtypes"), "supported_dtypes")
+        operators = {
+            self.name(row, "supported_ops"): self.operator(row, everywhere)
+            for row in self.rows(supported.get("supported_ops"), "supported_ops")
+        }
+        return Manifest(
+            path=self.path,
+            only_listed=bool(operators),
+            operators=operators or ({"*": self.operator({}, everywhere)} if everywhere else {}),
+            pytorch=self.tests(suite.get("files")),
+        )
+
+    def refuse(self, where: str, what: str) -> ManifestError:
+        return ManifestError(f"{self.path}: {where} {what}")
+
+    def table(self, value: Any, where: str) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            raise self.refuse(where, f"is {value!r}; it has to be a table")
+        for key in value:
+            if key not in _ACCEPTED[where]:
+                raise self.refuse(where, f"has an unknown key {key!r}; accepted are {', '.join(_ACCEPTED[where])}")
+        return value
+
+    def rows(self, value: Any, where: str) -> Sequence[Mapping[str, Any]]:
+        if value is not None and not isinstance(value, list):
+            raise self.refuse(where, f"is {value!r}; it has to be a list")
+        return [self.table(row, where) for row in value or []]
+
+    def name(self, row: Mapping[str, Any], where: str) -> str:
+        if not isinstance(row.get("name"), str):
+            raise self.refuse(where, f"has an entry without a name: {dict(row)!r}")
+        return str(row["name"])
+
+    def operator(self, row: Mapping[str, Any], everywhere: Sequence[Mapping[str, Any]]) -> Operator:
+        own = self.rows(row.get("dtypes"), "dtypes") or everywhere
+        tolerances = {}
+        for item in (*everywhere, *own):
+            if item.get("precision") is not None:
+                precision = self.table(item["precision"], "precision")
+                tolerances[self.dtype(item)] = (self.number(precision, "rtol"), self.number(precision, "atol"))
+        fails = f"force_xfail in {self.path}" if row.get("force_xfail") else ""
+        return Operator(fails=fails, dtypes=tuple(self.dtype(item) for item in own), tolerances=tolerances)
+
+    def dtype(self, row: Mapping[str, Any]) -> str:
+        name = self.name(row, "dtypes")
+        if not known_dtype(name):
+            raise self.refuse("dtypes", f"names an unknown dtype {name!r}")
+        return name
+
+    def number(self, precision: Mapping[str, Any], key: str) -> float:
+        try:
+            return float(precision.get(key, 0))  # YAML takes 1e-3 for a text
+        except (TypeError, ValueError) as error:
+            raise self.refuse("precision", f"{key} = {precision[key]!r} has to be a number") from error
+
+    def tests(self, files: Any) -> Mapping[str, Exclusion]:
+        """Those that are named, then what holds for the others of each file."""
+        named: dict[str, Exclusion] = {}
+        rest: dict[str, Exclusion] = {}
+        for file in self.rows(files, "files"):
+            stem = str(file.get("path", "")).rpartition("/")[2].removesuffix(".py")
+            for entry in self.rows(file.get("tests"), "tests"):
+                names = entry.get("names")
+                if not isinstance(names, list) or not all(isinstance(name, str) and "::" in name for name in names):
+                    raise self.refuse("tests", f"names = {names!r} has to be a list of Class::test")
+                known = self.mode(entry.get("mode", "mandatory_success"), "mode")
+                for name in names:
+                    test_class, _, method = name.partition("::")
+                    named[f"{stem}::{test_class}*::{method}*"] = known
+            others = self.mode(file.get("unlisted_test_mode", "skip"), "unlisted_test_mode")
+            if others != Exclusion():
+                rest[f"{stem}::*"] = others
+        return {**named, **rest}
+
+    def mode(self, value: Any, key: str) -> Exclusion:
+        if value not in _MODES:
+            raise self.refuse(key, f"= {value!r} is unknown; accepted are {', '.join(_MODES)}")
+        reason = f"{key}: {value} in {self.path}"
+        return (
+            Exclusion(skip=reason) if value == "skip" else Exclusion(fails=reason if value.startswith("xfail") else "")
+        )

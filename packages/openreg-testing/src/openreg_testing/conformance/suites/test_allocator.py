@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Memory: of the device, with its statistics and its end, of storages that are resized, and pinned memory."""
+
+import pytest
+import torch
+
+from openreg_testing.conformance.harness import Device, promise
+
+BYTES = 1 << 22
+
+
+def block(device: Device) -> torch.Tensor:
+    """Memory that a test can measure."""
+    return torch.empty(BYTES, dtype=torch.uint8, device=device.first)
+
+
+@promise("allocator.allocate")
+def test_tensors_have_memory_of_their_own(device: Device) -> None:
+    """Each tensor has memory that no other one has while it lives."""
+    tensors = [torch.full((100,), float(number), device=device.first) for number in range(200)]
+    assert len({tensor.data_ptr() for tensor in tensors}) == len(tensors)
+    for number, tensor in enumerate(tensors):
+        assert (tensor.cpu() == number).all()
+
+
+@promise("allocator.allocate")
+def test_memory_is_given_back(device: Device) -> None:
+    """Memory of tensors that are dropped is used again: a program can make more of it than there is."""
+    for number in range(300):
+        x = torch.full((1 << 18,), float(number), device=device.first)
+    assert (x.cpu() == 299).all()
+
+
+@promise("allocator.allocate")
+def test_no_elements_need_no_memory(device: Device) -> None:
+    """A tensor without elements can be made, copied and resized."""
+    x = torch.empty(0, 3, device=device.first)
+    assert x.cpu().shape == (0, 3)
+    assert x.resize_(2, 3).shape == (2, 3)
+
+
+@promise("allocator.allocate")
+def test_memory_is_aligned(device: Device) -> None:
+    """Memory begins at a multiple of 16 bytes, as vectorised kernels count on."""
+    for size in (1, 3, 17, 1000):
+        assert torch.empty(size, dtype=torch.uint8, device=device.first).data_ptr() % 16 == 0
+
+
+@promise("device_allocator.getDeviceStats", "device_allocator.initialized")
+def test_statistics_follow_allocations(accelerator: Device) -> None:
+    """torch.accelerator.memory_allocated() grows by what a tensor takes, and falls when it is dropped."""
+    before = torch.accelerator.memory_allocated()
+    x = block(accelerator)
+    assert torch.accelerator.memory_allocated() >= before + BYTES
+    assert torch.accelerator.memory_reserved() >= torch.accelerator.memory_allocated()
+    del x
+    assert torch.accelerator.memory_allocated() == before
+
+
+@promise("device_allocator.resetPeakStats", "device_allocator.getDeviceStats")
+def test_the_peak_is_kept_and_reset(accelerator: Device) -> None:
+    """max_memory_allocated() keeps the largest size until reset_peak_memory_stats()."""
+    before = torch.accelerator.memory_allocated()
+    x = block(accelerator)
+    del x
+    assert torch.accelerator.max_memory_allocated() >= before + BYTES
+    torch.accelerator.reset_peak_memory_stats()
+    assert torch.accelerator.max_memory_allocated() == torch.accelerator.memory_allocated()
+
+
+@promise("device_allocator.resetAccumulatedStats")
+def test_sums_are_reset(accelerator: Device) -> None:
+    """reset_accumulated_memory_stats() sets sums to zero; what is allocated stays."""
+    x = block(accelerator)
+    torch.accelerator.reset_accumulated_memory_stats()
+    stats = torch.accelerator.memory_stats()
+    assert stats["allocated_bytes.all.allocated"] == 0
+    assert stats["allocated_bytes.all.current"] >= BYTES
+    del x
+
+
+@promise("device_allocator.emptyCache")
+def test_the_cache_is_given_back(accelerator: Device) -> None:
+    """empty_cache() gives memory back that no tensor uses, and keeps what tensors use."""
+    x, kept = block(accelerator), accelerator.tensor(1, 2)
+    reserved = torch.accelerator.memory_reserved()
+    del x
+    torch.accelerator.empty_cache()
+    assert torch.accelerator.memory_reserved() < reserved
+    assert kept.tolist() == [1, 2]
+
+
+@promise("device_allocator.getMemoryInfo")
+def test_the_device_tells_its_memory(accelerator: Device) -> None:
+    """get_memory_info() gives (free, total): free is less after a large allocation, total stays."""
+    torch.accelerator.empty_cache()
+    free, total = torch.accelerator.get_memory_info()
+    assert 0 < free <= total
+    x = torch.empty(min(free // 4, 1 << 28), dtype=torch.uint8, device=accelerator.first)
+    less, same = torch.accelerator.get_memory_info()
+    assert same == total
+    assert less < free
+    del x
+
+
+@promise("registration.c10::OutOfMemoryError")
+def test_too_much_is_out_of_memory(accelerator: Device) -> None:
+    """More memory than there is raises torch.OutOfMemoryError, and the device stays usable."""
+    with pytest.raises(torch.OutOfMemoryError):
+        torch.empty(1 << 50, dtype=torch.uint8, device=accelerator.first)
+    assert accelerator.tensor(1, 2).tolist() == [1, 2]
+
+
+@promise("device_allocator.getDeviceStats")
+def test_statistics_are_of_each_device(accelerator: Device) -> None:
+    """An allocation on one device does not count on another one."""
+    second = accelerator.second
+    before = torch.accelerator.memory_allocated(second)
+    x = block(accelerator)
+    assert torch.accelerator.memory_allocated(second) == before
+    del x
+
+
+@promise("private_use1_hooks.resizePrivateUse1Bytes")
+def test_a_storage_can_be_resized(accelerator: Device) -> None:
+    """UntypedStorage.resize_() keeps what fits; to no bytes and back, as FSDP does."""
+    x = accelerator.tensor(1, 2, 3, 4)
+    storage = x.untyped_storage()
+    storage.resize_(32)
+    assert storage.nbytes() == 32
+    assert x.tolist() == [1, 2, 3, 4]
+    storage.resize_(0)
+    assert storage.nbytes() == 0
+    storage.resize_(16)
+    x.fill_(5)
+    assert x.tolist() == [5, 5, 5, 5]
+
+
+@promise("accelerator_hooks.getPinnedMemoryAllocator", "accelerator_hooks.isPinnedPtr")
+def test_memory_can_be_pinned(accelerator: Device) -> None:
+    """pin_memory() gives memory of the host that is_pinned(); other memory is not."""
+    plain = torch.arange(10.0)
+    pinned = plain.pin_memory()
+    assert pinned.is_pinned()
+    assert pinned[3:].is_pinned(), "an address inside of pinned memory is pinned, too"
+    assert not plain.is_pinned()
+    assert torch.equal(pinned, plain)
+    assert torch.empty(3, pin_memory=True).is_pinned()
+    assert pinned.to(accelerator.first, non_blocking=True).tolist() == list(range(10))
+
+
+@promise("accelerator_hooks.isPinnedPtr")
+def test_the_memory_of_the_device_is_not_pinned(accelerator: Device) -> None:
+    """A tensor on the device is not pinned."""
+    assert not accelerator.tensor().is_pinned()
+
+
+@promise("caching_host_allocator.record_stream", "host_allocator.record_event")
+def test_pinned_memory_is_kept_for_a_copy(accelerator: Device) -> None:
+    """Pinned memory that is dropped while a copy reads it is handed out only when the copy is done."""
+    for number in range(20):
+        source = torch.full((1 << 16,), float(number)).pin_memory()
+        there = source.to(accelerator.first, non_blocking=True)
+        del source
+        torch.full((1 << 16,), -1.0).pin_memory()  # would take the memory if it were free
+        assert (there.cpu() == number).all(), "pinned memory was handed out while a copy read it"
+
+
+@promise("host_allocator.empty_cache")
+@pytest.mark.usefixtures("accelerator")
+def test_pinned_memory_is_given_back() -> None:
+    """torch.accelerator.empty_host_cache() gives back what no tensor uses."""
+    kept = torch.ones(100).pin_memory()
+    torch.ones(1000).pin_memory()
+    torch.accelerator.empty_host_cache()
+    assert kept.is_pinned()
+    assert kept.sum() == 100
+
+
+@promise("accelerator_hooks.getPinnedMemoryAllocator")
+def test_a_data_loader_pins(accelerator: Device) -> None:
+    """DataLoader(pin_memory=True) gives pinned batches."""
+    data = torch.utils.data.TensorDataset(torch.arange(8.0))
+    batches = [batch for (batch,) in torch.utils.data.DataLoader(data, batch_size=4, pin_memory=True)]
+    assert [batch.is_pinned() for batch in batches] == [True, True]
+    assert torch.cat([batch.to(accelerator.first) for batch in batches]).tolist() == list(range(8))

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Autocast: lists of operators that run in the lower precision, in float32 or in the widest type; and GradScaler."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch.nn import functional
+
+from openreg_testing.conformance.harness import Device, promise
+
+RULES = "registration.rules of AutocastPrivateUse1"
+SCALER = "registration.aten::_amp_foreach_non_finite_check_and_unscale_ and aten::_amp_update_scale_"
+Call = Callable[[torch.Tensor], torch.Tensor]
+
+# What PyTorch's own lists for an accelerator (CUDA's) have in common with those of the CPU and of most backends.
+LOWER: dict[str, Call] = {
+    "mm": lambda x: torch.mm(x, x),
+    "matmul": lambda x: x @ x,
+    "bmm": lambda x: torch.bmm(x[None], x[None]),
+    "addmm": lambda x: torch.addmm(x, x, x),
+    "linear": lambda x: functional.linear(x, x),
+    "conv2d": lambda x: functional.conv2d(x[None, None], x[None, None]),
+    "einsum": lambda x: torch.einsum("ij,jk->ik", x, x),
+}
+SINGLE: dict[str, Call] = {
+    "softmax": lambda x: x.softmax(0),
+    "log_softmax": lambda x: x.log_softmax(0),
+    "layer_norm": lambda x: functional.layer_norm(x, (4,)),
+    "exp": torch.exp,
+    "log": lambda x: torch.log(x.abs() + 1),
+    "pow": lambda x: torch.pow(x.abs(), 1.5),
+    "sum": lambda x: x.sum(),
+    "mse_loss": lambda x: functional.mse_loss(x, x + 1),
+    "cosine_similarity": lambda x: functional.cosine_similarity(x, x),
+}
+WIDEST: dict[str, Call] = {
+    "addcmul": lambda x: torch.addcmul(x, x, x.float()),
+    "cat": lambda x: torch.cat([x, x.float()]),
+    "stack": lambda x: torch.stack([x, x.float()]),
+}
+
+
+@pytest.fixture
+def lists(accelerator: Device) -> Device:
+    """The device, where it has rules."""
+    if not torch._C._dispatch_has_kernel_for_dispatch_key("aten::mm", "AutocastPrivateUse1"):
+        pytest.skip("not claimed: no rule of autocast is registered for AutocastPrivateUse1 (aten::mm has none)")
+    return accelerator
+
+
+def low(device: Device) -> torch.dtype:
+    """The lower precision of the device."""
+    supported = device.module.get_amp_supported_dtype()
+    return torch.float16 if torch.float16 in supported else torch.bfloat16
+
+
+@promise("module.get_amp_supported_dtype")
+def test_the_module_names_dtypes(accelerator: Device) -> None:
+    """torch.<device>.get_amp_supported_dtype() lists float16 or bfloat16; torch.autocast takes each of them."""
+    supported = accelerator.module.get_amp_supported_dtype()
+    assert {torch.float16, torch.bfloat16} & set(supported)
+    for dtype in supported:
+        with torch.autocast(accelerator.name, dtype=dtype):
+            assert torch.is_autocast_enabled(accelerator.name)
+            assert torch.get_autocast_dtype(accelerator.name) == dtype
+    assert not torch.is_autocast_enabled(accelerator.name)
+
+
+@promise(RULES)
+@pytest.mark.parametrize("name", LOWER)
+def test_products_run_in_the_lower_precision(lists: Device, name: str) -> None:
+    """Under autocast an operator of the first list casts float32 operands to the lower precision."""
+    x = torch.randn(4, 4).to(lists.first)
+    with torch.autocast(lists.name, dtype=low(lists)):
+        assert LOWER[name](x).dtype == low(lists)
+    assert LOWER[name](x).dtype == torch.float32
+
+
+@promise(RULES)
+@pytest.mark.parametrize("name", SINGLE)
+def test_what_needs_range_runs_in_float32(lists: Device, name: str) -> None:
+    """Under autocast an operator of the second list casts operands of the lower precision to float32."""
+    x = torch.randn(4, 4).to(lists.first, low(lists))
+    with torch.autocast(lists.name, dtype=low(lists)):
+        assert SINGLE[name](x).dtype == torch.float32
+
+
+@promise(RULES)
+@pytest.mark.parametrize("name", WIDEST)
+def test_mixed_operands_run_in_the_widest_type(lists: Device, name: str) -> None:
+    """Under autocast an operator of the third list casts its operands to the widest of their types."""
+    x = torch.randn(4, 4).to(lists.first, low(lists))
+    with torch.autocast(lists.name, dtype=low(lists)):
+        assert WIDEST[name](x).dtype == torch.float32
+
+
+@promise(RULES)
+def test_what_is_unsafe_is_refused(lists: Device) -> None:
+    """binary_cross_entropy raises RuntimeError under autocast: in float16 its logarithms lose what they measure."""
+    x = torch.full((2,), 0.5).to(lists.first)
+    with torch.autocast(lists.name, dtype=low(lists)), pytest.raises(RuntimeError, match="autocast"):
+        functional.binary_cross_entropy(x, x)
+
+
+@promise(RULES)
+def test_autocast_can_be_switched_off_inside(lists: Device) -> None:
+    """`with torch.autocast(device, enabled=False)` inside of another leaves types as they are."""
+    x = torch.randn(4, 4).to(lists.first)
+    with torch.autocast(lists.name, dtype=low(lists)):
+        with torch.autocast(lists.name, enabled=False):
+            assert (x @ x).dtype == torch.float32
+        assert (x @ x).dtype == low(lists)
+
+
+@promise(RULES)
+def test_other_types_are_left_alone(lists: Device) -> None:
+    """Integers and float64 are not cast."""
+    x = torch.ones(2, 2, dtype=torch.float64).to(lists.first)
+    with torch.autocast(lists.name, dtype=low(lists)):
+        assert (x @ x).dtype == torch.float64
+
+
+@promise(RULES)
+def test_gradients_of_parameters_stay_float32(lists: Device) -> None:
+    """A model in float32 trains under autocast: its gradients are float32, and near those of the CPU."""
+    torch.manual_seed(1)
+    model = torch.nn.Linear(4, 4)
+    here = torch.nn.Linear(4, 4)
+    here.load_state_dict(model.state_dict())
+    here.to(lists.first)
+    x = torch.randn(3, 4)
+    with torch.autocast(lists.name, dtype=low(lists)):
+        loss = here(x.to(lists.first)).square().mean()
+    loss.backward()
+    model(x).square().mean().backward()
+    assert here.weight.grad is not None
+    assert here.weight.grad.dtype == torch.float32
+    torch.testing.assert_close(here.weight.grad.cpu(), model.weight.grad, rtol=5e-2, atol=5e-2)
+
+
+@promise(SCALER)
+def test_a_scaler_scales_and_steps(accelerator: Device) -> None:
+    """GradScaler scales the loss, gives the optimizer true gradients and steps where they are finite."""
+    x = torch.nn.Parameter(accelerator.tensor(1, 2))
+    optimizer = torch.optim.SGD([x], lr=0.5)
+    scaler = torch.amp.GradScaler(accelerator.name, init_scale=8.0)
+    scaler.scale((x * 2).sum()).backward()  # type: ignore[no-untyped-call]
+    assert x.grad is not None
+    assert x.grad.tolist() == [16, 16]
+    scaler.step(optimizer)
+    scaler.update()
+    assert x.tolist() == [0, 1]
+    assert scaler.get_scale() == 8
+
+
+@promise(SCALER)
+def test_a_scaler_skips_what_is_not_finite(accelerator: Device) -> None:
+    """GradScaler leaves out a step whose gradients are infinite, and halves the scale."""
+    x = torch.nn.Parameter(accelerator.tensor(1, 2))
+    optimizer = torch.optim.SGD([x], lr=0.5)
+    scaler = torch.amp.GradScaler(accelerator.name, init_scale=8.0)
+    scaler.scale((x * float("inf")).sum()).backward()  # type: ignore[no-untyped-call]
+    scaler.step(optimizer)
+    scaler.update()
+    assert x.tolist() == [1, 2]
+    assert scaler.get_scale() == 4

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The device and its module: how many there are, which one is current, and what the module has to have."""
+
+import pytest
+import torch
+
+from openreg_testing.conformance.harness import Device, promise
+
+
+@promise("module.the module itself")
+def test_the_module_is_registered(accelerator: Device) -> None:
+    """torch.get_device_module() gives the module that torch.<device> is."""
+    assert torch.get_device_module(accelerator.name) is accelerator.module
+    assert torch.get_device_module(torch.device(accelerator.name)) is accelerator.module
+
+
+@promise("registration.torch.utils.rename_privateuse1_backend")
+def test_the_device_has_its_name(accelerator: Device) -> None:
+    """A device made by its name has this type, with an index or without one, and in a tensor's repr."""
+    assert torch.device(accelerator.name).type == accelerator.name
+    assert torch.device(f"{accelerator.name}:0") == accelerator.first
+    assert f"device='{accelerator.name}:0'" in repr(accelerator.tensor())
+
+
+@promise("accelerator_hooks.isAvailable", "accelerator_hooks.isBuilt")
+def test_the_accelerator_is_this_device(accelerator: Device) -> None:
+    """torch.accelerator names the device as the current accelerator, also when it asks whether it is available."""
+    assert torch.accelerator.is_available()
+    found = torch.accelerator.current_accelerator(check_available=True)
+    assert found is not None
+    assert found.type == accelerator.name
+
+
+@promise("module.is_available")
+def test_is_available_says_true(accelerator: Device) -> None:
+    """torch.<device>.is_available() is the bool True where there is a device."""
+    assert accelerator.module.is_available() is True
+
+
+@promise("module.device_count")
+def test_devices_are_counted(accelerator: Device) -> None:
+    """torch.<device>.device_count() is a number from 1, the one that torch.accelerator gives."""
+    count = accelerator.module.device_count()
+    assert isinstance(count, int), f"device_count() gives a {type(count).__name__}"
+    assert count >= 1
+    assert torch.accelerator.device_count() == count
+
+
+@promise("accelerator_hooks.deviceCount")
+def test_the_hooks_count_the_same(accelerator: Device) -> None:
+    """The hooks, which C++ asks, count as many devices as the module, which Python asks."""
+    hooks, module = torch._C._accelerator_hooks_device_count(), accelerator.count
+    assert hooks == module, f"the hooks count {hooks} devices, the module {module}"
+
+
+@promise("module.current_device")
+def test_the_current_device_is_one_of_them(accelerator: Device) -> None:
+    """torch.<device>.current_device() is the index that torch.accelerator gives."""
+    current = accelerator.module.current_device()
+    assert 0 <= current < accelerator.count
+    assert current == torch.accelerator.current_device_index()
+
+
+@promise("module.set_device")
+@pytest.mark.parametrize("form", ["index", "string", "device"])
+def test_set_device_takes_every_form(accelerator: Device, form: str) -> None:
+    """torch.<device>.set_device() takes an index, a string and a torch.device, and new tensors are made there."""
+    last = accelerator.count - 1
+    device = torch.device(accelerator.name, last)
+    accelerator.module.set_device({"index": last, "string": str(device), "device": device}[form])
+    assert accelerator.module.current_device() == last
+    assert torch.accelerator.current_device_index() == last
+    assert torch.empty(1, device=accelerator.name).device == device
+
+
+@promise("module.is_initialized")
+def test_a_used_device_is_initialised(accelerator: Device) -> None:
+    """torch.<device>.is_initialized() is true once a tensor was made."""
+    accelerator.tensor()
+    assert accelerator.module.is_initialized() is True
+
+
+@promise("module._initialized")
+def test_a_used_device_is_initialised_as_a_variable(accelerator: Device) -> None:
+    """torch.<device>._initialized, a variable, is true once a tensor was made."""
+    accelerator.tensor()
+    assert accelerator.module._initialized is True
+
+
+@promise("module._is_in_bad_fork")
+def test_this_process_is_no_bad_fork(accelerator: Device) -> None:
+    """torch.<device>._is_in_bad_fork() is false in the process that initialised the device."""
+    accelerator.tensor()
+    assert accelerator.module._is_in_bad_fork() is False
+
+
+@promise("module.device")
+def test_the_context_changes_the_device_and_back(accelerator: Device) -> None:
+    """`with torch.<device>.device(index)` makes that device current, and the old one again; None changes nothing."""
+    last = accelerator.count - 1
+    before = accelerator.module.current_device()
+    with accelerator.module.device(last):
+        assert accelerator.module.current_device() == last
+    assert accelerator.module.current_device() == before
+    with accelerator.module.device(None):
+        assert accelerator.module.current_device() == before
+    with accelerator.module.device(torch.device(accelerator.name, last)):
+        assert accelerator.module.current_device() == last
+    assert accelerator.module.current_device() == before
+
+
+@promise("module.synchronize")
+def test_the_module_waits(accelerator: Device) -> None:
+    """torch.<device>.synchronize() takes nothing, an index or a device."""
+    x = accelerator.tensor()
+    accelerator.module.synchronize()
+    accelerator.module.synchronize(0)
+    accelerator.module.synchronize(accelerator.first)
+    assert x.tolist() == [1, 2, 3]
+
+
+@promise("module.get_device_properties")
+def test_properties_have_a_name_and_a_size(accelerator: Device) -> None:
+    """get_device_properties() tells the name and how much memory there is."""
+    properties = accelerator.module.get_device_properties(0)
+    assert isinstance(properties.name, str)
+    assert properties.total_memory > 0
+
+
+@promise("guard.getDeviceCapability")
+def test_the_capability_names_dtypes(accelerator: Device) -> None:
+    """torch.accelerator.get_device_capability() lists the dtypes that tensors of the device can have."""
+    capability = torch.accelerator.get_device_capability(accelerator.first)
+    assert torch.float32 in capability["supported_dtypes"]
+
+
+@promise("registration.the minimal set of operators")
+def test_a_device_that_is_not_there_is_refused(accelerator: Device) -> None:
+    """A tensor on a device beyond the last one raises RuntimeError, and the others stay usable."""
+    with pytest.raises(RuntimeError):
+        torch.empty(1, device=torch.device(accelerator.name, accelerator.count))
+    assert accelerator.tensor(4).item() == 4
+
+
+@promise("registration.the minimal set of operators")
+@pytest.mark.parametrize(
+    "dtype",
+    [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int8, torch.uint8, torch.bool],
+    ids=lambda dtype: str(dtype).removeprefix("torch."),
+)
+def test_numbers_go_there_and_back(device: Device, dtype: torch.dtype) -> None:
+    """A tensor of any common dtype that is copied to the device and back is what it was."""
+    original = torch.tensor([[0, 1, 2], [3, 4, 5]]).to(dtype)
+    there = original.to(device.first)
+    assert there.device == device.first
+    assert there.dtype == dtype
+    assert torch.equal(there.cpu(), original)
+
+
+@promise("registration.the minimal set of operators")
+@pytest.mark.parametrize("form", ["transposed", "sliced", "expanded", "empty", "of no dimension"])
+def test_views_go_there_and_back(device: Device, form: str) -> None:
+    """Copies keep the values of tensors with any strides, and of those without elements or dimensions."""
+    x = torch.arange(24.0).view(2, 3, 4)
+    original = {
+        "transposed": x.transpose(0, 2),
+        "sliced": x[:, 1:, ::2],
+        "expanded": x[:1].expand(5, 3, 4),
+        "empty": x[:0],
+        "of no dimension": x[1, 2, 3],
+    }[form]
+    there = original.to(device.first)
+    assert there.shape == original.shape
+    assert torch.equal(there.cpu(), original)
+
+
+@promise("registration.the minimal set of operators")
+def test_views_share_memory(device: Device) -> None:
+    """What is written to a view of a tensor is in the tensor: as_strided, view and slices copy nothing."""
+    x = torch.zeros(2, 3).to(device.first)
+    x.view(3, 2)[0, 0] = 1
+    x[1:, 2:].fill_(5)
+    x.t()[1, 0] = 7
+    assert x.tolist() == [[1, 7, 0], [0, 0, 5]]
+
+
+@promise("registration.the minimal set of operators")
+def test_a_number_can_be_read(device: Device) -> None:
+    """item() and bool() give the number of a tensor on the device, once its kernel has run."""
+    assert device.tensor(2.5).item() == 2.5
+    assert bool(device.tensor(1))
+    assert device.tensor(1, 2)[1].item() == 2
+
+
+@promise("registration.the minimal set of operators")
+def test_mixed_devices_are_refused(accelerator: Device) -> None:
+    """An operator whose operands are on the device and on the CPU raises RuntimeError."""
+    with pytest.raises(RuntimeError):
+        torch.ones(3) + accelerator.tensor()
+
+
+@promise("registration.torch.utils.generate_methods_for_privateuse1_backend")
+def test_tensors_have_methods_of_its_name(accelerator: Device) -> None:
+    """generate_methods_for_privateuse1_backend() gave tensors, modules and storages methods of the device's name."""
+    name = accelerator.name
+    if not hasattr(torch.Tensor, f"is_{name}"):
+        pytest.skip("not claimed: generate_methods_for_privateuse1_backend() was not called")
+    x = torch.ones(2)
+    moved = getattr(x, name)()
+    assert moved.device == accelerator.first
+    assert getattr(moved, f"is_{name}")
+    assert not getattr(x, f"is_{name}")
+    module = getattr(torch.nn.Linear(2, 2), name)()
+    assert module.weight.device == accelerator.first
+
+
+@promise("registration.aten::_has_compatible_shallow_copy_type")
+def test_parameters_stay_the_same_objects(accelerator: Device) -> None:
+    """Module.to(device) changes parameters in place: an optimizer made before has them, and tied weights stay tied."""
+    module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+    module[1].weight = module[0].weight
+    before = list(module.parameters())
+    module.to(accelerator.first)
+    after = list(module.parameters())
+    assert all(one is other for one, other in zip(before, after, strict=True)), "Module.to() made new parameters"
+    assert module[1].weight is module[0].weight

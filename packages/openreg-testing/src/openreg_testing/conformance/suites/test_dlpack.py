@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""DLPack: tensors of the device are shared with other libraries, without a copy."""
+
+import pytest
+import torch
+from torch.utils import dlpack
+
+from openreg_testing.conformance.harness import Device, promise
+
+EXTENSION = 12  # kDLExtDev, what DLPack has for devices that it does not name
+CPU = 1
+
+
+@promise("registration.DLPack")
+def test_a_tensor_tells_its_device(device: Device) -> None:
+    """Tensor.__dlpack_device__() gives DLPack's number for extension devices, and the index."""
+    kind, index = device.tensor().__dlpack_device__()
+    assert (int(kind), index) == (CPU if device.is_cpu else EXTENSION, 0)
+
+
+@promise("registration.DLPack")
+def test_a_capsule_shares_memory(device: Device) -> None:
+    """torch.utils.dlpack: what is written to the tensor of a capsule is in the tensor that it was made from."""
+    x = device.tensor(1, 2, 3)
+    y = dlpack.from_dlpack(dlpack.to_dlpack(x))  # type: ignore[attr-defined]
+    assert y.device == x.device
+    y[0] = 9
+    assert x.tolist() == [9, 2, 3]
+
+
+@promise("registration.DLPack")
+def test_a_tensor_is_taken_without_a_copy(device: Device) -> None:
+    """torch.from_dlpack(tensor) shares the tensor's memory."""
+    x = device.tensor(1, 2, 3)
+    y = torch.from_dlpack(x)  # type: ignore[attr-defined]
+    assert y.device == x.device
+    y[0] = 9
+    assert x.tolist() == [9, 2, 3]
+
+
+@promise("registration.DLPack")
+def test_strides_are_kept(device: Device) -> None:
+    """A view keeps its sizes and strides."""
+    x = torch.arange(12.0).view(3, 4).to(device.first).t()[1:]
+    y = torch.from_dlpack(x)  # type: ignore[attr-defined]
+    assert y.shape == x.shape
+    assert y.stride() == x.stride()
+    assert torch.equal(y.cpu(), x.cpu())
+
+
+@promise("registration.DLPack")
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        torch.float32,
+        torch.float64,
+        torch.float16,
+        torch.bfloat16,
+        torch.int64,
+        torch.uint8,
+        torch.bool,
+        torch.complex64,
+    ],
+    ids=lambda dtype: str(dtype).removeprefix("torch."),
+)
+def test_dtypes_are_kept(device: Device, dtype: torch.dtype) -> None:
+    """A tensor of any common dtype keeps it."""
+    x = torch.tensor([0, 1, 1]).to(dtype).to(device.first)
+    y = torch.from_dlpack(x)  # type: ignore[attr-defined]
+    assert y.dtype == dtype
+    assert torch.equal(y.cpu(), x.cpu())
+
+
+@promise("registration.DLPack")
+def test_memory_outlives_the_tensor(device: Device) -> None:
+    """Shared memory lives as long as the last tensor that uses it."""
+    x = device.tensor(1, 2, 3)
+    y = torch.from_dlpack(x)  # type: ignore[attr-defined]
+    del x
+    torch.full((3,), 8.0, device=device.first)
+    assert y.tolist() == [1, 2, 3]

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Events: they mark a place in a stream, can be waited for by hosts and streams, and tell the time between two."""
+
+import time
+
+import pytest
+import torch
+
+from openreg_testing.conformance.harness import Device, promise
+
+SIZE = 1 << 18
+
+
+def much_work(x: torch.Tensor) -> torch.Tensor:
+    """Kernels in a row that leave ones as they are."""
+    for _ in range(30):
+        x = x * 3 - 2
+    return x
+
+
+@promise("guard.record", "guard.synchronizeEvent", "guard.queryEvent")
+def test_a_recorded_event_can_be_waited_for(streams: Device) -> None:
+    """After Event.synchronize() the work before the event is done, and query() is true."""
+    x = much_work(torch.ones(SIZE, device=streams.first))
+    event = torch.Event(streams.first)
+    event.record()
+    event.synchronize()
+    assert event.query() is True
+    assert (x.cpu() == 1).all()
+
+
+@promise("guard.record")
+def test_an_event_belongs_to_its_device(streams: Device) -> None:
+    """An event that was recorded names the device of its stream."""
+    event = torch.accelerator.current_stream().record_event()
+    assert event.device == streams.first
+
+
+@promise("guard.record")
+def test_an_event_marks_the_stream_that_it_is_given(streams: Device) -> None:
+    """Event.record(stream) marks that stream, not the current one: waiting for it waits for the stream's work."""
+    stream = torch.Stream(streams.first)
+    x = torch.ones(SIZE, device=streams.first)
+    streams.wait()
+    with stream:
+        y = much_work(x)
+    event = torch.Event(streams.first)
+    event.record(stream)
+    event.synchronize()
+    assert stream.query(), "the event was done before the work of the stream that it was recorded on"
+    assert (y.cpu() == 1).all()
+
+
+@promise("guard.block")
+def test_a_stream_waits_for_an_event(streams: Device) -> None:
+    """What is launched on a stream after event.wait(stream) runs after what the event marks."""
+    one, other = torch.Stream(streams.first), torch.Stream(streams.first)
+    for _ in range(5):
+        with one:
+            x = much_work(torch.ones(SIZE, device=streams.first))
+            x.fill_(2)
+            event = one.record_event()
+        event.wait(other)
+        with other:
+            y = x * 2
+        other.synchronize()
+        assert (y.cpu() == 4).all(), "a kernel ran before the event that its stream waits for"
+
+
+@promise("guard.record")
+def test_an_event_can_be_recorded_again(streams: Device) -> None:
+    """An event that is recorded a second time marks the second place."""
+    event = torch.Event(streams.first)
+    event.record()
+    event.synchronize()
+    x = much_work(torch.ones(SIZE, device=streams.first))
+    event.record()
+    event.synchronize()
+    assert torch.accelerator.current_stream().query(), "the event still marks the first place"
+    assert (x.cpu() == 1).all()
+
+
+@promise("guard.record")
+def test_an_event_stays_with_its_device(streams: Device) -> None:
+    """An event of one device cannot be recorded on a stream of another one."""
+    other = torch.Stream(streams.second)
+    event = torch.Event(streams.first)
+    event.record()
+    with pytest.raises((RuntimeError, ValueError)):
+        event.record(other)
+
+
+@promise("guard.elapsedTime")
+def test_the_time_between_events_is_told(streams: Device) -> None:
+    """elapsed_time() gives milliseconds: more than none for work, and no more than the host waited."""
+    x = torch.ones(SIZE, device=streams.first)
+    first, second = (torch.Event(streams.first, enable_timing=True) for _ in range(2))
+    streams.wait()
+    start = time.perf_counter()
+    first.record()
+    much_work(x)
+    second.record()
+    second.synchronize()
+    waited = (time.perf_counter() - start) * 1000
+    found = first.elapsed_time(second)
+    assert isinstance(found, float)
+    assert found > 0, f"elapsed_time() gives {found} ms for {waited:.2f} ms of work"
+    assert found <= waited * 1.1 + 1, f"elapsed_time() gives {found} ms where the host waited {waited:.2f} ms"
+
+
+@promise("guard.elapsedTime")
+def test_time_needs_events_that_take_it(streams: Device) -> None:
+    """elapsed_time() of events without enable_timing raises an exception."""
+    first, second = torch.Event(streams.first), torch.Event(streams.first)
+    first.record()
+    second.record()
+    second.synchronize()
+    with pytest.raises((RuntimeError, ValueError)):
+        first.elapsed_time(second)
+
+
+@promise("guard.destroyEvent")
+def test_events_can_be_dropped(streams: Device) -> None:
+    """Thousands of events that are recorded and dropped, waited for or not, leave the device usable."""
+    for _ in range(2000):
+        torch.Event(streams.first).record()
+    assert streams.tensor(1, 2).tolist() == [1, 2]
+
+
+@promise("module.Event")
+def test_the_module_has_an_event_class(accelerator: Device) -> None:
+    """torch.<device>.Event() gives a torch.Event of the device."""
+    event = accelerator.module.Event()
+    assert isinstance(event, torch.Event)
+    event.record()
+    event.synchronize()
+    assert event.query() is True

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Traced programs: FakeTensor, torch.export and the compiler's front ends know the device."""
+
+import io
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from openreg_testing.conformance.harness import Device, promise
+
+TRACED = "registration.backends eager and aot_eager, torch.export, FakeTensor"
+
+
+class Net(torch.nn.Module):
+    """Small, with a parameter, a buffer and a choice of the tensor's device."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 2)
+        self.scale = torch.nn.Buffer(torch.ones(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """A product, with a tensor that is made where the input is."""
+        return torch.relu(self.layer(x)) * self.scale + torch.arange(2, device=x.device)
+
+
+@promise("module.current_device", "module.is_initialized")
+def test_a_fake_tensor_has_the_device(accelerator: Device) -> None:
+    """A FakeTensor of the device without an index is on the current one, and so is what is made of it."""
+    accelerator.tensor()  # of a device that nobody has used yet, PyTorch does not ask
+    with FakeTensorMode():
+        x = torch.empty(2, 3, device=accelerator.name)
+        y = (x @ x.t()).relu()
+    assert x.device == accelerator.first
+    assert y.device == accelerator.first
+    assert y.shape == (2, 2)
+
+
+@promise(TRACED)
+def test_a_program_is_exported(device: Device) -> None:
+    """torch.export.export() of a module on the device gives a program that computes what the module does."""
+    torch.manual_seed(1)
+    net, x = Net().to(device.first), torch.randn(3, 4).to(device.first)
+    program = torch.export.export(net, (x,))
+    found = program.module()(x)
+    assert found.device == device.first
+    torch.testing.assert_close(found.cpu(), net(x).cpu())
+
+
+@promise(TRACED)
+def test_an_exported_program_comes_back_from_a_file(device: Device) -> None:
+    """torch.export.save() and load() keep a program of the device with its parameters."""
+    torch.manual_seed(1)
+    net, x = Net().to(device.first), torch.randn(3, 4).to(device.first)
+    file = io.BytesIO()
+    torch.export.save(torch.export.export(net, (x,)), file)
+    file.seek(0)
+    found = torch.export.load(file).module()(x)
+    torch.testing.assert_close(found.cpu(), net(x).cpu())
+
+
+@promise(TRACED)
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_traced_function_computes_the_same(device: Device, backend: str) -> None:
+    """torch.compile with a backend that generates no code gives the results and gradients of the function."""
+    torch.manual_seed(1)
+    net, x = Net().to(device.first), torch.randn(3, 4).to(device.first).requires_grad_()
+    compiled = torch.compile(net, backend=backend, fullgraph=True)
+    expected, found = net(x), compiled(x)
+    torch.testing.assert_close(found.detach().cpu(), expected.detach().cpu())
+    (one,) = torch.autograd.grad(found.sum(), [x])
+    (other,) = torch.autograd.grad(expected.sum(), [x])
+    torch.testing.assert_close(one.cpu(), other.cpu())
+
+
+@promise(TRACED)
+def test_functional_graphs_are_made(device: Device) -> None:
+    """make_fx records the operators of a function on the device."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    x = device.tensor(1, 2, 3)
+    graph = make_fx(lambda value: (value * 2).add_(1))(x)
+    assert graph(x).tolist() == [3, 5, 7]

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The device guard: which device is current, for whom, and that operators and backward passes leave it as it was."""
+
+import threading
+
+import pytest
+import torch
+
+from openreg_testing.conformance.harness import Device, promise
+
+
+@promise("guard.exchangeDevice", "guard.getDevice")
+def test_a_context_makes_a_device_current(accelerator: Device) -> None:
+    """`with torch.accelerator.device_index(i)` makes device i current, and gives the old one back."""
+    before = torch.accelerator.current_device_index()
+    with torch.accelerator.device_index(accelerator.second.index):
+        assert torch.accelerator.current_device_index() == 1
+        assert torch.empty(1, device=accelerator.name).device == accelerator.second
+    assert torch.accelerator.current_device_index() == before
+
+
+@promise("guard.exchangeDevice")
+def test_an_exception_gives_the_device_back(accelerator: Device) -> None:
+    """The old device is current again when an exception leaves the context."""
+    second = accelerator.second
+    with pytest.raises(ZeroDivisionError), torch.accelerator.device_index(second.index):
+        raise ZeroDivisionError
+    assert torch.accelerator.current_device_index() == 0
+
+
+@promise("guard.setDevice")
+def test_setting_a_device_holds(accelerator: Device) -> None:
+    """torch.accelerator.set_device_index() makes a device current until another one is."""
+    torch.accelerator.set_device_index(accelerator.second)
+    assert torch.accelerator.current_device_index() == 1
+    assert torch.empty(1, device=accelerator.name).device.index == 1
+    torch.accelerator.set_device_index(0)
+    assert torch.accelerator.current_device_index() == 0
+
+
+@promise("guard.setDevice")
+def test_a_thread_has_its_own_current_device(accelerator: Device) -> None:
+    """The current device is of the thread: what another thread sets changes nothing here."""
+    second, seen = accelerator.second, []
+
+    def work() -> None:
+        torch.accelerator.set_device_index(second)
+        seen.append(torch.accelerator.current_device_index())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [1]
+    assert torch.accelerator.current_device_index() == 0
+
+
+@promise("guard.exchangeDevice")
+def test_an_operator_runs_where_its_operands_are(accelerator: Device) -> None:
+    """An operator on another device than the current one runs there, and leaves the current one."""
+    x = accelerator.tensor(1, 2, device=accelerator.second)
+    y = x + x
+    assert y.device == accelerator.second
+    assert torch.accelerator.current_device_index() == 0
+    assert y.tolist() == [2, 4]
+
+
+@promise("guard.exchangeDevice")
+def test_two_devices_do_not_mix(accelerator: Device) -> None:
+    """An operator whose operands are on two devices raises RuntimeError; both stay usable."""
+    x, y = accelerator.tensor(1, 2), accelerator.tensor(3, 4, device=accelerator.second)
+    with pytest.raises(RuntimeError):
+        x + y
+    assert (x + x).tolist() == [2, 4]
+    assert (y + y).tolist() == [6, 8]
+
+
+@promise("guard.exchangeDevice")
+def test_a_copy_goes_from_device_to_device(accelerator: Device) -> None:
+    """A tensor that is copied to another device has the same numbers, whichever device is current."""
+    x = accelerator.tensor(1, 2, 3)
+    y = x.to(accelerator.second)
+    assert y.device == accelerator.second
+    assert y.tolist() == [1, 2, 3]
+    with torch.accelerator.device_index(1):
+        assert y.to(accelerator.first).tolist() == [1, 2, 3]
+
+
+@promise("accelerator_hooks.exchangeDevice", "accelerator_hooks.setCurrentDevice", "accelerator_hooks.getCurrentDevice")
+def test_the_hooks_see_the_same_device(accelerator: Device) -> None:
+    """The hooks and the guard have one current device."""
+    last = accelerator.count - 1
+    torch._C._accelerator_hooks_set_current_device(last)
+    assert torch._C._accelerator_hooks_get_current_device() == last
+    assert torch.accelerator.current_device_index() == last
+    assert torch._C._accelerator_hooks_exchange_device(0) == last
+    assert torch.accelerator.current_device_index() == 0
+
+
+@promise("accelerator_hooks.maybeExchangeDevice")
+@pytest.mark.usefixtures("accelerator")
+def test_an_exchange_with_no_device_changes_nothing() -> None:
+    """maybe_exchange_device(-1) leaves the device, as a guard for no device does."""
+    torch._C._accelerator_hooks_maybe_exchange_device(-1)
+    assert torch.accelerator.current_device_index() == 0
+
+
+@promise("registration.a backward pass", "accelerator_hooks.hasPrimaryContext")
+def test_a_backward_pass_gives_gradients(device: Device) -> None:
+    """backward() runs on the device and leaves gradients there."""
+    x = device.tensor(1, 2, 3).requires_grad_()
+    (x * x).sum().backward()  # type: ignore[no-untyped-call]
+    assert x.grad is not None
+    assert x.grad.device == device.first
+    assert x.grad.tolist() == [2, 4, 6]
+
+
+@promise("registration.a backward pass")
+def test_a_model_trains(device: Device) -> None:
+    """A step of SGD on the device gives the parameters that it gives on the CPU."""
+    torch.manual_seed(3)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+    here = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+    here.load_state_dict(model.state_dict())
+    here.to(device.first)
+    data = torch.randn(16, 4)
+    for net, x in ((model, data), (here, data.to(device.first))):
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            net(x).square().mean().backward()
+            optimizer.step()
+    for one, other in zip(here.parameters(), model.parameters(), strict=True):
+        torch.testing.assert_close(one.detach().cpu(), other.detach(), rtol=1e-4, atol=1e-5)
+
+
+@promise("guard.setDevice", "registration.a backward pass")
+def test_a_backward_pass_of_another_device_leaves_the_current_one(accelerator: Device) -> None:
+    """Autograd's thread sets the device of a gradient; the calling thread's stays."""
+    x = accelerator.tensor(1, 2, device=accelerator.second).requires_grad_()
+    (x * 3).sum().backward()  # type: ignore[no-untyped-call]
+    assert x.grad is not None
+    assert x.grad.tolist() == [3, 3]
+    assert torch.accelerator.current_device_index() == 0
+
+
+@promise("registration.a backward pass")
+def test_gradients_cross_devices(accelerator: Device) -> None:
+    """A graph over two devices, or over a device and the CPU, gives gradients where the leaves are."""
+    x, y = torch.ones(2, requires_grad=True), accelerator.tensor(2, 3).requires_grad_()
+    (x.to(accelerator.first) * y).sum().backward()  # type: ignore[no-untyped-call]
+    assert x.grad is not None
+    assert y.grad is not None
+    assert x.grad.tolist() == [2, 3]
+    assert x.grad.device.type == "cpu"
+    assert y.grad.tolist() == [1, 1]
+
+
+@promise("guard.synchronizeDevice")
+def test_a_device_can_be_waited_for(accelerator: Device) -> None:
+    """torch.accelerator.synchronize() returns when all work of all streams of the device is done."""
+    x = torch.ones(1 << 16).to(accelerator.first)
+    for _ in range(20):
+        x = x * 1.5 - 0.5
+    torch.accelerator.synchronize()
+    assert torch.accelerator.current_stream().query(), "work is left after torch.accelerator.synchronize()"
+    assert (x.cpu() == 1).all()

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Streams: work of one is in order, work of two waits only where it is told to, and each thread has its current one."""
+
+import threading
+
+import torch
+
+from openreg_testing.conformance.harness import Device, promise
+
+SIZE = 1 << 18  # elements: kernels that take a while
+
+
+def much_work(x: torch.Tensor) -> torch.Tensor:
+    """Kernels in a row that leave ones as they are, each after the one before."""
+    for _ in range(30):
+        x = x * 3 - 2
+    return x
+
+
+@promise("guard.getStream")
+def test_there_is_a_current_stream(accelerator: Device) -> None:
+    """torch.accelerator.current_stream() gives a stream of the current device, the same one each time."""
+    stream = torch.accelerator.current_stream()
+    assert stream.device == accelerator.first
+    assert stream == torch.accelerator.current_stream()
+
+
+@promise("guard.getNewStream")
+def test_a_new_stream_is_another_one(accelerator: Device) -> None:
+    """torch.Stream(device) gives a stream other than the current one."""
+    stream = torch.Stream(accelerator.first)
+    assert stream.device == accelerator.first
+    assert stream != torch.accelerator.current_stream()
+
+
+@promise("guard.getNewStream")
+def test_a_stream_has_a_priority(accelerator: Device) -> None:
+    """torch.Stream(device, priority) takes a priority; work on such streams is right."""
+    low, high = torch.Stream(accelerator.first, priority=0), torch.Stream(accelerator.first, priority=-1)
+    x = accelerator.tensor()
+    accelerator.wait()
+    with low:
+        y = x + 1
+    with high:
+        z = x + 2
+    accelerator.wait()
+    assert y.tolist() == [2, 3, 4]
+    assert z.tolist() == [3, 4, 5]
+
+
+@promise("guard.exchangeStream")
+def test_a_context_makes_a_stream_current(streams: Device) -> None:
+    """`with stream:` makes a stream current, and gives the old one back, also nested."""
+    before = torch.accelerator.current_stream()
+    one, other = torch.Stream(streams.first), torch.Stream(streams.first)
+    with one:
+        assert torch.accelerator.current_stream() == one
+        with other:
+            assert torch.accelerator.current_stream() == other
+        assert torch.accelerator.current_stream() == one
+    assert torch.accelerator.current_stream() == before
+
+
+@promise("guard.exchangeStream")
+def test_a_stream_can_be_set(streams: Device) -> None:
+    """torch.accelerator.set_stream() makes a stream current until another one is."""
+    before, stream = torch.accelerator.current_stream(), torch.Stream(streams.first)
+    torch.accelerator.set_stream(stream)
+    try:
+        assert torch.accelerator.current_stream() == stream
+    finally:
+        torch.accelerator.set_stream(before)
+
+
+@promise("guard.exchangeStream")
+def test_a_thread_has_its_own_current_stream(streams: Device) -> None:
+    """The current stream is of the thread: another thread begins with the default one."""
+    default, seen = torch.accelerator.current_stream(), []
+    with torch.Stream(streams.first):
+        thread = threading.Thread(target=lambda: seen.append(torch.accelerator.current_stream()))
+        thread.start()
+        thread.join()
+    assert seen == [default]
+
+
+@promise("guard.exchangeStream")
+def test_a_stream_of_another_device_makes_that_device_current(streams: Device) -> None:
+    """`with stream:` of another device makes that device current too, and gives back both."""
+    stream = torch.Stream(streams.second)
+    with stream:
+        assert torch.accelerator.current_device_index() == 1
+        assert torch.accelerator.current_stream() == stream
+    assert torch.accelerator.current_device_index() == 0
+
+
+@promise("guard.synchronizeStream", "guard.queryStream")
+def test_a_stream_can_be_waited_for(streams: Device) -> None:
+    """After Stream.synchronize() the stream's work is done: query() is true."""
+    x, stream = torch.ones(SIZE).to(streams.first), torch.Stream(streams.first)
+    streams.wait()
+    with stream:
+        y = much_work(x)
+    stream.synchronize()
+    assert stream.query(), "query() is false after synchronize()"
+    assert (y.cpu() == 1).all()
+
+
+@promise("guard.synchronizeStream")
+def test_work_on_one_stream_is_in_order(streams: Device) -> None:
+    """Kernels on a stream run one after the other, in the order of their launches."""
+    stream = torch.Stream(streams.first)
+    with stream:
+        x = torch.zeros(SIZE, device=streams.first)
+        for number in range(1, 31):
+            x.mul_(0).add_(number)
+    stream.synchronize()
+    assert (x.cpu() == 30).all()
+
+
+@promise("guard.block", "guard.record")
+def test_a_stream_waits_for_another(streams: Device) -> None:
+    """After b.wait_stream(a), what runs on b sees what was launched on a before."""
+    one, other = torch.Stream(streams.first), torch.Stream(streams.first)
+    for _ in range(5):
+        with one:
+            x = much_work(torch.ones(SIZE, device=streams.first))
+            x.fill_(2)
+        other.wait_stream(one)
+        with other:
+            y = x * 2
+        other.synchronize()
+        assert (y.cpu() == 4).all(), "a kernel ran before the stream that it waits for was done"
+
+
+@promise("guard.queryStream")
+def test_an_idle_stream_says_so(streams: Device) -> None:
+    """Stream.query() is true for a stream that nothing was launched on."""
+    assert torch.Stream(streams.first).query() is True
+
+
+@promise("guard.isStreamCapturing")
+def test_no_stream_is_captured(streams: Device) -> None:
+    """Stream.is_capturing() is false unless a graph is being captured."""
+    assert torch.Stream(streams.first).is_capturing() is False
+
+
+@promise("guard.getStreamNativeHandle")
+def test_a_stream_has_a_native_handle(streams: Device) -> None:
+    """Stream.native_handle is a number, another one for another stream."""
+    one, other = torch.Stream(streams.first), torch.Stream(streams.first)
+    handles = [getattr(stream, "native_handle") for stream in (one, other)]  # noqa: B009  (unknown to annotations)
+    assert all(isinstance(handle, int) for handle in handles)
+    assert handles[0] != handles[1]
+
+
+@promise("registration.aten::record_stream", "device_allocator.recordStream")
+def test_memory_is_kept_for_a_recorded_stream(streams: Device) -> None:
+    """Memory of a tensor is not handed out again while a stream that record_stream() named still uses it."""
+    side = torch.Stream(streams.first)
+    for _ in range(10):
+        x = torch.ones(SIZE, device=streams.first)
+        side.wait_stream(torch.accelerator.current_stream())
+        with side:
+            work = much_work(torch.ones(SIZE, device=streams.first))
+            y = x + work
+        x.record_stream(side)
+        del x
+        torch.full((SIZE,), 100.0, device=streams.first)  # would take the memory if it were free
+        side.synchronize()
+        assert (y.cpu() == 2).all(), "memory was handed out while a recorded stream used it"
+        del work
+
+
+@promise("guard.getStream")
+def test_a_backward_pass_uses_the_stream_of_its_forward_pass(streams: Device) -> None:
+    """Autograd runs a gradient on the stream of its forward operator, and joins the streams at the end."""
+    side = torch.Stream(streams.first)
+    x = torch.ones(SIZE, device=streams.first, requires_grad=True)
+    side.wait_stream(torch.accelerator.current_stream())
+    with side:
+        y = (x * 3).sum()
+    torch.accelerator.current_stream().wait_stream(side)
+    y.backward()  # type: ignore[no-untyped-call]
+    assert x.grad is not None
+    assert (x.grad.cpu() == 3).all()
+
+
+@promise("module.Stream")
+def test_the_module_has_a_stream_class(accelerator: Device) -> None:
+    """torch.<device>.Stream is a subclass of torch.Stream that is made on the current device."""
+    stream = accelerator.module.Stream()
+    assert isinstance(stream, torch.Stream)
+    assert stream.device == accelerator.first
+
+
+@promise("module.stream", "module.current_stream")
+def test_the_module_has_a_context(accelerator: Device) -> None:
+    """`with torch.<device>.stream(s)` makes a stream current; None changes nothing."""
+    stream = accelerator.module.Stream()
+    with accelerator.module.stream(stream):
+        assert accelerator.module.current_stream() == stream
+        with accelerator.module.stream(None):
+            assert accelerator.module.current_stream() == stream
+    assert accelerator.module.current_stream() != stream

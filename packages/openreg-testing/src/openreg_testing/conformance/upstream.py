@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""PyTorch's own test files on the device, from a checkout of the installed version.
+
+They make a test for every kind of device that ``PrivateUse1TestBase`` and its like stand for. The backend's are chosen
+by upstream's settings: PYTORCH_TESTING_DEVICE_ONLY_FOR and PYTORCH_TESTING_DEVICE_FOR_CUSTOM; what the manifest says of
+operators goes to ``PrivateUse1TestBase.set_test_configs`` where the installed torch has it.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import io
+import os
+import re
+import sys
+import time
+import unittest
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .card import Result, judged
+from .manifest import Manifest
+from .setup import Setup
+from .workers import Answer, Lost, Pool
+
+# Files whose tests are made for each kind of device, and which most backends begin with.
+FILES = (
+    "test_view_ops.py",
+    "test_shape_ops.py",
+    "test_indexing.py",
+    "test_tensor_creation_ops.py",
+    "test_unary_ufuncs.py",
+    "test_binary_ufuncs.py",
+    "test_reductions.py",
+    "test_type_promotion.py",
+    "test_torch.py",
+    "test_autograd.py",
+    "test_nn.py",
+    "test_modules.py",
+    "test_optim.py",
+    "test_ops.py",
+)
+
+
+class UpstreamError(Exception):
+    """The test files cannot be used."""
+
+
+@dataclass(frozen=True)
+class SetUpstream:
+    """Prepares a worker for PyTorch's own tests."""
+
+    setup: Setup
+    folder: Path
+
+    def run(self) -> dict[str, Any]:
+        """What the device's setup found."""
+        os.environ["PYTORCH_TESTING_DEVICE_ONLY_FOR"] = "privateuse1" if self.setup.device != "cpu" else "cpu"
+        if self.setup.device != "cpu":
+            os.environ["PYTORCH_TESTING_DEVICE_FOR_CUSTOM"] = "privateuse1"
+        sys.path.insert(0, str(self.folder))
+        found = self.setup.run()
+        sys.argv = sys.argv[:1]  # torch.testing parses the arguments of the program
+        from torch.testing._internal import common_device_type
+
+        base: Any = common_device_type.PrivateUse1TestBase
+        if hasattr(base, "set_test_configs"):
+            base.set_test_configs(**_configs(self.setup.manifest))
+        return found
+
+
+def _configs(manifest: Manifest) -> dict[str, Any]:
+    """What the manifest says of operators, in upstream's form."""
+    import torch
+    from torch.testing._internal import common_device_type
+    from torch.testing._internal.common_methods_invocations import op_db
+    from torch.testing._internal.opinfo import core
+
+    decorate: Any = core.DecorateInfo
+    override: Any = common_device_type.toleranceOverride
+    tol = common_device_type.tol
+    overrides: dict[str, Any] = {}
+    allowed: list[str] = []
+    for name in dict.fromkeys(op.full_name for op in op_db):
+        known = manifest.operator(name)
+        if manifest.runs(name):
+            allowed.append(name)
+        if known.tolerances:
+            granted = {getattr(torch, dtype): tol(atol, rtol) for dtype, (rtol, atol) in known.tolerances.items()}
+            overrides[name] = [decorate(override(granted))]
+    restricted = manifest.only_listed or any(known.skip for known in manifest.operators.values())
+    return {"op_allowlist": allowed if restricted else None, "op_overrides": overrides or None}
+
+
+@dataclass(frozen=True)
+class ListFile:
+    """Asks for the tests of a file."""
+
+    file: Path
+
+    def run(self) -> list[str]:
+        """Class::method of each."""
+        return list(_tests(self.file))
+
+
+@dataclass(frozen=True)
+class RunOwn:
+    """Asks what becomes of one of PyTorch's tests."""
+
+    file: Path
+    name: str  # Class::method
+    seconds: float = field(default=0.0, compare=False)
+
+    def run(self) -> Answer:
+        """(outcome, reason, seconds)."""
+        from .operators import subject
+
+        test = _tests(self.file)[self.name]
+        result = unittest.TestResult()
+        stream, start = io.StringIO(), time.monotonic()
+        unittest.TestSuite([test]).run(result)
+        seconds = time.monotonic() - start
+        wrong = [*result.errors, *result.failures]
+        if wrong:
+            subject.reset(subject.device())
+            text = [line for line in wrong[0][1].strip().splitlines() if line.strip()]
+            last = next(
+                (index for index in range(len(text) - 1, -1, -1) if re.match(r"\w[\w.]*(:|$)", text[index])), -1
+            )
+            print(wrong[0][1], file=stream)
+            return Answer(("failed", "\n".join(text[last:][:8]), seconds), bool(subject.spent()))
+        if result.unexpectedSuccesses:
+            return Answer(("failed", "PyTorch's table says that it fails, and it passes", seconds))
+        if result.skipped:
+            return Answer(("skipped", result.skipped[0][1], seconds))
+        if result.expectedFailures:
+            return Answer(("skipped", "fails, as PyTorch's own table says", seconds))
+        return Answer(("passed", "", seconds))
+
+
+@functools.cache
+def _tests(file: Path) -> dict[str, unittest.TestCase]:
+    """The tests of a file that were made for the device, by Class::method."""
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module
+    spec.loader.exec_module(module)
+    found = {}
+    for name, value in vars(module).items():
+        if isinstance(value, type) and issubclass(value, unittest.TestCase) and hasattr(value, "device_type"):
+            for method in unittest.TestLoader().getTestCaseNames(value):
+                found[f"{name}::{method}"] = value(method)
+    return found
+
+
+def refuse_other_version(folder: Path, torch: str) -> None:
+    """Raises UpstreamError where the folder has no tests, or those of another PyTorch than the installed one."""
+    if not folder.is_dir():
+        raise UpstreamError(f"{folder}: there is no such folder; give the folder test/ of a checkout of PyTorch")
+    if not list(folder.glob("test_*.py")):
+        raise UpstreamError(f"{folder}: has no files test_*.py; give the folder test/ of a checkout of PyTorch")
+    version = folder.resolve().parent / "version.txt"
+    try:
+        theirs = version.read_text("utf-8").strip()
+    except OSError as error:
+        raise UpstreamError(
+            f"{folder}: cannot tell which PyTorch it is of: {version} cannot be read; give the folder test/ inside a "
+            f"checkout of torch {_release(torch)}"
+        ) from error
+    if _release(theirs) != _release(torch):
+        raise UpstreamError(
+            f"{folder}: is of PyTorch {theirs}, and torch {torch} is installed; check out the branch "
+            f"release/{_release(torch)}"
+        )
+
+
+def _release(version: str) -> str:
+    return ".".join(re.split(r"[.+a-z]", version)[:2])
+
+
+def run(
+    setup: Setup,
+    folder: Path,
+    files: Sequence[str],
+    patterns: Sequence[str],
+    jobs: int,
+    limit: float,
+) -> Iterator[tuple[Result, str]]:
+    """Yields every result, and what is wrong with what the manifest says of it, or ""."""
+    folder = folder.resolve()
+    chosen = [folder / name for name in files] or [folder / name for name in FILES if (folder / name).is_file()]
+    for file in chosen:
+        if not file.is_file():
+            there = ", ".join(sorted(path.name for path in folder.glob("test_*.py"))[:20])
+            raise UpstreamError(f"--file {file.name!r}: there is no such file in {folder}; there are {there}")
+    if not chosen:
+        raise UpstreamError(f"{folder}: has none of the files that the kit begins with; name files with --file")
+    manifest = setup.manifest
+    every: list[str] = []
+    with Pool(SetUpstream(setup, folder), jobs, limit, manifest.environment) as pool:
+        for file in chosen:
+            listed = pool.ask(ListFile(file))
+            suite = file.stem
+            if isinstance(listed, Lost):
+                yield Result(suite, f"{suite}::import", "failed", f"{listed.reason}\n{listed.output}"), ""
+                continue
+            names = {f"{suite}::{name}": name for name in listed.value}
+            every += names
+            wanted = {full: name for full, name in names.items() if _matches(full, patterns)}
+            tasks = []
+            for full, name in wanted.items():
+                if skip := manifest.pytorch_test(full).skip:
+                    yield Result(suite, full, "skipped", skip), ""
+                else:
+                    tasks.append(RunOwn(file, name))
+            for task, outcome in pool.run(tasks):
+                assert isinstance(task, RunOwn)
+                full = f"{suite}::{task.name}"
+                status, reason, seconds = (
+                    ("failed", outcome.describe(), 0.0) if isinstance(outcome, Lost) else outcome.value
+                )
+                yield judged(suite, full, status, reason, manifest.pytorch_test(full).fails, seconds=seconds)
+    if not files and not patterns:
+        manifest.refuse_unknown("pytorch", every)
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return not patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether a child that is forked from this process could compute.
+
+A fork copies the memory and one thread. A device, autograd and GNU's OpenMP count on their other threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+_SETTLED = 0.2  # seconds in which a thread that has nothing to do goes to sleep
+_DEVICES = ("cuda", "xpu", "mtia")
+_AUTOGRAD = "pt_autograd"
+
+
+class Thread(NamedTuple):
+    """A thread: its name, and the library that it waits in (empty if that is not known, as while it computes)."""
+
+    name: str
+    library: str
+
+
+def can_fork() -> str | None:
+    """Why a worker that is forked from this process could not compute, in a clause; None if it could."""
+    if not hasattr(os, "fork"):
+        return "this system has no fork"
+    device = used_device()
+    if device:
+        return f"the device {device} is in use, and a forked child cannot use it"
+    deadline = time.monotonic() + _SETTLED
+    while True:
+        threads = _foreign_threads()
+        if any(thread.name.startswith(_AUTOGRAD) for thread in threads):
+            return "a backward pass has started autograd's threads, and a forked child cannot run another one"
+        if any(thread.library.startswith("libgomp") for thread in threads):
+            return "an operator has started OpenMP's threads, and a forked child would wait for them forever"
+        if all(thread.library for thread in threads):
+            return None
+        if time.monotonic() > deadline:
+            return "a library computes in a thread of its own, which a forked child would not have"
+        time.sleep(0.005)
+
+
+def used_device() -> str:
+    """The device that this process has initialised; empty if there is none."""
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "_C"):
+        return ""
+    for device in (torch._C._get_privateuse1_backend_name(), *_DEVICES):
+        module = getattr(torch, device, None)
+        for question in ("is_initialized", "_is_in_bad_fork"):
+            ask = getattr(module, question, None)
+            if callable(ask) and ask() is True:
+                return str(device)
+    return ""
+
+
+def _foreign_threads() -> list[Thread]:
+    """Those that Python did not start. Empty where the system does not tell.
+
+    The threads of GNU's OpenMP have no name of their own, but they wait in its own code. Those of OpenBLAS, which a
+    fork does not harm, wait in the C library's.
+    """
+    ours = {thread.native_id for thread in threading.enumerate()}
+    folders = [folder for folder in Path("/proc/self/task").glob("*") if int(folder.name) not in ours]
+    if not folders:
+        return []
+    ranges = _mapped_code()
+    threads = []
+    for folder in folders:
+        with contextlib.suppress(OSError):  # the thread has ended
+            name = (folder / "comm").read_text().strip()
+            fields = (folder / "syscall").read_text().split()  # ends with the address of the next instruction
+            where = int(fields[-1], 16) if len(fields) > 1 else 0
+            threads.append(Thread(name, next((path for first, last, path in ranges if first <= where < last), "")))
+    return threads
+
+
+def _mapped_code() -> list[tuple[int, int, str]]:
+    ranges = []
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        fields = line.split(maxsplit=5)
+        if len(fields) == 6 and "x" in fields[1]:
+            first, last = (int(number, 16) for number in fields[0].split("-"))
+            ranges.append((first, last, Path(fields[5]).name))
+    return ranges

@@ -1,0 +1,482 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tests in processes of their own: ``--isolate``, and the marks that ask for one.
+
+A device reads its settings once, when it is first used, and what crashes takes its process along. Both ask for a fresh
+process, which is forked: from one that has collected all tests and run none. This process reports what the others run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import importlib.util
+import os
+import shlex
+import sys
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from . import loss, repeat
+from .fork_safety import can_fork, used_device
+from .forks import Answer, ForkServer, Lost, SpawnServer, attend
+from .isolated import REPORTER, Isolated, Key, keys
+from .isolation_marks import DESCRIPTIONS, SEED, Asked
+from .isolation_marks import faults as marked_faults
+from .processes import Process, Run, record_warning
+from .workers import ADDRESS
+
+LIMIT = 600.0  # seconds
+LARGEST_SEED = 2**64 - 1
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options."""
+    group = parser.getgroup("openreg", "tests on a device")
+    group.addoption(
+        "--isolate",
+        action="store_true",
+        help="run every test in a worker process; a crash, a hang or a broken device costs that test alone",
+    )
+    group.addoption(
+        "--isolate-limit",
+        type=_seconds,
+        default=LIMIT,
+        metavar="SECONDS",
+        help=f"how long a test may take in a worker (default: {LIMIT:g})",
+    )
+    group.addoption(
+        "--schedules",
+        type=_seeds,
+        metavar="N",
+        help="run every selected test that uses openreg under the orders of streams of seeds 1 to N; "
+        "with -m schedules, those that have the mark",
+    )
+    group.addoption(
+        "--schedule-seed",
+        type=_seed,
+        metavar="SEED",
+        help="run the tests under the order of streams of this seed, to repeat a failure",
+    )
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """What other plug-ins can tell this one."""
+    pluginmanager.add_hookspecs(_Hooks)
+
+
+class _Hooks:
+    @pytest.hookspec(firstresult=True)
+    def pytest_openreg_broken_device(self) -> str | None:
+        """Why the device of this process is of no use to a further test; None if it is."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_openreg_broken_device() -> str | None:
+    """A device that fails twice to finish its work, when nothing new was given to it."""
+    name = used_device()
+    if not name:
+        return None
+    device = getattr(sys.modules["torch"], name)
+    error = ""
+    for _ in range(2):  # an error that nobody has waited for shows once
+        try:
+            for index in range(device.device_count()):
+                device.synchronize(index)
+        except Exception as failure:
+            error = str(failure).partition("\n")[0] or type(failure).__name__
+        else:
+            return None
+    return error
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Sets the seed before anything can use the device."""
+    seed = early_config.known_args_namespace.schedule_seed
+    if seed is not None:
+        before = os.environ.get(SEED)
+        os.environ[SEED] = str(seed)
+        early_config.add_cleanup(lambda: _put_back(SEED, before))
+
+
+def _put_back(name: str, before: str | None) -> None:
+    if before is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = before
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Checks the options."""
+    for mark in DESCRIPTIONS:
+        config.addinivalue_line("markers", mark)
+    option = config.option
+    if option.schedules is not None and option.schedule_seed is not None:
+        raise pytest.UsageError("--schedules and --schedule-seed exclude each other: seeds 1 to N, or one")
+    debugger = "--pdb" if option.usepdb else "--trace" if option.trace else ""
+    for name, given in (("--isolate", option.isolate), ("--schedules", option.schedules)):
+        if debugger and given:
+            way_out = "--schedule-seed runs one order of streams in this process" if name == "--schedules" else ""
+            raise pytest.UsageError(
+                f"{name} runs tests in other processes, which {debugger} cannot reach: leave out one of them"
+                + (f"; {way_out}" if way_out else "")
+            )
+    if ADDRESS in os.environ:
+        config.pluginmanager.register(_Attendant(), "openreg-attendant")
+    else:
+        config.pluginmanager.register(Isolation(config), REPORTER)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Arms the faults of the mark, for the test itself."""
+    faults = marked_faults(item)
+    openreg = _openreg() if faults else None
+    if openreg is None:
+        return (yield)
+    openreg.empty_cache()  # "alloc" counts what the allocator asks of the device, not what it kept
+    with openreg.inject_faults(faults):
+        return (yield)
+
+
+class _Attendant:
+    """In a worker that was started: collects as the asking process did, and then does what it asks."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        attend(Isolated(session).serve)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How a test is run."""
+
+    settings: dict[str, str]  # environment variables of its process
+    seeds: int  # how many it is repeated under, each in a process of its own; 0: once, as it is
+    alone: bool  # in a process that runs no other test
+
+
+class Isolation:
+    """Decides which tests run in workers, has them run there, and reports."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._limit: float = config.option.isolate_limit
+        self._plans: dict[pytest.Item, _Plan] = {}
+        self._keys: dict[pytest.Item, Key] = {}
+        self._server: ForkServer | SpawnServer | None = None
+        self._shared: Process | None = None  # runs the tests that need no process of their own
+        self._unforkable: str | None = None
+        self._since = ""  # what was collected when it became so
+        self._threads = -1  # not counted yet
+        self._in_xdist = hasattr(config, "workerinput")
+        config.add_cleanup(self._close)
+
+    # Collection
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Refuses to choose an order of streams where there are none."""
+        option = self._config.option
+        name = "--schedules" if option.schedules is not None else "--schedule-seed"
+        asked = option.schedules is not None or option.schedule_seed is not None
+        if asked and not self._in_xdist and _openreg() is None:
+            raise pytest.UsageError(
+                f"{name} chooses the order of openreg's streams, and torch has no device openreg in this process: "
+                "pip install openreg-testing[device]"
+            )
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection(self) -> Generator[None, Any, Any]:
+        """Modules that compute when they are imported start no OpenMP threads, which a fork would lose.
+
+        Only where workers are asked for in advance: a device that is used then computes with one thread for good.
+        """
+        option = self._config.option
+        wanted = option.isolate or option.schedules is not None
+        torch = _torch() if wanted else None
+        self._look("a conftest.py or a plug-in")
+        if torch is None:
+            return (yield)
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            return (yield)
+        finally:
+            torch.set_num_threads(threads)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
+        """Notices which module uses the device when it is imported."""
+        report = yield
+        self._look(str(collector.nodeid))
+        if self._in_xdist and report.passed:  # xdist knows no usage errors of its workers
+            try:
+                for each in report.result:
+                    if isinstance(each, pytest.Item):
+                        self._plan(each)
+            except pytest.UsageError as error:
+                report.outcome, report.result, report.longrepr = "failed", [], str(error)
+        return report
+
+    def _look(self, place: str) -> None:
+        if self._unforkable is not None:
+            return
+        try:
+            threads = len(list(Path("/proc/self/task").iterdir()))
+        except OSError:
+            threads = 0
+        if threads != self._threads or used_device():
+            self._threads = threads
+            self._unforkable = can_fork()
+            self._since = place
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Plans how each test is run; refuses marks with bad arguments."""
+        self._keys = keys(session.items)
+        for item in session.items:
+            plan = self._plan(item)
+            if plan is not None:
+                self._plans[item] = plan
+
+    def _plan(self, item: pytest.Item) -> _Plan | None:
+        """None: in this process, as without this plug-in."""
+        option = self._config.option
+        asked = Asked.by(item)
+        settings, seeds, faults = asked.settings, asked.seeds, asked.faults
+        if (seeds or faults) and _openreg() is None:
+            if faults:
+                item.add_marker(pytest.mark.skip(reason="its faults are openreg's, and there is no device openreg"))
+            seeds, faults = 0, ""
+        if option.schedules is not None:
+            seeds = option.schedules
+        elif option.schedule_seed is not None:
+            seeds = 0
+        if SEED in settings and (seeds or option.schedule_seed is not None):
+            raise pytest.UsageError(
+                f"{item.nodeid}: its mark device_settings gives {SEED}, and other seeds are asked for"
+            )
+        settings = {name: value for name, value in settings.items() if os.environ.get(name) != value}
+        debugger = option.usepdb or option.trace
+        if debugger and (settings or seeds):
+            needed = settings | ({SEED: "1"} if seeds else {})
+            variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in needed.items())
+            raise pytest.UsageError(
+                f"{item.nodeid}: its marks ask for a process of its own, which a debugger cannot reach; give what they "
+                f"ask for instead: {variables} pytest ..., and --schedule-seed where there are seeds"
+            )
+        alone = bool(settings or seeds or (faults and not debugger))
+        return _Plan(settings, seeds, alone) if alone or option.isolate else None
+
+    # Running
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Starts the server, while this process has not run a test yet."""
+        option = self._config.option
+        stopped = session.testsfailed and not option.continue_on_collection_errors
+        if not self._plans or option.collectonly or stopped:
+            return
+        factory = getattr(self._config, "_tmp_path_factory", None)
+        if factory is not None:
+            factory.getbasetemp()  # one for all processes, else each would make its own
+        self._look("the last module")
+        if self._unforkable is None:
+            self._server = ForkServer(Isolated(session).serve)
+        else:
+            self._server = SpawnServer(command=self._command())
+            self._tell_of_spawning()
+
+    def _command(self) -> list[str]:
+        """Starts a pytest that collects the same tests, and reports nowhere."""
+        command = [sys.executable, "-m", "pytest", *self._arguments()]
+        if self._config.pluginmanager.has_plugin("xdist"):
+            command.append("-n0")
+        if self._config.getoption("log_file", None) or self._config.getini("log_file"):
+            command.append(f"--log-file={os.devnull}")  # it would be emptied
+        return command
+
+    def _arguments(self) -> list[str]:
+        """Of the command line, also in a worker of xdist."""
+        controller = getattr(self._config, "workerinput", {}).get("mainargv")
+        return list(controller[1:]) if controller else [str(each) for each in self._config.invocation_params.args]
+
+    def _tell_of_spawning(self) -> None:
+        text = (
+            f"the processes of isolated tests are started, not forked, and each takes as long as import and collection "
+            f"do: {self._unforkable}. It was noticed after {self._since}. A module that touches the device when it is "
+            "imported should do so in a fixture."
+        )
+        place = self._config.rootpath / self._since
+        file = str(place if place.is_file() else Path(__file__))
+        record_warning(self._config.hook, pytest.PytestWarning(text), file, 1, "collect", "")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+        """Has the test run by a worker."""
+        plan = self._plans.get(item)
+        if plan is None:
+            return None
+        cancel = getattr(item.ihook, "pytest_timeout_cancel_timer", None)
+        if cancel is not None:
+            cancel(item=item)  # the worker has a timer of its own
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        run = self._run_schedules(item, plan) if plan.seeds else self._run_once(item, plan, nextitem)
+        late = list(self._leave(item, nextitem))
+        kept = [report for report in run.reports if not (late and report.when == "teardown" and report.passed)]
+        for report in kept + late:
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        if "exit" in run.answer:
+            pytest.exit(*run.answer["exit"])
+        if "interrupted" in run.answer:
+            raise KeyboardInterrupt
+        if run.answer.get("stop"):
+            item.session.shouldstop = run.answer["stop"]
+        return True
+
+    def _run_once(self, item: pytest.Item, plan: _Plan, nextitem: pytest.Item | None) -> Run:
+        if plan.alone:
+            process = self._process(plan.settings)
+            try:
+                return self._ask(process, item, None)
+            finally:
+                process.close()
+        if self._shared is None:
+            self._shared = self._process({})
+        run = self._ask(self._shared, item, nextitem)
+        if self._shared.lost or run.answer["broken"]:
+            process, self._shared = self._shared, None
+            process.ask("finish")  # as far as it can
+            process.close()
+        return run
+
+    def _run_schedules(self, item: pytest.Item, plan: _Plan) -> Run:
+        """Under one seed after the other, up to the first that fails."""
+        seconds = {"setup": 0.0, "call": 0.0, "teardown": 0.0}
+        for seed in range(1, plan.seeds + 1):
+            process = self._process({**plan.settings, SEED: str(seed)})
+            try:
+                run = self._ask(process, item, None)
+            finally:
+                process.close()
+            for report in run.reports:
+                seconds[report.when] += report.duration
+            if run.failed:
+                self._tell_of_seed(run, seed, plan.seeds)
+            if run.failed or run.skipped or not run.answer.get("device"):  # without a device there is nothing to order
+                break
+            if run.answer.keys() & {"exit", "interrupted"} or run.answer["stop"]:
+                break
+        for report in run.reports:
+            report.duration = seconds[report.when]
+            report.user_properties.append(("openreg.schedules", seed))
+        return run
+
+    def _tell_of_seed(self, run: Run, seed: int, seeds: int) -> None:
+        again = repeat.command(self._config, self._arguments(), run.item, f"--schedule-seed={seed}")
+        text = f"It failed with the order of streams of seed {seed}, the first of 1 to {seeds} that fails. To repeat:"
+        for report in run.reports:
+            if report.failed:
+                loss.explain(report, f"seed {seed}", f"{text}\n    {again}")
+
+    def _process(self, settings: dict[str, str]) -> Process:
+        assert self._server is not None
+        return Process(self._server, settings, self._limit)
+
+    def _ask(self, process: Process, item: pytest.Item, nextitem: pytest.Item | None) -> Run:
+        run = Run(self._config, item)
+        begun = time.time()
+        following = None if nextitem is None else self._keys[nextitem]
+        answer = process.ask("run", self._keys[item], following, on_part=run.take)
+        if isinstance(answer, Answer):
+            run.answer = answer.value
+            if run.answer["broken"]:
+                for report in run.reports:
+                    report.user_properties.append(("openreg.broken_device", run.answer["broken"]))
+            self._echo(process.written())
+        else:
+            run.reports += loss.reports(item, run.reports, answer, process.captured(), begun)
+        return run
+
+    def _echo(self, text: str) -> None:
+        """Shows what a test wrote past its capture: with -s, by capsys.disabled(), as a live log."""
+        if text and not self._in_xdist:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+    def _leave(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.TestReport]:
+        """Leaves fixtures that no further test uses: those in this process, and at last those of the shared worker."""
+        call = pytest.CallInfo.from_call(
+            lambda: item.session._setupstate.teardown_exact(nextitem),
+            "teardown",
+            reraise=(pytest.exit.Exception, KeyboardInterrupt),
+        )
+        if call.excinfo is not None:
+            yield pytest.TestReport.from_item_and_call(item, call)
+        lost = self._finish() if nextitem is None else None
+        if lost is not None:
+            yield loss.report(item, "teardown", f"leaving the fixtures of earlier tests {lost.reason}\n\n{lost.output}")
+
+    def _finish(self) -> Lost | None:
+        process, self._shared = self._shared, None
+        if process is None:
+            return None
+        try:
+            if process.lost is None:
+                process.ask("finish")
+                return process.lost
+            return None
+        finally:
+            process.close()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Ends all workers, also where the session was stopped."""
+        lost = self._finish()
+        terminal = self._config.pluginmanager.getplugin("terminalreporter")
+        if lost is not None and terminal is not None:
+            terminal.write_line(f"isolation: leaving the fixtures {lost.reason}\n{lost.output}", red=True)
+        self._close()
+
+    def _close(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+
+
+def _openreg() -> Any:
+    """The module torch.openreg; None if there is none."""
+    return getattr(_torch(), "openreg", None)
+
+
+def _torch() -> Any:
+    return importlib.import_module("torch") if importlib.util.find_spec("torch") is not None else None
+
+
+def _seconds(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) < float("inf"):
+            return float(text)
+    raise argparse.ArgumentTypeError(f"give a number of seconds above 0, not {text!r}")
+
+
+def _seeds(text: str) -> int:
+    return _whole_number(text, 1, LARGEST_SEED)
+
+
+def _seed(text: str) -> int:
+    return _whole_number(text, 0, LARGEST_SEED)
+
+
+def _whole_number(text: str, least: int, most: int) -> int:
+    if text.isascii() and text.isdecimal() and least <= int(text) <= most:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"give a whole number from {least} to {most}, not {text!r}")

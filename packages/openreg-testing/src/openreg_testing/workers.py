@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The far side of ``forks``: the server that forks workers, and what a worker does, forked or started.
+
+python -m openreg_testing.workers module:function
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import faulthandler
+import gc
+import importlib
+import os
+import pickle
+import signal
+import socket
+import struct
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from . import wire
+
+ADDRESS = "OPENREG_TESTING_ASKER"  # tells a worker that was started where to connect: port:token:process
+REPLY = struct.Struct("!iq")  # of the server: an error number, and a process or its exit status
+PATIENCE = 5.0  # seconds for what takes milliseconds, such as leaving when the connection has ended
+_PR_SET_PDEATHSIG = 1
+
+
+def fork() -> int:
+    """``os.fork``, with nothing left in buffers that two processes would write."""
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        if stream is not None:
+            with contextlib.suppress(Exception):  # the user's own object, or closed
+                stream.flush()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python's, of any thread; can_fork() knows which matter
+        return os.fork()
+
+
+def serve_forks(control: socket.socket, serve: Callable[[Any], Any], asker: int) -> NoReturn:
+    """The server: forks a worker, or ends one, on each request, until its connection ends."""
+    workers: set[int] = set()
+
+    def end_with_asker(*_: object) -> None:
+        if os.getppid() != asker:  # the signal also comes when only the thread ended that forked this process
+            _kill(workers)
+            os._exit(0)
+
+    status = 1
+    try:
+        os.setpgid(0, 0)  # Ctrl-C is for the asker
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, end_with_asker)
+        _signal_at_end_of_parent(signal.SIGTERM)
+        end_with_asker()
+        gc.freeze()  # else the collector of each worker would touch, and so copy, all that there is
+        while True:
+            header, handles, _, _ = socket.recv_fds(control, wire.LENGTH.size, 1)
+            if len(header) < wire.LENGTH.size:
+                break
+            request = pickle.loads(wire.read(control, wire.LENGTH.unpack(header)[0]))
+            if request[0] == "fork":
+                _fork_worker(control, workers, serve, request[1], handles[0])
+            else:
+                _, process, patience = request
+                workers.discard(process)
+                control.sendall(REPLY.pack(0, _reap(process, patience)))
+        status = 0
+    except ConnectionError:
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        _kill(workers)
+        os._exit(status)
+
+
+def _fork_worker(
+    control: socket.socket,
+    workers: set[int],
+    serve: Callable[[Any], Any],
+    environment: Mapping[str, str],
+    output: int,
+) -> None:
+    server = os.getpid()
+    ours, theirs = socket.socketpair()
+    try:
+        process = fork()
+    except OSError as error:
+        control.sendall(REPLY.pack(error.errno or errno.EAGAIN, 0))
+        return
+    finally:
+        if os.getpid() == server:
+            theirs.close()
+    if process == 0:
+        control.close()
+        ours.close()
+        _be_forked(theirs, serve, environment, output, server)
+    workers.add(process)
+    with contextlib.suppress(OSError):  # the worker does it too: whoever is first
+        os.setpgid(process, process)
+    handles = [ours.fileno()]
+    if hasattr(os, "pidfd_open"):
+        handles.append(os.pidfd_open(process))
+    socket.send_fds(control, [REPLY.pack(0, process)], handles)
+    ours.close()
+    for handle in (output, *handles[1:]):
+        os.close(handle)
+
+
+def _be_forked(
+    connection: socket.socket, serve: Callable[[Any], Any], environment: Mapping[str, str], output: int, server: int
+) -> NoReturn:
+    try:
+        os.setpgid(0, 0)  # what the worker starts can be ended with it
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _signal_at_end_of_parent(signal.SIGKILL)
+        if os.getppid() != server:
+            os._exit(1)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        for number in (1, 2):
+            os.dup2(output, number)
+        sys.stdout, sys.stderr = (  # those of the asker may write to a file of its own, as under pytest
+            open(number, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+            for number in (1, 2)
+        )
+        os.environ.update(environment)
+        _answer(connection, serve, output)
+    finally:
+        os._exit(1)
+
+
+def _reap(process: int, patience: float) -> int:
+    """The exit status of a worker; it is killed if it does not end by itself, and what it started in any case."""
+    status = wait_for(process, patience)
+    with contextlib.suppress(OSError):
+        os.killpg(process, signal.SIGKILL)
+    if status is None:
+        with contextlib.suppress(OSError):
+            os.kill(process, signal.SIGKILL)
+        status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    return status
+
+
+def _kill(workers: set[int]) -> None:
+    for process in workers:
+        with contextlib.suppress(OSError):
+            os.killpg(process, signal.SIGKILL)
+    for process in workers:
+        with contextlib.suppress(OSError):
+            os.waitpid(process, 0)
+
+
+def wait_for(process: int, patience: float) -> int | None:
+    """The exit status of a child; None if it still runs after so many seconds."""
+    deadline = time.monotonic() + patience
+    pause = 0.0005
+    while True:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() >= deadline:
+            return None
+        time.sleep(pause)
+        pause = min(2 * pause, 0.05)
+
+
+def attend(serve: Callable[[Any], Any]) -> NoReturn:
+    """Answers the requests of the ``SpawnServer`` that started this process, and ends the process."""
+    place = os.environ.pop(ADDRESS, "")
+    if not place:
+        raise RuntimeError(f"{ADDRESS} is not set: attend() is for a process that a SpawnServer started")
+    port, token, asker = place.split(":")
+    if int(asker):
+        _signal_at_end_of_parent(getattr(signal, "SIGKILL", 0))
+        if os.name == "posix" and os.getppid() != int(asker):
+            os._exit(1)
+    connection = socket.create_connection(("127.0.0.1", int(port)))
+    connection.sendall(token.encode())
+    _answer(connection, serve, os.dup(2))
+
+
+_asker: socket.socket | None = None  # in a worker, the connection to who asks
+
+
+def send_part(value: Any) -> None:
+    """Sends something to the asker before the answer; for ``serve``, in a worker."""
+    if _asker is None:
+        raise RuntimeError("send_part() is for a worker, and this process is none")
+    _asker.sendall(wire.packed(("part", value)))
+
+
+def _answer(connection: socket.socket, serve: Callable[[Any], Any], output: int) -> NoReturn:
+    """Answers requests until the connection ends, then ends the process.
+
+    By ``os._exit``: what was registered for the end of a process is for the one that it was forked from, and taking
+    torch apart takes most of a second.
+    """
+    global _asker
+    _asker = connection
+    faulthandler.enable(file=output, all_threads=True)
+    if hasattr(os, "register_at_fork"):  # else the connection would outlive the worker in what it started
+        os.register_at_fork(after_in_child=connection.close)
+    status = 0
+    try:
+        while True:
+            try:
+                request = wire.receive(connection)
+            except ConnectionError:
+                break
+            connection.sendall(wire.packed(("answer", serve(request))))
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+    except BaseException as error:
+        status = 1
+        traceback.print_exc()
+        with contextlib.suppress(OSError):
+            connection.sendall(wire.packed(("raised", f"raised {type(error).__name__}: {error}")))
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        os._exit(status)
+
+
+def _signal_at_end_of_parent(number: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
+
+
+if __name__ == "__main__":
+    from openreg_testing import workers  # this file under its own name, so that send_part() knows the asker
+
+    module, function = sys.argv[1].split(":")
+    workers.attend(getattr(importlib.import_module(module), function))

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs of pytest on files that a test writes, in a process of their own, and what they report."""
+
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+
+GUARD = 240  # seconds, against hangs
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a test: passed, failed, error or skipped, with the text of its report."""
+
+    kind: str
+    message: str
+    text: str
+    properties: dict
+
+
+@dataclass(frozen=True)
+class Result:
+    status: int
+    output: str
+    tests: dict
+
+    def kinds(self):
+        return {name: test.kind for name, test in self.tests.items()}
+
+
+def environment(**variables):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "OPENREG_"))}
+    return kept | {"PYTHONDONTWRITEBYTECODE": "1"} | variables
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+
+
+def write(folder, **files):
+    """Writes test files: test_one=... becomes test_one.py."""
+    for name, code in files.items():
+        (folder / f"{name}.py").write_text(code, "utf-8")
+
+
+def run(folder, *arguments, **variables):
+    """The result of pytest in this folder."""
+    report = folder / "report.xml"
+    report.unlink(missing_ok=True)
+    done = subprocess.run(
+        command(f"--junitxml={report}", *arguments),
+        cwd=folder,
+        env=environment(**variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        timeout=GUARD,
+        check=False,
+    )
+    return Result(done.returncode, done.stdout, read(report) if report.exists() else {})
+
+
+def read(report):
+    """The outcomes of a JUnit report. A name that comes twice would be an error of the report."""
+    tests = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        kind, message, text = "passed", "", ""
+        for tag, name in (("failure", "failed"), ("error", "error"), ("skipped", "skipped")):
+            for element in case.findall(tag):
+                kind, message, text = name, element.get("message", ""), text + (element.text or "")
+        for tag in ("system-out", "system-err"):
+            text += "".join(element.text or "" for element in case.findall(tag))
+        properties = {each.get("name"): each.get("value") for each in case.iter("property")}
+        assert case.get("name") not in tests
+        tests[case.get("name")] = Outcome(kind, message, text, properties)
+    return tests

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""openreg with one mistake, which the environment variable PLANTED names: the kit has to find every one."""
+
+import os
+
+import torch
+
+import torch_openreg  # noqa: F401  (brings the device up)
+
+PLANTED = os.environ.get("PLANTED", "")
+LIBRARY = torch.library.Library("aten", "IMPL")
+
+
+def device_count():
+    torch.openreg.device_count = lambda: 3
+
+
+def context():
+    torch.openreg.device.__exit__ = lambda self, *args: None
+
+
+def stream_context():
+    torch.openreg.StreamContext.__exit__ = lambda self, *args: None
+
+
+def event_class():
+    torch.openreg.Event = object
+
+
+def resize():
+    LIBRARY.impl("resize_", lambda x, size, *, memory_format=None: x, "PrivateUse1")
+
+
+def global_seed():
+    torch.openreg.manual_seed_all = lambda seed: None
+
+
+def random_state():
+    torch.openreg.set_rng_state = lambda state, device="openreg": None
+
+
+def location():
+    torch.serialization.register_package(0, lambda storage: None, lambda storage, location: storage)
+
+
+def dlpack_device():
+    torch.Tensor.__dlpack_device__ = lambda self: (1, 0)
+
+
+def autocast_list():
+    def mm(x, y):
+        with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)):
+            return torch.mm(x, y)
+
+    LIBRARY.impl("mm", mm, "AutocastPrivateUse1")
+
+
+def gelu():
+    LIBRARY.impl("gelu", lambda x, *, approximate="none": x * 2, "PrivateUse1")
+
+
+def momentum():
+    LIBRARY.impl("addcdiv_", lambda self, one, other, *, value=1: self, "PrivateUse1")
+
+
+def fake_device():
+    torch.openreg.current_device = lambda: 1
+
+
+def crash():
+    def abort(x, *args):
+        os.abort()
+
+    LIBRARY.impl("erfinv", abort, "PrivateUse1")
+
+
+if PLANTED:
+    globals()[PLANTED]()

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A file of the structure of PyTorch's own: its tests are made for each kind of device."""
+
+import os
+import unittest
+
+import torch
+from torch.testing._internal.common_device_type import dtypes, instantiate_device_type_tests, onlyCPU, ops
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.common_utils import TestCase, run_tests
+
+SOME = [op for op in op_db if op.name in ("abs", "erf", "exp") and not op.variant_test_name]
+
+
+class TestShapes(TestCase):
+    def test_flip(self, device):
+        x = torch.arange(6, device=device).view(2, 3)
+        assert x.flip(0)[0].tolist() == [3, 4, 5]
+
+    @dtypes(torch.float32, torch.int64)
+    def test_sum(self, device, dtype):
+        assert torch.ones(3, device=device, dtype=dtype).sum().item() == 3
+
+    @ops(SOME, allowed_dtypes=(torch.float32,))
+    def test_operator(self, device, dtype, op):
+        for sample in op.sample_inputs(device, dtype):
+            assert op(sample.input, *sample.args).device.type == torch.device(device).type
+
+    def test_fails(self, device):
+        assert torch.ones(1, device=device).item() == 2, "one is not two"
+
+    def test_crashes(self, device):
+        os.abort()
+
+    @onlyCPU
+    def test_of_the_cpu(self, device):
+        raise AssertionError("not run elsewhere")
+
+    @unittest.skip("left out by its author")
+    def test_is_left_out(self, device):
+        raise AssertionError("not run")
+
+    @unittest.expectedFailure
+    def test_is_known_to_fail(self, device):
+        raise AssertionError("as expected")
+
+
+class TestOfNoDevice(TestCase):
+    def test_alone(self):
+        raise AssertionError("not run: it is made for no device")
+
+
+instantiate_device_type_tests(TestShapes, globals())
+
+if __name__ == "__main__":
+    run_tests()

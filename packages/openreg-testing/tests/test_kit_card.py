@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The scorecards of the conformance kit: their verdict, their forms, and what changed since an earlier one."""
+
+import json
+
+import pytest
+
+from openreg_testing.conformance import card as cards
+from openreg_testing.conformance import comparison
+from openreg_testing.conformance.card import Card, Result
+from openreg_testing.conformance.manifest import Manifest, Operator
+from openreg_testing.conformance.operators.scorecard import Scorecard
+
+
+def of_operators(complete=True, known=None, most=None, native=None, **failures):
+    """A scorecard of float32 reports: name to failures."""
+    reports = [{"name": name, "dtype": "float32", "failures": found} for name, found in failures.items()]
+    manifest = Manifest(operators=known or {}, most_failing=most, native=native or {})
+    return Scorecard(reports, len(reports), complete, manifest)
+
+
+def test_a_failure_fails_the_run():
+    assert of_operators(False, abs={"forward": "wrong"}).problems() == ["abs float32: forward: wrong"]
+    assert of_operators(False, abs={}).problems() == []
+
+
+def test_an_exception_excuses_a_failure_and_has_to_be_needed():
+    known = {"abs": Operator(fails="a reason")}
+    assert of_operators(False, known, abs={"forward": "wrong"}).problems() == []
+    assert "abs: listed as an exception, and passes" in of_operators(True, known, abs={}).problems()
+    assert of_operators(False, known, abs={}).problems() == []
+
+
+def test_a_pattern_of_exceptions_is_needed_if_one_fails():
+    known = {"a*": Operator(fails="a reason")}
+    assert of_operators(True, known, abs={}, add={"forward": "wrong"}).problems() == []
+    assert of_operators(True, known, abs={}).problems() == ["a*: listed as an exception, and passes"]
+
+
+def test_exceptions_are_few():
+    known = {str(number): Operator(fails="a reason") for number in range(11)}
+    assert "11 entries are excepted; at most 10 may be" in of_operators(False, known, 10).problems()
+    assert of_operators(False, known, 11).problems() == []
+
+
+def test_too_few_native_entries_fail_a_complete_run():
+    problems = of_operators(native={"float32": 600}, abs={}, add={"forward": "x"}).problems()
+    assert "1 entries run float32 natively; at least 600 have to" in problems
+
+
+def test_a_late_entry_has_to_be_late():
+    known = {"abs": Operator(late="a reason")}
+    assert "abs: listed as late, and fails at once" in of_operators(True, known, abs={}).problems()
+
+
+def test_a_difference_has_to_be_one():
+    known = {"abs": Operator(differs={"out": "a reason"})}
+    assert "abs: out: listed as a difference, and does not differ" in of_operators(True, known, abs={}).problems()
+
+
+@pytest.fixture
+def card():
+    results = [
+        Result("streams", "streams::test_a", "passed", "", ("guard.getStream",)),
+        Result("streams", "streams::test_b", "failed", "it is <wrong>"),
+        Result("events", "events::test_c", "skipped", "not claimed"),
+        Result("events", "events::test_d", "excused", "known"),
+    ]
+    return Card("npu", "2.13.0", results, [of_operators(False, abs={}, add={"forward": "off"})])
+
+
+def test_the_relay_gets_sums_and_names(card):
+    relay = card.relay()
+    assert {name: relay[name] for name in ("passed", "failed", "skipped")} == {"passed": 2, "failed": 2, "skipped": 2}
+    assert json.loads(relay["failed_tests_json"]) == ["streams::test_b", "operators::add::float32"]
+
+
+def test_problems_are_those_of_tests_and_operators(card):
+    assert card.problems() == ["streams::test_b: it is <wrong>", "add float32: forward: off"]
+
+
+def test_nothing_run_is_a_problem():
+    assert "nothing was run" in Card("npu", "2.13.0").problems()[0]
+
+
+def test_the_terminal_shows_counts_and_reasons(card, capsys):
+    cards.show(card, verbose=True)
+    shown = capsys.readouterr().out
+    assert "conformance of npu with torch 2.13.0" in shown
+    assert "streams::test_b: it is <wrong>" in shown
+    assert "skipped events::test_c: not claimed" in shown
+    assert "2 problems" in shown
+
+
+def test_the_page_has_every_test_and_escapes(card, tmp_path):
+    cards.write_html(card, tmp_path / "card.html")
+    page = (tmp_path / "card.html").read_text("utf-8")
+    assert all(result.name in page for result in card.all_results())
+    assert "it is &lt;wrong&gt;" in page
+    assert "guard.getStream" in page
+
+
+def test_changes_are_told_with_failures_first(card, tmp_path):
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(card.as_dictionary()), "utf-8")
+    old = comparison.read(path)
+    assert comparison.changes(old, card) == []
+    card.results[0] = Result("streams", "streams::test_a", "failed", "broken now")
+    card.results[1] = Result("streams", "streams::test_b", "passed")
+    del card.results[3]
+    card.results.append(Result("events", "events::test_e", "passed"))
+    assert [change.describe() for change in comparison.changes(old, card)] == [
+        "streams::test_a: passed -> failed",
+        "streams::test_b: failed -> passed",
+        "events::test_e: not run -> passed",
+        "events::test_d: excused -> not run",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("{", "cannot be read as JSON"), ("[]", "is no scorecard of this kit"), ('{"a": 1}', "a file that --json wrote")],
+)
+def test_what_is_no_scorecard_is_told(tmp_path, text, told):
+    path = tmp_path / "old.json"
+    path.write_text(text, "utf-8")
+    with pytest.raises(comparison.ComparisonError, match=told):
+        comparison.read(path)

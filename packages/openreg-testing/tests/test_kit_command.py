@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command python -m openreg_testing: its exit status, its files, and what it says to wrong arguments."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from openreg_testing.conformance import command, suite_tests
+
+pytestmark = pytest.mark.timeout(1800)
+
+TESTS = Path(__file__).parent
+TOASTER = """
+import types
+import torch
+
+torch.utils.rename_privateuse1_backend("toaster")
+module = types.ModuleType("torch.toaster")
+module.is_available = module.is_initialized = lambda: True
+module.device_count = lambda: 1
+module.current_device = lambda: 0
+torch._register_device_module("toaster", module)
+"""
+
+
+@pytest.fixture
+def kit(tmp_path):
+    """Runs the command in a process of its own."""
+
+    def run(*arguments, **variables):
+        names = ("OPENREG_", "TORCH_", "PYTEST_")
+        env = {name: value for name, value in os.environ.items() if not name.startswith(names)}
+        return subprocess.run(
+            [sys.executable, "-m", "openreg_testing", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+            env={**env, "PYTHONPATH": f"{TESTS}{os.pathsep}{tmp_path}", "COLUMNS": "200", **variables},
+            cwd=tmp_path,
+        )
+
+    return run
+
+
+def test_a_run_writes_its_scorecard_in_every_form(kit, tmp_path):
+    arguments = (
+        "--device",
+        "openreg",
+        "--suite",
+        "dlpack",
+        "--suite",
+        "operators",
+        "--op",
+        "erf",
+        "--dtype",
+        "float32",
+    )
+    files = ("--json", "card.json", "--html", "card.html", "--relay", "relay.json")
+    done = kit("conformance", *arguments, "--check", "forward", *files)
+    assert done.returncode == 0, done.stderr
+    assert "all as it has to be" in done.stdout
+    document = json.loads((tmp_path / "card.json").read_text("utf-8"))
+    assert document["device"] == "openreg"
+    assert document["torch"] == metadata.version("torch")
+    assert document["counts"]["operators"] == {"passed": 1}
+    assert set(document["counts"]["dlpack"]) == {"passed"}
+    relay = json.loads((tmp_path / "relay.json").read_text("utf-8"))
+    assert relay["passed"] == len(document["tests"])
+    assert "dlpack::test_a_tensor_tells_its_device" in (tmp_path / "card.html").read_text("utf-8")
+    again = ("--device", "openreg", "--import", "planted", "--suite", "dlpack", "--compare", "card.json")
+    done = kit("conformance", *again, PLANTED="dlpack_device")
+    assert done.returncode == 1
+    assert "dlpack::test_a_tensor_tells_its_device: passed -> failed" in done.stdout
+    assert "dlpack::test_a_tensor_tells_its_device: PyTorch expects: Tensor.__dlpack_device__()" in done.stdout
+    assert "registration.DLPack is asked for by torch.from_dlpack" in done.stdout
+
+
+def test_the_kit_tries_itself_on_the_cpu(kit):
+    done = kit("conformance", "--device", "cpu", "--suite", "serialisation", "--suite", "generator", "--verbose")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "skipped generator::test_fork_rng_leaves_no_trace: the CPU is no accelerator" in done.stdout
+
+
+def test_a_backend_with_little_gets_a_whole_scorecard(kit, tmp_path):
+    (tmp_path / "toaster.py").write_text(TOASTER, "utf-8")
+    arguments = ("--device", "toaster", "--import", "toaster", "--suite", "device", "--suite", "streams")
+    done = kit("conformance", *arguments, "--json", "card.json", TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    assert done.returncode == 1, done.stderr
+    found = json.loads((tmp_path / "card.json").read_text("utf-8"))["tests"]
+    statuses = {test["name"]: test["status"] for test in found}
+    assert statuses["device::test_devices_are_counted"] == "passed"
+    assert statuses["device::test_numbers_go_there_and_back[float32]"] == "failed"
+    assert statuses["device::test_set_device_takes_every_form[index]"] == "failed"  # every backend has to have it
+    assert statuses["device::test_properties_have_a_name_and_a_size"] == "skipped"  # and this one not
+    assert "passed" not in {status for name, status in statuses.items() if name.startswith("streams::")}
+
+
+def test_random_calls_repeat_by_their_seed(kit):
+    one = kit("fuzz", "--device", "openreg", "--seed", "1234", "--count", "3")
+    assert one.returncode == 0, one.stdout + one.stderr
+    assert "from seed 1234\n3 calls, 0 failures" in one.stdout
+
+
+def test_the_suites_are_listed(capsys):
+    assert command.main(["conformance", "--list"]) == 0
+    assert capsys.readouterr().out.split() == ["operators", *suite_tests.names()]
+    assert {"device", "streams", "events", "guard", "allocator", "generator"} < set(suite_tests.names())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "which backend? Give --device NAME"),
+        (["--device", "npu:0"], "'npu:0' is not the name of a device; give a name such as npu"),
+        (["--device", "npu", "--import", "torch_of_nobody"], "there is no module 'torch_of_nobody' to import"),
+        (
+            ["--device", "npu", "--suite", "stream"],
+            "--suite 'stream' is unknown (is streams meant?); there are operators",
+        ),
+        (["--device", "npu", "--suite", "streams", "--op", "abs"], "--op is for the suite operators"),
+        (["--device", "npu", "--quick", "--check", "out"], "--quick chooses checks and dtypes itself"),
+        (["--device", "npu", "--pytorch-tests", ".", "--suite", "streams"], "leave out --suite"),
+        (["--device", "npu", "--pytorch-tests", ".", "--op", "abs"], "leave out --op"),
+        (["--device", "npu", "--pytorch-tests", "absent"], "there is no such folder; give the folder test/"),
+        (["--device", "npu", "--file", "test_ops.py"], "give their folder with --pytorch-tests DIR"),
+        (["--device", "npu", "--test", "streams::*", "--op", "abs"], "give one of them"),
+        (["--device", "npu", "--compare", "absent.json"], "absent.json: cannot be read as JSON"),
+        (["--device", "npu", "--json", "absent/card.json"], "there is no folder"),
+        (["--manifest", "absent.toml"], "absent.toml: cannot be read"),
+    ],
+)
+def test_wrong_use_is_told_with_the_way_out(arguments, told, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert command.main(["conformance", *arguments]) == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["conformance", "--jobs", "0"], "expected a number from 1, got '0'"),
+        (["conformance", "--limit", "never"], "expected seconds up to a day, got 'never'"),
+        (["conformance", "--dtype", "half"], "invalid choice: 'half'"),
+        (["conformity"], "invalid choice: 'conformity'"),
+        ([], "the following arguments are required: conformance|fuzz"),
+    ],
+)
+def test_what_cannot_be_parsed_is_told(arguments, told, capsys):
+    with pytest.raises(SystemExit) as caught:
+        command.main(arguments)
+    assert caught.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_manifest_of_another_device_is_refused(tmp_path, capsys):
+    path = tmp_path / "npu.toml"
+    path.write_text('device = "npu"', "utf-8")
+    assert command.main(["conformance", "--device", "toaster", "--manifest", str(path)]) == 2
+    assert "--device 'toaster', but" in capsys.readouterr().err
+
+
+def test_the_check_of_flags_needs_to_know_how_work_is_held_back(capsys):
+    assert command.main(["conformance", "--device", "openreg", "--check", "flags", "--op", "abs"]) == 2
+    assert "[flags] environment = " in capsys.readouterr().err
+
+
+def test_a_device_that_does_not_come_is_told(kit, tmp_path):
+    done = kit("conformance", "--device", "npu")
+    assert done.returncode == 2
+    assert "there is no device 'npu': after `import torch`, the loaded backend is 'openreg'" in done.stderr
+    done = kit("conformance", "--device", "npu", TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    assert "no PrivateUse1 backend is loaded. Give --device the backend's name and --import" in done.stderr
+    (tmp_path / "falls_over.py").write_text("raise OSError('libnpu.so is not there')", "utf-8")
+    done = kit("conformance", "--device", "npu", "--import", "falls_over")
+    assert done.returncode == 2
+    assert "the device 'npu' does not come up: OSError: libnpu.so is not there" in done.stderr
+    (tmp_path / "ends.py").write_text("import os\nos.abort()", "utf-8")
+    done = kit("conformance", "--device", "npu", "--import", "ends")
+    assert done.returncode == 2
+    assert "the device 'npu' does not come up: the process crashed" in done.stderr
+
+
+def test_a_manifest_with_unknown_operators_and_tests_is_refused(kit, tmp_path):
+    (tmp_path / "card.toml").write_text('device = "openreg"\n[operators.erfff]\nfails = "it does"', "utf-8")
+    done = kit("conformance", "--manifest", "card.toml", "--op", "erf", "--check", "forward", "--dtype", "float32")
+    assert done.returncode == 2
+    assert "card.toml: [operators] 'erfff' names no entry of PyTorch's table of operators" in done.stderr
+    (tmp_path / "card.toml").write_text('device = "openreg"\n[tests."streams::x"]\nfails = "it does"', "utf-8")
+    done = kit("conformance", "--manifest", "card.toml", "--test", "dlpack::*")
+    assert done.returncode == 2
+    assert "card.toml: [tests] 'streams::x' names no test of the kit" in done.stderr
+
+
+def test_a_table_that_is_not_there_is_told(kit):
+    done = kit("conformance", "--device", "openreg", "--table", "no_such_module:TABLE")
+    assert done.returncode == 2
+    assert "no_such_module:TABLE: ModuleNotFoundError" in done.stderr
+
+
+def test_nothing_to_run_is_a_problem(kit):
+    done = kit("conformance", "--device", "openreg", "--op", "no_such_operator", "--check", "forward")
+    assert done.returncode == 1
+    assert "nothing was run" in done.stdout

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The conformance kit finds mistakes: each of a backend that is wrong in one place, and passes the one that is not."""
+
+import pytest
+
+from openreg_testing.conformance import suite_tests
+from openreg_testing.conformance.manifest import Exclusion, Manifest, Operator
+from openreg_testing.conformance.operators import run
+from openreg_testing.conformance.setup import Setup
+
+pytestmark = pytest.mark.timeout(1800)
+
+# What is planted -> the test that finds it, and a word of the reason.
+FOUND = {
+    "device_count": ("device::test_the_hooks_count_the_same", "the hooks count 2 devices, the module 3"),
+    "context": ("device::test_the_context_changes_the_device_and_back", "assert 1 == 0"),
+    "stream_context": ("streams::test_the_module_has_a_context", "torch.<device>.stream"),
+    "event_class": ("events::test_the_module_has_an_event_class", "torch.Event"),
+    "resize": ("allocator::test_no_elements_need_no_memory", "resized"),
+    "global_seed": ("generator::test_the_global_seed_repeats_numbers", "module.manual_seed_all is asked for by"),
+    "random_state": ("generator::test_fork_rng_leaves_no_trace", "fork_rng"),
+    "location": ("serialisation::test_a_tensor_comes_back_to_its_device[float32]", "torch.load gives a tensor"),
+    "dlpack_device": ("dlpack::test_a_tensor_tells_its_device", "extension devices"),
+    "autocast_list": ("autocast::test_products_run_in_the_lower_precision[mm]", "the first list"),
+    "gelu": ("modules::test_a_module_gives_what_the_cpu_gives[nn.GELU]", "not close"),
+    "momentum": ("optimizers::test_steps_are_those_of_the_cpu[[]Adam-one by one[]]", "not close"),
+    "fake_device": ("export::test_a_fake_tensor_has_the_device", "FakeTensor"),
+}
+
+
+def setup_of(mistake="", **others):
+    return Setup("openreg", ("planted",), Manifest(environment={"PLANTED": mistake}, **others))
+
+
+def literal(pattern):
+    return pattern if "[[]" in pattern else pattern.replace("[", "[[]")
+
+
+def results(patterns, setup):
+    suites = {pattern.partition("::")[0] for pattern in patterns}
+    found = list(suite_tests.run(setup, sorted(suites), [literal(pattern) for pattern in patterns], jobs=2))
+    return [result for result, _ in found], [note for _, note in found if note]
+
+
+@pytest.mark.parametrize("mistake", FOUND)
+def test_a_mistake_is_found_by_the_suite_that_promises_it(mistake):
+    pattern, reason = FOUND[mistake]
+    ((result,), notes) = results([pattern], setup_of(mistake))
+    assert result.status == "failed", result
+    assert reason in result.reason
+    assert result.promises
+    assert notes == []
+
+
+def test_without_a_mistake_all_of_them_pass():
+    found, _ = results([pattern for pattern, _ in FOUND.values()], setup_of())
+    assert len(found) == len(FOUND)
+    assert {result.status for result in found} == {"passed"}
+
+
+def test_an_operator_with_a_wrong_kernel_is_found():
+    card = run.run(setup_of("gelu"), ["float32"], ["nn.functional.gelu"], ["forward"], jobs=1)
+    (problem,) = card.problems()
+    assert "nn.functional.gelu float32: forward: Tensor-likes are not close" in problem
+
+
+def test_a_crash_costs_the_test_that_crashed():
+    card = run.run(setup_of("crash"), ["float32"], ["erfinv", "erf"], ["forward"], jobs=1)
+    reasons = {report["name"]: report["failures"] for report in card.reports}
+    assert reasons["erf"] == {}
+    assert "crashed" in reasons["erfinv"]["process"]
+    assert "Fatal Python error: Aborted" in reasons["erfinv"]["process"]
+
+
+def test_a_backend_that_crashes_on_every_tenth_operator_gives_a_whole_scorecard():
+    card = run.run(setup_of(), ["float32"], checks=["forward"], jobs=2, limit=20, table="crashing:TABLE")
+    failed = {report["name"]: report["failures"] for report in card.reports if report["failures"]}
+    assert len(card.reports) == 40
+    assert set(failed) == {"operator_0", "operator_5", "operator_10", "operator_20", "operator_30"}
+    assert "took longer than 20 s" in failed.pop("operator_5")["process"]
+    assert all("crashed" in found["process"] for found in failed.values())
+
+
+def test_what_the_manifest_excuses_is_no_problem():
+    name = "dlpack::test_a_tensor_tells_its_device"
+    known = {name: Exclusion(fails="the number is another one")}
+    ((result,), notes) = results([name], setup_of("dlpack_device", tests=known))
+    assert (result.status, notes) == ("excused", [])
+    assert result.reason.startswith("the number is another one (")
+
+
+def test_an_exclusion_that_is_not_needed_is_told():
+    name = "dlpack::test_a_tensor_tells_its_device"
+    ((result,), notes) = results([name], setup_of(tests={name: Exclusion(fails="the number is another one")}))
+    assert result.status == "passed"
+    assert notes == [f"{name}: the manifest says that it fails (the number is another one), and it passes"]
+
+
+def test_what_the_manifest_leaves_out_is_not_run():
+    name = "dlpack::test_a_tensor_tells_its_device"
+    ((result,), _) = results([name], setup_of("dlpack_device", tests={name: Exclusion(skip="of no use here")}))
+    assert (result.status, result.reason) == ("skipped", "of no use here")
+
+
+def test_the_manifest_chooses_operators_and_dtypes():
+    listed = {"erf": Operator(dtypes=("bfloat16",)), "erfc": Operator(skip="it is not there")}
+    setup = setup_of(operators=listed, only_listed=True)
+    card = run.run(setup, (), ["erf", "erfc", "erfinv"], ["forward"], jobs=1)
+    assert [(report["name"], report["dtype"]) for report in card.reports] == [("erf", "bfloat16")]

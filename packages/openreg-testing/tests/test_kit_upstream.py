@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""PyTorch's own test files on the device: a small one of their structure, in a folder like a checkout's."""
+
+import re
+import shutil
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from openreg_testing.conformance import upstream
+from openreg_testing.conformance.manifest import Exclusion, Manifest, ManifestError, Operator
+from openreg_testing.conformance.setup import Setup
+from openreg_testing.conformance.upstream import UpstreamError
+
+pytestmark = pytest.mark.timeout(1800)
+
+FILE = Path(__file__).parent / "shapes_of_upstream.py"
+TORCH = metadata.version("torch")
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """The folder test/ of a checkout of the installed version."""
+    folder = tmp_path / "test"
+    folder.mkdir()
+    shutil.copy(FILE, folder / "test_shapes.py")
+    (tmp_path / "version.txt").write_text(f"{'.'.join(TORCH.split('.')[:2])}.0a0\n", "utf-8")
+    return folder
+
+
+def run(checkout, manifest=None, patterns=(), files=("test_shapes.py",)):
+    setup = Setup("openreg", ("torch_openreg",), manifest or Manifest())
+    found = list(upstream.run(setup, checkout, files, patterns, jobs=2, limit=300))
+    results = {re.sub(r"test_shapes::\w+::", "", result.name): result for result, _ in found}
+    return results, [note for _, note in found if note]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkout") / "test"
+    folder.mkdir()
+    shutil.copy(FILE, folder / "test_shapes.py")
+    return run(folder)[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "reason"),
+    [
+        ("test_flip_openreg", "passed", ""),
+        ("test_sum_openreg_float32", "passed", ""),
+        ("test_sum_openreg_int64", "passed", ""),
+        ("test_operator_abs_openreg_float32", "passed", ""),
+        ("test_fails_openreg", "failed", "one is not two"),
+        ("test_crashes_openreg", "failed", "crashed"),
+        ("test_of_the_cpu_openreg", "skipped", "cpu"),
+        ("test_is_left_out_openreg", "skipped", "left out by its author"),
+        ("test_is_known_to_fail_openreg", "skipped", "PyTorch's own table"),
+    ],
+)
+def test_every_test_of_the_device_has_its_result(results, name, status, reason):
+    assert results[name].status == status, results[name]
+    assert reason in results[name].reason
+
+
+def test_only_tests_of_the_device_are_run(results):
+    assert all("openreg" in name for name in results)
+
+
+def test_the_manifest_chooses_and_excuses(checkout):
+    manifest = Manifest(
+        operators={"erf": Operator(skip="there is no kernel")},
+        pytorch={
+            "test_shapes::*::test_fails*": Exclusion(fails="it is known"),
+            "test_shapes::*::test_crashes*": Exclusion(skip="it is known, too"),
+            "test_shapes::*::test_flip*": Exclusion(fails="it was so once"),
+        },
+    )
+    found, notes = run(checkout, manifest, ["*operator*", "*fails*", "*crashes*", "*flip*"])
+    assert {name for name in found if "operator" in name} == {
+        "test_operator_abs_openreg_float32",
+        "test_operator_exp_openreg_float32",
+    }
+    assert found["test_fails_openreg"].status == "excused"
+    assert (found["test_crashes_openreg"].status, found["test_crashes_openreg"].reason) == (
+        "skipped",
+        "it is known, too",
+    )
+    (note,) = notes
+    assert "test_flip_openreg: the manifest says that it fails (it was so once), and it passes" in note
+
+
+def test_a_file_that_cannot_be_imported_is_a_failure(checkout):
+    (checkout / "test_broken.py").write_text("import no_such_module\n", "utf-8")
+    ((result, _),) = upstream.run(
+        Setup("openreg", ("torch_openreg",)), checkout, ["test_broken.py"], (), jobs=1, limit=300
+    )
+    assert result.status == "failed"
+    assert "no_such_module" in result.reason
+
+
+def test_a_file_that_is_not_there_is_told(checkout):
+    with pytest.raises(UpstreamError, match=r"--file 'test_other\.py': .* there are test_shapes\.py"):
+        run(checkout, files=("test_other.py",))
+
+
+def test_a_folder_without_the_files_is_told(checkout):
+    with pytest.raises(UpstreamError, match="has none of the files that the kit begins with"):
+        run(checkout, files=())
+
+
+def test_exclusions_of_tests_that_are_not_there_are_told(checkout):
+    shutil.move(checkout / "test_shapes.py", checkout / "test_view_ops.py")
+    manifest = Manifest(path="npu.toml", pytorch={"test_view_ops::*::test_flop*": Exclusion(fails="so it is")})
+    with pytest.raises(ManifestError, match=r"npu\.toml: \[pytorch\] .* names no test of the given files"):
+        run(checkout, manifest, files=())
+
+
+def test_the_installed_version_is_taken(checkout):
+    upstream.refuse_other_version(checkout, TORCH)
+
+
+def test_tests_of_another_version_are_refused(checkout):
+    (checkout.parent / "version.txt").write_text("2.4.0a0\n", "utf-8")
+    release = ".".join(TORCH.split(".")[:2])
+    with pytest.raises(UpstreamError, match=rf"is of PyTorch 2\.4\.0a0, .*check out the branch release/{release}"):
+        upstream.refuse_other_version(checkout, TORCH)
+
+
+def test_a_folder_of_no_version_is_refused(checkout):
+    (checkout.parent / "version.txt").unlink()
+    with pytest.raises(UpstreamError, match="cannot tell which PyTorch it is of"):
+        upstream.refuse_other_version(checkout, TORCH)
+
+
+def test_what_is_no_checkout_is_refused(tmp_path):
+    with pytest.raises(UpstreamError, match="there is no such folder; give the folder test/"):
+        upstream.refuse_other_version(tmp_path / "absent", TORCH)
+    with pytest.raises(UpstreamError, match=r"has no files test_\*\.py"):
+        upstream.refuse_other_version(tmp_path, TORCH)
