@@ -104,6 +104,7 @@ class _Translation:
         self.module: Any = torch.get_device_module(device_type)
         self._patches = _Patches()
         self._local = threading.local()  # reality: how many calls deep this thread is in code that sees no cuda
+        self._originals: dict[type, type] = {}  # the accelerator's class for each that stands in its place
         translation = self
 
         class CudaNames(TorchFunctionMode):
@@ -133,6 +134,8 @@ class _Translation:
                 return self.type + value[len("cuda") :]
             if value.startswith("torch.cuda."):
                 return f"torch.{self.type}." + value[len("torch.cuda.") :]
+        if isinstance(value, type):
+            return self._originals.get(value, value)
         return value
 
     def outward(self, value: Any) -> Any:
@@ -143,6 +146,8 @@ class _Translation:
 
     def call(self, function: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
         """Calls a function of PyTorch with translated arguments; the mode is off meanwhile."""
+        if function is self.torch.device:  # which is asked for what the caller means
+            return function(*args, **kwargs)
         args = [self.inward(value) for value in args]
         kwargs = {name: self.inward(value) for name, value in kwargs.items()}
         return self._special.get(function, function)(*args, **kwargs)
@@ -187,12 +192,15 @@ class _Translation:
     def _class(self, original: Any) -> Any:
         really = self._really
 
+        def instance_of(instance: object, expected: type) -> bool:
+            return isinstance(instance, expected)
+
         class Named(type):
             def __call__(cls, *args: Any, **kwargs: Any) -> Any:
                 return really(original, args, kwargs)
 
             def __instancecheck__(cls, instance: object) -> bool:
-                return isinstance(instance, original)
+                return bool(really(instance_of, (instance, original), {}))
 
             def __subclasscheck__(cls, subclass: type) -> bool:
                 return subclass is cls or issubclass(subclass, original)
@@ -201,7 +209,9 @@ class _Translation:
                 return getattr(original, name)
 
         namespace = {"__doc__": original.__doc__, "__module__": original.__module__}
-        return Named(original.__name__, (), namespace)
+        named = Named(original.__name__, (), namespace)
+        self._originals[named] = original
+        return named
 
     # Beginning and end.
 
@@ -234,7 +244,7 @@ class _Translation:
             original, ours = getattr(cuda, name), getattr(self.module, name)
             if isinstance(ours, ModuleType):
                 continue
-            value = ours if name.endswith("Tensor") else self.translated(ours)
+            value = self.translated(ours)
             self._patches.set(cuda, name, value)
             for submodule in submodules:
                 if vars(submodule).get(name, _MISSING) is original:

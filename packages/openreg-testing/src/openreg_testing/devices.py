@@ -179,15 +179,15 @@ class Backend:
 
     def settle(self, expected: int) -> int | None:
         """Bytes that tensors hold when all that nobody refers to is freed; returns at once if it is no more."""
-        for attempt in range(_TRIES):
-            if attempt:
-                time.sleep(_PAUSE)
+        gc.collect()
+        for _ in range(_TRIES):
             self.wait()
-            gc.collect()
             held = self.allocated()
             if held is None or held <= expected:
                 return held
-        return held
+            time.sleep(_PAUSE)
+        gc.collect()  # what the graph of a backward pass has let go
+        return self.allocated()
 
     def tensors(self) -> list[torch.Tensor]:
         """The tensors of these devices that Python code can reach."""

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import argparse
+import copy
 import os
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -15,7 +17,44 @@ from openreg_testing import devices, libraries
 from openreg_testing.sizes import size_in_bytes
 
 SETTINGS = pytest.StashKey["Settings"]()
-_UNDO = pytest.StashKey[list[Any]]()
+ENVIRONMENT = pytest.StashKey[libraries.Environment]()
+
+# Each is --openreg-NAME, and --NAME where nobody else has that.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "device": {
+        "metavar": "NAME",
+        "help": "run on this device (openreg, openreg:1, npu, cpu): sets what libraries read to choose theirs; "
+        f"default: ${libraries.DEVICE_VARIABLE}",
+    },
+    "cuda-as": {
+        "metavar": "NAME",
+        "help": "code that says cuda runs on this accelerator (openreg), for suites that name cuda",
+    },
+    "default-device": {
+        "action": "store_true",
+        "help": "make the device of --device PyTorch's default device in each test",
+    },
+    "no-fallback": {
+        "action": "store_true",
+        "help": "an operator that falls back to the CPU ends its test",
+    },
+    "no-sync": {
+        "action": "store_true",
+        "help": "a wait of the host for the device in a library's code ends its test",
+    },
+    "memory-limit": {
+        "metavar": "SIZE",
+        "help": "a test whose tensors need more on the device fails (512MiB)",
+    },
+    "check-leaks": {
+        "action": "store_true",
+        "help": "a test that leaves tensors on the device fails, with their names",
+    },
+    "report": {
+        "metavar": "FILE",
+        "help": "write what each test did on the device to this HTML file",
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -31,7 +70,6 @@ class Settings:
     no_sync: bool
     memory_limit: int | None
     check_leaks: bool
-    environment: libraries.Environment | None = None
 
     @property
     def target(self) -> str:
@@ -66,57 +104,81 @@ def settings(config: pytest.Config) -> Settings:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the options."""
-    group = parser.getgroup("openreg", "devices (openreg-testing)")
-    group.addoption(
-        "--device",
-        metavar="NAME",
-        help="run on this device (openreg, openreg:1, npu, cpu): sets what libraries read to choose theirs. "
-        f"Default: ${libraries.DEVICE_VARIABLE}",
-    )
-    group.addoption(
-        "--cuda-as",
-        metavar="NAME",
-        help="code that says cuda runs on this device (openreg), for suites that name cuda",
-    )
-    group.addoption(
-        "--default-device",
-        action="store_true",
-        help="make the device of --device PyTorch's default device in each test",
-    )
-    group.addoption("--no-fallback", action="store_true", help="an operator that falls back to the CPU ends its test")
-    group.addoption("--no-sync", action="store_true", help="a wait for the device in a library's code ends its test")
-    group.addoption(
-        "--memory-limit", metavar="SIZE", help="a test whose tensors need more on the device fails (512MiB)"
-    )
-    group.addoption(
-        "--check-leaks", action="store_true", help="a test that leaves tensors on the device fails, with their names"
-    )
-    group.addoption("--openreg-report", metavar="FILE", help="write what each test did on the device to an HTML file")
+    """Adds the options under their long names; the short ones come when it is known who else has them."""
+    group = parser.getgroup("openreg", "devices (openreg-testing); --openreg-NAME where a suite has a --NAME of its own")
+    for name, attributes in _OPTIONS.items():
+        group.addoption(f"--openreg-{name}", dest=_destination(name), **attributes)
+
+
+def _destination(name: str) -> str:
+    return f"openreg_{name.replace('-', '_')}"
+
+
+class _ShortNames:
+    """``--device`` for ``--openreg-device``, and so on, where no other plug-in and no conftest.py has that option.
+
+    pytest ends where two have one; a suite with a ``--device`` of its own must run where this package is installed.
+    """
+
+    def __init__(self, parser: pytest.Parser) -> None:
+        self._known: dict[str, Any] = parser.optparser._option_string_actions
+        self._ours = {f"--{name}": self._known[f"--openreg-{name}"] for name in _OPTIONS if name != "report"}
+
+    def claim(self) -> None:
+        """Takes the names that are free."""
+        for name, action in self._ours.items():
+            if self._known.setdefault(name, action) is action and name not in action.option_strings:
+                action.option_strings.append(name)
+
+    def release(self) -> None:
+        """Frees them, for a conftest.py that wants one."""
+        for name, action in self._ours.items():
+            if self._known.get(name) is action:
+                del self._known[name]
+                action.option_strings.remove(name)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, object, object]:
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Generator[None, object, object]:
     """Sets what is read at import, lets conftest.py files be imported, and checks that the device is there."""
-    given = _read(early_config)
-    undo: list[Any] = early_config.stash.setdefault(_UNDO, [])
-    early_config.stash[SETTINGS] = given
+    names = _ShortNames(parser)
+    undo: list[Any] = []
     early_config.add_cleanup(lambda: _undo(undo))
-    if given.environment is not None:
-        undo.append(given.environment.restore)
-        given.environment.apply(libraries.read(early_config.rootpath / "pyproject.toml"))
-    if given.cuda_as:
-        from openreg_testing import cuda_names
+    inherited = os.environ.get(libraries.DEVICE_VARIABLE, "")
 
-        devices.require(given.cuda_as, "--cuda-as")
-        undo.append(cuda_names.activate(given.cuda_as))
+    def parsed() -> Settings:
+        names.claim()
+        return _read(parser.parse_known_args(args, namespace=copy.copy(early_config.option)), inherited)
+
+    given = parsed()
+    _apply(given, early_config, undo)
+    names.release()
     try:
         outcome = yield
     except Exception:
         _require(given)  # the reason why a conftest.py fails, if the device is not there
         raise
-    _require(given)
+    if (again := parsed()) != given:  # what looked like ours is an option of theirs
+        _undo(undo)
+        _apply(again, early_config, undo)
+    _require(again)
     return outcome
+
+
+def _apply(given: Settings, config: pytest.Config, undo: list[Any]) -> None:
+    config.stash[SETTINGS] = given
+    if given.device:
+        environment = libraries.Environment(given.name)
+        undo.append(environment.restore)
+        config.stash[ENVIRONMENT] = environment
+        environment.apply(libraries.read(config.rootpath / "pyproject.toml"))
+    if given.cuda_as:
+        from openreg_testing import cuda_names
+
+        devices.require(given.cuda_as, "--cuda-as")
+        undo.append(cuda_names.activate(given.cuda_as))
 
 
 def _require(given: Settings) -> None:
@@ -129,25 +191,24 @@ def _undo(steps: list[Any]) -> None:
         steps.pop()()
 
 
-def _read(config: pytest.Config) -> Settings:
-    options = config.known_args_namespace
-    device, option = options.device, "--device"
-    if device is None and not options.cuda_as:
-        device, option = os.environ.get(libraries.DEVICE_VARIABLE, ""), f"${libraries.DEVICE_VARIABLE}"
-    elif device == "":
-        raise pytest.UsageError("--device: expected the name of a device, as openreg or openreg:1; got nothing")
-    device, cuda_as = device or "", options.cuda_as or ""
+def _read(options: argparse.Namespace, inherited: str) -> Settings:
+    values = {name: getattr(options, _destination(name)) for name in _OPTIONS}
+    device, option = values["device"], "--device"
+    if device is None and values["cuda-as"] is None:
+        device, option = inherited, f"${libraries.DEVICE_VARIABLE}"
+    for name in ("device", "cuda-as", "report"):
+        if values[name] == "":
+            raise pytest.UsageError(f"--{name}: expected a value, got an empty one")
     given = Settings(
-        device,
+        device or "",
         option,
-        cuda_as,
-        options.default_device,
-        Path(os.path.abspath(options.openreg_report)) if options.openreg_report else None,  # noqa: PTH100
-        options.no_fallback,
-        options.no_sync,
-        _memory_limit(options.memory_limit),
-        options.check_leaks,
-        _environment(device, cuda_as),
+        values["cuda-as"] or "",
+        values["default-device"],
+        Path(os.path.abspath(values["report"])) if values["report"] else None,  # noqa: PTH100
+        values["no-fallback"],
+        values["no-sync"],
+        _memory_limit(values["memory-limit"]),
+        values["check-leaks"],
     )
     _check(given)
     return given
@@ -160,14 +221,6 @@ def _memory_limit(text: str | None) -> int | None:
         return size_in_bytes(text)
     except ValueError as error:
         raise pytest.UsageError(f"--memory-limit {text}: {error}") from None
-
-
-def _environment(device: str, cuda_as: str) -> libraries.Environment | None:
-    if not device:
-        return None
-    # One device has one name: where cuda is the name that tests see, it is the one that libraries are told.
-    _, separator, index = device.partition(":")
-    return libraries.Environment(f"cuda{separator}{index}" if cuda_as else device)
 
 
 def _check(given: Settings) -> None:
@@ -187,22 +240,17 @@ def _check(given: Settings) -> None:
         raise pytest.UsageError(f"{counted[0]} looks at an accelerator, and --device is {given.device}")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Gives settings to a run whose early hook was not called, as pytest's own tests of plug-ins make them."""
-    if SETTINGS not in config.stash:
-        config.stash[SETTINGS] = _read(config)
-
-
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Says what was set, and what was not because the user had set it."""
     given = settings(config)
     if not given.target:
         return []
     lines = [f"device: {given.target}" + (", which tests see as cuda (--cuda-as)" if given.cuda_as else "")]
-    if given.environment is not None:
-        names = {name: value for name, value in given.environment.set_here.items() if "_SPEC" not in name}
+    environment = config.stash.get(ENVIRONMENT, None)
+    if environment is not None:
+        names = {name: value for name, value in environment.set_here.items() if "_SPEC" not in name}
         if config.get_verbosity() > 0:
             lines.append("device: set " + " ".join(f"{name}={value}" for name, value in names.items()))
-        for library, variables in given.environment.kept.items():
+        for library, variables in environment.kept.items():
             lines.append(f"device: {library} keeps {variables}, which the environment sets")
     return lines
