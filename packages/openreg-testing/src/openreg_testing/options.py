@@ -85,6 +85,11 @@ class Settings:
         return f"cuda{separator}{index}"
 
     @property
+    def on_cpu(self) -> bool:
+        """Whether the tests run on the CPU, which nobody watches."""
+        return self.target.partition(":")[0] == "cpu"
+
+    @property
     def wanted(self) -> list[str]:
         """The options given that need a device to look at."""
         given = {
@@ -96,6 +101,15 @@ class Settings:
             "--openreg-report": self.report is not None,
         }
         return [name for name, present in given.items() if present]
+
+
+# What a backend has to tell for an option to mean anything.
+_LOOKS_AT = {
+    "--no-fallback": "fallbacks",
+    "--no-sync": "host waits",
+    "--memory-limit": "memory",
+    "--check-leaks": "memory",
+}
 
 
 def settings(config: pytest.Config) -> Settings:
@@ -184,6 +198,12 @@ def _apply(given: Settings, config: pytest.Config, undo: list[Any]) -> None:
 def _require(given: Settings) -> None:
     if given.device:
         devices.require(given.target, given.option)
+    if given.wanted:
+        unknown = devices.Backend(given.target.partition(":")[0]).unknown if not given.on_cpu else {}
+        for name in given.wanted:
+            why = unknown.get(_LOOKS_AT.get(name, ""))
+            if why:
+                raise pytest.UsageError(f"{name} has nothing to look at on {given.target}: {why}")
 
 
 def _undo(steps: list[Any]) -> None:
@@ -236,7 +256,7 @@ def _check(given: Settings) -> None:
         )
     if given.wanted and not given.target:
         raise pytest.UsageError(f"{given.wanted[0]} needs a device: add --device NAME, as in --device openreg")
-    if kind == "cpu" and (counted := [name for name in given.wanted if name != "--default-device"]):
+    if given.on_cpu and (counted := [name for name in given.wanted if name != "--default-device"]):
         raise pytest.UsageError(f"{counted[0]} looks at an accelerator, and --device is {given.device}")
 
 
