@@ -17,7 +17,7 @@ import pytest
 
 from openreg_testing.options import settings
 from openreg_testing.sizes import show_bytes, size_in_bytes
-from openreg_testing.usage import CURRENT, RECORD, Record
+from openreg_testing.usage import CURRENT, RECORD, Record, refuse_lost_device
 
 if TYPE_CHECKING:
     import torch
@@ -113,20 +113,21 @@ def _shown(mark: pytest.Mark) -> str:
     return f"{mark.name}({', '.join(arguments)})"
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
-    """Notes what is on the device before the test."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Refuses what cannot be checked, and notes what is on the device before the test and its fixtures."""
+    problem = _problem(item)
+    if problem:
+        pytest.fail(problem, pytrace=False)
     record = item.stash.get(RECORD, None)
-    if record is not None:
-        problem = _problem(item)
-        if problem:
-            pytest.fail(problem, pytrace=False)
-        _refuse_blind_checks(item, record)
-        if _allowed(item) is not None:
-            held = record.backend.settle(record.backend.allocated() or 0) or 0
-            addresses = {_address(tensor) for tensor in record.backend.tensors()}
-            item.stash[_HELD_BEFORE] = (held, _of_fixtures(item), addresses)
-    return (yield)
+    if record is None:
+        return
+    refuse_lost_device(item)
+    _refuse_blind_checks(item, record)
+    if _allowed(item) is not None:
+        held = record.backend.settle(record.backend.allocated() or 0) or 0
+        addresses = {_address(tensor) for tensor in record.backend.tensors()}
+        item.stash[_HELD_BEFORE] = (held, _of_fixtures(item), addresses)
 
 
 def _refuse_blind_checks(item: pytest.Item, record: Record) -> None:

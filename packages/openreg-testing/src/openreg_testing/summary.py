@@ -95,9 +95,9 @@ def _totals(watched: list[Result]) -> list[str]:
         return sum(result.facts.get(name, 0) for result in watched)
 
     if all("launches" not in result.facts for result in watched):
-        return [f"{len(watched)} tests; torch.{watched[0].facts['device']} does not count launches"]
+        return [f"{_tests(len(watched))}; torch.{watched[0].facts['device']} does not count launches"]
     copied = show_bytes(total("bytes_copied"))
-    return [f"{len(watched)} tests: {total('launches')} launches, {total('copies')} copies ({copied})"]
+    return [f"{_tests(len(watched))}; launches: {total('launches')}, copies: {total('copies')} ({copied})"]
 
 
 def _fallbacks(watched: list[Result]) -> list[str]:

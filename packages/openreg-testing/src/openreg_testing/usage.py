@@ -76,9 +76,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
-    """Refuses tests on a device that an earlier one has lost, and clears what a broken fixture left."""
-    if RECORD in item.stash and _LOST in item.config.stash:
-        pytest.fail(item.config.stash[_LOST], pytrace=False)
+    """Clears what a broken fixture left."""
     try:
         return (yield)
     except BaseException:
@@ -117,6 +115,12 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
             _put_down(item, item.stash[RECORD])
 
 
+def refuse_lost_device(item: pytest.Item) -> None:
+    """Fails a test on a device that an earlier one has lost."""
+    if _LOST in item.config.stash:
+        pytest.fail(item.config.stash[_LOST], pytrace=False)
+
+
 def _blame(item: pytest.Item) -> None:
     error = _look(item)
     if error:
@@ -126,7 +130,7 @@ def _blame(item: pytest.Item) -> None:
 
 def _look(item: pytest.Item) -> str:
     """Waits for the devices and clears their errors, which it returns, for the tests to come."""
-    record = item.stash.get(RECORD, None)
+    record = item.stash.get(RECORD, None) if _LOST not in item.config.stash else None
     error = record.backend.wait() if record is not None else ""
     if record is not None and error:
         record.error = error
