@@ -401,7 +401,7 @@ class _Translation:
     def _inside(self) -> Iterator[None]:
         from torch.overrides import _get_current_function_mode_stack
 
-        if self.mode in _get_current_function_mode_stack():
+        if self.mode in _get_current_function_mode_stack():  # type: ignore[no-untyped-call]
             yield
         else:
             with self.mode:

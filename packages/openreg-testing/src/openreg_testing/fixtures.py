@@ -50,7 +50,7 @@ def two_devices(pytestconfig: pytest.Config) -> tuple[torch.device, torch.device
 
 @pytest.fixture
 def allow_sync(request: pytest.FixtureRequest) -> Callable[[], AbstractContextManager[Any]]:
-    """Gives contexts in which a test marked ``no_sync`` may wait, to read its results: ``with allow_sync(): ...``."""
+    """Makes contexts in which a test marked ``no_sync`` may wait for its results."""
     from contextlib import nullcontext
 
     record = request.node.stash.get(RECORD, None)

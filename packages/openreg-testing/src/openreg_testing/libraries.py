@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
 from openreg_doctor import backend
 
 if sys.version_info >= (3, 11):

@@ -119,7 +119,9 @@ def settings(config: pytest.Config) -> Settings:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the options under their long names; the short ones come when it is known who else has them."""
-    group = parser.getgroup("openreg", "devices (openreg-testing); --openreg-NAME where a suite has a --NAME of its own")
+    group = parser.getgroup(
+        "openreg", "devices (openreg-testing); --openreg-NAME where a suite has a --NAME of its own"
+    )
     for name, attributes in _OPTIONS.items():
         group.addoption(f"--openreg-{name}", dest=_destination(name), **attributes)
 

@@ -145,13 +145,20 @@ def _errors(watched: list[Result]) -> list[str]:
 
 def _idle(watched: list[Result]) -> list[str]:
     idle = [result for result in watched if result.never_launched]
-    passed = sum(result.outcome == "passed" for result in watched)
+    passed = [result for result in watched if result.outcome == "passed"]
     if not idle:
         return []
     return [
-        f"never launched anything, and passed: {len(idle)} of {_tests(passed)} that passed",
-        *(f"  {result.name}" for result in idle),
+        f"never launched anything, and passed: {len(idle)} of {_tests(len(passed))} that passed",
+        *_named(idle, passed),
     ]
+
+
+def _named(idle: list[Result], passed: list[Result]) -> list[str]:
+    """One line for all cases of a parametrised test; the report of --openreg-report has each."""
+    cases, of = (Counter(result.name.partition("[")[0] for result in results) for results in (idle, passed))
+    lines = [f"  {name}[...]: {count} of {of[name]} cases" for name, count in cases.items() if count > 1]
+    return [*(f"  {result.name}" for result in idle if cases[result.name.partition("[")[0]] == 1), *lines]
 
 
 def _tests(count: int) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What each test did on the device, and that its errors are its own.
 
-The facts go with the test's report as ``user_properties`` called ``openreg.<fact>``, so that they pass through xdist and
-forked workers, and into JUnit's XML.
+The facts go with the test's report as ``user_properties`` called ``openreg.<fact>``, so that they pass through xdist
+and forked workers, and into JUnit's XML.
 """
 
 from __future__ import annotations
