@@ -1,0 +1,408 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``--cuda-as``: Python code that says "cuda" runs on another accelerator, and sees "cuda" wherever it looks.
+
+``torch.device("cuda")`` stays what it is, because PyTorch makes one without a GPU. What happens to it is translated:
+
+- a ``TorchFunctionMode`` turns cuda into the accelerator in the arguments of every function of PyTorch that takes
+  tensors or makes them, and turns it back in what they say: ``x.device``, ``x.is_cuda``, ``x.type()``;
+- ``torch.cuda`` gets the functions and classes of the accelerator's own module, under the names that both have;
+- what has a device and is no such function is translated one by one: ``torch.autocast``, ``torch.Generator``,
+  ``torch.Stream``, ``torch.Event``, ``torch.load``, ``torch.accelerator``, default devices, storages.
+
+A mode belongs to a thread, so threads that start meanwhile enter it, and backward passes take it along.
+
+What it cannot do, because no Python code is asked:
+
+- C++ and Triton code that names CUDA, and what has no counterpart: CUDA IPC, NCCL, ``torch.nn.DataParallel``,
+  ``torch.backends.cuda`` and ``cudnn``, ``torch.version.cuda`` (they say, truly, that there is none);
+- ``storage.device``, ``stream.device``, ``repr(tensor)`` and error messages, which name the accelerator;
+- ``torch.compile``, whose graphs know the real device; processes that are started and not forked;
+- classes derived from ``torch.Generator``, ``torch.Stream``, ``torch.Event`` or their names in ``torch.cuda``, where
+  they are made while the translation holds.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+_CUDA = re.compile(r"cuda(:\d+)?")
+_MISSING = object()
+# What torch.cuda has beside its public names, for PyTorch's own code.
+_PRIVATE = (
+    "_exchange_device",
+    "_get_generator",
+    "_initialized",
+    "_is_in_bad_fork",
+    "_lazy_call",
+    "_lazy_init",
+    "_maybe_exchange_device",
+    "_sleep",
+    "default_generators",
+)
+_AUTOCAST = (
+    "get_autocast_dtype",
+    "is_autocast_available",
+    "is_autocast_enabled",
+    "set_autocast_dtype",
+    "set_autocast_enabled",
+)
+
+
+def activate(device_type: str) -> Callable[[], None]:
+    """Begins the translation; the function that is returned ends it, and leaves everything as it was.
+
+    Raises UsageError on a machine that has a CUDA device: its tests can run on that.
+    """
+    import torch
+
+    if torch.cuda.is_available():
+        raise pytest.UsageError(
+            f"--cuda-as {device_type}: this machine has a CUDA device, which code that says cuda would mean; leave the "
+            "option out, or hide the device: CUDA_VISIBLE_DEVICES="
+        )
+    translation = _Translation(device_type)
+    translation.begin()
+    return translation.end
+
+
+class _Patches:
+    """Attributes that were replaced, and what they were."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[Any, str, Any]] = []
+
+    def set(self, owner: Any, name: str, value: Any) -> None:
+        self._before.append((owner, name, vars(owner).get(name, _MISSING)))
+        setattr(owner, name, value)
+
+    def undo(self) -> None:
+        while self._before:
+            owner, name, value = self._before.pop()
+            if value is _MISSING:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
+
+
+class _Translation:
+    """Between the names of CUDA and those of an accelerator."""
+
+    def __init__(self, device_type: str) -> None:
+        import torch
+        from torch.overrides import TorchFunctionMode
+
+        self.torch = torch
+        self.type = device_type
+        self.module: Any = torch.get_device_module(device_type)
+        self._patches = _Patches()
+        self._local = threading.local()  # reality: how many calls deep this thread is in code that sees no cuda
+        self._originals: dict[type, type] = {}  # the accelerator's class for each that stands in its place
+        translation = self
+
+        class CudaNames(TorchFunctionMode):
+            def __torch_function__(
+                self, function: Any, _types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+            ) -> Any:
+                return translation.call(function, args, kwargs or {})
+
+        self.mode: Any = CudaNames()
+        tensor: Any = torch.Tensor
+        # Functions that say or take the device in a way of their own, by what the mode is given for them.
+        self._special: dict[Any, Callable[..., Any]] = {
+            tensor.cuda: self._cuda,
+            tensor.is_cuda.__get__: lambda x: x.device.type == self.type,
+            tensor.device.__get__: lambda x: self.outward(x.device),
+            tensor.type: self._type,
+        }
+
+    # Names.
+
+    def inward(self, value: Any) -> Any:
+        """What the accelerator's code understands, of an argument."""
+        if isinstance(value, self.torch.device):
+            return self.torch.device(self.type, value.index) if value.type == "cuda" else value
+        if isinstance(value, str):
+            if _CUDA.fullmatch(value):
+                return self.type + value[len("cuda") :]
+            if value.startswith("torch.cuda."):
+                return f"torch.{self.type}." + value[len("torch.cuda.") :]
+        if isinstance(value, type):
+            return self._originals.get(value, value)
+        return value
+
+    def outward(self, value: Any) -> Any:
+        """What code that says cuda expects, of a result."""
+        if isinstance(value, self.torch.device) and value.type == self.type and not self._depth:
+            return self.torch.device("cuda", value.index)
+        return value
+
+    def call(self, function: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
+        """Calls a function of PyTorch with translated arguments; the mode is off meanwhile."""
+        if function is self.torch.device:  # which is asked for what the caller means
+            return function(*args, **kwargs)
+        args = [self.inward(value) for value in args]
+        kwargs = {name: self.inward(value) for name, value in kwargs.items()}
+        return self._special.get(function, function)(*args, **kwargs)
+
+    def _cuda(self, x: Any, device: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+        index = device if isinstance(device, int) else None if device is None else self.torch.device(device).index
+        chosen = self.torch.device(self.type, self.module.current_device() if index is None else index)
+        return x.to(chosen, non_blocking=non_blocking, **kwargs)
+
+    def _type(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        result = x.type(*args, **kwargs)
+        return result.replace(f"torch.{self.type}.", "torch.cuda.") if isinstance(result, str) else result
+
+    def translated(self, original: Any) -> Any:
+        """A function or class of the accelerator that takes the names of CUDA; other objects as they are."""
+        if isinstance(original, type):
+            return self._class(original)
+        if not callable(original):
+            return original
+
+        @functools.wraps(original)
+        def function(*args: Any, **kwargs: Any) -> Any:
+            return self._really(original, args, kwargs)
+
+        return function
+
+    def _really(self, original: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
+        args = [self.inward(value) for value in args]
+        kwargs = {name: self.inward(value) for name, value in kwargs.items()}
+        self._local.reality = self._depth + 1  # the accelerator's own code sees its own name
+        try:
+            with self.torch._C.DisableTorchFunction():
+                result = original(*args, **kwargs)
+        finally:
+            self._local.reality -= 1
+        return self.outward(result)
+
+    @property
+    def _depth(self) -> int:
+        return getattr(self._local, "reality", 0)
+
+    def _class(self, original: Any) -> Any:
+        really = self._really
+
+        def instance_of(instance: object, expected: type) -> bool:
+            return isinstance(instance, expected)
+
+        class Named(type):
+            def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+                return really(original, args, kwargs)
+
+            def __instancecheck__(cls, instance: object) -> bool:
+                return bool(really(instance_of, (instance, original), {}))
+
+            def __subclasscheck__(cls, subclass: type) -> bool:
+                return subclass is cls or issubclass(subclass, original)
+
+            def __getattr__(cls, name: str) -> Any:
+                return getattr(original, name)
+
+        namespace = {"__doc__": original.__doc__, "__module__": original.__module__}
+        named = Named(original.__name__, (), namespace)
+        self._originals[named] = original
+        return named
+
+    # Beginning and end.
+
+    def begin(self) -> None:
+        """Replaces what stands in the way, and enters the mode in this thread."""
+        try:
+            self._translate_module()
+            self._translate_constructors()
+            self._translate_autocast()
+            self._translate_loading()
+            self._translate_accelerator()
+            self._follow_threads()
+            self._follow_saved_tensors()
+        except BaseException:
+            self._patches.undo()
+            raise
+        self.mode.__enter__()
+
+    def end(self) -> None:
+        """Undoes all of it."""
+        self.mode.__exit__(None, None, None)
+        self._patches.undo()
+
+    def _translate_module(self) -> None:
+        cuda: Any = self.torch.cuda
+        wanted = [name for name in (*cuda.__all__, *_PRIVATE) if hasattr(self.module, name)]
+        wanted += [name for name in dir(cuda) if name.endswith("Tensor") and hasattr(self.module, name)]
+        submodules = [cuda.memory, cuda.random, cuda.streams]
+        for name in dict.fromkeys(wanted):
+            original, ours = getattr(cuda, name), getattr(self.module, name)
+            if isinstance(ours, ModuleType):
+                continue
+            value = self.translated(ours)
+            self._patches.set(cuda, name, value)
+            for submodule in submodules:
+                if vars(submodule).get(name, _MISSING) is original:
+                    self._patches.set(submodule, name, value)
+        for name, replacement in self._adapted().items():
+            self._patches.set(cuda, name, replacement)
+        for name in ("range_push", "range_pop", "range_start", "range_end", "mark"):  # notes for a profiler
+            self._patches.set(cuda.nvtx, name, lambda *_args, **_kwargs: 0)
+        # Where the tensor is on cuda, it warns that there is no cuDNN before it says so.
+        self._patches.set(self.torch.backends.cudnn, "is_acceptable", lambda _tensor: False)
+
+    def _adapted(self) -> dict[str, Any]:
+        """Functions of torch.cuda whose counterparts take or give something else."""
+        properties = getattr(self.module, "get_device_properties", None)
+        bf16 = getattr(self.module, "is_bf16_supported", None)
+        found: dict[str, Any] = {"get_arch_list": list}
+
+        def get_device_capability(device: Any = None) -> tuple[int, int]:
+            described = self._really(properties, (device,), {})
+            return described.major, described.minor
+
+        if properties is not None:
+            found["get_device_capability"] = get_device_capability
+        if bf16 is not None:
+            found["is_bf16_supported"] = lambda including_emulation=True: bf16()  # noqa: ARG005
+        if hasattr(self.module, "Graph"):
+            found["CUDAGraph"] = self.translated(self.module.Graph)
+        return found
+
+    def _translate_constructors(self) -> None:
+        from torch.utils import _device as default
+
+        for name in ("Generator", "Stream", "Event"):
+            self._patches.set(self.torch, name, self.translated(getattr(self.torch, name)))
+        self._first_argument_inward(default.DeviceContext, "__init__")
+        get_default_device = self.torch.get_default_device
+        self._patches.set(self.torch, "get_default_device", lambda: self.outward(get_default_device()))
+
+    def _first_argument_inward(self, owner: Any, name: str) -> None:
+        original = vars(owner)[name]
+
+        @functools.wraps(original)
+        def method(this: Any, first: Any, *args: Any, **kwargs: Any) -> Any:
+            return original(this, self.inward(first), *args, **kwargs)
+
+        self._patches.set(owner, name, method)
+
+    def _translate_autocast(self) -> None:
+        from torch.amp import autocast_mode
+
+        original = autocast_mode.autocast.__init__
+
+        @functools.wraps(original)
+        def init(this: Any, device_type: str, *args: Any, **kwargs: Any) -> None:
+            original(this, self.inward(device_type), *args, **kwargs)
+
+        self._patches.set(autocast_mode.autocast, "__init__", init)
+        for name in _AUTOCAST:
+            for owner in (self.torch, self.torch.amp, autocast_mode):
+                if callable(getattr(owner, name, None)):
+                    self._patches.set(owner, name, self._of_autocast(getattr(owner, name)))
+
+    def _of_autocast(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def function(*args: Any, **kwargs: Any) -> Any:
+            named = bool(args) and isinstance(args[0], str)
+            if not named and "device_type" not in kwargs:
+                args = ("cuda", *args)  # what these functions mean where no device is named
+            return self._really(original, args, kwargs)
+
+        return function
+
+    def _translate_loading(self) -> None:
+        storage = self.torch.storage
+        load = self.torch.load
+
+        def to_accelerator(this: Any, device: Any = None, non_blocking: bool = False) -> Any:
+            index = device if isinstance(device, int) else None if device is None else self.torch.device(device).index
+            index = self.module.current_device() if index is None else index
+            return this.to(device=self.torch.device(self.type, index), non_blocking=non_blocking)
+
+        def moved(stored: Any, location: str) -> Any:
+            """Storages that a file says were on cuda; None leaves others to PyTorch."""
+            return stored.to(device=self.torch.device(self.inward(location))) if _CUDA.fullmatch(location) else None
+
+        @functools.wraps(load)
+        def load_here(file: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+            if map_location is None:
+                map_location = moved
+            elif isinstance(map_location, dict):
+                map_location = {name: self.inward(place) for name, place in map_location.items()}
+                # Storages of this run are on the accelerator, and the program knows them as cuda.
+                map_location.update({self.inward(name): place for name, place in map_location.items()})
+            return load(file, self.inward(map_location), *args, **kwargs)
+
+        for owner in (storage._StorageBase, storage.TypedStorage):
+            self._patches.set(owner, "cuda", to_accelerator)
+        self._patches.set(self.torch, "load", load_here)
+        self._patches.set(self.torch.serialization, "load", load_here)
+
+    def _translate_accelerator(self) -> None:
+        accelerator: Any = self.torch.accelerator
+        for name in accelerator.__all__:
+            original = getattr(accelerator, name)
+            if callable(original) and not isinstance(original, type):
+                self._patches.set(accelerator, name, self.translated(original))
+
+    def _follow_threads(self) -> None:
+        from torch import autograd
+
+        start, run_backward = threading.Thread.start, autograd.graph._engine_run_backward
+
+        @functools.wraps(start)
+        def start_inside(thread: threading.Thread) -> None:
+            run = thread.run
+
+            def run_inside() -> None:
+                with self.mode:
+                    run()
+
+            thread.run = run_inside  # type: ignore[method-assign]
+            start(thread)
+
+        @functools.wraps(run_backward)
+        def run_backward_inside(*args: Any, **kwargs: Any) -> Any:
+            with self._inside():
+                return run_backward(*args, **kwargs)
+
+        self._patches.set(threading.Thread, "start", start_inside)
+        # The mode is off while it handles backward(); the threads of the pass inherit what is on where it begins.
+        for owner in (autograd, autograd.graph):
+            self._patches.set(owner, "_engine_run_backward", run_backward_inside)
+
+    def _follow_saved_tensors(self) -> None:
+        """Hooks of saved tensors are called by operators, whose mode is off, and by backward passes, where it is on."""
+        hooks = self.torch.autograd.graph.saved_tensors_hooks
+        original = vars(hooks)["__init__"]
+
+        def inside(hook: Any) -> Any:
+            @functools.wraps(hook)
+            def called(value: Any) -> Any:
+                with self._inside():
+                    return hook(value)
+
+            return called
+
+        @functools.wraps(original)
+        def init(this: Any, pack_hook: Any, unpack_hook: Any) -> None:
+            original(this, inside(pack_hook), inside(unpack_hook))
+
+        self._patches.set(hooks, "__init__", init)
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        from torch.overrides import _get_current_function_mode_stack
+
+        if self.mode in _get_current_function_mode_stack():  # type: ignore[no-untyped-call]
+            yield
+        else:
+            with self.mode:
+                yield

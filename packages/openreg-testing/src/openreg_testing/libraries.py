@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What libraries read to choose their device: a table, and the environment variables that it makes of a device."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import runpy
+import string
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from openreg_doctor import backend
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FOLDER = Path(__file__).parent
+SPECIFICATION = FOLDER / "device_spec.py"
+# Inherited by processes that tests start: those that run pytest then take the same device.
+DEVICE_VARIABLE = "OPENREG_TEST_DEVICE"
+FIELDS = ("device", "type", "module")
+# Devices that torch brings itself. Libraries know them by name, and need no specification.
+OF_TORCH = ("cpu", "cuda", "hpu", "meta", "mps", "mtia", "xla", "xpu")
+
+
+@dataclass(frozen=True)
+class Library:
+    """What one library reads."""
+
+    name: str
+    env: Mapping[str, str]
+    spec: str = ""  # the variable that takes the path of a device specification
+
+
+def read(project: Path | None) -> list[Library]:
+    """The table of this package with that of a project's pyproject.toml; raises UsageError for what is not accepted."""
+    own = tomllib.loads((FOLDER / "libraries.toml").read_text("utf-8"))
+    entries: dict[str, tuple[Any, str]] = {name: (entry, "libraries.toml") for name, entry in own.items()}
+    if project is not None and project.is_file():
+        try:
+            data = tomllib.loads(project.read_text("utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise pytest.UsageError(f"{project}: {error}") from None
+        entries.update(_of_project(data.get("tool", {}).get("openreg-testing", {}), project))
+    return [_library(name, entry, place) for name, (entry, place) in entries.items()]
+
+
+def _of_project(table: Any, project: Path) -> Iterator[tuple[str, tuple[Any, str]]]:
+    place = f"{project}: [tool.openreg-testing]"
+    if not isinstance(table, dict) or not isinstance(table.get("libraries", {}), dict):
+        raise pytest.UsageError(f"{place}: expected the tables [tool.openreg-testing.libraries.NAME]")
+    for key in table:
+        if key != "libraries":
+            raise pytest.UsageError(f"{place}: unknown key {key!r}; accepted: libraries")
+    for name, entry in table.get("libraries", {}).items():
+        yield name, (entry, f"{project}: [tool.openreg-testing.libraries.{name}]")
+
+
+def _library(name: str, entry: Any, place: str) -> Library:
+    form = 'expected env = { VARIABLE = "{device}" }, spec = "VARIABLE", or both'
+    if not isinstance(entry, dict) or not entry:
+        raise pytest.UsageError(f"{place}: {form}; got {entry!r}")
+    for key in entry:
+        if key not in ("env", "spec"):
+            raise pytest.UsageError(f"{place}: unknown key {key!r}; {form}")
+    env, spec = entry.get("env", {}), entry.get("spec", "")
+    if not isinstance(env, dict) or not isinstance(spec, str):
+        raise pytest.UsageError(f"{place}: {form}; got {entry!r}")
+    for variable, value in env.items():
+        if not isinstance(value, str):
+            raise pytest.UsageError(f"{place}: the value of {variable} must be a string, got {value!r}")
+        _check_fields(variable, value, place)
+    return Library(name, env, spec)
+
+
+def _check_fields(variable: str, value: str, place: str) -> None:
+    accepted = ", ".join(f"{{{name}}}" for name in FIELDS)
+    try:
+        names = [name for _, name, _, _ in string.Formatter().parse(value) if name is not None]
+    except ValueError as error:
+        raise pytest.UsageError(f"{place}: {variable} = {value!r}: {error}; fields: {accepted}") from None
+    for name in names:
+        if name not in FIELDS:
+            raise pytest.UsageError(f"{place}: {variable} = {value!r}: unknown field {{{name}}}; fields: {accepted}")
+
+
+def module_of(device_type: str) -> str:
+    """The module whose import brings a device up; ``torch`` for what nobody announces. Nothing is imported."""
+    if device_type in OF_TORCH:
+        return f"torch.{device_type}" if device_type in ("cpu", "cuda", "mps", "mtia", "xpu") else "torch"
+    if importlib.util.find_spec(f"torch_{device_type}") is not None:  # as torch_npu, torch_musa, torch_openreg
+        return f"torch_{device_type}"
+    declared, _ = backend.declared()
+    for item in declared:
+        if item.device == device_type:
+            return item.root.module
+    for point in entry_points(group="torch.backends"):
+        if device_type in (point.name, point.name.removeprefix("torch_")):
+            return point.module
+    return "torch"
+
+
+@dataclass
+class Environment:
+    """The variables of a test run, until ``restore``; what the user set stays."""
+
+    device: str
+    set_here: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)  # library -> the user's variables that keep it as it is
+    _before: dict[str, str | None] = field(default_factory=dict)
+    _module: str = ""
+
+    def apply(self, libraries: list[Library]) -> None:
+        """Sets what each library reads. One whose variables the user has set otherwise is left as a whole."""
+        device_type = self.device.partition(":")[0]
+        fields = {"device": self.device, "type": device_type, "module": module_of(device_type)}
+        custom = device_type not in OF_TORCH
+        for library in libraries:
+            wanted = {name: value.format(**fields) for name, value in library.env.items()}
+            if library.spec and custom:
+                wanted[library.spec] = str(SPECIFICATION)
+            others = [name for name, value in wanted.items() if self._foreign(name, value)]
+            if others:
+                self.kept[library.name] = ", ".join(f"{name}={os.environ[name]}" for name in others)
+                continue
+            for name, value in wanted.items():
+                self._set(name, value)
+        self._set(DEVICE_VARIABLE, self.device)
+        if custom:
+            self._make_importable()
+
+    def restore(self) -> None:
+        """Leaves the environment as it was."""
+        for name, value in self._before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        sys.modules.pop(self._module, None)
+
+    def _foreign(self, name: str, value: str) -> bool:
+        return os.environ.get(name, value) != value and name not in self._before
+
+    def _set(self, name: str, value: str) -> None:
+        self._before.setdefault(name, os.environ.get(name))
+        os.environ[name] = value
+        self.set_here[name] = value
+
+    def _make_importable(self) -> None:
+        # Both libraries import the path up to its first ".py", which is no module's name unless the file lies in the
+        # working directory; Python finds what is loaded under any name.
+        path = str(SPECIFICATION)
+        self._module = path[: path.index(".py")]
+        sys.modules[self._module] = _Specification(self._module)
+
+
+class _Specification(ModuleType):
+    """The device specification, executed when somebody reads it: it imports torch."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "DEVICE_NAME" in vars(self):
+            raise AttributeError(f"module {str(SPECIFICATION)!r} has no attribute {name!r}")
+        vars(self).update(runpy.run_path(str(SPECIFICATION)))
+        return getattr(self, name)

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The options of the plug-in, and what has to happen before conftest.py files and torch are imported."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import os
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openreg_testing import devices, libraries
+from openreg_testing.sizes import size_in_bytes
+
+SETTINGS = pytest.StashKey["Settings"]()
+ENVIRONMENT = pytest.StashKey[libraries.Environment]()
+
+# Each is --openreg-NAME, and --NAME where nobody else has that.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "device": {
+        "metavar": "NAME",
+        "help": "run on this device (openreg, openreg:1, npu, cpu): sets what libraries read to choose theirs; "
+        f"default: ${libraries.DEVICE_VARIABLE}",
+    },
+    "cuda-as": {
+        "metavar": "NAME",
+        "help": "code that says cuda runs on this accelerator (openreg), for suites that name cuda",
+    },
+    "default-device": {
+        "action": "store_true",
+        "help": "make the device of --device PyTorch's default device in each test",
+    },
+    "no-fallback": {
+        "action": "store_true",
+        "help": "an operator that falls back to the CPU ends its test",
+    },
+    "no-sync": {
+        "action": "store_true",
+        "help": "a wait of the host for the device in a library's code ends its test",
+    },
+    "memory-limit": {
+        "metavar": "SIZE",
+        "help": "a test whose tensors need more on the device fails (512MiB)",
+    },
+    "check-leaks": {
+        "action": "store_true",
+        "help": "a test that leaves tensors on the device fails, with their names",
+    },
+    "report": {
+        "metavar": "FILE",
+        "help": "write what each test did on the device to this HTML file",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the command line asks for."""
+
+    device: str  # as given; empty if none was
+    option: str  # what gave it: --device, or the environment variable
+    cuda_as: str
+    default_device: bool
+    report: Path | None
+    no_fallback: bool
+    no_sync: bool
+    memory_limit: int | None
+    check_leaks: bool
+
+    @property
+    def target(self) -> str:
+        """The device that the tests run on, as PyTorch's C++ code calls it; empty if none was asked for."""
+        return self.device or self.cuda_as
+
+    @property
+    def name(self) -> str:
+        """The name that Python code sees of it."""
+        if not self.cuda_as:
+            return self.device
+        _, separator, index = self.target.partition(":")
+        return f"cuda{separator}{index}"
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether the tests run on the CPU, which nobody watches."""
+        return self.target.partition(":")[0] == "cpu"
+
+    @property
+    def wanted(self) -> list[str]:
+        """The options given that need a device to look at."""
+        given = {
+            "--no-fallback": self.no_fallback,
+            "--no-sync": self.no_sync,
+            "--memory-limit": self.memory_limit is not None,
+            "--check-leaks": self.check_leaks,
+            "--default-device": self.default_device,
+            "--openreg-report": self.report is not None,
+        }
+        return [name for name, present in given.items() if present]
+
+
+# What a backend has to tell for an option to mean anything.
+_LOOKS_AT = {
+    "--no-fallback": "fallbacks",
+    "--no-sync": "host waits",
+    "--memory-limit": "memory",
+    "--check-leaks": "memory",
+}
+
+
+def settings(config: pytest.Config) -> Settings:
+    """The settings of this run."""
+    return config.stash[SETTINGS]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the options under their long names; the short ones come when it is known who else has them."""
+    group = parser.getgroup(
+        "openreg", "devices (openreg-testing); --openreg-NAME where a suite has a --NAME of its own"
+    )
+    for name, attributes in _OPTIONS.items():
+        group.addoption(f"--openreg-{name}", dest=_destination(name), **attributes)
+
+
+def _destination(name: str) -> str:
+    return f"openreg_{name.replace('-', '_')}"
+
+
+class _ShortNames:
+    """``--device`` for ``--openreg-device``, and so on, where no other plug-in and no conftest.py has that option.
+
+    pytest ends where two have one; a suite with a ``--device`` of its own must run where this package is installed.
+    """
+
+    def __init__(self, parser: pytest.Parser) -> None:
+        self._known: dict[str, Any] = parser.optparser._option_string_actions
+        self._ours = {f"--{name}": self._known[f"--openreg-{name}"] for name in _OPTIONS if name != "report"}
+
+    def claim(self) -> None:
+        """Takes the names that are free."""
+        for name, action in self._ours.items():
+            if self._known.setdefault(name, action) is action and name not in action.option_strings:
+                action.option_strings.append(name)
+
+    def release(self) -> None:
+        """Frees them, for a conftest.py that wants one."""
+        for name, action in self._ours.items():
+            if self._known.get(name) is action:
+                del self._known[name]
+                action.option_strings.remove(name)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Generator[None, object, object]:
+    """Sets what is read at import, lets conftest.py files be imported, and checks that the device is there."""
+    names = _ShortNames(parser)
+    undo: list[Any] = []
+    early_config.add_cleanup(lambda: _undo(undo))
+    inherited = os.environ.get(libraries.DEVICE_VARIABLE, "")
+
+    def parsed() -> Settings:
+        names.claim()
+        return _read(parser.parse_known_args(args, namespace=copy.copy(early_config.option)), inherited)
+
+    given = parsed()
+    _apply(given, early_config, undo)
+    names.release()
+    try:
+        outcome = yield
+    except Exception:
+        _require(given)  # the reason why a conftest.py fails, if the device is not there
+        raise
+    if (again := parsed()) != given:  # what looked like ours is an option of theirs
+        _undo(undo)
+        _apply(again, early_config, undo)
+    _require(again)
+    return outcome
+
+
+def _apply(given: Settings, config: pytest.Config, undo: list[Any]) -> None:
+    config.stash[SETTINGS] = given
+    if given.device:
+        environment = libraries.Environment(given.name)
+        undo.append(environment.restore)
+        config.stash[ENVIRONMENT] = environment
+        environment.apply(libraries.read(config.rootpath / "pyproject.toml"))
+    if given.cuda_as:
+        from openreg_testing import cuda_names
+
+        devices.require(given.cuda_as, "--cuda-as")
+        undo.append(cuda_names.activate(given.cuda_as))
+
+
+def _require(given: Settings) -> None:
+    if given.device:
+        devices.require(given.target, given.option)
+    if given.wanted:
+        unknown = devices.Backend(given.target.partition(":")[0]).unknown if not given.on_cpu else {}
+        for name in given.wanted:
+            why = unknown.get(_LOOKS_AT.get(name, ""))
+            if why:
+                raise pytest.UsageError(f"{name} has nothing to look at on {given.target}: {why}")
+
+
+def _undo(steps: list[Any]) -> None:
+    while steps:
+        steps.pop()()
+
+
+def _read(options: argparse.Namespace, inherited: str) -> Settings:
+    values = {name: getattr(options, _destination(name)) for name in _OPTIONS}
+    device, option = values["device"], "--device"
+    if device is None and values["cuda-as"] is None:
+        device, option = inherited, f"${libraries.DEVICE_VARIABLE}"
+    for name in ("device", "cuda-as", "report"):
+        if values[name] == "":
+            raise pytest.UsageError(f"--{name}: expected a value, got an empty one")
+    given = Settings(
+        device or "",
+        option,
+        values["cuda-as"] or "",
+        values["default-device"],
+        Path(os.path.abspath(values["report"])) if values["report"] else None,  # noqa: PTH100
+        values["no-fallback"],
+        values["no-sync"],
+        _memory_limit(values["memory-limit"]),
+        values["check-leaks"],
+    )
+    _check(given)
+    return given
+
+
+def _memory_limit(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return size_in_bytes(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"--memory-limit {text}: {error}") from None
+
+
+def _check(given: Settings) -> None:
+    kind, other = given.device.partition(":")[0], given.cuda_as.partition(":")[0]
+    if other in ("cpu", "cuda"):
+        raise pytest.UsageError(f"--cuda-as {given.cuda_as}: expected an accelerator other than cuda, as openreg")
+    if ":" in given.cuda_as:
+        raise pytest.UsageError(f"--cuda-as {given.cuda_as}: expected a type without an index, as --cuda-as {other}")
+    if kind and other and kind != other:
+        raise pytest.UsageError(
+            f"{given.option} {given.device} and --cuda-as {given.cuda_as} exclude each other: code has one device, so "
+            "name the same in both, or leave one out"
+        )
+    if given.wanted and not given.target:
+        raise pytest.UsageError(f"{given.wanted[0]} needs a device: add --device NAME, as in --device openreg")
+    if given.on_cpu and (counted := [name for name in given.wanted if name != "--default-device"]):
+        raise pytest.UsageError(f"{counted[0]} looks at an accelerator, and --device is {given.device}")
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Says what was set, and what was not because the user had set it."""
+    given = settings(config)
+    if not given.target:
+        return []
+    lines = [f"device: {given.target}" + (", which tests see as cuda (--cuda-as)" if given.cuda_as else "")]
+    environment = config.stash.get(ENVIRONMENT, None)
+    if environment is not None:
+        names = {name: value for name, value in environment.set_here.items() if "_SPEC" not in name}
+        if config.get_verbosity() > 0:
+            lines.append("device: set " + " ".join(f"{name}={value}" for name, value in names.items()))
+        for library, variables in environment.kept.items():
+            lines.append(f"device: {library} keeps {variables}, which the environment sets")
+    return lines

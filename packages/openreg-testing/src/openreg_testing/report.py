@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``--openreg-report FILE``: what each test did on the device, in one HTML file that needs no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from openreg_testing.options import settings
+from openreg_testing.sizes import show_bytes
+from openreg_testing.summary import Result, lines, results
+
+_TEMPLATE = "report.html.j2"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuses a place that no file can be written to, before the tests run."""
+    path = settings(config).report
+    if path is None or hasattr(config, "workerinput"):
+        return
+    if path.is_dir():
+        raise pytest.UsageError(f"--openreg-report {path}: this is a folder; name a file, as in {path / 'report.html'}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    except OSError as error:
+        raise pytest.UsageError(f"--openreg-report {path}: {error.strerror}; name a file that can be written") from None
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Writes it."""
+    path = settings(session.config).report
+    if path is not None and not hasattr(session.config, "workerinput"):
+        path.write_text(render(settings(session.config).target, list(results(session.config).values())), "utf-8")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Says where it is."""
+    path = settings(config).report
+    if path is not None:
+        terminalreporter.write_line(f"report: {path}")
+
+
+def render(device: str, found: list[Result]) -> str:
+    """The page."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters["size"] = show_bytes
+    template = environment.from_string(Path(__file__).with_name(_TEMPLATE).read_text("utf-8"))
+    watched = [result for result in found if result.facts]
+    outcomes: dict[str, int] = {}
+    for result in found:
+        outcomes[result.outcome] = outcomes.get(result.outcome, 0) + 1
+    return template.render(
+        device=device, tests=found, lines=lines(watched) if watched else [], outcomes=outcomes, idle=len(_idle(found))
+    )
+
+
+def _idle(found: list[Result]) -> list[Result]:
+    return [result for result in found if result.never_launched]

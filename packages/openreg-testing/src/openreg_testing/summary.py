@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What all tests did on the device, at the end of pytest's terminal output; gathered from their reports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from openreg_testing.options import settings
+from openreg_testing.sizes import show_bytes
+from openreg_testing.usage import facts_of
+
+RESULTS = pytest.StashKey["dict[str, Result]"]()
+_MOST_PLACES = 10
+
+
+@dataclass
+class Result:
+    """One test: how it ended, what it did on the device, and why it failed."""
+
+    name: str
+    outcome: str = "passed"
+    facts: dict[str, Any] = field(default_factory=dict)
+    message: str = ""
+
+    @property
+    def never_launched(self) -> bool:
+        """Whether it passed without any work of the device."""
+        return self.outcome == "passed" and self.facts.get("launches") == 0
+
+
+def results(config: pytest.Config) -> dict[str, Result]:
+    """The tests that were watched, by their ids, as far as the run has come."""
+    return config.stash.setdefault(RESULTS, {})
+
+
+class _Gatherer:
+    """Listens to the reports of this process, and to those that xdist's workers send."""
+
+    def __init__(self, found: dict[str, Result]) -> None:
+        self._found = found
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        result = self._found.setdefault(report.nodeid, Result(report.nodeid))
+        result.facts.update(facts_of(report))
+        if report.outcome == "passed" and result.outcome == "passed" and hasattr(report, "wasxfail"):
+            result.outcome = "xpassed"
+        if report.outcome != "passed" and result.outcome in ("passed", "xpassed"):
+            result.outcome = "xfailed" if hasattr(report, "wasxfail") else _word(report)
+            crash = getattr(report.longrepr, "reprcrash", None)
+            result.message = crash.message if crash is not None else report.longreprtext
+            if report.outcome == "skipped" and isinstance(report.longrepr, tuple):
+                result.message = report.longrepr[2]
+
+
+def _word(report: pytest.TestReport) -> str:
+    return report.outcome if report.when == "call" or report.outcome == "skipped" else "error"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Listens where the reports of all tests arrive: not in xdist's workers."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Gatherer(results(config)), "openreg_testing.gatherer")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Writes the section, if any test was watched."""
+    watched = [result for result in results(config).values() if result.facts]
+    if not watched:
+        return
+    device = settings(config).target or watched[0].facts["device"]
+    terminalreporter.section(f"device {device}", sep="=")
+    for line in lines(watched):
+        terminalreporter.write_line(line)
+
+
+def lines(watched: list[Result]) -> list[str]:
+    """The section."""
+    return [
+        *_totals(watched),
+        *_fallbacks(watched),
+        *_waits(watched),
+        *_memory(watched),
+        *_leaks(watched),
+        *_errors(watched),
+        *_idle(watched),
+    ]
+
+
+def _totals(watched: list[Result]) -> list[str]:
+    def total(name: str) -> int:
+        return sum(result.facts.get(name, 0) for result in watched)
+
+    if all("launches" not in result.facts for result in watched):
+        return [f"{_tests(len(watched))}; torch.{watched[0].facts['device']} does not count launches"]
+    copied = show_bytes(total("bytes_copied"))
+    return [f"{_tests(len(watched))}; launches: {total('launches')}, copies: {total('copies')} ({copied})"]
+
+
+def _fallbacks(watched: list[Result]) -> list[str]:
+    counts: Counter[str] = Counter()
+    for result in watched:
+        counts.update(result.facts.get("fallbacks", {}))
+    if not counts:
+        return []
+    tests = sum(bool(result.facts.get("fallbacks")) for result in watched)
+    named = ", ".join(f"{name} {calls}" for name, calls in counts.most_common())
+    return [f"fallbacks to the CPU: {counts.total()} in {_tests(tests)}: {named}"]
+
+
+def _waits(watched: list[Result]) -> list[str]:
+    total = sum(result.facts.get("waits", 0) for result in watched)
+    places: Counter[str] = Counter()
+    for result in watched:
+        places.update(result.facts.get("waits_of_library", {}))
+    if not total:
+        return []
+    found = [f"host waits: {total}, {places.total()} of them in code that is no test's"]
+    found += [f"  {place}: {count}" for place, count in places.most_common(_MOST_PLACES)]
+    more = len(places) - _MOST_PLACES
+    return [*found, f"  and {more} more lines"] if more > 0 else found
+
+
+def _memory(watched: list[Result]) -> list[str]:
+    most = max(watched, key=lambda result: result.facts.get("peak_bytes", 0))
+    peak = most.facts.get("peak_bytes", 0)
+    if not peak:
+        return []
+    limit = most.facts.get("memory_limit")
+    budget = f" of {show_bytes(limit)}" if limit is not None else ""
+    return [f"peak memory: {show_bytes(peak)}{budget}, in {most.name}"]
+
+
+def _leaks(watched: list[Result]) -> list[str]:
+    leaking = [result for result in watched if result.facts.get("leaked_bytes")]
+    return [f"leak: {show_bytes(item.facts['leaked_bytes'])} in {item.name}" for item in leaking]
+
+
+def _errors(watched: list[Result]) -> list[str]:
+    return [f"device error: {item.name}: {item.facts['error']}" for item in watched if "error" in item.facts]
+
+
+def _idle(watched: list[Result]) -> list[str]:
+    idle = [result for result in watched if result.never_launched]
+    passed = [result for result in watched if result.outcome == "passed"]
+    if not idle:
+        return []
+    return [
+        f"never launched anything, and passed: {len(idle)} of {_tests(len(passed))} that passed",
+        *_named(idle, passed),
+    ]
+
+
+def _named(idle: list[Result], passed: list[Result]) -> list[str]:
+    """One line for all cases of a parametrised test; the report of --openreg-report has each."""
+    cases, of = (Counter(result.name.partition("[")[0] for result in results) for results in (idle, passed))
+    lines = [f"  {name}[...]: {count} of {of[name]} cases" for name, count in cases.items() if count > 1]
+    return [*(f"  {result.name}" for result in idle if cases[result.name.partition("[")[0]] == 1), *lines]
+
+
+def _tests(count: int) -> str:
+    return f"{count} test{'s' * (count != 1)}"

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs of pytest in a process of their own, on a folder that a test fills, with the plug-in as a user has it."""
+
+import os
+
+from openreg_testing.libraries import DEVICE_VARIABLE
+
+# What a plug-in around these tests, or the CI, may have set.
+OF_LIBRARIES = ("TORCH_", "TRANSFORMERS_", "DIFFUSERS_", "ACCELERATE_", "PYTORCH_TESTING_", "PYTEST_")
+KEPT = {"TORCH_DEVICE_BACKEND_AUTOLOAD"}
+PATIENCE = 600
+
+
+def run(pytester, monkeypatch, *args, **environment):
+    for name in list(os.environ):
+        if (name == DEVICE_VARIABLE or name.startswith(OF_LIBRARIES)) and name not in KEPT:
+            monkeypatch.delenv(name)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return pytester.runpytest_subprocess("-p", "no:cacheprovider", "-rA", *args, timeout=PATIENCE)
+
+
+def says(result, *texts):
+    """Asserts that each text stands in the output, in any order."""
+    output = result.stdout.str() + result.stderr.str()
+    for text in texts:
+        assert text in output, f"{text!r} is not in\n{output}"
+
+
+def says_not(result, *texts):
+    output = result.stdout.str() + result.stderr.str()
+    for text in texts:
+        assert text not in output, f"{text!r} is in\n{output}"
+
+
+def refused(result, *texts):
+    """Asserts a usage error: pytest's status 4, an explanation, and no traceback."""
+    says(result, "ERROR: ", *texts)
+    says_not(result, "Traceback", "INTERNALERROR")
+    assert result.ret == 4

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""--cuda-as: a suite that says cuda runs on openreg, and nothing of it stays."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from library_runs import PATIENCE, refused, run, says, says_not
+
+pytest_plugins = ["pytester"]
+
+SUITE = Path(__file__).with_name("cuda_suite.py")
+
+
+def test_a_suite_that_says_cuda_runs(pytester, monkeypatch):
+    result = run(pytester, monkeypatch, "--cuda-as", "openreg", str(SUITE), "--rootdir", str(pytester.path))
+    outcomes = result.parseoutcomes()
+    assert set(outcomes) <= {"passed", "warning", "warnings"}, result.stdout.str()
+    says(result, "device: openreg, which tests see as cuda (--cuda-as)", "= device openreg =")
+
+
+def test_without_the_option_it_has_no_device(pytester, monkeypatch):
+    result = run(pytester, monkeypatch, str(SUITE), "--rootdir", str(pytester.path), CUDA_VISIBLE_DEVICES="")
+    assert "passed" not in result.parseoutcomes()
+    says(result, "needs cuda")
+
+
+def test_libraries_are_told_cuda_where_that_is_the_name(pytester, monkeypatch):
+    pytester.makepyfile(
+        """
+        import importlib, os
+        import torch
+
+        def test_told(device):
+            assert os.environ["TORCH_DEVICE"] == "cuda:1"
+            importlib.import_module(os.environ["TORCH_BACKEND"])
+            assert "TRANSFORMERS_TEST_DEVICE_SPEC" not in os.environ
+            assert torch.ones(2, device=os.environ["TORCH_DEVICE"]).device == device == torch.device("cuda", 1)
+        """
+    )
+    result = run(pytester, monkeypatch, "--device", "openreg:1", "--cuda-as", "openreg")
+    result.assert_outcomes(passed=1)
+
+
+def test_checks_see_the_device_behind_the_name(pytester, monkeypatch):
+    pytester.makepyfile(
+        test_x="""
+        import torch
+        KEPT = []
+
+        def test_leak():
+            KEPT.append(torch.ones(1000, device="cuda"))
+
+        def test_too_much():
+            torch.ones(2**20, device="cuda")
+
+        def test_fallback():
+            with torch.openreg.fallback_operators("aten::flip"):
+                torch.ones(2, device="cuda").flip(0)
+
+        def test_never():
+            torch.ones(2)
+        """
+    )
+    options = ["--check-leaks", "--memory-limit", "1MiB", "--no-fallback"]
+    result = run(pytester, monkeypatch, "--cuda-as", "openreg", *options)
+    result.assert_outcomes(passed=2, failed=2, errors=1)
+    says(result, "in test_x.KEPT", "FAILED test_x.py::test_too_much", "FAILED test_x.py::test_fallback")
+    says(result, "  test_x.py::test_never")
+
+
+def test_xdist_workers_say_cuda_too(pytester, monkeypatch):
+    pytester.makepyfile("import torch\ndef test_cuda():\n    assert torch.ones(2).cuda().is_cuda")
+    result = run(pytester, monkeypatch, "--cuda-as", "openreg", "-n", "2")
+    result.assert_outcomes(passed=1)
+
+
+def test_a_machine_with_cuda_is_refused(pytester, monkeypatch):
+    pytester.makepyfile(looks_like_cuda="import torch\ntorch.cuda.is_available = lambda: True", test_x="")
+    monkeypatch.setenv("PYTHONPATH", str(pytester.path))
+    result = run(pytester, monkeypatch, "-p", "looks_like_cuda", "--cuda-as", "openreg")
+    refused(result, "this machine has a CUDA device", "CUDA_VISIBLE_DEVICES=")
+
+
+UNDONE = """
+import threading
+import torch
+from openreg_testing import cuda_names
+from torch.amp import autocast_mode
+from torch.utils import _device
+
+OWNERS = [
+    torch, torch.cuda, torch.cuda.memory, torch.cuda.random, torch.cuda.streams, torch.cuda.nvtx, torch.accelerator,
+    torch.amp, torch.autograd, torch.autograd.graph, torch.autograd.graph.saved_tensors_hooks, torch.serialization,
+    torch.storage._StorageBase, torch.storage.TypedStorage, torch.backends.cudnn, threading.Thread,
+    autocast_mode, autocast_mode.autocast, _device.DeviceContext,
+]
+torch.cuda.FloatTensor, torch.openreg.FloatTensor  # made when they are asked for
+before = [dict(vars(owner)) for owner in OWNERS]
+end = cuda_names.activate("openreg")
+assert torch.ones(1, device="cuda").is_cuda
+assert any(dict(vars(owner)) != known for owner, known in zip(OWNERS, before))
+end()
+for owner, known in zip(OWNERS, before):
+    now = dict(vars(owner))
+    changed = [name for name in known if now.get(name) is not known[name] and name != "_initialized"]
+    assert not changed, (owner, changed)
+assert torch._C._len_torch_function_stack() == 0
+assert not torch.cuda.is_available()
+assert torch.ones(1, device="openreg").device.type == "openreg"
+try:
+    torch.ones(1, device="cuda")
+except (AssertionError, RuntimeError):
+    print("undone")
+"""
+
+
+def test_all_of_it_is_undone():
+    program = [sys.executable, "-c", UNDONE]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert done.stdout.strip().endswith("undone"), done.stderr
+
+
+def test_the_device_is_not_known_as_cuda_without_the_option(pytester, monkeypatch):
+    pytester.makepyfile("def test_name(device):\n    assert device.type == 'openreg'")
+    result = run(pytester, monkeypatch, "--device", "openreg")
+    result.assert_outcomes(passed=1)
+    says_not(result, "--cuda-as")

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Bugs planted in a small library: each is found by one option, and the library without it has no finding.
+
+Bugs of order, such as a wait that was forgotten, are found by the mark ``schedules``: its own tests have them.
+"""
+
+import pytest
+from library_runs import run, says, says_not
+
+pytest_plugins = ["pytester"]
+
+LIBRARY = """
+import torch
+
+_MASKS = {}
+
+
+def attend(x, length):
+    mask = torch.arange(x.shape[1], device=x.device) < length
+    return x.masked_fill(~mask, 0.0)
+
+
+def mean_of_chunks(model, data, size):
+    total = None
+    for chunk in data.split(size):
+        part = model(chunk).sum(0)
+        total = part if total is None else total + part
+    return total / len(data)
+
+
+def train(model, data, steps):
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses = []
+    for _ in range(steps):
+        optimiser.zero_grad()
+        loss = model(data).square().mean()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.detach())
+    return torch.stack(losses)
+
+
+def reverse(x):
+    return x.flip(0)
+
+
+def default_device():
+    return torch.accelerator.current_accelerator() or torch.device("cpu")
+
+
+def model(width):
+    return torch.nn.Linear(width, width).to(default_device())
+"""
+
+TESTS = """
+import torch
+import lib
+
+
+def test_attend():
+    x = torch.ones(2, 4, device=lib.default_device())
+    assert lib.attend(x, 3).sum() == 6
+
+
+def test_chunks():
+    model, data = lib.model(8), torch.randn(1024, 8, device=lib.default_device())
+    with torch.no_grad():
+        torch.testing.assert_close(lib.mean_of_chunks(model, data, 64), model(data).mean(0))
+
+
+def test_train():
+    losses = lib.train(lib.model(8), torch.ones(4, 8, device=lib.default_device()), 5)
+    assert losses[-1] < losses[0]
+
+
+def test_reverse():
+    x = torch.arange(3, device=lib.default_device())
+    assert lib.reverse(x).tolist() == [2, 1, 0]
+
+
+def test_model():
+    assert lib.model(8)(torch.ones(8, device=lib.default_device())).shape == (8,)
+"""
+
+# Bug: what is replaced by what, the option that finds it, and what the report says.
+BUGS = {
+    "a tensor on the wrong device": (
+        "torch.arange(x.shape[1], device=x.device)",
+        "torch.arange(x.shape[1])",
+        [],
+        ["FAILED test_lib.py::test_attend", "lib/__init__.py", "same device"],
+    ),
+    "a device without its index": (
+        "torch.arange(x.shape[1], device=x.device)",
+        "torch.arange(x.shape[1], device=torch.device(x.device.type, 0))",
+        ["--device", "openreg:1"],
+        ["FAILED test_lib.py::test_attend", "lib/__init__.py", "same device"],
+    ),
+    "a hidden fallback": (
+        "return x.flip(0)",
+        "return torch.ops.planted.reverse(x)",
+        ["--no-fallback"],
+        ["FAILED test_lib.py::test_reverse", "lib/__init__.py", "planted::reverse", "fallback_mode('allow')"],
+    ),
+    "a cache that grows": (
+        "    mask = torch.arange",
+        "    mask = _MASKS[x] = torch.arange",
+        ["--check-leaks"],
+        ["ERROR test_lib.py::test_attend", "(check_leaks, --check-leaks)", "in lib._MASKS"],
+    ),
+    "a history that keeps its graphs": (
+        "losses.append(loss.detach())",
+        "losses.append(loss.detach()); _MASKS[loss] = loss",
+        ["--check-leaks"],
+        ["ERROR test_lib.py::test_train", "(check_leaks, --check-leaks)"],
+    ),
+    "all memory at once": (
+        "    for chunk in data.split(size):\n        part = model(chunk).sum(0)",
+        "    for chunk in [data]:\n        part = model(chunk.repeat(64, 1)).sum(0) / 64",
+        ["--memory-limit", "1MiB"],
+        ["FAILED test_lib.py::test_chunks", "and the limit is 1.0 MiB", "(memory_limit, --memory-limit)"],
+    ),
+    "a wait in every step": (
+        "losses.append(loss.detach())",
+        "losses.append(torch.tensor(loss.item()))",
+        ["--no-sync"],
+        ["FAILED test_lib.py::test_train", "the host waits for the device at lib/__init__.py:", "(no_sync, --no-sync)"],
+    ),
+    "a device that is never used": (
+        'return torch.accelerator.current_accelerator() or torch.device("cpu")',
+        'return torch.device("cuda" if torch.cuda.is_available() else "cpu")',
+        [],
+        ["never launched anything, and passed: 5 of 5 tests that passed", "  test_lib.py::test_train"],
+    ),
+}
+
+# An operator for the CPU alone, as another package may bring it.
+OPERATOR = """
+torch.library.define("planted::reverse", "(Tensor x) -> Tensor")
+torch.library.impl("planted::reverse", "CPU", lambda x: x.flip(0))
+"""
+
+
+def write(pytester, library):
+    pytester.mkpydir("lib").joinpath("__init__.py").write_text(library)
+    pytester.makepyfile(test_lib=TESTS)
+
+
+def planted(before, after):
+    assert LIBRARY.count(before) == 1
+    return LIBRARY.replace(before, after) + (OPERATOR if "planted::" in after or "planted." in after else "")
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_is_found(pytester, monkeypatch, bug):
+    before, after, option, explanation = BUGS[bug]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    library = planted(before, after)
+    if "--device" in option:
+        library = library.replace('torch.accelerator.current_accelerator() or torch.device("cpu")', '"openreg:1"')
+    write(pytester, library)
+    args = option if "--device" in option else ["--device", "openreg", *option]
+    says(run(pytester, monkeypatch, *args), *explanation)
+
+
+@pytest.mark.parametrize("bug", [bug for bug, (_, _, option, _) in BUGS.items() if option and "--device" not in option])
+def test_without_its_option_the_bug_goes_unseen(pytester, monkeypatch, bug):
+    write(pytester, planted(*BUGS[bug][:2]))
+    run(pytester, monkeypatch, "--device", "openreg").assert_outcomes(passed=5)
+
+
+def test_the_library_without_bugs_has_no_finding(pytester, monkeypatch):
+    write(pytester, LIBRARY)
+    options = ["--no-fallback", "--no-sync", "--check-leaks", "--memory-limit", "1MiB"]
+    result = run(pytester, monkeypatch, "--device", "openreg", *options)
+    result.assert_outcomes(passed=5)
+    says_not(result, "never launched", "leak:", "fallbacks to the CPU", "device error")

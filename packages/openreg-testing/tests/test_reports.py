@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is told of each test: at the end of the terminal's output, in HTML, in JUnit's XML, and through xdist."""
+
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+
+import pytest
+from library_runs import run, says
+
+pytest_plugins = ["pytester"]
+
+TESTS = """
+    import pytest, torch
+    from lib import steps
+
+    def test_launches(device):
+        steps.add(torch.ones(2, device=device))
+
+    @pytest.mark.parametrize("text", ["<script>alert(1)</script>"])
+    def test_never(text):
+        torch.ones(2) + 1
+
+    def test_copies(device):
+        assert torch.ones(2).to(device).cpu().sum() == 2
+
+    def test_skipped(device):
+        pytest.skip("<b>not here</b>")
+
+    def test_failed(device):
+        assert torch.ones(2, device=device).sum() == 3
+
+    @pytest.mark.xfail
+    def test_xfailed():
+        assert False
+
+    def test_falls_back(device):
+        with torch.openreg.fallback_operators("aten::flip"):
+            torch.ones(2, device=device).flip(0)
+"""
+
+
+@pytest.fixture
+def suite(pytester):
+    pytester.mkpydir("lib").joinpath("steps.py").write_text("def add(x):\n    return (x + 1).sum().item()\n")
+    pytester.makepyfile(test_lib=TESTS)
+    return pytester
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, and the text of table rows."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.rows, self.styles = [], [], ""
+        self._tag = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._tag = tag
+        if tag == "tr":
+            self.rows.append("")
+
+    def handle_data(self, data):
+        if self._tag == "style":
+            self.styles += data
+        elif self.rows:
+            self.rows[-1] += f" {data.strip()}"
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["one process", "xdist"])
+def test_every_report_says_what_each_test_did(suite, monkeypatch, workers):
+    result = run(
+        suite, monkeypatch, "--device", "openreg", "--openreg-report", "out/r.html", "--junitxml", "j.xml", *workers
+    )
+    result.assert_outcomes(passed=4, skipped=1, failed=1, xfailed=1)
+    says(
+        result,
+        "= device openreg =",
+        "fallbacks to the CPU: 1 in 1 test: aten::flip 1",
+        "  lib/steps.py:2: 1",
+        "never launched anything, and passed: 2 of 4 tests that passed",
+        "  test_lib.py::test_never[<script>alert(1)</script>]",
+        "  test_lib.py::test_copies",
+    )
+
+    cases = {case.get("name"): case for case in ElementTree.parse(suite.path / "j.xml").iter("testcase")}
+    facts = {
+        name: {item.get("name"): item.get("value") for item in case.iter("property")} for name, case in cases.items()
+    }
+    assert int(facts["test_launches"]["openreg.launches"]) >= 3
+    assert facts["test_launches"]["openreg.waits"] == "1"
+    assert facts["test_copies"]["openreg.launches"] == "0"
+    assert int(facts["test_copies"]["openreg.copies"]) == 2
+    assert facts["test_falls_back"]["openreg.fallbacks"] == "{'aten::flip': 1}"
+
+    text = (suite.path / "out" / "r.html").read_text("utf-8")
+    page = Page(text)
+    assert not [item for item in page.tags if item[0] in ("script", "link", "img", "b")]
+    assert not [item for item in page.tags if {"src", "href"} & set(item[1])]
+    assert "prefers-color-scheme: dark" in page.styles
+    rows = {row.split()[0]: row for row in page.rows[1:]}
+    assert len(rows) == len(cases)
+    assert "never launched anything" in rows["test_lib.py::test_never[<script>alert(1)</script>]"]
+    assert "never launched anything" not in rows["test_lib.py::test_launches"]
+    assert "host wait: lib/steps.py:2 1" in rows["test_lib.py::test_launches"]
+    assert "fallback: aten::flip 1" in rows["test_lib.py::test_falls_back"]
+    assert "<b>not here</b>" in rows["test_lib.py::test_skipped"]
+    assert "failed" in rows["test_lib.py::test_failed"]
