@@ -3,14 +3,9 @@ import pytest
 import torch
 
 
-def test_a_fallback_is_noticed(openreg):
+@pytest.mark.no_fallback
+@pytest.mark.skipif(not hasattr(torch, "openreg"), reason="openreg is not installed, or switched off")
+def test_a_fallback_is_noticed():
     x = torch.arange(3.0, device="openreg")
-    with openreg.fallback_operators("aten::flip"), pytest.raises(RuntimeError, match="aten::flip"):
+    with torch.openreg.fallback_operators("aten::flip"), pytest.raises(RuntimeError, match="aten::flip"):
         x.flip(0)
-
-
-def test_fallbacks_are_counted(openreg):
-    openreg.reset_fallback_stats()
-    with openreg.fallback_mode("allow"), openreg.fallback_operators("aten::flip"):
-        torch.arange(3.0, device="openreg").flip(0)
-    assert openreg.fallback_stats()["aten::flip"].calls == 1

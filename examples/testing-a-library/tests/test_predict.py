@@ -16,20 +16,21 @@ def test_answers_are_those_of_one_pass(device):
     torch.testing.assert_close(predict(model, data, device=device, chunk=7), expected)
 
 
-def test_the_accelerator_is_the_default(openreg):
-    assert default_device().type == "openreg"
+def test_the_accelerator_is_the_default(device):
+    assert default_device().type == device.type
 
 
-def test_models_of_several_devices_are_averaged(openreg):
-    models = [nn.Linear(2, 2).to(f"openreg:{index}") for index in range(torch.accelerator.device_count())]
+def test_models_of_several_devices_are_averaged(two_devices):
+    models = [nn.Linear(2, 2).to(device) for device in two_devices]
     mean = average(models)
-    assert {tensor.device for tensor in mean.values()} == {torch.device("openreg:0")}
+    assert {tensor.device for tensor in mean.values()} == {two_devices[0]}
     expected = sum(model.weight.cpu() for model in models) / len(models)
     torch.testing.assert_close(mean["weight"].cpu(), expected)
 
 
-def test_a_tensor_on_the_wrong_device_is_refused(openreg):
+def test_a_tensor_on_the_wrong_device_is_refused(two_devices):
+    here, there = two_devices
     with pytest.raises(RuntimeError, match="same device"):
-        model_on("openreg:1")(torch.randn(1, 8, device="openreg:0"))
+        model_on(there)(torch.randn(1, 8, device=here))
     with pytest.raises(RuntimeError, match="same device"):
-        model_on("openreg:1")(torch.randn(1, 8))
+        model_on(there)(torch.randn(1, 8))

@@ -137,6 +137,27 @@ def test_only_a_process_that_used_the_device_spoils_its_children(succeed):
     """)
 
 
+def test_a_child_of_a_process_that_used_no_device_reads_the_settings_itself(succeed):
+    succeed("""
+        import os, torch, openreg_runtime
+        assert torch.openreg.device_count() == 2
+        child = os.fork()
+        if child == 0:
+            os.environ["OPENREG_DEVICE_MEMORY"] = "64MiB"
+            os._exit(3 if torch.openreg.mem_get_info()[1] == 64 << 20 else 4)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+        child = os.fork()
+        if child == 0:
+            os.environ["OPENREG_DEVICE_COUNT"] = "3"
+            try:
+                torch.openreg.synchronize()
+            except RuntimeError as error:
+                os._exit(3 if "OPENREG_DEVICE_COUNT='3' is not accepted; give 2, which" in str(error) else 4)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+        assert torch.openreg.mem_get_info()[1] != 64 << 20
+    """)
+
+
 @pytest.mark.parametrize(
     "use",
     [

@@ -45,6 +45,8 @@ Board& board() {
                         [] {
                           if (board().driver.load() != nullptr) {
                             state() |= kForked;
+                          } else {
+                            read_settings_again();
                           }
                           board().making.unlock();
                         });

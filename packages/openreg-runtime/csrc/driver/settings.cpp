@@ -41,16 +41,17 @@ bool parse_number(const std::string& text, unsigned long long& number, std::stri
   return end > 0;
 }
 
+constexpr const char* kDeviceCount = "OPENREG_DEVICE_COUNT";
+
 int read_device_count() {
-  constexpr const char* kName = "OPENREG_DEVICE_COUNT";
-  const char* text = std::getenv(kName);
+  const char* text = std::getenv(kDeviceCount);
   if (text == nullptr) {
     return 2;
   }
   unsigned long long number = 0;
   std::string unit;
   if (!parse_number(text, number, unit) || !unit.empty() || number < 1 || number > OPENREG_MAX_DEVICES) {
-    refuse(kName, text, "a whole number from 1 to 64");
+    refuse(kDeviceCount, text, "a whole number from 1 to 64");
   }
   return static_cast<int>(number);
 }
@@ -128,9 +129,30 @@ std::vector<Fault> read_faults(int device_count) {
   return faults;
 }
 
+// In a child of fork(): as many devices as the parent had seen, which may have remembered it; 0 if it had not looked.
+std::atomic<int>& inherited_count() {
+  static std::atomic<int> count{0};
+  return count;
+}
+
+int read_the_same_device_count() {
+  const int count = read_device_count();
+  const int inherited = inherited_count().load();
+  if (inherited != 0 && count != inherited) {
+    const std::string form = join(inherited, ", which this process's parent was told before fork(),");
+    refuse(kDeviceCount, std::to_string(count), form.c_str());
+  }
+  return count;
+}
+
+std::atomic<const Settings*>& published() {
+  static std::atomic<const Settings*> settings{nullptr};
+  return settings;
+}
+
 Settings read_settings() {
   Settings result{};
-  result.device_count = read_device_count();
+  result.device_count = read_the_same_device_count();
   result.device_memory = read_device_memory(result.device_count);
   result.launch_blocking = read_flag("OPENREG_LAUNCH_BLOCKING");
   result.schedule_seed = read_schedule_seed();
@@ -144,16 +166,21 @@ Settings read_settings() {
 const Settings& settings() {
   // No lock, which fork() could leave locked for ever in a child: threads that come at once all read, and the first one
   // to finish decides.
-  static std::atomic<const Settings*> published{nullptr};
-  if (const Settings* known = published.load(std::memory_order_acquire)) {
+  if (const Settings* known = published().load(std::memory_order_acquire)) {
     return *known;
   }
   auto fresh = std::make_unique<const Settings>(read_settings());
   const Settings* known = nullptr;
-  if (published.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) {
+  if (published().compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) {
     return *fresh.release();
   }
   return *known;
+}
+
+void read_settings_again() {
+  if (const Settings* known = published().exchange(nullptr)) {
+    inherited_count() = known->device_count;
+  }
 }
 
 }  // namespace openreg::driver

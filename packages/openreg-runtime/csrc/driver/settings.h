@@ -24,4 +24,8 @@ struct Settings {
 // and does so again on every later call.
 const Settings& settings();
 
+// In a child of fork() whose parent has read settings and used no device: the next call reads the environment anew. The
+// number of devices stays, because the parent may have remembered it: another one is refused.
+void read_settings_again();
+
 }  // namespace openreg::driver
