@@ -57,7 +57,10 @@ DEFAULT = [
     *map(lane_session, PACKAGES.values()),
     Session("wheel-quality", ALL, ("examples/openreg-*", "packages/*/README.md", "packages/*/LICENSE"), budget=120),
     Session(
-        "docs", ("openreg-meta",), ("docs/*", "examples/*", "packages/*/docs/*", "benchmarks/*", "*.md"), budget=300
+        "docs",
+        ("openreg-testing", "openreg-meta"),
+        ("docs/*", "examples/*", "packages/*/docs/*", "benchmarks/*", "*.md"),
+        budget=300,
     ),
     Session("combinations", ("openreg-ops",), budget=60),
     Session("cross", files=DRIVER, budget=450),
@@ -215,7 +218,7 @@ def docs(session: nox.Session) -> None:
     if sys.version_info < (3, 11):
         session.skip("Sphinx 8.2 and the wheel of Graphviz need Python 3.11")
     here = lane(session)
-    here.install("openreg-meta", "--requirement", str(ROOT / "docs" / "requirements.txt"))
+    here.install("openreg-testing", "--requirement", str(ROOT / "docs" / "requirements.txt"), extra="device")
     site = ROOT / "build" / "site"
     build = ("python", "-m", "sphinx", "--builder", "html", "--fail-on-warning", "--keep-going", "--nitpicky")
     here.run("sphinx", *build, "--doctree-dir", str(ROOT / "build" / "doctrees"), str(ROOT / "docs"), str(site))

@@ -14,20 +14,20 @@ from shell import ROOT, check_nox
 
 SAMPLE = ROOT / "examples" / "testing-a-library"
 WORKFLOW = SAMPLE / ".github" / "workflows" / "device-tests.yml"
+ACTION = ROOT / ".github" / "actions" / "device-tests"
 JOB = yaml.safe_load(WORKFLOW.read_text("utf-8"))["jobs"]["openreg"]
 COMMANDS = [step for step in JOB["steps"] if "run" in step]
-# What builds and installs; the environment of these tests is the result, but for the library itself.
-INSTALLS = {"build openreg", "install"}
+(USE,) = [step for step in JOB["steps"] if "/device-tests@" in step.get("uses", "")]
+STEPS = {step["name"]: step for step in yaml.safe_load((ACTION / "action.yml").read_text("utf-8"))["runs"]["steps"][:-1]
+         if "run" in step}  # fmt: skip
+INPUTS = yaml.safe_load((ACTION / "action.yml").read_text("utf-8"))["inputs"]
 
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
-    """The library as a runner has it after `pip install -e`, with a checkout of openreg, which has tests, in it."""
+    """The library as a runner has it after `pip install -e`."""
     folder = tmp_path_factory.mktemp("checkout")
     shutil.copytree(SAMPLE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "build"))
-    tests = folder / "openreg" / "tests"
-    tests.mkdir(parents=True)
-    (tests / "test_of_openreg.py").write_text("raise AssertionError('collected')\n", encoding="utf-8")
     return folder
 
 
@@ -45,35 +45,57 @@ def run(script, folder, settings):
     )
 
 
+def test_the_action_says_where_openreg_is_and_what_it_was_built_from(checkout, tmp_path):
+    output = tmp_path / "output"
+    done = run(
+        STEPS["where openreg is"]["run"], checkout, {"GITHUB_ACTION_PATH": str(ACTION), "GITHUB_OUTPUT": str(output)}
+    )
+    assert done.returncode == 0, done.stderr
+    said = dict(line.split("=", 1) for line in output.read_text("utf-8").splitlines())
+    assert Path(said["root"]) == ROOT
+    assert said["key"].startswith(f"openreg-{sys.implementation.cache_tag}-")
+
+
+@pytest.mark.parametrize("name", ["build openreg", "install"])
+def test_what_the_action_builds_and_installs_is_there(name):
+    for line in map(shlex.split, STEPS[name]["run"].splitlines()):
+        assert line[:3] in (["python", "-m", "pip"], ["python", "-m", "nox"])
+        if line[2] == "nox":
+            check_nox([word for word in line[3:] if word != "--noxfile" and "$ROOT" not in word])
+
+
+def test_the_action_runs_the_tests_and_writes_the_report(checkout):
+    given = {name: str(item["default"]) for name, item in INPUTS.items()} | USE["with"]
+    assert given.keys() == INPUTS.keys()
+    done = run(STEPS["test"]["run"], checkout, {"ARGUMENTS": given["arguments"], "REPORT": given["report"]})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "= device openreg =" in done.stdout
+    assert "test_prefetch.py" in (checkout / f"{given['report']}.html").read_text("utf-8")
+
+
 @pytest.mark.parametrize("step", COMMANDS, ids=lambda step: step["name"].replace(" ", "-"))
 def test_a_step_of_the_job_does_its_work(step, checkout):
-    if step["name"] in INSTALLS:
-        for line in map(shlex.split, step["run"].splitlines()):
-            assert line[0] in {"pip", "nox"}
-            if line[0] == "nox":
-                check_nox(line[1:])
-        return
     done = run(step["run"], checkout, step.get("env", {}))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "failed" not in done.stdout
 
 
-def test_the_library_without_its_waits_fails_the_job(checkout, tmp_path):
+BROKEN = {
+    "no wait": ("current.wait_stream(copies)", "pass", "test_prefetch.py", "--schedule-seed="),
+    "no retry": ("if chunk == 1:", "if True:", "test_memory.py", "OutOfMemoryError"),
+    "a leak": ("    start = 0", "    start, predict.kept = 0, data.to(device)", "test_memory.py", "leak: "),
+}
+
+
+@pytest.mark.parametrize("mistake", BROKEN)
+def test_a_mistake_in_the_library_fails_the_job_and_is_named(mistake, checkout, tmp_path):
+    right, wrong, file, said = BROKEN[mistake]
     broken = tmp_path / "broken"
     shutil.copytree(checkout, broken)
     library = broken / "src" / "chunkwise" / "__init__.py"
     text = library.read_text("utf-8")
-    assert "current.wait_stream(copies)" in text
-    library.write_text(text.replace("current.wait_stream(copies)", "pass"), encoding="utf-8")
-    (step,) = [step for step in COMMANDS if step["name"].startswith("streams in")]
-    assert run(step["run"], broken, {}).returncode != 0
-
-
-def test_the_library_that_gives_up_when_memory_runs_out_fails_its_tests(checkout, tmp_path):
-    broken = tmp_path / "broken"
-    shutil.copytree(checkout, broken)
-    library = broken / "src" / "chunkwise" / "__init__.py"
-    library.write_text(library.read_text("utf-8").replace("if chunk == 1:", "if True:"), encoding="utf-8")
-    done = run("python -m pytest -p no:cacheprovider tests/test_memory.py", broken, {})
-    assert "OutOfMemoryError" in done.stdout
-    assert done.returncode == 1
+    assert right in text
+    library.write_text(text.replace(right, wrong), encoding="utf-8")
+    done = run(f"python -m pytest -p no:cacheprovider --device openreg tests/{file}", broken, {})
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert said in done.stdout
