@@ -273,6 +273,9 @@ class _Forked:
 
     def end(self, patience: float) -> int:
         if self._status is None:
+            if self._handles:  # to wait here rather than in the server, which other threads ask too
+                multiprocessing.connection.wait(self._handles, patience)
+                patience = 0
             for handle in self._handles:
                 os.close(handle)
             self._handles = []

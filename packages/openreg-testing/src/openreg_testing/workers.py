@@ -106,7 +106,7 @@ def _fork_worker(
     with contextlib.suppress(OSError):  # the worker does it too: whoever is first
         os.setpgid(process, process)
     handles = [ours.fileno()]
-    if hasattr(os, "pidfd_open"):
+    with contextlib.suppress(AttributeError, OSError):  # not on every system, and not in every container
         handles.append(os.pidfd_open(process))
     socket.send_fds(control, [REPLY.pack(0, process)], handles)
     ours.close()
