@@ -85,6 +85,7 @@ class Worker:
         self._process = process
         self._output = output
         self._written = 0
+        self._asked = False
         self._ended = False
 
     def ask(
@@ -97,7 +98,9 @@ class Worker:
         if self._ended:
             raise RuntimeError("this worker has ended; ask the server for another one")
         message = wire.packed(request)
-        self._written = os.fstat(self._output.fileno()).st_size
+        if self._asked:  # what it said when it started belongs to the first request
+            self._written = os.fstat(self._output.fileno()).st_size
+        self._asked = True
         deadline = None if limit is None else time.monotonic() + limit
         try:
             kind, value = self._exchange(message, deadline, on_part)
@@ -113,7 +116,7 @@ class Worker:
         return self._lose(value)
 
     def written(self) -> str:
-        """What it wrote to its standard output and error since this was asked, or the last request was made."""
+        """What it wrote to its standard output and error since this was called, or the last request was made."""
         size = os.fstat(self._output.fileno()).st_size
         if hasattr(os, "pread"):
             text = os.pread(self._output.fileno(), size - self._written, self._written)
