@@ -62,6 +62,7 @@ def serve_forks(control: socket.socket, serve: Callable[[Any], Any], asker: int)
         signal.signal(signal.SIGTERM, end_with_asker)
         _signal_at_end_of_parent(signal.SIGTERM)
         end_with_asker()
+        _note_imports()
         gc.freeze()  # else the collector of each worker would touch, and so copy, all that there is
         while True:
             header, handles, _, _ = socket.recv_fds(control, wire.LENGTH.size, 1)
@@ -160,6 +161,7 @@ def _import_ahead(modules: list[str]) -> bool:
         os.waitpid(trial, 0)
     if safe:
         _import_silently(modules)
+        _note_imports()
         gc.freeze()
     return safe
 
@@ -230,22 +232,29 @@ def attend(serve: Callable[[Any], Any]) -> NoReturn:
             os._exit(1)
     connection = socket.create_connection(("127.0.0.1", int(port)))
     connection.sendall(token.encode())
+    _note_imports()
     _answer(connection, serve, os.dup(2))
 
 
+_imported: set[str] = set()  # the modules that a worker begins with
 _asker: socket.socket | None = None  # in a worker, the connection to who asks
 
 
-def _late_imports(before: set[str]) -> list[str]:
+def _note_imports() -> None:
+    """In the server: to look at every name would make each worker copy the memory that it lies in."""
+    _imported.update(sys.modules)
+
+
+def _late_imports() -> list[str]:
     """The modules of torch that were imported meanwhile, in this order: it imports much when it is first needed.
 
     Only its own: a test may look whether its library has imported something. Not those of the compiler, which start
     processes.
     """
-    if len(sys.modules) == len(before):
+    if len(sys.modules) == len(_imported):
         return []
-    late = [name for name in list(sys.modules) if name not in before]
-    before.update(late)
+    late = [name for name in list(sys.modules) if name not in _imported]
+    _imported.update(late)
     return [name for name in late if name.startswith("torch.") and not name.startswith("torch._inductor")]
 
 
@@ -268,7 +277,6 @@ def _answer(connection: socket.socket, serve: Callable[[Any], Any], output: int)
     if hasattr(os, "register_at_fork"):  # else the connection would outlive the worker in what it started
         os.register_at_fork(after_in_child=connection.close)
     status = 0
-    imported = set(sys.modules)
     try:
         while True:
             try:
@@ -276,7 +284,7 @@ def _answer(connection: socket.socket, serve: Callable[[Any], Any], output: int)
             except ConnectionError:
                 break
             value = serve(request)
-            connection.sendall(wire.packed(("answer", (value, _late_imports(imported)))))
+            connection.sendall(wire.packed(("answer", (value, _late_imports()))))
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
         if isinstance(end.code, str):
