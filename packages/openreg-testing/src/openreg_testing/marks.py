@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from openreg_testing.options import settings
-from openreg_testing.sizes import show_bytes, size_in_bytes
+from openreg_testing.sizes import show_bytes, show_exactly, size_in_bytes
 from openreg_testing.usage import CURRENT, RECORD, Record, refuse_lost_device
 
 if TYPE_CHECKING:
@@ -182,8 +182,8 @@ def _check_peak(item: pytest.Item, record: Record) -> None:
     record.facts["memory_limit"] = limit
     if peak > limit:
         pytest.fail(
-            f"tensors of the test needed {show_bytes(peak)} ({peak} B) on {record.backend.type}, and the limit is "
-            f"{show_bytes(limit)} ({limit} B) (memory_limit, --memory-limit)",
+            f"tensors of the test needed {show_exactly(peak)} on {record.backend.type}, and the limit is "
+            f"{show_exactly(limit)} (memory_limit, --memory-limit)",
             pytrace=False,
         )
 
@@ -237,7 +237,7 @@ def _check_leaks(item: pytest.Item, record: Record) -> None:
         names = _described(tensor for tensor in record.backend.tensors() if _address(tensor) not in addresses)
         record.facts["leaks"] = names
         pytest.fail(
-            f"{show_bytes(left)} ({left} B) stay on {record.backend.type} after the test and its fixtures "
+            f"{show_exactly(left)} stay on {record.backend.type} after the test and its fixtures "
             f"(check_leaks, --check-leaks): {'; '.join(names) or 'no Python object holds them'}",
             pytrace=False,
         )
