@@ -36,7 +36,11 @@ def test_length(device):
 
 def test_moved(two_devices):
     first, second = two_devices
-    assert torch.ones(4).to(first).to(second).device == second
+    assert torch.ones(4, device=first).to(second).device == second
+
+
+def test_dtype():
+    assert normalise(torch.ones(4, dtype=torch.float64)).dtype == torch.float64
 """
 
 
@@ -66,8 +70,8 @@ if find_spec("openreg_runtime") is None or find_spec("openreg_ops") is None:
 output, status = run("--device", "openreg")
 print(output[output.index("= device openreg") :])
 check(status == 0, "without a check, the bug goes unseen")
-check("never launched anything, and passed: 1 of 2 tests" in output, "one test only copies")
-check("test_library.py::test_moved" in output, "and it is named")
+check("never launched anything, and passed: 1 of 3 tests" in output, "one test never used the device")
+check("test_library.py::test_dtype" in output, "and it is named")
 
 output, status = run("--device", "openreg", "--check-leaks")
 print("\n".join(line for line in output.splitlines() if "stay on openreg" in line))
