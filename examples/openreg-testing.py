@@ -1,6 +1,79 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A test suite that knows no device, run on one."""
+"""A test suite that knows no device, run on one: what its tests did there, and a bug that only a device shows.
 
-import openreg_testing
+It takes openreg-testing[device]; without a device it says so.
+"""
 
-print(openreg_testing.__doc__)
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+LIBRARY = """\
+import torch
+
+_SEEN = []
+
+
+def normalise(x):
+    _SEEN.append(x)  # the bug: every batch stays on its device
+    return x / x.norm()
+"""
+
+TESTS = """\
+import pytest
+import torch
+from library import normalise
+
+
+@pytest.mark.no_fallback
+@pytest.mark.memory_limit("1MiB")
+def test_length(device):
+    x = normalise(torch.ones(4, device=device))
+    torch.testing.assert_close(x.cpu(), torch.full((4,), 0.5))
+
+
+def test_moved(two_devices):
+    first, second = two_devices
+    assert torch.ones(4, device=first).to(second).device == second
+
+
+def test_dtype():
+    assert normalise(torch.ones(4, dtype=torch.float64)).dtype == torch.float64
+"""
+
+
+def run(*options):
+    """What pytest says of the suite with these options, and its exit status."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "library.py").write_text(LIBRARY)
+        Path(folder, "test_library.py").write_text(TESTS)
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+        outcome = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return outcome.stdout + outcome.stderr, outcome.returncode
+
+
+def check(condition, claim):
+    """Ends the program if something is not as it should be."""
+    if not condition:
+        raise SystemExit(f"WRONG: {claim}")
+
+
+output, status = run("--device", "cpu", "--check-leaks")
+print(output.strip())
+check(status == 4, "a check of a device makes no sense on the CPU, and that is said")
+
+if find_spec("openreg_runtime") is None or find_spec("openreg_ops") is None:
+    raise SystemExit("the rest needs the device: pip install openreg-testing[device]")
+
+output, status = run("--device", "openreg")
+print(output[output.index("= device openreg") :])
+check(status == 0, "without a check, the bug goes unseen")
+check("never launched anything, and passed: 1 of 3 tests" in output, "one test never used the device")
+check("test_library.py::test_dtype" in output, "and it is named")
+
+output, status = run("--device", "openreg", "--check-leaks")
+print("\n".join(line for line in output.splitlines() if "stay on openreg" in line))
+check(status == 1, "the check finds the bug")
+check("in library._SEEN" in output, "and names the variable that keeps the tensor")

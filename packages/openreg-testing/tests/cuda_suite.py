@@ -81,6 +81,8 @@ def test_devices():
     assert isinstance(major, int)
     assert isinstance(minor, int)
     assert torch.cuda.get_device_properties("cuda").total_memory > 0
+    assert torch.device(1) == torch.ones(2, device=1).device == torch.device("cuda", 1)
+    assert torch.device("openreg", 1).type == "openreg"
     assert isinstance(torch.cuda.get_device_name(0), str)
     assert torch.cuda.is_bf16_supported(including_emulation=False)
     assert torch.cuda.is_initialized()

@@ -16,7 +16,7 @@ What it cannot do, because no Python code is asked:
 - C++ and Triton code that names CUDA, and what has no counterpart: CUDA IPC, NCCL, ``torch.nn.DataParallel``,
   ``torch.backends.cuda`` and ``cudnn``, ``torch.version.cuda`` (they say, truly, that there is none);
 - ``storage.device``, ``stream.device``, ``repr(tensor)`` and error messages, which name the accelerator;
-- ``torch.compile``, whose graphs know the real device; processes that are started and not forked;
+- ``torch.compile`` for the accelerator, whose graphs know the real device; processes that are started and not forked;
 - classes derived from ``torch.Generator``, ``torch.Stream``, ``torch.Event`` or their names in ``torch.cuda``, where
   they are made while the translation holds.
 """
@@ -28,7 +28,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -146,8 +146,9 @@ class _Translation:
 
     def call(self, function: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
         """Calls a function of PyTorch with translated arguments; the mode is off meanwhile."""
-        if function is self.torch.device:  # which is asked for what the caller means
-            return function(*args, **kwargs)
+        if function is self.torch.device:  # takes names as they are meant, and a number for one of the accelerator's
+            made = function(*args, **kwargs)
+            return self.outward(made) if args and isinstance(args[0], int) else made
         args = [self.inward(value) for value in args]
         kwargs = {name: self.inward(value) for name, value in kwargs.items()}
         return self._special.get(function, function)(*args, **kwargs)
@@ -262,12 +263,20 @@ class _Translation:
         bf16 = getattr(self.module, "is_bf16_supported", None)
         found: dict[str, Any] = {"get_arch_list": list}
 
+        def get_device_properties(device: Any = None) -> Any:
+            described = self._really(properties, (device,), {})
+            if not hasattr(described, "_asdict"):
+                return described
+            # Where torch.version.cuda is None, PyTorch's compiler takes a device for AMD's and asks for its kind.
+            return SimpleNamespace(**described._asdict(), gcnArchName=described.name)
+
         def get_device_capability(device: Any = None) -> tuple[int, int]:
             described = self._really(properties, (device,), {})
             return described.major, described.minor
 
         if properties is not None:
             found["get_device_capability"] = get_device_capability
+            found["get_device_properties"] = get_device_properties
         if bf16 is not None:
             found["is_bf16_supported"] = lambda including_emulation=True: bf16()  # noqa: ARG005
         if hasattr(self.module, "Graph"):

@@ -178,16 +178,21 @@ class Backend:
             switch(before)
 
     def settle(self, expected: int) -> int | None:
-        """Bytes that tensors hold when all that nobody refers to is freed; returns at once if it is no more."""
-        gc.collect()
-        for _ in range(_TRIES):
+        """Bytes that tensors hold when all that nobody refers to is freed; returns as soon as it is no more."""
+        self.wait()
+        held = self.allocated()
+        if held is None or held <= expected:
+            return held
+        for collects in (True, *[False] * _TRIES, True):  # at last what the graph of a backward pass has let go
+            if collects:
+                gc.collect()
+            else:
+                time.sleep(_PAUSE)
             self.wait()
             held = self.allocated()
             if held is None or held <= expected:
                 return held
-            time.sleep(_PAUSE)
-        gc.collect()  # what the graph of a backward pass has let go
-        return self.allocated()
+        return held
 
     def tensors(self) -> list[torch.Tensor]:
         """The tensors of these devices that Python code can reach."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from openreg_testing.options import settings
-from openreg_testing.sizes import show_bytes, size_in_bytes
+from openreg_testing.sizes import show_bytes, show_exactly, size_in_bytes
 from openreg_testing.usage import CURRENT, RECORD, Record, refuse_lost_device
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _MOST_NAMED = 5
 
 # Bytes that fixtures of wider scope hold, by fixture: they outlive the test that asked for them first.
 _OF_FIXTURES = pytest.StashKey[dict[Any, int]]()
+_SETTLED = pytest.StashKey[int]()  # bytes on the device when it was looked at last
 _HELD_BEFORE = pytest.StashKey[tuple[int, int, set[int]]]()
 
 
@@ -125,8 +126,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     refuse_lost_device(item)
     _refuse_blind_checks(item, record)
     if _allowed(item) is not None:
-        held = record.backend.settle(record.backend.allocated() or 0) or 0
-        addresses = {_address(tensor) for tensor in record.backend.tensors()}
+        # What an earlier test left, a failed one for instance, must not hide what this one leaves.
+        held = record.backend.settle(item.config.stash.get(_SETTLED, 0)) or 0
+        item.config.stash[_SETTLED] = held
+        addresses = {_address(tensor) for tensor in record.backend.tensors()} if held else set()
         item.stash[_HELD_BEFORE] = (held, _of_fixtures(item), addresses)
 
 
@@ -179,8 +182,8 @@ def _check_peak(item: pytest.Item, record: Record) -> None:
     record.facts["memory_limit"] = limit
     if peak > limit:
         pytest.fail(
-            f"tensors of the test needed {show_bytes(peak)} ({peak} B) on {record.backend.type}, and the limit is "
-            f"{show_bytes(limit)} ({limit} B) (memory_limit, --memory-limit)",
+            f"tensors of the test needed {show_exactly(peak)} on {record.backend.type}, and the limit is "
+            f"{show_exactly(limit)} (memory_limit, --memory-limit)",
             pytrace=False,
         )
 
@@ -224,7 +227,9 @@ def _check_leaks(item: pytest.Item, record: Record) -> None:
     allowed = _allowed(item) or 0
     _let_go(item)
     expected = max(held + _of_fixtures(item) - of_fixtures, 0)
-    left = (record.backend.settle(expected + allowed) or 0) - expected
+    stays = record.backend.settle(expected + allowed) or 0
+    item.config.stash[_SETTLED] = stays
+    left = stays - expected
     if left <= 0:
         return
     record.facts["leaked_bytes"] = left
@@ -232,7 +237,7 @@ def _check_leaks(item: pytest.Item, record: Record) -> None:
         names = _described(tensor for tensor in record.backend.tensors() if _address(tensor) not in addresses)
         record.facts["leaks"] = names
         pytest.fail(
-            f"{show_bytes(left)} ({left} B) stay on {record.backend.type} after the test and its fixtures "
+            f"{show_exactly(left)} stay on {record.backend.type} after the test and its fixtures "
             f"(check_leaks, --check-leaks): {'; '.join(names) or 'no Python object holds them'}",
             pytrace=False,
         )

@@ -25,3 +25,8 @@ def show_bytes(count: int) -> str:
         if count >= _UNITS[unit]:
             return f"{count / _UNITS[unit]:.1f} {unit}"
     return f"{count} B"
+
+
+def show_exactly(count: int) -> str:
+    """The same, with the number of bytes where the unit hides it."""
+    return f"{count} B" if count < _UNITS["KiB"] else f"{show_bytes(count)} ({count} B)"
