@@ -67,6 +67,10 @@ def fake_device():
     torch.openreg.current_device = lambda: 1
 
 
+def no_reset():
+    del torch.openreg.reset_device
+
+
 def crash():
     def abort(x, *args):
         os.abort()

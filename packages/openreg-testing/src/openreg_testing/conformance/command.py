@@ -22,7 +22,7 @@ from . import comparison, manifest, suite_tests, upstream
 from .operators import run as operators
 from .operators.tasks import APART, CHECKS, TABLE
 from .setup import Setup
-from .workers import Answer, Lost, Pool
+from .workers import Lost, Pool
 
 if TYPE_CHECKING:
     from .card import Card
@@ -302,13 +302,12 @@ def _exists(module: str) -> bool:
 
 def _probe(setup: Setup) -> dict[str, Any]:
     """What a process finds that brings the device up. Raises WrongUseError where that fails."""
-    with Pool(setup, 1, 1.0, setup.manifest.environment) as pool:
-        outcome: Answer | Lost = pool.probe()
+    with Pool((setup,), 1, 1.0, setup.manifest.environment) as pool:
+        outcome = pool.probe()
     if isinstance(outcome, Lost):
-        reason = outcome.reason.removeprefix("the process did not start: ").removeprefix("NoDeviceError: ")
-        if outcome.reason.startswith("NoDeviceError"):
-            raise WrongUseError(reason)
+        if outcome.reason.startswith("NoDeviceError: "):
+            raise WrongUseError(outcome.reason.removeprefix("NoDeviceError: "))
         last = f"\n{outcome.output}" if outcome.output else ""
-        raise WrongUseError(f"the device {setup.device!r} does not come up: {reason}{last}")
+        raise WrongUseError(f"the device {setup.device!r} does not come up: {outcome.reason}{last}")
     found: dict[str, Any] = outcome.value
     return found

@@ -123,8 +123,9 @@ def run(
 ) -> Iterator[tuple[Result, str]]:
     """Yields every result, and what is wrong with what the manifest says of it, or ""."""
     manifest = setup.manifest
-    with Pool(setup, jobs, limit, manifest.environment) as pool:
-        collected = pool.ask(Collect(tuple(suites)))
+    collect = Collect(tuple(suites))
+    with Pool((setup, collect), jobs, limit, manifest.environment) as pool:
+        collected = pool.ask(collect)
         if isinstance(collected, Lost):
             raise SuiteError(f"{collected.reason}\n{collected.output}")
         tests: list[Listed] = collected.value

@@ -204,7 +204,7 @@ def run(
         raise UpstreamError(f"{folder}: has none of the files that the kit begins with; name files with --file")
     manifest = setup.manifest
     every: list[str] = []
-    with Pool(SetUpstream(setup, folder), jobs, limit, manifest.environment) as pool:
+    with Pool((SetUpstream(setup, folder),), jobs, limit, manifest.environment) as pool:
         for file in chosen:
             listed = pool.ask(ListFile(file))
             suite = file.stem

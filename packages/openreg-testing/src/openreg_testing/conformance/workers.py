@@ -1,31 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Processes that share the work. One that crashes or takes too long costs its task, and is replaced.
+"""Processes that share the work. One that crashes or takes too long costs its task, and is replaced in milliseconds.
 
-A task is an object with a method ``run()`` that gives what can be pickled; it runs in a worker, which has run a first
-one that prepares it. What a worker prints goes to a file of its own, whose last lines tell how it ended.
+A task is an object with a method ``run()`` that gives what can be pickled. A process that was started and has run the
+preparing tasks, which import what is needed and touch no device, forks another one that runs the others. Where that is
+not possible, because a backend touches its device when it is imported, say, it runs them itself and is started again.
 """
 
 from __future__ import annotations
 
-import contextlib
-import faulthandler
-import multiprocessing
-import os
 import queue
-import signal
-import tempfile
+import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any, Protocol
 
-START_LIMIT = 300  # seconds until a process has imported what it needs
-END_LIMIT = 5
-LAST_LINES = 8
+from .. import forks
+
+START_LIMIT = 300.0  # seconds until a process has imported what it needs
 # Processes share the cores; a process with a team of threads for each of them would only be slower.
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+SERVED_BY = "openreg_testing.conformance.workers:serve"
 
 
 class Task(Protocol):
@@ -57,123 +53,147 @@ class Lost:
         return f"{self.reason}: {last}" if last else self.reason
 
 
-class Worker:
-    """One process and the connection to it."""
+@dataclass(frozen=True)
+class Prepare:
+    """The first request to a process."""
 
-    def __init__(self, log: Path, environment: Mapping[str, str]) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.log = log
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, str(log)), daemon=True)
-        with environment_of(environment):
-            self.process.start()
-        theirs.close()
+    path: tuple[str, ...]  # where the asking process finds modules
+    tasks: tuple[Task, ...]
 
-    def ask(self, task: Task, limit: float | None = None) -> Answer | Lost:
-        """What the task gave, or why there is nothing; after that the process is gone."""
-        try:
-            self.connection.send(task)
-            if not self.connection.poll(limit):
-                self.process.kill()
-                self.process.join()
-                return Lost(f"took longer than {limit:g} s", self._output())
-            answer = self.connection.recv()
-        except (EOFError, OSError):
-            self.process.join(END_LIMIT)
-            return Lost(f"the process crashed with {_exit(self.process.exitcode)}", self._output())
-        assert isinstance(answer, (Answer, Lost))
-        return answer
-
-    def end(self) -> None:
-        """Leaves no process behind."""
-        self.connection.close()
-        self.process.join(END_LIMIT)
-        if self.process.is_alive():
-            self.process.kill()
-            self.process.join()
-
-    def _output(self) -> str:
-        lines = self.log.read_text("utf-8", "replace").splitlines() if self.log.exists() else []
-        fatal = [line for line in lines if line.startswith("Fatal")]
-        return "\n".join([*fatal[-1:], *lines[-LAST_LINES:]])
+    def run(self) -> Answer | Lost:
+        """(what the first task gave, whether the process forks)."""
+        sys.path[:] = self.path
+        outcomes = []
+        for task in self.tasks:
+            outcome = attempt(task)
+            if isinstance(outcome, Lost):
+                return outcome
+            outcomes.append(outcome)
+        _Host.begin()
+        return Answer((outcomes[0].value, _Host.server is not None))
 
 
-def _exit(code: int | None) -> str:
-    if code is None:
-        return "no exit code"
-    if code < 0:
-        with contextlib.suppress(ValueError):
-            return f"exit code {code} ({signal.Signals(-code).name})"
-    return f"exit code {code}"
+@dataclass(frozen=True)
+class Limited:
+    """Any other request: a task, and how many seconds it may take."""
+
+    task: Task
+    limit: float
+
+    def run(self) -> Answer | Lost:
+        """What it gave."""
+        return _Host.ask(self.task, self.limit)
 
 
-def _serve(connection: Connection, log: str) -> None:
-    """Answers tasks until the other side closes the connection."""
-    stream = Path(log).open("a+", encoding="utf-8")  # noqa: SIM115  (until the end; readable too: warnings that only appear there are compared)
-    os.dup2(stream.fileno(), 1)
-    os.dup2(stream.fileno(), 2)
-    faulthandler.enable()
-    while True:
-        try:
-            task = connection.recv()
-        except EOFError:
-            return
-        try:
-            answer = task.run()
-        except Exception as error:
-            import traceback
+def serve(request: Prepare | Limited) -> Answer | Lost:
+    """What a started process does with a request."""
+    return request.run()
 
-            traceback.print_exc()
-            answer = Lost(f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}")
-        connection.send(answer if isinstance(answer, (Answer, Lost)) else Answer(answer))
+
+def attempt(task: Task) -> Answer | Lost:
+    """What the task gives; an exception is told, and the process goes on."""
+    try:
+        value = task.run()
+    except Exception as error:
+        traceback.print_exc()
+        first = str(error).strip().splitlines()[:1]
+        return Lost(": ".join([type(error).__name__, *first]), traceback.format_exc())
+    return value if isinstance(value, (Answer, Lost)) else Answer(value)
+
+
+class _Host:
+    """This process, as one that others are forked from."""
+
+    server: forks.ForkServer | None = None
+    worker: forks.Worker | None = None
+
+    @classmethod
+    def begin(cls) -> None:
+        """Forks from now on, if that is possible."""
+        if forks.can_fork() is None:
+            cls.server = forks.ForkServer(attempt)
+
+    @classmethod
+    def ask(cls, task: Task, limit: float) -> Answer | Lost:
+        """What the task gives, in a fork that is kept for the next one where that is possible."""
+        if cls.server is None:
+            return attempt(task)
+        if cls.worker is None:
+            cls.worker = cls.server.worker()
+        found = cls.worker.ask(task, limit)
+        outcome = Lost(found.reason, found.output) if isinstance(found, forks.Lost) else found.value
+        assert isinstance(outcome, (Answer, Lost))
+        if isinstance(found, forks.Lost) or (isinstance(outcome, Answer) and outcome.spent):
+            cls.worker.end()
+            cls.worker = None
+            return Answer(outcome.value) if isinstance(outcome, Answer) else outcome
+        return outcome
+
+
+@dataclass(frozen=True)
+class _Process:
+    """A process that was started and is prepared."""
+
+    worker: forks.Worker
+    first: Any  # what the first of the preparing tasks gave
+    forks: bool
 
 
 class Pool:
-    """Runs tasks in `jobs` processes, each of which runs `prepare` first; a task may take `limit` seconds."""
+    """Runs tasks in `jobs` processes, each of which runs those of `prepare` first; a task may take `limit` seconds."""
 
-    def __init__(self, prepare: Task, jobs: int, limit: float, environment: Mapping[str, str] | None = None) -> None:
-        self.prepare = prepare
+    def __init__(
+        self, prepare: Sequence[Task], jobs: int, limit: float, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.prepare = tuple(prepare)
         self.jobs = jobs
         self.limit = limit
         self.environment = {**ONE_THREAD, **(environment or {})}
-        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        self.spare: queue.SimpleQueue[Worker] = queue.SimpleQueue()
-        self.started = 0
-        self.lock = threading.Lock()
+        self.server = forks.SpawnServer(SERVED_BY)
+        self.spare: queue.SimpleQueue[_Process] = queue.SimpleQueue()
 
     def __enter__(self) -> Pool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        while not self.spare.empty():
-            self.spare.get_nowait().end()
-        self.folder.cleanup()
+        self.server.close()
+
+    def probe(self) -> Answer | Lost:
+        """What the first of the preparing tasks gives."""
+        process = self._start()
+        if isinstance(process, Lost):
+            return process
+        process.worker.end()
+        return Answer(process.first)
 
     def ask(self, task: Task) -> Answer | Lost:
         """The outcome of one task, in a process that is kept for the next one where that is possible."""
         try:
-            worker = self.spare.get_nowait()
+            process: _Process | Lost = self.spare.get_nowait()
         except queue.Empty:
-            started = self._start()
-            if isinstance(started, Lost):
-                return started
-            worker = started
-        outcome = worker.ask(task, self.limit)
-        if (isinstance(outcome, Answer) and outcome.spent) or not worker.process.is_alive():
-            worker.end()
+            process = self._start()
+        if isinstance(process, Lost):
+            return Lost(f"the process did not start: {process.reason}", process.output)
+        # One that forks gives up by itself, and keeps what it has imported.
+        patience = self.limit + START_LIMIT if process.forks else self.limit
+        found = process.worker.ask(Limited(task, self.limit), patience)
+        outcome = Lost(found.reason, found.output) if isinstance(found, forks.Lost) else found.value
+        assert isinstance(outcome, (Answer, Lost))
+        if isinstance(found, forks.Lost) or (isinstance(outcome, Answer) and outcome.spent):
+            process.worker.end()
         else:
-            self.spare.put(worker)
+            self.spare.put(process)
         return outcome
 
-    def probe(self) -> Answer | Lost:
-        """What `prepare` gives in a process of its own."""
-        with self.lock:
-            self.started += 1
-            log = Path(self.folder.name) / f"{self.started}.log"
-        worker = Worker(log, self.environment)
-        outcome = worker.ask(self.prepare, START_LIMIT)
-        worker.end()
-        return outcome
+    def _start(self) -> _Process | Lost:
+        worker = self.server.worker(self.environment)
+        found = worker.ask(Prepare(tuple(sys.path), self.prepare), START_LIMIT)
+        outcome = Lost(found.reason, found.output) if isinstance(found, forks.Lost) else found.value
+        if isinstance(outcome, Lost):
+            worker.end()
+            return outcome
+        first, forking = outcome.value
+        return _Process(worker, first, forking)
 
     def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Answer | Lost]]:
         """Yields every task with its outcome, in the order in which they end."""
@@ -203,33 +223,3 @@ class Pool:
             yield done.get()
         for thread in threads:
             thread.join()
-
-    def _start(self) -> Worker | Lost:
-        with self.lock:
-            self.started += 1
-            log = Path(self.folder.name) / f"{self.started}.log"
-        worker = Worker(log, self.environment)
-        outcome = worker.ask(self.prepare, START_LIMIT)
-        if isinstance(outcome, Lost):
-            worker.end()
-            return Lost(f"the process did not start: {outcome.reason}", outcome.output)
-        return worker
-
-
-_ENVIRONMENT = threading.Lock()  # of this process, which those that it starts inherit
-
-
-@contextlib.contextmanager
-def environment_of(variables: Mapping[str, str]) -> Iterator[None]:
-    """Environment variables of the processes that are started in the block."""
-    with _ENVIRONMENT:
-        before = {name: os.environ.get(name) for name in variables}
-        os.environ.update(variables)
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
