@@ -69,7 +69,10 @@ def test_only_tests_of_the_device_are_run(results):
 
 def test_the_manifest_chooses_and_excuses(checkout):
     manifest = Manifest(
-        operators={"erf": Operator(skip="there is no kernel")},
+        operators={
+            "erf": Operator(skip="there is no kernel"),
+            "exp": Operator(dtypes=("bfloat16",)),
+        },
         pytorch={
             "test_shapes::*::test_fails*": Exclusion(fails="it is known"),
             "test_shapes::*::test_crashes*": Exclusion(skip="it is known, too"),
@@ -81,6 +84,8 @@ def test_the_manifest_chooses_and_excuses(checkout):
         "test_operator_abs_openreg_float32",
         "test_operator_exp_openreg_float32",
     }
+    assert found["test_operator_abs_openreg_float32"].status == "passed"
+    assert found["test_operator_exp_openreg_float32"].reason == "the manifest runs exp in bfloat16 only"
     assert found["test_fails_openreg"].status == "excused"
     assert (found["test_crashes_openreg"].status, found["test_crashes_openreg"].reason) == (
         "skipped",

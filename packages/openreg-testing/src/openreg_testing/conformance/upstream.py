@@ -84,13 +84,22 @@ def _configs(manifest: Manifest) -> dict[str, Any]:
     tol = common_device_type.tol
     overrides: dict[str, Any] = {}
     allowed: list[str] = []
+    every = {dtype for dtype in vars(torch).values() if isinstance(dtype, torch.dtype)}
     for name in dict.fromkeys(op.full_name for op in op_db):
-        known = manifest.operator(name)
+        known, changed = manifest.operator(name), []
         if manifest.runs(name):
             allowed.append(name)
         if known.tolerances:
             granted = {getattr(torch, dtype): tol(atol, rtol) for dtype, (rtol, atol) in known.tolerances.items()}
-            overrides[name] = [decorate(override(granted))]
+            changed.append(decorate(override(granted)))
+        if known.dtypes:
+            others = [dtype for dtype in every if str(dtype).removeprefix("torch.") not in known.dtypes]
+            reason = f"the manifest runs {name} in {', '.join(known.dtypes)} only"
+            changed.append(decorate(unittest.skip(reason), dtypes=others))
+        if known.fails:
+            changed.append(decorate(unittest.skip(known.fails)))
+        if changed:
+            overrides[name] = changed
     restricted = manifest.only_listed or any(known.skip for known in manifest.operators.values())
     return {"op_allowlist": allowed if restricted else None, "op_overrides": overrides or None}
 
