@@ -4,9 +4,9 @@
 import pytest
 
 from openreg_testing.conformance import suite_tests
+from openreg_testing.conformance.bring_up import Setup
 from openreg_testing.conformance.manifest import Exclusion, Manifest, Operator
 from openreg_testing.conformance.operators import run
-from openreg_testing.conformance.setup import Setup
 
 pytestmark = pytest.mark.timeout(1800)
 

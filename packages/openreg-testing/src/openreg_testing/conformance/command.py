@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from . import card as cards
 from . import comparison, manifest, suite_tests, upstream
+from .bring_up import Setup
 from .operators import run as operators
 from .operators.tasks import APART, CHECKS, TABLE
-from .setup import Setup
-from .workers import Lost, Pool
+from .pool import Lost, Pool
 
 if TYPE_CHECKING:
     from .card import Card

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .bring_up import Setup
 from .card import Result, judged
-from .setup import Setup
-from .workers import Answer, Lost, Pool
+from .pool import Answer, Lost, Pool
 
 FOLDER = Path(__file__).parent / "suites"
 SECONDS_PER_TEST = 300.0

@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .bring_up import Setup
 from .card import Result, judged
 from .manifest import Manifest
-from .setup import Setup
-from .workers import Answer, Lost, Pool
+from .pool import Answer, Lost, Pool
 
 # Files whose tests are made for each kind of device, and which most backends begin with.
 FILES = (
@@ -152,7 +152,7 @@ class RunOwn:
 
 @functools.cache
 def _tests(file: Path) -> dict[str, unittest.TestCase]:
-    """The tests of a file that were made for the device, by Class::method."""
+    """The tests of a file that were made for the device, by Class::method; all of one that makes none for devices."""
     import importlib.util
 
     spec = importlib.util.spec_from_file_location(file.stem, file)
@@ -161,12 +161,18 @@ def _tests(file: Path) -> dict[str, unittest.TestCase]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
-    found = {}
-    for name, value in vars(module).items():
-        if isinstance(value, type) and issubclass(value, unittest.TestCase) and hasattr(value, "device_type"):
-            for method in unittest.TestLoader().getTestCaseNames(value):
-                found[f"{name}::{method}"] = value(method)
-    return found
+    classes = {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, unittest.TestCase) and value.__module__ == module.__name__
+    }
+    made = {name: value for name, value in classes.items() if hasattr(value, "device_type")}
+    loader = unittest.TestLoader()
+    return {
+        f"{name}::{method}": value(method)
+        for name, value in (made or classes).items()
+        for method in loader.getTestCaseNames(value)
+    }
 
 
 def refuse_other_version(folder: Path, torch: str) -> None:

@@ -18,9 +18,9 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from ..bring_up import Setup
 from ..manifest import Operator
-from ..setup import Setup
-from ..workers import Answer, Lost, Pool
+from ..pool import Answer, Lost, Pool
 from . import entries, subject
 from .check_dtypes import ALL, NUMBERS, change, comparable, is_allowed
 from .check_random import draws

@@ -8,8 +8,8 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..setup import Setup
-from ..workers import Lost, Pool
+from ..bring_up import Setup
+from ..pool import Lost, Pool
 from .scorecard import Scorecard
 from .tasks import APART, CHECKS, TABLE, Entries, Examine
 

@@ -21,7 +21,7 @@ from .. import forks
 START_LIMIT = 300.0  # seconds until a process has imported what it needs
 # Processes share the cores; a process with a team of threads for each of them would only be slower.
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
-SERVED_BY = "openreg_testing.conformance.workers:serve"
+SERVED_BY = "openreg_testing.conformance.pool:serve"
 
 
 class Task(Protocol):
