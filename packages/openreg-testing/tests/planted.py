@@ -78,5 +78,10 @@ def crash():
     LIBRARY.impl("erfinv", abort, "PrivateUse1")
 
 
+def crash_of_a_device_in_use():
+    torch.ones(1, device="openreg").cpu()
+    crash()
+
+
 if PLANTED:
     globals()[PLANTED]()

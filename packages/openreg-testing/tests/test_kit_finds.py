@@ -64,8 +64,10 @@ def test_an_operator_with_a_wrong_kernel_is_found():
     assert "nn.functional.gelu float32: forward: Tensor-likes are not close" in problem
 
 
-def test_a_crash_costs_the_test_that_crashed():
-    card = run.run(setup_of("crash"), ["float32"], ["erfinv", "erf"], ["forward"], jobs=1)
+@pytest.mark.parametrize("mistake", ["crash", "crash_of_a_device_in_use"])
+def test_a_crash_costs_the_test_that_crashed(mistake):
+    """Also where the backend uses its device when it is imported, so that no process can be forked from that one."""
+    card = run.run(setup_of(mistake), ["float32"], ["erfinv", "erf"], ["forward"], jobs=1)
     reasons = {report["name"]: report["failures"] for report in card.reports}
     assert reasons["erf"] == {}
     assert "crashed" in reasons["erfinv"]["process"]
