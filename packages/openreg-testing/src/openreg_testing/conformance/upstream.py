@@ -241,7 +241,7 @@ def run(
                 status, reason, seconds = (
                     ("failed", outcome.describe(), 0.0) if isinstance(outcome, Lost) else outcome.value
                 )
-                yield judged(suite, full, status, reason, manifest.pytorch_test(full).fails, seconds=seconds)
+                yield judged(suite, full, status, reason, manifest.pytorch_test(full), seconds=seconds)
     if not files and not patterns:
         manifest.refuse_unknown("pytorch", every)
 
