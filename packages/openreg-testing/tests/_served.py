@@ -101,3 +101,10 @@ def backward():
     x = torch.ones(300, 300, requires_grad=True)
     (x @ x).sum().backward()
     return x.grad[0, 0].item()
+
+
+def imports(module):
+    """Whether the module had been imported before."""
+    before = module in sys.modules
+    __import__(module)
+    return before

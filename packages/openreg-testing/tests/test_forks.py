@@ -305,6 +305,37 @@ def test_workers_compute_though_the_asker_has_used_device_and_threads():
     assert (done.stderr, done.returncode) == ("", 0)
 
 
+LATE_IMPORTS = """
+import os, pathlib, sys
+sys.path.insert(0, sys.argv[1])
+import _served, torch
+from openreg_testing.forks import Answer, ForkServer
+torch.__path__.append(sys.argv[2])
+pathlib.Path(sys.argv[2], "of_a_test.py").write_text("print('loud')")
+pathlib.Path(sys.argv[2], "spoils.py").write_text("import torch; torch.ones(1, device='openreg')")
+server = ForkServer(_served.serve)
+
+def imported_before(module):
+    worker = server.worker()
+    answer = worker.ask(("imports", module))
+    worker.end()
+    return answer.value
+
+assert [imported_before("torch.of_a_test") for _ in range(3)] == [False, True, True]
+assert [imported_before("colorsys") for _ in range(2)] == [False, False]
+assert [imported_before("torch.spoils") for _ in range(2)] == [False, False]
+worker = server.worker()
+assert worker.ask(("add_on_device",)) == Answer([2.0] * 3)
+server.close()
+"""
+
+
+def test_what_torch_imports_late_is_imported_once_unless_that_prevents_forks(tmp_path):
+    command = [sys.executable, "-c", LATE_IMPORTS, str(Path(__file__).parent), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=GUARD)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+
+
 @pytest.mark.parametrize(
     ("code", "reason"),
     [

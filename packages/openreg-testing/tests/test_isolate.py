@@ -210,6 +210,38 @@ def test_a_broken_device_costs_no_other_test(tmp_path):
     assert "openreg.broken_device" not in result.tests["test_has_a_device"].properties
 
 
+HOOK = """
+import os
+
+def pytest_openreg_broken_device():
+    return "out of coolant" if os.path.exists("broken") else None
+"""
+HOOKED = """
+import os, pathlib
+
+processes = []
+
+def test_one():
+    processes.append(os.getpid())
+    pathlib.Path("broken").touch()
+
+def test_two():
+    assert not processes
+    pathlib.Path("broken").unlink()
+    processes.append(os.getpid())
+
+def test_three():
+    assert processes == [os.getpid()]
+"""
+
+
+def test_another_plug_in_can_say_that_a_device_is_broken(tmp_path):
+    write(tmp_path, conftest=HOOK, test_hooked=HOOKED)
+    result = run(tmp_path, "--isolate")
+    assert set(result.kinds().values()) == {"passed"}, result.output
+    assert result.tests["test_one"].properties["openreg.broken_device"] == "out of coolant"
+
+
 FIXTURES = """
 import os
 import pytest

@@ -76,10 +76,17 @@ def _foreign_threads() -> list[Thread]:
     for folder in folders:
         with contextlib.suppress(OSError):  # the thread has ended
             name = (folder / "comm").read_text().strip()
-            fields = (folder / "syscall").read_text().split()  # ends with the address of the next instruction
-            where = int(fields[-1], 16) if len(fields) > 1 else 0
-            threads.append(Thread(name, next((path for first, last, path in ranges if first <= where < last), "")))
+            threads.append(Thread(name, _library(folder, ranges)))
     return threads
+
+
+def _library(thread: Path, ranges: list[tuple[int, int, str]]) -> str:
+    try:
+        fields = (thread / "syscall").read_text().split()  # ends with the address of the next instruction
+    except OSError:
+        return "unknown"  # the system does not tell
+    where = int(fields[-1], 16) if len(fields) > 1 else 0
+    return next((path for first, last, path in ranges if first <= where < last), "")
 
 
 def _mapped_code() -> list[tuple[int, int, str]]:

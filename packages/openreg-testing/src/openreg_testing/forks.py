@@ -80,11 +80,19 @@ class _Process(Protocol):
 class Worker:
     """A process that answers one request after the other. For one thread at a time."""
 
-    def __init__(self, connection: socket.socket, process: _Process, output: IO[bytes]) -> None:
+    def __init__(
+        self,
+        connection: socket.socket,
+        process: _Process,
+        output: IO[bytes],
+        on_imports: Callable[[list[str]], None] | None = None,
+    ) -> None:
         self._connection = connection
+        self._on_imports = on_imports  # learns which modules of torch a request made the worker import
         self._process = process
         self._output = output
         self._written = 0
+        self._asked = False
         self._ended = False
 
     def ask(
@@ -97,7 +105,9 @@ class Worker:
         if self._ended:
             raise RuntimeError("this worker has ended; ask the server for another one")
         message = wire.packed(request)
-        self._written = os.fstat(self._output.fileno()).st_size
+        if self._asked:  # what it said when it started belongs to the first request
+            self._written = os.fstat(self._output.fileno()).st_size
+        self._asked = True
         deadline = None if limit is None else time.monotonic() + limit
         try:
             kind, value = self._exchange(message, deadline, on_part)
@@ -108,12 +118,15 @@ class Worker:
         except BaseException:  # Ctrl-C, or on_part failed: nobody waits for the answer
             self._finish(0)
             raise
-        if kind == "answer":
-            return Answer(value)
-        return self._lose(value)
+        if kind == "raised":
+            return self._lose(value)
+        answer, imports = value
+        if imports and self._on_imports is not None:
+            self._on_imports(imports)
+        return Answer(answer)
 
     def written(self) -> str:
-        """What it wrote to its standard output and error since this was asked, or the last request was made."""
+        """What it wrote to its standard output and error since this was called, or the last request was made."""
         size = os.fstat(self._output.fileno()).st_size
         if hasattr(os, "pread"):
             text = os.pread(self._output.fileno(), size - self._written, self._written)
@@ -183,6 +196,8 @@ class ForkServer:
         if not hasattr(os, "fork"):
             raise RuntimeError("this system has no fork; SpawnServer starts its workers instead")
         self._lock = threading.Lock()
+        self._late: list[str] = []  # modules that the server has yet to import
+        self._known: set[str] = set()
         self._workers: weakref.WeakSet[Worker] = weakref.WeakSet()
         self._asker = os.getpid()
         self._control, theirs = socket.socketpair()
@@ -193,16 +208,27 @@ class ForkServer:
         theirs.close()
 
     def worker(self, environment: Mapping[str, str] | None = None) -> Worker:
-        """Forks a worker, with these environment variables besides those that the server has."""
+        """Forks a worker, with these environment variables besides those that the server has.
+
+        What torch imported late in other workers, the server imports now, so that this happens once.
+        """
+        late, self._late = self._late, []
+        if late:
+            self._call(("import", late), [])
         output = tempfile.TemporaryFile()  # noqa: SIM115  (the worker closes it; it has no name that could be left)
         try:
             process, handles = self._call(("fork", dict(environment or {})), [output.fileno()])
         except BaseException:
             output.close()
             raise
-        worker = Worker(socket.socket(fileno=handles[0]), _Forked(self, process, handles[1:]), output)
+        process_of = _Forked(self, process, handles[1:])
+        worker = Worker(socket.socket(fileno=handles[0]), process_of, output, self._learn)
         self._workers.add(worker)
         return worker
+
+    def _learn(self, imports: list[str]) -> None:
+        self._late += [module for module in imports if module not in self._known]
+        self._known.update(imports)
 
     def close(self) -> None:
         """Ends the server and all its workers, and waits until they are gone."""
@@ -273,6 +299,9 @@ class _Forked:
 
     def end(self, patience: float) -> int:
         if self._status is None:
+            if self._handles:  # to wait here rather than in the server, which other threads ask too
+                multiprocessing.connection.wait(self._handles, patience)
+                patience = 0
             for handle in self._handles:
                 os.close(handle)
             self._handles = []

@@ -45,7 +45,7 @@ class Isolated:
 
     def __init__(self, session: pytest.Session) -> None:
         self._session = session
-        self._items: dict[Key, pytest.Item] = {}
+        self._items = {key: item for item, key in keys(session.items).items()}  # before a fork: once for all workers
 
     def serve(self, request: tuple[Any, ...]) -> Any:
         """Answers one request: its name and its arguments."""
@@ -56,7 +56,6 @@ class Isolated:
     def _start(self) -> dict[str, Any]:
         """Silences the session. Tells where the output of a test can be read while it runs."""
         config = self._session.config
-        self._items = {key: item for item, key in keys(self._session.items).items()}
         if config.pluginmanager.has_plugin(REPORTER):
             config.pluginmanager.unregister(name=REPORTER)
         for name in _TELLING:

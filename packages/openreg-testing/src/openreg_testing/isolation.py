@@ -371,9 +371,7 @@ class Isolation:
                 seconds[report.when] += report.duration
             if run.failed:
                 self._tell_of_seed(run, seed, plan.seeds)
-            if run.failed or run.skipped or not run.answer.get("device"):  # without a device there is nothing to order
-                break
-            if run.answer.keys() & {"exit", "interrupted"} or run.answer["stop"]:
+            if run.failed or run.is_the_same_under_all_seeds:
                 break
         for report in run.reports:
             report.duration = seconds[report.when]

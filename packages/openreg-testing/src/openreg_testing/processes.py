@@ -39,9 +39,10 @@ class Run:
         return any(report.failed and not str(report.longrepr).startswith("[XPASS") for report in self.reports)
 
     @property
-    def skipped(self) -> bool:
-        """Whether it was skipped, or failed as expected."""
-        return any(report.skipped for report in self.reports)
+    def is_the_same_under_all_seeds(self) -> bool:
+        """Whether it used no device, was skipped, failed as expected, or ended the run."""
+        over = self.answer.keys() & {"exit", "interrupted"} or self.answer.get("stop")
+        return bool(over) or not self.answer.get("device") or any(report.skipped for report in self.reports)
 
 
 class Process:

@@ -18,6 +18,7 @@ import signal
 import socket
 import struct
 import sys
+import threading
 import time
 import traceback
 import warnings
@@ -25,10 +26,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from . import wire
+from .fork_safety import can_fork
 
 ADDRESS = "OPENREG_TESTING_ASKER"  # tells a worker that was started where to connect: port:token:process
 REPLY = struct.Struct("!iq")  # of the server: an error number, and a process or its exit status
 PATIENCE = 5.0  # seconds for what takes milliseconds, such as leaving when the connection has ended
+_IMPORT_PATIENCE = 60.0
 _PR_SET_PDEATHSIG = 1
 
 
@@ -59,6 +62,7 @@ def serve_forks(control: socket.socket, serve: Callable[[Any], Any], asker: int)
         signal.signal(signal.SIGTERM, end_with_asker)
         _signal_at_end_of_parent(signal.SIGTERM)
         end_with_asker()
+        _note_imports()
         gc.freeze()  # else the collector of each worker would touch, and so copy, all that there is
         while True:
             header, handles, _, _ = socket.recv_fds(control, wire.LENGTH.size, 1)
@@ -67,6 +71,8 @@ def serve_forks(control: socket.socket, serve: Callable[[Any], Any], asker: int)
             request = pickle.loads(wire.read(control, wire.LENGTH.unpack(header)[0]))
             if request[0] == "fork":
                 _fork_worker(control, workers, serve, request[1], handles[0])
+            elif request[0] == "import":
+                control.sendall(REPLY.pack(0, _import_ahead(request[1])))
             else:
                 _, process, patience = request
                 workers.discard(process)
@@ -106,7 +112,7 @@ def _fork_worker(
     with contextlib.suppress(OSError):  # the worker does it too: whoever is first
         os.setpgid(process, process)
     handles = [ours.fileno()]
-    if hasattr(os, "pidfd_open"):
+    with contextlib.suppress(AttributeError, OSError):  # not on every system, and not in every container
         handles.append(os.pidfd_open(process))
     socket.send_fds(control, [REPLY.pack(0, process)], handles)
     ours.close()
@@ -137,6 +143,46 @@ def _be_forked(
         _answer(connection, serve, output)
     finally:
         os._exit(1)
+
+
+def _import_ahead(modules: list[str]) -> bool:
+    """Imports what workers had to import, so that later ones need not; but nothing after which none could be forked."""
+    trial = fork()
+    if trial == 0:
+        safe = False
+        try:
+            _import_silently(modules)
+            safe = can_fork() is None and threading.active_count() == 1
+        finally:
+            os._exit(int(not safe))
+    safe = wait_for(trial, _IMPORT_PATIENCE) == 0
+    with contextlib.suppress(OSError):  # it has ended and is reaped
+        os.kill(trial, signal.SIGKILL)
+        os.waitpid(trial, 0)
+    if safe:
+        _import_silently(modules)
+        _note_imports()
+        gc.freeze()
+    return safe
+
+
+def _import_silently(modules: list[str]) -> None:
+    """Nobody asked this process for what a module has to say; the worker said it."""
+    kept = [os.dup(1), os.dup(2)]
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for number in (1, 2):
+            os.dup2(nothing, number)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for module in modules:
+                with contextlib.suppress(Exception):  # it may need what a test had prepared
+                    importlib.import_module(module)
+    finally:
+        for number, handle in enumerate(kept, 1):
+            os.dup2(handle, number)
+        for handle in (nothing, *kept):
+            os.close(handle)
 
 
 def _reap(process: int, patience: float) -> int:
@@ -186,10 +232,30 @@ def attend(serve: Callable[[Any], Any]) -> NoReturn:
             os._exit(1)
     connection = socket.create_connection(("127.0.0.1", int(port)))
     connection.sendall(token.encode())
+    _note_imports()
     _answer(connection, serve, os.dup(2))
 
 
+_imported: set[str] = set()  # the modules that a worker begins with
 _asker: socket.socket | None = None  # in a worker, the connection to who asks
+
+
+def _note_imports() -> None:
+    """In the server: to look at every name would make each worker copy the memory that it lies in."""
+    _imported.update(sys.modules)
+
+
+def _late_imports() -> list[str]:
+    """The modules of torch that were imported meanwhile, in this order: it imports much when it is first needed.
+
+    Only its own: a test may look whether its library has imported something. Not those of the compiler, which start
+    processes.
+    """
+    if len(sys.modules) == len(_imported):
+        return []
+    late = [name for name in list(sys.modules) if name not in _imported]
+    _imported.update(late)
+    return [name for name in late if name.startswith("torch.") and not name.startswith("torch._inductor")]
 
 
 def send_part(value: Any) -> None:
@@ -217,7 +283,8 @@ def _answer(connection: socket.socket, serve: Callable[[Any], Any], output: int)
                 request = wire.receive(connection)
             except ConnectionError:
                 break
-            connection.sendall(wire.packed(("answer", serve(request))))
+            value = serve(request)
+            connection.sendall(wire.packed(("answer", (value, _late_imports()))))
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
         if isinstance(end.code, str):
