@@ -43,7 +43,7 @@ EXPECTED = {
 @pytest.fixture(scope="module")
 def quick():
     """The scorecard of all entries, most in float32; its reports name the operators that ran."""
-    return run.quick(SETUP)
+    return run.quick(SETUP, record_operators=True)
 
 
 @pytest.fixture(scope="module")

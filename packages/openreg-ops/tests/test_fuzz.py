@@ -33,7 +33,7 @@ def test_a_fault_is_found(failures, entry, reason):
 
 @pytest.mark.timeout(1800)
 def test_a_call_that_ends_the_process_costs_one_seed(failures):
-    assert any("the process crashed with" in text for text in failures.values())
+    assert any("crashed with" in text for text in failures.values())
     assert len({text.rpartition("[")[2].split()[0] for text in failures.values()}) > 2
 
 

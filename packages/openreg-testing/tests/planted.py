@@ -67,11 +67,20 @@ def fake_device():
     torch.openreg.current_device = lambda: 1
 
 
+def no_reset():
+    del torch.openreg.reset_device
+
+
 def crash():
     def abort(x, *args):
         os.abort()
 
     LIBRARY.impl("erfinv", abort, "PrivateUse1")
+
+
+def crash_of_a_device_in_use():
+    torch.ones(1, device="openreg").cpu()
+    crash()
 
 
 if PLANTED:

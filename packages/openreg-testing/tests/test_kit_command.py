@@ -146,6 +146,7 @@ def test_wrong_use_is_told_with_the_way_out(arguments, told, capsys, tmp_path, m
     [
         (["conformance", "--jobs", "0"], "expected a number from 1, got '0'"),
         (["conformance", "--limit", "never"], "expected seconds up to a day, got 'never'"),
+        (["conformance", "--table", "tables"], "expected MODULE:NAME, such as torch.testing"),
         (["conformance", "--dtype", "half"], "invalid choice: 'half'"),
         (["conformity"], "invalid choice: 'conformity'"),
         ([], "the following arguments are required: conformance|fuzz"),
@@ -183,7 +184,7 @@ def test_a_device_that_does_not_come_is_told(kit, tmp_path):
     (tmp_path / "ends.py").write_text("import os\nos.abort()", "utf-8")
     done = kit("conformance", "--device", "npu", "--import", "ends")
     assert done.returncode == 2
-    assert "the device 'npu' does not come up: the process crashed" in done.stderr
+    assert "the device 'npu' does not come up: crashed with" in done.stderr
 
 
 def test_a_manifest_with_unknown_operators_and_tests_is_refused(kit, tmp_path):

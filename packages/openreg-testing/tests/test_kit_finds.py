@@ -4,9 +4,9 @@
 import pytest
 
 from openreg_testing.conformance import suite_tests
+from openreg_testing.conformance.bring_up import Setup
 from openreg_testing.conformance.manifest import Exclusion, Manifest, Operator
 from openreg_testing.conformance.operators import run
-from openreg_testing.conformance.setup import Setup
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -64,8 +64,10 @@ def test_an_operator_with_a_wrong_kernel_is_found():
     assert "nn.functional.gelu float32: forward: Tensor-likes are not close" in problem
 
 
-def test_a_crash_costs_the_test_that_crashed():
-    card = run.run(setup_of("crash"), ["float32"], ["erfinv", "erf"], ["forward"], jobs=1)
+@pytest.mark.parametrize("mistake", ["crash", "crash_of_a_device_in_use"])
+def test_a_crash_costs_the_test_that_crashed(mistake):
+    """Also where the backend uses its device when it is imported, so that no process can be forked from that one."""
+    card = run.run(setup_of(mistake), ["float32"], ["erfinv", "erf"], ["forward"], jobs=1)
     reasons = {report["name"]: report["failures"] for report in card.reports}
     assert reasons["erf"] == {}
     assert "crashed" in reasons["erfinv"]["process"]
@@ -73,10 +75,11 @@ def test_a_crash_costs_the_test_that_crashed():
 
 
 def test_a_backend_that_crashes_on_every_tenth_operator_gives_a_whole_scorecard():
-    card = run.run(setup_of(), ["float32"], checks=["forward"], jobs=2, limit=20, table="crashing:TABLE")
+    card = run.run(setup_of("no_reset"), ["float32"], checks=["forward"], jobs=2, limit=20, table="crashing:TABLE")
     failed = {report["name"]: report["failures"] for report in card.reports if report["failures"]}
     assert len(card.reports) == 40
-    assert set(failed) == {"operator_0", "operator_5", "operator_10", "operator_20", "operator_30"}
+    assert set(failed) == {f"operator_{number}" for number in (0, 5, 7, 10, 20, 30)}
+    assert "the device was lost and has no reset_device()" in failed.pop("operator_7")["process"]
     assert "took longer than 20 s" in failed.pop("operator_5")["process"]
     assert all("crashed" in found["process"] for found in failed.values())
 

@@ -44,6 +44,7 @@ differs = { "layouts: result" = "the order of sums", "out" = { reason = "not res
 
 [tests]
 "streams::*" = { skip = "it has one stream" }
+"events::test_y" = { fails = "now and then", strict = false }
 
 [pytorch]
 "test_view_ops::TestViewOps*::test_view_copy*" = { fails = "no such kernel" }
@@ -68,6 +69,7 @@ def test_all_of_it_is_read(tmp_path):
     assert found.operator("mm").dtypes == ("float32", "bfloat16")
     assert found.test("streams::test_a_stream_has_a_priority").skip == "it has one stream"
     assert found.test("events::test_x") == Exclusion()
+    assert found.test("events::test_y") == Exclusion(fails="now and then", strict=False)
     assert found.pytorch_test("test_view_ops::TestViewOpsNPU::test_view_copy_npu").fails == "no such kernel"
 
 
@@ -101,7 +103,10 @@ def test_an_exact_name_goes_before_a_pattern(tmp_path):
         ("[operators.abs]\ntolerances = {float32 = 1}", "tolerances float32 = 1 has to be [relative, absolute]"),
         ("[operators.abs]\ntolerances = {float32 = [1, 'a']}", "has to be [relative, absolute], two numbers"),
         ("[operators.abs]\ndiffers = {out = {why = 'so it is'}}", "differs 'out' has an unknown key 'why'"),
-        ("[tests]\n'a::b' = {late = 'it is so'}", "[tests.'a::b'] has an unknown key 'late'; accepted are fails, skip"),
+        (
+            "[tests]\n'a::b' = {late = 'it is so'}",
+            "[tests.'a::b'] has an unknown key 'late'; accepted are fails, skip,",
+        ),
         ("[tests]\n'a::b' = 'it is so'", "[tests.'a::b'] is 'it is so'; it has to be a table"),
         ("[expect]\nnative = {float32 = 'all'}", "[expect] native float32 = 'all' has to be a whole number"),
         ("import = [1]", "import = [1] has to be a list of texts"),
@@ -142,6 +147,8 @@ test_suite_config:
         - names: [TestBinaryUfuncs::test_pow]
           mode: xfail
           edits: {dtypes: {exclude: [{name: bool}]}}
+        - names: [TestBinaryUfuncs::test_floor]
+          mode: xfail_strict
   global:
     supported_dtypes:
       - name: float16
@@ -162,14 +169,21 @@ test_suite_config:
 def test_the_form_of_torch_spyre_is_read(tmp_path):
     found = manifest.read(written(tmp_path, SPYRE, "config.yaml"))
     assert found.runs("add")
+    assert found.runs("mul.variant")
     assert not found.runs("sub")
+    found.refuse_unknown("operators", ["add", "mul.variant"])
+    with pytest.raises(ManifestError, match="'mul' names no entry"):
+        found.refuse_unknown("operators", ["add", "multiply"])
     assert found.operator("add").dtypes == ("float16",)
     assert found.operator("add").tolerances == {"float16": (2e-3, 1e-3)}
     assert found.operator("mul").dtypes == ("float16", "int64")
     assert "force_xfail" in found.operator("mul").fails
     suite = "test_binary_ufuncs::TestBinaryUfuncsPRIVATEUSE1"
     assert found.pytorch_test(f"{suite}::test_scalar_support_spyre") == Exclusion()
-    assert "mode: xfail" in found.pytorch_test(f"{suite}::test_pow_spyre_float16").fails
+    known = found.pytorch_test(f"{suite}::test_pow_spyre_float16")
+    assert "mode: xfail" in known.fails
+    assert not known.strict
+    assert found.pytorch_test(f"{suite}::test_floor_spyre").strict
     assert "unlisted_test_mode: skip" in found.pytorch_test(f"{suite}::test_other_spyre").skip
 
 

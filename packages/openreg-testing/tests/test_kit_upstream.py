@@ -9,13 +9,25 @@ from pathlib import Path
 import pytest
 
 from openreg_testing.conformance import upstream
+from openreg_testing.conformance.bring_up import Setup
 from openreg_testing.conformance.manifest import Exclusion, Manifest, ManifestError, Operator
-from openreg_testing.conformance.setup import Setup
 from openreg_testing.conformance.upstream import UpstreamError
 
 pytestmark = pytest.mark.timeout(1800)
 
 FILE = Path(__file__).parent / "shapes_of_upstream.py"
+PLAIN = """
+import torch
+import torch_openreg
+from torch.testing._internal.common_utils import TestCase
+
+class TestPlain(TestCase):
+    def test_right(self):
+        self.assertEqual(torch.ones(2, device="openreg").sum().item(), 2)
+
+    def test_wrong(self):
+        self.assertEqual(torch.ones(2, device="openreg").sum().item(), 3)
+"""
 TORCH = metadata.version("torch")
 
 
@@ -69,7 +81,10 @@ def test_only_tests_of_the_device_are_run(results):
 
 def test_the_manifest_chooses_and_excuses(checkout):
     manifest = Manifest(
-        operators={"erf": Operator(skip="there is no kernel")},
+        operators={
+            "erf": Operator(skip="there is no kernel"),
+            "exp": Operator(dtypes=("bfloat16",)),
+        },
         pytorch={
             "test_shapes::*::test_fails*": Exclusion(fails="it is known"),
             "test_shapes::*::test_crashes*": Exclusion(skip="it is known, too"),
@@ -81,6 +96,8 @@ def test_the_manifest_chooses_and_excuses(checkout):
         "test_operator_abs_openreg_float32",
         "test_operator_exp_openreg_float32",
     }
+    assert found["test_operator_abs_openreg_float32"].status == "passed"
+    assert found["test_operator_exp_openreg_float32"].reason == "the manifest runs exp in bfloat16 only"
     assert found["test_fails_openreg"].status == "excused"
     assert (found["test_crashes_openreg"].status, found["test_crashes_openreg"].reason) == (
         "skipped",
@@ -97,6 +114,17 @@ def test_a_file_that_cannot_be_imported_is_a_failure(checkout):
     )
     assert result.status == "failed"
     assert "no_such_module" in result.reason
+
+
+def test_a_file_that_makes_no_tests_for_devices_is_run_as_it_is(checkout):
+    folder = checkout / "torch_openreg"
+    folder.mkdir()
+    (folder / "test_plain.py").write_text(PLAIN, "utf-8")
+    found, _ = run(checkout, files=["torch_openreg/test_plain.py"])
+    assert {name: result.status for name, result in found.items()} == {
+        "test_plain::TestPlain::test_right": "passed",
+        "test_plain::TestPlain::test_wrong": "failed",
+    }
 
 
 def test_a_file_that_is_not_there_is_told(checkout):

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from .manifest import Exclusion
 from .operators.scorecard import Scorecard
 
 SCHEMA = "openreg-testing conformance 1"
@@ -92,11 +93,12 @@ def _of_operators(card: Scorecard) -> Iterator[Result]:
         yield Result("operators", name, status, reason, (), report.get("seconds", 0.0))
 
 
-def judged(suite: str, name: str, outcome: str, reason: str, known: str, **others: Any) -> tuple[Result, str]:
-    """A result in the light of what the manifest says (`known`: why it fails), and what is wrong with that, or ""."""
-    if outcome == "failed" and known:
-        return Result(suite, name, "excused", f"{known} ({reason})", **others), ""
-    note = f"{name}: the manifest says that it fails ({known}), and it passes" if outcome == "passed" and known else ""
+def judged(suite: str, name: str, outcome: str, reason: str, known: Exclusion, **others: Any) -> tuple[Result, str]:
+    """A result in the light of what the manifest says, and what is wrong with that, or ""."""
+    if outcome == "failed" and known.fails:
+        return Result(suite, name, "excused", f"{known.fails} ({reason})", **others), ""
+    needless = outcome == "passed" and known.fails and known.strict
+    note = f"{name}: the manifest says that it fails ({known.fails}), and it passes" if needless else ""
     status: Status = "passed" if outcome == "passed" else "skipped" if outcome == "skipped" else "failed"
     return Result(suite, name, status, reason, **others), note
 

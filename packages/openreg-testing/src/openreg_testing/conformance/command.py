@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from . import card as cards
 from . import comparison, manifest, suite_tests, upstream
+from .bring_up import Setup
 from .operators import run as operators
 from .operators.tasks import APART, CHECKS, TABLE
-from .setup import Setup
-from .workers import Answer, Lost, Pool
+from .pool import Lost, Pool
 
 if TYPE_CHECKING:
     from .card import Card
@@ -70,7 +70,7 @@ def parser() -> argparse.ArgumentParser:
     table.add_argument("--op", action="append", default=[], metavar="PATTERN", help="only entries of this name")
     table.add_argument("--check", action="append", choices=CHECKS, help="only this check; may be repeated")
     table.add_argument("--quick", action="store_true", help="each entry in one dtype, with a few of its variants")
-    table.add_argument("--table", default=TABLE, metavar="MODULE:NAME", help="another table of entries")
+    table.add_argument("--table", type=_table, default=TABLE, metavar="MODULE:NAME", help="another table of entries")
     own = kit.add_argument_group("PyTorch's own tests")
     own.add_argument(
         "--pytorch-tests", type=Path, metavar="DIR", help="its folder test/, from a checkout of this torch"
@@ -94,7 +94,9 @@ def parser() -> argparse.ArgumentParser:
     random_calls.add_argument("--seconds", type=_seconds, default=600.0, help="how long; 600 unless told")
     random_calls.add_argument("--seed", type=int, default=None, help="the first seed; any unless told")
     random_calls.add_argument("--count", type=_count, default=None, help="how many calls at most; 1 repeats a seed")
-    random_calls.add_argument("--table", default=TABLE, metavar="MODULE:NAME", help="another table of entries")
+    random_calls.add_argument(
+        "--table", type=_table, default=TABLE, metavar="MODULE:NAME", help="another table of entries"
+    )
     return whole
 
 
@@ -111,6 +113,13 @@ def _add_device(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--manifest", type=Path, metavar="FILE", help="what is known of it: .toml, or torch-spyre's .yaml"
     )
+
+
+def _table(text: str) -> str:
+    module, _, name = text.partition(":")
+    if not module or not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"expected MODULE:NAME, such as {TABLE}, got {text!r}")
+    return text
 
 
 def _seconds(text: str) -> float:
@@ -302,13 +311,12 @@ def _exists(module: str) -> bool:
 
 def _probe(setup: Setup) -> dict[str, Any]:
     """What a process finds that brings the device up. Raises WrongUseError where that fails."""
-    with Pool(setup, 1, 1.0, setup.manifest.environment) as pool:
-        outcome: Answer | Lost = pool.probe()
+    with Pool((setup,), 1, 1.0, setup.manifest.environment) as pool:
+        outcome = pool.probe()
     if isinstance(outcome, Lost):
-        reason = outcome.reason.removeprefix("the process did not start: ").removeprefix("NoDeviceError: ")
-        if outcome.reason.startswith("NoDeviceError"):
-            raise WrongUseError(reason)
+        if outcome.reason.startswith("NoDeviceError: "):
+            raise WrongUseError(outcome.reason.removeprefix("NoDeviceError: "))
         last = f"\n{outcome.output}" if outcome.output else ""
-        raise WrongUseError(f"the device {setup.device!r} does not come up: {reason}{last}")
+        raise WrongUseError(f"the device {setup.device!r} does not come up: {outcome.reason}{last}")
     found: dict[str, Any] = outcome.value
     return found

@@ -52,6 +52,7 @@ class Exclusion:
 
     fails: str = ""
     skip: str = ""
+    strict: bool = True  # with `fails`: when it passes, that is reported
 
 
 @dataclass(frozen=True)
@@ -78,13 +79,20 @@ class Manifest:
     native: Mapping[str, int] = field(default_factory=dict)  # by dtype: entries that have to run without a fallback
     most_failing: int | None = None  # entries that may be listed with `fails`
     only_listed: bool = False  # operators that are not listed are not run
+    variants: bool = False  # a name under [operators] stands for all its variants: div for div.floor_rounding too
     operators: Mapping[str, Operator] = field(default_factory=dict)
     tests: Mapping[str, Exclusion] = field(default_factory=dict)
     pytorch: Mapping[str, Exclusion] = field(default_factory=dict)
 
     def operator(self, name: str) -> Operator:
         """What is known of an entry."""
-        return _find(self.operators, name) or _NOTHING
+        return self._operator(name) or _NOTHING
+
+    def _operator(self, name: str) -> Operator | None:
+        found: Operator | None = _find(self.operators, name)
+        if found is None and self.variants and "." in name:
+            return self._operator(name.rpartition(".")[0])
+        return found
 
     def test(self, name: str) -> Exclusion:
         """What is known of a test of the kit."""
@@ -96,13 +104,14 @@ class Manifest:
 
     def runs(self, name: str) -> bool:
         """Whether an entry is to be run."""
-        return not self.operator(name).skip and (not self.only_listed or _find(self.operators, name) is not None)
+        return not self.operator(name).skip and (not self.only_listed or self._operator(name) is not None)
 
     def refuse_unknown(self, table: str, names: Iterable[str]) -> None:
         """Raises ManifestError where an entry of [operators], [tests] or [pytorch] names nothing there is."""
         known = list(names)
         for name in getattr(self, table):
-            if not any(fnmatchcase(item, name) for item in known):
+            of_variants = self.variants and table == "operators"
+            if not any(fnmatchcase(item, name) or (of_variants and item.startswith(f"{name}.")) for item in known):
                 close = get_close_matches(name, known, 3)
                 hint = f"; is one of these meant? {', '.join(close)}" if close else f"; there are {len(known)}"
                 of = {"operators": "entry of PyTorch's table of operators", "tests": "test of the kit"}
@@ -167,7 +176,7 @@ _OPERATOR = {
     "differs": dict,
     "since": str,
 }
-_TEST = {"fails": str, "skip": str, "since": str}
+_TEST = {"fails": str, "skip": str, "strict": bool, "since": str}
 _DIFFERENCE = {"reason": str, "since": str}
 _KINDS = {str: "text", list: "a list", dict: "a table", bool: "true or false", int: "a whole number"}
 _DTYPES = (
@@ -295,9 +304,8 @@ class _Parser:
         return float(value[0]), float(value[1])
 
     def test(self, entry: Mapping[str, Any], where: str) -> Exclusion:
-        return Exclusion(
-            **{key: self.reason(entry[key], f"{where} {key}") for key in ("fails", "skip") if key in entry}
-        )
+        texts = {key: self.reason(entry[key], f"{where} {key}") for key in ("fails", "skip") if key in entry}
+        return Exclusion(texts.get("fails", ""), texts.get("skip", ""), entry.get("strict", True))
 
     def reading(self, value: Any) -> Reading:
         where = "[[flags.read_late]]"

@@ -14,7 +14,8 @@
           - name: add
             dtypes: [{name: float16, precision: {atol: 1e-3, rtol: 1e-3}}]
 
-What is not supported there is not run here either. Tags, labels, seeds and edits of a test are for its own runner.
+What is not supported there is not run here either; an operator there stands for all its variants. A test that is xfail
+may pass, one that is xfail_strict may not. Tags, labels, seeds, selectors and edits of a test are for its own runner.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _ACCEPTED = {
     "dtypes": ("name", "precision", "force_xfail"),
     "precision": ("atol", "rtol"),
     "files": ("path", "unlisted_test_mode", "tests"),
-    "tests": ("names", "mode", "tags", "seed", "edits"),
+    "tests": ("names", "mode", "tags", "seed", "edits", "selectors"),
 }
 
 
@@ -66,6 +67,7 @@ class _Reader:
         return Manifest(
             path=self.path,
             only_listed=bool(operators),
+            variants=True,
             operators=operators or ({"*": self.operator({}, everywhere)} if everywhere else {}),
             pytorch=self.tests(suite.get("files")),
         )
@@ -136,6 +138,8 @@ class _Reader:
         if value not in _MODES:
             raise self.refuse(key, f"= {value!r} is unknown; accepted are {', '.join(_MODES)}")
         reason = f"{key}: {value} in {self.path}"
-        return (
-            Exclusion(skip=reason) if value == "skip" else Exclusion(fails=reason if value.startswith("xfail") else "")
-        )
+        if value == "skip":
+            return Exclusion(skip=reason)
+        if value == "mandatory_success":
+            return Exclusion()
+        return Exclusion(fails=reason, strict=value == "xfail_strict")

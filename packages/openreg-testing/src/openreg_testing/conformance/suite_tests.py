@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .bring_up import Setup
 from .card import Result, judged
-from .setup import Setup
-from .workers import Answer, Lost, Pool
+from .pool import Answer, Lost, Pool
 
 FOLDER = Path(__file__).parent / "suites"
 SECONDS_PER_TEST = 300.0
@@ -123,8 +123,9 @@ def run(
 ) -> Iterator[tuple[Result, str]]:
     """Yields every result, and what is wrong with what the manifest says of it, or ""."""
     manifest = setup.manifest
-    with Pool(setup, jobs, limit, manifest.environment) as pool:
-        collected = pool.ask(Collect(tuple(suites)))
+    collect = Collect(tuple(suites))
+    with Pool((setup, collect), jobs, limit, manifest.environment) as pool:
+        collected = pool.ask(collect)
         if isinstance(collected, Lost):
             raise SuiteError(f"{collected.reason}\n{collected.output}")
         tests: list[Listed] = collected.value
@@ -141,5 +142,5 @@ def run(
             status, reason, seconds = (
                 ("failed", outcome.describe(), 0.0) if isinstance(outcome, Lost) else outcome.value
             )
-            known = manifest.test(test.name).fails
+            known = manifest.test(test.name)
             yield judged(test.suite, test.name, status, reason, known, promises=test.promises, seconds=seconds)

@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .bring_up import Setup
 from .card import Result, judged
 from .manifest import Manifest
-from .setup import Setup
-from .workers import Answer, Lost, Pool
+from .pool import Answer, Lost, Pool
 
 # Files whose tests are made for each kind of device, and which most backends begin with.
 FILES = (
@@ -84,13 +84,22 @@ def _configs(manifest: Manifest) -> dict[str, Any]:
     tol = common_device_type.tol
     overrides: dict[str, Any] = {}
     allowed: list[str] = []
+    every = {dtype for dtype in vars(torch).values() if isinstance(dtype, torch.dtype)}
     for name in dict.fromkeys(op.full_name for op in op_db):
-        known = manifest.operator(name)
+        known, changed = manifest.operator(name), []
         if manifest.runs(name):
             allowed.append(name)
         if known.tolerances:
             granted = {getattr(torch, dtype): tol(atol, rtol) for dtype, (rtol, atol) in known.tolerances.items()}
-            overrides[name] = [decorate(override(granted))]
+            changed.append(decorate(override(granted)))
+        if known.dtypes:
+            others = [dtype for dtype in every if str(dtype).removeprefix("torch.") not in known.dtypes]
+            reason = f"the manifest runs {name} in {', '.join(known.dtypes)} only"
+            changed.append(decorate(unittest.skip(reason), dtypes=others))
+        if known.fails:
+            changed.append(decorate(unittest.skip(known.fails)))
+        if changed:
+            overrides[name] = changed
     restricted = manifest.only_listed or any(known.skip for known in manifest.operators.values())
     return {"op_allowlist": allowed if restricted else None, "op_overrides": overrides or None}
 
@@ -143,7 +152,7 @@ class RunOwn:
 
 @functools.cache
 def _tests(file: Path) -> dict[str, unittest.TestCase]:
-    """The tests of a file that were made for the device, by Class::method."""
+    """The tests of a file that were made for the device, by Class::method; all of one that makes none for devices."""
     import importlib.util
 
     spec = importlib.util.spec_from_file_location(file.stem, file)
@@ -152,12 +161,18 @@ def _tests(file: Path) -> dict[str, unittest.TestCase]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
-    found = {}
-    for name, value in vars(module).items():
-        if isinstance(value, type) and issubclass(value, unittest.TestCase) and hasattr(value, "device_type"):
-            for method in unittest.TestLoader().getTestCaseNames(value):
-                found[f"{name}::{method}"] = value(method)
-    return found
+    classes = {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, unittest.TestCase) and value.__module__ == module.__name__
+    }
+    made = {name: value for name, value in classes.items() if hasattr(value, "device_type")}
+    loader = unittest.TestLoader()
+    return {
+        f"{name}::{method}": value(method)
+        for name, value in (made or classes).items()
+        for method in loader.getTestCaseNames(value)
+    }
 
 
 def refuse_other_version(folder: Path, torch: str) -> None:
@@ -204,7 +219,7 @@ def run(
         raise UpstreamError(f"{folder}: has none of the files that the kit begins with; name files with --file")
     manifest = setup.manifest
     every: list[str] = []
-    with Pool(SetUpstream(setup, folder), jobs, limit, manifest.environment) as pool:
+    with Pool((SetUpstream(setup, folder),), jobs, limit, manifest.environment) as pool:
         for file in chosen:
             listed = pool.ask(ListFile(file))
             suite = file.stem
@@ -226,7 +241,7 @@ def run(
                 status, reason, seconds = (
                     ("failed", outcome.describe(), 0.0) if isinstance(outcome, Lost) else outcome.value
                 )
-                yield judged(suite, full, status, reason, manifest.pytorch_test(full).fails, seconds=seconds)
+                yield judged(suite, full, status, reason, manifest.pytorch_test(full), seconds=seconds)
     if not files and not patterns:
         manifest.refuse_unknown("pytorch", every)
 

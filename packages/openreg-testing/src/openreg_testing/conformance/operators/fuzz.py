@@ -18,15 +18,15 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from ..bring_up import Setup
 from ..manifest import Operator
-from ..setup import Setup
-from ..workers import Answer, Lost, Pool
+from ..pool import Answer, Lost, Pool
 from . import entries, subject
 from .check_dtypes import ALL, NUMBERS, change, comparable, is_allowed
 from .check_random import draws
 from .comparison import difference, tolerance_of
 from .outcome import Outcome, attempt, warning_difference
-from .tasks import TABLE
+from .tasks import TABLE, Entries
 from .transfer import copy_inputs, inputs_of, tensors_in
 
 SAMPLES = 24  # of each entry and dtype
@@ -327,7 +327,7 @@ def fuzz(
 ) -> tuple[dict[int, str], int]:
     """Failures by seed, and how many calls were made, beginning with the seed `first`."""
     failures, seed, end = {}, first, time.monotonic() + seconds
-    with Pool(setup, 1, SECONDS_PER_CALL, setup.manifest.environment) as pool:
+    with Pool((setup, Entries(table)), 1, SECONDS_PER_CALL, setup.manifest.environment) as pool:
         while time.monotonic() < end and seed < first + count:
             outcome = pool.ask(Random(table, seed))
             failure = outcome.describe() if isinstance(outcome, Lost) else outcome.value

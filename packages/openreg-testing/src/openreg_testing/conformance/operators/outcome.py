@@ -35,7 +35,7 @@ class StandardError:
         if cls.stream is None and stat.S_ISREG(os.fstat(2).st_mode):
             with contextlib.suppress(OSError):  # it may be open for writing only
                 os.read(2, 0)
-                cls.stream = os.fdopen(os.dup(2), "rb")
+                cls.stream = os.fdopen(os.dup(2), "rb", buffering=0)
 
     @classmethod
     def size(cls) -> int:

@@ -8,8 +8,8 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..setup import Setup
-from ..workers import Lost, Pool
+from ..bring_up import Setup
+from ..pool import Lost, Pool
 from .scorecard import Scorecard
 from .tasks import APART, CHECKS, TABLE, Entries, Examine
 
@@ -56,10 +56,11 @@ def run(
     manifest = setup.manifest
     for part in parts:
         environment = {**manifest.environment, **(manifest.held_back if part == (APART,) else {})}
-        with Pool(setup, jobs or os.cpu_count() or 1, limit, environment) as pool:
+        with Pool((setup, Entries(table)), jobs or os.cpu_count() or 1, limit, environment) as pool:
             listed = pool.ask(Entries(table))
             if isinstance(listed, Lost):
-                raise TableError(f"{table}: {listed.reason}\n{listed.output}")
+                reason = listed.reason.removeprefix("the process did not start: ")
+                raise TableError(f"{table}: {reason}\n{listed.output}")
             order = listed.value["dtypes"]
             names = [name for name, _ in listed.value["entries"]]
             if table == TABLE:

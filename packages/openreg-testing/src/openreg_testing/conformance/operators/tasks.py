@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..workers import Answer
+from ..pool import Answer
 
 TABLE = "torch.testing._internal.common_methods_invocations:op_db"
 VARIANTS = ("noncontiguous", "out", "in-place", "overloads", "layouts", "writes")
