@@ -154,12 +154,31 @@ class _ShortNames:
                 action.option_strings.remove(name)
 
 
+class _ShortNamesOfPytest8:
+    """The same for pytest 8, which makes argparse's parser anew of its groups of options for each parse."""
+
+    def __init__(self, parser: pytest.Parser) -> None:
+        self._parser: Any = parser
+        self._group: Any = parser.getgroup("openreg")
+        self._long = list(self._group.options)
+
+    def claim(self) -> None:
+        groups = (self._parser._anonymous, *self._parser._groups)
+        taken = {name for group in groups for option in group.options for name in option.names()}
+        for name, attributes in _OPTIONS.items():
+            if name != "report" and f"--{name}" not in taken:
+                self._group.addoption(f"--{name}", dest=_destination(name), **attributes)
+
+    def release(self) -> None:
+        self._group.options[:] = self._long
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, object, object]:
     """Sets what is read at import, lets conftest.py files be imported, and checks that the device is there."""
-    names = _ShortNames(parser)
+    names = _ShortNames(parser) if hasattr(parser, "optparser") else _ShortNamesOfPytest8(parser)
     undo: list[Any] = []
     early_config.add_cleanup(lambda: _undo(undo))
     inherited = os.environ.get(libraries.DEVICE_VARIABLE, "")
