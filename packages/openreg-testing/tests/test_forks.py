@@ -11,13 +11,13 @@ from pathlib import Path
 
 import _served
 import pytest
+from _platform import HAS_FORK, IS_LINUX
 
 from openreg_testing.forks import Answer, ForkServer, Lost, SpawnServer, attend, send_part
 
-LINUX = sys.platform == "linux"
 GUARD = 120  # seconds, against hangs
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()")
+pytestmark = pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +174,7 @@ def test_an_exception_in_this_process_ends_the_worker(worker):
     assert not is_running(process)
 
 
-@pytest.mark.skipif(not LINUX, reason="reads /proc")
+@pytest.mark.skipif(not IS_LINUX, reason="reads /proc")
 def test_what_a_worker_started_ends_with_it(worker):
     child = worker.ask(("start_child",)).value
     assert is_running(child)
@@ -182,12 +182,12 @@ def test_what_a_worker_started_ends_with_it(worker):
     wait_until_gone(child)
 
 
-@pytest.mark.skipif(not LINUX, reason="needs a handle of the process")
+@pytest.mark.skipif(not IS_LINUX, reason="needs a handle of the process")
 def test_a_crash_is_noticed_though_a_child_holds_the_connection(worker):
     assert worker.ask(("fork_child_and_crash",), GUARD).reason == "crashed with SIGSEGV"
 
 
-@pytest.mark.skipif(not LINUX, reason="reads /proc")
+@pytest.mark.skipif(not IS_LINUX, reason="reads /proc")
 def test_hundreds_of_workers_leave_no_process_and_no_descriptor():
     processes, handles = children(), descriptors()
     server = ForkServer(_served.serve)
@@ -222,7 +222,7 @@ def test_a_closed_server_forks_no_more():
         server.worker()
 
 
-@pytest.mark.skipif(not LINUX, reason="reads /proc")
+@pytest.mark.skipif(not IS_LINUX, reason="reads /proc")
 def test_a_killed_server_is_told_and_takes_its_workers_along():
     server = ForkServer(_served.serve)
     worker = server.worker()
@@ -246,7 +246,7 @@ server.worker().ask(("hang",))
 """
 
 
-@pytest.mark.skipif(not LINUX, reason="reads /proc")
+@pytest.mark.skipif(not IS_LINUX, reason="reads /proc")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_server_and_workers_end_with_the_process_that_asks(number):
     command = [sys.executable, "-c", KILLED, str(Path(__file__).parent)]

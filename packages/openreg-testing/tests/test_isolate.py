@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A crash, a hang or a broken device costs one test, and everything else is reported as without isolation."""
 
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
-from _runs import GUARD, command, environment, run, write
+from _platform import HAS_FORK
+from _runs import run, write
 
 pytest_plugins = ["pytester"]
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the workers here are forked")
+pytestmark = pytest.mark.skipif(not HAS_FORK, reason="the workers here are forked")
 
 LOSSES = """
 import ctypes, os, signal, sys, threading, time
@@ -474,54 +469,6 @@ def test_all_processes_have_one_folder_for_temporary_files(tmp_path):
     assert set(result.kinds().values()) == {"passed"}, result.output
     (of_user,) = tmp_path.glob("pytest-of-*")
     assert [folder.name for folder in of_user.iterdir() if not folder.is_symlink()] == ["pytest-0"]
-
-
-SUBPROCESS_TESTS = """
-import os, pathlib, subprocess, sys, time
-
-def test_waits():
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
-    pathlib.Path("ready.new").write_text(f"{os.getpid()} {os.getppid()} {child.pid}")
-    pathlib.Path("ready.new").rename("ready")
-    time.sleep(3600)
-"""
-
-
-def is_running(process):
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_no_process_outlives_the_run(tmp_path, number):
-    write(tmp_path, test_waiting=SUBPROCESS_TESTS)
-    deadline = time.monotonic() + GUARD
-    with subprocess.Popen(
-        command("--isolate"),
-        cwd=tmp_path,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as tests:
-        while not (tmp_path / "ready").exists():
-            assert tests.poll() is None, tests.stdout.read()
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        processes = (tmp_path / "ready").read_text().split()
-        tests.send_signal(number)
-        output = tests.stdout.read()
-    assert len(processes) == 3
-    while any(map(is_running, processes)):
-        assert time.monotonic() < deadline, processes
-        time.sleep(0.01)
-    if number == signal.SIGINT:
-        assert "KeyboardInterrupt" in output
-        assert "INTERNALERROR" not in output
-        assert tests.returncode == 2
 
 
 MODULE_LEVEL = """

@@ -6,11 +6,12 @@ import re
 import shlex
 
 import pytest
+from _platform import HAS_FORK
 from _runs import run, write
 
 pytest.importorskip("openreg_runtime")
 pytest_plugins = ["pytester"]
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the workers here are forked")
+pytestmark = pytest.mark.skipif(not HAS_FORK, reason="the workers here are forked")
 
 STREAMS = """
 import os

@@ -7,12 +7,13 @@ A fork copies the memory and one thread. A device, autograd and GNU's OpenMP cou
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import threading
 import time
 from pathlib import Path
 from typing import NamedTuple
+
+from ._platform import HAS_FORK
 
 _SETTLED = 0.2  # seconds in which a thread that has nothing to do goes to sleep
 _DEVICES = ("cuda", "xpu", "mtia")
@@ -28,7 +29,7 @@ class Thread(NamedTuple):
 
 def can_fork() -> str | None:
     """Why a worker that is forked from this process could not compute, in a clause; None if it could."""
-    if not hasattr(os, "fork"):
+    if not HAS_FORK:
         return "this system has no fork"
     device = used_device()
     if device:

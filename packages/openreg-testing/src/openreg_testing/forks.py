@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from typing import IO, Any, Protocol
 
 from . import wire
+from ._platform import HAS_FORK, HAS_PREAD, IS_POSIX
 from .fork_safety import can_fork
 from .workers import ADDRESS, PATIENCE, REPLY, attend, fork, send_part, serve_forks, wait_for
 
@@ -128,7 +129,7 @@ class Worker:
     def written(self) -> str:
         """What it wrote to its standard output and error since this was called, or the last request was made."""
         size = os.fstat(self._output.fileno()).st_size
-        if hasattr(os, "pread"):
+        if HAS_PREAD:
             text = os.pread(self._output.fileno(), size - self._written, self._written)
         else:  # reading moves the place where the worker writes: up to the end, where it is anyway
             self._output.seek(self._written)
@@ -193,7 +194,7 @@ class ForkServer:
     """Forks workers from a process that has imported what they need and touched no device, OpenMP or autograd."""
 
     def __init__(self, serve: Callable[[Any], Any]) -> None:
-        if not hasattr(os, "fork"):
+        if not HAS_FORK:
             raise RuntimeError("this system has no fork; SpawnServer starts its workers instead")
         self._lock = threading.Lock()
         self._late: list[str] = []  # modules that the server has yet to import
@@ -367,7 +368,7 @@ class _Spawned:
         return self._process.poll() is None
 
     def signal(self, number: int) -> None:
-        if os.name == "posix":  # elsewhere any signal ends it, without a stack
+        if IS_POSIX:  # elsewhere any signal ends it, without a stack
             self._process.send_signal(number)
 
     def end(self, patience: float) -> int:
@@ -375,7 +376,7 @@ class _Spawned:
             self._process.wait(patience)
         except subprocess.TimeoutExpired:
             self._process.kill()
-        if os.name == "posix":
+        if IS_POSIX:
             with contextlib.suppress(OSError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         return self._process.wait()

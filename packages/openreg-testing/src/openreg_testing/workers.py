@@ -7,7 +7,6 @@ python -m openreg_testing.workers module:function
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import faulthandler
 import gc
@@ -26,13 +25,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from . import wire
+from ._platform import IS_POSIX, close_after_fork, signal_at_end_of_parent
 from .fork_safety import can_fork
 
 ADDRESS = "OPENREG_TESTING_ASKER"  # tells a worker that was started where to connect: port:token:process
 REPLY = struct.Struct("!iq")  # of the server: an error number, and a process or its exit status
 PATIENCE = 5.0  # seconds for what takes milliseconds, such as leaving when the connection has ended
 _IMPORT_PATIENCE = 60.0
-_PR_SET_PDEATHSIG = 1
 
 
 def fork() -> int:
@@ -60,7 +59,7 @@ def serve_forks(control: socket.socket, serve: Callable[[Any], Any], asker: int)
         os.setpgid(0, 0)  # Ctrl-C is for the asker
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, end_with_asker)
-        _signal_at_end_of_parent(signal.SIGTERM)
+        signal_at_end_of_parent(signal.SIGTERM)
         end_with_asker()
         _note_imports()
         gc.freeze()  # else the collector of each worker would touch, and so copy, all that there is
@@ -127,7 +126,7 @@ def _be_forked(
         os.setpgid(0, 0)  # what the worker starts can be ended with it
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        _signal_at_end_of_parent(signal.SIGKILL)
+        signal_at_end_of_parent(signal.SIGKILL)
         if os.getppid() != server:
             os._exit(1)
         nothing = os.open(os.devnull, os.O_RDONLY)
@@ -227,8 +226,8 @@ def attend(serve: Callable[[Any], Any]) -> NoReturn:
         raise RuntimeError(f"{ADDRESS} is not set: attend() is for a process that a SpawnServer started")
     port, token, asker = place.split(":")
     if int(asker):
-        _signal_at_end_of_parent(getattr(signal, "SIGKILL", 0))
-        if os.name == "posix" and os.getppid() != int(asker):
+        signal_at_end_of_parent(getattr(signal, "SIGKILL", 0))
+        if IS_POSIX and os.getppid() != int(asker):
             os._exit(1)
     connection = socket.create_connection(("127.0.0.1", int(port)))
     connection.sendall(token.encode())
@@ -274,8 +273,7 @@ def _answer(connection: socket.socket, serve: Callable[[Any], Any], output: int)
     global _asker
     _asker = connection
     faulthandler.enable(file=output, all_threads=True)
-    if hasattr(os, "register_at_fork"):  # else the connection would outlive the worker in what it started
-        os.register_at_fork(after_in_child=connection.close)
+    close_after_fork(connection.close)  # else it would outlive the worker in what that started
     status = 0
     try:
         while True:
@@ -299,11 +297,6 @@ def _answer(connection: socket.socket, serve: Callable[[Any], Any], output: int)
             with contextlib.suppress(Exception):
                 stream.flush()
         os._exit(status)
-
-
-def _signal_at_end_of_parent(number: int) -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What differs between operating systems, for all tests of this package."""
+
+import os
+import sys
+
+IS_LINUX = sys.platform == "linux"
+HAS_FORK = hasattr(os, "fork")
