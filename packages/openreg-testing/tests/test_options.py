@@ -184,6 +184,23 @@ def test_a_suite_keeps_its_own_option_of_the_same_name(pytester, monkeypatch):
     run(pytester, monkeypatch, "--openreg-device", "openreg").assert_outcomes(passed=1)
 
 
+def test_a_suite_that_chooses_cuda_by_its_own_option_runs_on_another_device(pytester, monkeypatch):
+    pytester.makeconftest("""
+        import torch
+        HERE = torch.cuda.is_available()
+
+        def pytest_addoption(parser):
+            parser.addoption("--device", default="cpu")
+    """)
+    pytester.makepyfile("""
+        import conftest, torch
+        def test_theirs(pytestconfig):
+            assert conftest.HERE
+            assert torch.ones(2, device=pytestconfig.getoption("--device")).is_cuda
+    """)
+    run(pytester, monkeypatch, "--device", "cuda", "--cuda-as", "openreg").assert_outcomes(passed=1)
+
+
 @pytest.mark.parametrize(
     ("args", "explanation"),
     [

@@ -374,3 +374,22 @@ def test_seeds_that_are_given_twice_are_a_usage_error(tmp_path):
     result = run(tmp_path)
     assert result.status == 4
     assert "test_one.py::test_one: its mark device_settings gives OPENREG_SCHEDULE_SEED" in result.output
+
+
+SETTINGS = """
+import os
+import pytest
+import torch
+
+@pytest.mark.device_settings(OPENREG_DEVICE_MEMORY="64MiB")
+@pytest.mark.schedules(seeds=2)
+def test_settings(device):
+    assert torch.accelerator.get_memory_info(device)[1] == 64 << 20
+"""
+
+
+@pytest.mark.parametrize("options", [("--device", "openreg"), ("--device", "openreg:1", "--isolate"), ()])
+def test_settings_hold_where_the_run_has_asked_for_the_device_before(tmp_path, options):
+    write(tmp_path, test_settings=SETTINGS)
+    result = run(tmp_path, *options)
+    assert result.kinds() == {"test_settings": "passed"}, result.output

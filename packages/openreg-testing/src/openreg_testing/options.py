@@ -183,11 +183,21 @@ def pytest_load_initial_conftests(
     early_config.add_cleanup(lambda: _undo(undo))
     inherited = os.environ.get(libraries.DEVICE_VARIABLE, "")
 
-    def parsed() -> Settings:
+    def parsed(*, conftests_known: bool) -> Settings:
         names.claim()
-        return _read(parser.parse_known_args(args, namespace=copy.copy(early_config.option)), inherited)
+        options = parser.parse_known_args(args, namespace=copy.copy(early_config.option))
+        try:
+            return _read(options, inherited)
+        except pytest.UsageError as refusal:
+            if conftests_known or getattr(options, _destination("device")) is None:
+                raise
+            setattr(options, _destination("device"), None)  # it may be the option of a conftest.py
+            try:
+                return _read(options, inherited)
+            except pytest.UsageError:
+                raise refusal from None
 
-    given = parsed()
+    given = parsed(conftests_known=False)
     _apply(given, early_config, undo)
     names.release()
     try:
@@ -195,7 +205,7 @@ def pytest_load_initial_conftests(
     except Exception:
         _require(given)  # the reason why a conftest.py fails, if the device is not there
         raise
-    if (again := parsed()) != given:  # what looked like ours is an option of theirs
+    if (again := parsed(conftests_known=True)) != given:  # what looked like ours is an option of theirs
         _undo(undo)
         _apply(again, early_config, undo)
     _require(again)

@@ -9,7 +9,7 @@ import pytest
 
 from openreg_testing.options import settings
 from openreg_testing.sizes import show_bytes
-from openreg_testing.summary import Result, lines, results
+from openreg_testing.summary import Result, lines, results, watched_of
 
 _TEMPLATE = "report.html.j2"
 
@@ -51,7 +51,7 @@ def render(device: str, found: list[Result]) -> str:
     )
     environment.filters["size"] = show_bytes
     template = environment.from_string(Path(__file__).with_name(_TEMPLATE).read_text("utf-8"))
-    watched = [result for result in found if result.facts]
+    watched = watched_of(found)
     outcomes: dict[str, int] = {}
     for result in found:
         outcomes[result.outcome] = outcomes.get(result.outcome, 0) + 1

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +38,11 @@ def results(config: pytest.Config) -> dict[str, Result]:
     return config.stash.setdefault(RESULTS, {})
 
 
+def watched_of(found: Iterable[Result]) -> list[Result]:
+    """Those that ran while somebody looked at the device; isolation tells of others that they broke it, say."""
+    return [result for result in found if "device" in result.facts]
+
+
 class _Gatherer:
     """Listens to the reports of this process, and to those that xdist's workers send."""
 
@@ -68,7 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Writes the section, if any test was watched."""
-    watched = [result for result in results(config).values() if result.facts]
+    watched = watched_of(results(config).values())
     if not watched:
         return
     device = settings(config).target or watched[0].facts["device"]
