@@ -44,11 +44,28 @@ def test_dtype():
 """
 
 
-def run(*options):
-    """What pytest says of the suite with these options, and its exit status."""
+STREAMS = """\
+import pytest
+import torch
+
+
+@pytest.mark.poison
+@pytest.mark.schedules(seeds=40)
+def test_the_copy_is_waited_for():
+    data, copies = torch.ones(1000).pin_memory(), torch.Stream("openreg")
+    with copies:
+        moved = data.to("openreg", non_blocking=True)
+    torch.accelerator.current_stream().wait_stream(copies)
+    assert (moved * 2).sum().item() == 2000
+"""
+WAIT = "    torch.accelerator.current_stream().wait_stream(copies)\n"
+
+
+def run(*options, tests=TESTS):
+    """What pytest says of a suite with these options, and its exit status."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "library.py").write_text(LIBRARY)
-        Path(folder, "test_library.py").write_text(TESTS)
+        Path(folder, "test_library.py").write_text(tests)
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
         outcome = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return outcome.stdout + outcome.stderr, outcome.returncode
@@ -77,3 +94,9 @@ output, status = run("--device", "openreg", "--check-leaks")
 print("\n".join(line for line in output.splitlines() if "stay on openreg" in line))
 check(status == 1, "the check finds the bug")
 check("in library._SEEN" in output, "and names the variable that keeps the tensor")
+
+output, status = run(tests=STREAMS)
+check(status == 0, "the copy is waited for under 40 orders of streams")
+output, status = run(tests=STREAMS.replace(WAIT, ""))
+print("\n".join(line for line in output.splitlines() if "--schedule-seed=" in line))
+check(status == 1, "without the wait some order shows the race, and can be repeated")
