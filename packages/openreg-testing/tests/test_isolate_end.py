@@ -28,6 +28,10 @@ def is_running(process):
         return False
 
 
+def default_interrupt():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a run in the background inherits that it is ignored
+
+
 @pytest.mark.skipif(not IS_LINUX, reason="reads /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_no_process_outlives_the_run(tmp_path, number):
@@ -40,6 +44,7 @@ def test_no_process_outlives_the_run(tmp_path, number):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        preexec_fn=default_interrupt,
     ) as tests:
         while not (tmp_path / "ready").exists():
             assert tests.poll() is None, tests.stdout.read()

@@ -208,7 +208,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<check_index_fill, op::index_fill__int_Scalar>(library, cpu::index_fill_, {.expands = true});
   function<op::index_fill__int_Tensor>(library, index_fill_tensor, kIndexFill.op.rule);
   structured<meta::structured_index_reduce, op::index_reduce, op::index_reduce_>(
-      library, cpu::index_reduce_outf, {.refused = kBoolean | kComplex, .overlap = kNoPart},
+      library, cpu::index_reduce_outf,
+      // PyTorch's kernel of products fails inside for some strides of the reduced types.
+      {.refused = kBoolean | kComplex, .overlap = kNoPart, .modes = {{{"prod", kReduced}}}},
       {.check_outputs = [](auto... /*arguments*/) {
         TORCH_WARN_ONCE("index_reduce() is in beta and the API may change at any time");
       }});

@@ -28,7 +28,7 @@ from . import wire
 from ._platform import IS_POSIX, close_after_fork, signal_at_end_of_parent
 from .fork_safety import can_fork
 
-ADDRESS = "OPENREG_TESTING_ASKER"  # tells a worker that was started where to connect: port:token:process
+ADDRESS = "TESTING_WORKERS_ASKER"  # tells a worker that was started where to connect: port:token:process
 REPLY = struct.Struct("!iq")  # of the server: an error number, and a process or its exit status
 PATIENCE = 5.0  # seconds for what takes milliseconds, such as leaving when the connection has ended
 _IMPORT_PATIENCE = 60.0
@@ -139,9 +139,20 @@ def _be_forked(
             for number in (1, 2)
         )
         os.environ.update(environment)
+        _mend_thread_pool()
         _answer(connection, serve, output)
     finally:
         os._exit(1)
+
+
+def _mend_thread_pool() -> None:
+    """Lets PyTorch make its pool of threads anew, which it does in the first call after a fork, and not thread-safely.
+
+    Autograd's threads, one for each device, make that call at the same time and abort.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(torch.get_num_threads())
 
 
 def _import_ahead(modules: list[str]) -> bool:
