@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[3]
 NEW_PROCESS = re.compile(r"new process(?::[ \t]*(.*))?")
 
 # A setting is a name that code asks the environment for, so it stands there as a string.
-_SETTING = re.compile(r"\"(OPENREG_[A-Z_]*[A-Z])\"")
+# Those of tests are told by who runs them (settings_of_tests in openreg-runtime's doctor.toml).
+_SETTING = re.compile(r"\"(OPENREG_(?!TEST_)[A-Z_]*[A-Z])\"")
 # Sessions are called as their functions, or by a name that is given.
 _SESSION_NAME = re.compile(r"\bname='([^']+)'")
 _STRING = re.compile(r"(?<!\w)[rbuf]{0,2}\"((?:[^\"\\\n]|\\.)*)\"|(?<!\w)[rbuf]{0,2}'((?:[^'\\\n]|\\.)*)'")
