@@ -222,7 +222,7 @@ class Copy:
         # File by file, so that a mistake is compiled again alone, and each file shows that it includes what it needs.
         settings = (
             *(f"build-dir={self.build}", f"cmake.build-type={BUILD_TYPE}"),
-            "cmake.define.CMAKE_UNITY_BUILD=OFF",
+            "cmake.define.OPENREG_UNITY_BUILD=OFF",
         )
         wheels = self.folder / "wheels"
         shutil.rmtree(wheels, ignore_errors=True)

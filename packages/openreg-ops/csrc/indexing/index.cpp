@@ -193,6 +193,21 @@ at::Tensor& index_fill_tensor(at::Tensor& self, int64_t dim, const at::Tensor& i
   return kIndexFill.inplace(self, dim, index, value);
 }
 
+// PyTorch's kernel of products in float16 and bfloat16 fails on slices of one element, which it takes for a number, and
+// on values repeated within a slice: slices of one element are reduced as one row, and values get memory of their own.
+at::Tensor& index_reduce_out(const at::Tensor& self, int64_t dim, const at::Tensor& index, const at::Tensor& source,
+                             c10::string_view reduce, bool include_self, at::Tensor& out) {
+  if (reduce != "prod" || !at::isReducedFloatingType(self.scalar_type())) {
+    return cpu::index_reduce_outf(self, dim, index, source, reduce, include_self, out);
+  }
+  if (self.dim() > 1 && self.numel() == self.size(dim)) {
+    at::Tensor row = out.view(-1);
+    cpu::index_reduce_outf(self.reshape(-1), 0, index, source.reshape(-1), reduce, include_self, row);
+    return out;
+  }
+  return cpu::index_reduce_outf(self, dim, index, source.contiguous(), reduce, include_self, out);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::_index_put_impl_>(library, index_put);
   function<op::index_Tensor>(library, index);
@@ -208,9 +223,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<check_index_fill, op::index_fill__int_Scalar>(library, cpu::index_fill_, {.expands = true});
   function<op::index_fill__int_Tensor>(library, index_fill_tensor, kIndexFill.op.rule);
   structured<meta::structured_index_reduce, op::index_reduce, op::index_reduce_>(
-      library, cpu::index_reduce_outf,
-      // PyTorch's kernel of products fails inside for some strides of the reduced types.
-      {.refused = kBoolean | kComplex, .overlap = kNoPart, .modes = {{{"prod", kReduced}}}},
+      library, index_reduce_out, {.refused = kBoolean | kComplex, .overlap = kNoPart},
       {.check_outputs = [](auto... /*arguments*/) {
         TORCH_WARN_ONCE("index_reduce() is in beta and the API may change at any time");
       }});
