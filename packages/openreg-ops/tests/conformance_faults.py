@@ -86,6 +86,16 @@ def forgets_strides(x):
     return (x * 2).contiguous() if on_device(x) else x * 2
 
 
+def double_where_the_cpu_asserts(x):
+    if not on_device(x) and x.dim() > 1 and 0 in x.stride():
+        raise RuntimeError("x.is_good() INTERNAL ASSERT FAILED")
+    return x * 2
+
+
+def wrong_where_the_cpu_asserts(x):
+    return x * 3 if on_device(x) and 0 in x.stride() else double_where_the_cpu_asserts(x)
+
+
 def takes_a_shape_of_its_own(x, out=None):
     """Writes its numbers one after the other from where the operand begins."""
     if out is None or not on_device(x):
@@ -279,6 +289,8 @@ TABLE = [
     entry("wrong_inplace", right, inplace_variant=double_inplace),
     entry("ignores_out", ignores_out, out=True),
     entry("forgets_strides", forgets_strides),
+    entry("right_where_the_cpu_asserts", double_where_the_cpu_asserts),
+    entry("wrong_where_the_cpu_asserts", wrong_where_the_cpu_asserts),
     entry("takes_a_shape_of_its_own", takes_a_shape_of_its_own, out=True),
     entry("writes_beyond", writes_beyond, out=True),
     entry("refuses_expanded", filled, inplace_variant=fill_but_not_expanded),

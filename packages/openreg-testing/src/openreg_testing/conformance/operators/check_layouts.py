@@ -76,6 +76,10 @@ def as_it_is(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
+def dense(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.contiguous()
+
+
 def in_form(inputs: Inputs, form: Form, others: Form) -> Any:
     """The inputs with their first tensor in one form and the others in another."""
     wanted = iter((form,))
@@ -140,6 +144,9 @@ def check_layouts(op: Any, dtype: torch.dtype, report: Report) -> None:
         computation = Computation(op, sample, gradient)
         for name, inputs in arrangements(inputs_of(sample)):
             theirs = on_cpu(op, inputs, computation)
+            is_bug = theirs.is_bug
+            if is_bug:  # some kernels take no such strides; what they give for dense operands is right
+                theirs = on_cpu(op, in_form(inputs, dense, dense), computation)
             args, kwargs = copy_inputs(op, inputs, subject.device())
             ours = attempt(partial(computation, args, kwargs), subject.device())
             if theirs.error is not None:
@@ -154,7 +161,7 @@ def check_layouts(op: Any, dtype: torch.dtype, report: Report) -> None:
                 report.fail("layouts: warnings", f"{name}: {wrong}", sample)
             for part, mine, reference in zip(("result", "gradient"), ours.result, theirs.result, strict=True):
                 wrong = layout_difference(mine, reference)
-                if wrong:
+                if wrong and not is_bug:
                     report.fail(f"layouts: {part}", f"{name}: {wrong}", sample)
             if op.name not in UNINITIALISED and not draws(op, inputs, computation):
                 wrong = difference(ours.result, theirs.result, report.tolerance, host=tensors_in((args, kwargs)))

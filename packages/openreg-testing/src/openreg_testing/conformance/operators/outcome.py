@@ -60,6 +60,11 @@ class Outcome:
     late: bool = False
     warnings: list[str] = field(default_factory=list)
 
+    @property
+    def is_bug(self) -> bool:
+        """Whether the error says of itself that it is PyTorch's: an assertion inside of a kernel."""
+        return "INTERNAL ASSERT FAILED" in str(self.error)
+
     def describe(self) -> str:
         if self.error is None:
             return "a result"
