@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What PyTorch's fake tensors, with which ``torch.compile`` and ``torch.export`` trace, do not know of this device.
 
-PyTorch has the rules of convolution's memory format in C++, by device, and none for a backend's own convolution; and two
-operators of recurrent cells, which only accelerators call, lack functions for shapes.
+PyTorch has the rules of convolution's memory format in C++, by device, and none for a backend's own convolution; and
+two operators of recurrent cells, which only accelerators call, lack functions for shapes.
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-import openreg_runtime
 import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-_library = torch.library.Library("aten", "IMPL")
+import openreg_runtime
 
 
 def _gru_cell(
-    input_gates: Tensor,
+    input_gates: Tensor,  # noqa: ARG001
     hidden_gates: Tensor,  # noqa: ARG001
     hx: Tensor,
     input_bias: Tensor | None = None,  # noqa: ARG001
@@ -62,6 +61,6 @@ def _add_convolution(fake_impls: ModuleType) -> None:
     fake_impls.op_implementations_checks.insert(0, (operators.__contains__, _convolution))
 
 
-_library.impl("_thnn_fused_gru_cell", _gru_cell, "Meta")
-_library.impl("_thnn_fused_gru_cell_backward", _gru_cell_backward, "Meta")
+torch.library.impl("aten::_thnn_fused_gru_cell", "meta", _gru_cell)
+torch.library.impl("aten::_thnn_fused_gru_cell_backward", "meta", _gru_cell_backward)
 openreg_runtime.after_import("torch._subclasses.fake_impls", _add_convolution)
