@@ -17,11 +17,14 @@ from torch._inductor.utils import clear_on_fresh_cache
 
 import openreg_runtime
 
-ENTRY_VERSION = 1  # of the table that kernel.h is written for: OPENREG_LAUNCH_ENTRY_VERSION
-
 _INCLUDES = [Path(module).parent / "include" for module in (__file__, str(openreg_runtime.__file__))]
 
 Kernel = Callable[..., None]
+
+
+def versions() -> str:
+    """The packages of the device with their versions: generated code depends on kernel.h, and on operators' strides."""
+    return ", ".join(f"{plugin.distribution} {plugin.version}" for plugin in openreg_runtime.installed_plugins())
 
 
 @clear_on_fresh_cache
@@ -38,9 +41,11 @@ class _KernelCache(CppPythonBindingsCodeCache):
     @classmethod
     def load_kernel(cls, name: str, kinds: str, source: str, submit: Any = None) -> Callable[[], Kernel]:
         """Compiles, with `submit` in another process; the result waits for that, and gives the function."""
-        # Behind Inductor's own header, which has to come first where it is precompiled.
+        # Behind Inductor's own header, which has to come first where it is precompiled. The cache's key is this text and
+        # the command, so what the header says has to show in the text.
         prefix, _, rest = source.partition("\n")
-        code = f'{prefix}\n#include "openreg/compile/kernel.h"\n{rest}\nOPENREG_KERNEL("{name}", "{kinds}")\n'
+        header = f'#include "openreg/compile/kernel.h"  // {versions()}'
+        code = f'{prefix}\n{header}\n{rest}\nOPENREG_KERNEL("{name}", "{kinds}")\n'
         flags = tuple(f"-I{folder}" for folder in _INCLUDES)
         # Compiled as for the CPU: of code for other devices Inductor thinks that it is no more than a call.
         get_module = cls.load_async(code, "cpu", submit_fn=submit, extra_flags=flags)

@@ -12,9 +12,8 @@ from torch._inductor.custom_graph_pass import CustomGraphModulePass
 from torch._inductor.exc import InvalidCxxCompiler
 from torch.fx import GraphModule
 
-import openreg_runtime
 from openreg_compile.device_ops import DeviceOps
-from openreg_compile.kernels import ENTRY_VERSION
+from openreg_compile.kernels import versions
 from openreg_compile.refusal import CppWrapper, FxWrapper
 from openreg_compile.scheduling import Scheduling
 from openreg_compile.wrapper import Wrapper
@@ -39,9 +38,8 @@ class _BeforeCode(CustomGraphModulePass):
             raise RuntimeError(_NO_COMPILER) from error
 
     def uuid(self) -> str:
-        """Of all packages of the device: the operators' decide strides that the code relies on."""
-        packages = [f"{plugin.distribution} {plugin.version}" for plugin in openreg_runtime.installed_plugins()]
-        return f"{', '.join(packages)}, launch entry {ENTRY_VERSION}"
+        """The packages that the code depends on, with their versions."""
+        return versions()
 
 
 def register() -> None:
