@@ -41,8 +41,8 @@ class _KernelCache(CppPythonBindingsCodeCache):
     @classmethod
     def load_kernel(cls, name: str, kinds: str, source: str, submit: Any = None) -> Callable[[], Kernel]:
         """Compiles, with `submit` in another process; the result waits for that, and gives the function."""
-        # Behind Inductor's own header, which has to come first where it is precompiled. The cache's key is this text and
-        # the command, so what the header says has to show in the text.
+        # Behind Inductor's own header, which has to come first where it is precompiled. The cache's key is this text
+        # and the command, so what the header says has to show in the text.
         prefix, _, rest = source.partition("\n")
         header = f'#include "openreg/compile/kernel.h"  // {versions()}'
         code = f'{prefix}\n{header}\n{rest}\nOPENREG_KERNEL("{name}", "{kinds}")\n'
