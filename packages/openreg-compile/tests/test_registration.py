@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.export.passes import move_to_device_pass
 
-from openreg_compile import device_ops, registration
+from openreg_compile import registration
 
 DEVICE = "openreg"
 
@@ -35,8 +35,21 @@ def test_import_torch_imports_no_compiler():
     assert done.stdout == "True False\n", done.stderr
 
 
+@pytest.mark.parametrize(
+    "first", ["openreg_compile.registration", "openreg_compile.kernels", "torch._inductor.scheduler"]
+)
+def test_the_order_of_imports_does_not_matter(first):
+    done = python(
+        f"import openreg_compile, {first}\n"
+        "from torch._inductor.codegen import common\n"
+        "common.init_backend_registration()\n"
+        "print(common.get_backend_features('openreg') == common.get_backend_features('cpu'))"
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
 def test_what_generated_python_says_of_devices_is_python():
-    ops = device_ops.DeviceOps()
+    ops = registration.DeviceOps()
     lines = [ops.import_get_raw_stream_as("raw"), "handle = raw(0)", ops.synchronize(), ops.set_device(0)]
     found = {"torch": torch}
     exec("\n".join([*lines, f"with {ops.device_guard(0)}: pass"]), found)

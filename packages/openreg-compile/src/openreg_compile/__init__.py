@@ -16,11 +16,8 @@ openreg_runtime.require_matching_build(__name__)
 import openreg_ops  # noqa: E402, F401  (generated code allocates, copies and multiplies)
 
 
-def _register(_compiler: ModuleType) -> None:
-    from openreg_compile import registration
-
-    registration.register()
+def _register(_registry: ModuleType) -> None:
+    from openreg_compile import registration as registration
 
 
-# All modules that a code generator is derived from are imported by then, and no graph has been compiled.
-openreg_runtime.after_import("torch._inductor.compile_fx", _register)
+openreg_runtime.after_import("torch._inductor.codegen.common", _register)

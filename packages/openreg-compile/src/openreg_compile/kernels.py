@@ -16,15 +16,11 @@ from torch._inductor.codecache import CppPythonBindingsCodeCache, LambdaFuture
 from torch._inductor.utils import clear_on_fresh_cache
 
 import openreg_runtime
+from openreg_compile.registration import versions
 
 _INCLUDES = [Path(module).parent / "include" for module in (__file__, str(openreg_runtime.__file__))]
 
 Kernel = Callable[..., None]
-
-
-def versions() -> str:
-    """The packages of the device with their versions: generated code depends on kernel.h, and on operators' strides."""
-    return ", ".join(f"{plugin.distribution} {plugin.version}" for plugin in openreg_runtime.installed_plugins())
 
 
 @clear_on_fresh_cache

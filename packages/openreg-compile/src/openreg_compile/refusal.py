@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from torch._inductor.codegen.wrapper import PythonWrapperCodegen
 
-
-class _Refused(PythonWrapperCodegen):
+class _Refused:
     """In place of a generator of wrappers; Inductor makes one with ``create()``, or reads ``supports_caching``."""
 
     supports_caching = True

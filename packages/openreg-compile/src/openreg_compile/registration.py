@@ -1,28 +1,72 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What Inductor has to know of a device (source: ``torch/_inductor/codegen/common.py``).
 
-Importing this module imports the compiler; the package does so when somebody else has.
+Importing this module registers; the package does so when somebody has imported Inductor's registry. The code generators
+derive from modules that may be half imported then, so they are imported when a graph first asks for one.
 """
 
 from __future__ import annotations
 
-from torch._inductor.codegen.common import register_backend_for_device, register_device_op_overrides
-from torch._inductor.cpp_builder import get_cpp_compiler
+from typing import Any
+
+from torch._inductor.codegen.common import (
+    DeviceOpOverrides,
+    register_backend_for_device,
+    register_device_op_overrides,
+)
 from torch._inductor.custom_graph_pass import CustomGraphModulePass
-from torch._inductor.exc import InvalidCxxCompiler
 from torch.fx import GraphModule
 
-from openreg_compile.device_ops import DeviceOps
-from openreg_compile.kernels import versions
+import openreg_runtime
 from openreg_compile.refusal import CppWrapper, FxWrapper
-from openreg_compile.scheduling import Scheduling
-from openreg_compile.wrapper import Wrapper
 
 _NO_COMPILER = (
     "torch.compile generates C++ for openreg devices, and no C++ compiler works here. Install one, such as g++ "
     "(Debian, Ubuntu: apt-get install g++; Fedora: dnf install gcc-c++) or clang++, or name one with the environment "
     'variable CXX; or compile without generated code: torch.compile(..., backend="aot_eager")'
 )
+
+
+class DeviceOps(DeviceOpOverrides):
+    """How generated Python speaks of devices; of C++ nothing, because the C++ wrapper is refused."""
+
+    def import_get_raw_stream_as(self, name: str) -> str:
+        """Defines a function from a device's number to the handle of its current stream."""
+        return f"def {name}(index):\n    return torch.openreg.current_stream(index).native_handle"
+
+    def set_device(self, device_idx: int) -> str:
+        """Makes a device the current one."""
+        return f"torch.openreg.set_device({device_idx})"
+
+    def synchronize(self) -> str:
+        """Waits for the current device."""
+        return "torch.openreg.synchronize()"
+
+    def device_guard(self, device_idx: int) -> str:
+        """A context in which a device is the current one."""
+        return f"torch.openreg.device({device_idx})"
+
+
+class _Scheduling:
+    """Makes a ``Scheduling``. A class, since Inductor asks whether it is derived from Triton's."""
+
+    def __new__(cls, scheduler: Any) -> Any:
+        from openreg_compile.scheduling import Scheduling
+
+        return Scheduling(scheduler)
+
+
+class _Wrapper:
+    """Makes a ``Wrapper``."""
+
+    supports_caching = True  # what generated code depends on shows in it, or in the name of the pass below
+
+    @staticmethod
+    def create(*arguments: Any) -> Any:
+        """How Inductor makes a generator of wrappers."""
+        from openreg_compile.wrapper import Wrapper
+
+        return Wrapper.create(*arguments)
 
 
 class _BeforeCode(CustomGraphModulePass):
@@ -32,6 +76,9 @@ class _BeforeCode(CustomGraphModulePass):
     """
 
     def __call__(self, gm: GraphModule) -> None:  # noqa: ARG002
+        from torch._inductor.cpp_builder import get_cpp_compiler
+        from torch._inductor.exc import InvalidCxxCompiler
+
         try:
             get_cpp_compiler()
         except InvalidCxxCompiler as error:
@@ -42,7 +89,13 @@ class _BeforeCode(CustomGraphModulePass):
         return versions()
 
 
-def register() -> None:
-    """Makes the code generators and what they write of the device known to Inductor."""
-    register_device_op_overrides("openreg", DeviceOps())
-    register_backend_for_device("openreg", Scheduling, Wrapper, CppWrapper, FxWrapper, _BeforeCode())
+def versions() -> str:
+    """The packages of the device with their versions: generated code depends on kernel.h, and on operators' strides."""
+    return ", ".join(f"{plugin.distribution} {plugin.version}" for plugin in openreg_runtime.installed_plugins())
+
+
+# PyTorch's annotations ask for classes that are derived from its own; it calls no more than is here.
+_generators: list[Any] = [_Scheduling, _Wrapper, CppWrapper, FxWrapper]
+
+register_device_op_overrides("openreg", DeviceOps())
+register_backend_for_device("openreg", *_generators, _BeforeCode())
