@@ -94,8 +94,10 @@ def versions() -> str:
     return ", ".join(f"{plugin.distribution} {plugin.version}" for plugin in openreg_runtime.installed_plugins())
 
 
-# PyTorch's annotations ask for classes that are derived from its own; it calls no more than is here.
-_generators: list[Any] = [_Scheduling, _Wrapper, CppWrapper, FxWrapper]
-
 register_device_op_overrides("openreg", DeviceOps())
-register_backend_for_device("openreg", *_generators, _BeforeCode())
+# PyTorch's annotations ask for classes that are derived from its own; it calls no more than is here.
+_scheduling: Any = _Scheduling
+_wrapper: Any = _Wrapper
+_cpp_wrapper: Any = CppWrapper
+_fx_wrapper: Any = FxWrapper
+register_backend_for_device("openreg", _scheduling, _wrapper, _cpp_wrapper, _fx_wrapper, _BeforeCode())
