@@ -47,6 +47,10 @@ def dlpack_device():
     torch.Tensor.__dlpack_device__ = lambda self: (1, 0)
 
 
+def dlpack_crash():
+    torch.Tensor.__dlpack_device__ = lambda self: os.abort()
+
+
 def autocast_list():
     def mm(x, y):
         with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)):

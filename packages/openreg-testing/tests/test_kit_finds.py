@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The conformance kit finds mistakes: each of a backend that is wrong in one place, and passes the one that is not."""
 
+import re
+
 import pytest
 
 from openreg_testing.conformance import suite_tests
@@ -72,6 +74,15 @@ def test_a_crash_costs_the_test_that_crashed(mistake):
     assert reasons["erf"] == {}
     assert "crashed" in reasons["erfinv"]["process"]
     assert "Fatal Python error: Aborted" in reasons["erfinv"]["process"]
+
+
+def test_a_crash_in_a_suite_says_what_was_expected_and_in_which_line():
+    ((result,), _) = results(["dlpack::test_a_tensor_tells_its_device"], setup_of("dlpack_crash"))
+    assert result.status == "failed"
+    expected, crashed, asked = result.reason.splitlines()
+    assert expected.startswith("PyTorch expects: Tensor.__dlpack_device__() gives")
+    assert re.search(r"crashed .*Fatal Python error: Aborted, in \S+ \(.*planted\.py:\d+\)$", crashed)
+    assert "registration.DLPack is asked for by" in asked
 
 
 def test_a_backend_that_crashes_on_every_tenth_operator_gives_a_whole_scorecard():

@@ -254,8 +254,8 @@ def _chosen(folder: Path, names: Sequence[str], device: str) -> list[Path]:
         found = sorted(place.glob("test_*.py")) if place.is_dir() else [place]
         if not found or not found[0].is_file():
             there = ", ".join(sorted(path.name for path in folder.glob("test_*.py"))[:20])
-            what = "no files test_*.py" if place.is_dir() else "no such file"
-            raise UpstreamError(f"--file {name!r}: there is {what} in {folder}; there are {there}")
+            what = "holds no files test_*.py" if place.is_dir() else "there is no such file"
+            raise UpstreamError(f"--file {name!r}: {what} in {folder}; there are {there}")
         chosen += found
     if not names:
         chosen = [folder / name for name in FILES if (folder / name).is_file()]
