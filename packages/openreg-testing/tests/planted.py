@@ -75,6 +75,15 @@ def no_reset():
     del torch.openreg.reset_device
 
 
+def tells_no_fallbacks():
+    del torch.openreg.fallback_stats
+
+
+def wrong_and_crashes_with_out():
+    LIBRARY.impl("erfinv", lambda x: x * 2, "PrivateUse1")
+    LIBRARY.impl("erfinv.out", lambda x, *, out: os.abort(), "PrivateUse1")
+
+
 def crash():
     def abort(x, *args):
         os.abort()

@@ -76,6 +76,22 @@ def test_a_crash_costs_the_test_that_crashed(mistake):
     assert "Fatal Python error: Aborted" in reasons["erfinv"]["process"]
 
 
+def test_a_crash_in_one_check_hides_nothing_of_the_others():
+    setup = setup_of("wrong_and_crashes_with_out")
+    card = run.run(setup, ["float32"], ["erfinv"], ["forward", "out"], jobs=1)
+    (report,) = card.reports
+    assert set(report["failures"]) == {"forward", "process"}
+    assert "not close" in report["failures"]["forward"]
+    assert report["failures"]["process"].startswith("out: crashed")
+
+
+def test_natively_run_entries_are_not_counted_where_the_device_tells_no_fallbacks():
+    known = run.run(setup_of(), ["float32"], ["erf"], ["forward"], jobs=1)
+    unknown = run.run(setup_of("tells_no_fallbacks"), ["float32"], ["erf"], ["forward"], jobs=1)
+    assert known.row("float32") == (1, 1, 0, 0, 1, 0)
+    assert unknown.row("float32") == (1, 1, 0, 0, None, None)
+
+
 def test_a_crash_in_a_suite_says_what_was_expected_and_in_which_line():
     ((result,), _) = results(["dlpack::test_a_tensor_tells_its_device"], setup_of("dlpack_crash"))
     assert result.status == "failed"

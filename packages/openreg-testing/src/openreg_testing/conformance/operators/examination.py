@@ -45,6 +45,7 @@ class Report:
     samples: int = 0
     failures: dict[str, str] = field(default_factory=dict)
     fell_back: dict[str, int] = field(default_factory=dict)
+    tells_fallbacks: bool = True
     error_inputs: int = 0
     late_errors: int = 0
     random_samples: int = 0
@@ -96,6 +97,7 @@ def examine(
         if report.wants("forward"):
             guarded(report, "forward", check_forward, op, dtype, report)
         report.fell_back = subject.fallbacks(subject.device())
+        report.tells_fallbacks = subject.tells_fallbacks(subject.device())
         for name, check in VARIANT_CHECKS.items():
             if report.wants(name):
                 guarded(report, name, check, op, dtype, report)
