@@ -15,7 +15,8 @@ _UNCLAIMED = re.compile(
     r"backend doesn't support "
     r"|You should register `PrivateUse1HooksInterface`|is not linked with support for"
     r"|Could not run '[\w:.]+' with arguments from the '\w+' backend"
-    r"|is not a DeviceAllocator|is not implemented for this allocator",
+    r"|is not a DeviceAllocator|is not implemented for this allocator"
+    r"|Unknown device type \w+ for Dlpack",
     re.IGNORECASE,
 )
 
