@@ -63,6 +63,7 @@ def results(tmp_path_factory):
         ("test_sum_openreg_float32", "passed", ""),
         ("test_sum_openreg_int64", "passed", ""),
         ("test_operator_abs_openreg_float32", "passed", ""),
+        ("test_counts_warnings_openreg", "passed", ""),
         ("test_fails_openreg", "failed", "one is not two"),
         ("test_crashes_openreg", "failed", "crashed"),
         ("test_of_the_cpu_openreg", "skipped", "cpu"),

@@ -16,6 +16,7 @@ import re
 import sys
 import time
 import unittest
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,6 +67,7 @@ class SetUpstream:
             os.environ["PYTORCH_TESTING_DEVICE_FOR_CUSTOM"] = "privateuse1"
         sys.path[:0] = dict.fromkeys([str(self.file.parent), str(self.folder)])
         found = self.setup.run()
+        _warn_as_usual()
         sys.argv = sys.argv[:1]  # torch.testing parses the arguments of the program
         from torch.testing._internal import common_device_type
 
@@ -73,6 +75,15 @@ class SetUpstream:
         if hasattr(base, "set_test_configs"):
             base.set_test_configs(**_configs(self.setup.manifest))
         return found
+
+
+def _warn_as_usual() -> None:
+    """The tests count warnings as Python and PyTorch give them unless told otherwise."""
+    import torch
+
+    warnings.resetwarnings()
+    warnings.simplefilter("default")
+    torch.set_warn_always(False)
 
 
 def _configs(manifest: Manifest) -> dict[str, Any]:
