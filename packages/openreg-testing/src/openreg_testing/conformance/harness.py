@@ -147,7 +147,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         asked = [rows()[row] for row in promises_of(item)]
         required = any(row.required for row in asked)
         message = str(error).strip() or type(error).__name__
-        if not required and isinstance(error, (RuntimeError, AttributeError)) and _is_unclaimed(error):
+        if not required and isinstance(error, (RuntimeError, ValueError, AttributeError)) and _is_unclaimed(error):
             report.outcome = "skipped"
             report.longrepr = ("", 0, f"not claimed: {message.splitlines()[0][:300]}")
         else:
