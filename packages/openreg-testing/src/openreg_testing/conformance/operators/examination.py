@@ -87,6 +87,7 @@ def examine(
 ) -> Report:
     """Runs the checks; an exception of the harness itself, or of the table, is a failure too."""
     report = Report(op.full_name, name_of(dtype), tuple(checks), variant_samples, tolerance_of(op, dtype))
+    report.tells_fallbacks = subject.tells_fallbacks(subject.device())
     start = time.monotonic()
     if report.wants("flags"):  # alone: see worker.py
         guarded(report, "flags", check_flags, op, dtype, report)
@@ -97,7 +98,6 @@ def examine(
         if report.wants("forward"):
             guarded(report, "forward", check_forward, op, dtype, report)
         report.fell_back = subject.fallbacks(subject.device())
-        report.tells_fallbacks = subject.tells_fallbacks(subject.device())
         for name, check in VARIANT_CHECKS.items():
             if report.wants(name):
                 guarded(report, name, check, op, dtype, report)
