@@ -76,7 +76,7 @@ SLOW = [
     Session("template", ("openreg-ops",), ("templates/*", "packages/*/tests/test_isolation.py"), 300),
     Session("recipe", ("openreg-runtime", "openreg-autoload"), RECIPE, 420),
     Session("tutorial", files=("docs/tutorial/*", "examples/tutorial/*"), budget=900),
-    Session("conformance", ("openreg-ops", "openreg-testing"), ("packages/openreg-ops/tests/*",), 1200),
+    Session("conformance", ("openreg-meta", "openreg-testing"), ("packages/openreg-ops/tests/*",), 1200),
     Session("fuzz", ("openreg-ops", "openreg-testing"), ("packages/openreg-ops/tests/*",), 900),
     Session("settings", ("openreg-meta",), ("packages/openreg-ops/tests/*", "packages/openreg-meta/tests/*"), 1200),
     Session("soak", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*",), 300),
@@ -291,10 +291,10 @@ def kit(command: str, *arguments: str) -> tuple[str, ...]:
 
 @nox.session
 def conformance(session: nox.Session) -> None:
-    """Compare every entry of PyTorch's table of operators with the CPU, in all dtypes (-- --op 'fft.*' --json FILE)."""
+    """All suites of the conformance kit, with all operators in all dtypes (-- --op 'fft.*' --json FILE)."""
     here = lane(session)
-    here.install("openreg-ops", extra="test")
-    here.run("conformance", *kit("conformance", "--suite", "operators"), *session.posargs)
+    here.install("openreg-testing", extra="test")
+    here.run("conformance", *kit("conformance"), *session.posargs)
 
 
 @nox.session

@@ -2,7 +2,7 @@
 """Lets pages link to documents that are no pages of the guide, as they do to any other file of the repository.
 
 A forge follows `[text](../README.md)`; MyST takes a Markdown file for a page, and refuses one that is none. Here it is
-told that such a link leads to a file.
+told that such a link leads to a file, which has no sections there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.util.typing import ExtensionMetadata
 
-_LINK = re.compile(r"\]\((\.\./[^)#\s]+\.md)\)")
+_LINK = re.compile(r"\]\((\.\./[^)#\s]+\.md)(?:#[^)\s]*)?\)")
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:

@@ -112,9 +112,10 @@ def test_the_graph_of_packages_has_the_dependencies_of_their_projects(page):
     assert warnings == ""
 
 
-def test_a_link_to_a_document_outside_of_the_guide_leads_to_the_file(page, tmp_path):
+@pytest.mark.parametrize("link", ["../outside.md", "../outside.md#a-section"])
+def test_a_link_to_a_document_outside_of_the_guide_leads_to_the_file(page, tmp_path, link):
     (tmp_path / "outside.md").write_text("# Outside\n", encoding="utf-8")
-    html, warnings = page("[text](../outside.md)")
+    html, warnings = page(f"[text]({link})")
     assert warnings == ""
     (target,) = re.findall(r'href="(_downloads/[^"]+/outside\.md)"', html)
     assert (tmp_path / "site" / target).read_text("utf-8") == "# Outside\n"

@@ -47,6 +47,10 @@ def dlpack_device():
     torch.Tensor.__dlpack_device__ = lambda self: (1, 0)
 
 
+def dlpack_crash():
+    torch.Tensor.__dlpack_device__ = lambda self: os.abort()
+
+
 def autocast_list():
     def mm(x, y):
         with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)):
@@ -69,6 +73,15 @@ def fake_device():
 
 def no_reset():
     del torch.openreg.reset_device
+
+
+def tells_no_fallbacks():
+    del torch.openreg.fallback_stats
+
+
+def wrong_and_crashes_with_out():
+    LIBRARY.impl("erfinv", lambda x: x * 2, "PrivateUse1")
+    LIBRARY.impl("erfinv.out", lambda x, *, out: os.abort(), "PrivateUse1")
 
 
 def crash():

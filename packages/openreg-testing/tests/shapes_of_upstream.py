@@ -3,6 +3,7 @@
 
 import os
 import unittest
+import warnings
 
 import torch
 from torch.testing._internal.common_device_type import dtypes, instantiate_device_type_tests, onlyCPU, ops
@@ -25,6 +26,12 @@ class TestShapes(TestCase):
     def test_operator(self, device, dtype, op):
         for sample in op.sample_inputs(device, dtype):
             assert op(sample.input, *sample.args).device.type == torch.device(device).type
+
+    def test_counts_warnings(self, device):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.warn("of this test", UserWarning, stacklevel=1)
+        assert len(found) == 1
+        assert not torch.is_warn_always_enabled()
 
     def test_fails(self, device):
         assert torch.ones(1, device=device).item() == 2, "one is not two"

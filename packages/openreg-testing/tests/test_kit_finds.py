@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The conformance kit finds mistakes: each of a backend that is wrong in one place, and passes the one that is not."""
 
+import re
+
 import pytest
 
 from openreg_testing.conformance import suite_tests
@@ -72,6 +74,31 @@ def test_a_crash_costs_the_test_that_crashed(mistake):
     assert reasons["erf"] == {}
     assert "crashed" in reasons["erfinv"]["process"]
     assert "Fatal Python error: Aborted" in reasons["erfinv"]["process"]
+
+
+def test_a_crash_in_one_check_hides_nothing_of_the_others():
+    setup = setup_of("wrong_and_crashes_with_out")
+    card = run.run(setup, ["float32"], ["erfinv"], ["forward", "out"], jobs=1)
+    (report,) = card.reports
+    assert set(report["failures"]) == {"forward", "process"}
+    assert "not close" in report["failures"]["forward"]
+    assert report["failures"]["process"].startswith("out: crashed")
+
+
+def test_natively_run_entries_are_not_counted_where_the_device_tells_no_fallbacks():
+    known = run.run(setup_of(), ["float32"], ["erf"], ["forward"], jobs=1)
+    unknown = run.run(setup_of("tells_no_fallbacks"), ["float32"], ["erf"], ["forward"], jobs=1)
+    assert known.row("float32") == (1, 1, 0, 0, 1, 0)
+    assert unknown.row("float32") == (1, 1, 0, 0, None, None)
+
+
+def test_a_crash_in_a_suite_says_what_was_expected_and_in_which_line():
+    ((result,), _) = results(["dlpack::test_a_tensor_tells_its_device"], setup_of("dlpack_crash"))
+    assert result.status == "failed"
+    expected, crashed, asked = result.reason.splitlines()
+    assert expected.startswith("PyTorch expects: Tensor.__dlpack_device__() gives")
+    assert re.search(r"crashed .*Fatal Python error: Aborted, in \S+ \(.*planted\.py:\d+\)$", crashed)
+    assert "registration.DLPack is asked for by" in asked
 
 
 def test_a_backend_that_crashes_on_every_tenth_operator_gives_a_whole_scorecard():

@@ -63,6 +63,7 @@ def results(tmp_path_factory):
         ("test_sum_openreg_float32", "passed", ""),
         ("test_sum_openreg_int64", "passed", ""),
         ("test_operator_abs_openreg_float32", "passed", ""),
+        ("test_counts_warnings_openreg", "passed", ""),
         ("test_fails_openreg", "failed", "one is not two"),
         ("test_crashes_openreg", "failed", "crashed"),
         ("test_of_the_cpu_openreg", "skipped", "cpu"),
@@ -122,9 +123,43 @@ def test_a_file_that_makes_no_tests_for_devices_is_run_as_it_is(checkout):
     (folder / "test_plain.py").write_text(PLAIN, "utf-8")
     found, _ = run(checkout, files=["torch_openreg/test_plain.py"])
     assert {name: result.status for name, result in found.items()} == {
-        "test_plain::TestPlain::test_right": "passed",
-        "test_plain::TestPlain::test_wrong": "failed",
+        "torch_openreg/test_plain::TestPlain::test_right": "passed",
+        "torch_openreg/test_plain::TestPlain::test_wrong": "failed",
     }
+
+
+def test_a_folder_stands_for_its_files_which_find_what_lies_beside_them(checkout):
+    folder = checkout / "parts"
+    folder.mkdir()
+    (folder / "beside.py").write_text("ONE = 1\n", "utf-8")
+    (folder / "test_first.py").write_text(f"from beside import ONE\n{PLAIN}", "utf-8")
+    (folder / "test_more.py").write_text(PLAIN, "utf-8")
+    found, _ = run(checkout, files=["parts"], patterns=["*right"])
+    assert {name: result.status for name, result in found.items()} == {
+        "parts/test_first::TestPlain::test_right": "passed",
+        "parts/test_more::TestPlain::test_right": "passed",
+    }
+
+
+def test_those_of_the_example_backend_belong_to_the_device_of_its_name(checkout):
+    folder = checkout / upstream.OF_OPENREG
+    folder.mkdir(parents=True)
+    (folder / "test_plain.py").write_text(PLAIN, "utf-8")
+    found, _ = run(checkout, files=(), patterns=["*test_right"])
+    assert list(found) == [f"{upstream.OF_OPENREG}/test_plain::TestPlain::test_right"]
+    with pytest.raises(UpstreamError, match="has none of the files that the kit begins with"):
+        list(upstream.run(Setup("cpu"), checkout, (), (), jobs=1, limit=300))
+
+
+def test_a_file_outside_of_the_folder_is_refused(checkout):
+    with pytest.raises(UpstreamError, match=r"--file '\.\./version\.txt': lies outside of .*; give a path inside"):
+        run(checkout, files=["../version.txt"])
+
+
+def test_a_folder_without_tests_is_told(checkout):
+    (checkout / "empty").mkdir()
+    with pytest.raises(UpstreamError, match=r"--file 'empty': holds no files test_\*\.py"):
+        run(checkout, files=["empty"])
 
 
 def test_a_file_that_is_not_there_is_told(checkout):

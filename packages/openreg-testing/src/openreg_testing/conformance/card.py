@@ -111,7 +111,8 @@ def show(card: Card, verbose: bool = False) -> None:
     console = Console()
     table = Table(title=f"conformance of {card.device} with torch {card.torch}", title_justify="left")
     for column in ("suite", *STATUSES):
-        table.add_column(column, justify="left" if column == "suite" else "right")
+        # That of a file of PyTorch's is a path.
+        table.add_column(column, justify="left" if column == "suite" else "right", overflow="fold")
     for suite, counter in card.counts().items():
         table.add_row(suite, *(str(counter[status]) for status in STATUSES))
     console.print(table)

@@ -75,7 +75,9 @@ def parser() -> argparse.ArgumentParser:
     own.add_argument(
         "--pytorch-tests", type=Path, metavar="DIR", help="its folder test/, from a checkout of this torch"
     )
-    own.add_argument("--file", action="append", default=[], metavar="NAME", help="only this file; may be repeated")
+    own.add_argument(
+        "--file", action="append", default=[], metavar="PATH", help="only this file or folder in it; repeatable"
+    )
     how = kit.add_argument_group("how")
     how.add_argument("--jobs", type=_count, default=os.cpu_count() or 1, help="processes that share the work")
     how.add_argument("--limit", type=_seconds, default=300.0, metavar="SECONDS", help="for one test (default: 300)")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -147,13 +147,13 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         asked = [rows()[row] for row in promises_of(item)]
         required = any(row.required for row in asked)
         message = str(error).strip() or type(error).__name__
-        if not required and isinstance(error, (RuntimeError, AttributeError)) and _is_unclaimed(error):
+        if not required and isinstance(error, (RuntimeError, ValueError, AttributeError)) and _is_unclaimed(error):
             report.outcome = "skipped"
             report.longrepr = ("", 0, f"not claimed: {message.splitlines()[0][:300]}")
         else:
-            report.conformance = _explained(
-                item, message if isinstance(error, AssertionError) else _typed(error), asked
-            )
+            told = message if isinstance(error, AssertionError) else _typed(error)
+            lines = [line for line in told.splitlines() if line.strip()][:12]
+            report.conformance = explained(expected(item), "\n  ".join(lines), promises_of(item))
     return report
 
 
@@ -164,17 +164,21 @@ def _typed(error: BaseException | None) -> str:
 def _is_unclaimed(error: BaseException) -> bool:
     from .operators import subject
 
-    if isinstance(error, AttributeError):  # a name that the device's module does not have
-        return bool(re.search(rf"module '[\w.]*{re.escape(subject.device())}[\w.]*' has no attribute", str(error)))
+    if isinstance(error, AttributeError):  # a name that the device's module does not have, which may be any object
+        name = subject.device()
+        of_module = error.obj is not None and error.obj is subject.module(name)
+        return of_module or bool(re.search(rf"module '[\w.]*{re.escape(name)}[\w.]*' has no attribute", str(error)))
     return subject.is_unclaimed(error)
 
 
-def _explained(item: pytest.Item, message: str, asked: list[Row]) -> str:
-    function = getattr(item, "function", None)
-    expected = " ".join((getattr(function, "__doc__", None) or "").split())
-    lines = [line for line in message.splitlines() if line.strip()][:12]
-    text = [f"PyTorch expects: {expected}" if expected else "", *lines]
-    text += [
-        f"{row.key} is asked for by {row.reader}" + (f"; without it {row.cost}" if row.cost else "") for row in asked
-    ]
+def expected(item: pytest.Item) -> str:
+    """What a test says that PyTorch expects."""
+    return " ".join((getattr(getattr(item, "function", None), "__doc__", None) or "").split())
+
+
+def explained(expects: str, what_came: str, promises: Sequence[str]) -> str:
+    """A failure in words: what PyTorch expects, what came, and who counts on it."""
+    text = [f"PyTorch expects: {expects}" if expects else "", what_came]
+    for row in map(rows().__getitem__, promises):
+        text.append(f"{row.key} is asked for by {row.reader}" + (f"; without it {row.cost}" if row.cost else ""))
     return "\n  ".join(line for line in text if line)

@@ -9,6 +9,7 @@ not possible, because a backend touches its device when it is imported, say, it 
 from __future__ import annotations
 
 import queue
+import re
 import sys
 import threading
 import traceback
@@ -18,6 +19,7 @@ from typing import Any, Protocol
 
 from .. import forks
 
+_FRAME = re.compile(r'\s+File "(.+)", line (\d+) in (\S+)')  # as faulthandler writes it
 START_LIMIT = 300.0  # seconds until a process has imported what it needs
 # Processes share the cores; a process with a team of threads for each of them would only be slower.
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
@@ -47,10 +49,14 @@ class Lost:
     output: str = ""
 
     def describe(self) -> str:
-        """In one line: the reason, and what the process said last."""
+        """In one line: the reason, what the process said last, and of a crash the innermost line of Python."""
         lines = [line for line in self.output.splitlines() if line.strip()]
-        last = next((line for line in lines if line.startswith("Fatal")), lines[-1] if lines else "")
-        return f"{self.reason}: {last}" if last else self.reason
+        fatal = next((index for index, line in enumerate(lines) if line.startswith("Fatal")), None)
+        if fatal is None:
+            return ": ".join([self.reason, *lines[-1:]])
+        frame = next(filter(None, map(_FRAME.match, lines[fatal:])), None)
+        where = f", in {frame[3]} ({frame[1]}:{frame[2]})" if frame else ""
+        return f"{self.reason}: {lines[fatal]}{where}"
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ class Listed:
     name: str  # suite::test
     node: str
     promises: tuple[str, ...]
+    expects: str  # what it says that PyTorch expects
 
 
 @dataclass(frozen=True)
@@ -85,12 +86,12 @@ class _Recorder:
         self.reason = ""
 
     def pytest_collection_modifyitems(self, items: Sequence[Any]) -> None:
-        from .harness import promises_of
+        from .harness import expected, promises_of
 
         for item in items:
             suite = item.path.stem.removeprefix("test_")
             node = f"{item.path.name}::{item.name}"
-            self.listed.append(Listed(suite, f"{suite}::{item.name}", node, promises_of(item)))
+            self.listed.append(Listed(suite, f"{suite}::{item.name}", node, promises_of(item), expected(item)))
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
@@ -139,8 +140,13 @@ def run(
         for task, outcome in pool.run(tasks):
             assert isinstance(task, RunTest)
             test = task.test
-            status, reason, seconds = (
-                ("failed", outcome.describe(), 0.0) if isinstance(outcome, Lost) else outcome.value
-            )
+            status, reason, seconds = _lost(test, outcome) if isinstance(outcome, Lost) else outcome.value
             known = manifest.test(test.name)
             yield judged(test.suite, test.name, status, reason, known, promises=test.promises, seconds=seconds)
+
+
+def _lost(test: Listed, outcome: Lost) -> tuple[str, str, float]:
+    """The result of a test that its process did not survive."""
+    from .harness import explained
+
+    return "failed", explained(test.expects, outcome.describe(), test.promises), 0.0

@@ -16,6 +16,7 @@ import re
 import sys
 import time
 import unittest
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +44,8 @@ FILES = (
     "test_optim.py",
     "test_ops.py",
 )
+# Those of PyTorch's example of a backend, which is called openreg: they say its name.
+OF_OPENREG = "cpp_extensions/open_registration_extension/torch_openreg/tests"
 
 
 class UpstreamError(Exception):
@@ -51,18 +54,20 @@ class UpstreamError(Exception):
 
 @dataclass(frozen=True)
 class SetUpstream:
-    """Prepares a worker for PyTorch's own tests."""
+    """Prepares a worker for one of PyTorch's test files, which it can import then."""
 
     setup: Setup
     folder: Path
+    file: Path
 
     def run(self) -> dict[str, Any]:
         """What the device's setup found."""
         os.environ["PYTORCH_TESTING_DEVICE_ONLY_FOR"] = "privateuse1" if self.setup.device != "cpu" else "cpu"
         if self.setup.device != "cpu":
             os.environ["PYTORCH_TESTING_DEVICE_FOR_CUSTOM"] = "privateuse1"
-        sys.path.insert(0, str(self.folder))
+        sys.path[:0] = dict.fromkeys([str(self.file.parent), str(self.folder)])
         found = self.setup.run()
+        _warn_as_usual()
         sys.argv = sys.argv[:1]  # torch.testing parses the arguments of the program
         from torch.testing._internal import common_device_type
 
@@ -70,6 +75,15 @@ class SetUpstream:
         if hasattr(base, "set_test_configs"):
             base.set_test_configs(**_configs(self.setup.manifest))
         return found
+
+
+def _warn_as_usual() -> None:
+    """The tests count warnings as Python and PyTorch give them unless told otherwise."""
+    import torch
+
+    warnings.resetwarnings()
+    warnings.simplefilter("default")
+    torch.set_warn_always(False)
 
 
 def _configs(manifest: Manifest) -> dict[str, Any]:
@@ -106,7 +120,7 @@ def _configs(manifest: Manifest) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ListFile:
-    """Asks for the tests of a file."""
+    """Asks for the tests of a file, and has it imported: what is forked later need not do that again."""
 
     file: Path
 
@@ -210,19 +224,14 @@ def run(
 ) -> Iterator[tuple[Result, str]]:
     """Yields every result, and what is wrong with what the manifest says of it, or ""."""
     folder = folder.resolve()
-    chosen = [folder / name for name in files] or [folder / name for name in FILES if (folder / name).is_file()]
-    for file in chosen:
-        if not file.is_file():
-            there = ", ".join(sorted(path.name for path in folder.glob("test_*.py"))[:20])
-            raise UpstreamError(f"--file {file.name!r}: there is no such file in {folder}; there are {there}")
-    if not chosen:
-        raise UpstreamError(f"{folder}: has none of the files that the kit begins with; name files with --file")
+    chosen = _chosen(folder, files, setup.device)
     manifest = setup.manifest
     every: list[str] = []
-    with Pool((SetUpstream(setup, folder),), jobs, limit, manifest.environment) as pool:
-        for file in chosen:
-            listed = pool.ask(ListFile(file))
-            suite = file.stem
+    for file in chosen:
+        suite = file.relative_to(folder).with_suffix("").as_posix()
+        listing = ListFile(file)
+        with Pool((SetUpstream(setup, folder, file), listing), jobs, limit, manifest.environment) as pool:
+            listed = pool.ask(listing)
             if isinstance(listed, Lost):
                 yield Result(suite, f"{suite}::import", "failed", f"{listed.reason}\n{listed.output}"), ""
                 continue
@@ -244,6 +253,27 @@ def run(
                 yield judged(suite, full, status, reason, manifest.pytorch_test(full), seconds=seconds)
     if not files and not patterns:
         manifest.refuse_unknown("pytorch", every)
+
+
+def _chosen(folder: Path, names: Sequence[str], device: str) -> list[Path]:
+    """The files that are named, one by one or by their folder; without a name, those that the kit begins with."""
+    chosen: list[Path] = []
+    for name in names:
+        place = (folder / name).resolve()
+        if not place.is_relative_to(folder):
+            raise UpstreamError(f"--file {name!r}: lies outside of {folder}; give a path inside of it")
+        found = sorted(place.glob("test_*.py")) if place.is_dir() else [place]
+        if not found or not found[0].is_file():
+            there = ", ".join(sorted(path.name for path in folder.glob("test_*.py"))[:20])
+            what = "holds no files test_*.py" if place.is_dir() else "there is no such file"
+            raise UpstreamError(f"--file {name!r}: {what} in {folder}; there are {there}")
+        chosen += found
+    if not names:
+        chosen = [folder / name for name in FILES if (folder / name).is_file()]
+        chosen += sorted((folder / OF_OPENREG).glob("test_*.py")) if device == "openreg" else []
+    if not chosen:
+        raise UpstreamError(f"{folder}: has none of the files that the kit begins with; name files with --file")
+    return list(dict.fromkeys(chosen))
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:

@@ -45,6 +45,7 @@ class Report:
     samples: int = 0
     failures: dict[str, str] = field(default_factory=dict)
     fell_back: dict[str, int] = field(default_factory=dict)
+    tells_fallbacks: bool = True
     error_inputs: int = 0
     late_errors: int = 0
     random_samples: int = 0
@@ -86,6 +87,7 @@ def examine(
 ) -> Report:
     """Runs the checks; an exception of the harness itself, or of the table, is a failure too."""
     report = Report(op.full_name, name_of(dtype), tuple(checks), variant_samples, tolerance_of(op, dtype))
+    report.tells_fallbacks = subject.tells_fallbacks(subject.device())
     start = time.monotonic()
     if report.wants("flags"):  # alone: see worker.py
         guarded(report, "flags", check_flags, op, dtype, report)

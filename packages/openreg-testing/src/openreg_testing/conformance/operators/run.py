@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..bring_up import Setup
@@ -14,6 +15,8 @@ from .scorecard import Scorecard
 from .tasks import APART, CHECKS, TABLE, Entries, Examine
 
 SECONDS_PER_ENTRY = 300.0
+PROCESS = "process"  # what failed, where no check could tell
+TOO_LONG = "took longer"  # as forks says it
 QUICK = ("forward", "backward", "in-place", "overloads", "layouts", "writes", "errors", "dtypes")
 
 
@@ -75,15 +78,19 @@ def run(
                 and (not dtypes or dtype in dtypes or ("first" in dtypes and dtype == own[0]))
                 and _matches(name, ops)
             ]
+            unfinished = []
             for done, (task, outcome) in enumerate(pool.run(tasks), 1):
                 assert isinstance(task, Examine)
-                if isinstance(outcome, Lost):
-                    failures = {"process": outcome.describe()}
-                    _add(reports, {"name": task.name, "dtype": task.dtype, "failures": failures})
+                report = _report(task, outcome)
+                lost = report["failures"].get(PROCESS, "")
+                if lost and len(part) > 1 and not lost.startswith(TOO_LONG):  # a hang would only take as long again
+                    unfinished.append((task, report))
                 else:
-                    _add(reports, outcome.value)
+                    _add(reports, report)
                 if progress is not None:
                     progress(done, len(tasks))
+            for report in _one_by_one(pool, unfinished):
+                _add(reports, report)
     found = sorted(reports.values(), key=lambda report: (order.index(report["dtype"]), report["name"]))
     complete = not dtypes and not ops and set(checks) == set(CHECKS) and table == TABLE
     return Scorecard(found, len(names), complete, manifest)
@@ -94,9 +101,49 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
     return not patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
+def _report(task: Examine, outcome: Any) -> dict[str, Any]:
+    if isinstance(outcome, Lost):
+        return {"name": task.name, "dtype": task.dtype, "failures": {PROCESS: outcome.describe()}}
+    report: dict[str, Any] = outcome.value
+    return report
+
+
+def _one_by_one(pool: Pool, unfinished: Sequence[tuple[Examine, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+    """Reports of entries whose process ended in one of the checks, which hid what the others find: each check alone."""
+    tasks = [
+        replace(task, settings={**task.settings, "checks": (check,)})
+        for task, _ in unfinished
+        for check in task.settings["checks"]
+    ]
+    ended: dict[tuple[str, str], dict[str, list[str]]] = {(task.name, task.dtype): {} for task, _ in unfinished}
+    for task, outcome in pool.run(tasks):
+        assert isinstance(task, Examine)
+        report = _report(task, outcome)
+        reason = report["failures"].pop(PROCESS, "")
+        if reason:
+            ended[task.name, task.dtype].setdefault(reason, []).extend(task.settings["checks"])
+        yield report
+    for _, report in unfinished:
+        reasons = ended[report["name"], report["dtype"]]
+        if reasons:  # else it takes more than one of the checks
+            told = "; ".join(f"{', '.join(checks)}: {reason}" for reason, checks in reasons.items())
+            report["failures"][PROCESS] = told
+        yield report
+
+
 def _add(reports: dict[tuple[str, str], dict[str, Any]], report: dict[str, Any]) -> None:
-    """Adds a report of the checks that run apart to that of the others."""
+    """Adds a report of checks that run apart to that of the others."""
     first = reports.setdefault((report["name"], report["dtype"]), report)
-    if first is not report:
-        first["failures"].update(report["failures"])
-        first["flags"] = report.get("flags", [])
+    if first is report:
+        return
+    for key, value in report.items():
+        if key not in first:
+            first[key] = value
+        elif key in ("failures", "fell_back"):
+            first[key].update(value)
+        elif key in ("flags", "differences", "exercised", "checks"):
+            first[key] = [*dict.fromkeys([*first[key], *value])]
+        elif key in ("error_inputs", "late_errors", "seconds"):
+            first[key] += value
+        elif key in ("samples", "random_samples"):
+            first[key] = max(first[key], value)

@@ -36,6 +36,10 @@ class Scorecard:
     def is_native(self, report: Mapping[str, Any]) -> bool:
         return not report.get("fell_back") and not {"forward", "backward", "process"} & set(report["failures"])
 
+    def tells_fallbacks(self) -> bool:
+        """Whether the device does: else nobody knows what ran natively."""
+        return all(report.get("tells_fallbacks", True) for report in self.reports)
+
     def native(self, dtype: str) -> int:
         return sum(self.is_native(report) for report in self.reports if report["dtype"] == dtype)
 
@@ -59,6 +63,9 @@ class Scorecard:
             promised = [name for name, known in listed.items() if known.late]
             found += [f"{name}: listed as late, and fails at once" for name in promised if not seen(name, late)]
             found += self.needless_differences()
+            if self.manifest.native and not self.tells_fallbacks():
+                found.append("[expect] native: the device does not tell what falls back; it has no fallback_stats()")
+                return found
             for dtype, least in self.manifest.native.items():
                 if (native := self.native(dtype)) < least:
                     found.append(f"{native} entries run {dtype} natively; at least {least} have to")
@@ -76,14 +83,16 @@ class Scorecard:
     def dtypes(self) -> list[str]:
         return list(dict.fromkeys(report["dtype"] for report in self.reports))
 
-    def row(self, dtype: str) -> tuple[int, ...]:
-        """Entries run, passed, failed, excepted, native and fallen back of one dtype."""
+    def row(self, dtype: str) -> tuple[int | None, ...]:
+        """Entries run, passed, failed, excepted, native and fallen back of one dtype; None where nobody tells."""
         reports = [report for report in self.reports if report["dtype"] == dtype]
         failed = [report for report in reports if report["failures"]]
         excepted = sum(bool(self.manifest.operator(report["name"]).fails) for report in failed)
-        native = self.native(dtype)
+        sums = len(reports), len(reports) - len(failed), len(failed) - excepted, excepted
+        if not self.tells_fallbacks():
+            return (*sums, None, None)
         fell_back = sum(bool(report.get("fell_back")) for report in reports)
-        return len(reports), len(reports) - len(failed), len(failed) - excepted, excepted, native, fell_back
+        return (*sums, self.native(dtype), fell_back)
 
     def as_dictionary(self) -> dict[str, Any]:
         names = ("run", "passed", "failed", "excepted", "native", "fell_back")
@@ -105,7 +114,7 @@ class Scorecard:
         for name in ("dtype", "run", "passed", "failed", "excepted", "native", "fell back"):
             table.add_column(name, justify="left" if name == "dtype" else "right")
         for dtype in self.dtypes():
-            table.add_row(dtype, *(str(number) for number in self.row(dtype)))
+            table.add_row(dtype, *("?" if number is None else str(number) for number in self.row(dtype)))
         console.print(table)
         errors = sum(report.get("error_inputs", 0) for report in self.reports)
         late = sum(report.get("late_errors", 0) for report in self.reports)

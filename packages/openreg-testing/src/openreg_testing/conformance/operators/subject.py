@@ -15,7 +15,8 @@ _UNCLAIMED = re.compile(
     r"backend doesn't support "
     r"|You should register `PrivateUse1HooksInterface`|is not linked with support for"
     r"|Could not run '[\w:.]+' with arguments from the '\w+' backend"
-    r"|is not a DeviceAllocator|is not implemented for this allocator",
+    r"|is not a DeviceAllocator|is not implemented for this allocator"
+    r"|Unknown device type \w+ for Dlpack",
     re.IGNORECASE,
 )
 
@@ -80,13 +81,19 @@ def is_unclaimed(error: BaseException) -> bool:
     return isinstance(error, NotImplementedError) or bool(_UNCLAIMED.search(str(error)))
 
 
+def tells_fallbacks(name: str) -> bool:
+    """Whether the device counts what is computed on the CPU instead."""
+    return hasattr(module(name), "fallback_stats")
+
+
 def fallbacks(name: str) -> dict[str, int]:
     """How often each operator was computed on the CPU instead, where the device counts that."""
-    count = getattr(module(name), "fallback_stats", None)
-    return {operator: stats.calls for operator, stats in count().items()} if count is not None else {}
+    if not tells_fallbacks(name):
+        return {}
+    return {operator: stats.calls for operator, stats in module(name).fallback_stats().items()}
 
 
 def reset_fallbacks(name: str) -> None:
     """Begins to count anew."""
-    if hasattr(module(name), "fallback_stats"):
+    if tells_fallbacks(name):
         module(name).reset_fallback_stats()

@@ -3,6 +3,7 @@
 
 import threading
 
+import pytest
 import torch
 
 from openreg_testing.conformance.harness import Device, promise
@@ -136,6 +137,24 @@ def test_a_stream_waits_for_another(streams: Device) -> None:
 def test_an_idle_stream_says_so(streams: Device) -> None:
     """Stream.query() is true for a stream that nothing was launched on."""
     assert torch.Stream(streams.first).query() is True
+
+
+@promise("guard.queryStream")
+def test_a_busy_stream_says_so(streams: Device) -> None:
+    """The host goes on while the device computes, and Stream.query() is false until the work is done."""
+    stream = torch.Stream(streams.first)
+    with stream:
+        for size in (256, 512, 1024, 2048):
+            x = torch.ones(size, size).to(streams.first)
+            stream.synchronize()
+            y = x @ x
+            if not stream.query():
+                break
+        else:
+            pytest.skip("the device is synchronous: a product of 2048 rows was done when its call returned")
+    stream.synchronize()
+    assert stream.query(), "query() is false after synchronize()"
+    assert bool((y == size).all())
 
 
 @promise("guard.isStreamCapturing")
