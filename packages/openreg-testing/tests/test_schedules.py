@@ -198,7 +198,7 @@ def test_the_option_works_under_xdist_and_with_isolation(tmp_path):
 def test_one_seed_runs_in_the_process_itself(tmp_path):
     asserted = f"os.environ['OPENREG_SCHEDULE_SEED'] == '5' and os.getppid() == {os.getpid()}"
     write(tmp_path, test_seed=f"import os\n\ndef test_seed():\n    assert {asserted}\n")
-    assert run(tmp_path, "--schedule-seed=5").kinds() == {"test_seed": "passed"}
+    assert run(tmp_path, "--schedule-seed=5", fresh=True).kinds() == {"test_seed": "passed"}
 
 
 SETTINGS = """
