@@ -265,6 +265,7 @@ import _served
 from openreg_testing.forks import ForkServer
 server = ForkServer(_served.serve)
 worker = server.worker()
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells have programs in the background ignore it
 threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
     worker.ask(("hang",))
