@@ -7,7 +7,7 @@ import time
 import _warm
 import pytest
 
-from openreg_testing.libraries import DEVICE_VARIABLE
+from openreg_testing.libraries import CUDA_VARIABLE, DEVICE_VARIABLE
 
 # What a plug-in around these tests, or the CI, may have set.
 OF_LIBRARIES = ("TORCH_", "TRANSFORMERS_", "DIFFUSERS_", "ACCELERATE_", "PYTORCH_TESTING_", "PYTEST_")
@@ -18,7 +18,7 @@ PATIENCE = 600
 def run(pytester, monkeypatch, *args, fresh=False, **environment):
     """The result of pytest in the folder; ``fresh``: in a process that has imported nothing before."""
     for name in list(os.environ):
-        if (name == DEVICE_VARIABLE or name.startswith(OF_LIBRARIES)) and name not in KEPT:
+        if (name in (CUDA_VARIABLE, DEVICE_VARIABLE) or name.startswith(OF_LIBRARIES)) and name not in KEPT:
             monkeypatch.delenv(name)
     for name, value in ({"PYTHONDONTWRITEBYTECODE": "1"} | environment).items():
         monkeypatch.setenv(name, value)

@@ -123,6 +123,7 @@ def test_model():
     assert lib.model(8)(torch.ones(8, device=lib.default_device())).shape == (8,)
 """
 
+# Forty orders of streams for each test, in forked processes.
 ORDERS = "--schedules=40"
 # Bug: what is replaced by what, the option that finds it, and what the report says.
 BUGS = {
@@ -210,7 +211,6 @@ def planted(before, after):
     return LIBRARY.replace(before, after) + (OPERATOR if "planted::" in after or "planted." in after else "")
 
 
-# Orders of streams are tried in forked processes.
 NEEDS_FORK = pytest.mark.skipif(not HAS_FORK, reason="the workers here are forked")
 
 
