@@ -22,16 +22,17 @@ from _platform import HAS_FORK
 READ_AT_IMPORT = ("LD_", "MKL_", "OMP_", "OPENREG_", "PYTHON", "TORCH")
 
 
-def run(arguments, folder, env, guard, *, fresh=False):
-    """Status, standard output and standard error of ``python -m pytest ARGUMENTS``; ``guard`` is in seconds."""
+def run(arguments, folder, env, guard, *, module="pytest", fresh=False):
+    """Status, standard output and standard error of ``python -m MODULE ARGUMENTS``; ``guard`` is in seconds."""
     arguments = [str(argument) for argument in arguments]
     with tempfile.TemporaryDirectory() as written:
         out, err = Path(written, "out"), Path(written, "err")
         if HAS_FORK and not fresh and (server := _Server.get()).serves(env):
-            request = {"arguments": arguments, "folder": str(folder), "env": env, "out": str(out), "err": str(err)}
+            files = {"out": str(out), "err": str(err)}
+            request = {"module": module, "arguments": arguments, "folder": str(folder), "env": env, **files}
             status = server.ask(request, guard)
         else:
-            command = [sys.executable, "-m", "pytest", *arguments]
+            command = [sys.executable, "-m", module, *arguments]
             with out.open("wb") as stdout, err.open("wb") as stderr:
                 ends = {"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": stderr}
                 status = subprocess.run(command, cwd=folder, env=env, timeout=guard, check=False, **ends).returncode
@@ -39,7 +40,9 @@ def run(arguments, folder, env, guard, *, fresh=False):
 
 
 def _read_at_import(env):
-    return {name: value for name, value in env.items() if name.startswith(READ_AT_IMPORT)}
+    here = {name: value for name, value in env.items() if name.startswith(READ_AT_IMPORT)}
+    here.pop("PYTHONPATH", None)  # the child sees to it
+    return here
 
 
 class _Server:
@@ -91,7 +94,7 @@ def _serve():
 
 
 def _become(request):
-    """What ``python -m pytest`` is to begin with."""
+    """What ``python -m MODULE`` is to begin with."""
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["env"])
@@ -100,10 +103,11 @@ def _become(request):
         os.dup2(opened, number)
         os.close(opened)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115  (the server's has read ahead)
-    sys.path[0] = request["folder"]
-    sys.argv = ["pytest", *request["arguments"]]
+    further = request["env"].get("PYTHONPATH", "")
+    sys.path[:1] = [request["folder"], *filter(None, further.split(os.pathsep))]
+    sys.argv = [request["module"], *request["arguments"]]
     del sys.modules["_platform"]
-    runpy.run_module("pytest", run_name="__main__", alter_sys=True)
+    runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

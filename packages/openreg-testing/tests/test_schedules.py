@@ -179,15 +179,15 @@ def test_marked():
 
 def test_the_option_is_for_all_selected_tests(tmp_path):
     write(tmp_path, test_unmarked=UNMARKED)
-    result = run(tmp_path, "--schedules=100")
+    result = run(tmp_path, "--schedules=40")
     assert result.kinds() == {"test_unmarked": "failed", "test_marked": "passed"}
     assert result.tests["test_unmarked"].message.startswith("seed ")
-    assert result.tests["test_marked"].properties["openreg.schedules"] == "100"
+    assert result.tests["test_marked"].properties["openreg.schedules"] == "40"
 
 
 def test_the_option_works_under_xdist_and_with_isolation(tmp_path):
     write(tmp_path, test_unmarked=UNMARKED)
-    result = run(tmp_path, "--schedules", "100", "-n", "2", "--isolate", "-m", "not schedules")
+    result = run(tmp_path, "--schedules", "40", "-n", "2", "--isolate", "-m", "not schedules")
     assert result.kinds() == {"test_unmarked": "failed"}
     program, *options = command_in(result.tests["test_unmarked"])
     assert program == "test_unmarked.py::test_unmarked"
