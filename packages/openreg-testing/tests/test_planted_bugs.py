@@ -123,8 +123,8 @@ def test_model():
     assert lib.model(8)(torch.ones(8, device=lib.default_device())).shape == (8,)
 """
 
-# Forty orders of streams for each test, in forked processes.
-ORDERS = "--schedules=40"
+# Ten orders of streams for each test, in forked processes.
+ORDERS = "--schedules=10"
 # Bug: what is replaced by what, the option that finds it, and what the report says.
 BUGS = {
     "a tensor on the wrong device": (

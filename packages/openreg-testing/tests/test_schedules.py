@@ -179,10 +179,14 @@ def test_marked():
 
 def test_the_option_is_for_all_selected_tests(tmp_path):
     write(tmp_path, test_unmarked=UNMARKED)
-    result = run(tmp_path, "--schedules=40")
+    result = run(tmp_path, "--device", "openreg", "test_unmarked.py", "--schedules=40")
     assert result.kinds() == {"test_unmarked": "failed", "test_marked": "passed"}
     assert result.tests["test_unmarked"].message.startswith("seed ")
     assert result.tests["test_marked"].properties["openreg.schedules"] == "40"
+    test, *options, seed = command_in(result.tests["test_unmarked"])
+    assert (test, seed[:15]) == ("test_unmarked.py::test_unmarked", "--schedule-seed")
+    assert options[options.index("--device") + 1] == "openreg"
+    assert "test_unmarked.py" not in options
 
 
 def test_the_option_works_under_xdist_and_with_isolation(tmp_path):
