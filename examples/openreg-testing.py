@@ -82,7 +82,8 @@ print(output.strip())
 check(status == 4, "a check of a device makes no sense on the CPU, and that is said")
 
 if find_spec("openreg_runtime") is None or find_spec("openreg_ops") is None:
-    raise SystemExit("the rest needs the device: pip install openreg-testing[device]")
+    print("the rest needs the device: pip install openreg-testing[device]")
+    raise SystemExit
 
 output, status = run("--device", "openreg")
 print(output[output.index("= device openreg") :])

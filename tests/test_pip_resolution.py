@@ -138,6 +138,10 @@ def test_a_wheel_for_another_python_is_refused(index, tmp_path):
 
 
 EXTRAS = {"openreg-tally": "tally", "openreg-event-log": "event-log"}
+# And the packages of this repository that are extras.
+THE_EXTRAS = {
+    packages.requirement_name(line) for line in packages.discover(ROOT)["openreg-meta"].extras["all"]
+}  # fmt: skip
 NO_EXTRA = "openreg-apart"
 
 
@@ -165,7 +169,8 @@ def test_the_extras_and_the_table_follow_from_what_the_packages_say(checkout):
     found = packages.discover(checkout)["openreg-meta"].extras
     assert found["tally"] == (f"openreg-tally=={release}.*",)
     assert found["event-log"] == (f"openreg-event-log=={release}.*",)
-    assert set(found["all"]) == {*found["tally"], *found["event-log"]}
+    here = packages.discover(ROOT)["openreg-meta"].extras
+    assert set(found["all"]) == {*found["tally"], *found["event-log"], *here["all"]}
     assert "apart" not in found
     names = json.loads((checkout / providers.TABLE).read_text("utf-8"))["names"]
     before = json.loads((ROOT / providers.TABLE).read_text("utf-8"))["names"]
@@ -206,7 +211,7 @@ def offered(checkout, tmp_path_factory):
         ("openreg-meta", set()),
         ("openreg-meta[tally]", {"openreg-tally"}),
         ("openreg-meta[event-log]", {"openreg-event-log"}),
-        ("openreg-meta[all]", set(EXTRAS)),
+        ("openreg-meta[all]", {*EXTRAS, *THE_EXTRAS}),
     ],
 )
 def test_pip_brings_what_an_extra_names(checkout, offered, tmp_path, asked, extras):

@@ -4,6 +4,7 @@
 That what they name exists is tested by test_inline.py.
 """
 
+import functools
 import re
 import subprocess
 import sys
@@ -24,6 +25,8 @@ READERS_PROGRAM = re.compile(r"\bpython (-m pdb )?train\.py\b")
 OTHER_LINES = {
     "export PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu",  # the workflow sets it
 }
+# A checkout of PyTorch's release, which the reader chooses.
+CLONE = re.compile(r"git clone --depth 1 --branch v[\d.]+ https://github.com/pytorch/pytorch$")
 
 
 def name_of(path):
@@ -40,7 +43,26 @@ def is_known(line):
         for name in re.findall(r"\b(OPENREG_\w+)=", line):
             check_variable(name)
         return True
-    return line in OTHER_LINES or is_checked(line) or is_program_of_a_package(line)
+    if line in OTHER_LINES or CLONE.match(line):
+        return True
+    return is_checked(line) or is_program_of_a_package(line) or is_pytest(line)
+
+
+def is_pytest(line):
+    """Whether a line runs pytest with options that it has, or that our plug-in adds."""
+    if not line.startswith("pytest "):
+        return False
+    unknown = [option for option in re.findall(r" (--?[a-z][\w-]*)", line) if option not in options_of_pytest()]
+    if unknown:
+        raise ShellError(f"{line}: pytest --help does not know {unknown}")
+    return True
+
+
+@functools.cache
+def options_of_pytest():
+    """Those of its help, xdist's among them, which the reader installs."""
+    done = subprocess.run([sys.executable, "-m", "pytest", "--help"], capture_output=True, text=True, timeout=240)
+    return {"-n", *re.findall(r"(?<![\w-])(--?[a-z][\w-]*)", done.stdout)}
 
 
 def is_program_of_a_package(line):
@@ -92,6 +114,12 @@ def test_a_block_that_differs_from_its_file_is_found_out(tmp_path):
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
 def test_the_shell_lines_of_a_document_can_be_true(path):
     assert unknown_lines(path.read_text("utf-8")) == []
+
+
+def test_an_option_that_pytest_does_not_have_is_found_out():
+    assert unknown_lines("```console\npytest --device openreg -n 4\n```\n") == []
+    with pytest.raises(ShellError, match="--no-such-option"):
+        unknown_lines("```console\npytest --no-such-option\n```\n")
 
 
 def test_a_shell_line_that_nothing_answers_for_is_found_out():

@@ -2,6 +2,7 @@
 """The CI job of "Test your library on openreg" does what the page says: every step of it runs here, in order."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -71,6 +72,16 @@ def test_the_action_runs_the_tests_and_writes_the_report(checkout):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "= device openreg =" in done.stdout
     assert "test_prefetch.py" in (checkout / f"{given['report']}.html").read_text("utf-8")
+
+
+def test_the_report_is_what_the_page_shows(checkout):
+    """But for numbers of copies and waits, which are not the promise."""
+    block = (SAMPLE / "README.md").read_text("utf-8").split("```text\n")[1].split("```")[0]
+    command, _, *shown = block.splitlines()
+    done = run(f"python -m {command.removeprefix('$ ')}", checkout, {})
+    without_numbers = [re.sub(r"\d[\d.]*", "0", line.strip("= ")) for line in done.stdout.splitlines()]
+    for line in shown:
+        assert re.sub(r"\d[\d.]*", "0", line.strip("= ")) in without_numbers, done.stdout
 
 
 @pytest.mark.parametrize("step", COMMANDS, ids=lambda step: step["name"].replace(" ", "-"))

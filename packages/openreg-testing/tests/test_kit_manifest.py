@@ -2,6 +2,7 @@
 """The manifest of the conformance kit: what it takes; what it does not take is named with the accepted form."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -71,6 +72,11 @@ def test_all_of_it_is_read(tmp_path):
     assert found.test("events::test_x") == Exclusion()
     assert found.test("events::test_y") == Exclusion(fails="now and then", strict=False)
     assert found.pytorch_test("test_view_ops::TestViewOpsNPU::test_view_copy_npu").fails == "no such kernel"
+
+
+def test_the_one_in_the_readme_is_read():
+    found = manifest.read(Path(__file__).with_name("npu.toml"), "2.13.0")
+    assert found.operator("fft.fft").skip == "there is no library for it yet"
 
 
 def test_what_later_releases_need_holds_from_then_on(tmp_path):

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a generated kernel is made with: a Python module with one function, which launches it.
+//
+// Included before the kernel's source, which defines `kernel`. Links neither the runtime nor torch: the table of
+// openreg/runtime/launch_entry.h and the function that reads a tensor's address are looked up when the module is
+// loaded.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+#include "openreg/runtime/launch_entry.h"
+
+namespace openreg::compile {
+
+// One source file is one module, and modules share nothing: a variable of a template would be one for all of them,
+// because the loader joins those of the same name.
+namespace {
+
+// The first exception of the threads of a parallel loop, which must not leave the loop. `keep()` is called in a
+// handler, by any thread; `rethrow()` by one, after the loop.
+class FirstFailure {
+ public:
+  void keep() noexcept {
+    if (!is_taken_.exchange(true)) {
+      error_ = std::current_exception();
+    }
+  }
+  void rethrow() const {
+    if (error_) {
+      std::rethrow_exception(error_);
+    }
+  }
+
+ private:
+  std::atomic<bool> is_taken_{false};
+  std::exception_ptr error_;
+};
+
+// Of the process; filled when the module is loaded, read with the GIL.
+struct Process {
+  const orLaunchEntry* entry = nullptr;
+  void* (*tensor_data)(PyObject*) = nullptr;  // of a tensor; PyTorch's
+  PyObject* accelerator_error = nullptr;
+};
+Process process;
+
+// An argument of the launch: an address, a number, or the value of a tensor of one element, of up to 16 bytes.
+struct alignas(16) Slot {
+  std::array<unsigned char, 16> bytes;
+};
+
+template <class T>
+void put(Slot& slot, T value) {
+  static_assert(sizeof(T) <= sizeof(Slot) && std::is_trivially_copyable_v<T>);
+  std::memcpy(slot.bytes.data(), &value, sizeof(T));
+}
+
+template <class T>
+T get(const Slot& slot) {
+  T value;
+  std::memcpy(&value, slot.bytes.data(), sizeof(T));
+  return value;
+}
+
+// Writes an argument down; false, with an exception of Python, if it does not fit. `kind` as in kernels.py.
+template <class T>
+bool read(PyObject* argument, char kind, Slot& slot) {
+  if constexpr (std::is_pointer_v<T>) {
+    auto* address = static_cast<char*>(process.tensor_data(argument));
+    if (kind == 'h') {
+      std::memcpy(slot.bytes.data(), address, sizeof(std::remove_pointer_t<T>));
+    } else {
+      put(slot, address == nullptr ? nullptr : address + process.entry->kernel_view_offset);
+    }
+  } else if constexpr (std::is_floating_point_v<T>) {
+    put(slot, static_cast<T>(PyFloat_AsDouble(argument)));
+  } else {
+    static_assert(std::is_integral_v<T>);
+    put(slot, static_cast<T>(PyLong_AsLongLong(argument)));
+  }
+  return PyErr_Occurred() == nullptr;
+}
+
+template <class T>
+T argument_of(Slot& slot, char kind) {
+  if constexpr (std::is_pointer_v<T>) {
+    if (kind == 'h') {
+      return reinterpret_cast<T>(slot.bytes.data());
+    }
+  }
+  return get<T>(slot);
+}
+
+PyObject* raise(orError_t status) {
+  const char* message = process.entry->last_error_message();
+  PyObject* error = PyObject_CallFunction(process.accelerator_error, "s", message);
+  if (error != nullptr) {
+    PyObject* code = PyLong_FromLong(status);
+    if (code != nullptr && PyObject_SetAttrString(error, "error_code", code) == 0) {
+      PyErr_SetObject(process.accelerator_error, error);
+    }
+    Py_XDECREF(code);
+    Py_DECREF(error);
+  }
+  return nullptr;
+}
+
+// The launch of a kernel. `Parameters` are the kernel's.
+template <auto Function, class Numbers, class... Parameters>
+struct Launch;
+
+template <auto Function, size_t... I, class... Parameters>
+struct Launch<Function, std::index_sequence<I...>, Parameters...> {
+  static constexpr size_t kCount = sizeof...(Parameters);
+  static inline const char* name = nullptr;
+  static inline const char* kinds = nullptr;
+
+  // On the engine's thread.
+  static orError_t run(void* block, char* /*message*/, size_t /*message_size*/) {
+    auto* slots = static_cast<Slot*>(block);
+    (void)slots;
+    Function(argument_of<Parameters>(slots[I], kinds[I])...);
+    return orSuccess;
+  }
+
+  // Called by the generated wrapper: the kernel's arguments, and the number of the device.
+  static PyObject* call(PyObject* /*self*/, PyObject* const* arguments, Py_ssize_t count) {
+    if (count != static_cast<Py_ssize_t>(kCount + 1)) {
+      return PyErr_Format(PyExc_TypeError, "%s takes %zu arguments and the number of a device, not %zd in all", name,
+                          kCount, count);
+    }
+    std::array<Slot, kCount == 0 ? 1 : kCount> slots;
+    if (!(read<Parameters>(arguments[I], kinds[I], slots[I]) && ...)) {
+      return nullptr;
+    }
+    const long device = PyLong_AsLong(arguments[kCount]);
+    if (device == -1 && PyErr_Occurred() != nullptr) {
+      return nullptr;
+    }
+    orLaunch launch{};
+    launch.size = sizeof(launch);
+    launch.device = static_cast<int>(device);
+    launch.name = name;
+    launch.function = &run;
+    launch.arguments = slots.data();
+    launch.arguments_size = kCount * sizeof(Slot);
+    launch.arguments_alignment = alignof(Slot);
+    const orError_t status = process.entry->launch(&launch);
+    if (status != orSuccess) {
+      return raise(status);
+    }
+    Py_RETURN_NONE;
+  }
+};
+
+template <auto Function, class... Parameters>
+Launch<Function, std::index_sequence_for<Parameters...>, Parameters...> launch_of(void (*)(Parameters...));
+
+// The number that `module.path()` or `module.path` is; 0 with an exception of Python if there is none.
+uintptr_t look_up(const char* module_name, const char* attribute, PyObject* argument) {
+  PyObject* module = PyImport_ImportModule(module_name);
+  PyObject* found = module == nullptr ? nullptr : PyObject_GetAttrString(module, attribute);
+  if (found != nullptr && argument != nullptr) {
+    PyObject* entry = PyObject_CallFunctionObjArgs(found, argument, nullptr);
+    Py_DECREF(found);
+    found = entry == nullptr ? nullptr : PyObject_GetAttrString(entry, "address");
+    Py_XDECREF(entry);
+  }
+  const uintptr_t number = found == nullptr ? 0 : static_cast<uintptr_t>(PyLong_AsUnsignedLongLong(found));
+  Py_XDECREF(found);
+  Py_XDECREF(module);
+  return number;
+}
+
+bool look_up_process() {
+  PyObject* version = PyLong_FromLong(OPENREG_LAUNCH_ENTRY_VERSION);
+  const uintptr_t entry = version == nullptr ? 0 : look_up("openreg_runtime", "launch_entry", version);
+  Py_XDECREF(version);
+  if (entry == 0) {
+    return false;
+  }
+  const uintptr_t data = look_up("torch._C._dynamo.guards", "_torchinductor_pyobject_tensor_data_ptr", nullptr);
+  PyObject* torch = data == 0 ? nullptr : PyImport_ImportModule("torch");
+  if (torch == nullptr) {
+    return false;
+  }
+  process.entry = reinterpret_cast<const orLaunchEntry*>(entry);
+  process.tensor_data = reinterpret_cast<void* (*)(PyObject*)>(data);
+  process.accelerator_error = PyObject_GetAttrString(torch, "AcceleratorError");
+  Py_DECREF(torch);
+  return process.accelerator_error != nullptr;
+}
+
+template <auto Function>
+PyObject* make_module(const char* name, const char* kinds) {
+  using TheLaunch = decltype(launch_of<Function>(Function));
+  TheLaunch::name = name;
+  TheLaunch::kinds = kinds;
+  // METH_FASTCALL's function has another type than the one that the table has room for.
+  static PyMethodDef methods[] = {
+      {"kernel", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&TheLaunch::call)), METH_FASTCALL, name},
+      {nullptr, nullptr, 0, nullptr}};
+  static PyModuleDef definition{};
+  definition.m_base = PyModuleDef_HEAD_INIT;
+  definition.m_name = "kernel";
+  definition.m_size = -1;
+  definition.m_methods = methods;
+  return look_up_process() ? PyModule_Create(&definition) : nullptr;
+}
+
+}  // namespace
+
+}  // namespace openreg::compile
+
+// Behind the source of a kernel: `kernel_name` is shown in errors and profiles, `argument_kinds` as in kernels.py.
+#define OPENREG_KERNEL(kernel_name, argument_kinds)                               \
+  PyMODINIT_FUNC PyInit_kernel() {                                                \
+    return ::openreg::compile::make_module<&kernel>(kernel_name, argument_kinds); \
+  }

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which operators become one kernel, and the kernels' C++ (source: ``CppScheduling`` of Inductor).
+
+The kernels are those that Inductor writes for the CPU. What is different is who calls them: the device, later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch._inductor import config
+from torch._inductor.codegen.cpp import CppScheduling
+from torch._inductor.utils import Placeholder, get_fused_kernel_name
+from torch._inductor.virtualized import V
+
+from openreg_compile.parallel_checks import keep_failures
+
+
+def _as_cpp() -> AbstractContextManager[Any]:
+    """Settings of Inductor while it writes our kernels, which other devices in the same process do not see.
+
+    For a device that it does not know it takes ``cuda_backend`` for the language, and the number of threads is that of
+    the device's engine.
+    """
+    settings: AbstractContextManager[Any] = config.patch({"cuda_backend": "cpp", "cpp.dynamic_threads": True})
+    return settings
+
+
+class Scheduling(CppScheduling):
+    """One for each device of a graph."""
+
+    def __init__(self, scheduler: Any) -> None:
+        super().__init__(scheduler)
+        if scheduler is not None:
+            _do_not_reindex(scheduler)
+
+    def codegen_node(self, node: Any) -> None:
+        """Adds a node's loops to the kernel at hand."""
+        with _as_cpp():
+            super().codegen_node(node)
+
+    def codegen_template(self, *args: Any, **kwargs: Any) -> Any:
+        """Writes a kernel from a template."""
+        with _as_cpp():
+            return super().codegen_template(*args, **kwargs)
+
+    def flush(self) -> None:
+        """Ends the kernel at hand: defines it, and writes its launch."""
+        nodes = self.kernel_group.scheduled_nodes
+        if not nodes:
+            super().flush()
+            return
+        # By now the graph may have come to a node of another device.
+        with _as_cpp(), V.graph.set_current_device(nodes[0].get_device()):
+            super().flush()
+
+    def define_kernel(self, src_code: str, nodes: Sequence[Any], kernel_args: Any = None) -> str:
+        """Writes a kernel into the wrapper, unless it stands there; returns its name."""
+        wrapper = V.graph.wrapper_code
+        arguments = self.kernel_group.args if kernel_args is None else kernel_args
+        _, call_arguments, types = arguments.cpp_argdefs()
+        kinds = "".join(_kind(name, type_) for name, type_ in zip(call_arguments, types, strict=True))
+        shown = f"cpp_{get_fused_kernel_name(nodes, config.cpp.descriptive_names or 'original_aten')}"
+        key = f"{kinds} {src_code}"
+        if (known := wrapper.src_to_kernel.get(key)) is not None:
+            return str(known)
+        name = f"{shown}_{wrapper.next_kernel_suffix()}"
+        wrapper.src_to_kernel[key] = name
+        source = src_code.replace(str(Placeholder.KERNEL_NAME), "kernel").replace("#pragma CMT", "//")
+        source = keep_failures(source.replace(str(Placeholder.DESCRIPTIVE_NAME), shown))
+        wrapper.define_kernel(
+            name, f"compile_kernel(async_compile, {shown!r}, {kinds!r}, r'''{source.strip()}\n''')", gpu=False
+        )
+        return name
+
+
+def _kind(name: str, type_: str) -> str:
+    """What the launch does with an argument: d, of the device; h, a tensor on the host, copied; n, a number."""
+    if "*" not in type_:
+        return "n"
+    device = V.graph.get_buffer(name).get_device() if V.graph.try_get_buffer(name) is not None else None
+    return "h" if device is not None and device == torch.device("cpu") else "d"
+
+
+def _do_not_reindex(scheduler: Any) -> None:
+    """Keeps a fusion from this graph's nodes that its authors try on GPUs only: loops in C++ would come out wrong.
+
+    Inductor asks whether the nodes are the CPU's; there is no setting for one device.
+    """
+    original = scheduler._try_reindex_pointwise_for_reduction
+
+    def reindex(node1: Any, node2: Any) -> bool:
+        if any(node.get_device().type == "openreg" for node in (node1, node2)):
+            return False
+        return bool(original(node1, node2))
+
+    scheduler._try_reindex_pointwise_for_reduction = reindex

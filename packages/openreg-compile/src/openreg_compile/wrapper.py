@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The Python that allocates and launches, graph by graph (source: ``PythonWrapperCodegen`` of Inductor)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._inductor import config
+from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
+from torch._inductor.utils import IndentedBuffer
+from torch._inductor.virtualized import V
+
+
+class _OnDevice(PythonWrapperCodegen):
+    """What generated Python does in another way than for the devices that Inductor knows."""
+
+    def make_allocation(
+        self,
+        name: str,
+        device: torch.device,
+        dtype: torch.dtype,
+        shape: Any,
+        stride: Any,
+        allocation_shape: Any = None,
+        is_pinned: bool = False,
+    ) -> str:
+        """A line that allocates a tensor on the device with its number; Inductor's leaves the number out."""
+        if device.type != "openreg":
+            return str(super().make_allocation(name, device, dtype, shape, stride, allocation_shape, is_pinned))
+        sizes, strides = self.codegen_python_shape_tuple(shape), self.codegen_python_shape_tuple(stride)
+        allocated = sizes if allocation_shape is None else self.codegen_python_shape_tuple(allocation_shape)
+        line = f"{name} = empty_strided({allocated}, {strides}, device='{device}', dtype={dtype})"
+        return line if allocated == sizes else f"{line}.as_strided({sizes}, {strides})"
+
+    def _generate_kernel_call_helper(
+        self, kernel_name: str, call_args: Any, *, device: torch.device | None = None, triton: bool = True, **rest: Any
+    ) -> None:
+        device = device or V.graph.get_current_device_or_throw()
+        if device.type != "openreg":
+            super()._generate_kernel_call_helper(kernel_name, call_args, device=device, triton=triton, **rest)
+            return
+        self.writeline(self.wrap_kernel_call(kernel_name, [*call_args, str(device.index or 0)]))
+
+
+class Wrapper(_OnDevice):
+    """Of a whole graph."""
+
+    @staticmethod
+    def create(
+        is_subgraph: bool, subgraph_name: str | None, parent_wrapper: Any, partition_signatures: Any = None
+    ) -> PythonWrapperCodegen:
+        """One for a graph, or for a part of it such as a branch of ``torch.cond``."""
+        if is_subgraph:
+            assert subgraph_name is not None
+            return _SubgraphWrapper(subgraph_name, parent_wrapper, partition_signatures)
+        return Wrapper()
+
+    def write_header(self) -> None:
+        """Imports."""
+        super().write_header()
+        self.imports.writeline("from openreg_compile.kernels import compile_kernel")
+
+    def generate_after_suffix(self, result: IndentedBuffer) -> None:
+        """What stands behind the function: with ``mode="reduce-overhead"`` it is recorded and replayed."""
+        super().generate_after_suffix(result)
+        # A tensor on the host is read by the launch, once; a recording would keep its value.
+        if config.triton.cudagraphs and set(V.graph.device_types) == {"openreg"} and len(V.graph.device_idxs) == 1:
+            names = V.graph.graph_input_names
+            mutated = [number for number, name in enumerate(names) if name in V.graph.mutated_inputs]
+            result.writeline("from openreg_compile.graphs import replayed")
+            result.writeline(f"call = replayed(call, {next(iter(V.graph.device_idxs))}, {mutated})")
+
+
+class _SubgraphWrapper(_OnDevice, SubgraphPythonWrapperCodegen):
+    """Of a part of a graph, which becomes a function in the same file."""

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Brings up the device with autocast rules and the compiler: a lane has no autoload.
+
+Code is generated anew in each run of the tests: a cache of Inductor's knows a package's version, and not its sources.
+"""
+
+import os
+import shutil
+import tempfile
+
+CACHE = tempfile.mkdtemp(prefix="openreg-compile-")
+os.environ["TORCHINDUCTOR_CACHE_DIR"] = CACHE
+
+from gate import gate  # noqa: E402, F401  (a fixture)
+
+import openreg_amp  # noqa: E402, F401
+import openreg_compile  # noqa: E402, F401
+
+
+def pytest_unconfigure():
+    """After the last test."""
+    shutil.rmtree(CACHE, ignore_errors=True)

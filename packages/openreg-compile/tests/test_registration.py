@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What Inductor knows of the device, when it learns of it, and what a user hears who asks for what cannot be had."""
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import torch
+from torch.export.passes import move_to_device_pass
+
+from openreg_compile import device_ops, registration
+
+DEVICE = "openreg"
+
+pytestmark = pytest.mark.filterwarnings("ignore:::torch")
+
+
+def python(code, **environment):
+    """What a fresh process prints."""
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+        env={**os.environ, **environment},
+    )
+
+
+def test_import_torch_imports_no_compiler():
+    done = python("import sys, openreg_compile; print('torch' in sys.modules, 'torch._inductor' in sys.modules)")
+    assert done.stdout == "True False\n", done.stderr
+
+
+def test_what_generated_python_says_of_devices_is_python():
+    ops = device_ops.DeviceOps()
+    lines = [ops.import_get_raw_stream_as("raw"), "handle = raw(0)", ops.synchronize(), ops.set_device(0)]
+    found = {"torch": torch}
+    exec("\n".join([*lines, f"with {ops.device_guard(0)}: pass"]), found)
+    assert found["handle"] == torch.openreg.current_stream(0).native_handle
+
+
+COMPILE = """
+import openreg_compile, torch
+y = torch.compile(lambda x: x * 2 + 1)(torch.ones(3, device="openreg"))
+print(y.tolist())
+"""
+
+
+def test_without_a_compiler_the_error_says_what_to_install(tmp_path):
+    settings = {"CXX": str(tmp_path / "no-such-compiler"), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    done = python(COMPILE, **settings)
+    assert "no C++ compiler works here. Install one, such as g++" in done.stderr
+    done = python(COMPILE.replace("+ 1)", '+ 1, backend="aot_eager")'), **settings)
+    assert done.stdout == "[3.0, 3.0, 3.0]\n", done.stderr
+
+
+def test_code_of_another_version_is_not_taken_from_the_cache(tmp_path):
+    code = COMPILE + textwrap.dedent(
+        """
+        from torch._dynamo.utils import counters
+        print(counters["inductor"]["fxgraph_cache_hit"])
+        """
+    )
+    another = "import openreg_runtime as r\nold = r.installed_plugins()\nr.installed_plugins = lambda: old[:1]\n"
+    settings = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+    hits = [python(before + code, **settings).stdout.split("\n")[1] for before in ("", "", another, another)]
+    assert hits == ["0", "1", "0", "1"]
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = python(COMPILE, TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "file" / "cache"))
+    assert done.returncode != 0
+    assert str(tmp_path / "file") in done.stderr
+
+
+REFUSED = {"cpp_wrapper": "C++ wrapper, and with it AOTInductor", "fx_wrapper": "FX wrapper"}
+
+
+@pytest.mark.parametrize("option", REFUSED)
+def test_what_cannot_be_had_is_refused_with_the_way_out(option):
+    torch._dynamo.reset()
+    with pytest.raises(Exception, match=f"Inductor's {re.escape(REFUSED[option])}.*ompile with"):
+        torch.compile(lambda x: x + 1, options={option: True})(torch.ones(3, device=DEVICE))
+
+
+def test_a_device_that_is_not_there_is_refused():
+    torch._dynamo.reset()
+    absent = f"{DEVICE}:{torch.openreg.device_count()}"
+    with pytest.raises(Exception, match="device"):
+        torch.compile(lambda x: x.to(absent) + 1)(torch.ones(3, device=DEVICE))
+
+
+def test_the_key_of_the_cache_names_the_packages():
+    name = registration._BeforeCode().uuid()
+    assert all(package in name for package in ("openreg-compile ", "openreg-ops ", "openreg-runtime "))
+
+
+def test_exported_programs_run_on_the_device(tmp_path):
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return (x * 2).softmax(-1) + x.shape[0]
+
+    batch = torch.export.Dim("batch", min=2, max=64)
+    program = torch.export.export(Model(), (torch.ones(4, 3, device=DEVICE),), dynamic_shapes={"x": {0: batch}})
+    torch.export.save(program, tmp_path / "model.pt2")
+    loaded = torch.export.load(tmp_path / "model.pt2")
+    x = torch.randn(7, 3, device=DEVICE)
+    for module in (loaded.module(), torch.compile(loaded.module())):
+        torch.testing.assert_close(module(x), Model()(x))
+    moved = move_to_device_pass(loaded, "cpu")
+    torch.testing.assert_close(moved.module()(x.cpu()), Model()(x.cpu()))
+    back = move_to_device_pass(moved, DEVICE)
+    torch.testing.assert_close(back.module()(x), Model()(x))
