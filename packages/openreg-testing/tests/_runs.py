@@ -2,10 +2,11 @@
 """Runs of pytest on files that a test writes, in a process of their own, and what they report."""
 
 import os
-import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
+
+import _warm
 
 GUARD = 240  # seconds, against hangs
 
@@ -45,22 +46,13 @@ def write(folder, **files):
         (folder / f"{name}.py").write_text(code, "utf-8")
 
 
-def run(folder, *arguments, **variables):
-    """The result of pytest in this folder."""
+def run(folder, *arguments, fresh=False, **variables):
+    """The result of pytest in this folder; ``fresh``: in a process that has imported nothing before."""
     report = folder / "report.xml"
     report.unlink(missing_ok=True)
-    done = subprocess.run(
-        command(f"--junitxml={report}", *arguments),
-        cwd=folder,
-        env=environment(**variables),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        timeout=GUARD,
-        check=False,
-    )
-    return Result(done.returncode, done.stdout, read(report) if report.exists() else {})
+    arguments = ["-p", "no:cacheprovider", f"--junitxml={report}", *arguments]
+    status, output, errors = _warm.run(arguments, folder, environment(**variables), GUARD, fresh=fresh)
+    return Result(status, output + errors, read(report) if report.exists() else {})
 
 
 def read(report):

@@ -2,8 +2,12 @@
 """Runs of pytest in a process of their own, on a folder that a test fills, with the plug-in as a user has it."""
 
 import os
+import time
 
-from openreg_testing.libraries import DEVICE_VARIABLE
+import _warm
+import pytest
+
+from openreg_testing.libraries import CUDA_VARIABLE, DEVICE_VARIABLE
 
 # What a plug-in around these tests, or the CI, may have set.
 OF_LIBRARIES = ("TORCH_", "TRANSFORMERS_", "DIFFUSERS_", "ACCELERATE_", "PYTORCH_TESTING_", "PYTEST_")
@@ -11,13 +15,18 @@ KEPT = {"TORCH_DEVICE_BACKEND_AUTOLOAD"}
 PATIENCE = 600
 
 
-def run(pytester, monkeypatch, *args, **environment):
+def run(pytester, monkeypatch, *args, fresh=False, **environment):
+    """The result of pytest in the folder; ``fresh``: in a process that has imported nothing before."""
     for name in list(os.environ):
-        if (name == DEVICE_VARIABLE or name.startswith(OF_LIBRARIES)) and name not in KEPT:
+        if (name in (CUDA_VARIABLE, DEVICE_VARIABLE) or name.startswith(OF_LIBRARIES)) and name not in KEPT:
             monkeypatch.delenv(name)
-    for name, value in environment.items():
+    for name, value in ({"PYTHONDONTWRITEBYTECODE": "1"} | environment).items():
         monkeypatch.setenv(name, value)
-    return pytester.runpytest_subprocess("-p", "no:cacheprovider", "-rA", *args, timeout=PATIENCE)
+    arguments = [f"--basetemp={pytester.path / 'runpytest'}", "-p", "no:cacheprovider", "-rA", *args]
+    began = time.monotonic()
+    status, out, err = _warm.run(arguments, pytester.path, dict(os.environ), PATIENCE, fresh=fresh)
+    print(out, err, sep="\n")
+    return pytest.RunResult(status, out.splitlines(), err.splitlines(), time.monotonic() - began)
 
 
 def says(result, *texts):

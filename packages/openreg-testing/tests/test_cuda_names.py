@@ -3,8 +3,10 @@
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 from library_runs import PATIENCE, refused, run, says, says_not
 
 pytest_plugins = ["pytester"]
@@ -73,6 +75,42 @@ def test_xdist_workers_say_cuda_too(pytester, monkeypatch):
     pytester.makepyfile("import torch\ndef test_cuda():\n    assert torch.ones(2).cuda().is_cuda")
     result = run(pytester, monkeypatch, "--cuda-as", "openreg", "-n", "2")
     result.assert_outcomes(passed=1)
+
+
+def test_a_process_that_runs_pytest_says_cuda_too(pytester, monkeypatch):
+    pytester.makepyfile(
+        test_inner="import torch\ndef test_cuda():\n    assert torch.ones(2).cuda().is_cuda",
+        test_outer="""
+        import subprocess, sys
+
+        def test_started():
+            subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "test_inner.py"], check=True)
+        """,
+    )
+    run(pytester, monkeypatch, "--cuda-as", "openreg", "test_outer.py").assert_outcomes(passed=1)
+
+
+def test_a_name_that_is_inherited_is_refused_as_such(pytester, monkeypatch):
+    pytester.makepyfile("def test_nothing():\n    pass")
+    refused(run(pytester, monkeypatch, OPENREG_TEST_CUDA_AS="nppu"), "$OPENREG_TEST_CUDA_AS nppu: 'nppu' is no device")
+
+
+@pytest.mark.skipif(find_spec("openreg_compile") is not None, reason="openreg-compile generates it")
+def test_what_compiles_is_told_who_would_generate_the_code(pytester, monkeypatch):
+    pytester.makepyfile(
+        """
+        import pytest, torch
+
+        def test_inductor():
+            with pytest.raises(Exception, match="code for openreg devices.* the package openreg-compile"):
+                torch.compile(torch.sin)(torch.ones(3, device="cuda"))
+
+        def test_without_generated_code():
+            compiled, x = torch.compile(torch.sin, backend="aot_eager"), torch.ones(3, device="cuda")
+            torch.testing.assert_close(compiled(x), x.sin())
+        """
+    )
+    run(pytester, monkeypatch, "--cuda-as", "openreg").assert_outcomes(passed=2)
 
 
 def test_a_machine_with_cuda_is_refused(pytester, monkeypatch):

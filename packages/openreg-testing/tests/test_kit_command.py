@@ -3,12 +3,13 @@
 
 import json
 import os
-import subprocess
-import sys
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
+import _warm
 import pytest
+from _runs import environment
 
 from openreg_testing.conformance import command, suite_tests
 
@@ -28,22 +29,21 @@ torch._register_device_module("toaster", module)
 """
 
 
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
 @pytest.fixture
 def kit(tmp_path):
     """Runs the command in a process of its own."""
 
     def run(*arguments, **variables):
-        names = ("OPENREG_", "TORCH_", "PYTEST_")
-        env = {name: value for name, value in os.environ.items() if not name.startswith(names)}
-        return subprocess.run(
-            [sys.executable, "-m", "openreg_testing", *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            timeout=900,
-            check=False,
-            env={**env, "PYTHONPATH": f"{TESTS}{os.pathsep}{tmp_path}", "COLUMNS": "200", **variables},
-            cwd=tmp_path,
-        )
+        path = f"{TESTS}{os.pathsep}{tmp_path}"
+        env = {name: value for name, value in environment().items() if not name.startswith("TORCH_")}
+        env |= {"PYTHONPATH": path, "COLUMNS": "200", **variables}
+        return Done(*_warm.run(arguments, tmp_path, env, 900, module="openreg_testing"))
 
     return run
 

@@ -33,7 +33,7 @@ def test_variables_are_set_before_a_conftest_is_imported_and_torch_is_not(pytest
             assert torch.accelerator.current_device_index() == 1
         """
     )
-    run(pytester, monkeypatch, "--device", "openreg:1").assert_outcomes(passed=2)
+    run(pytester, monkeypatch, "--device", "openreg:1", fresh=True).assert_outcomes(passed=2)
 
 
 def test_without_an_option_or_a_mark_nothing_is_imported_or_written(pytester, monkeypatch):
@@ -45,7 +45,7 @@ def test_without_an_option_or_a_mark_nothing_is_imported_or_written(pytester, mo
             assert "TORCH_DEVICE" not in os.environ
         """
     )
-    result = run(pytester, monkeypatch)
+    result = run(pytester, monkeypatch, fresh=True)
     result.assert_outcomes(passed=1)
     says_not(result, "device ", "launch")
 

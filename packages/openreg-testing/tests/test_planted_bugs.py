@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Bugs planted in a small library: each is found by one option, and the library without it has no finding.
+"""Ten bugs planted in a small library: each is found by one option, and the library without it has no finding.
 
-Bugs of order, such as a wait that was forgotten, are found by the mark ``schedules``: its own tests have them.
+docs/testing.md has the table of them.
 """
 
 import pytest
+from _platform import HAS_FORK
 from library_runs import run, says, says_not
 
 pytest_plugins = ["pytester"]
@@ -44,6 +45,36 @@ def reverse(x):
     return x.flip(0)
 
 
+def doubled(batches, device):
+    found = []
+    for batch in batches:
+        if device.type == "cpu":
+            found.append(batch * 2)
+            continue
+        copies, current = torch.Stream(device), torch.accelerator.current_stream(device)
+        with copies:
+            moved = batch.pin_memory().to(device, non_blocking=True)
+        current.wait_stream(copies)
+        moved.record_stream(current)
+        found.append(moved * 2)
+    return torch.stack(found)
+
+
+def sums(batches, device):
+    totals = torch.empty(len(batches), device=device)
+    if device.type == "cpu":
+        return torch.sum(batches, 1, out=totals)
+    side, current = torch.Stream(device), torch.accelerator.current_stream(device)
+    for index, batch in enumerate(batches):
+        x = batch.to(device)
+        side.wait_stream(current)
+        with side:
+            totals[index] = x.sum()
+        x.record_stream(side)
+    current.wait_stream(side)
+    return totals
+
+
 def default_device():
     return torch.accelerator.current_accelerator() or torch.device("cpu")
 
@@ -78,10 +109,22 @@ def test_reverse():
     assert lib.reverse(x).tolist() == [2, 1, 0]
 
 
+def test_doubled():
+    data = torch.arange(4000.0).reshape(4, 1000)
+    torch.testing.assert_close(lib.doubled(data, lib.default_device()).cpu(), data * 2)
+
+
+def test_sums():
+    data = torch.arange(8.0).expand(1000, 8).t().contiguous()
+    assert lib.sums(data, lib.default_device()).tolist() == [1000 * row for row in range(8)]
+
+
 def test_model():
     assert lib.model(8)(torch.ones(8, device=lib.default_device())).shape == (8,)
 """
 
+# Ten orders of streams for each test, in forked processes.
+ORDERS = "--schedules=10"
 # Bug: what is replaced by what, the option that finds it, and what the report says.
 BUGS = {
     "a tensor on the wrong device": (
@@ -130,7 +173,24 @@ BUGS = {
         'return torch.accelerator.current_accelerator() or torch.device("cpu")',
         'return torch.device("cuda" if torch.cuda.is_available() else "cpu")',
         [],
-        ["never launched anything, and passed: 5 of 5 tests that passed", "  test_lib.py::test_train"],
+        ["never launched anything, and passed: 7 of 7 tests that passed", "  test_lib.py::test_train"],
+    ),
+    "a forgotten wait": (
+        "        current.wait_stream(copies)\n",
+        "",
+        [ORDERS],
+        [
+            "FAILED test_lib.py::test_doubled - seed ",
+            "Mismatched elements",
+            "test_lib.py::test_doubled",
+            "--schedule-seed=",
+        ],
+    ),
+    "a forgotten record_stream": (
+        "        x.record_stream(side)\n",
+        "",
+        [ORDERS],
+        ["FAILED test_lib.py::test_sums - seed ", "--schedule-seed="],
     ),
 }
 
@@ -151,27 +211,37 @@ def planted(before, after):
     return LIBRARY.replace(before, after) + (OPERATOR if "planted::" in after or "planted." in after else "")
 
 
-@pytest.mark.parametrize("bug", BUGS)
+NEEDS_FORK = pytest.mark.skipif(not HAS_FORK, reason="the workers here are forked")
+
+
+@pytest.mark.parametrize(
+    "bug", [pytest.param(bug, marks=NEEDS_FORK if ORDERS in option else ()) for bug, (_, _, option, _) in BUGS.items()]
+)
 def test_a_bug_is_found(pytester, monkeypatch, bug):
     before, after, option, explanation = BUGS[bug]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     library = planted(before, after)
     if "--device" in option:
-        library = library.replace('torch.accelerator.current_accelerator() or torch.device("cpu")', '"openreg:1"')
+        found = 'torch.accelerator.current_accelerator() or torch.device("cpu")'
+        library = library.replace(found, 'torch.device("openreg:1")')
     write(pytester, library)
     args = option if "--device" in option else ["--device", "openreg", *option]
     says(run(pytester, monkeypatch, *args), *explanation)
 
 
-@pytest.mark.parametrize("bug", [bug for bug, (_, _, option, _) in BUGS.items() if option and "--device" not in option])
+# Without a seed the threads of the streams race, so that a bug of order shows at times.
+@pytest.mark.parametrize(
+    "bug", [bug for bug, (_, _, option, _) in BUGS.items() if option and not {"--device", ORDERS} & set(option)]
+)
 def test_without_its_option_the_bug_goes_unseen(pytester, monkeypatch, bug):
     write(pytester, planted(*BUGS[bug][:2]))
-    run(pytester, monkeypatch, "--device", "openreg").assert_outcomes(passed=5)
+    run(pytester, monkeypatch, "--device", "openreg").assert_outcomes(passed=7)
 
 
-def test_the_library_without_bugs_has_no_finding(pytester, monkeypatch):
+@pytest.mark.parametrize("orders", [[], pytest.param([ORDERS], marks=NEEDS_FORK)], ids=["as it comes", "many orders"])
+def test_the_library_without_bugs_has_no_finding(pytester, monkeypatch, orders):
     write(pytester, LIBRARY)
-    options = ["--no-fallback", "--no-sync", "--check-leaks", "--memory-limit", "1MiB"]
+    options = ["--no-fallback", "--no-sync", "--check-leaks", "--memory-limit", "1MiB", *orders]
     result = run(pytester, monkeypatch, "--device", "openreg", *options)
-    result.assert_outcomes(passed=5)
+    result.assert_outcomes(passed=7)
     says_not(result, "never launched", "leak:", "fallbacks to the CPU", "device error")

@@ -179,15 +179,19 @@ def test_marked():
 
 def test_the_option_is_for_all_selected_tests(tmp_path):
     write(tmp_path, test_unmarked=UNMARKED)
-    result = run(tmp_path, "--schedules=100")
+    result = run(tmp_path, "--device", "openreg", "test_unmarked.py", "--schedules=40")
     assert result.kinds() == {"test_unmarked": "failed", "test_marked": "passed"}
     assert result.tests["test_unmarked"].message.startswith("seed ")
-    assert result.tests["test_marked"].properties["openreg.schedules"] == "100"
+    assert result.tests["test_marked"].properties["openreg.schedules"] == "40"
+    test, *options, seed = command_in(result.tests["test_unmarked"])
+    assert (test, seed[:15]) == ("test_unmarked.py::test_unmarked", "--schedule-seed")
+    assert options[options.index("--device") + 1] == "openreg"
+    assert "test_unmarked.py" not in options
 
 
 def test_the_option_works_under_xdist_and_with_isolation(tmp_path):
     write(tmp_path, test_unmarked=UNMARKED)
-    result = run(tmp_path, "--schedules", "100", "-n", "2", "--isolate", "-m", "not schedules")
+    result = run(tmp_path, "--schedules", "40", "-n", "2", "--isolate", "-m", "not schedules")
     assert result.kinds() == {"test_unmarked": "failed"}
     program, *options = command_in(result.tests["test_unmarked"])
     assert program == "test_unmarked.py::test_unmarked"
@@ -198,7 +202,7 @@ def test_the_option_works_under_xdist_and_with_isolation(tmp_path):
 def test_one_seed_runs_in_the_process_itself(tmp_path):
     asserted = f"os.environ['OPENREG_SCHEDULE_SEED'] == '5' and os.getppid() == {os.getpid()}"
     write(tmp_path, test_seed=f"import os\n\ndef test_seed():\n    assert {asserted}\n")
-    assert run(tmp_path, "--schedule-seed=5").kinds() == {"test_seed": "passed"}
+    assert run(tmp_path, "--schedule-seed=5", fresh=True).kinds() == {"test_seed": "passed"}
 
 
 SETTINGS = """

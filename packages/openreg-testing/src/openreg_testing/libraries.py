@@ -26,8 +26,9 @@ else:
 
 FOLDER = Path(__file__).parent
 SPECIFICATION = FOLDER / "device_spec.py"
-# Inherited by processes that tests start: those that run pytest then take the same device.
+# Inherited by processes that tests start: those that run pytest then take the same device, under the same name.
 DEVICE_VARIABLE = "OPENREG_TEST_DEVICE"
+CUDA_VARIABLE = "OPENREG_TEST_CUDA_AS"
 FIELDS = ("device", "type", "module")
 # Devices that torch brings itself. Libraries know them by name, and need no specification.
 OF_TORCH = ("cpu", "cuda", "hpu", "meta", "mps", "mtia", "xla", "xpu")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import copy
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "cuda-as": {
         "metavar": "NAME",
-        "help": "code that says cuda runs on this accelerator (openreg), for suites that name cuda",
+        "help": "code that says cuda runs on this accelerator (openreg), for suites that name cuda; "
+        f"default: ${libraries.CUDA_VARIABLE}",
     },
     "default-device": {
         "action": "store_true",
@@ -64,6 +65,7 @@ class Settings:
     device: str  # as given; empty if none was
     option: str  # what gave it: --device, or the environment variable
     cuda_as: str
+    cuda_option: str  # --cuda-as, or the environment variable
     default_device: bool
     report: Path | None
     no_fallback: bool
@@ -181,7 +183,7 @@ def pytest_load_initial_conftests(
     names = _ShortNames(parser) if hasattr(parser, "optparser") else _ShortNamesOfPytest8(parser)
     undo: list[Any] = []
     early_config.add_cleanup(lambda: _undo(undo))
-    inherited = os.environ.get(libraries.DEVICE_VARIABLE, "")
+    inherited = tuple(os.environ.get(name, "") for name in (libraries.DEVICE_VARIABLE, libraries.CUDA_VARIABLE))
 
     def parsed(*, conftests_known: bool) -> Settings:
         names.claim()
@@ -222,8 +224,23 @@ def _apply(given: Settings, config: pytest.Config, undo: list[Any]) -> None:
     if given.cuda_as:
         from openreg_testing import cuda_names
 
-        devices.require(given.cuda_as, "--cuda-as")
+        devices.require(given.cuda_as, given.cuda_option)
         undo.append(cuda_names.activate(given.cuda_as))
+        undo.append(_inherit(libraries.CUDA_VARIABLE, given.cuda_as))
+
+
+def _inherit(name: str, value: str) -> Callable[[], None]:
+    """Sets an environment variable; the function that is returned restores it."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+
+    def restore() -> None:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+    return restore
 
 
 def _require(given: Settings) -> None:
@@ -242,18 +259,20 @@ def _undo(steps: list[Any]) -> None:
         steps.pop()()
 
 
-def _read(options: argparse.Namespace, inherited: str) -> Settings:
+def _read(options: argparse.Namespace, inherited: tuple[str, ...]) -> Settings:
     values = {name: getattr(options, _destination(name)) for name in _OPTIONS}
-    device, option = values["device"], "--device"
-    if device is None and values["cuda-as"] is None:
-        device, option = inherited, f"${libraries.DEVICE_VARIABLE}"
+    device, option, cuda_as, cuda_option = values["device"], "--device", values["cuda-as"], "--cuda-as"
+    if device is None and cuda_as is None:
+        device, cuda_as = inherited
+        option, cuda_option = f"${libraries.DEVICE_VARIABLE}", f"${libraries.CUDA_VARIABLE}"
     for name in ("device", "cuda-as", "report"):
         if values[name] == "":
             raise pytest.UsageError(f"--{name}: expected a value, got an empty one")
     given = Settings(
         device or "",
         option,
-        values["cuda-as"] or "",
+        cuda_as or "",
+        cuda_option,
         values["default-device"],
         Path(os.path.abspath(values["report"])) if values["report"] else None,  # noqa: PTH100
         values["no-fallback"],
@@ -276,13 +295,14 @@ def _memory_limit(text: str | None) -> int | None:
 
 def _check(given: Settings) -> None:
     kind, other = given.device.partition(":")[0], given.cuda_as.partition(":")[0]
+    cuda_as = f"{given.cuda_option} {given.cuda_as}"
     if other in ("cpu", "cuda"):
-        raise pytest.UsageError(f"--cuda-as {given.cuda_as}: expected an accelerator other than cuda, as openreg")
+        raise pytest.UsageError(f"{cuda_as}: expected an accelerator other than cuda, as openreg")
     if ":" in given.cuda_as:
-        raise pytest.UsageError(f"--cuda-as {given.cuda_as}: expected a type without an index, as --cuda-as {other}")
+        raise pytest.UsageError(f"{cuda_as}: expected a type without an index, as --cuda-as {other}")
     if kind and other and kind != other:
         raise pytest.UsageError(
-            f"{given.option} {given.device} and --cuda-as {given.cuda_as} exclude each other: code has one device, so "
+            f"{given.option} {given.device} and {cuda_as} exclude each other: code has one device, so "
             "name the same in both, or leave one out"
         )
     if given.wanted and not given.target:

@@ -18,7 +18,8 @@ _IN_ONE_WORD = re.compile(r"(--(schedules|numprocesses|dist|maxfail|junit-?xml)=
 def command(config: pytest.Config, arguments: list[str], item: pytest.Item, *further: str) -> str:
     """The command that runs this test as it was run."""
     kept: list[str] = []
-    places = {str(each) for each in getattr(config.known_args_namespace, "file_or_dir", ())}
+    # Not known_args_namespace: where that was parsed, the value of --device NAME still looked like a file.
+    places = {str(each) for each in getattr(config.option, "file_or_dir", ())}
     rest = iter(arguments)
     for argument in rest:
         if argument in _WITH_VALUE:
