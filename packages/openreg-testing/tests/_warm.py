@@ -20,6 +20,7 @@ from pathlib import Path
 from _platform import HAS_FORK
 
 READ_AT_IMPORT = ("LD_", "MKL_", "OMP_", "OPENREG_", "PYTHON", "TORCH")
+OF_TESTS = "OPENREG_TEST_"
 
 
 def run(arguments, folder, env, guard, *, module="pytest", fresh=False):
@@ -41,8 +42,8 @@ def run(arguments, folder, env, guard, *, module="pytest", fresh=False):
 
 def _read_at_import(env):
     here = {name: value for name, value in env.items() if name.startswith(READ_AT_IMPORT)}
-    here.pop("PYTHONPATH", None)  # the child sees to it
-    return here
+    # The child sees to PYTHONPATH itself, and OPENREG_TEST_... is for tests and the plug-in.
+    return {name: value for name, value in here.items() if name != "PYTHONPATH" and not name.startswith(OF_TESTS)}
 
 
 class _Server:
