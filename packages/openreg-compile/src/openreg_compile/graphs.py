@@ -22,8 +22,10 @@ from openreg_runtime import openreg
 
 _log = logging.getLogger(__name__)
 
-# Of one compiled graph, by sizes and stream: with more, calls run without a recording.
+# Of one compiled graph: with more, calls run without a recording.
 _MOST_RECORDINGS = 8
+# Combinations of sizes and stream of which anything is remembered.
+_MOST_KEYS = 64
 
 Call = Callable[[list[Any]], Any]
 
@@ -130,9 +132,11 @@ class _Replayed:
             *(value for value in inputs if not isinstance(value, Tensor)),
         )
         addresses = {number: value.data_ptr() for number, value in enumerate(inputs) if isinstance(value, Tensor)}
-        before = self._seen.setdefault(key, addresses)
-        if before is addresses:
+        if key not in self._seen:
+            if len(self._seen) < _MOST_KEYS:
+                self._seen[key] = addresses
             return None
+        before = self._seen[key]
         changing = self._changing.setdefault(key, set())
         changing |= {number for number, address in addresses.items() if before[number] != address}
         if changing & self._mutated:
