@@ -88,12 +88,11 @@ def call_when_full(generated, gate):
 
     A thread that gets it opens the gate.
     """
-    called, calls = threading.Lock(), ctypes.c_int64()
-    called.acquire()
+    called, calls = threading.Event(), ctypes.c_int64()
 
     def open_when_called():
-        with called:
-            gate.open()
+        called.wait()
+        gate.open()
 
     thread = threading.Thread(target=open_when_called)
     thread.start()
@@ -104,15 +103,14 @@ def call_when_full(generated, gate):
         arguments = (openreg_runtime.launch_entry().address, stream.native_handle, ctypes.addressof(calls))
         assert generated.launch_many(*map(ctypes.c_void_p, arguments), CAPACITY - 1) == 0
         sys.setswitchinterval(1000)
-        called.release()
+        called.set()
         function()
         stream.synchronize()
         assert calls.value == CAPACITY - 1
 
     yield call
     sys.setswitchinterval(interval)
-    if called.locked():
-        called.release()  # the test has failed before
+    called.set()  # the test may have failed before
     thread.join()
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 _NO_CALLER = "nothing in PyTorch's Python calls it"
+_GENERATES = "Inductor asks for it while it generates code, which may take a compiler of the backend's"
 _HAS_DEFAULT = "PyTorch's default does nothing, so a call does not tell"
 
 UNREACHABLE: dict[str, str] = {
@@ -30,6 +31,9 @@ UNREACHABLE: dict[str, str] = {
     "caching_host_allocator.stream_is_capturing": "called by captures that allocate pinned memory",
     "graph.debug_dump": "writes a file",
     "registration.entry point torch.backends": "checked from outside: see autoload",
+    "registration.register_device_op_overrides": _GENERATES,
+    "registration.Scheduling and PythonWrapperCodegen": _GENERATES,
+    "registration.device_custom_pass of register_backend_for_device": _GENERATES,
     "registration.device_lazy_init": "PyTorch calls it before the first operation, if it exists",
     "registration.rules of AutocastPrivateUse1": "counted with the operators: see AutocastPrivateUse1",
     "registration.c10::AcceleratorError": "the device would have to fail",
