@@ -14,6 +14,15 @@ def activation(x, y):
 
 
 compiled = torch.compile(activation, fullgraph=True)
+
+try:
+    compiled(torch.ones(2, 2, device="openreg"), torch.ones(2, 2, device="openreg"))
+except torch._inductor.exc.InductorError as error:
+    if "no C++ compiler works here" not in str(error):
+        raise
+    print(str(error).partition("\n")[0])  # which says what to install
+    raise SystemExit from None
+
 x, y = torch.randn(2, 64, 128, device="openreg")
 torch.testing.assert_close(compiled(x, y), activation(x, y))
 print(f"multiplication, sum, gelu and reduction: {torch._inductor.metrics.generated_kernel_count} kernel")
