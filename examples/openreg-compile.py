@@ -16,7 +16,7 @@ def activation(x, y):
 compiled = torch.compile(activation, fullgraph=True)
 
 try:
-    compiled(torch.ones(2, 2, device="openreg"), torch.ones(2, 2, device="openreg"))
+    compiled(*torch.ones(2, 64, 128, device="openreg"))
 except torch._inductor.exc.InductorError as error:
     if "no C++ compiler works here" not in str(error):
         raise
