@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -66,14 +66,12 @@ def _result(value: Any, inputs: Sequence[Any]) -> _OfInput | _InMemory:
 class _Recording:
     """A graph with the addresses that it reads and the results that it writes."""
 
-    def __init__(self, call: Call, inputs: list[Any], changing: set[int], device: int) -> None:
+    def __init__(
+        self, call: Call, inputs: list[Any], addresses: dict[int, int], changing: set[int], device: int
+    ) -> None:
         self._copied = {number: torch.empty_like(inputs[number]) for number in sorted(changing)}
         given = [self._copied.get(number, value) for number, value in enumerate(inputs)]
-        self._addresses = {
-            number: value.data_ptr()
-            for number, value in enumerate(inputs)
-            if isinstance(value, Tensor) and number not in changing
-        }
+        self._addresses = {number: address for number, address in addresses.items() if number not in changing}
         self._graph = openreg.Graph()
         with openreg.device(device), openreg.graph(self._graph):
             results = call(list(given))
@@ -83,9 +81,9 @@ class _Recording:
         storages = {value.untyped_storage()._cdata for value in ours}
         self._uses_of_ours = {storage: torch._C._storage_Use_Count(storage) for storage in storages}
 
-    def moved(self, inputs: Sequence[Any]) -> set[int]:
-        """The inputs that are read where they lie, and now lie elsewhere."""
-        return {number for number, address in self._addresses.items() if inputs[number].data_ptr() != address}
+    def reads_where(self, addresses: dict[int, int]) -> bool:
+        """Whether the inputs that are read where they lie still lie there."""
+        return all(addresses[number] == address for number, address in self._addresses.items())
 
     def is_in_use(self) -> bool:
         """Whether somebody still has a result of the last replay, or a view of one."""
@@ -99,6 +97,15 @@ class _Recording:
         return [result.take(inputs) for result in self._results]
 
 
+@dataclass
+class _Calls:
+    """What is known of calls with the same sizes on the same stream."""
+
+    addresses: dict[int, int]  # of the first one's inputs, by their numbers
+    changing: set[int] = field(default_factory=set)  # inputs that have come from elsewhere since
+    recordings: list[_Recording] = field(default_factory=list)
+
+
 class _Replayed:
     """The function of a generated module; safe to be called by several threads."""
 
@@ -107,9 +114,7 @@ class _Replayed:
         self._device = device
         self._mutated = mutated
         self._lock = threading.Lock()
-        self._seen: dict[Any, dict[int, int]] = {}  # addresses of the first call
-        self._changing: dict[Any, set[int]] = {}
-        self._recordings: dict[Any, list[_Recording]] = {}
+        self._calls: dict[Any, _Calls] = {}
         self._is_refused = False
 
     def __call__(self, inputs: list[Any]) -> Any:
@@ -132,30 +137,29 @@ class _Replayed:
             *(value for value in inputs if not isinstance(value, Tensor)),
         )
         addresses = {number: value.data_ptr() for number, value in enumerate(inputs) if isinstance(value, Tensor)}
-        if key not in self._seen:
-            if len(self._seen) < _MOST_KEYS:
-                self._seen[key] = addresses
+        calls = self._calls.get(key)
+        if calls is None:
+            if len(self._calls) < _MOST_KEYS:
+                self._calls[key] = _Calls(addresses)
             return None
-        before = self._seen[key]
-        changing = self._changing.setdefault(key, set())
-        changing |= {number for number, address in addresses.items() if before[number] != address}
-        if changing & self._mutated:
+        calls.changing |= {number for number, address in addresses.items() if calls.addresses[number] != address}
+        if calls.changing & self._mutated:
             return None  # what it writes to has to be where the caller looks
-        recordings = self._recordings.setdefault(key, [])
         # One that reads where an input lay before cannot be used again.
-        recordings[:] = [recording for recording in recordings if not recording.moved(inputs)]
-        for recording in recordings:
+        calls.recordings = [recording for recording in calls.recordings if recording.reads_where(addresses)]
+        for recording in calls.recordings:
             if not recording.is_in_use():
                 return recording
-        if sum(map(len, self._recordings.values())) >= _MOST_RECORDINGS:
+        if sum(len(one.recordings) for one in self._calls.values()) >= _MOST_RECORDINGS:
             return None
         try:
-            recordings.append(_Recording(self._call, inputs, changing, self._device))
+            recording = _Recording(self._call, inputs, addresses, calls.changing, self._device)
         except RuntimeError as error:
             _log.info("a compiled graph runs without a device graph: %s", error)
             self._is_refused = True
             return None
-        return recordings[-1]
+        calls.recordings.append(recording)
+        return recording
 
 
 def replayed(call: Call, device: int, mutated: Sequence[int]) -> Call:

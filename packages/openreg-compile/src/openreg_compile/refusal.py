@@ -12,9 +12,6 @@ class _Refused:
     supports_caching = True
     message: str
 
-    def __init__(self, *_args: Any, **_kwargs: Any) -> None:
-        raise NotImplementedError(self.message)
-
     @classmethod
     def create(cls, *_args: Any, **_kwargs: Any) -> NoReturn:
         """How Inductor makes a generator of wrappers."""

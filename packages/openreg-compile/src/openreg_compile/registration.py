@@ -7,6 +7,7 @@ derive from modules that may be half imported then, so they are imported when a 
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from torch._inductor.codegen.common import (
@@ -89,6 +90,7 @@ class _BeforeCode(CustomGraphModulePass):
         return versions()
 
 
+@functools.cache
 def versions() -> str:
     """The packages of the device with their versions: generated code depends on kernel.h, and on operators' strides."""
     return ", ".join(f"{plugin.distribution} {plugin.version}" for plugin in openreg_runtime.installed_plugins())

@@ -81,8 +81,8 @@ def _kind(name: str, type_: str) -> str:
     """What the launch does with an argument: d, of the device; h, a tensor on the host, copied; n, a number."""
     if "*" not in type_:
         return "n"
-    device = V.graph.get_buffer(name).get_device() if V.graph.try_get_buffer(name) is not None else None
-    return "h" if device is not None and device == torch.device("cpu") else "d"
+    buffer = V.graph.try_get_buffer(name)
+    return "h" if buffer is not None and buffer.get_device() == torch.device("cpu") else "d"
 
 
 def _do_not_reindex(scheduler: Any) -> None:

@@ -72,10 +72,9 @@ class Device:
 
     def wait(self) -> None:
         """Until all work is done."""
-        import torch
+        from .operators import subject
 
-        if not self.is_cpu:
-            torch.accelerator.synchronize()
+        subject.synchronize(self.name)
 
 
 def promise(*rows: str) -> pytest.MarkDecorator:

@@ -13,7 +13,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <type_traits>
@@ -167,35 +166,32 @@ struct Launch<Function, std::index_sequence<I...>, Parameters...> {
 template <auto Function, class... Parameters>
 Launch<Function, std::index_sequence_for<Parameters...>, Parameters...> launch_of(void (*)(Parameters...));
 
-// The number that `module.path()` or `module.path` is; 0 with an exception of Python if there is none.
-uintptr_t look_up(const char* module_name, const char* attribute, PyObject* argument) {
-  PyObject* module = PyImport_ImportModule(module_name);
-  PyObject* found = module == nullptr ? nullptr : PyObject_GetAttrString(module, attribute);
-  if (found != nullptr && argument != nullptr) {
-    PyObject* entry = PyObject_CallFunctionObjArgs(found, argument, nullptr);
-    Py_DECREF(found);
-    found = entry == nullptr ? nullptr : PyObject_GetAttrString(entry, "address");
-    Py_XDECREF(entry);
-  }
-  const uintptr_t number = found == nullptr ? 0 : static_cast<uintptr_t>(PyLong_AsUnsignedLongLong(found));
+// The address that an attribute of an object is; null with an exception of Python if there is none. Takes the object,
+// which is null after an exception.
+void* take_address(PyObject* owner, const char* attribute) {
+  PyObject* found = owner == nullptr ? nullptr : PyObject_GetAttrString(owner, attribute);
+  Py_XDECREF(owner);
+  void* address = found == nullptr ? nullptr : PyLong_AsVoidPtr(found);
   Py_XDECREF(found);
-  Py_XDECREF(module);
-  return number;
+  return address;
 }
 
 bool look_up_process() {
-  PyObject* version = PyLong_FromLong(OPENREG_LAUNCH_ENTRY_VERSION);
-  const uintptr_t entry = version == nullptr ? 0 : look_up("openreg_runtime", "launch_entry", version);
-  Py_XDECREF(version);
-  if (entry == 0) {
+  PyObject* runtime = PyImport_ImportModule("openreg_runtime");
+  PyObject* table =
+      runtime == nullptr ? nullptr : PyObject_CallMethod(runtime, "launch_entry", "i", OPENREG_LAUNCH_ENTRY_VERSION);
+  Py_XDECREF(runtime);
+  void* entry = take_address(table, "address");
+  if (entry == nullptr) {
     return false;
   }
-  const uintptr_t data = look_up("torch._C._dynamo.guards", "_torchinductor_pyobject_tensor_data_ptr", nullptr);
-  PyObject* torch = data == 0 ? nullptr : PyImport_ImportModule("torch");
+  PyObject* guards = PyImport_ImportModule("torch._C._dynamo.guards");
+  void* data = take_address(guards, "_torchinductor_pyobject_tensor_data_ptr");
+  PyObject* torch = data == nullptr ? nullptr : PyImport_ImportModule("torch");
   if (torch == nullptr) {
     return false;
   }
-  process.entry = reinterpret_cast<const orLaunchEntry*>(entry);
+  process.entry = static_cast<const orLaunchEntry*>(entry);
   process.tensor_data = reinterpret_cast<void* (*)(PyObject*)>(data);
   process.accelerator_error = PyObject_GetAttrString(torch, "AcceleratorError");
   Py_DECREF(torch);
