@@ -44,6 +44,8 @@ PLANTED = [
     ("platform-python", f"{OPS}/src/openreg_ops/c.py", "os.add_dll_directory(folder)"),
     ("file-length", f"{OPS}/src/openreg_ops/long.py", "pass\n" * 600),
     ("file-length", f"{OPS}/csrc/long.h", "\n" * 600),
+    ("built-files", "other-1.0-py3-none-any.whl", "PK"),
+    ("built-files", f"{OPS}/csrc/kernel.o", "ELF"),
     ("machine-path", "README.md", "see " + "/ho" + "me/someone/x"),
     ("machine-path", ".ci/run", "cd " + "/wo" + "rk/x"),
     ("unfinished", f"{DRIVER}/h.cpp", "// TO" + "DO: the rest"),
