@@ -76,7 +76,12 @@ SLOW = [
     Session("template", ("openreg-ops",), ("templates/*", "packages/*/tests/test_isolation.py"), 300),
     Session("recipe", ("openreg-runtime", "openreg-autoload"), RECIPE, 420),
     Session("tutorial", files=("docs/tutorial/*", "examples/tutorial/*"), budget=900),
-    Session("conformance", ("openreg-meta", "openreg-testing"), ("packages/openreg-ops/tests/*",), 1200),
+    Session(
+        "conformance",
+        ("openreg-meta", "openreg-testing", "openreg-compile"),
+        ("packages/openreg-ops/tests/*",),
+        2700,
+    ),
     Session("fuzz", ("openreg-ops", "openreg-testing"), ("packages/openreg-ops/tests/*",), 900),
     Session("settings", ("openreg-meta",), ("packages/openreg-ops/tests/*", "packages/openreg-meta/tests/*"), 1200),
     Session("soak", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*",), 300),
@@ -265,10 +270,10 @@ def recipe(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure openreg beside the CPU for about 15 minutes (-- --family training --chart FILE --compare FILE)."""
+    """Measure openreg beside the CPU for about 25 minutes (-- --family training --chart FILE --compare FILE)."""
     here = lane(session)
     requirements = str(ROOT / "benchmarks" / "requirements.txt")
-    here.install("openreg-meta", "--requirement", requirements)
+    here.install("openreg-meta", "openreg-compile", "--requirement", requirements)
     # Names of files are the caller's, and the wheels are built again where nox built them.
     places = ("--directory", session.invoked_from, "--build-python", str(WHEELHOUSE.python(session)))
     here.run("run.py", "python", str(ROOT / "benchmarks" / "run.py"), *places, *session.posargs)
@@ -291,10 +296,13 @@ def kit(command: str, *arguments: str) -> tuple[str, ...]:
 
 @nox.session
 def conformance(session: nox.Session) -> None:
-    """All suites of the conformance kit, with all operators in all dtypes (-- --op 'fft.*' --json FILE)."""
+    """All suites of the conformance kit, also of compiled code (-- --op 'fft.*' --json FILE, --shard 1/4)."""
     here = lane(session)
-    here.install("openreg-testing", extra="test")
+    here.install("openreg-testing", "openreg-compile", extra="test")
     here.run("conformance", *kit("conformance"), *session.posargs)
+    if not session.posargs:
+        compiled = ("--suite", "compiled", "--suite", "operators", "--check", "compiled")
+        here.run("conformance of compiled code", *kit("conformance", *compiled))
 
 
 @nox.session

@@ -4,6 +4,7 @@
 from collections.abc import Callable
 
 import build_time
+import compile_time
 import host_costs
 import import_time
 import peak_memory
@@ -13,6 +14,7 @@ from targets import ADDED_IMPORT
 
 IMPORT_ROUNDS = 11  # one import of torch differs more from the next than what is added to it
 MEMORY_ROUNDS = 3  # memory hardly differs
+COMPILE_ROUNDS = 3  # each starts twenty processes, most of which call a C++ compiler
 
 
 def host_cost(rounds: int, seconds: float) -> Family:
@@ -49,11 +51,18 @@ def memory(rounds: int, seconds: float) -> Family:
     return peak_memory.measure(min(rounds, MEMORY_ROUNDS))
 
 
+def compiling(rounds: int, seconds: float) -> Family:
+    """Seconds that torch.compile takes for a training step, twice on one cache."""
+    del seconds
+    return compile_time.measure(min(rounds, COMPILE_ROUNDS))
+
+
 PARTS: dict[str, Callable[[int, float], Family]] = {
     "host costs": host_cost,
     "import time": import_of_torch,
     "scaling": curves,
     "peak memory": memory,
+    "compile time": compiling,
 }
 
 

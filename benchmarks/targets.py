@@ -62,6 +62,26 @@ def against(base: str) -> Reduction:
     return growth
 
 
+def eager(name: str) -> str:
+    """The workload that does what a compiled one does, without a compiler."""
+    return f"{name.partition(', compiled')[0]}, eager"
+
+
+def mean_to_eager(times: Family, names: tuple[str, ...]) -> Measured:
+    """The geometric mean of compiled over eager, on openreg."""
+    return Measured(math.exp(statistics.fmean(math.log(to_eager(times, name, "openreg")) for name in names)))
+
+
+def worst_to_eager_on_cpu(times: Family, names: tuple[str, ...]) -> Measured:
+    """The greatest of what compiling costs or saves on openreg, over what it does on the CPU."""
+    return worst({name: to_eager(times, name, "openreg") / to_eager(times, name, "cpu") for name in names})
+
+
+def to_eager(times: Family, name: str, device: str) -> float:
+    """The time of a compiled workload over that of the eager one."""
+    return statistics.median(times[name][device]) / statistics.median(times[eager(name)][device])
+
+
 @dataclass(frozen=True)
 class Target:
     """`reduce` makes one number of the workloads; at most `limit` is meant.
@@ -78,18 +98,25 @@ class Target:
     @property
     def needs(self) -> tuple[str, ...]:
         """All workloads it looks at."""
-        return (*self.workloads, *([self.base] if self.base else []))
+        compared = [eager(name) for name in self.workloads if self.reduce in (mean_to_eager, worst_to_eager_on_cpu)]
+        return (*self.workloads, *compared, *([self.base] if self.base else []))
 
     @property
     def is_ratio_to_cpu(self) -> bool:
         """Whether it compares with the CPU."""
-        return self.reduce in (worst_ratio, mean_ratio)
+        return self.reduce in (worst_ratio, mean_ratio, worst_to_eager_on_cpu)
 
     def shown(self, value: float) -> str:
         """A number of this target as text."""
         if self.reduce is longest:
             return amount(value)
         return f"{value:.2f}" + (" of base" if self.base else "")
+
+
+POINTWISE = "19 elementwise operators on 1 M, compiled"
+SMALL = "50 small operators, compiled"
+TINY = "train tiny MLP, compiled, whole step as a graph"
+COMPILED = tuple(f"train {model}, compiled" for model in MODELS)
 
 
 def growing(text: str, base: str, workloads: tuple[str, ...]) -> Target:
@@ -130,6 +157,27 @@ TARGETS = (
         "training with host work between steps, geometric mean",
         tuple(f"train {model}, host work between steps" for model in MODELS),
         *(mean_ratio, 1.1),
+    ),
+    Target("19 elementwise operators, compiled, to eager", (POINTWISE,), mean_to_eager, 0.25),
+    Target("19 elementwise operators, compiled", (POINTWISE,), worst_ratio, 1.2),
+    Target("50 small operators, compiled", (SMALL,), longest, 60e-6),
+    Target("50 small operators, compiled, as a graph", (f"{SMALL}, as a graph",), longest, 8e-6),
+    Target("training step, compiled, to eager, geometric mean", COMPILED, mean_to_eager, 1.05),
+    Target("the same, each model, over what it is on the CPU", COMPILED, worst_to_eager_on_cpu, 1.1),
+    Target(
+        "whole training step as a graph, to the CPU's eager step, geometric mean",
+        tuple(f"{name}, whole step as a graph" for name in COMPILED),
+        *(mean_ratio, 0.7),
+    ),
+    Target("tiny training step as a graph, to eager", (TINY,), mean_to_eager, 0.2),
+    *(
+        Target(
+            f"compile time of the five models, {kind}",
+            tuple(f"compile {model}, {kind}" for model in MODELS),
+            mean_ratio,
+            1.1,
+        )
+        for kind in ("cold", "from the cache")
     ),
     Target("added import time", (ADDED_IMPORT,), longest, 60e-3),
     *(

@@ -10,7 +10,7 @@ import pytest
 import results
 import run
 import targets
-from targets import Target, against, longest, mean_ratio, worst_ratio
+from targets import Target, against, longest, mean_ratio, mean_to_eager, worst_ratio, worst_to_eager_on_cpu
 
 
 def times(**by_device):
@@ -87,6 +87,23 @@ def test_a_target_is_met_or_missed_and_not_judged_where_something_is_missing(red
 def test_a_target_of_a_workload_that_does_not_exist_is_found_out():
     target = Target("after", ("after",), against("before"), 1.2, "before")
     assert targets.unknown({"after"}, (target,)) == ["before"]
+
+
+@pytest.mark.parametrize(
+    ("reduction", "value", "decided"), [(mean_to_eager, 1.0, ""), (worst_to_eager_on_cpu, 4.0, "a")]
+)
+def test_compiled_workloads_are_compared_with_the_eager_ones(reduction, value, decided):
+    workloads = {
+        "a, eager": both(1.0, 2.0),
+        "a, compiled": both(2.0, 1.0),
+        "b, eager": both(2.0, 1.0),
+        "b, compiled, as a graph": both(1.0, 1.0),
+    }
+    target = Target("compiled", ("a, compiled", "b, compiled, as a graph"), reduction, 9.0)
+    found = verdict(target, workloads)
+    assert math.isclose(found.measured.value, value)
+    assert found.measured.decided_by == (decided and "a, compiled")
+    assert targets.unknown(set(workloads) - {"b, eager"}, (target,)) == ["b, eager"]
 
 
 def test_every_curve_is_judged_against_its_first_point():

@@ -38,7 +38,7 @@ class Lane:
         self._requested = ""
 
     def install(self, name: str, *others: str, extra: str = "") -> None:
-        """The wheel of `name`, what it declares, and `others` from the package index.
+        """The wheel of `name`, what it declares, and `others`, further packages of ours or from the package index.
 
         The environment may have served before: whatever openreg distribution it holds is removed
         first, unless it is exactly the set of wheels wanted now.
@@ -46,7 +46,9 @@ class Lane:
         session = self._session
         self._package = self._wheelhouse.packages[name]
         self._requested = with_extra(name, extra)
-        needed = [name, *siblings(self._package.extras.get(extra, ()), self._wheelhouse.packages)]
+        packages = self._wheelhouse.packages
+        ours = [other for other in others if other in packages]
+        needed = [name, *siblings(self._package.extras.get(extra, ()), packages), *ours]
         wheels, place = self._wheelhouse.provide(session, needed), Path(session.virtualenv.location)
         with self._wheelhouse.stopwatch.step(session.name, f"install {name}"):
             present = [item.name.split("-")[0] for item in installed_distributions(place)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is measured, by families; a process measures one family on one device."""
 
-from workloads import inference, memory, operators, streams, training
+from workloads import compiled, inference, memory, operators, streams, training
 from workloads.workload import Workload
 
 __all__ = ["FAMILIES", "Workload"]
@@ -12,4 +12,5 @@ FAMILIES: dict[str, list[Workload]] = {
     "training": training.WORKLOADS,
     "inference": inference.WORKLOADS,
     "streams": streams.WORKLOADS,
+    "compiled": compiled.WORKLOADS,
 }

@@ -84,6 +84,21 @@ def wrong_and_crashes_with_out():
     LIBRARY.impl("erfinv.out", lambda x, *, out: os.abort(), "PrivateUse1")
 
 
+def compiled():
+    """Inductor's code gives one more."""
+
+    def compiler(function):
+        if isinstance(function, torch.nn.Module):
+            function.register_forward_hook(lambda module, inputs, result: more(result))
+            return function
+        return lambda *args, **kwargs: more(function(*args, **kwargs))
+
+    def more(result):
+        return result + 1 if result.device.type == "openreg" else result
+
+    torch.compile = compiler
+
+
 def crash():
     def abort(x, *args):
         os.abort()

@@ -147,6 +147,8 @@ def test_wrong_use_is_told_with_the_way_out(arguments, told, capsys, tmp_path, m
         (["conformance", "--jobs", "0"], "expected a number from 1, got '0'"),
         (["conformance", "--limit", "never"], "expected seconds up to a day, got 'never'"),
         (["conformance", "--table", "tables"], "expected MODULE:NAME, such as torch.testing"),
+        (["conformance", "--shard", "5/4"], "expected K/N, such as 1/4, got '5/4'"),
+        (["conformance", "--shard", "0/4"], "expected K/N"),
         (["conformance", "--dtype", "half"], "invalid choice: 'half'"),
         (["conformity"], "invalid choice: 'conformity'"),
         ([], "the following arguments are required: conformance|fuzz"),

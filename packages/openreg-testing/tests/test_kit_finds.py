@@ -9,6 +9,7 @@ from openreg_testing.conformance import suite_tests
 from openreg_testing.conformance.bring_up import Setup
 from openreg_testing.conformance.manifest import Exclusion, Manifest, Operator
 from openreg_testing.conformance.operators import run
+from openreg_testing.conformance.operators.tasks import COMPILED
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -26,6 +27,7 @@ FOUND = {
     "autocast_list": ("autocast::test_products_run_in_the_lower_precision[mm]", "the first list"),
     "gelu": ("modules::test_a_module_gives_what_the_cpu_gives[nn.GELU]", "not close"),
     "momentum": ("optimizers::test_steps_are_those_of_the_cpu[[]Adam-one by one[]]", "not close"),
+    "compiled": ("compiled::test_a_compiled_module_gives_what_the_cpu_gives[nn.ReLU]", "not close"),
     "fake_device": ("export::test_a_fake_tensor_has_the_device", "FakeTensor"),
 }
 
@@ -55,8 +57,9 @@ def test_a_mistake_is_found_by_the_suite_that_promises_it(mistake):
 
 
 def test_without_a_mistake_all_of_them_pass():
-    found, _ = results([pattern for pattern, _ in FOUND.values()], setup_of())
-    assert len(found) == len(FOUND)
+    patterns = [pattern for mistake, (pattern, _) in FOUND.items() if mistake != "compiled"]  # nothing generates code
+    found, _ = results(patterns, setup_of())
+    assert len(found) == len(patterns)
     assert {result.status for result in found} == {"passed"}
 
 
@@ -64,6 +67,35 @@ def test_an_operator_with_a_wrong_kernel_is_found():
     card = run.run(setup_of("gelu"), ["float32"], ["nn.functional.gelu"], ["forward"], jobs=1)
     (problem,) = card.problems()
     assert "nn.functional.gelu float32: forward: Tensor-likes are not close" in problem
+
+
+def test_an_operator_with_wrong_code_is_found():
+    card = run.run(setup_of("compiled"), ["float32"], ["erf"], [COMPILED], jobs=1)
+    (problem,) = card.problems()
+    assert "erf float32: compiled: Tensor-likes are not close" in problem
+
+
+def test_a_device_for_which_nothing_generates_code_fails_and_says_so():
+    card = run.run(setup_of(), ["float32"], ["erf"], [COMPILED], jobs=1)
+    (problem,) = card.problems()
+    assert re.search(r"erf float32: compiled: .*openreg-compile, which is not installed", problem)
+
+
+def test_code_for_the_cpu_is_what_it_is_measured_by():
+    card = run.run(Setup("cpu", (), Manifest()), ["float32"], ["erf", "mm"], [COMPILED], jobs=1)
+    assert card.problems() == []
+    codes = {report["name"]: report["compiled"] for report in card.reports}
+    assert all(code["ours"] == code["cpu"] and not code["cpu_fails"] for code in codes.values())
+    assert codes["erf"]["cpu"]["generated"]
+    assert codes["mm"]["cpu"]["external"]
+
+
+def test_a_shard_is_a_part_and_all_of_them_are_the_whole():
+    entries = ["erf", "erfc", "erfinv"]
+    parts = [run.run(setup_of(), ["float32"], entries, ["forward"], jobs=1, shard=(k, 2)) for k in (1, 2)]
+    names = [[report["name"] for report in card.reports] for card in parts]
+    assert [len(part) for part in names] == [2, 1]
+    assert sorted(names[0] + names[1]) == entries
 
 
 @pytest.mark.parametrize("mistake", ["crash", "crash_of_a_device_in_use"])

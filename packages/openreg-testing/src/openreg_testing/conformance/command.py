@@ -21,7 +21,7 @@ from . import card as cards
 from . import comparison, manifest, suite_tests, upstream
 from .bring_up import Setup
 from .operators import run as operators
-from .operators.tasks import APART, CHECKS, TABLE
+from .operators.tasks import APART, CHECKS, COMPILED, TABLE
 from .pool import Lost, Pool
 
 if TYPE_CHECKING:
@@ -61,14 +61,14 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=raw,
     )
     _add_device(kit)
-    what = kit.add_argument_group("what is run (all suites, unless this says otherwise)")
+    what = kit.add_argument_group("what is run (all suites but compiled, unless this says otherwise)")
     what.add_argument("--suite", action="append", default=[], metavar="NAME", help="only this suite; may be repeated")
     what.add_argument("--test", action="append", default=[], metavar="PATTERN", help="only tests such as 'streams::*'")
     what.add_argument("--list", action="store_true", help="print the suites and end")
     table = kit.add_argument_group("the suite of operators")
     table.add_argument("--dtype", action="append", default=[], choices=_DTYPES, help="only this one; may be repeated")
     table.add_argument("--op", action="append", default=[], metavar="PATTERN", help="only entries of this name")
-    table.add_argument("--check", action="append", choices=CHECKS, help="only this check; may be repeated")
+    table.add_argument("--check", action="append", choices=(*CHECKS, COMPILED), help="only this check; may be repeated")
     table.add_argument("--quick", action="store_true", help="each entry in one dtype, with a few of its variants")
     table.add_argument("--table", type=_table, default=TABLE, metavar="MODULE:NAME", help="another table of entries")
     own = kit.add_argument_group("PyTorch's own tests")
@@ -79,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
         "--file", action="append", default=[], metavar="PATH", help="only this file or folder in it; repeatable"
     )
     how = kit.add_argument_group("how")
+    how.add_argument("--shard", type=_shard, default=(1, 1), metavar="K/N", help="the K-th of N equal parts of it all")
     how.add_argument("--jobs", type=_count, default=os.cpu_count() or 1, help="processes that share the work")
     how.add_argument("--limit", type=_seconds, default=300.0, metavar="SECONDS", help="for one test (default: 300)")
     out = kit.add_argument_group("the scorecard")
@@ -134,6 +135,13 @@ def _seconds(text: str) -> float:
     return value
 
 
+def _shard(text: str) -> tuple[int, int]:
+    part, _, parts = text.partition("/")
+    if not part.isdigit() or not parts.isdigit() or not 1 <= int(part) <= int(parts):
+        raise argparse.ArgumentTypeError(f"expected K/N, such as 1/4, got {text!r}")
+    return int(part), int(parts)
+
+
 def _count(text: str) -> int:
     if not text.isdigit() or not int(text):
         raise argparse.ArgumentTypeError(f"expected a number from 1, got {text!r}")
@@ -180,7 +188,7 @@ def _conformance(options: argparse.Namespace) -> int:
         others = [suite for suite in suites if suite != OPERATORS]
         if others:
             try:
-                _add(card, suite_tests.run(setup, others, options.test, options.jobs, options.limit))
+                _add(card, suite_tests.run(setup, others, options.test, options.jobs, options.limit, options.shard))
             except suite_tests.SuiteError as error:
                 card.notes.append(f"the suites cannot be collected: {error}")
         if OPERATORS in suites:
@@ -197,7 +205,12 @@ def _add(card: Card, results: Any) -> None:
 
 
 def _add_operators(card: Card, setup: Setup, options: argparse.Namespace) -> None:
-    shared: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "table": options.table}
+    shared: dict[str, Any] = {
+        "jobs": options.jobs,
+        "limit": options.limit,
+        "table": options.table,
+        "shard": options.shard,
+    }
     # Without a schedule that holds work back, a change of a flag may come before or after a kernel: nothing to test.
     checks = [check for check in options.check or CHECKS if check != APART or setup.manifest.held_back]
     if not checks:
@@ -207,7 +220,8 @@ def _add_operators(card: Card, setup: Setup, options: argparse.Namespace) -> Non
     if options.quick:
         card.operators.append(operators.quick(setup, options.op, **shared))
         return
-    card.operators.append(operators.run(setup, options.dtype, options.op, checks, **shared))
+    dtypes = options.dtype or (["float32"] if checks == [COMPILED] else [])
+    card.operators.append(operators.run(setup, dtypes, options.op, checks, **shared))
     more = setup.manifest.flag_table
     if APART in checks and more and options.table == TABLE and not options.op:
         card.operators.append(operators.run(setup, options.dtype, (), (APART,), **{**shared, "table": more}))
@@ -252,8 +266,8 @@ def _suites(options: argparse.Namespace) -> list[str]:
     if not chosen and (options.op or options.dtype or options.check or options.quick or options.table != TABLE):
         return [OPERATORS]
     if not chosen and options.test:
-        return known[1:]
-    return chosen or known
+        return known[1:]  # also those that are run only where they are asked for
+    return chosen or [name for name in known if name not in suite_tests.EXTRA]
 
 
 def _refuse_contradictions(options: argparse.Namespace) -> None:

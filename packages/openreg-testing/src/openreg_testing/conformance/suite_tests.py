@@ -11,12 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import compiler_cache
 from .bring_up import Setup
 from .card import Result, judged
 from .pool import Answer, Lost, Pool
 
 FOLDER = Path(__file__).parent / "suites"
 SECONDS_PER_TEST = 300.0
+
+
+EXTRA = ("compiled",)  # run where they are asked for: they take as long as all others
 
 
 def names() -> list[str]:
@@ -120,19 +124,32 @@ def _pytest(arguments: list[str], recorder: _Recorder) -> int:
 
 
 def run(
-    setup: Setup, suites: Sequence[str], patterns: Sequence[str] = (), jobs: int = 1, limit: float = SECONDS_PER_TEST
+    setup: Setup,
+    suites: Sequence[str],
+    patterns: Sequence[str] = (),
+    jobs: int = 1,
+    limit: float = SECONDS_PER_TEST,
+    shard: tuple[int, int] = (1, 1),
 ) -> Iterator[tuple[Result, str]]:
     """Yields every result, and what is wrong with what the manifest says of it, or ""."""
     manifest = setup.manifest
-    collect = Collect(tuple(suites))
-    with Pool((setup, collect), jobs, limit, manifest.environment) as pool:
+    whole = set(suites) >= set(names()) - set(EXTRA)
+    collect = Collect(tuple(names() if whole else suites))
+    with (
+        compiler_cache.of_its_own() as settings,
+        Pool((setup, collect), jobs, limit, {**settings, **manifest.environment}) as pool,
+    ):
         collected = pool.ask(collect)
         if isinstance(collected, Lost):
             raise SuiteError(f"{collected.reason}\n{collected.output}")
         tests: list[Listed] = collected.value
-        if set(suites) == set(names()):
+        if whole:
             manifest.refuse_unknown("tests", [test.name for test in tests])
-        wanted = [test for test in tests if not patterns or any(fnmatch.fnmatchcase(test.name, p) for p in patterns)]
+        wanted = [
+            test
+            for test in tests
+            if test.suite in suites and (not patterns or any(fnmatch.fnmatchcase(test.name, p) for p in patterns))
+        ][shard[0] - 1 :: shard[1]]
         for test in wanted:
             if manifest.test(test.name).skip:
                 yield Result(test.suite, test.name, "skipped", manifest.test(test.name).skip, test.promises), ""

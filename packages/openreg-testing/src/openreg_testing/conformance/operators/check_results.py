@@ -26,24 +26,28 @@ NONCONTIGUOUS_SAMPLES = 40
 
 
 class Computation:
-    """An operator applied to one sample, forward and, if wanted, backward, on whatever device its inputs are."""
+    """An operator applied to one sample, forward and, if wanted, backward, on whatever device its inputs are.
 
-    def __init__(self, op: Any, sample: Any, gradient: bool) -> None:
+    `function` is called in its place where it is given: the operator after it was compiled.
+    """
+
+    def __init__(self, op: Any, sample: Any, gradient: bool, function: Any = None) -> None:
         self.op = op
+        self.function = op.get_op() if function is None else function  # whose name the table's wrappers ask for
         self.sample = sample
         self.gradient = gradient
         self.forward_done = False
 
     def __call__(self, args: Any, kwargs: Any) -> Any:
         self.forward_done = False
-        result = self.op(*args, **kwargs)
+        result = self.function(*args, **kwargs)
         self.forward_done = True
         return result, self.gradients(result, args, kwargs) if self.gradient else ()
 
     def gradients(self, result: Any, args: Any, kwargs: Any) -> Any:
         """Of all inputs that want one, for the same gradient of the results each time."""
         if self.op.gradcheck_wrapper not in PLAIN_WRAPPERS:
-            result = self.op.gradcheck_wrapper(self.op, *args, **kwargs)
+            result = self.op.gradcheck_wrapper(self.function, *args, **kwargs)
         result = self.sample.output_process_fn_grad(result)
         outputs = [tensor for tensor in tensors_in(result) if tensor.requires_grad]
         wanted = [tensor for tensor in tensors_in((args, kwargs)) if tensor.requires_grad]

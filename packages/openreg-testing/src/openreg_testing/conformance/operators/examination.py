@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from . import record, subject
+from .check_compiled import check_compiled
 from .check_dtypes import check_dtypes
 from .check_errors import check_errors
 from .check_flags import check_flags
@@ -21,7 +22,7 @@ from .check_variants import check_inplace, check_out
 from .check_writes import check_writes
 from .comparison import tolerance_of
 from .entries import dtypes_of, name_of, spread
-from .tasks import CHECKS, ONCE_PER_ENTRY, VARIANTS
+from .tasks import CHECKS, COMPILED, ONCE_PER_ENTRY, VARIANTS
 
 VARIANT_CHECKS = dict(
     zip(
@@ -52,6 +53,7 @@ class Report:
     exercised: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
+    compiled: dict[str, Any] = field(default_factory=dict)  # counts of kernels, and why the CPU is no measure
     seconds: float = 0.0
 
     def wants(self, check: str) -> bool:
@@ -94,6 +96,11 @@ def examine(
         report.seconds = time.monotonic() - start
         return report
     subject.reset_fallbacks(subject.device())
+    if report.wants(COMPILED):
+        guarded(report, COMPILED, check_compiled, op, dtype, report)
+        report.fell_back = subject.fallbacks(subject.device())
+        report.seconds = time.monotonic() - start
+        return report
     with record.operators(record_operators) as exercised:
         if report.wants("forward"):
             guarded(report, "forward", check_forward, op, dtype, report)

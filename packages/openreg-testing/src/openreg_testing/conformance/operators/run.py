@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from .. import compiler_cache
 from ..bring_up import Setup
+from ..manifest import Manifest
 from ..pool import Lost, Pool
 from .scorecard import Scorecard
-from .tasks import APART, CHECKS, TABLE, Entries, Examine
+from .tasks import APART, CHECKS, COMPILED, TABLE, Entries, Examine
 
 SECONDS_PER_ENTRY = 300.0
 PROCESS = "process"  # what failed, where no check could tell
@@ -45,21 +48,24 @@ def run(
     limit: float = SECONDS_PER_ENTRY,
     table: str = TABLE,
     progress: Callable[[int, int], object] | None = None,
+    shard: tuple[int, int] = (1, 1),
     **settings: Any,
 ) -> Scorecard:
     """A scorecard of the entries and dtypes that match; empty choices mean all. Settings are those of examine().
 
-    The dtype "first" stands for the first one of each entry.
+    The dtype "first" stands for the first one of each entry. `shard` is the part of them to run and of how many.
     """
-    together = tuple(check for check in checks if check != APART)
-    parts = tuple(filter(None, (together, (APART,) if APART in checks else ())))
+    together = tuple(check for check in checks if check not in (APART, COMPILED))
+    parts = tuple(filter(None, (together, *((check,) for check in (APART, COMPILED) if check in checks))))
     reports: dict[tuple[str, str], dict[str, Any]] = {}
     names: list[str] = []
     order: list[str] = []
     manifest = setup.manifest
     for part in parts:
-        environment = {**manifest.environment, **(manifest.held_back if part == (APART,) else {})}
-        with Pool((setup, Entries(table)), jobs or os.cpu_count() or 1, limit, environment) as pool:
+        with (
+            _environment(part, manifest) as environment,
+            Pool((setup, Entries(table)), jobs or os.cpu_count() or 1, limit, environment) as pool,
+        ):
             listed = pool.ask(Entries(table))
             if isinstance(listed, Lost):
                 reason = listed.reason.removeprefix("the process did not start: ")
@@ -77,7 +83,7 @@ def run(
                 and dtype in (manifest.operator(name).dtypes or order)
                 and (not dtypes or dtype in dtypes or ("first" in dtypes and dtype == own[0]))
                 and _matches(name, ops)
-            ]
+            ][shard[0] - 1 :: shard[1]]
             unfinished = []
             for done, (task, outcome) in enumerate(pool.run(tasks), 1):
                 assert isinstance(task, Examine)
@@ -92,8 +98,21 @@ def run(
             for report in _one_by_one(pool, unfinished):
                 _add(reports, report)
     found = sorted(reports.values(), key=lambda report: (order.index(report["dtype"]), report["name"]))
-    complete = not dtypes and not ops and set(checks) == set(CHECKS) and table == TABLE
+    whole = not ops and shard == (1, 1) and table == TABLE
+    complete = [check for check in checks if whole and (not dtypes or check == COMPILED)]
     return Scorecard(found, len(names), complete, manifest)
+
+
+@contextlib.contextmanager
+def _environment(part: tuple[str, ...], manifest: Manifest) -> Iterator[dict[str, str]]:
+    """Of the processes that run these checks."""
+    if part == (APART,):
+        yield {**manifest.environment, **manifest.held_back}
+    elif part == (COMPILED,):
+        with compiler_cache.of_its_own() as settings:
+            yield {**manifest.environment, **settings}
+    else:
+        yield dict(manifest.environment)
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

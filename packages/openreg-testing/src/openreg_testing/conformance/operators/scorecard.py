@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 from ..manifest import Manifest
+from .tasks import CHECKS, COMPILED
 
+_CODE = ("generated", "external")
 FALLBACKS_SHOWN = 30  # the file written by --json has all
 
 
@@ -22,14 +24,19 @@ def seen(pattern: str, names: set[str]) -> bool:
 
 
 class Scorecard:
-    """Of all reports of a run; a complete run is one that nothing was left out of."""
+    """Of all reports of a run. `whole` has the checks of which nothing was left out."""
 
     def __init__(
-        self, reports: list[dict[str, Any]], entries: int, complete: bool = False, manifest: Manifest | None = None
+        self,
+        reports: list[dict[str, Any]],
+        entries: int,
+        whole: Collection[str] = (),
+        manifest: Manifest | None = None,
     ) -> None:
         self.reports = reports
         self.entries = entries
-        self.complete = complete
+        self.whole = frozenset(whole)
+        self.complete = self.whole.issuperset(CHECKS)
         self.manifest = manifest if manifest is not None else Manifest()
         self.failed = [report for report in reports if report["failures"]]
 
@@ -56,13 +63,13 @@ class Scorecard:
         most = self.manifest.most_failing
         if most is not None and len(excepted) > most:
             found.append(f"{len(excepted)} entries are excepted; at most {most} may be")
+        found += self.needless_differences()
         if self.complete:
             failed = {report["name"] for report in self.failed}
             found += [f"{name}: listed as an exception, and passes" for name in excepted if not seen(name, failed)]
             late = {report["name"] for report in self.reports if report.get("late_errors")}
             promised = [name for name, known in listed.items() if known.late]
             found += [f"{name}: listed as late, and fails at once" for name in promised if not seen(name, late)]
-            found += self.needless_differences()
             if self.manifest.native and not self.tells_fallbacks():
                 found.append("[expect] native: the device does not tell what falls back; it has no fallback_stats()")
                 return found
@@ -77,8 +84,13 @@ class Scorecard:
             f"{name}: {check}: listed as a difference, and does not differ"
             for name, known in self.manifest.operators.items()
             for check in known.differs
-            if not any(fnmatchcase(entry, name) and found == check for entry, found in differing)
+            if self.is_whole(check)
+            and not any(fnmatchcase(entry, name) and found == check for entry, found in differing)
         ]
+
+    def is_whole(self, check: str) -> bool:
+        """Whether a check, or the part of it that a name such as "layouts: result" means, was run on everything."""
+        return check in self.whole or (self.complete and check != COMPILED)
 
     def dtypes(self) -> list[str]:
         return list(dict.fromkeys(report["dtype"] for report in self.reports))
@@ -119,6 +131,7 @@ class Scorecard:
         errors = sum(report.get("error_inputs", 0) for report in self.reports)
         late = sum(report.get("late_errors", 0) for report in self.reports)
         console.print(f"{errors} wrong inputs, {late} of them found by the device only")
+        self._show_compiled(console)
         self._show_fallbacks(console)
         if not with_problems:
             return
@@ -126,6 +139,19 @@ class Scorecard:
         for line in problems:
             console.print(line, style="red", markup=False, highlight=False, soft_wrap=True)
         console.print(f"{len(problems)} problems" if problems else "all as it has to be", style="bold")
+
+    def _show_compiled(self, console: Console) -> None:
+        compiled = [report for report in self.reports if report.get("compiled")]
+        if not compiled:
+            return
+        measured = [report for report in compiled if not report["compiled"]["cpu_fails"]]
+        passed = sum(not report["failures"] for report in measured)
+        console.print(f"{passed} of the {len(measured)} entries that pass compiled for the CPU pass here", end="; ")
+        for side in ("ours", "cpu"):
+            kernels, calls = (sum(report["compiled"][side][what] for report in measured) for what in _CODE)
+            console.print(
+                f"{side}: {kernels} kernels, {calls} calls of operators", end="; " if side == "ours" else "\n"
+            )
 
     def _show_fallbacks(self, console: Console) -> None:
         dtypes = defaultdict(set)

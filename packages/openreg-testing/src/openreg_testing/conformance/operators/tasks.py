@@ -14,6 +14,7 @@ VARIANTS = ("noncontiguous", "out", "in-place", "overloads", "layouts", "writes"
 ONCE_PER_ENTRY = ("errors", "dtypes")
 APART = "flags"  # under a schedule of its own, in processes of its own
 CHECKS = ("forward", "backward", *VARIANTS, *ONCE_PER_ENTRY, APART)
+COMPILED = "compiled"  # in processes of its own, and only where it is asked for: it takes as long as all others
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""torch.compile with Inductor: what is right compiled for the CPU is right here, fused as far, in as few graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from . import subject
+from .check_layouts import richest
+from .check_random import draws
+from .check_results import Computation
+from .comparison import difference
+from .entries import UNINITIALISED, differentiable, samples_of
+from .outcome import Outcome, attempt
+from .reference import on_cpu
+from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
+
+if TYPE_CHECKING:
+    from .examination import Report
+
+
+@dataclass
+class Code:
+    """What Inductor made of a sample, forward and backward."""
+
+    generated: int = 0  # kernels that it wrote
+    external: int = 0  # calls of operators that it left as they are
+    breaks: int = 0  # places where the graph ends and Python goes on
+
+
+def check_compiled(op: Any, dtype: torch.dtype, report: Report) -> None:
+    """The entry's richest sample, forward and backward."""
+    if not is_registered():
+        report.fail("compiled", f"no code generator is registered with Inductor for {subject.device()!r}")
+        return
+    gradient = differentiable(op, dtype)
+    samples = richest(samples_of(op, dtype, gradient))
+    if not samples:
+        return
+    sample = samples[0]
+    inputs = inputs_of(sample)
+    plain = Computation(op, sample, gradient)
+    expected = on_cpu(op, inputs, plain)
+    theirs, their_code = compiled(op, sample, gradient, inputs, "cpu")
+    ours, our_code = compiled(op, sample, gradient, inputs, subject.device())
+    report.samples = 1
+    report.compiled = {"ours": asdict(our_code), "cpu": asdict(their_code), "cpu_fails": ""}
+    random = expected.error is None and draws(op, inputs, plain)
+    values = not random and op.full_name not in UNINITIALISED and op.name not in UNINITIALISED
+    wrong = on_cpu_difference(theirs, expected, report.tolerance, values)
+    if wrong:  # an entry of which PyTorch's own code is no measure; the device has to live on
+        report.compiled["cpu_fails"] = wrong
+        if ours.late and not theirs.late:
+            report.fail("compiled", f"the device is lost: {ours.describe()}", sample)
+        return
+    if ours.error is not None:
+        report.fail("compiled", ours.describe(), sample)
+        return
+    host = tensors_in(inputs)
+    found = difference(ours.result, expected.result, report.tolerance, values=values, host=host)
+    if found and values:
+        found = difference(ours.result, theirs.result, report.tolerance, host=host)
+    found = found or code_difference(our_code, their_code)
+    if found:
+        report.fail("compiled", found, sample)
+    elif random:
+        found = random_difference(op, sample, gradient, inputs)
+        if found:
+            report.fail("compiled", found, sample)
+
+
+def is_registered() -> bool:
+    """Whether Inductor knows how to write code for the device."""
+    from torch._inductor.codegen.common import get_scheduling_for_device, init_backend_registration
+
+    init_backend_registration()
+    return get_scheduling_for_device(subject.device()) is not None
+
+
+def compiled(op: Any, sample: Any, gradient: bool, inputs: Inputs, device: str) -> tuple[Outcome, Code]:
+    """The outcome on a device, and what code there was for it. Forgets what was compiled before."""
+    from torch._dynamo.utils import counters
+    from torch._inductor import metrics
+
+    torch._dynamo.reset()
+    metrics.reset()
+    counters.clear()
+    function = torch.compile(op.get_op())
+    args, kwargs = copy_inputs(op, inputs, device)
+    compute = Computation(op, sample, gradient, function)
+    torch.manual_seed(2026)
+    outcome = attempt(lambda: compute(args, kwargs), device)
+    code = Code(
+        metrics.generated_kernel_count,
+        counters["inductor"]["extern_calls"],
+        sum(counters["graph_break"].values()),
+    )
+    return outcome, code
+
+
+def on_cpu_difference(
+    theirs: Outcome, expected: Outcome, tolerance: tuple[float, float] | None, values: bool
+) -> str | None:
+    """What distinguishes the CPU's compiled result from its plain one."""
+    if expected.error is not None:
+        return f"not compiled: {expected.describe()}"
+    if theirs.error is not None:
+        return theirs.describe()
+    return difference(theirs.result, expected.result, tolerance, values=values, host=tensors_in(theirs.result))
+
+
+def code_difference(ours: Code, theirs: Code) -> str | None:
+    """Where the CPU's code is one kernel, ours is none that calls operators one by one."""
+    if ours.external > theirs.external or (theirs.generated and not ours.generated):
+        return (
+            f"{ours.generated} kernels and {ours.external} calls of operators; "
+            f"for the CPU {theirs.generated} kernels and {theirs.external} calls"
+        )
+    if ours.breaks > theirs.breaks:
+        return f"{ours.breaks} graph breaks; for the CPU {theirs.breaks}"
+    return None
+
+
+def random_difference(op: Any, sample: Any, gradient: bool, inputs: Inputs) -> str | None:
+    """What is wrong with random numbers of compiled code: a seed has to repeat them."""
+    once: Callable[[], Outcome] = lambda: compiled(op, sample, gradient, inputs, subject.device())[0]  # noqa: E731
+    first, again = once(), once()
+    for outcome in (first, again):
+        if outcome.error is not None:
+            return outcome.describe()
+    on_host = [tensor.detach().cpu() for tensor in tensors_in(first.result)]
+    found = difference(again.result, on_host)
+    return f"the same seed gives other numbers: {found}" if found else None

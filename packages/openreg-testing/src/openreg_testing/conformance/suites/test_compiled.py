@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every module of PyTorch's own list (ModuleInfo), compiled by torch.compile with Inductor.
+
+Operators are compiled by the check of that name.
+"""
+
+import copy
+
+import pytest
+import torch
+from torch.testing._internal.common_modules import ModuleInfo, module_db
+
+from openreg_testing.conformance import modules
+from openreg_testing.conformance.harness import Device, promise
+from openreg_testing.conformance.operators.check_compiled import is_registered
+
+SAMPLES = 2  # each is compiled for two devices, forward and backward
+
+
+@promise("registration.register_backend_for_device")
+@pytest.mark.parametrize("info", module_db, ids=lambda info: info.name)
+def test_a_compiled_module_gives_what_the_cpu_gives(device: Device, info: ModuleInfo) -> None:
+    """A module that is compiled for the device gives the results and gradients of the plain one on the CPU."""
+    if not device.is_cpu and not is_registered():
+        pytest.skip(f"no code generator is registered with Inductor for {device.name!r}")
+    refuse_what_the_cpu_cannot_compile(info)
+    torch._dynamo.reset()
+    modules.compare(device.first, info, torch.compile, SAMPLES)
+
+
+def refuse_what_the_cpu_cannot_compile(info: ModuleInfo) -> None:
+    """Skips a module of which Inductor's code for the CPU is no measure."""
+    torch._dynamo.reset()
+    for module, given in modules.cases(info, SAMPLES):
+        try:
+            modules.run(torch.compile(copy.deepcopy(module)), *modules.moved(given, torch.device("cpu")))
+        except Exception as error:
+            pytest.skip(f"it cannot be compiled for the CPU: {type(error).__name__}: {str(error).splitlines()[0]}")
