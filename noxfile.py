@@ -85,7 +85,12 @@ SLOW = [
     Session("fuzz", ("openreg-ops", "openreg-testing"), ("packages/openreg-ops/tests/*",), 900),
     Session("settings", ("openreg-meta",), ("packages/openreg-ops/tests/*", "packages/openreg-meta/tests/*"), 1200),
     Session("soak", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*",), 300),
-    Session("endurance", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*", *DRIVER), 1200),
+    Session(
+        "endurance",
+        ("openreg-meta", "openreg-compile"),
+        ("packages/openreg-meta/tests/endurance/*", *DRIVER),
+        1800,
+    ),
     Session("stress", files=DRIVER, budget=900),
     Session("tidy", files=DRIVER, budget=150),
     Session("emulated", files=DRIVER, budget=900),
@@ -327,7 +332,7 @@ def settings(session: nox.Session) -> None:
 
 @nox.session
 def endurance(session: nox.Session) -> None:
-    """End 1000 processes without torch and 100 with it while work is queued; see that the soak notices mistakes."""
+    """End 1000 processes without torch and 100 with it while work is queued; then whatever else takes long."""
     here = lane(session)
     here.install("openreg-meta", extra="test")
     marked = ("python", *PYTEST, "--timeout", "1200", "-m", "endurance")
@@ -336,6 +341,11 @@ def endurance(session: nox.Session) -> None:
     here.run("soaks in short", *marked, str(PACKAGES["openreg-meta"].folder / "tests"))
     with_torch = PACKAGES["openreg-meta"].folder / "tests" / "endurance" / "exits.py"
     here.run("exits with torch", "python", str(with_torch), "--processes", "100")
+    for name, package in PACKAGES.items():
+        sources = (path.read_text("utf-8") for path in (package.folder / "tests").glob("test_*.py"))
+        if name != "openreg-meta" and any("mark.endurance" in source for source in sources):
+            here.install(name, extra="test")
+            here.run(name, *marked, str(package.folder / "tests"))
 
 
 @nox.session(venv_backend="none")

@@ -14,8 +14,15 @@ pytestmark = pytest.mark.filterwarnings("ignore:::torch")  # of what PyTorch its
 
 
 def moved(value):
-    """Copies on the device, with the same strides; numbers on the host stay there."""
-    return pytree.tree_map_only(torch.Tensor, lambda x: x.clone() if x.dim() == 0 else x.to(DEVICE), value)
+    """Copies on the device, of the same strides and offset; numbers on the host stay there."""
+
+    def move(x):
+        if x.dim() == 0:
+            return x.clone()
+        whole = torch.empty(0, dtype=x.dtype).set_(x.untyped_storage()).to(DEVICE)
+        return whole.as_strided(x.size(), x.stride(), x.storage_offset())
+
+    return pytree.tree_map_only(torch.Tensor, move, value)
 
 
 def same(one, other):

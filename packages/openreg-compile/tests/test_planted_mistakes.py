@@ -2,6 +2,7 @@
 """The cases notice mistakes: each is planted in a part of the code generator, and a case that it concerns fails."""
 
 import contextlib
+import re
 
 import pytest
 import test_cases
@@ -22,11 +23,44 @@ def dense(self, name, device, dtype, shape, stride, allocation_shape=None, is_pi
     return f"{name} = torch.empty({sizes}, device='{device}', dtype={dtype})"
 
 
+def without_offset(self, data, size, stride, offset, *rest, **others):
+    """Takes a part of a tensor from its beginning."""
+    return PythonWrapperCodegen.codegen_reinterpret_view(self, data, size, stride, 0, *rest, **others)
+
+
+CALL = wrapper._OnDevice._generate_kernel_call_helper
+
+
+def from_the_storage(self, name, call_args, **others):
+    """Gives kernels the begin of an input's memory."""
+    begins = [f"{arg}.as_strided({arg}.size(), {arg}.stride(), 0)" if "arg" in arg else arg for arg in call_args]
+    CALL(self, name, begins, **others)
+
+
 # What is replaced, by what, and the case that fails.
 MISTAKES = {
     "written for another language": (scheduling, "_as_cpp", contextlib.nullcontext, "whole_numbers"),
     "fused as for a GPU": (scheduling, "_do_not_reindex", lambda scheduler: None, "softmaxes"),
     "strides are forgotten": (wrapper._OnDevice, "make_allocation", dense, "strides_and_offsets"),
+    "parts begin together": (wrapper._OnDevice, "codegen_reinterpret_view", without_offset, "joining"),
+    "inputs begin elsewhere": (
+        wrapper._OnDevice,
+        "_generate_kernel_call_helper",
+        from_the_storage,
+        "strides_and_offsets",
+    ),
+}
+# What is replaced in a kernel's source, by what, and the case that fails.
+MISWRITTEN = {
+    "views": (r"7L \+ \(\(-1L\)\*x1\)", "6L + ((-1L)*x1)", "views"),
+    "scattering": (r"(atomic_add\w*(?:<[^>]*>)?\(&?)out_ptr2", r"\1out_ptr0", "scattering"),
+    "reductions": (r"float tmp_acc0 = 0;", "float tmp_acc0 = 1;", "reductions"),
+    "welford": (r"\.m2\b", ".mean", "welford"),
+    "padding": (r"static_cast<float>\(0\.5\)", "static_cast<float>(0.25)", "joining"),
+    "indexing": (r"tmp0 = in_ptr0\[static_cast<int64_t>\(x0\)\];", "tmp0 = int64_t(1);", "gathering"),
+    "dtypes": (r"convert<at::Half>\((\w+)\)", r"convert<at::Half>(\1.floor())", "mixed_dtypes"),
+    "sizes": (r"x0<static_cast<int64_t>\(ks0\)", "x0<static_cast<int64_t>(4L)", "any_size"),
+    "mutation": (r"\w+\.store\(out_ptr2 [^;]*;", "", "mutation"),
 }
 
 
@@ -37,6 +71,37 @@ def test_a_mistake_in_the_generator_fails_a_case(monkeypatch, name):
     torch._dynamo.reset()
     with config.patch(force_disable_caches=True), pytest.raises(Exception, match=r"."):
         test_cases.test_a_compiled_function_gives_what_it_gives(case)
+
+
+@pytest.mark.parametrize("kind", MISWRITTEN)
+def test_a_mistake_in_a_kernel_fails_a_case(monkeypatch, kind):
+    pattern, wrong, case = MISWRITTEN[kind]
+    replaced = miswritten(monkeypatch, pattern, wrong)
+    torch._dynamo.reset()
+    with config.patch(force_disable_caches=True), pytest.raises(AssertionError):
+        test_cases.test_a_compiled_function_gives_what_it_gives(case)
+    assert sum(replaced)
+
+
+def test_random_numbers_of_one_seed_fail(monkeypatch):
+    replaced = miswritten(monkeypatch, r"normalized_rand_cpu\([^,]+,", "normalized_rand_cpu(7,")
+    torch._dynamo.reset()
+    with config.patch(force_disable_caches=True), pytest.raises(AssertionError):
+        test_launches.test_dropout_draws_from_the_devices_generator()
+    assert sum(replaced)
+
+
+def miswritten(monkeypatch, pattern, wrong):
+    """Replaces in all kernels; how often in each."""
+    original, replaced = scheduling.Scheduling.define_kernel, []
+
+    def define(self, source, nodes, kernel_args=None):
+        source, count = re.subn(pattern, wrong, source)
+        replaced.append(count)
+        return original(self, source, nodes, kernel_args)
+
+    monkeypatch.setattr(scheduling.Scheduling, "define_kernel", define)
+    return replaced
 
 
 @pytest.mark.skipif(torch.openreg.device_count() < 2, reason="needs two devices")
