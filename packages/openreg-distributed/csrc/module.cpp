@@ -20,5 +20,10 @@ PYBIND11_MODULE(_C, module) {
       .def(py::init([](const c10::intrusive_ptr<c10d::Backend>& transport, std::chrono::milliseconds timeout) {
              return c10::make_intrusive<ProcessGroup>(transport, timeout);
            }),
-           py::arg("transport"), py::arg("timeout"), py::call_guard<py::gil_scoped_release>());
+           py::arg("transport"), py::arg("timeout"), py::call_guard<py::gil_scoped_release>())
+      // Called on ranks that are not in a new group, for backends whose ranks all have to take part in the split.
+      .def("perform_nocolor_split", [](ProcessGroup& /*self*/, const py::object& /*device*/) {})
+      .def_property_readonly("options", [](ProcessGroup& self) {
+        return py::module_::import("openreg_distributed.options").attr("options_of")(self.getBackendOptions());
+      });
 }

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from reference import reduced
 from torch import distributed
+from torch.distributed.device_mesh import init_device_mesh
 from values import as_read, exact, laid_out, read, shape_of
 
 ReduceOp = distributed.ReduceOp
@@ -281,6 +282,14 @@ def split(rank: int, size: int) -> None:
     assert tensor.tolist() == [sum(members)] * 3
     assert distributed.get_world_size(group) == len(members)
     distributed.destroy_process_group(group)
+
+
+def mesh(rank: int, size: int) -> None:
+    grid = init_device_mesh("openreg", (2, size // 2), mesh_dim_names=("rows", "columns"))
+    tensor = torch.full((3,), float(rank), device="openreg")
+    distributed.all_reduce(tensor, group=grid["columns"].get_group())
+    row = rank // (size // 2)
+    assert tensor.tolist() == [sum(range(row * size // 2, (row + 1) * size // 2))] * 3
 
 
 def mixed_backends(rank: int, size: int) -> None:

@@ -43,13 +43,19 @@ def serve(rank: int, size: int, store: str, settings: dict[str, str], connection
     torch.openreg.set_device(rank % torch.openreg.device_count())
     if store:
         backend = settings.get("TEST_BACKEND", "occl")
+        device = torch.device("openreg", torch.openreg.current_device()) if "TEST_DEVICE_ID" in settings else None
         distributed.init_process_group(
-            backend, init_method=f"file://{store}", rank=rank, world_size=size, timeout=GROUP_TIMEOUT
+            backend,
+            init_method=f"file://{store}",
+            rank=rank,
+            world_size=size,
+            timeout=GROUP_TIMEOUT,
+            device_id=device,
         )
     while True:
         try:
             function, arguments = connection.recv()
-        except EOFError:
+        except (EOFError, ConnectionResetError):
             break
         try:
             connection.send((True, function(rank, size, *arguments)))

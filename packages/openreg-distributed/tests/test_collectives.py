@@ -84,11 +84,11 @@ def test_the_group_has_the_name(two):
     assert two.run(collectives.names) == [("occl", "occl")] * 2
 
 
-@pytest.mark.parametrize("call", [collectives.split, collectives.sub_groups], ids=["split", "new"])
 @pytest.mark.parametrize("backend", ["occl", "cpu:gloo,openreg:occl"])
-def test_a_group_in_parts(own, backend, call):
-    ranks = own(4, TEST_BACKEND=backend)
-    ranks.run(call)
+def test_a_group_in_parts(own, backend):
+    ranks = own(4, TEST_BACKEND=backend, TEST_DEVICE_ID="1")
+    for call in (collectives.split, collectives.mesh, collectives.sub_groups):
+        ranks.run(call)
     assert ranks.end() == [0] * 4
 
 
