@@ -24,6 +24,6 @@ PYBIND11_MODULE(_C, module) {
       // Called on ranks that are not in a new group, for backends whose ranks all have to take part in the split.
       .def("perform_nocolor_split", [](ProcessGroup& /*self*/, const py::object& /*device*/) {})
       .def_property_readonly("options", [](ProcessGroup& self) {
-        return py::module_::import("openreg_distributed.options").attr("options_of")(self.getBackendOptions());
+        return py::module_::import("openreg_distributed.options").attr("options_to_split")(self.getBackendOptions());
       });
 }

@@ -5,6 +5,7 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <c10/core/StreamGuard.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include <atomic>
 #include <thread>
@@ -77,7 +78,9 @@ c10d::ErrorType ProcessGroup::getError() {
 c10::intrusive_ptr<c10d::Backend> ProcessGroup::split(const c10::intrusive_ptr<c10d::Store>& store,
                                                       const std::vector<int>& ranks,
                                                       const c10::intrusive_ptr<Options>& options) {
-  const auto part = transport_->split(store, ranks, options);
+  // Gloo for the CPU is split with the same store, and its keys are those of our transport.
+  const auto own_store = c10::make_intrusive<c10d::PrefixStore>(std::string("occl"), store);
+  const auto part = transport_->split(own_store, ranks, options);
   if (part == nullptr) {
     return nullptr;  // this rank is in no part
   }

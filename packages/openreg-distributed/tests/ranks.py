@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-LONGEST = 240  # seconds, a guard against hangs
+LONGEST = 60  # seconds, a guard against hangs
 GROUP_TIMEOUT = timedelta(seconds=120)
 
 Connections = list[Connection]

@@ -84,7 +84,7 @@ def test_the_group_has_the_name(two):
     assert two.run(collectives.names) == [("occl", "occl")] * 2
 
 
-@pytest.mark.parametrize("backend", ["occl", "cpu:gloo,openreg:occl"])
+@pytest.mark.parametrize("backend", ["occl", "cpu:gloo,openreg:occl", "openreg:occl,cpu:gloo"])
 def test_a_group_in_parts(own, backend):
     ranks = own(4, TEST_BACKEND=backend, TEST_DEVICE_ID="1")
     for call in (collectives.split, collectives.mesh, collectives.sub_groups):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+from torch import distributed
 from torch.distributed import ProcessGroupGloo
 
 _Options: Any = ProcessGroupGloo._Options  # type: ignore[attr-defined]  # stubs give it another name
@@ -31,3 +33,26 @@ def options_of(options: Any) -> Options:
     copy.global_ranks_in_group = options.global_ranks_in_group
     copy.group_name = options.group_name
     return copy
+
+
+def options_to_split(options: Any) -> Options:
+    """What ``split_group`` is given by the process group: a copy of its transport's options.
+
+    Gloo knows the ranks of the default group only in the first group of the process; in others it reads past the end of
+    an empty list when it is split. The default group's Gloo for the CPU, which is split next, is told here.
+    """
+    world = distributed.group.WORLD
+    if world is not None:
+        try:
+            for_cpu: Any = world._get_backend(torch.device("cpu"))
+        except RuntimeError:
+            for_cpu = None  # the group serves the device alone
+        if isinstance(for_cpu, ProcessGroupGloo):
+            tell_ranks(for_cpu, [])
+    return options_of(options)
+
+
+def tell_ranks(transport: Any, ranks: list[int]) -> None:
+    """Tells Gloo the global ranks of its group; none stands for the default group, which has all of them."""
+    if not transport.options.global_ranks_in_group:
+        transport.options.global_ranks_in_group = ranks or list(range(transport.size()))

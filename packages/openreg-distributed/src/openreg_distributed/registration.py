@@ -3,30 +3,36 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from typing import Any
 
 from torch import distributed
 
 from openreg_distributed._C import ProcessGroupOccl
+from openreg_distributed.options import tell_ranks
 
 NAME = "occl"
 
 
-def create(store: distributed.Store, rank: int, size: int, timeout: timedelta) -> ProcessGroupOccl:
-    """The process group of one rank (source: ``torch.distributed.Backend.register_backend``).
+def create(asked: Any, _options: Any) -> ProcessGroupOccl:
+    """The process group of one rank (source: ``torch.distributed.Backend.register_backend``, the extended form).
 
-    Blocks until all ranks have come, at most for the timeout. Raises ``torch.distributed.DistBackendError`` that names
-    the rank, the number of ranks and the cause.
+    ``asked`` has the store, the rank, the number of ranks, the timeout and the global ranks of the group, none for the
+    default group. Blocks until all ranks have come, at most for the timeout. Raises
+    ``torch.distributed.DistBackendError`` that names the rank, the number of ranks and the cause.
     """
+    rank, size = asked.group_rank, asked.group_size
+    store = distributed.PrefixStore(NAME, asked.store)
     try:
-        transport = distributed.ProcessGroupGloo(distributed.PrefixStore("occl", store), rank, size, timeout)
+        transport = distributed.ProcessGroupGloo(store, rank, size, asked.timeout)
     except (RuntimeError, ValueError) as error:
         raise distributed.DistBackendError(
-            f"occl: rank {rank} could not connect with the other {size - 1} ranks: {str(error).partition(chr(10))[0]}; "
-            "start all ranks within the timeout, with the same world size, and let the network interface that "
-            "GLOO_SOCKET_IFNAME names, or the machine's name, be reachable from each"
+            f"occl: rank {rank} could not connect with the other {size - 1} ranks within {asked.timeout}: "
+            f"{str(error).partition(chr(10))[0]}; start all ranks within the timeout, with the same world size, and see "
+            "that each can be reached by the name of its machine, or the interface that GLOO_SOCKET_IFNAME names"
         ) from error
-    return ProcessGroupOccl(transport, timeout)
+    tell_ranks(transport, asked.global_ranks_in_group)
+    return ProcessGroupOccl(transport, asked.timeout)
 
 
-distributed.Backend.register_backend(NAME, create, devices=["openreg"])  # a string would be taken letter by letter
+# A string of devices would be taken letter by letter.
+distributed.Backend.register_backend(NAME, create, extended_api=True, devices=["openreg"])
