@@ -236,7 +236,7 @@ ProcessGroup::WorkPtr ProcessGroup::alltoall_base(at::Tensor& output, at::Tensor
     const bool sensible = splits.size() == static_cast<size_t>(size_) &&
                           std::all_of(splits.begin(), splits.end(), [](int64_t size) { return size >= 0; });
     TORCH_CHECK_VALUE(sensible && std::accumulate(splits.begin(), splits.end(), int64_t{0}) == tensor.size(0),
-                      where(name), ": the parts of the ", what, " are ", splits, "; give ", size_,
+                      where(name), ": the parts of the ", what, " are ", c10::IntArrayRef(splits), "; give ", size_,
                       " sizes, which add up to its ", tensor.size(0), " rows");
     return parts_of(tensor, splits);
   };
