@@ -7,6 +7,8 @@ Importing this package registers the group as the default backend of the device,
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import torch
 
 # The runtime first: it checks torch, and knows the device.
@@ -25,5 +27,11 @@ def is_available() -> bool:
     return torch.distributed.is_available() and torch.distributed.is_gloo_available()
 
 
+def _register_sharding(_module: ModuleType) -> None:
+    from openreg_distributed import sharding as sharding
+
+
 if is_available():
     from openreg_distributed import registration as registration
+
+    openreg_runtime.after_import("torch.distributed.tensor", _register_sharding)
