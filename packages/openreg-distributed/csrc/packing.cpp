@@ -3,6 +3,8 @@
 
 #include <ATen/ops/empty.h>
 
+#include <cstdlib>
+
 namespace openreg::distributed {
 
 namespace {
@@ -35,8 +37,16 @@ at::Tensor span(const std::vector<at::Tensor>& tensors) {
 
 }  // namespace
 
+bool copies_operands() {
+  static const bool seeded = [] {
+    const char* seed = std::getenv("OPENREG_SCHEDULE_SEED");
+    return seed != nullptr && *seed != 0;
+  }();
+  return seeded;
+}
+
 at::Tensor pack(const std::vector<at::Tensor>& tensors) {
-  if (are_adjacent(tensors)) {
+  if (!copies_operands() && are_adjacent(tensors)) {
     return span(tensors);
   }
   at::Tensor room = at::empty({count(tensors)}, tensors.front().options());
@@ -49,11 +59,11 @@ at::Tensor pack(const std::vector<at::Tensor>& tensors) {
 }
 
 at::Tensor room_for(const std::vector<at::Tensor>& tensors) {
-  return are_adjacent(tensors) ? span(tensors) : at::empty({count(tensors)}, tensors.front().options());
+  return !copies_operands() && are_adjacent(tensors) ? span(tensors) : at::empty({count(tensors)}, tensors.front().options());
 }
 
 void unpack(const at::Tensor& room, const std::vector<at::Tensor>& tensors) {
-  if (are_adjacent(tensors)) {
+  if (room.is_alias_of(tensors.front())) {
     return;
   }
   int64_t offset = 0;

@@ -8,6 +8,11 @@
 
 namespace openreg::distributed {
 
+// Whether the transport must not work on operands themselves, but on copies that are made on the lane: with
+// OPENREG_SCHEDULE_SEED. What a program sees that forgets to wait then follows from the seed, not from how fast the
+// messages are.
+bool copies_operands();
+
 // The values of the tensors one after the other, in one dimension: a view where they lie so already, else a copy. At
 // least one tensor, all of one dtype.
 at::Tensor pack(const std::vector<at::Tensor>& tensors);

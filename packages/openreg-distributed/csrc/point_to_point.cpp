@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages between two ranks.
-#include <ATen/ops/empty_like.h>
-
 #include "host_memory.h"
+#include "packing.h"
 #include "process_group.h"
 
 namespace openreg::distributed {
@@ -12,7 +11,7 @@ ProcessGroup::WorkPtr ProcessGroup::send(Tensors& tensors, int destination, int 
   check_peer("send", destination);
   const at::Tensor tensor = tensors[0];
   return enqueue({"send", c10d::OpType::SEND, {tensor}, {tensor}, c10d::kUnsetTimeout, {destination, false, tag}}, [&] {
-    const at::Tensor packed = tensor.resolve_conj().resolve_neg().contiguous();
+    const at::Tensor packed = pack({tensor});
     const auto transfer = [bytes = Tensors{host_bytes(packed)}, destination, tag](c10d::Backend& transport) mutable {
       return transport.send(bytes, destination, tag);
     };
@@ -33,13 +32,12 @@ ProcessGroup::WorkPtr ProcessGroup::receive(const char* name, c10d::OpType type,
   TORCH_CHECK(tensors.size() == 1, where(name), ": takes one tensor, got ", tensors.size());
   const at::Tensor tensor = tensors[0];
   return enqueue({name, type, {tensor}, {tensor}, c10d::kUnsetTimeout, route}, [&] {
-    const bool direct = tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
-    const at::Tensor packed = direct ? tensor : at::empty_like(tensor, c10::MemoryFormat::Contiguous);
+    const at::Tensor packed = room_for({tensor});
     const auto transfer = [bytes = Tensors{host_bytes(packed)}, route](c10d::Backend& transport) mutable {
       return route.peer == Route::kAnySource ? transport.recvAnysource(bytes, route.tag)
                                              : transport.recv(bytes, route.peer, route.tag);
     };
-    return Steps{{transfer}, direct ? std::function<void()>() : [=] { tensor.copy_(packed); }, {packed}};
+    return Steps{{transfer}, [packed, tensor] { unpack(packed, {tensor}); }, {packed}};
   });
 }
 

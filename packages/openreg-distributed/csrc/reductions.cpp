@@ -29,7 +29,7 @@ ProcessGroup::WorkPtr ProcessGroup::reduce_all(const char* name, c10d::OpType ty
       if (tensor.numel() == 0) {
         continue;
       }
-      const at::Tensor values = wire.encode(tensor, false);
+      const at::Tensor values = wire.encode(tensor, copies_operands());
       steps.staging.push_back(values);
       c10d::AllreduceOptions sent;
       sent.reduceOp = c10d::ReduceOp(wire.operation());
@@ -61,7 +61,7 @@ ProcessGroup::WorkPtr ProcessGroup::reduce(Tensors& tensors, const c10d::ReduceO
     }
     const bool is_root = options.rootRank == rank_;
     // The transport uses what the other ranks give as its scratch memory.
-    const at::Tensor values = wire.encode(tensor, !is_root);
+    const at::Tensor values = wire.encode(tensor, !is_root || copies_operands());
     c10d::ReduceOptions sent;
     sent.reduceOp = c10d::ReduceOp(wire.operation());
     sent.rootRank = options.rootRank;
