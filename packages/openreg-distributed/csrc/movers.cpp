@@ -255,8 +255,9 @@ ProcessGroup::WorkPtr ProcessGroup::alltoall(Tensors& outputs, Tensors& inputs, 
 ProcessGroup::WorkPtr ProcessGroup::exchange(const char* name, c10d::OpType type, const Tensors& outputs,
                                              const Tensors& inputs, Tensors results,
                                              std::chrono::milliseconds timeout) {
-  TORCH_CHECK_VALUE(outputs[rank_].numel() == inputs[rank_].numel(), where(name), ": what this rank sends to itself has ",
-                    inputs[rank_].numel(), " elements, and where it goes ", outputs[rank_].numel());
+  TORCH_CHECK_VALUE(outputs[rank_].numel() == inputs[rank_].numel(), where(name),
+                    ": what this rank sends to itself has ", inputs[rank_].numel(), " elements, and where it goes ",
+                    outputs[rank_].numel());
   return enqueue({name, type, joined(outputs, inputs), std::move(results), timeout}, [&] {
     const at::Tensor packed = pack(inputs);
     const at::Tensor room = room_for(outputs);

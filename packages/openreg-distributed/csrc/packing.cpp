@@ -59,7 +59,8 @@ at::Tensor pack(const std::vector<at::Tensor>& tensors) {
 }
 
 at::Tensor room_for(const std::vector<at::Tensor>& tensors) {
-  return !copies_operands() && are_adjacent(tensors) ? span(tensors) : at::empty({count(tensors)}, tensors.front().options());
+  return !copies_operands() && are_adjacent(tensors) ? span(tensors)
+                                                     : at::empty({count(tensors)}, tensors.front().options());
 }
 
 void unpack(const at::Tensor& room, const std::vector<at::Tensor>& tensors) {

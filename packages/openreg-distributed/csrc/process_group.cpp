@@ -198,9 +198,8 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
       }
     }
   };
-  const auto operation =
-      std::make_shared<Operation>(describe(call, ++sequence_), limit(call.timeout), lane.lane.hold(), std::move(post),
-                                  std::move(held));
+  const auto operation = std::make_shared<Operation>(describe(call, ++sequence_), limit(call.timeout), lane.lane.hold(),
+                                                     std::move(post), std::move(held));
   progress_->submit(operation, call.route.channel());
   order.unlock();
 
@@ -263,13 +262,14 @@ c10::Device ProcessGroup::check_operands(const Call& call) const {
                      "; all of one call have to be of one dtype");
   }
   TORCH_CHECK(!bound_device_id_ || *bound_device_id_ == device, where(call.name), ": a tensor is on ", device,
-              ", but the group was made for ", *bound_device_id_, " (device_id of init_process_group); move the tensor");
+              ", but the group was made for ", *bound_device_id_,
+              " (device_id of init_process_group); move the tensor");
   return device;
 }
 
 void ProcessGroup::check_peer(const char* name, int peer) const {
-  TORCH_CHECK_VALUE(peer >= 0 && peer < size_, where(name), ": rank ", peer, " is not in the group; give one from 0 to ",
-                    size_ - 1);
+  TORCH_CHECK_VALUE(peer >= 0 && peer < size_, where(name), ": rank ", peer,
+                    " is not in the group; give one from 0 to ", size_ - 1);
 }
 
 std::chrono::milliseconds ProcessGroup::limit(std::chrono::milliseconds timeout) const {

@@ -69,7 +69,8 @@ ProcessGroup::WorkPtr ProcessGroup::reduce(Tensors& tensors, const c10d::ReduceO
     const auto transfer = [host = Tensors{host_view(values)}, sent](c10d::Backend& transport) mutable {
       return transport.reduce(host, sent);
     };
-    return {{transfer}, is_root ? [&wire, values, tensor] { wire.decode(values, tensor); } : std::function<void()>(),
+    return {{transfer},
+            is_root ? [&wire, values, tensor] { wire.decode(values, tensor); } : std::function<void()>(),
             {values}};
   });
 }

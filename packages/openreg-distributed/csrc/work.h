@@ -12,9 +12,10 @@
 
 namespace openreg::distributed {
 
-// What a collective returns (source: c10d::Work; NCCL's is the model). wait() orders the calling thread's current stream
-// after the operation and returns at once; the host waits only for a barrier, or where a timeout is given. Errors are
-// raised by wait() when they are known by then, and by the next call that synchronises with the device otherwise.
+// What a collective returns (source: c10d::Work; NCCL's is the model). wait() orders the calling thread's current
+// stream after the operation and returns at once; the host waits only for a barrier, or where a timeout is given.
+// Errors are raised by wait() when they are known by then, and by the next call that synchronises with the device
+// otherwise.
 class Work final : public c10d::Work {
  public:
   // `end` was recorded after all that the operation enqueued. `future` is complete in stream order.

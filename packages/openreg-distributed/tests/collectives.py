@@ -209,7 +209,9 @@ def batch_of_messages(rank: int, size: int) -> None:
     others = [(rank + i) % size for i in range(1, size)]
     received = {other: torch.empty(6, device="openreg") for other in others}
     calls = [
-        distributed.P2POp(distributed.isend, laid_out(exact((6,), "float32", rank, f"to {other}"), "float32", ""), other)
+        distributed.P2POp(
+            distributed.isend, laid_out(exact((6,), "float32", rank, f"to {other}"), "float32", ""), other
+        )
         for other in others
     ]
     calls += [distributed.P2POp(distributed.irecv, received[other], other) for other in others]

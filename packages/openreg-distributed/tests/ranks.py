@@ -23,7 +23,7 @@ LONGEST = 240  # seconds, a guard against hangs
 Connections = list[Connection]
 
 
-class RankFailed(AssertionError):
+class RankFailedError(AssertionError):
     """A rank raised, with its traceback, or gave no answer."""
 
 
@@ -58,7 +58,7 @@ def serve(rank: int, size: int, store: str, settings: dict[str, str], connection
             break
         try:
             connection.send((True, function(rank, size, *arguments)))
-        except BaseException:  # noqa: BLE001  (whatever it is, the test has to hear of it)
+        except BaseException:
             connection.send((False, traceback.format_exc()))
     if store:
         distributed.destroy_process_group()
@@ -104,26 +104,26 @@ class Ranks:
             connection.send((function, arguments))
 
     def answer(self, rank: int) -> Any:
-        """What the rank's call returned; raises RankFailed."""
+        """What the rank's call returned; raises RankFailedError."""
         connection = self._connections[rank]
         if not connection.poll(LONGEST):
-            raise RankFailed(f"rank {rank} gave no answer in {LONGEST} s")
+            raise RankFailedError(f"rank {rank} gave no answer in {LONGEST} s")
         try:
             good, value = connection.recv()
         except EOFError:
             process = self._processes[rank]
             process.join()
-            raise RankFailed(f"rank {rank} has ended with {process.exitcode}") from None
+            raise RankFailedError(f"rank {rank} has ended with {process.exitcode}") from None
         if not good:
-            raise RankFailed(f"rank {rank}:\n{value}")
+            raise RankFailedError(f"rank {rank}:\n{value}")
         return value
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """What each rank's call returned. Raises RankFailed, and ends the ranks, when one raises."""
+        """What each rank's call returned. Raises RankFailedError, and ends the ranks, when one raises."""
         self.begin(function, *arguments)
         try:
             return [self.answer(rank) for rank in range(self.size)]
-        except RankFailed:
+        except RankFailedError:
             self.kill()
             raise
 

@@ -6,7 +6,7 @@ import socket
 
 import faults
 import pytest
-from ranks import RankFailed
+from ranks import RankFailedError
 
 SAID = r"all_reduce number 2 \(float32 \[4, 2\], 32 bytes\) on rank 0 of 2 in the group 'default_pg'"
 
@@ -46,7 +46,7 @@ def test_a_message_that_nobody_sends(own):
 def test_a_peer_that_is_gone_is_known_before_the_timeout(own, how):
     ranks = own(3)
     ranks.begin(faults.a_peer_dies, how)
-    with pytest.raises(RankFailed, match="rank 2 has ended with"):
+    with pytest.raises(RankFailedError, match="rank 2 has ended with"):
         ranks.answer(2)
     for rank in (0, 1):
         told = ranks.answer(rank)

@@ -164,7 +164,9 @@ def sequence_parallel(rank: int, size: int) -> list[float]:
         parallelize_module(block, mesh, plan)
         edges = PrepareModuleInput(input_layouts=(Replicate(),), desired_input_layouts=(Shard(0),))
         parallelize_module(block, mesh, edges)
-        parallelize_module(block, mesh, PrepareModuleOutput(output_layouts=Shard(0), desired_output_layouts=Replicate()))
+        parallelize_module(
+            block, mesh, PrepareModuleOutput(output_layouts=Shard(0), desired_output_layouts=Replicate())
+        )
     return train(module)
 
 
@@ -217,7 +219,9 @@ def checkpointed(rank: int, size: int, folder: str) -> list[float]:
     losses = train(module, rank, size, optimizer, 0, STEPS // 2)
     weights, moments = get_state_dict(module, optimizer)
     control = distributed.new_group(backend="gloo")
-    checkpoint.async_save({"model": weights, "optimizer": moments}, checkpoint_id=folder, process_group=control).result()
+    checkpoint.async_save(
+        {"model": weights, "optimizer": moments}, checkpoint_id=folder, process_group=control
+    ).result()
     return losses + train(module, rank, size, optimizer, STEPS // 2, STEPS - STEPS // 2)
 
 

@@ -18,13 +18,13 @@ class Operation;
 
 // What an error says of an operation. The text is made only when there is an error.
 struct Description {
-  const char* name = "";               // as torch.distributed calls it; a literal
-  uint64_t sequence = 0;               // number of the call in its group, from 1 on
-  std::string dtype;                   // of the first tensor
-  std::vector<int64_t> sizes;          // of the first tensor
-  size_t tensors = 0;                  // of the call
-  uint64_t bytes = 0;                  // of all of them
-  int peer = -1;                       // of a point-to-point call; -1: none or any
+  const char* name = "";                     // as torch.distributed calls it; a literal
+  uint64_t sequence = 0;                     // number of the call in its group, from 1 on
+  std::string dtype;                         // of the first tensor
+  std::vector<int64_t> sizes;                // of the first tensor
+  size_t tensors = 0;                        // of the call
+  uint64_t bytes = 0;                        // of all of them
+  int peer = -1;                             // of a point-to-point call; -1: none or any
   std::shared_ptr<const std::string> group;  // "rank 0 of 2 in the group ..."
 
   // "all_reduce number 7 (float32 [4, 4], 64 bytes) on rank 0 of 2 in the group 'default_pg'".

@@ -16,7 +16,7 @@ from torch.distributed import ProcessGroupGloo
 _Options: Any = ProcessGroupGloo._Options  # type: ignore[attr-defined]  # stubs give it another name
 
 
-class Options(_Options):
+class Options(_Options):  # type: ignore[misc]  # which PyTorch's annotations do not know
     """Gloo's options, which can be copied."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Options:

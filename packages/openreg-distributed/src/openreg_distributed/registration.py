@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from torch import distributed
+from torch.distributed.distributed_c10d import PrefixStore
 
 from openreg_distributed._C import ProcessGroupOccl
 from openreg_distributed.options import tell_ranks
@@ -21,14 +22,14 @@ def create(asked: Any, _options: Any) -> ProcessGroupOccl:
     ``torch.distributed.DistBackendError`` that names the rank, the number of ranks and the cause.
     """
     rank, size = asked.group_rank, asked.group_size
-    store = distributed.PrefixStore(NAME, asked.store)
+    store: Any = PrefixStore(NAME, asked.store)
     try:
-        transport = distributed.ProcessGroupGloo(store, rank, size, asked.timeout)
+        transport: Any = distributed.ProcessGroupGloo(store, rank, size, asked.timeout)
     except (RuntimeError, ValueError) as error:
         raise distributed.DistBackendError(
             f"occl: rank {rank} could not connect with the other {size - 1} ranks within {asked.timeout}: "
-            f"{str(error).partition(chr(10))[0]}; start all ranks within the timeout, with the same world size, and see "
-            "that each can be reached by the name of its machine, or the interface that GLOO_SOCKET_IFNAME names"
+            f"{str(error).partition(chr(10))[0]}; start all ranks within the timeout, with the same world size, and "
+            "see that each can be reached by the name of its machine, or the interface that GLOO_SOCKET_IFNAME names"
         ) from error
     tell_ranks(transport, asked.global_ranks_in_group)
     return ProcessGroupOccl(transport, asked.timeout)

@@ -15,7 +15,7 @@ from torch.distributed.tensor import Partial, Replicate, Shard
 from torch.distributed.tensor.experimental import register_sharding
 
 
-@register_sharding(torch.ops.aten.linear_backward.default)
+@register_sharding(torch.ops.aten.linear_backward.default)  # type: ignore[untyped-decorator]
 def linear_backward(
     inputs: Any, _gradient: Any, _weight: Any, output_mask: Sequence[bool]
 ) -> list[tuple[list[Any], list[Any]]]:
