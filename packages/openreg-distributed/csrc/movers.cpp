@@ -55,7 +55,7 @@ ProcessGroup::WorkPtr ProcessGroup::broadcast(Tensors& tensors, const c10d::Broa
     }
     const Tensors all{tensor};
     const bool is_root = options.rootRank == rank_;
-    const at::Tensor packed = is_root ? pack(all) : room_for(all);
+    const at::Tensor packed = is_root ? pack(all, copies_operands_) : room_for(all, copies_operands_);
     c10d::BroadcastOptions sent;
     sent.rootRank = options.rootRank;
     sent.timeout = limit(options.timeout);
@@ -83,7 +83,7 @@ ProcessGroup::WorkPtr ProcessGroup::allgather(std::vector<Tensors>& outputs, Ten
     Steps steps;
     std::vector<at::Tensor> rooms;
     for (int rank = 0; rank < size_; ++rank) {
-      rooms.push_back(rank == rank_ ? pack(inputs) : room_for({parts[rank]}));
+      rooms.push_back(rank == rank_ ? pack(inputs, copies_operands_) : room_for({parts[rank]}, copies_operands_));
       if (rooms.back().numel() == 0) {
         continue;
       }
@@ -159,11 +159,11 @@ ProcessGroup::WorkPtr ProcessGroup::gather_into(const char* name, c10d::OpType t
     Steps steps;
     std::vector<at::Tensor> rooms;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      rooms.push_back(room_for(outputs[i]));
+      rooms.push_back(room_for(outputs[i], copies_operands_));
       if (inputs[i].numel() == 0) {
         continue;
       }
-      const at::Tensor packed = pack({inputs[i]});
+      const at::Tensor packed = pack({inputs[i]}, copies_operands_);
       steps.staging.push_back(packed);
       c10d::AllgatherOptions sent;
       sent.timeout = limit(timeout);
@@ -259,8 +259,8 @@ ProcessGroup::WorkPtr ProcessGroup::exchange(const char* name, c10d::OpType type
                     ": what this rank sends to itself has ", inputs[rank_].numel(), " elements, and where it goes ",
                     outputs[rank_].numel());
   return enqueue({name, type, joined(outputs, inputs), std::move(results), timeout}, [&] {
-    const at::Tensor packed = pack(inputs);
-    const at::Tensor room = room_for(outputs);
+    const at::Tensor packed = pack(inputs, copies_operands_);
+    const at::Tensor room = room_for(outputs, copies_operands_);
     c10d::AllToAllOptions sent;
     sent.timeout = limit(timeout);
     const auto transfer = [in = host_bytes(packed), out = host_bytes(room), sent_bytes = bytes_of(inputs),

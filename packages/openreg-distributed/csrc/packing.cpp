@@ -3,8 +3,6 @@
 
 #include <ATen/ops/empty.h>
 
-#include <cstdlib>
-
 namespace openreg::distributed {
 
 namespace {
@@ -37,16 +35,8 @@ at::Tensor span(const std::vector<at::Tensor>& tensors) {
 
 }  // namespace
 
-bool copies_operands() {
-  static const bool seeded = [] {
-    const char* seed = std::getenv("OPENREG_SCHEDULE_SEED");
-    return seed != nullptr && *seed != 0;
-  }();
-  return seeded;
-}
-
-at::Tensor pack(const std::vector<at::Tensor>& tensors) {
-  if (!copies_operands() && are_adjacent(tensors)) {
+at::Tensor pack(const std::vector<at::Tensor>& tensors, bool copy) {
+  if (!copy && are_adjacent(tensors)) {
     return span(tensors);
   }
   at::Tensor room = at::empty({count(tensors)}, tensors.front().options());
@@ -58,9 +48,8 @@ at::Tensor pack(const std::vector<at::Tensor>& tensors) {
   return room;
 }
 
-at::Tensor room_for(const std::vector<at::Tensor>& tensors) {
-  return !copies_operands() && are_adjacent(tensors) ? span(tensors)
-                                                     : at::empty({count(tensors)}, tensors.front().options());
+at::Tensor room_for(const std::vector<at::Tensor>& tensors, bool copy) {
+  return !copy && are_adjacent(tensors) ? span(tensors) : at::empty({count(tensors)}, tensors.front().options());
 }
 
 void unpack(const at::Tensor& room, const std::vector<at::Tensor>& tensors) {

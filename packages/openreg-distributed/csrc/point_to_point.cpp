@@ -11,7 +11,7 @@ ProcessGroup::WorkPtr ProcessGroup::send(Tensors& tensors, int destination, int 
   check_peer("send", destination);
   const at::Tensor tensor = tensors[0];
   return enqueue({"send", c10d::OpType::SEND, {tensor}, {tensor}, c10d::kUnsetTimeout, {destination, false, tag}}, [&] {
-    const at::Tensor packed = pack({tensor});
+    const at::Tensor packed = pack({tensor}, copies_operands_);
     const auto transfer = [bytes = Tensors{host_bytes(packed)}, destination, tag](c10d::Backend& transport) mutable {
       return transport.send(bytes, destination, tag);
     };
@@ -32,7 +32,7 @@ ProcessGroup::WorkPtr ProcessGroup::receive(const char* name, c10d::OpType type,
   TORCH_CHECK(tensors.size() == 1, where(name), ": takes one tensor, got ", tensors.size());
   const at::Tensor tensor = tensors[0];
   return enqueue({name, type, {tensor}, {tensor}, c10d::kUnsetTimeout, route}, [&] {
-    const at::Tensor packed = room_for({tensor});
+    const at::Tensor packed = room_for({tensor}, copies_operands_);
     const auto transfer = [bytes = Tensors{host_bytes(packed)}, route](c10d::Backend& transport) mutable {
       return route.peer == Route::kAnySource ? transport.recvAnysource(bytes, route.tag)
                                              : transport.recv(bytes, route.peer, route.tag);

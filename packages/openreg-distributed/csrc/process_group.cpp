@@ -43,8 +43,12 @@ std::string first_paragraph(const std::string& message) {
 
 }  // namespace
 
-ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chrono::milliseconds timeout)
-    : Backend(transport->getRank(), transport->getSize()), transport_(std::move(transport)), timeout_(timeout) {
+ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chrono::milliseconds timeout,
+                           bool copies_operands)
+    : Backend(transport->getRank(), transport->getSize()),
+      transport_(std::move(transport)),
+      copies_operands_(copies_operands),
+      timeout_(timeout) {
   runtime::ensure_initialized();
 }
 
@@ -84,7 +88,7 @@ c10::intrusive_ptr<c10d::Backend> ProcessGroup::split(const c10::intrusive_ptr<c
   if (part == nullptr) {
     return nullptr;  // this rank is in no part
   }
-  return c10::make_intrusive<ProcessGroup>(part, options->timeout);
+  return c10::make_intrusive<ProcessGroup>(part, options->timeout, copies_operands_);
 }
 
 void ProcessGroup::abort() {

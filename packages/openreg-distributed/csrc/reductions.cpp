@@ -29,7 +29,7 @@ ProcessGroup::WorkPtr ProcessGroup::reduce_all(const char* name, c10d::OpType ty
       if (tensor.numel() == 0) {
         continue;
       }
-      const at::Tensor values = wire.encode(tensor, copies_operands());
+      const at::Tensor values = wire.encode(tensor, copies_operands_);
       steps.staging.push_back(values);
       c10d::AllreduceOptions sent;
       sent.reduceOp = c10d::ReduceOp(wire.operation());
@@ -61,7 +61,7 @@ ProcessGroup::WorkPtr ProcessGroup::reduce(Tensors& tensors, const c10d::ReduceO
     }
     const bool is_root = options.rootRank == rank_;
     // The transport uses what the other ranks give as its scratch memory.
-    const at::Tensor values = wire.encode(tensor, !is_root || copies_operands());
+    const at::Tensor values = wire.encode(tensor, !is_root || copies_operands_);
     c10d::ReduceOptions sent;
     sent.reduceOp = c10d::ReduceOp(wire.operation());
     sent.rootRank = options.rootRank;
@@ -131,7 +131,7 @@ ProcessGroup::WorkPtr ProcessGroup::reduce_chunks(const char* name, c10d::OpType
         pieces.push_back(wire.encode(chunk, false).reshape({-1}));
         sent_bytes.push_back(static_cast<int64_t>(pieces.back().nbytes()));
       }
-      const at::Tensor packed = pack(pieces);
+      const at::Tensor packed = pack(pieces, copies_operands_);
       received[i] = at::empty({size_, pieces[rank_].numel()}, pieces[rank_].options());
       std::vector<int64_t> received_bytes(static_cast<size_t>(size_), sent_bytes[rank_]);
       steps.staging.insert(steps.staging.end(), {packed, received[i]});

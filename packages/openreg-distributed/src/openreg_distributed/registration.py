@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from torch import distributed
@@ -32,7 +33,8 @@ def create(asked: Any, _options: Any) -> ProcessGroupOccl:
             "see that each can be reached by the name of its machine, or the interface that GLOO_SOCKET_IFNAME names"
         ) from error
     tell_ranks(transport, asked.global_ranks_in_group)
-    return ProcessGroupOccl(transport, asked.timeout)
+    # What follows from the seed must not depend on how fast messages are.
+    return ProcessGroupOccl(transport, asked.timeout, bool(os.environ.get("OPENREG_SCHEDULE_SEED")))
 
 
 # A string of devices would be taken letter by letter.
