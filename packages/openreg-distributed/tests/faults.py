@@ -116,13 +116,11 @@ def exits_at_work(rank: int, size: int) -> None:
 def a_failing_kernel_before(rank: int, size: int) -> tuple[str, str]:
     """The work before a collective fails on rank 0."""
     distributed.barrier()
+    tensor = x(1)
     if rank == 0:
-        index = torch.tensor([99], device="openreg")
-        values = x(4)[index]
-        distributed.all_reduce(values)
-    else:
-        distributed.all_reduce(x(1))
-    error = told(torch.openreg.synchronize)
+        tensor = x(4)[torch.tensor([99], device="openreg")]
+    # On rank 0 the call itself raises where the kernel has failed by then.
+    error = told(lambda: (distributed.all_reduce(tensor), torch.openreg.synchronize()))
     torch.openreg.reset_device()
     return error
 

@@ -42,7 +42,7 @@ def test_a_message_that_nobody_sends(own):
     assert ranks.end() == [0, 0]
 
 
-@pytest.mark.parametrize("how", ["killed", "ended"])
+@pytest.mark.parametrize("how", ["killed", pytest.param("ended", marks=pytest.mark.endurance)])
 def test_a_peer_that_is_gone_is_known_before_the_timeout(own, how):
     ranks = own(3)
     ranks.begin(faults.a_peer_dies, how)

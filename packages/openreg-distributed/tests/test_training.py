@@ -24,13 +24,14 @@ def check(losses, expected, near=NEAR):
     assert expected[-1] < expected[0]
 
 
+LONG = pytest.mark.endurance  # `nox -s endurance` runs them: further forms of what the lane has
 KINDS = [
     training.ddp,
-    training.ddp_static,
-    training.ddp_unused,
+    pytest.param(training.ddp_static, marks=LONG),
+    pytest.param(training.ddp_unused, marks=LONG),
     training.ddp_hook,
-    training.zero,
-    training.fsdp1,
+    pytest.param(training.zero, marks=LONG),
+    pytest.param(training.fsdp1, marks=LONG),
     training.fsdp2,
     training.tensor_parallel,
     training.sequence_parallel,
@@ -46,15 +47,17 @@ def test_mixed_precision_is_near(two, expected):
     check(two.run(training.fsdp2_mixed), expected, near=0.05)
 
 
+@LONG
 def test_replicated_shards_on_four_ranks(four, expected):
     check(four.run(training.hsdp), expected)
 
 
-@pytest.mark.parametrize("name", ["GPipe", "1F1B"])
+@pytest.mark.parametrize("name", [pytest.param("GPipe", marks=LONG), "1F1B"])
 def test_a_pipeline(two, expected, name):
     check(two.run(training.pipeline, name), expected)
 
 
+@LONG
 def test_parameters_on_the_host(own, expected):
     ranks = own(2, TEST_BACKEND="cpu:gloo,openreg:occl")
     check(ranks.run(training.fsdp2_offloaded), expected)
