@@ -183,7 +183,7 @@ def test_the_subsets_follow_too(checkout):
     assert {frozenset(name.split("+")) for name in added} == {
         *(frozenset({"runtime", "ops", short}) for short in ("tally", "event-log", "apart")),
         *(frozenset({"runtime", "ops", short, "autoload"}) for short in ("tally", "event-log", "apart")),
-        *(frozenset({f"meta[{extra}]"}) for extra in ("tally", "event-log", "all")),
+        *(frozenset({f"meta[{extra}]"}) for extra in ("tally", "event-log")),
         frozenset({"meta", "apart"}),
     }
 

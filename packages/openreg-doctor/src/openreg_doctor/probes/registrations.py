@@ -103,6 +103,14 @@ def _dlpack(device: Device) -> None:
         raise RuntimeError("torch.from_dlpack() gives other memory than the tensor's")
 
 
+def _process_group(device: Device) -> None:
+    if not torch.distributed.is_available():
+        raise Unseen("this torch was built without torch.distributed")
+    backends = torch.distributed.Backend.default_device_backend_map
+    if device.name not in backends:
+        raise NotImplementedError(f"torch.distributed has no process group for {device.name}; it has {backends}")
+
+
 EXERCISES: dict[str, Callable[[Device], object]] = {
     "registration.torch.utils.rename_privateuse1_backend": _name,
     "registration.torch.utils.generate_methods_for_privateuse1_backend": _methods,
@@ -114,6 +122,7 @@ EXERCISES: dict[str, Callable[[Device], object]] = {
     "registration.aten::_amp_foreach_non_finite_check_and_unscale_ and aten::_amp_update_scale_": _kernels(
         "aten::_amp_foreach_non_finite_check_and_unscale_", "aten::_amp_update_scale_"
     ),
+    "registration.torch.distributed.Backend.register_backend": _process_group,
     "registration.torch.save and torch.load": _save,
     "registration.a backward pass": _backward,
     "registration.UntypedStorage.byteswap": _byteswap,

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The module openreg_distributed._C: the process group as PyTorch's Python sees it. openreg_distributed/__init__.py has
+// compared the build with torch and the runtime before.
+#include <pybind11/chrono.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include "process_group.h"
+
+namespace {
+
+namespace py = pybind11;
+using openreg::distributed::ProcessGroup;
+
+}  // namespace
+
+PYBIND11_MODULE(_C, module) {
+  module.doc() = "Native part of openreg_distributed: the process group.";
+  py::module_::import("torch.distributed");  // which knows the base class
+  py::class_<ProcessGroup, c10::intrusive_ptr<ProcessGroup>, c10d::Backend>(module, "ProcessGroupOccl")
+      .def(py::init([](const c10::intrusive_ptr<c10d::Backend>& transport, std::chrono::milliseconds timeout,
+                       bool copies_operands) {
+             return c10::make_intrusive<ProcessGroup>(transport, timeout, copies_operands);
+           }),
+           py::arg("transport"), py::arg("timeout"), py::arg("copies_operands"),
+           py::call_guard<py::gil_scoped_release>())
+      // Called on ranks that are not in a new group, for backends whose ranks all have to take part in the split.
+      .def("perform_nocolor_split", [](ProcessGroup& /*self*/, const py::object& /*device*/) {})
+      .def_property_readonly("options", [](ProcessGroup& self) {
+        return py::module_::import("openreg_distributed.options").attr("options_to_split")(self.getBackendOptions());
+      });
+}

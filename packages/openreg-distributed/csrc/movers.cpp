@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives that only move values, of any dtype, as bytes.
+#include <algorithm>
+#include <numeric>
+
+#include "host_memory.h"
+#include "openreg/runtime/device.h"
+#include "packing.h"
+#include "process_group.h"
+
+namespace openreg::distributed {
+
+namespace {
+
+using Tensors = ProcessGroup::Tensors;
+
+Tensors joined(Tensors first, const Tensors& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+std::vector<int64_t> bytes_of(const Tensors& tensors) {
+  std::vector<int64_t> sizes;
+  for (const at::Tensor& tensor : tensors) {
+    sizes.push_back(static_cast<int64_t>(tensor.nbytes()));
+  }
+  return sizes;
+}
+
+bool have_equal_sizes(const Tensors& tensors) {
+  return std::all_of(tensors.begin(), tensors.end(),
+                     [&](const at::Tensor& tensor) { return tensor.numel() == tensors[0].numel(); });
+}
+
+// The parts of a tensor along its first dimension.
+Tensors parts_of(const at::Tensor& tensor, const std::vector<int64_t>& sizes) {
+  Tensors parts;
+  int64_t offset = 0;
+  for (const int64_t size : sizes) {
+    parts.push_back(tensor.narrow(0, offset, size));
+    offset += size;
+  }
+  return parts;
+}
+
+}  // namespace
+
+ProcessGroup::WorkPtr ProcessGroup::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
+  TORCH_CHECK(tensors.size() == 1, where("broadcast"), ": takes one tensor, got ", tensors.size());
+  check_peer("broadcast", static_cast<int>(options.rootRank));
+  const at::Tensor tensor = tensors[0];
+  return enqueue({"broadcast", c10d::OpType::BROADCAST, tensors, tensors, options.timeout}, [&]() -> Steps {
+    if (tensor.numel() == 0) {
+      return {};
+    }
+    const Tensors all{tensor};
+    const bool is_root = options.rootRank == rank_;
+    const at::Tensor packed = is_root ? pack(all, copies_operands_) : room_for(all, copies_operands_);
+    c10d::BroadcastOptions sent;
+    sent.rootRank = options.rootRank;
+    sent.timeout = limit(options.timeout);
+    const auto transfer = [bytes = Tensors{host_bytes(packed)}, sent](c10d::Backend& transport) mutable {
+      return transport.broadcast(bytes, sent);
+    };
+    return {{transfer}, is_root ? std::function<void()>() : [=] { unpack(packed, {tensor}); }, {packed}};
+  });
+}
+
+ProcessGroup::WorkPtr ProcessGroup::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
+                                              const c10d::AllgatherOptions& options) {
+  const char* name = "all_gather";
+  TORCH_CHECK(outputs.size() == 1 && inputs.size() == 1, where(name), ": takes one list of outputs and one input");
+  TORCH_CHECK_VALUE(outputs[0].size() == static_cast<size_t>(size_), where(name), ": got ", outputs[0].size(),
+                    " outputs; give one for each of the ", size_, " ranks");
+  TORCH_CHECK_VALUE(outputs[0][rank_].numel() == inputs[0].numel(), where(name), ": the input has ", inputs[0].numel(),
+                    " elements and the output for this rank ", outputs[0][rank_].numel(), "; give them the same size");
+  if (have_equal_sizes(outputs[0])) {
+    return gather_into(name, c10d::OpType::ALLGATHER, {}, inputs, outputs, options.timeout);
+  }
+  // Each rank tells all others what it has.
+  const Tensors& parts = outputs[0];
+  return enqueue({name, c10d::OpType::ALLGATHER, joined(parts, inputs), parts, options.timeout}, [&] {
+    Steps steps;
+    std::vector<at::Tensor> rooms;
+    for (int rank = 0; rank < size_; ++rank) {
+      rooms.push_back(rank == rank_ ? pack(inputs, copies_operands_) : room_for({parts[rank]}, copies_operands_));
+      if (rooms.back().numel() == 0) {
+        continue;
+      }
+      c10d::BroadcastOptions sent;
+      sent.rootRank = rank;
+      sent.timeout = limit(options.timeout);
+      steps.transfers.emplace_back([bytes = Tensors{host_bytes(rooms.back())}, sent](c10d::Backend& transport) mutable {
+        return transport.broadcast(bytes, sent);
+      });
+    }
+    steps.staging = rooms;
+    steps.after = [this, rooms, &parts, &inputs] {
+      for (int rank = 0; rank < size_; ++rank) {
+        if (rank == rank_) {
+          parts[rank].copy_(inputs[0].view_as(parts[rank]));
+        } else {
+          unpack(rooms[rank], {parts[rank]});
+        }
+      }
+    };
+    return steps;
+  });
+}
+
+ProcessGroup::WorkPtr ProcessGroup::_allgather_base(at::Tensor& output, at::Tensor& input,
+                                                    const c10d::AllgatherOptions& options) {
+  Tensors outputs{output};
+  Tensors inputs{input};
+  return allgather_into_tensor_coalesced(outputs, inputs, options);
+}
+
+ProcessGroup::WorkPtr ProcessGroup::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
+                                                        const c10d::AllgatherOptions& options) {
+  const char* name = "all_gather_coalesced";
+  TORCH_CHECK_VALUE(outputs.size() == static_cast<size_t>(size_), where(name), ": got ", outputs.size(),
+                    " lists of outputs; give one for each of the ", size_, " ranks");
+  std::vector<Tensors> by_input(inputs.size());
+  for (const Tensors& of_rank : outputs) {
+    TORCH_CHECK_VALUE(of_rank.size() == inputs.size(), where(name), ": got ", of_rank.size(), " outputs of a rank for ",
+                      inputs.size(), " inputs; give as many of each");
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      by_input[i].push_back(of_rank[i]);
+    }
+  }
+  return gather_into(name, c10d::OpType::ALLGATHER_COALESCED, {}, inputs, by_input, options.timeout);
+}
+
+ProcessGroup::WorkPtr ProcessGroup::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                                    const c10d::AllgatherOptions& options) {
+  const char* name = "all_gather_into_tensor";
+  TORCH_CHECK_VALUE(!outputs.empty() && outputs.size() == inputs.size(), where(name), ": got ", outputs.size(),
+                    " outputs and ", inputs.size(), " inputs; give as many of each, and at least one");
+  std::vector<Tensors> parts;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    TORCH_CHECK_VALUE(outputs[i].numel() == inputs[i].numel() * size_, where(name), ": the output has ",
+                      outputs[i].numel(), " elements and the input ", inputs[i].numel(), "; the output needs ", size_,
+                      " times as many, one part for each rank");
+    parts.push_back({outputs[i]});
+  }
+  return gather_into(name, c10d::OpType::_ALLGATHER_BASE, outputs, inputs, parts, options.timeout);
+}
+
+ProcessGroup::WorkPtr ProcessGroup::gather_into(const char* name, c10d::OpType type, const Tensors& results,
+                                                const Tensors& inputs, const std::vector<Tensors>& outputs,
+                                                std::chrono::milliseconds timeout) {
+  Tensors operands = inputs;
+  Tensors flat;
+  for (const Tensors& parts : outputs) {
+    flat = joined(std::move(flat), parts);
+  }
+  operands = joined(std::move(operands), flat);
+  return enqueue({name, type, operands, results.empty() ? flat : results, timeout}, [&] {
+    Steps steps;
+    std::vector<at::Tensor> rooms;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      rooms.push_back(room_for(outputs[i], copies_operands_));
+      if (inputs[i].numel() == 0) {
+        continue;
+      }
+      const at::Tensor packed = pack({inputs[i]}, copies_operands_);
+      steps.staging.push_back(packed);
+      c10d::AllgatherOptions sent;
+      sent.timeout = limit(timeout);
+      steps.transfers.emplace_back(
+          [out = host_bytes(rooms[i]), in = host_bytes(packed), sent](c10d::Backend& transport) mutable {
+            return transport._allgather_base(out, in, sent);
+          });
+    }
+    steps.staging = joined(std::move(steps.staging), rooms);
+    steps.after = [rooms, &outputs] {
+      for (size_t i = 0; i < rooms.size(); ++i) {
+        unpack(rooms[i], outputs[i]);
+      }
+    };
+    return steps;
+  });
+}
+
+ProcessGroup::WorkPtr ProcessGroup::gather(std::vector<Tensors>& outputs, Tensors& inputs,
+                                           const c10d::GatherOptions& options) {
+  const char* name = "gather";
+  TORCH_CHECK(inputs.size() == 1, where(name), ": takes one input, got ", inputs.size());
+  check_peer(name, static_cast<int>(options.rootRank));
+  const at::Tensor& input = inputs[0];
+  const at::Tensor nothing = input.reshape({-1}).narrow(0, 0, 0);
+  Tensors sent(static_cast<size_t>(size_), nothing);
+  sent[options.rootRank] = input;
+  if (options.rootRank != rank_) {
+    TORCH_CHECK_VALUE(outputs.empty() || outputs[0].empty(), where(name), ": got outputs; only rank ", options.rootRank,
+                      ", to which the values go, gives them");
+    return exchange(name, c10d::OpType::GATHER, Tensors(static_cast<size_t>(size_), nothing), sent, {},
+                    options.timeout);
+  }
+  TORCH_CHECK_VALUE(outputs.size() == 1 && outputs[0].size() == static_cast<size_t>(size_), where(name), ": got ",
+                    outputs.empty() ? 0 : outputs[0].size(), " outputs; give one for each of the ", size_, " ranks");
+  return exchange(name, c10d::OpType::GATHER, outputs[0], sent, outputs[0], options.timeout);
+}
+
+ProcessGroup::WorkPtr ProcessGroup::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                                            const c10d::ScatterOptions& options) {
+  const char* name = "scatter";
+  TORCH_CHECK(outputs.size() == 1, where(name), ": takes one output, got ", outputs.size());
+  check_peer(name, static_cast<int>(options.rootRank));
+  const at::Tensor nothing = outputs[0].reshape({-1}).narrow(0, 0, 0);
+  Tensors received(static_cast<size_t>(size_), nothing);
+  received[options.rootRank] = outputs[0];
+  if (options.rootRank != rank_) {
+    TORCH_CHECK_VALUE(inputs.empty() || inputs[0].empty(), where(name), ": got inputs; only rank ", options.rootRank,
+                      ", from which the values come, gives them");
+    return exchange(name, c10d::OpType::SCATTER, received, Tensors(static_cast<size_t>(size_), nothing), outputs,
+                    options.timeout);
+  }
+  TORCH_CHECK_VALUE(inputs.size() == 1 && inputs[0].size() == static_cast<size_t>(size_), where(name), ": got ",
+                    inputs.empty() ? 0 : inputs[0].size(), " inputs; give one for each of the ", size_, " ranks");
+  return exchange(name, c10d::OpType::SCATTER, received, inputs[0], outputs, options.timeout);
+}
+
+ProcessGroup::WorkPtr ProcessGroup::alltoall_base(at::Tensor& output, at::Tensor& input,
+                                                  std::vector<int64_t>& output_splits,
+                                                  std::vector<int64_t>& input_splits,
+                                                  const c10d::AllToAllOptions& options) {
+  const char* name = "all_to_all_single";
+  const auto parts = [&](const char* what, const at::Tensor& tensor, std::vector<int64_t> splits) {
+    TORCH_CHECK_VALUE(tensor.dim() > 0, where(name), ": the ", what, " has no dimension to split; give it one");
+    if (splits.empty()) {
+      TORCH_CHECK_VALUE(tensor.size(0) % size_ == 0, where(name), ": the ", what, " has ", tensor.size(0),
+                        " rows, which do not divide by ", size_, " ranks; give the sizes of its parts");
+      splits.assign(static_cast<size_t>(size_), tensor.size(0) / size_);
+    }
+    const bool sensible = splits.size() == static_cast<size_t>(size_) &&
+                          std::all_of(splits.begin(), splits.end(), [](int64_t size) { return size >= 0; });
+    TORCH_CHECK_VALUE(sensible && std::accumulate(splits.begin(), splits.end(), int64_t{0}) == tensor.size(0),
+                      where(name), ": the parts of the ", what, " are ", c10::IntArrayRef(splits), "; give ", size_,
+                      " sizes, which add up to its ", tensor.size(0), " rows");
+    return parts_of(tensor, splits);
+  };
+  const Tensors outputs = parts("output", output, output_splits);
+  const Tensors inputs = parts("input", input, input_splits);
+  return exchange(name, c10d::OpType::ALLTOALL_BASE, outputs, inputs, {output}, options.timeout);
+}
+
+ProcessGroup::WorkPtr ProcessGroup::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) {
+  TORCH_CHECK_VALUE(outputs.size() == static_cast<size_t>(size_) && inputs.size() == outputs.size(),
+                    where("all_to_all"), ": got ", outputs.size(), " outputs and ", inputs.size(),
+                    " inputs; give one of each for each of the ", size_, " ranks");
+  return exchange("all_to_all", c10d::OpType::ALLTOALL, outputs, inputs, outputs, options.timeout);
+}
+
+ProcessGroup::WorkPtr ProcessGroup::exchange(const char* name, c10d::OpType type, const Tensors& outputs,
+                                             const Tensors& inputs, Tensors results,
+                                             std::chrono::milliseconds timeout) {
+  TORCH_CHECK_VALUE(outputs[rank_].numel() == inputs[rank_].numel(), where(name),
+                    ": what this rank sends to itself has ", inputs[rank_].numel(), " elements, and where it goes ",
+                    outputs[rank_].numel());
+  return enqueue({name, type, joined(outputs, inputs), std::move(results), timeout}, [&] {
+    const at::Tensor packed = pack(inputs, copies_operands_);
+    const at::Tensor room = room_for(outputs, copies_operands_);
+    c10d::AllToAllOptions sent;
+    sent.timeout = limit(timeout);
+    const auto transfer = [in = host_bytes(packed), out = host_bytes(room), sent_bytes = bytes_of(inputs),
+                           received_bytes = bytes_of(outputs), sent](c10d::Backend& transport) mutable {
+      return transport.alltoall_base(out, in, received_bytes, sent_bytes, sent);
+    };
+    return Steps{{transfer}, [room, &outputs] { unpack(room, outputs); }, {packed, room}};
+  });
+}
+
+ProcessGroup::WorkPtr ProcessGroup::barrier(const c10d::BarrierOptions& options) {
+  c10::Device device(runtime::kDeviceType, runtime::current_device());
+  if (bound_device_id_) {
+    device = *bound_device_id_;
+  } else if (options.device && options.device->type() == runtime::kDeviceType && options.device->has_index()) {
+    device = *options.device;
+  } else if (!options.device_ids.empty()) {
+    runtime::check_device_index(options.device_ids[0]);
+    device.set_index(static_cast<c10::DeviceIndex>(options.device_ids[0]));
+  }
+  return enqueue({"barrier", c10d::OpType::BARRIER, {}, {}, options.timeout, {}, device}, [&] {
+    c10d::BarrierOptions sent;
+    sent.timeout = limit(options.timeout);
+    return Steps{{[sent](c10d::Backend& transport) { return transport.barrier(sent); }}};
+  });
+}
+
+}  // namespace openreg::distributed

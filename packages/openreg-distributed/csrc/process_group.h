@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <c10/core/Stream.h>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lanes.h"
+#include "progress/progress.h"
+
+namespace openreg::distributed {
+
+// The process group "occl" (source: c10d::Backend): collectives on tensors of the device, in stream order, carried by
+// another backend that works on memory of the host.
+//
+// A call enqueues on a lane: wait for the caller's stream, bring the operands into one piece, wait for the messages,
+// bring the results where they belong. It returns at once. The transport works on the same bytes through the kernel
+// view, between the two halves, on threads of its own; neither an engine nor the host is blocked meanwhile.
+//
+// Ranks make the same calls in the same order, from any of their threads. Tensors may lie on any openreg device, all of
+// a call on one. Errors in arguments are raised by the call; those of the transport as Work says.
+class ProcessGroup final : public c10d::Backend {
+ public:
+  using Tensors = std::vector<at::Tensor>;
+  using WorkPtr = c10::intrusive_ptr<c10d::Work>;
+
+  // `transport` is Gloo's backend of the same ranks, which nobody else uses. With `copies_operands` it works on copies
+  // that are made on the lane: what a program sees that forgets to wait then follows from the order of streams alone,
+  // and not from how fast the messages are.
+  ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chrono::milliseconds timeout, bool copies_operands);
+  // Never waits: what is under way keeps the transport alive.
+  ~ProcessGroup() override;
+
+  const std::string getBackendName() const override { return "occl"; }
+  bool supportsSplitting() const override { return true; }
+  bool supportsCoalescing() const override { return true; }
+  // The transport's: PyTorch hands the options of one backend to the others of a group when it splits the group.
+  c10::intrusive_ptr<Options> getBackendOptions() override { return transport_->getBackendOptions(); }
+  void setTimeout(std::chrono::milliseconds timeout) override;
+  void setSequenceNumberForGroup() override {}  // each rank counts its calls from the beginning
+  uint64_t getSequenceNumberForGroup() override;
+  c10d::ErrorType getError() override;
+  c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
+                                          const c10::intrusive_ptr<Options>& options) override;
+  // Ends what is under way with an error; the group takes no more calls. The device goes on.
+  void abort() override;
+  // Waits for what is under way; the group takes no more calls.
+  void shutdown() override;
+
+  void startCoalescing() override;
+  WorkPtr endCoalescing() override;
+
+  WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
+  WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;
+  WorkPtr allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override;
+  WorkPtr reduce(Tensors& tensors, const c10d::ReduceOptions& options) override;
+  WorkPtr allgather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) override;
+  WorkPtr _allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) override;
+  WorkPtr allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
+                              const c10d::AllgatherOptions& options) override;
+  WorkPtr allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                          const c10d::AllgatherOptions& options) override;
+  WorkPtr gather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::GatherOptions& options) override;
+  WorkPtr scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ScatterOptions& options) override;
+  WorkPtr reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                         const c10d::ReduceScatterOptions& options) override;
+  WorkPtr _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                               const c10d::ReduceScatterOptions& options) override;
+  WorkPtr reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                          const c10d::ReduceScatterOptions& options) override;
+  WorkPtr alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_splits,
+                        std::vector<int64_t>& input_splits, const c10d::AllToAllOptions& options) override;
+  WorkPtr alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) override;
+  WorkPtr send(Tensors& tensors, int destination, int tag) override;
+  WorkPtr recv(Tensors& tensors, int source, int tag) override;
+  WorkPtr recvAnysource(Tensors& tensors, int tag) override;
+  WorkPtr barrier(const c10d::BarrierOptions& options) override;
+
+ private:
+  // One call of the transport, on memory of the host.
+  using Transfer = std::function<WorkPtr(c10d::Backend&)>;
+
+  struct Call {
+    const char* name;  // a literal
+    c10d::OpType type;
+    Tensors operands;  // all that it reads or writes
+    Tensors results;   // what the work's result() and future give
+    std::chrono::milliseconds timeout;
+    Route route{};
+    std::optional<c10::Device> device{};  // where there are no operands
+  };
+
+  // What a call does on its lane.
+  struct Steps {
+    std::vector<Transfer> transfers;
+    std::function<void()> after{};  // enqueues what follows the messages
+    Tensors staging{};              // further memory that the transport uses
+  };
+
+  // `before` enqueues what comes before the messages and says what follows; the lane is the current stream meanwhile.
+  WorkPtr enqueue(Call call, const std::function<Steps()>& before);
+  Description describe(const Call& call, uint64_t sequence) const;
+  // How errors in arguments begin: "occl: all_reduce on rank 0 of 2 in the group ...".
+  std::string where(const char* name) const;
+  c10::Device check_operands(const Call& call) const;
+  void check_peer(const char* name, int peer) const;
+  std::chrono::milliseconds limit(std::chrono::milliseconds timeout) const;
+
+  // Brings inputs[i] of all ranks into outputs[i], which are one tensor or one for each rank. The results are the
+  // outputs where none are given.
+  WorkPtr gather_into(const char* name, c10d::OpType type, const Tensors& results, const Tensors& inputs,
+                      const std::vector<Tensors>& outputs, std::chrono::milliseconds timeout);
+  // Brings chunk i of each rank's inputs to rank i, which reduces what it gets.
+  WorkPtr reduce_chunks(const char* name, c10d::OpType type, const Tensors& outputs, const std::vector<Tensors>& chunks,
+                        const c10d::ReduceScatterOptions& options);
+  // Sends inputs[i] to rank i and receives outputs[i] from it.
+  WorkPtr exchange(const char* name, c10d::OpType type, const Tensors& outputs, const Tensors& inputs, Tensors results,
+                   std::chrono::milliseconds timeout);
+  WorkPtr reduce_all(const char* name, c10d::OpType type, const Tensors& tensors,
+                     const c10d::AllreduceOptions& options);
+  WorkPtr receive(const char* name, c10d::OpType type, Tensors& tensors, const Route& route);
+
+  // In a pointer that operations under way may outlive: they use it raw, and the last one is not to destroy it.
+  c10::intrusive_ptr<c10d::Backend> transport_;
+  const bool copies_operands_;
+  const std::shared_ptr<Progress> progress_ = Progress::create();
+
+  std::mutex mutex_;  // guards what follows, and the order of calls
+  std::chrono::milliseconds timeout_;
+  Lanes lanes_;
+  uint64_t sequence_ = 0;
+  bool coalescing_ = false;
+  std::vector<WorkPtr> coalesced_;
+};
+
+}  // namespace openreg::distributed

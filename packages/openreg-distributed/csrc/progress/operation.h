@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "openreg.h"
+
+namespace openreg::distributed {
+
+class Operation;
+
+// What an error says of an operation. The text is made only when there is an error.
+struct Description {
+  const char* name = "";                     // as torch.distributed calls it; a literal
+  uint64_t sequence = 0;                     // number of the call in its group, from 1 on
+  std::string dtype;                         // of the first tensor
+  std::vector<int64_t> sizes;                // of the first tensor
+  size_t tensors = 0;                        // of the call
+  uint64_t bytes = 0;                        // of all of them
+  int peer = -1;                             // of a point-to-point call; -1: none or any
+  std::shared_ptr<const std::string> group;  // "rank 0 of 2 in the group ..."
+
+  // "all_reduce number 7 (float32 [4, 4], 64 bytes) on rank 0 of 2 in the group 'default_pg'".
+  std::string text() const;
+};
+
+// Where an operation touches the device: a stream that has come to `ready`, and then waits for the semaphore to reach
+// `value`. Owns the event.
+class Ticket {
+ public:
+  Ticket(orEvent_t ready, orSemaphore_t semaphore, uint64_t value) noexcept
+      : ready_(ready), semaphore_(semaphore), value_(value) {}
+  Ticket(const Ticket&) = delete;
+  Ticket& operator=(const Ticket&) = delete;
+  ~Ticket();
+
+  // Blocks the calling thread until the stream has come to `ready`. Gives the reason if it never will.
+  std::string wait_ready() const;
+  // Lets the stream go on.
+  void signal() const noexcept;
+  // Puts the device of the stream into its error state, with a reason that the next synchronising call raises.
+  void fail(const std::string& reason) const noexcept;
+
+ private:
+  orEvent_t ready_;
+  orSemaphore_t semaphore_;
+  uint64_t value_;
+};
+
+enum class Outcome : uint8_t {
+  kPending,
+  kSuccess,
+  kFailed,   // the device of the stream fails, too
+  kAborted,  // on purpose: the stream goes on, what the operation should have written is undefined
+};
+
+// One call of a process group, from its submission until the transport has let go of its memory. Thread-safe.
+//
+// Two things end independently. The *outcome* is decided once, by whoever comes first: the transport, the watchdog, an
+// abort. The *transport* may still read and write the memory after that, so what is held stays until it lets go.
+class Operation {
+ public:
+  using Post = std::function<void(const std::shared_ptr<Operation>&)>;
+
+  // `post` hands the operation to the transport, which calls Progress::transport_done() once, on any thread; it may
+  // throw instead. `held` is whatever has to live until then.
+  Operation(Description description, std::chrono::milliseconds timeout, std::unique_ptr<Ticket> ticket, Post post,
+            std::shared_ptr<void> held);
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+  const Description& description() const noexcept { return description_; }
+  std::chrono::milliseconds timeout() const noexcept { return timeout_; }
+  std::string wait_ready() const { return ticket_->wait_ready(); }
+  void post(const std::shared_ptr<Operation>& self);
+
+  // Decides the outcome and lets the stream go on or fail. False if it was decided before.
+  bool settle(Outcome outcome, const std::string& reason) noexcept;
+  Outcome outcome() const;
+  // Of an outcome other than success; empty otherwise.
+  std::string reason() const;
+  // Blocks the calling thread until the outcome is decided, or for so long; 0: without a limit. False: not decided.
+  bool wait(std::chrono::milliseconds limit) const;
+
+  // How to make the transport let go early, where it can: called once, when the operation fails otherwise.
+  void set_cancel(std::function<void()> cancel);
+  void cancel() noexcept;
+
+  // The transport tells from whom a message came; -1 before, and where nobody tells.
+  void set_source(int rank);
+  int source() const;
+
+  // What was held; empty from then on.
+  std::shared_ptr<void> take_held();
+
+ private:
+  const Description description_;
+  const std::chrono::milliseconds timeout_;
+  const std::unique_ptr<Ticket> ticket_;
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable decided_;
+  Outcome outcome_ = Outcome::kPending;
+  std::string reason_;
+  Post post_;
+  std::function<void()> cancel_;
+  bool cancelled_ = false;
+  int source_ = -1;
+  std::shared_ptr<void> held_;
+};
+
+}  // namespace openreg::distributed

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "waiters.h"
+
+#include <thread>
+#include <utility>
+
+#include "openreg.h"
+
+namespace openreg::distributed {
+
+Waiters::~Waiters() {
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->closed = true;
+  }
+  state_->changed.notify_all();
+}
+
+void Waiters::run(std::function<void()> wait) {
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->queue.push_back(std::move(wait));
+    if (state_->idle >= state_->queue.size()) {
+      state_->changed.notify_one();
+      return;
+    }
+  }
+  std::thread([state = state_] {
+    orThreadSetProgress(1);
+    std::unique_lock<std::mutex> lock(state->mutex);
+    for (;;) {
+      ++state->idle;
+      state->changed.wait(lock, [&] { return !state->queue.empty() || state->closed; });
+      --state->idle;
+      if (state->queue.empty()) {
+        return;
+      }
+      auto next = std::move(state->queue.front());
+      state->queue.pop_front();
+      lock.unlock();
+      next();
+      next = nullptr;
+      lock.lock();
+    }
+  }).detach();
+}
+
+}  // namespace openreg::distributed

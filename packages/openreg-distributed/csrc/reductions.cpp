@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives that calculate.
+#include <ATen/ops/empty.h>
+
+#include "host_memory.h"
+#include "packing.h"
+#include "process_group.h"
+#include "wire.h"
+
+namespace openreg::distributed {
+
+ProcessGroup::WorkPtr ProcessGroup::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
+  TORCH_CHECK(tensors.size() == 1, where("all_reduce"), ": takes one tensor, got ", tensors.size());
+  return reduce_all("all_reduce", c10d::OpType::ALLREDUCE, tensors, options);
+}
+
+ProcessGroup::WorkPtr ProcessGroup::allreduce_coalesced(Tensors& tensors,
+                                                        const c10d::AllreduceCoalescedOptions& options) {
+  TORCH_CHECK(!tensors.empty(), where("all_reduce_coalesced"), ": takes at least one tensor");
+  return reduce_all("all_reduce_coalesced", c10d::OpType::ALLREDUCE_COALESCED, tensors, options);
+}
+
+ProcessGroup::WorkPtr ProcessGroup::reduce_all(const char* name, c10d::OpType type, const Tensors& tensors,
+                                               const c10d::AllreduceOptions& options) {
+  const Wire wire(where(name), options.reduceOp, tensors[0].scalar_type(), size_);
+  return enqueue({name, type, tensors, tensors, options.timeout}, [&] {
+    Steps steps;
+    for (const at::Tensor& tensor : tensors) {
+      if (tensor.numel() == 0) {
+        continue;
+      }
+      const at::Tensor values = wire.encode(tensor, copies_operands_);
+      steps.staging.push_back(values);
+      c10d::AllreduceOptions sent;
+      sent.reduceOp = c10d::ReduceOp(wire.operation());
+      sent.timeout = limit(options.timeout);
+      steps.transfers.emplace_back([host = Tensors{host_view(values)}, sent](c10d::Backend& transport) mutable {
+        return transport.allreduce(host, sent);
+      });
+    }
+    steps.after = [&wire, &tensors, staging = steps.staging] {
+      size_t next = 0;
+      for (const at::Tensor& tensor : tensors) {
+        if (tensor.numel() != 0) {
+          wire.decode(staging[next++], tensor);
+        }
+      }
+    };
+    return steps;
+  });
+}
+
+ProcessGroup::WorkPtr ProcessGroup::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
+  TORCH_CHECK(tensors.size() == 1, where("reduce"), ": takes one tensor, got ", tensors.size());
+  check_peer("reduce", static_cast<int>(options.rootRank));
+  const at::Tensor tensor = tensors[0];
+  const Wire wire(where("reduce"), options.reduceOp, tensor.scalar_type(), size_);
+  return enqueue({"reduce", c10d::OpType::REDUCE, tensors, tensors, options.timeout}, [&]() -> Steps {
+    if (tensor.numel() == 0) {
+      return {};
+    }
+    const bool is_root = options.rootRank == rank_;
+    // The transport uses what the other ranks give as its scratch memory.
+    const at::Tensor values = wire.encode(tensor, !is_root || copies_operands_);
+    c10d::ReduceOptions sent;
+    sent.reduceOp = c10d::ReduceOp(wire.operation());
+    sent.rootRank = options.rootRank;
+    sent.timeout = limit(options.timeout);
+    const auto transfer = [host = Tensors{host_view(values)}, sent](c10d::Backend& transport) mutable {
+      return transport.reduce(host, sent);
+    };
+    return {{transfer},
+            is_root ? [&wire, values, tensor] { wire.decode(values, tensor); } : std::function<void()>(),
+            {values}};
+  });
+}
+
+ProcessGroup::WorkPtr ProcessGroup::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                                                   const c10d::ReduceScatterOptions& options) {
+  TORCH_CHECK(outputs.size() == 1 && inputs.size() == 1, where("reduce_scatter"), ": takes one output and one list");
+  return reduce_chunks("reduce_scatter", c10d::OpType::REDUCE_SCATTER, outputs, inputs, options);
+}
+
+ProcessGroup::WorkPtr ProcessGroup::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                                                         const c10d::ReduceScatterOptions& options) {
+  Tensors outputs{output};
+  Tensors inputs{input};
+  return reduce_scatter_tensor_coalesced(outputs, inputs, options);
+}
+
+ProcessGroup::WorkPtr ProcessGroup::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                                    const c10d::ReduceScatterOptions& options) {
+  const char* name = "reduce_scatter_tensor";
+  TORCH_CHECK(!outputs.empty() && outputs.size() == inputs.size(), where(name), ": got ", outputs.size(),
+              " outputs and ", inputs.size(), " inputs; give as many of each, and at least one");
+  std::vector<Tensors> chunks;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    TORCH_CHECK_VALUE(inputs[i].numel() == outputs[i].numel() * size_, where(name), ": an input has ",
+                      inputs[i].numel(), " elements and its output ", outputs[i].numel(), "; the input needs ", size_,
+                      " times as many, one part for each rank");
+    Tensors parts;
+    const at::Tensor flat = inputs[i].reshape({size_, outputs[i].numel()});
+    for (int rank = 0; rank < size_; ++rank) {
+      parts.push_back(flat.select(0, rank));
+    }
+    chunks.push_back(std::move(parts));
+  }
+  return reduce_chunks(name, c10d::OpType::_REDUCE_SCATTER_BASE, outputs, chunks, options);
+}
+
+ProcessGroup::WorkPtr ProcessGroup::reduce_chunks(const char* name, c10d::OpType type, const Tensors& outputs,
+                                                  const std::vector<Tensors>& chunks,
+                                                  const c10d::ReduceScatterOptions& options) {
+  Tensors operands = outputs;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    TORCH_CHECK_VALUE(chunks[i].size() == static_cast<size_t>(size_), where(name), ": got ", chunks[i].size(),
+                      " inputs; give one for each of the ", size_, " ranks");
+    TORCH_CHECK_VALUE(chunks[i][rank_].numel() == outputs[i].numel(), where(name), ": the output has ",
+                      outputs[i].numel(), " elements and the input of this rank ", chunks[i][rank_].numel(),
+                      "; give them the same size");
+    operands.insert(operands.end(), chunks[i].begin(), chunks[i].end());
+  }
+  const Wire wire(where(name), options.reduceOp, outputs[0].scalar_type(), size_);
+  return enqueue({name, type, operands, outputs, options.timeout}, [&] {
+    Steps steps;
+    std::vector<at::Tensor> received(outputs.size());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      Tensors pieces;
+      std::vector<int64_t> sent_bytes;
+      for (const at::Tensor& chunk : chunks[i]) {
+        pieces.push_back(wire.encode(chunk, false).reshape({-1}));
+        sent_bytes.push_back(static_cast<int64_t>(pieces.back().nbytes()));
+      }
+      const at::Tensor packed = pack(pieces, copies_operands_);
+      received[i] = at::empty({size_, pieces[rank_].numel()}, pieces[rank_].options());
+      std::vector<int64_t> received_bytes(static_cast<size_t>(size_), sent_bytes[rank_]);
+      steps.staging.insert(steps.staging.end(), {packed, received[i]});
+      c10d::AllToAllOptions sent;
+      sent.timeout = limit(options.timeout);
+      steps.transfers.emplace_back([in = host_bytes(packed), out = host_bytes(received[i]), sent_bytes, received_bytes,
+                                    sent](c10d::Backend& transport) mutable {
+        return transport.alltoall_base(out, in, received_bytes, sent_bytes, sent);
+      });
+    }
+    steps.after = [&wire, &outputs, received] {
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        if (outputs[i].numel() != 0) {
+          wire.decode(wire.reduce(received[i]), outputs[i]);
+        }
+      }
+    };
+    return steps;
+  });
+}
+
+}  // namespace openreg::distributed

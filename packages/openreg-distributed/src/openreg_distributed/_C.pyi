@@ -1,0 +1,12 @@
+from datetime import timedelta
+
+import torch
+from torch.distributed.distributed_c10d import Backend
+
+from openreg_distributed.options import Options
+
+class ProcessGroupOccl(Backend):
+    def __init__(self, transport: Backend, timeout: timedelta, copies_operands: bool) -> None: ...
+    @property
+    def options(self) -> Options: ...
+    def perform_nocolor_split(self, device: torch.device) -> None: ...

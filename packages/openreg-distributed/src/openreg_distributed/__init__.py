@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``torch.distributed`` on openreg devices: the process group ``occl``, which Gloo carries.
+
+Importing this package registers the group as the default backend of the device, so
+``torch.distributed.init_process_group()`` finds it. Nothing is changed where torch has no Gloo.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import torch
+
+# The runtime first: it checks torch, and knows the device.
+import openreg_runtime
+
+# Before the native module is loaded: it would fail with an undefined symbol.
+openreg_runtime.require_matching_build(__name__)
+
+import openreg_ops  # noqa: E402, F401  (collectives copy, convert and divide on the device)
+
+__all__ = ["is_available"]
+
+
+def is_available() -> bool:
+    """Whether this torch was built with ``torch.distributed`` and Gloo, which carries the messages."""
+    return torch.distributed.is_available() and torch.distributed.is_gloo_available()
+
+
+def _register_sharding(_module: ModuleType) -> None:
+    from openreg_distributed import sharding as sharding
+
+
+if is_available():
+    from openreg_distributed import registration as registration
+
+    openreg_runtime.after_import("torch.distributed.tensor", _register_sharding)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What ranks do in the tests of failures: each gives what it was told, and after how long."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch import distributed
+
+
+def told(call: Any) -> tuple[str, str]:
+    """The type and the text of the error that the call raises."""
+    try:
+        call()
+    except Exception as error:
+        return type(error).__name__, str(error)
+    return "", ""
+
+
+def x(*shape: int) -> torch.Tensor:
+    return torch.ones(shape or (4,), device="openreg")
+
+
+def nobody_answers(rank: int, size: int) -> dict[str, Any]:
+    """Rank 0 calls, the other does not."""
+    distributed.barrier()
+    if rank == 1:
+        return {}
+    tensor = x(4, 2)  # a failed device makes none
+    begin = time.monotonic()
+    work = distributed.all_reduce(tensor, async_op=True)
+    work.wait()
+    result: dict[str, Any] = {"returned": time.monotonic() - begin}
+    result["synchronize"] = told(torch.openreg.synchronize)
+    result["after"] = time.monotonic() - begin
+    result["wait"] = told(work.wait)
+    result["success"] = (work.is_completed(), work.is_success())
+    result["next"] = told(lambda: distributed.all_reduce(tensor))
+    torch.openreg.reset_device()
+    result["device"] = (x() + 1).tolist()
+    return result
+
+
+def a_wait_with_a_limit(rank: int, size: int) -> dict[str, Any]:
+    distributed.barrier()
+    if rank == 1:
+        return {}
+    work = distributed.all_reduce(x(), async_op=True)
+    begin = time.monotonic()
+    result: dict[str, Any] = {"wait": told(lambda: work.wait(timedelta(seconds=0.3)))}
+    result["after"] = time.monotonic() - begin
+    torch.openreg.reset_device()
+    return result
+
+
+def nobody_receives(rank: int, size: int) -> tuple[str, str]:
+    distributed.barrier()
+    if rank == 1:
+        return "", ""
+    tensor = x()
+    distributed.irecv(tensor, 1)
+    error = told(torch.openreg.synchronize)
+    torch.openreg.reset_device()
+    return error
+
+
+def a_peer_dies(rank: int, size: int, how: str) -> dict[str, Any]:
+    """The last rank ends while the others work with it."""
+    distributed.barrier()
+    if rank == size - 1:
+        if how == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        os._exit(3)
+    begin = time.monotonic()
+    result: dict[str, Any] = {"error": told(lambda: (distributed.all_reduce(x()), torch.openreg.synchronize()))}
+    result["after"] = time.monotonic() - begin
+    return result
+
+
+def an_abort(rank: int, size: int) -> dict[str, Any]:
+    distributed.barrier()
+    if rank == 1:
+        return {}
+    work = distributed.all_reduce(x(), async_op=True)
+    distributed.group.WORLD.abort()
+    result: dict[str, Any] = {"wait": told(work.wait)}
+    torch.openreg.synchronize()  # the device goes on
+    result["device"] = (x() + 1).tolist()
+    result["next"] = told(lambda: distributed.all_reduce(x()))
+    return result
+
+
+def another_call(rank: int, size: int) -> tuple[str, str]:
+    return told(lambda: distributed.all_reduce(x()) if rank == 0 else distributed.broadcast(x(), 0))
+
+
+def another_size(rank: int, size: int) -> tuple[str, str]:
+    return told(lambda: distributed.all_reduce(x(2 + rank)))
+
+
+def exits_at_work(rank: int, size: int) -> None:
+    """Ends with collectives under way that nobody answers."""
+    distributed.barrier()
+    for _ in range(3):
+        distributed.all_reduce(x(1000), async_op=True)
+    if rank == 0:
+        distributed.irecv(x(), 1)
+        distributed.all_gather_into_tensor(x(8), x(4), async_op=True)
+
+
+def a_failing_kernel_before(rank: int, size: int) -> tuple[str, str]:
+    """The work before a collective fails on rank 0."""
+    distributed.barrier()
+    tensor = x(1)
+    if rank == 0:
+        tensor = x(4)[torch.tensor([99], device="openreg")]
+    # On rank 0 the call itself raises where the kernel has failed by then.
+    error = told(lambda: (distributed.all_reduce(tensor), torch.openreg.synchronize()))
+    torch.openreg.reset_device()
+    return error
+
+
+def bad_input(rank: int, size: int) -> dict[str, tuple[str, str]]:
+    """Every call is refused by both ranks on the calling line, so the group goes on."""
+    device = torch.openreg.current_device()
+    other = torch.device("openreg", 1 - device)
+    backend = distributed.group.WORLD._get_backend(torch.device("openreg"))
+    with torch.openreg.graph(torch.openreg.Graph()):
+        captured = told(lambda: distributed.all_reduce(x()))
+    result = {
+        "cpu": told(lambda: backend.allreduce([torch.ones(3)])),
+        "devices": told(lambda: distributed.all_gather([x(), x().to(other)], x())),
+        "dtypes": told(lambda: backend._reduce_scatter_base(x(2).int(), x(4))),
+        "sizes": told(lambda: distributed.all_gather_into_tensor(x(7), x(4))),
+        "parts": told(lambda: distributed.all_to_all_single(x(4), x(4), [1, 2], [2, 2])),
+        "rows": told(lambda: distributed.all_to_all_single(x(3), x(3))),
+        "peer": told(lambda: backend.send([x()], 7, 0)),
+        "operation": told(lambda: distributed.all_reduce(x(), distributed.ReduceOp.BAND)),
+        "complex": told(
+            lambda: distributed.all_reduce(
+                torch.ones(2, dtype=torch.complex64, device="openreg"), distributed.ReduceOp.MAX
+            )
+        ),
+        "sparse": told(lambda: distributed.all_reduce(x(3, 3).to_sparse())),
+        "captured": captured,
+    }
+    tensor = x()
+    distributed.all_reduce(tensor)
+    assert tensor.tolist() == [size] * 4
+    return result
+
+
+def wrong_device(rank: int, size: int) -> tuple[str, str]:
+    other = torch.device("openreg", 1 - torch.openreg.current_device())
+    return told(lambda: distributed.all_reduce(x().to(other)))
+
+
+def never_complete(rank: int, size: int, port: int) -> tuple[str, str]:
+    """A world of more ranks than ever come."""
+    return told(
+        lambda: distributed.init_process_group(
+            "occl",
+            init_method=f"tcp://127.0.0.1:{port}",
+            rank=rank,
+            world_size=size + 1,
+            timeout=timedelta(seconds=1.5),
+        )
+    )
+
+
+def lost_store(rank: int, size: int) -> tuple[str, str]:
+    """The store answers nobody when the group is made."""
+    store = distributed.PrefixStore("nobody", distributed.HashStore())
+    return told(
+        lambda: distributed.init_process_group(
+            "occl", store=store, rank=rank, world_size=size, timeout=timedelta(seconds=1)
+        )
+    )

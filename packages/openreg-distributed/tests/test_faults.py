@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Failures: who hears of them, when, and what the error says."""
+
+import re
+import socket
+
+import faults
+import pytest
+from ranks import RankFailedError
+
+SAID = r"all_reduce number 2 \(float32 \[4, 2\], 32 bytes\) on rank 0 of 2 in the group 'default_pg'"
+
+
+def test_a_call_that_nobody_answers_fails_within_its_timeout(own):
+    ranks = own(2, TEST_TIMEOUT="2")
+    told, _ = ranks.run(faults.nobody_answers)
+    assert told["returned"] < 2  # the host was not blocked
+    assert told["synchronize"][0] == "AcceleratorError"
+    assert re.search(SAID + ".*within its timeout of 2000 ms", told["synchronize"][1]), told
+    assert 2 <= told["after"] < 120
+    assert told["wait"][0] == "DistBackendError"
+    assert re.search(SAID, told["wait"][1])
+    assert told["success"] == (True, False)
+    assert told["next"][0] == "DistBackendError"
+    assert re.search("the group has failed: " + SAID + ".*destroy_process_group", told["next"][1])
+    assert told["device"] == [2] * 4
+    assert ranks.end() == [0, 0]
+
+
+def test_a_wait_may_have_a_limit_of_its_own(own):
+    told, _ = own(2).run(faults.a_wait_with_a_limit)
+    assert told["wait"][0] == "DistBackendError"
+    assert "within its timeout of 300 ms" in told["wait"][1]
+    assert 0.3 <= told["after"] < 120
+
+
+def test_a_message_that_nobody_sends(own):
+    ranks = own(2, TEST_TIMEOUT="1")
+    (kind, text), _ = ranks.run(faults.nobody_receives)
+    assert kind == "AcceleratorError"
+    assert re.search(r"recv number 2 \(float32 \[4\], 16 bytes\) with rank 1 on rank 0 of 2", text)
+    assert ranks.end() == [0, 0]
+
+
+@pytest.mark.parametrize("how", ["killed", pytest.param("ended", marks=pytest.mark.endurance)])
+def test_a_peer_that_is_gone_is_known_before_the_timeout(own, how):
+    ranks = own(3)
+    ranks.begin(faults.a_peer_dies, how)
+    with pytest.raises(RankFailedError, match="rank 2 has ended with"):
+        ranks.answer(2)
+    for rank in (0, 1):
+        told = ranks.answer(rank)
+        kind, text = told["error"]
+        assert kind in ("AcceleratorError", "DistBackendError")
+        assert f"all_reduce number 2 (float32 [4], 16 bytes) on rank {rank} of 3" in text
+        assert told["after"] < 100  # of the group's 120 seconds
+
+
+def test_after_an_abort_the_group_is_gone_and_the_device_is_not(own):
+    ranks = own(2)
+    told, _ = ranks.run(faults.an_abort)
+    assert told["wait"][0] == "DistBackendError"
+    assert "rank 0 of 2 in the group 'default_pg': the group was aborted" in told["wait"][1]
+    assert told["device"] == [2] * 4
+    assert "aborted" in told["next"][1]
+    assert ranks.end() == [0, 0]
+
+
+@pytest.mark.parametrize("call", [faults.another_call, faults.another_size], ids=["call", "size"])
+def test_ranks_that_call_different_things_are_told_with_detail(own, call):
+    for kind, text in own(2, TORCH_DISTRIBUTED_DEBUG="DETAIL").run(call):
+        assert kind == "RuntimeError"
+        assert "mismatch" in text.lower()
+
+
+def test_detail_lets_right_calls_pass(own):
+    import collectives
+
+    ranks = own(2, TORCH_DISTRIBUTED_DEBUG="DETAIL")
+    ranks.run(collectives.all_reduce, "float32", "contiguous")
+    ranks.run(collectives.movers, "float32", "contiguous")
+    ranks.run(collectives.objects)
+    assert ranks.end() == [0, 0]
+
+
+def test_a_process_ends_with_calls_under_way(own):
+    ranks = own(2, TEST_TIMEOUT="3")
+    ranks.run(faults.exits_at_work)
+    assert ranks.end() == [0, 0]
+
+
+def test_work_that_failed_before_is_named(own):
+    ranks = own(2, TEST_TIMEOUT="2")
+    (kind, text), (_, of_the_other) = ranks.run(faults.a_failing_kernel_before)
+    assert kind == "AcceleratorError"
+    assert "index" in text
+    assert "within its timeout" in of_the_other
+    assert ranks.end() == [0, 0]
+
+
+BAD_INPUT = {
+    "cpu": ("RuntimeError", r"all_reduce on rank . of 2 .*: a tensor is on cpu; move it"),
+    "devices": ("RuntimeError", r"all_gather on rank . of 2 .*: tensors are on openreg:. and on openreg:.;"),
+    "dtypes": ("TypeError", r"reduce_scatter_tensor on rank . of 2 .* of dtype Int and of Float; all of one call"),
+    "sizes": ("ValueError", r"all_gather_into_tensor on rank . of 2 .* 7 elements and the input 4; .* 2 times"),
+    "parts": ("ValueError", r"all_to_all_single on rank . of 2 .* parts of the output are \[1, 2\]; give 2 sizes"),
+    "rows": ("ValueError", r"all_to_all_single on rank . of 2 .* 3 rows, which do not divide by 2 ranks"),
+    "peer": ("ValueError", r"send on rank . of 2 .*: rank 7 is not in the group; give one from 0 to 1"),
+    "operation": ("TypeError", r"all_reduce on rank . of 2 .*: ReduceOp.BAND is for integers and bool, not for Float"),
+    "complex": ("ValueError", r"all_reduce does not support"),
+    "captured": ("RuntimeError", r"all_reduce on rank . of 2 .*: cannot be recorded in a graph of openreg:."),
+}
+
+
+def test_bad_input_is_refused_on_the_calling_line(own):
+    ranks = own(2)
+    for told in ranks.run(faults.bad_input):
+        for what, (kind, text) in BAD_INPUT.items():
+            assert told[what][0] == kind, (what, told[what])
+            assert re.search(text, told[what][1]), (what, told[what])
+        assert told["sparse"][0] != ""
+    assert ranks.end() == [0, 0]
+
+
+def test_a_group_that_was_made_for_a_device_takes_no_tensor_of_another(own):
+    for kind, text in own(2, TEST_DEVICE_ID="1").run(faults.wrong_device):
+        assert kind == "RuntimeError"
+        assert re.search(r"a tensor is on openreg:., but the group was made for openreg:.", text)
+
+
+def test_a_world_that_is_never_complete(own):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    for kind, _text in own(2, with_group=False).run(faults.never_complete, port):
+        assert kind in ("DistStoreError", "DistBackendError", "DistNetworkError")
+
+
+def test_a_port_that_is_taken(own):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        ((kind, text),) = own(1, with_group=False).run(faults.never_complete, taken.getsockname()[1])
+    assert kind == "DistNetworkError"
+    assert "in use" in text
+
+
+def test_a_store_that_answers_nobody(own):
+    ((kind, text), _) = own(2, with_group=False).run(faults.lost_store)
+    assert kind == "DistBackendError"
+    assert re.search("occl: rank 0 could not connect with the other 1 ranks within 0:00:01: .*start all ranks", text)
