@@ -33,7 +33,7 @@ const std::string Activity::metadataJson() const {
   if (task == nullptr) {
     return json;
   }
-  add(json, "correlation", static_cast<uint64_t>(correlation));
+  add(json, "correlation", number);
   if (kind == libkineto::ActivityType::PRIVATEUSE1_RUNTIME) {
     return json;
   }

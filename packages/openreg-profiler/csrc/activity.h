@@ -21,7 +21,8 @@ struct Activity final : libkineto::ITraceActivity {
   int64_t begin = 0;      // nanoseconds since 1970
   int64_t nanoseconds = 0;
   int64_t correlation = 0;
-  uint32_t flow = 0;  // 0: no arrow
+  uint32_t number = 0;  // of the task among those of the recording
+  uint32_t flow = 0;    // 0: no arrow
   bool is_flow_start = false;
   const libkineto::ITraceActivity* operation = nullptr;  // the operator that launched it, where it was recorded
   const std::string* title = nullptr;

@@ -2,12 +2,13 @@
 // What Kineto calls: a profiler that is asked for a session per profile, and the session (source:
 // libkineto::IActivityProfiler, libkineto::IActivityProfilerSession).
 //
-// Kineto catches nothing and shows no errors of a session, so problems become PyTorch's warnings here.
+// Kineto catches nothing and shows no errors of a session, so problems become warnings here.
 #include "activity_profiler.h"
 
 #include <libkineto.h>
 #include <output_base.h>
 #include <torch/csrc/profiler/standalone/privateuse1_profiler.h>
+#include <torch/csrc/utils/pybind.h>
 
 #include <mutex>
 
@@ -81,9 +82,11 @@ class Session final : public libkineto::IActivityProfilerSession {
     for (const Activity& activity : trace_->activities()) {
       activity.log(logger);
     }
-    // getDeviceInfo() tells of one device alone, and Kineto asks it after this.
+    // getDeviceInfo() tells of one device alone.
     for (const int index : trace_->devices()) {
-      logger.handleDeviceInfo(device_info(index), begin_.unix);
+      if (index != 0) {
+        logger.handleDeviceInfo(device_info(index), begin_.unix);
+      }
     }
     if (trace_->skipped() > 0) {
       report(std::to_string(trace_->skipped()) +
@@ -91,7 +94,10 @@ class Session final : public libkineto::IActivityProfilerSession {
     }
   }
 
-  std::unique_ptr<libkineto::DeviceInfo> getDeviceInfo() override { return nullptr; }
+  // Without one Kineto names sixteen GPUs.
+  std::unique_ptr<libkineto::DeviceInfo> getDeviceInfo() override {
+    return std::make_unique<libkineto::DeviceInfo>(device_info(0));
+  }
 
   std::vector<libkineto::ResourceInfo> getResourceInfos() override {
     return trace_ == nullptr ? std::vector<libkineto::ResourceInfo>{} : trace_->streams();
@@ -122,7 +128,16 @@ class Session final : public libkineto::IActivityProfilerSession {
  private:
   void report(const std::string& problem) {
     errors_.push_back(problem);
-    TORCH_WARN("torch.profiler on openreg: this profile does not have all of the device's work: ", problem);
+    if (Py_IsInitialized() == 0) {
+      return;
+    }
+    const pybind11::gil_scoped_acquire gil;
+    try {
+      pybind11::module_::import("openreg_profiler._warnings").attr("warn_of_incomplete_profile")(problem);
+    } catch (pybind11::error_already_set& error) {
+      // Where warnings are errors. Kineto swallows exceptions; so Python shows it as one that cannot be raised.
+      error.discard_as_unraisable("openreg_profiler");
+    }
   }
 
   const std::set<ActivityType> wanted_;

@@ -82,7 +82,22 @@ Trace::Trace(std::shared_ptr<const Recorder> recorder, Moment begin, Moment end)
 
 // Virtual time has its own zero; it is shown from the beginning of the profile on.
 int64_t Trace::time_of_device(uint64_t time) const {
-  return is_virtual_ ? begin_ + static_cast<int64_t>(time - virtual_begin_) : unix_time_(time);
+  return is_virtual_ ? begin_ + static_cast<int64_t>(time - virtual_begin_) : time_of_host(time);
+}
+
+void Trace::align_with_operators(const FindOperation& find) {
+  int64_t least = std::numeric_limits<int64_t>::min();
+  int64_t most = std::numeric_limits<int64_t>::max();
+  for (const Task& task : recorder_->tasks()) {
+    const auto* operation = find && task.origin.innermost != 0 ? find(task.origin.innermost) : nullptr;
+    if (operation != nullptr && operation->duration() > 0) {
+      least = std::max(least, operation->timestamp() - unix_time_(task.launched));
+      most = std::min(most, operation->timestamp() + operation->duration() - unix_time_(task.accepted));
+    }
+  }
+  if (least <= most) {
+    shift_ = std::clamp<int64_t>(0, least, most);
+  }
 }
 
 void Trace::build(const ActivityTypes& wanted, const Annotations& around, const FindOperation& find) {
@@ -94,6 +109,7 @@ void Trace::build(const ActivityTypes& wanted, const Annotations& around, const 
       virtual_begin_ = std::min(virtual_begin_, task.begin);
     }
   }
+  align_with_operators(find);
   if (wanted.count(ActivityType::GPU_USER_ANNOTATION) != 0) {
     add_annotations(around, find);
     add_graph_launches();
@@ -178,10 +194,11 @@ void Trace::add_launch(const Task& first, const Task& last, int64_t correlation,
   activity.kind = ActivityType::PRIVATEUSE1_RUNTIME;
   activity.device = libkineto::processId();
   activity.resource = first.thread;
-  activity.begin = unix_time_(first.launched);
-  activity.nanoseconds = unix_time_(last.accepted) - activity.begin;
+  activity.begin = time_of_host(first.launched);
+  activity.nanoseconds = time_of_host(last.accepted) - activity.begin;
   activity.correlation = correlation;
-  activity.flow = static_cast<uint32_t>(correlation - kFirstCorrelation);
+  activity.number = static_cast<uint32_t>(correlation - kFirstCorrelation);
+  activity.flow = activity.number;
   activity.is_flow_start = true;
   activity.operation = find && first.origin.innermost != 0 ? find(first.origin.innermost) : nullptr;
   activity.title = keep(call_of(first));
@@ -196,15 +213,17 @@ void Trace::add_task(const Task& task, int64_t correlation, bool has_launch, con
   activity.begin = time_of_device(task.begin);
   activity.nanoseconds = time_of_device(task.end) - activity.begin;
   activity.correlation = correlation;
-  activity.flow = has_launch ? static_cast<uint32_t>(correlation - kFirstCorrelation) : 0;
+  activity.number = static_cast<uint32_t>(correlation - kFirstCorrelation);
+  activity.flow = has_launch ? activity.number : 0;
   activity.title = name_of(task);
   activity.task = &task;
   if (task.engine >= 0 && static_cast<size_t>(task.engine) < engines_.size()) {
     activity.engine = &engines_[static_cast<size_t>(task.engine)];
   }
   if (is_wait(task)) {
-    // Kineto's traces draw what has this type wider by a nanosecond on both sides; nobody's time grows by waiting, so it
-    // is linked by its arrow alone.
+    // Kineto's traces draw what has this type wider by a nanosecond on both sides, and show its number as that of an
+    // operator. No operator's time grows by waiting, so the arrow alone leads there.
+    activity.correlation = 0;
     activity.begin += 1;
     activity.nanoseconds = std::max<int64_t>(activity.nanoseconds - 2, 0);
   } else {
@@ -224,9 +243,12 @@ const std::string* Trace::name_of(const Task& task) {
     case orTaskEventWait: {
       const auto waited = std::find_if(tracks_.begin(), tracks_.end(),
                                        [&](const auto& track) { return track.first.second == task.waited_queue; });
-      return keep("wait for " + (waited == tracks_.end()
-                                     ? "stream " + std::to_string(task.waited_queue)
-                                     : stream_name(waited->second, waited->first.first, waited->first.second)));
+      if (waited == tracks_.end()) {
+        return keep("wait for stream " + std::to_string(task.waited_queue));
+      }
+      const int device = waited->first.first;
+      std::string name = "wait for " + stream_name(waited->second, device, waited->first.second);
+      return keep(device == task.device ? name : name + " of openreg:" + std::to_string(device));
     }
     case orTaskSemaphoreWait:
       return keep("wait for a semaphore");

@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,10 @@ class Trace {
     int64_t end;
   };
 
+  // Two conversions of the same clock differ by a tenth of a microsecond, which is as long as some operators are. Shifts
+  // all times by as little as puts each launch inside of its operator, if that is possible.
+  void align_with_operators(const FindOperation& find);
+  int64_t time_of_host(uint64_t time) const { return unix_time_(time) + shift_; }
   int64_t time_of_device(uint64_t time) const;
   bool is_shown(const Task& task) const { return task.is_done && !task.was_skipped; }
   void add_annotations(const Annotations& around, const FindOperation& find);
@@ -66,6 +71,7 @@ class Trace {
   const UnixTime unix_time_;
   const bool is_virtual_;
   const int64_t begin_;
+  int64_t shift_ = 0;
   uint64_t virtual_begin_ = 0;
   std::vector<std::string> engines_;
   std::deque<Activity> activities_;
