@@ -42,8 +42,15 @@ class Session final : public libkineto::IActivityProfilerSession {
   explicit Session(std::set<ActivityType> wanted) : wanted_(std::move(wanted)) {}
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  // Of a profile that was begun and never ended.
-  ~Session() override { stop(); }
+  // Kineto records one profile at a time: when the next begins, it stops the one that runs, drops it and says nothing.
+  ~Session() override {
+    if (recorder_ == nullptr || trace_ != nullptr || Recorder::has_abandoned_all()) {
+      return;
+    }
+    recorder_->stop();
+    report("another profile began before it ended, and PyTorch records one at a time. Stop a profile before the next "
+           "one starts");
+  }
 
   void start() override {
     try {
@@ -97,6 +104,22 @@ class Session final : public libkineto::IActivityProfilerSession {
   // Without one Kineto names sixteen GPUs.
   std::unique_ptr<libkineto::DeviceInfo> getDeviceInfo() override {
     return std::make_unique<libkineto::DeviceInfo>(device_info(0));
+  }
+
+  // Members of a JSON array, in the form that CUDA's have.
+  std::string getDeviceProperties() override {
+    std::string json;
+    for (int index = 0; recorder_ != nullptr && index < runtime::device_count(); ++index) {
+      orDeviceProp properties{};
+      if (orGetDeviceProperties(&properties, index) != orSuccess) {
+        orGetLastError();
+        continue;
+      }
+      json += json.empty() ? "" : ", ";
+      json += "{\"id\": " + std::to_string(index) + ", \"name\": \"" + device_info(index).name +
+              "\", \"totalGlobalMem\": " + std::to_string(properties.totalGlobalMem) + "}";
+    }
+    return json;
   }
 
   std::vector<libkineto::ResourceInfo> getResourceInfos() override {

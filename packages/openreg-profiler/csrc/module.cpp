@@ -10,6 +10,7 @@ PYBIND11_MODULE(_C, module) {
   module.doc() = "Native part of openreg_profiler: loading it registers the profiler of the device.";
   openreg::profiler::register_activity_profiler();
   module.def("abandon_all", &openreg::profiler::Recorder::abandon_all);
+  module.def("is_recording", &openreg::profiler::Recorder::is_any_running);
   module.def("name_stream", [](uintptr_t handle, std::string name) {
     openreg::profiler::name_stream(reinterpret_cast<orStream_t>(handle), std::move(name));
   });

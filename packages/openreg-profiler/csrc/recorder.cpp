@@ -20,6 +20,11 @@ std::atomic<bool>& is_abandoned() {
   return value;
 }
 
+std::atomic<int>& running() {
+  static std::atomic<int> count{0};
+  return count;
+}
+
 uint64_t next_number() {
   static std::atomic<uint64_t> newest{0};
   return ++newest;
@@ -54,6 +59,7 @@ std::shared_ptr<Recorder> Recorder::start() {
   table.complete = &on_complete;
   table.memory = &on_memory;
   OPENREG_CHECK(orSubscribe(&table, recorder.get(), &recorder->subscription_));
+  ++running();
   return recorder;
 }
 
@@ -62,7 +68,7 @@ std::string Recorder::stop() {
     return "";
   }
   if (is_abandoned()) {
-    return "the process ends";
+    return "the process ends while it runs, and what it recorded is lost. Stop it before";
   }
   if (libkineto::processId(/*cache=*/false) != process_) {
     return "this process was forked while the profile ran, and a forked child cannot use the device; stop the profile "
@@ -74,12 +80,21 @@ std::string Recorder::stop() {
   orGetLastError();
   if (is_over) {
     subscription_ = nullptr;
+    --running();
   }
   return problem;
 }
 
 void Recorder::abandon_all() noexcept {
   is_abandoned() = true;
+}
+
+bool Recorder::is_any_running() noexcept {
+  return running() > 0;
+}
+
+bool Recorder::has_abandoned_all() noexcept {
+  return is_abandoned();
 }
 
 const std::string* Recorder::keep(const char* name) {

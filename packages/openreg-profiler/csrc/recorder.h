@@ -67,6 +67,9 @@ class Recorder {
   std::string stop();
   // The same without waiting, for processes that end: what is recorded is lost.
   static void abandon_all() noexcept;
+  static bool has_abandoned_all() noexcept;
+  // Whether any recording has begun and not ended.
+  static bool is_any_running() noexcept;
 
   // A number of its own, which no other recording of the process has.
   uint64_t number() const { return number_; }

@@ -8,6 +8,9 @@ It adds ``torch.openreg.profiler``: ranges, marks and names of streams.
 from __future__ import annotations
 
 import atexit
+import contextlib
+
+import torch
 
 import openreg_runtime
 
@@ -19,6 +22,16 @@ from openreg_profiler import _C, _whole_program, profiler  # noqa: E402  (import
 __all__ = ["profiler"]
 
 openreg_runtime.extend("profiler", profiler)
-# The device may still work when what a recording stands in is taken down.
-atexit.register(_C.abandon_all)
+
+
+def _end_open_profile() -> None:
+    """At the end of the process. PyTorch crashes there when a profile was not stopped."""
+    is_open = _C.is_recording()
+    _C.abandon_all()  # from here on nothing waits for the device
+    if is_open:
+        with contextlib.suppress(RuntimeError):  # of a profile that another thread began
+            torch.autograd._disable_profiler()
+
+
+atexit.register(_end_open_profile)
 _whole_program.start()

@@ -204,9 +204,13 @@ def _sweep(
             for running, before in stack:
                 kind = "operator" if running.category == "cpu_op" else "module"
                 key = (kind, running.name.removeprefix("nn.Module: "))
-                # Without an earlier entry the level at the beginning is unknown: at least nothing was allocated then.
-                more = item.allocated - before.get(item.device, level.get(item.device, item.allocated))
+                # Of the first entry the level before it follows from itself.
+                unknown = level.get(item.device, item.allocated - item.change)
+                more = item.allocated - before.get(item.device, unknown)
                 growth[key] = max(growth[key], more)
+        if item.device not in level:
+            for _, before in stack:
+                before.setdefault(item.device, item.allocated - item.change)
         level[item.device] = item.allocated
 
 

@@ -73,6 +73,7 @@ class Allocation:
     device: int
     allocated: int
     reserved: int
+    change: int
 
 
 @dataclass
@@ -219,6 +220,7 @@ def _take(
                 int(args["Device Id"]),
                 int(args["Total Allocated"]),
                 int(args["Total Reserved"]),
+                int(args["Bytes"]),
             )
         )
 
