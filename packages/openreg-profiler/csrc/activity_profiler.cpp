@@ -26,6 +26,21 @@ libkineto::DeviceInfo device_info(int index) {
   return {index, libkineto::kExceedMaxPid + index, name, name};
 }
 
+// Calls a function of openreg_profiler._warnings.
+template <class... Arguments>
+void call_python(const char* function, const Arguments&... arguments) {
+  if (Py_IsInitialized() == 0) {
+    return;
+  }
+  const pybind11::gil_scoped_acquire gil;
+  try {
+    pybind11::module_::import("openreg_profiler._warnings").attr(function)(arguments...);
+  } catch (pybind11::error_already_set& error) {
+    // Where warnings are errors. Kineto swallows exceptions; so Python shows it as one that cannot be raised.
+    error.discard_as_unraisable("openreg_profiler");
+  }
+}
+
 // Keeps a trace alive as long as Kineto keeps the buffers of the profile.
 class TraceHolder final : public libkineto::GenericTraceActivity {
  public:
@@ -42,15 +57,8 @@ class Session final : public libkineto::IActivityProfilerSession {
   explicit Session(std::set<ActivityType> wanted) : wanted_(std::move(wanted)) {}
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  // Kineto records one profile at a time: when the next begins, it stops the one that runs, drops it and says nothing.
-  ~Session() override {
-    if (recorder_ == nullptr || trace_ != nullptr || Recorder::has_abandoned_all()) {
-      return;
-    }
-    recorder_->stop();
-    report("another profile began before it ended, and PyTorch records one at a time. Stop a profile before the next "
-           "one starts");
-  }
+  // Of a profile that was begun and never ended.
+  ~Session() override { stop(); }
 
   void start() override {
     try {
@@ -72,6 +80,8 @@ class Session final : public libkineto::IActivityProfilerSession {
     if (!problem.empty()) {
       report(problem);
       recorder_.reset();
+    } else {
+      call_python("warn_if_replaced");
     }
   }
 
@@ -151,16 +161,7 @@ class Session final : public libkineto::IActivityProfilerSession {
  private:
   void report(const std::string& problem) {
     errors_.push_back(problem);
-    if (Py_IsInitialized() == 0) {
-      return;
-    }
-    const pybind11::gil_scoped_acquire gil;
-    try {
-      pybind11::module_::import("openreg_profiler._warnings").attr("warn_of_incomplete_profile")(problem);
-    } catch (pybind11::error_already_set& error) {
-      // Where warnings are errors. Kineto swallows exceptions; so Python shows it as one that cannot be raised.
-      error.discard_as_unraisable("openreg_profiler");
-    }
+    call_python("warn_of_incomplete_profile", problem);
   }
 
   const std::set<ActivityType> wanted_;

@@ -93,10 +93,6 @@ bool Recorder::is_any_running() noexcept {
   return running() > 0;
 }
 
-bool Recorder::has_abandoned_all() noexcept {
-  return is_abandoned();
-}
-
 const std::string* Recorder::keep(const char* name) {
   const std::string_view text = name == nullptr ? "kernel" : name;
   const auto found = names_.find(text);

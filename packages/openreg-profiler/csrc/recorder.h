@@ -67,7 +67,6 @@ class Recorder {
   std::string stop();
   // The same without waiting, for processes that end: what is recorded is lost.
   static void abandon_all() noexcept;
-  static bool has_abandoned_all() noexcept;
   // Whether any recording has begun and not ended.
   static bool is_any_running() noexcept;
 

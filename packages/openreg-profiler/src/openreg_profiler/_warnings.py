@@ -18,3 +18,16 @@ def warn_of_incomplete_profile(problem: str) -> None:
     while frame is not None and frame.f_code.co_filename.startswith(_TORCH):
         level, frame = level + 1, frame.f_back
     warnings.warn(f"torch.profiler on openreg: the profile is not complete: {problem}", UserWarning, stacklevel=level)
+
+
+def warn_if_replaced() -> None:
+    """Called by the native part when a profile has ended.
+
+    PyTorch ends a profile that runs when it prepares the next one, and throws away what it has without a word.
+    """
+    caller = sys._getframe().f_back
+    if caller is not None and caller.f_code.co_name == "_prepare_trace":
+        warn_of_incomplete_profile(
+            "another profile begins before this one has ended, and PyTorch records one at a time; what it has is lost. "
+            "Stop a profile before the next one starts"
+        )

@@ -64,6 +64,8 @@ def _finish(profiler: profile, path: Path, process: int, is_child: bool) -> None
     except RuntimeError as error:  # of a device that failed: what it did until then is in the profile
         problem = str(error).partition("\n")[0]
         try:
+            if profiler.profiler is not None:
+                profiler.profiler.use_device = None  # which it would wait for again
             profiler.stop()
         except RuntimeError as second:
             _say(f"{VARIABLE}: there is no trace: {second}")
