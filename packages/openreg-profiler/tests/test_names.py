@@ -14,7 +14,7 @@ import openreg_profiler
 pytestmark = pytest.mark.every_subset
 
 PACKAGE = "openreg-profiler"
-NAME = "profiler_scale"
+NAME = "profiler"
 DECLARED = {point.name: point for point in entry_points(group="openreg.names") if point.dist.name == PACKAGE}
 
 
@@ -26,7 +26,7 @@ def test_the_package_adds_what_it_declares():
 NOT_IMPORTED = """
 import openreg_runtime, torch
 try:
-    torch.openreg.profiler_scale
+    torch.openreg.profiler
 except AttributeError as error:
     print(error)
 """

@@ -70,7 +70,8 @@ def mark(name: str) -> None:
 def name_stream(stream: torch.Stream, name: str) -> None:
     """From now on traces show a stream of the device under this name, an empty one being none.
 
-    Raises TypeError for what is no stream, ValueError for one of another device.
+    Raises TypeError for what is no stream, ValueError for one of another device, and for a name with quotation marks,
+    backslashes or control characters, which Kineto writes into its file as they are.
     """
     if not isinstance(stream, torch.Stream):
         raise TypeError(
@@ -79,5 +80,10 @@ def name_stream(stream: torch.Stream, name: str) -> None:
     if stream.device.type != "openreg":
         raise ValueError(
             f"torch.openreg.profiler.name_stream: expected a stream of openreg, but got one of {stream.device}"
+        )
+    if not name.isprintable() or "\"" in name or "\\" in name:
+        raise ValueError(
+            f"torch.openreg.profiler.name_stream: {name!r} has quotation marks, backslashes or control characters; "
+            "choose a name without them"
         )
     _C.name_stream(stream.native_handle, name)

@@ -247,15 +247,15 @@ def with_counters(trace: Trace, bins: int = BINS) -> dict[str, Any]:
     for engine in measure(trace, bins).engines:
         for index, part in enumerate([*engine.over_time, 0.0]):
             # A counter keeps its value until the next one.
-            events.append(_counter(0, begin + index * width, f"{engine.name} busy %", round(100 * part, 1)))
+            events.append(_counter(0, begin + index * width, "busy %", engine.name, round(100 * part, 1)))
     for item in trace.memory:
-        events.append(_counter(item.device, item.time, "allocated bytes", item.allocated))
-        events.append(_counter(item.device, item.time, "reserved bytes", item.reserved))
+        events.append(_counter(item.device, item.time, "memory", "allocated bytes", item.allocated))
+        events.append(_counter(item.device, item.time, "memory", "reserved bytes", item.reserved))
     return {**trace.document, "traceEvents": [*trace.document["traceEvents"], *events]}
 
 
-def _counter(process: int, time: float, name: str, value: float) -> dict[str, Any]:
-    return {"ph": "C", "cat": "counter", "name": name, "pid": process, "tid": 0, "ts": time, "args": {name: value}}
+def _counter(process: int, time: float, name: str, series: str, value: float) -> dict[str, Any]:
+    return {"ph": "C", "cat": "counter", "name": name, "pid": process, "tid": 0, "ts": time, "args": {series: value}}
 
 
 def write_counters(trace: Trace, path: str | Path, bins: int = BINS) -> None:

@@ -15,6 +15,10 @@ class ViewError(RuntimeError):
     """The trace cannot be shown, with the way out."""
 
 
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+
 def server(path: str | Path, port: int = 0) -> http.server.HTTPServer:
     """A server of the interface with this trace, for this machine alone; 0 takes a free port.
 
@@ -34,7 +38,8 @@ def server(path: str | Path, port: int = 0) -> http.server.HTTPServer:
     files = ServerThread(str(path))
     files.file_info = {}
     try:
-        return http.server.HTTPServer(("127.0.0.1", port), functools.partial(PerfettoHandler, files))
+        # A browser opens connections ahead of need, which would block a server without threads.
+        return _Server(("127.0.0.1", port), functools.partial(PerfettoHandler, files))
     except OSError as error:
         raise ViewError(f"port {port} cannot be used: {error.strerror}. Choose another with --port, or 0.") from error
 
