@@ -15,6 +15,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # Inductor's own
 def test_generated_kernels_have_their_names(tmp_path):
     @torch.compile(fullgraph=True)
     def activation(x, y):
