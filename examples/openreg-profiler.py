@@ -1,20 +1,36 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The operator of openreg-profiler against the CPU, and how many kernels it launches."""
+"""A profile of two streams: which kernel ran where, what waited for what, and how busy the device was."""
+
+import tempfile
+from pathlib import Path
 
 import torch
+from torch.profiler import ProfilerActivity, profile
 
-import openreg_profiler
+import openreg_ops  # noqa: F401
+import openreg_profiler  # noqa: F401  (both load with torch where openreg-autoload is installed)
+from openreg_profiler import resources, trace
 
-x = torch.tensor([1.0, 2.0, 3.0], device="openreg")
-print(torch.openreg.profiler_scale(x, 2.5).cpu())
+x = torch.ones(256, 256, device="openreg")
+loader = torch.openreg.Stream()
+torch.openreg.profiler.name_stream(loader, "loader")
 
-if torch.openreg.profiler_scale(x, 2.5).cpu().tolist() != [2.5, 5.0, 7.5]:
-    raise SystemExit("WRONG: the result is not that of the CPU")
+with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1], profile_memory=True) as profiler:
+    with torch.openreg.profiler.range("load"), torch.openreg.stream(loader):
+        y = x * 2
+    torch.openreg.current_stream().wait_stream(loader)
+    z = y.exp()
 
-with openreg_profiler.LaunchCounter() as counter:
-    torch.openreg.profiler_scale(x, 2.5)
-print(counter.launched, "launched,", counter.completed, "completed")
-if (counter.launched, counter.completed) != (1, 1):
-    raise SystemExit("WRONG: the observer was not told of one launch")
+print(profiler.key_averages().table(sort_by="device_time_total", row_limit=5))
 
-assert torch.openreg.profiler_scale is openreg_profiler.profiler_scale
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder, "trace.json")
+    profiler.export_chrome_trace(str(path))
+    found = trace.read(path)
+for item in found.work:
+    print(f"{found.streams[item.process, item.track].name:15} {item.name}")
+resources.show(resources.measure(found))
+
+names = {found.streams[item.process, item.track].name: item.name for item in found.work}
+if names != {"loader": "aten::mul", "default stream": "aten::exp"}:
+    raise SystemExit(f"WRONG: the trace has {names}")

@@ -11,14 +11,14 @@
 
 namespace openreg::profiler {
 
-// What Kineto and PyTorch ask of an entry, answered from the task behind it. A GenericTraceActivity of Kineto's own holds
-// strings and a hash table; a profile of a million kernels has two million entries. All that it points to has to live as
-// long as the trace.
+// What Kineto and PyTorch ask of an entry, answered from the task behind it. A GenericTraceActivity of Kineto's own
+// holds strings and a hash table; a profile of a million kernels has two million entries. All that it points to has to
+// live as long as the trace.
 struct Activity final : libkineto::ITraceActivity {
   libkineto::ActivityType kind = libkineto::ActivityType::CONCURRENT_KERNEL;
-  int32_t device = 0;     // of the device its index, of the host the process
-  int32_t resource = 0;   // of the device the queue of a stream, of the host the thread
-  int64_t begin = 0;      // nanoseconds since 1970
+  int32_t device = 0;    // of the device its index, of the host the process
+  int32_t resource = 0;  // of the device the queue of a stream, of the host the thread
+  int64_t begin = 0;     // nanoseconds since 1970
   int64_t nanoseconds = 0;
   int64_t correlation = 0;
   uint32_t number = 0;  // of the task among those of the recording

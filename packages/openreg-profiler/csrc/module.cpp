@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The module openreg_profiler._C. openreg_profiler/__init__.py has compared the build with torch and the runtime before.
+// The module openreg_profiler._C. openreg_profiler/__init__.py has compared the build with torch and the runtime
+// before.
 #include <torch/csrc/utils/pybind.h>
 
 #include "activity_profiler.h"

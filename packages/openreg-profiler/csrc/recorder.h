@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens on the device, written down while a profile runs: an observer of the driver (openreg.h) that takes notes.
+// What happens on the device, written down while a profile runs: an observer of the driver (openreg.h) that takes
+// notes.
 #pragma once
 
 #include <atomic>
@@ -23,14 +24,14 @@ struct Task {
   uint64_t accepted = 0;  // ... and when it was written down
   uint64_t begin = 0;
   uint64_t end = 0;
-  uint64_t bytes = 0;         // of a copy or fill
-  uint64_t ticket = 0;        // its place in the queue
-  uint64_t graph_launch = 0;  // number of the launch of a graph that it belongs to; 0: of none
-  const std::string* name = nullptr;    // of a kernel
-  const void* destination = nullptr;    // of a copy or fill
-  const void* source = nullptr;         // of a copy; null: pageable memory that was read at the launch
-  uint64_t waited_ticket = 0;           // of an event wait, in the queue ...
-  uint32_t waited_queue = 0;            // ... that it waits for
+  uint64_t bytes = 0;                 // of a copy or fill
+  uint64_t ticket = 0;                // its place in the queue
+  uint64_t graph_launch = 0;          // number of the launch of a graph that it belongs to; 0: of none
+  const std::string* name = nullptr;  // of a kernel
+  const void* destination = nullptr;  // of a copy or fill
+  const void* source = nullptr;       // of a copy; null: pageable memory that was read at the launch
+  uint64_t waited_ticket = 0;         // of an event wait, in the queue ...
+  uint32_t waited_queue = 0;          // ... that it waits for
   uint32_t queue = 0;
   orStream_t stream = nullptr;
   Origin origin;
@@ -52,8 +53,8 @@ struct Released {
 };
 
 // One recording. Made on one thread, started and stopped once; what it has is read after stop(). Notes are taken under
-// the device's lock, on the threads that launch and on the engines'. It is owned by a shared pointer, and stays for ever
-// where the device may still call it: when the process ends in the middle of it, and in a forked child.
+// the device's lock, on the threads that launch and on the engines'. It is owned by a shared pointer, and stays for
+// ever where the device may still call it: when the process ends in the middle of it, and in a forked child.
 class Recorder {
  public:
   // Throws c10::Error where the device cannot be used, as in a forked child of a process that did.

@@ -52,8 +52,8 @@ class Trace {
     int64_t end;
   };
 
-  // Two conversions of the same clock differ by a tenth of a microsecond, which is as long as some operators are. Shifts
-  // all times by as little as puts each launch inside of its operator, if that is possible.
+  // Two conversions of the same clock differ by a tenth of a microsecond, which is as long as some operators are.
+  // Shifts all times by as little as puts each launch inside of its operator, if that is possible.
   void align_with_operators(const FindOperation& find);
   int64_t time_of_host(uint64_t time) const { return unix_time_(time) + shift_; }
   int64_t time_of_device(uint64_t time) const;

@@ -18,6 +18,7 @@ def find():
     """The first Chromium on the path, or None."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
+
 # The browser expects descriptors 3 and 4; moved away first, because they may be each other's.
 WITH_PIPES = """
 import fcntl, os, sys

@@ -10,7 +10,8 @@ from profiles import check, profiled
 pytestmark = [
     pytest.mark.every_subset,
     pytest.mark.skipif(
-        importlib.util.find_spec("openreg_compile") is None, reason="openreg-compile, which generates code, is not installed"
+        importlib.util.find_spec("openreg_compile") is None,
+        reason="openreg-compile, which generates code, is not installed",
     ),
 ]
 

@@ -152,14 +152,22 @@ def test_a_fill_is_no_kernel(tmp_path):
 def test_what_a_failed_device_did_not_run_is_no_work(gate, tmp_path):
     x = torch.ones(4, device=DEVICE)
     torch.openreg.synchronize()
-    with pytest.warns(UserWarning, match="2 tasks were not run"), profiled(tmp_path) as found:
-        with torch.openreg.inject_faults("launch:3"), pytest.raises(torch.AcceleratorError):
-            gate.close()
-            results = x.add(1), x.mul(2), x.exp(), x.sin()
-            gate.open()
-            torch.openreg.synchronize()
-        torch.openreg.reset_device()
-    del results
-    (found,) = found
+
+    def work():
+        gate.close()
+        results = x.add(1), x.mul(2), x.exp(), x.sin()
+        gate.open()
+        torch.openreg.synchronize()
+        return results
+
+    def profile_work():
+        with profiled(tmp_path) as found:
+            with torch.openreg.inject_faults("launch:3"), pytest.raises(torch.AcceleratorError):
+                work()
+            torch.openreg.reset_device()
+        return found
+
+    with pytest.warns(UserWarning, match="2 tasks were not run"):
+        (found,) = profile_work()
     assert found.names[1:] == ["aten::add", "aten::mul"]
     assert [item.args.get("status") for item in found.trace.work[1:]] == [None, "failed"]

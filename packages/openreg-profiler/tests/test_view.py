@@ -100,8 +100,11 @@ def test_perfettos_sql_finds_tasks_flows_and_counters(page, found):
     assert rows(page, launched) == [[item.name] for item in tasks]
     counters = rows(page, "select distinct name from counter_track order by name")
     assert [name for (name,) in counters] == ["busy % compute 0", "memory allocated bytes", "memory reserved bytes"]
-    (peak,) = rows(page, "select max(value) from counter join counter_track as t on t.id = track_id "
-                         "where t.name = 'memory allocated bytes'")
+    (peak,) = rows(
+        page,
+        "select max(value) from counter join counter_track as t on t.id = track_id "
+        "where t.name = 'memory allocated bytes'",
+    )
     assert peak == [resources.measure(found.trace).peak_memory[0]]
 
 

@@ -30,7 +30,7 @@ def _end_open_profile() -> None:
     _C.abandon_all()  # from here on nothing waits for the device
     if is_open:
         with contextlib.suppress(RuntimeError):  # of a profile that another thread began
-            torch.autograd._disable_profiler()
+            torch._C._autograd._disable_profiler()
 
 
 atexit.register(_end_open_profile)

@@ -13,7 +13,9 @@ from openreg_profiler import picture, resources, trace, view
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m openreg_profiler", description="Looks at traces of openreg devices.")
+    parser = argparse.ArgumentParser(
+        prog="python -m openreg_profiler", description="Looks at traces of openreg devices."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("view", help="opens Perfetto's interface in the browser, without a network")
     command.add_argument("trace")

