@@ -9,7 +9,7 @@ from torch.autograd import profiler
 
 without_the_package = pytest.mark.skipif(
     importlib.util.find_spec("openreg_profiler") is not None,
-    reason="openreg-profiler is installed and records the device",
+    reason="openreg-profiler is there and records the device",
 )
 BOTH = "[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]"
 

@@ -44,8 +44,8 @@ bool has_a_callback(const orSubscriber& table) {
          table.duration != nullptr;
 }
 
-// The task as one subscription sees it: operands are for those who asked, but those of copies and fills, which nobody has
-// to gather.
+// The task as one subscription sees it: operands are for those who asked, but those of copies and fills, which nobody
+// has to gather.
 orTaskInfo seen_by(const Subscription& subscription, const orTaskInfo& task) {
   orTaskInfo result = task;
   const bool is_known = task.kind == orTaskCopy || task.kind == orTaskFill;
