@@ -5,7 +5,6 @@
 #include <output_base.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 
 #include "streams.h"
@@ -66,19 +65,10 @@ const char* call_of(const Task& task) {
   return "orLaunchKernel";
 }
 
-bool has_seed() {
-  const char* seed = std::getenv("OPENREG_SCHEDULE_SEED");
-  return seed != nullptr && *seed != 0;
-}
-
 }  // namespace
 
 Trace::Trace(std::shared_ptr<const Recorder> recorder, Moment begin, Moment end)
-    : recorder_(std::move(recorder)),
-      unix_time_(begin, end),
-      is_virtual_(has_seed()),
-      begin_(begin.unix),
-      engines_(engine_names()) {}
+    : recorder_(std::move(recorder)), unix_time_(begin, end), begin_(begin.unix), engines_(engine_names()) {}
 
 // Virtual time has its own zero; it is shown from the beginning of the profile on.
 int64_t Trace::time_of_device(uint64_t time) const {
@@ -107,6 +97,8 @@ void Trace::build(const ActivityTypes& wanted, const Annotations& around, const 
     if (is_shown(task)) {
       tracks_.try_emplace({task.device, task.queue}, task.stream);
       virtual_begin_ = std::min(virtual_begin_, task.begin);
+      // Nothing ends before it is launched, unless the device has a time of its own.
+      is_virtual_ = is_virtual_ || task.end < task.launched;
     }
   }
   align_with_operators(find);

@@ -69,8 +69,8 @@ class Trace {
 
   const std::shared_ptr<const Recorder> recorder_;
   const UnixTime unix_time_;
-  const bool is_virtual_;
   const int64_t begin_;
+  bool is_virtual_ = false;  // with OPENREG_SCHEDULE_SEED
   int64_t shift_ = 0;
   uint64_t virtual_begin_ = 0;
   std::vector<std::string> engines_;

@@ -2,11 +2,14 @@
 """Profiles that begin, end, or do not end, at all kinds of moments: nothing is lost, hangs or crashes."""
 
 import os
+from itertools import pairwise
 
 import pytest
 import torch
 from profiles import BOTH, check, profiled
 from torch.profiler import profile
+
+from openreg_profiler import trace
 
 pytestmark = pytest.mark.every_subset
 INCOMPLETE = "UserWarning: torch.profiler on openreg: the profile is not complete"
@@ -167,8 +170,6 @@ def test_kernels_in_python_end_while_a_profile_stops(x, tmp_path):
 
 
 def names(path):
-    from openreg_profiler import trace
-
     return [item.name for item in trace.read(path).work]
 
 
@@ -228,3 +229,17 @@ def test_without_the_variable_nothing_is_started(python, tmp_path):
     result = python("print(torch.autograd._profiler_enabled())")
     assert result.stdout == "False\n", result.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_with_a_seed_virtual_times_begin_with_the_profile(python, tmp_path):
+    code = """
+x = torch.ones(4, device="openreg")
+x.mul(2).exp()
+"""
+    result = python(code, OPENREG_PROFILE="trace.json", OPENREG_SCHEDULE_SEED="7")
+    assert result.returncode == 0, result.stderr
+    found = trace.read(tmp_path / "trace.json")
+    assert [item.name for item in found.work] == ["aten::fill_", "aten::mul", "aten::exp"]
+    assert all(before.end <= after.begin + 0.003 for before, after in pairwise(found.work))
+    # Years apart, if virtual times were shown as they are.
+    assert found.end - found.begin < 600e6
