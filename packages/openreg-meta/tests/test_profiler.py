@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What PyTorch's profilers ask of the device, and what they say where nothing records it."""
 
+import importlib.util
+
 import pytest
 import torch
 from torch.autograd import profiler
 
+without_the_package = pytest.mark.skipif(
+    importlib.util.find_spec("openreg_profiler") is not None,
+    reason="openreg-profiler is there and records the device",
+)
 BOTH = "[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]"
 
 # A process of its own, because the warning comes once in each.
@@ -91,6 +97,7 @@ def test_a_capture_and_a_failed_device_have_no_times(capfd):
 # torch.profiler with ProfilerActivity.PrivateUse1.
 
 
+@without_the_package
 def test_a_profile_of_the_device_says_once_what_is_missing(python):
     result = python(
         PROFILE
@@ -116,6 +123,7 @@ print("aten::add" in [event.key for event in profiled.key_averages()])
     assert last == "True"
 
 
+@without_the_package
 @pytest.mark.parametrize(
     "use",
     [
@@ -158,6 +166,7 @@ def test_nobody_else_is_warned(python, use):
     assert (result.returncode, said(result.stderr)) == (0, "")
 
 
+@without_the_package
 def test_where_warnings_are_errors_it_is_shown_and_the_profiler_stays_usable(python):
     result = python(
         PROFILE
@@ -176,6 +185,7 @@ print("aten::add" in [event.key for event in profiled.key_averages()])
     assert "UserWarning: torch.profiler " in result.stderr
 
 
+@without_the_package
 def test_an_installed_profiler_is_left_alone(python, bring):
     bring("profiler")
     use = f"x = torch.ones(2, device='openreg')\nwith profile(activities={BOTH}): x + 1"

@@ -456,7 +456,7 @@ typedef struct orTaskInfo {
   uint64_t waited_ticket;    /* ... has completed this ticket */
   orSemaphore_t semaphore;   /* of a semaphore wait, with ... */
   uint64_t value;            /* ... the value */
-  const orOperand* operands; /* null: nobody has told them, or the subscription did not ask */
+  const orOperand* operands; /* null: nobody has told them, or they are a kernel's and the subscription did not ask */
   size_t operand_count;
 } orTaskInfo;
 

@@ -44,10 +44,12 @@ bool has_a_callback(const orSubscriber& table) {
          table.duration != nullptr;
 }
 
-// The task as one subscription sees it: operands are for those who asked.
+// The task as one subscription sees it: operands are for those who asked, but those of copies and fills, which nobody
+// has to gather.
 orTaskInfo seen_by(const Subscription& subscription, const orTaskInfo& task) {
   orTaskInfo result = task;
-  if ((subscription.table.flags & orSubscribeOperands) == 0) {
+  const bool is_known = task.kind == orTaskCopy || task.kind == orTaskFill;
+  if (!is_known && (subscription.table.flags & orSubscribeOperands) == 0) {
     result.operands = nullptr;
     result.operand_count = 0;
   }

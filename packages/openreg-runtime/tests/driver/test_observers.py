@@ -132,7 +132,13 @@ def test_operands_are_wanted_while_somebody_asks_or_captures(api: Api) -> None:
     kernel, ranges = api.kernel(lambda: None), operands((0, 0, READ))
     api.call("orLaunchKernelWithOperands", None, ctypes.byref(kernel), ranges, 1)
     assert observer.submits[0].operands == [(None, 0, READ)]
-    assert without.submits[0].operands is None
+    address = api.malloc(4096)
+    api.call("orMemsetAsync", address, 0, 16, None)
+    assert [task.operands for task in without.submits] == [
+        None,
+        [(address, 16, WRITE)],
+    ]  # nobody has to gather a fill's
+    api.free(address)
     observer.end()
     assert api.c.orOperandsWanted() == 0
     without.end()

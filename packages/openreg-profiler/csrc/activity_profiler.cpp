@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What Kineto calls: a profiler that is asked for a session per profile, and the session (source:
+// libkineto::IActivityProfiler, libkineto::IActivityProfilerSession).
+//
+// Kineto catches nothing and shows no errors of a session, so problems become warnings here.
+#include "activity_profiler.h"
+
+#include <libkineto.h>
+#include <output_base.h>
+#include <torch/csrc/profiler/standalone/privateuse1_profiler.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <mutex>
+
+#include "openreg/runtime/device.h"
+#include "trace.h"
+
+namespace openreg::profiler {
+
+namespace {
+
+using libkineto::ActivityType;
+
+libkineto::DeviceInfo device_info(int index) {
+  const std::string name = "openreg:" + std::to_string(index);
+  return {index, libkineto::kExceedMaxPid + index, name, name};
+}
+
+// Calls a function of openreg_profiler._warnings.
+template <class... Arguments>
+void call_python(const char* function, const Arguments&... arguments) {
+  if (Py_IsInitialized() == 0) {
+    return;
+  }
+  const pybind11::gil_scoped_acquire gil;
+  try {
+    pybind11::module_::import("openreg_profiler._warnings").attr(function)(arguments...);
+  } catch (pybind11::error_already_set& error) {
+    // Where warnings are errors. Kineto swallows exceptions; so Python shows it as one that cannot be raised.
+    error.discard_as_unraisable("openreg_profiler");
+  }
+}
+
+// Keeps a trace alive as long as Kineto keeps the buffers of the profile.
+class TraceHolder final : public libkineto::GenericTraceActivity {
+ public:
+  explicit TraceHolder(std::shared_ptr<const Trace> trace) : trace_(std::move(trace)) {}
+
+ private:
+  std::shared_ptr<const Trace> trace_;
+};
+
+// One profile. start(), stop() and what follows come from one thread after the other, the calls about correlation from
+// every thread that runs operators meanwhile.
+class Session final : public libkineto::IActivityProfilerSession {
+ public:
+  explicit Session(std::set<ActivityType> wanted) : wanted_(std::move(wanted)) {}
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  // Of a profile that was begun and never ended.
+  ~Session() override { stop(); }
+
+  void start() override {
+    try {
+      begin_ = both_clocks();
+      recorder_ = Recorder::start();
+      number_ = recorder_->number();
+    } catch (const c10::Error& error) {
+      report(error.what_without_backtrace());
+    }
+  }
+
+  void stop() override {
+    if (recorder_ == nullptr || is_stopped_) {
+      return;
+    }
+    is_stopped_ = true;
+    const std::string problem = recorder_->stop();
+    end_ = both_clocks();
+    if (!problem.empty()) {
+      report(problem);
+      recorder_.reset();
+    } else {
+      call_python("warn_if_replaced");
+    }
+  }
+
+  std::vector<std::string> errors() override { return errors_; }
+
+  void processTrace(libkineto::ActivityLogger& logger) override { processTrace(logger, nullptr, 0, 0); }
+
+  void processTrace(libkineto::ActivityLogger& logger, libkineto::getLinkedActivityCallback find, int64_t /*begin*/,
+                    int64_t /*end*/) override {
+    if (recorder_ == nullptr) {
+      return;
+    }
+    trace_ = std::make_shared<Trace>(recorder_, begin_, end_);
+    trace_->build(wanted_, annotations_, find);
+    for (const Activity& activity : trace_->activities()) {
+      activity.log(logger);
+    }
+    // getDeviceInfo() tells of one device alone.
+    for (const int index : trace_->devices()) {
+      if (index != 0) {
+        logger.handleDeviceInfo(device_info(index), begin_.unix);
+      }
+    }
+    if (trace_->skipped() > 0) {
+      report(std::to_string(trace_->skipped()) +
+             " tasks were not run, because their device had failed before; they are not in the trace");
+    }
+  }
+
+  // Without one Kineto names sixteen GPUs.
+  std::unique_ptr<libkineto::DeviceInfo> getDeviceInfo() override {
+    return std::make_unique<libkineto::DeviceInfo>(device_info(0));
+  }
+
+  // Members of a JSON array, in the form that CUDA's have.
+  std::string getDeviceProperties() override {
+    std::string json;
+    for (int index = 0; recorder_ != nullptr && index < runtime::device_count(); ++index) {
+      orDeviceProp properties{};
+      if (orGetDeviceProperties(&properties, index) != orSuccess) {
+        orGetLastError();
+        continue;
+      }
+      json += json.empty() ? "" : ", ";
+      json += "{\"id\": " + std::to_string(index) + ", \"name\": \"" + device_info(index).name +
+              "\", \"totalGlobalMem\": " + std::to_string(properties.totalGlobalMem) + "}";
+    }
+    return json;
+  }
+
+  std::vector<libkineto::ResourceInfo> getResourceInfos() override {
+    return trace_ == nullptr ? std::vector<libkineto::ResourceInfo>{} : trace_->streams();
+  }
+
+  std::unique_ptr<libkineto::CpuTraceBuffer> getTraceBuffer() override {
+    if (trace_ == nullptr) {
+      return nullptr;
+    }
+    auto buffer = std::make_unique<libkineto::CpuTraceBuffer>();
+    buffer->span = libkineto::TraceSpan(begin_.unix, end_.unix, "openreg");
+    buffer->gpuOpCount = static_cast<int>(trace_->activities().size());
+    buffer->activities.push_back(std::make_unique<TraceHolder>(trace_));
+    return buffer;
+  }
+
+  void pushCorrelationId(uint64_t id) override { enter_operator(number_, static_cast<int32_t>(id)); }
+  void popCorrelationId() override { leave(number_); }
+  void pushUserCorrelationId(uint64_t id) override {
+    const auto number = static_cast<int32_t>(id);
+    if (const int32_t around = enter_annotation(number_, number)) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      annotations_.emplace(number, around);
+    }
+  }
+  void popUserCorrelationId() override { leave(number_); }
+
+ private:
+  void report(const std::string& problem) {
+    errors_.push_back(problem);
+    call_python("warn_of_incomplete_profile", problem);
+  }
+
+  const std::set<ActivityType> wanted_;
+  Moment begin_{};
+  Moment end_{};
+  std::shared_ptr<Recorder> recorder_;  // null: the device is not recorded
+  uint64_t number_ = 0;
+  bool is_stopped_ = false;
+  std::shared_ptr<Trace> trace_;
+  std::mutex mutex_;
+  Annotations annotations_;
+  std::vector<std::string> errors_;
+};
+
+class ActivityProfiler final : public libkineto::IActivityProfiler {
+ public:
+  const std::string& name() const override { return name_; }
+  const std::set<ActivityType>& availableActivities() const override { return activities_; }
+
+  std::unique_ptr<libkineto::IActivityProfilerSession> configure(const std::set<ActivityType>& wanted,
+                                                                 const libkineto::Config& /*config*/) override {
+    return session(wanted);
+  }
+  std::unique_ptr<libkineto::IActivityProfilerSession> configure(int64_t /*start*/, int64_t /*duration*/,
+                                                                 const std::set<ActivityType>& wanted,
+                                                                 const libkineto::Config& /*config*/) override {
+    // A profile that another process asked for, on a thread of Kineto's.
+    return session(wanted);
+  }
+
+ private:
+  // Kineto asks for every profile. Calls of the host are a type that profiles of the CPU alone want, too.
+  static std::unique_ptr<libkineto::IActivityProfilerSession> session(const std::set<ActivityType>& wanted) {
+    for (const ActivityType type : {ActivityType::CONCURRENT_KERNEL, ActivityType::GPU_MEMCPY, ActivityType::GPU_MEMSET,
+                                    ActivityType::GPU_USER_ANNOTATION}) {
+      if (wanted.count(type) != 0) {
+        return std::make_unique<Session>(wanted);
+      }
+    }
+    return nullptr;
+  }
+
+  const std::string name_ = "openreg";
+  const std::set<ActivityType> activities_ = {ActivityType::CONCURRENT_KERNEL, ActivityType::GPU_MEMCPY,
+                                              ActivityType::GPU_MEMSET, ActivityType::GPU_USER_ANNOTATION,
+                                              ActivityType::PRIVATEUSE1_RUNTIME};
+};
+
+}  // namespace
+
+void register_activity_profiler() {
+  auto& registry = torch::profiler::impl::PrivateUse1ProfilerRegistry::instance();
+  TORCH_CHECK(!registry.hasFactory(),
+              "PyTorch has a profiler for ProfilerActivity.PrivateUse1 already, and takes no second one. Import "
+              "openreg_profiler in a process that registers no other.");
+  registry.registerFactory([] { return std::make_unique<ActivityProfiler>(); });
+}
+
+}  // namespace openreg::profiler

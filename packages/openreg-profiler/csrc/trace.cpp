@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "trace.h"
+
+#include <ThreadUtil.h>
+#include <output_base.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "streams.h"
+
+namespace openreg::profiler {
+
+namespace {
+
+using libkineto::ActivityType;
+
+// Numbers of our entries lie above Kineto's own, which have 32 bits: PyTorch looks up both in one table.
+constexpr int64_t kFirstCorrelation = int64_t{1} << 32;
+
+ActivityType type_of(const Task& task) {
+  switch (static_cast<orTaskKind>(task.kind)) {
+    case orTaskCopy:
+      return ActivityType::GPU_MEMCPY;
+    case orTaskFill:
+      return ActivityType::GPU_MEMSET;
+    case orTaskEventWait:
+    case orTaskSemaphoreWait:
+      // PyTorch adds up the time of every other type as time in which the device worked; CUDA_SYNC is one of those.
+      return ActivityType::GPU_USER_ANNOTATION;
+    case orTaskKernel:
+    case orTaskHostFunction:
+    case orTaskDelay:
+    case orTaskEventRecord:
+      break;
+  }
+  return ActivityType::CONCURRENT_KERNEL;
+}
+
+bool is_wait(const Task& task) {
+  return task.kind == orTaskEventWait || task.kind == orTaskSemaphoreWait;
+}
+
+const char* call_of(const Task& task) {
+  if (task.graph_launch != 0) {
+    return "orGraphLaunch";
+  }
+  switch (static_cast<orTaskKind>(task.kind)) {
+    case orTaskCopy:
+      return "orMemcpyAsync";
+    case orTaskFill:
+      return "orMemsetAsync";
+    case orTaskHostFunction:
+      return "orLaunchHostFunc";
+    case orTaskDelay:
+      return "orStreamDelay";
+    case orTaskEventWait:
+      return "orStreamWaitEvent";
+    case orTaskSemaphoreWait:
+      return "orStreamWaitSemaphore";
+    case orTaskKernel:
+    case orTaskEventRecord:
+      break;
+  }
+  return "orLaunchKernel";
+}
+
+}  // namespace
+
+Trace::Trace(std::shared_ptr<const Recorder> recorder, Moment begin, Moment end)
+    : recorder_(std::move(recorder)), unix_time_(begin, end), begin_(begin.unix), engines_(engine_names()) {}
+
+// Virtual time has its own zero; it is shown from the beginning of the profile on.
+int64_t Trace::time_of_device(uint64_t time) const {
+  return is_virtual_ ? begin_ + static_cast<int64_t>(time - virtual_begin_) : time_of_host(time);
+}
+
+void Trace::align_with_operators(const FindOperation& find) {
+  int64_t least = std::numeric_limits<int64_t>::min();
+  int64_t most = std::numeric_limits<int64_t>::max();
+  for (const Task& task : recorder_->tasks()) {
+    const auto* operation = find && task.origin.innermost != 0 ? find(task.origin.innermost) : nullptr;
+    if (operation != nullptr && operation->duration() > 0) {
+      least = std::max(least, operation->timestamp() - unix_time_(task.launched));
+      most = std::min(most, operation->timestamp() + operation->duration() - unix_time_(task.accepted));
+    }
+  }
+  if (least <= most) {
+    shift_ = std::clamp<int64_t>(0, least, most);
+  }
+}
+
+void Trace::build(const ActivityTypes& wanted, const Annotations& around, const FindOperation& find) {
+  virtual_begin_ = std::numeric_limits<uint64_t>::max();
+  for (const Task& task : recorder_->tasks()) {
+    skipped_ += task.was_skipped;
+    if (is_shown(task)) {
+      tracks_.try_emplace({task.device, task.queue}, task.stream);
+      virtual_begin_ = std::min(virtual_begin_, task.begin);
+      // Nothing ends before it is launched, unless the device has a time of its own.
+      is_virtual_ = is_virtual_ || task.end < task.launched;
+    }
+  }
+  align_with_operators(find);
+  if (wanted.count(ActivityType::GPU_USER_ANNOTATION) != 0) {
+    add_annotations(around, find);
+    add_graph_launches();
+  }
+  const bool has_launches = wanted.count(ActivityType::PRIVATEUSE1_RUNTIME) != 0;
+  int64_t correlation = kFirstCorrelation;
+  const auto& tasks = recorder_->tasks();
+  for (auto task = tasks.begin(); task != tasks.end();) {
+    // The tasks of a graph's launch were submitted one after the other, by one call.
+    auto last = task;
+    auto next = std::next(task);
+    while (next != tasks.end() && task->graph_launch != 0 && next->graph_launch == task->graph_launch) {
+      last = next++;
+    }
+    bool starts_arrow = has_launches;
+    if (has_launches) {
+      add_launch(*task, *last, correlation + 1, find);
+    }
+    for (; task != next; ++task) {
+      ++correlation;
+      if (is_shown(*task) && wanted.count(type_of(*task)) != 0) {
+        add_task(*task, correlation, starts_arrow, find);
+        starts_arrow = false;
+      }
+    }
+  }
+}
+
+void Trace::add_annotations(const Annotations& around, const FindOperation& find) {
+  std::map<std::pair<Track, int32_t>, Range> ranges;
+  for (const Task& task : recorder_->tasks()) {
+    if (!is_shown(task) || is_wait(task)) {
+      continue;
+    }
+    const Track track{task.device, task.queue};
+    const Range own{time_of_device(task.begin), time_of_device(task.end)};
+    for (int32_t number = task.origin.annotation; number != 0;) {
+      Range& range = ranges.try_emplace({track, number}, own).first->second;
+      range.begin = std::min(range.begin, own.begin);
+      range.end = std::max(range.end, own.end);
+      const auto outer = around.find(number);
+      number = outer == around.end() ? 0 : outer->second;
+    }
+  }
+  // The numbers grow with time, so an outer range comes before those in it.
+  for (const auto& [place, range] : ranges) {
+    if (const auto* operation = find ? find(place.second) : nullptr) {
+      add_range(place.first, range, keep(operation->name()), operation->correlationId());
+    }
+  }
+}
+
+void Trace::add_graph_launches() {
+  std::map<std::pair<Track, uint64_t>, Range> ranges;
+  for (const Task& task : recorder_->tasks()) {
+    if (task.graph_launch == 0 || !is_shown(task)) {
+      continue;
+    }
+    const Range own{time_of_device(task.begin), time_of_device(task.end)};
+    Range& range = ranges.try_emplace({{task.device, task.queue}, task.graph_launch}, own).first->second;
+    range.begin = std::min(range.begin, own.begin);
+    range.end = std::max(range.end, own.end);
+  }
+  for (const auto& [place, range] : ranges) {
+    add_range(place.first, range, keep("graph launch " + std::to_string(place.second)), 0);
+  }
+}
+
+void Trace::add_range(const Track& track, const Range& range, const std::string* name, int64_t correlation) {
+  Activity& activity = activities_.emplace_back();
+  activity.kind = ActivityType::GPU_USER_ANNOTATION;
+  activity.device = track.first;
+  activity.resource = static_cast<int32_t>(track.second);
+  activity.begin = range.begin;
+  activity.nanoseconds = range.end - range.begin;
+  activity.correlation = correlation;
+  activity.title = name;
+}
+
+void Trace::add_launch(const Task& first, const Task& last, int64_t correlation, const FindOperation& find) {
+  Activity& activity = activities_.emplace_back();
+  activity.kind = ActivityType::PRIVATEUSE1_RUNTIME;
+  activity.device = libkineto::processId();
+  activity.resource = first.thread;
+  activity.begin = time_of_host(first.launched);
+  activity.nanoseconds = time_of_host(last.accepted) - activity.begin;
+  activity.correlation = correlation;
+  activity.number = static_cast<uint32_t>(correlation - kFirstCorrelation);
+  activity.flow = activity.number;
+  activity.is_flow_start = true;
+  activity.operation = find && first.origin.innermost != 0 ? find(first.origin.innermost) : nullptr;
+  activity.title = keep(call_of(first));
+  activity.task = &first;
+}
+
+void Trace::add_task(const Task& task, int64_t correlation, bool has_launch, const FindOperation& find) {
+  Activity& activity = activities_.emplace_back();
+  activity.kind = type_of(task);
+  activity.device = task.device;
+  activity.resource = static_cast<int32_t>(task.queue);
+  activity.begin = time_of_device(task.begin);
+  activity.nanoseconds = time_of_device(task.end) - activity.begin;
+  activity.correlation = correlation;
+  activity.number = static_cast<uint32_t>(correlation - kFirstCorrelation);
+  activity.flow = has_launch ? activity.number : 0;
+  activity.title = name_of(task);
+  activity.task = &task;
+  if (task.engine >= 0 && static_cast<size_t>(task.engine) < engines_.size()) {
+    activity.engine = &engines_[static_cast<size_t>(task.engine)];
+  }
+  if (is_wait(task)) {
+    // Kineto's traces draw what has this type wider by a nanosecond on both sides, and show its number as that of an
+    // operator. No operator's time grows by waiting, so the arrow alone leads there.
+    activity.correlation = 0;
+    activity.begin += 1;
+    activity.nanoseconds = std::max<int64_t>(activity.nanoseconds - 2, 0);
+  } else {
+    activity.operation = find && task.origin.innermost != 0 ? find(task.origin.innermost) : nullptr;
+  }
+}
+
+const std::string* Trace::name_of(const Task& task) {
+  switch (static_cast<orTaskKind>(task.kind)) {
+    case orTaskCopy:
+    case orTaskFill:
+      return keep(transfer_name(task, recorder_->released()));
+    case orTaskHostFunction:
+      return keep("host function");
+    case orTaskDelay:
+      return keep("pause");
+    case orTaskEventWait: {
+      const auto waited = std::find_if(tracks_.begin(), tracks_.end(),
+                                       [&](const auto& track) { return track.first.second == task.waited_queue; });
+      if (waited == tracks_.end()) {
+        return keep("wait for stream " + std::to_string(task.waited_queue));
+      }
+      const int device = waited->first.first;
+      std::string name = "wait for " + stream_name(waited->second, device, waited->first.second);
+      return keep(device == task.device ? name : name + " of openreg:" + std::to_string(device));
+    }
+    case orTaskSemaphoreWait:
+      return keep("wait for a semaphore");
+    case orTaskKernel:
+    case orTaskEventRecord:
+      break;
+  }
+  return task.name;
+}
+
+const std::string* Trace::keep(std::string name) {
+  return &*names_.insert(std::move(name)).first;
+}
+
+std::vector<int> Trace::devices() const {
+  std::vector<int> result;
+  for (const auto& [track, stream] : tracks_) {
+    if (result.empty() || result.back() != track.first) {
+      result.push_back(track.first);
+    }
+  }
+  return result;
+}
+
+std::vector<libkineto::ResourceInfo> Trace::streams() const {
+  std::vector<libkineto::ResourceInfo> result;
+  for (const auto& [track, stream] : tracks_) {
+    result.push_back({static_cast<int64_t>(track.second), static_cast<int64_t>(track.second), track.first,
+                      stream_name(stream, track.first, track.second)});
+  }
+  return result;
+}
+
+}  // namespace openreg::profiler

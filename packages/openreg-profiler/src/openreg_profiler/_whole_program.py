@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``OPENREG_PROFILE=trace.json python train.py``: a profile of a whole program without a changed line.
+
+It begins when this package is imported, with torch where openreg-autoload is installed, and ends with the process. A
+process that was started by such a program, and inherits the variable, writes a file of its own, with its number in the
+name, and only if it used a device.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from pathlib import Path
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+VARIABLE = "OPENREG_PROFILE"
+# Set for the children: the process that writes the file itself.
+_OWNER = "_OPENREG_PROFILE_OWNER"
+
+
+def start() -> None:
+    """Begins the profile if the variable says so. Raises ImportError for a path that cannot be written."""
+    wanted = os.environ.get(VARIABLE, "")
+    if not wanted:
+        return
+    path, is_child = _path_of_this_process(Path(wanted).absolute())
+    _refuse_unwritable(path, wanted)
+    profiler = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1], profile_memory=True)
+    profiler.start()
+    atexit.register(_finish, profiler, path, os.getpid(), is_child)
+
+
+def _path_of_this_process(path: Path) -> tuple[Path, bool]:
+    owner = os.environ.setdefault(_OWNER, str(os.getpid()))
+    if owner == str(os.getpid()):
+        return path, False
+    return path.with_name(f"{path.stem}.{os.getpid()}{path.suffix}"), True
+
+
+def _refuse_unwritable(path: Path, wanted: str) -> None:
+    reason = ""
+    if path.is_dir():
+        reason = "it is a folder"
+    elif not path.parent.is_dir():
+        reason = f"there is no folder {path.parent}"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        reason = "this process must not write there"
+    if reason:
+        raise ImportError(
+            f"{VARIABLE}={wanted} names a file that cannot be written: {reason}. Name a file in a folder that exists, "
+            "such as trace.json, or unset the variable."
+        )
+
+
+def _finish(profiler: profile, path: Path, process: int, is_child: bool) -> None:
+    if os.getpid() != process:  # a forked child has inherited the call, and no profile
+        return
+    problem = ""
+    try:
+        profiler.stop()
+    except RuntimeError as error:  # of a device that failed: what it did until then is in the profile
+        problem = str(error).partition("\n")[0]
+        try:
+            if profiler.profiler is not None:
+                profiler.profiler.use_device = None  # which it would wait for again
+            profiler.stop()
+        except RuntimeError as second:
+            _say(f"{VARIABLE}: there is no trace: {second}")
+            return
+    if is_child and not _used_device(profiler):
+        return
+    try:
+        profiler.export_chrome_trace(str(path))
+    except (OSError, RuntimeError) as error:
+        _say(f"{VARIABLE}: {path} was not written: {error}")
+        return
+    if not path.is_file() or not path.stat().st_size:
+        _say(f"{VARIABLE}: {path} was not written: the folder has gone or the disk is full")
+        return
+    _say(f"{VARIABLE}: wrote {path}" + (f"; the program ended with a failed device: {problem}" if problem else ""))
+
+
+def _used_device(profiler: profile) -> bool:
+    kind = torch._C._autograd.DeviceType.PrivateUse1
+    results = profiler.profiler.kineto_results if profiler.profiler is not None else None
+    return results is not None and any(event.device_type() == kind for event in results.events())
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)

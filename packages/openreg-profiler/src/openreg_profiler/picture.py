@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Draws a short stretch of a trace for a page or a report: threads, streams, arrows, waits and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from openreg_profiler.trace import Slice, Trace, TraceError
+
+# So many boxes can be told from each other.
+MOST = 400
+_COLOURS = {"kernel": "#4c78a8", "gpu_memcpy": "#f58518", "gpu_memset": "#eeca3b", "cpu_op": "#bab0ac"}
+_HEIGHT = 0.8
+
+
+class PictureError(ValueError):
+    """The stretch cannot be drawn, with the way out."""
+
+
+def stretch(trace: Trace, begin: float | None, end: float | None, within: str | None) -> tuple[float, float]:
+    """The part to draw, in microseconds of the trace: from and to are milliseconds since its beginning."""
+    first, last = trace.begin, trace.end
+    if within is not None:
+        found = [item for item in trace.host if item.name == within and item.category == "user_annotation"]
+        tasks = [item for item in trace.ranges if item.name == within]
+        if not found:
+            raise PictureError(f"{trace.path} has no range {within!r}; give the name of a record_function()")
+        first = found[0].begin
+        own = [item.end for item in tasks if item.begin >= first]
+        last = max([found[0].end, *own[:1]])
+    if begin is not None:
+        first = trace.begin + begin * 1000
+    if end is not None:
+        last = trace.begin + end * 1000
+    if not first < last:
+        raise PictureError("the stretch is empty: its end has to come after its beginning")
+    return first, last
+
+
+def _outermost(slices: Iterable[Slice]) -> list[Slice]:
+    """Operators that no other operator called."""
+    result: list[Slice] = []
+    for item in slices:
+        if not result or item.begin >= result[-1].end:
+            result.append(item)
+    return result
+
+
+def draw(
+    trace: Trace,
+    path: str | Path,
+    begin: float | None = None,
+    end: float | None = None,
+    within: str | None = None,
+) -> None:
+    """Writes a picture, in the format that the name's end says: .svg, .png, .pdf.
+
+    ``begin`` and ``end`` are milliseconds since the trace begins; ``within`` is a range of ``record_function()``.
+    Raises :class:`PictureError` for a stretch with too much in it or nothing, or where matplotlib is missing, and
+    OSError where the file cannot be written.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise PictureError(
+            "pictures are drawn by the package matplotlib, which is not installed. Install it with: "
+            'pip install "openreg-profiler[picture]"'
+        ) from error
+    first, last = stretch(trace, begin, end, within)
+
+    def inside(items: Iterable[Slice]) -> list[Slice]:
+        return [item for item in items if item.end > first and item.begin < last]
+
+    host, work, waits = inside(trace.host), inside(trace.work), inside(trace.waits)
+    rows = _rows(trace, host, work, waits)
+    boxes = sum(len(items) for _, items in rows)
+    if not work and not waits:
+        raise PictureError(f"nothing of a device lies between {first:.0f} and {last:.0f} us; choose another stretch")
+    if boxes > MOST:
+        raise PictureError(
+            f"the stretch has {boxes} boxes, and a picture can show {MOST}; choose a shorter one with --from and --to "
+            "(milliseconds), or --range NAME"
+        )
+    has_memory = any(first <= item.time <= last for item in trace.memory)
+    figure = Figure(figsize=(10, 0.9 + 0.55 * len(rows) + (1.3 if has_memory else 0)), layout="constrained")
+    axes = figure.subplots(
+        2 if has_memory else 1, sharex=True, squeeze=False, height_ratios=[len(rows), 2] if has_memory else None
+    )[:, 0]
+    _draw_rows(axes[0], rows, first, last)
+    _draw_arrows(axes[0], trace, rows, first, last)
+    if has_memory:
+        _draw_memory(axes[1], trace, first, last)
+    axes[-1].set_xlabel("microseconds")
+    axes[0].set_xlim(0, last - first)
+    try:
+        figure.savefig(path)
+    except ValueError as error:
+        raise PictureError(f"{path}: {error}") from error
+
+
+Row = tuple[tuple[str, Any, Any], list[Slice]]
+
+
+def _rows(trace: Trace, host: list[Slice], work: list[Slice], waits: list[Slice]) -> list[Row]:
+    """Tracks from top to bottom: threads that launch, then streams; each with its boxes."""
+    rows: list[Row] = []
+    operators: dict[tuple[Any, Any], list[Slice]] = {}
+    for item in host:
+        if item.category == "cpu_op":
+            operators.setdefault((item.process, item.track), []).append(item)
+    for index, (thread, items) in enumerate(sorted(operators.items(), key=lambda entry: entry[1][0].begin)):
+        rows.append((("host" if index == 0 else f"host, thread {index + 1}", *thread), _outermost(items)))
+    several = len({device for device, _ in trace.streams}) > 1
+    for (device, number), stream in sorted(trace.streams.items()):
+        items = [item for item in [*work, *waits] if (item.process, item.track) == (device, number)]
+        if items:
+            name = f"openreg:{device} {stream.name}" if several else stream.name
+            rows.append(((name, device, number), items))
+    return rows
+
+
+def _draw_rows(axes: Any, rows: list[Row], first: float, last: float) -> None:
+    for height, (_, items) in enumerate(rows):
+        for item in items:
+            begin, end = max(item.begin, first) - first, min(item.end, last) - first
+            is_wait = item.category == "gpu_user_annotation"
+            axes.barh(
+                height,
+                end - begin,
+                left=begin,
+                height=_HEIGHT,
+                color="white" if is_wait else _COLOURS.get(item.category, "#bab0ac"),
+                edgecolor="#888888" if is_wait else "white",
+                hatch="///" if is_wait else None,
+                linewidth=0.5,
+            )
+            _write(axes, item.name.removeprefix("aten::"), begin, end, height, last - first, is_wait)
+    axes.set_yticks(range(len(rows)), [name for (name, *_), _ in rows])
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+
+
+def _write(axes: Any, text: str, begin: float, end: float, height: float, span: float, on_white: bool) -> None:
+    """A name, where it fits into its box."""
+    room = int((end - begin) / span * 110)
+    if room >= min(len(text), 4):
+        shown = text if len(text) <= room else text[: room - 1] + "…"
+        colour = "black" if on_white else "white"
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 1} if on_white else None
+        axes.text(
+            (begin + end) / 2, height, shown, ha="center", va="center", fontsize=7, color=colour, bbox=box, clip_on=True
+        )
+
+
+def _draw_arrows(axes: Any, trace: Trace, rows: list[Row], first: float, last: float) -> None:
+    heights = {place: height for height, ((_, *place_), _) in enumerate(rows) for place in [tuple(place_)]}
+    for arrow in trace.arrows:
+        if arrow.launched < first or arrow.started > last:
+            continue
+        if arrow.thread in heights and arrow.stream in heights:
+            tail = (arrow.launched - first, heights[arrow.thread] + _HEIGHT / 2)
+            head = (arrow.started - first, heights[arrow.stream] - _HEIGHT / 2)
+            axes.annotate(
+                "", xy=head, xytext=tail, arrowprops={"arrowstyle": "->", "color": "#555555", "linewidth": 0.6}
+            )
+
+
+def _draw_memory(axes: Any, trace: Trace, first: float, last: float) -> None:
+    for device in sorted({item.device for item in trace.memory}):
+        items = [item for item in trace.memory if item.device == device and item.time <= last]
+        before = [item for item in items if item.time < first][-1:]
+        shown = [*before, *(item for item in items if item.time >= first)]
+        times = [max(item.time, first) - first for item in shown] + [last - first]
+        sizes = [item.allocated / 1024 for item in shown]
+        axes.step(times, [*sizes, sizes[-1]] if sizes else [0], where="post", label=f"openreg:{device}")
+    axes.set_ylabel("KiB")
+    axes.set_ylim(bottom=0)
+    axes.legend(loc="upper left", fontsize=7, frameon=False)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def refuse_unwritable(path: str | Path) -> None:
+    """Raises :class:`TraceError` before work is done for a file that cannot be written."""
+    path = Path(path)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        reason = "it is a folder" if path.is_dir() else f"there is no folder {path.absolute().parent}"
+        raise TraceError(f"{path} cannot be written: {reason}")

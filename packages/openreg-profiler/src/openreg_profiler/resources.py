@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a profiled stretch used: engines, streams, copies and memory, as numbers, tables, and counters in the trace.
+
+All of it follows from a trace. Times are microseconds, sizes bytes, utilisations between 0 and 1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from openreg_profiler.trace import Slice, Trace
+
+BINS = 50
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One engine: how many tasks it ran, how long it worked, and which part of each bin of time."""
+
+    name: str
+    tasks: int
+    busy: float
+    utilisation: float
+    over_time: list[float]
+
+
+@dataclass(frozen=True)
+class StreamTime:
+    """How a stream spent the time from the first to the last task of any device."""
+
+    device: int
+    name: str
+    tasks: int
+    busy: float
+    waiting: float
+    idle: float
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Copies or fills of one kind."""
+
+    name: str
+    count: int
+    size: int
+    time: float
+
+
+@dataclass(frozen=True)
+class Peak:
+    """An operator or module: how much more device memory was allocated in it at most than when it began."""
+
+    name: str
+    kind: str
+    calls: int
+    growth: int
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Everything, with the length of the stretch in microseconds."""
+
+    span: float
+    engines: list[Engine]
+    streams: list[StreamTime]
+    copies: list[Copies]
+    peaks: list[Peak]
+    peak_memory: dict[int, int]
+
+    def to_json(self) -> str:
+        """As JSON, with the names of the fields."""
+        return json.dumps(asdict(self), indent=1)
+
+
+def merged(slices: Iterable[Slice]) -> list[tuple[float, float]]:
+    """The stretches in which at least one runs."""
+    result: list[tuple[float, float]] = []
+    for begin, end in sorted((item.begin, item.end) for item in slices):
+        if result and begin <= result[-1][1]:
+            result[-1] = (result[-1][0], max(result[-1][1], end))
+        else:
+            result.append((begin, end))
+    return result
+
+
+def measure(trace: Trace, bins: int = BINS) -> Resources:
+    """Counts what a trace tells. Memory needs a profile with ``profile_memory=True``, modules ``with_stack=True``."""
+    tasks = [*trace.work, *trace.waits]
+    begin, end = min(item.begin for item in tasks), max(item.end for item in tasks)
+    span = end - begin
+    return Resources(
+        span=span,
+        engines=_engines(trace, begin, span, bins),
+        streams=_streams(trace, span),
+        copies=_copies(trace),
+        peaks=_peaks(trace),
+        peak_memory=_peak_memory(trace),
+    )
+
+
+def _engines(trace: Trace, begin: float, span: float, bins: int) -> list[Engine]:
+    work: dict[str, list[Slice]] = defaultdict(list)
+    for item in trace.work:
+        if "engine" in item.args:
+            work[item.args["engine"]].append(item)
+    result = []
+    for name, items in sorted(work.items()):
+        stretches = merged(items)
+        busy = sum(to - since for since, to in stretches)
+        over_time = _over_time(stretches, begin, span, bins)
+        result.append(Engine(name, len(items), busy, busy / span if span else 0.0, over_time))
+    return result
+
+
+def _over_time(stretches: list[tuple[float, float]], begin: float, span: float, bins: int) -> list[float]:
+    """Which part of each bin the stretches cover."""
+    width = span / bins
+    covered = [0.0] * bins
+    if width <= 0:
+        return covered
+    for since, to in stretches:
+        first, last = int((since - begin) / width), int((to - begin) / width)
+        for index in range(max(first, 0), min(last, bins - 1) + 1):
+            left = begin + index * width
+            covered[index] += max(0.0, min(to, left + width) - max(since, left))
+    return [min(1.0, part / width) for part in covered]
+
+
+def _streams(trace: Trace, span: float) -> list[StreamTime]:
+    result = []
+    for (device, number), stream in sorted(trace.streams.items()):
+        work, waits = (
+            [item for item in items if (item.process, item.track) == (device, number)]
+            for items in (trace.work, trace.waits)
+        )
+        busy, waiting = (sum(to - since for since, to in merged(items)) for items in (work, waits))
+        idle = max(0.0, span - busy - waiting)
+        result.append(StreamTime(device, stream.name, len(work), busy, waiting, idle))
+    return result
+
+
+def _copies(trace: Trace) -> list[Copies]:
+    kinds: dict[str, list[Slice]] = defaultdict(list)
+    for item in trace.work:
+        if item.category != "kernel":
+            kinds[item.name].append(item)
+    return [
+        Copies(name, len(items), sum(int(item.args["bytes"]) for item in items), sum(item.duration for item in items))
+        for name, items in sorted(kinds.items())
+    ]
+
+
+def _peak_memory(trace: Trace) -> dict[int, int]:
+    peaks: dict[int, int] = {}
+    for item in trace.memory:
+        peaks[item.device] = max(peaks.get(item.device, 0), item.allocated)
+    return peaks
+
+
+def _peaks(trace: Trace) -> list[Peak]:
+    """The growth of every operator and module; that of a call is in those of its callers, as its time is."""
+    growth: dict[tuple[str, str], int] = defaultdict(int)
+    calls: dict[tuple[str, str], int] = defaultdict(int)
+    threads: dict[tuple[Any, Any], list[Slice]] = defaultdict(list)
+    for item in trace.host:
+        if item.category == "cpu_op" or item.name.startswith("nn.Module: "):
+            threads[item.process, item.track].append(item)
+    for thread, slices in threads.items():
+        _sweep(trace, thread, slices, growth, calls)
+    found = [Peak(name, kind, calls[kind, name], size) for (kind, name), size in growth.items() if size > 0]
+    return sorted(found, key=lambda peak: (-peak.growth, peak.name))
+
+
+def _sweep(
+    trace: Trace,
+    thread: tuple[Any, Any],
+    slices: list[Slice],
+    growth: dict[tuple[str, str], int],
+    calls: dict[tuple[str, str], int],
+) -> None:
+    """Goes along one thread with the stack of what is running, and with what each device had when that began."""
+    points: list[tuple[float, int, Any]] = [(item.begin, 0, item) for item in slices]
+    points += [(item.time, 1, item) for item in trace.memory]  # other threads' too: they move the level
+    points.sort(key=lambda point: point[:2])
+    level: dict[int, int] = {}
+    stack: list[tuple[Slice, dict[int, int]]] = []
+    for time, is_memory, item in points:
+        while stack and stack[-1][0].end < time:
+            stack.pop()
+        if not is_memory:
+            name = item.name.removeprefix("nn.Module: ")
+            calls["operator" if item.category == "cpu_op" else "module", name] += 1
+            stack.append((item, dict(level)))
+            continue
+        if item.thread == thread:
+            for running, before in stack:
+                kind = "operator" if running.category == "cpu_op" else "module"
+                key = (kind, running.name.removeprefix("nn.Module: "))
+                # Of the first entry the level before it follows from itself.
+                unknown = level.get(item.device, item.allocated - item.change)
+                more = item.allocated - before.get(item.device, unknown)
+                growth[key] = max(growth[key], more)
+        if item.device not in level:
+            for _, before in stack:
+                before.setdefault(item.device, item.allocated - item.change)
+        level[item.device] = item.allocated
+
+
+def show(resources: Resources, console: Console | None = None, rows: int = 10) -> None:
+    """Prints tables."""
+    console = console or Console()
+    console.print(f"The devices worked for {resources.span / 1000:.3f} ms, from the first task to the last.")
+    engines = Table("engine", "tasks", "busy ms", "utilisation", title="Engines")
+    for engine in resources.engines:
+        engines.add_row(engine.name, str(engine.tasks), f"{engine.busy / 1000:.3f}", f"{engine.utilisation:.1%}")
+    streams = Table("device", "stream", "tasks", "busy ms", "waiting ms", "idle ms", title="Streams")
+    for stream in resources.streams:
+        times = (f"{value / 1000:.3f}" for value in (stream.busy, stream.waiting, stream.idle))
+        streams.add_row(f"openreg:{stream.device}", stream.name, str(stream.tasks), *times)
+    copies = Table("copy or fill", "count", "bytes", "ms", title="Copies and fills")
+    for kind in resources.copies:
+        copies.add_row(kind.name, str(kind.count), f"{kind.size:,}", f"{kind.time / 1000:.3f}")
+    peaks = Table("operator or module", "calls", "bytes at most", title="Growth of device memory in a call")
+    for peak in resources.peaks[:rows]:
+        peaks.add_row(peak.name, str(peak.calls), f"{peak.growth:,}")
+    for table in (engines, streams, copies, peaks):
+        if table.row_count:
+            console.print(table)
+    for device, size in sorted(resources.peak_memory.items()):
+        console.print(f"openreg:{device} had at most {size:,} bytes allocated.")
+
+
+def with_counters(trace: Trace, bins: int = BINS) -> dict[str, Any]:
+    """The trace's document with counters: the utilisation of each engine, and the memory of each device."""
+    tasks = [*trace.work, *trace.waits]
+    begin, end = min(item.begin for item in tasks), max(item.end for item in tasks)
+    width = (end - begin) / bins
+    events = []
+    for engine in measure(trace, bins).engines:
+        for index, part in enumerate([*engine.over_time, 0.0]):
+            # A counter keeps its value until the next one.
+            events.append(_counter(0, begin + index * width, "busy %", engine.name, round(100 * part, 1)))
+    for item in trace.memory:
+        events.append(_counter(item.device, item.time, "memory", "allocated bytes", item.allocated))
+        events.append(_counter(item.device, item.time, "memory", "reserved bytes", item.reserved))
+    return {**trace.document, "traceEvents": [*trace.document["traceEvents"], *events]}
+
+
+def _counter(process: int, time: float, name: str, series: str, value: float) -> dict[str, Any]:
+    return {"ph": "C", "cat": "counter", "name": name, "pid": process, "tid": 0, "ts": time, "args": {series: value}}
+
+
+def write_counters(trace: Trace, path: str | Path, bins: int = BINS) -> None:
+    """Writes the trace with counters. Raises OSError where it cannot."""
+    Path(path).write_text(json.dumps(with_counters(trace, bins)), "utf-8")

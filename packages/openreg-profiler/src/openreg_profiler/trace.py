@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reads a trace that ``torch.profiler`` exported, and refuses what is none.
+
+A trace is JSON in the form of Chrome's trace viewer. Times in it are microseconds.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+DEVICE = re.compile(r"openreg:(\d+)")
+WORK = ("kernel", "gpu_memcpy", "gpu_memset")
+RANGES = "gpu_user_annotation"
+HOST = ("cpu_op", "user_annotation", "python_function")
+# torch._C._autograd.DeviceType of a device that was added to PyTorch.
+PRIVATE_USE_1 = 20
+
+
+class TraceError(ValueError):
+    """A file that is no trace of an openreg device, with its name and the way out."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A track of the device: its number in this trace, and the name that it shows."""
+
+    device: int
+    number: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Something with a beginning and an end, in microseconds."""
+
+    name: str
+    category: str
+    process: Any
+    track: Any
+    begin: float
+    end: float
+    args: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def duration(self) -> float:
+        """In microseconds."""
+        return self.end - self.begin
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """From the launch on the host to the task on the device."""
+
+    thread: tuple[Any, Any]
+    launched: float
+    stream: tuple[int, int]
+    started: float
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Memory of a device after something was allocated or released, in bytes."""
+
+    thread: tuple[Any, Any]
+    time: float
+    device: int
+    allocated: int
+    reserved: int
+    change: int
+
+
+@dataclass
+class Trace:
+    """What a trace says of openreg devices, and of the host beside them. Every list is sorted by time."""
+
+    path: Path
+    document: dict[str, Any]
+    streams: dict[tuple[int, int], Stream] = field(default_factory=dict)
+    work: list[Slice] = field(default_factory=list)
+    waits: list[Slice] = field(default_factory=list)
+    ranges: list[Slice] = field(default_factory=list)
+    host: list[Slice] = field(default_factory=list)
+    launches: list[Slice] = field(default_factory=list)
+    arrows: list[Arrow] = field(default_factory=list)
+    memory: list[Allocation] = field(default_factory=list)
+
+    @property
+    def begin(self) -> float:
+        """Of the first entry of a device or the host."""
+        return min(item.begin for item in self._all())
+
+    @property
+    def end(self) -> float:
+        """Of the last one."""
+        return max(item.end for item in self._all())
+
+    def _all(self) -> Iterator[Slice]:
+        for items in (self.work, self.waits, self.launches, self.host):
+            yield from items
+
+
+def read(path: str | Path) -> Trace:
+    """Reads a trace, compressed or not.
+
+    Raises :class:`TraceError` where the file cannot be read, was cut off, or is no trace of an openreg device.
+    """
+    path = Path(path)
+    document = _document(path)
+    events = document.get("traceEvents") if isinstance(document, dict) else None
+    if not isinstance(events, list):
+        raise TraceError(
+            f"{path} is JSON, and no trace: it has no list `traceEvents`. Give a file that "
+            "torch.profiler.profile.export_chrome_trace() wrote."
+        )
+    trace = Trace(path, document)
+    names = _track_names(events)
+    devices = {process: int(found[1]) for process, name in names[0].items() if (found := DEVICE.fullmatch(name))}
+    starts: dict[Any, tuple[tuple[Any, Any], float]] = {}
+    ends: dict[Any, tuple[tuple[int, int], float]] = {}
+    try:
+        for event in events:
+            _take(trace, event, devices, names[1], starts, ends)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise TraceError(f"{path} has an entry that no trace of PyTorch's has ({error!r}): {event!r:.200}") from error
+    if not trace.work and not trace.waits:
+        raise TraceError(
+            f"{path} has no work of an openreg device. Profile with activities=[ProfilerActivity.CPU, "
+            "ProfilerActivity.PrivateUse1] a program that uses the device."
+        )
+    trace.arrows = [Arrow(*starts[flow], *ends[flow]) for flow in ends if flow in starts]
+    for items in (trace.work, trace.waits, trace.ranges, trace.host, trace.launches):
+        items.sort(key=lambda item: (item.begin, -item.end))
+    trace.arrows.sort(key=lambda arrow: arrow.launched)
+    trace.memory.sort(key=lambda item: item.time)
+    return trace
+
+
+def _document(path: Path) -> Any:
+    try:
+        raw = path.read_bytes()
+        if raw[:2] == b"\x1f\x8b":
+            raw = gzip.decompress(raw)
+        text = raw.decode("utf-8")
+    except OSError as error:
+        raise TraceError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (EOFError, zlib.error) as error:
+        raise TraceError(f"{path} is compressed and was cut off or damaged ({error}); export it again") from error
+    except UnicodeDecodeError as error:
+        raise TraceError(f"{path} is no trace: it is not text ({error.reason} at byte {error.start})") from error
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        rest = text[error.pos :].strip()
+        if text.lstrip()[:1] in ("{", "[") and (not rest or error.msg.startswith("Unterminated")):
+            raise TraceError(
+                f"{path} was cut off after {len(raw)} bytes (line {error.lineno}): the program ended while it "
+                "wrote, or the disk is full. Export the trace again."
+            ) from error
+        raise TraceError(f"{path} is no trace: it is not JSON (line {error.lineno}: {error.msg})") from error
+
+
+def _track_names(events: list[Any]) -> tuple[dict[Any, str], dict[tuple[Any, Any], str]]:
+    processes: dict[Any, str] = {}
+    tracks: dict[tuple[Any, Any], str] = {}
+    for event in events:
+        if isinstance(event, dict) and event.get("ph") == "M" and isinstance(event.get("args"), dict):
+            if event.get("name") == "process_name":
+                processes[event.get("pid")] = str(event["args"].get("name"))
+            elif event.get("name") == "thread_name":
+                tracks[event.get("pid"), event.get("tid")] = str(event["args"].get("name"))
+    return processes, tracks
+
+
+def _take(
+    trace: Trace,
+    event: Any,
+    devices: dict[Any, int],
+    names: dict[tuple[Any, Any], str],
+    starts: dict[Any, tuple[tuple[Any, Any], float]],
+    ends: dict[Any, tuple[tuple[int, int], float]],
+) -> None:
+    """Puts one entry of the file where it belongs."""
+    kind, category = event["ph"], event.get("cat")
+    if kind == "X" and category in (*WORK, RANGES, *HOST, "privateuse1_runtime"):
+        begin = float(event["ts"])
+        item = Slice(
+            str(event["name"]),
+            str(category),
+            event["pid"],
+            event["tid"],
+            begin,
+            begin + float(event["dur"]),
+            event.get("args", {}),
+        )
+        if category == "privateuse1_runtime":
+            trace.launches.append(item)
+        elif category in HOST:
+            trace.host.append(item)
+        elif item.process in devices:
+            _take_from_device(trace, item, devices[item.process], names)
+    elif kind in ("s", "f") and category == "ac2g":
+        place = (event["pid"], event["tid"])
+        if kind == "s":
+            starts[event["id"]] = (place, float(event["ts"]))
+        elif event["pid"] in devices:
+            ends[event["id"]] = (place, float(event["ts"]))
+    elif kind == "i" and event.get("name") == "[memory]" and event["args"].get("Device Type") == PRIVATE_USE_1:
+        args = event["args"]
+        trace.memory.append(
+            Allocation(
+                (event["pid"], event["tid"]),
+                float(event["ts"]),
+                int(args["Device Id"]),
+                int(args["Total Allocated"]),
+                int(args["Total Reserved"]),
+                int(args["Bytes"]),
+            )
+        )
+
+
+def _take_from_device(trace: Trace, item: Slice, device: int, names: dict[tuple[Any, Any], str]) -> None:
+    place = (device, int(item.track))
+    if place not in trace.streams:
+        trace.streams[place] = Stream(*place, names.get((item.process, item.track), f"stream {item.track}"))
+    if item.category in WORK:
+        trace.work.append(item)
+    elif item.name.startswith("wait for ") and "place" in item.args:
+        trace.waits.append(item)
+    else:
+        trace.ranges.append(item)

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Profiles that begin, end, or do not end, at all kinds of moments: nothing is lost, hangs or crashes."""
+
+import os
+from itertools import pairwise
+
+import pytest
+import torch
+from profiles import BOTH, check, profiled
+from torch.profiler import profile
+
+from openreg_profiler import trace
+
+pytestmark = pytest.mark.every_subset
+INCOMPLETE = "UserWarning: torch.profiler on openreg: the profile is not complete"
+
+
+@pytest.fixture
+def x():
+    x = torch.ones(4, device="openreg")
+    torch.openreg.synchronize()
+    return x
+
+
+def test_two_profiles_in_turn_have_each_its_own(x, tmp_path):
+    for operator in ("add", "mul"):
+        with profiled(tmp_path) as found:
+            getattr(x, operator)(2)
+        check(found[0])
+        assert found[0].names == [f"aten::{operator}"]
+
+
+def test_work_that_was_launched_before_the_profile_is_not_in_it(x, gate, tmp_path):
+    gate.close()
+    x.add(1)
+    with profiled(tmp_path) as found:
+        x.mul(2)
+        gate.open()
+    assert found[0].names == ["aten::mul"]
+
+
+def test_an_exception_inside_ends_the_profile_with_what_it_has(x, tmp_path):
+    profiler = profile(activities=list(BOTH))
+
+    def work():
+        with profiler:
+            x.add(1)
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        work()
+    profiler.export_chrome_trace(str(tmp_path / "trace.json"))
+    assert '"aten::add"' in (tmp_path / "trace.json").read_text()
+    with profiled(tmp_path) as found:
+        x.mul(2)
+    assert found[0].names == ["aten::mul"]
+
+
+def test_a_profile_that_begins_before_the_other_has_ended_is_noticed(python):
+    result = python("""
+from torch.profiler import ProfilerActivity, profile
+both = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
+x = torch.ones(4, device="openreg")
+first, second = profile(activities=both), profile(activities=both)
+first.start()
+x.add(1)
+second.start()
+x.mul(2)
+second.stop()
+print([event.name for event in second.events() if event.device_type.name == "OPENREG"])
+with profile(activities=both) as third:
+    x.exp()
+print([event.name for event in third.events() if event.device_type.name == "OPENREG"])
+""")
+    assert result.stdout == "['aten::mul']\n['aten::exp']\n", result.stderr
+    assert result.stderr.count(f"{INCOMPLETE}: another profile begins") == 1
+
+
+def test_a_profile_that_is_open_when_the_process_ends_does_no_harm(python):
+    result = python("""
+from torch.profiler import ProfilerActivity, profile
+profiler = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1])
+x = torch.ones(4, device="openreg")
+profiler.start()
+for _ in range(100):
+    x.add_(1)
+torch.openreg._sleep(50_000_000)
+x.add_(1)
+""")
+    assert result.returncode == 0, result.stderr
+    assert (
+        result.stderr.count("UserWarning: torch.profiler on openreg: the profile is not complete: the process ends")
+        == 1
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()")
+def test_a_fork_leaves_the_parents_profile_as_it_is(python):
+    result = python("""
+import os
+from torch.profiler import ProfilerActivity, profile
+x = torch.ones(4, device="openreg")
+profiler = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1])
+profiler.start()
+x.add(1)
+child = os.fork()
+if child == 0:
+    try:
+        profiler.stop()
+    except RuntimeError as error:
+        os.write(1, b"forked subprocess" in str(error).encode() and b"refused\\n" or str(error).encode())
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+x.mul(2)
+profiler.stop()
+print([event.name for event in profiler.events() if event.device_type.name == "OPENREG"])
+""")
+    assert result.stdout == "refused\n['aten::add', 'aten::mul']\n", result.stderr
+    assert "not complete" not in result.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()")
+def test_a_profile_in_a_forked_child_says_why_it_lacks_the_device(python):
+    result = python("""
+import os
+from torch.profiler import profile, ProfilerActivity
+torch.ones(4, device="openreg")
+child = os.fork()
+if child == 0:
+    profiler = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1])
+    profiler.start()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+""")
+    assert result.returncode == 0, result.stderr
+    assert "UserWarning: torch.profiler on openreg: the profile is not complete: Cannot re-initialize" in result.stderr
+
+
+def test_a_profile_that_begins_before_the_device_is_used_has_its_first_kernel(python):
+    result = python("""
+from torch.profiler import ProfilerActivity, profile
+with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as profiler:
+    torch.ones(4, device="openreg").mul(2)
+print([event.name for event in profiler.events() if event.device_type.name == "OPENREG"])
+""")
+    assert result.stdout == "['aten::fill_', 'aten::mul']\n", result.stderr
+
+
+def test_a_profile_of_the_host_alone_does_not_bring_the_device_up(python):
+    result = python("""
+from torch.profiler import ProfilerActivity, profile
+with profile(activities=[ProfilerActivity.CPU]):
+    torch.ones(4).mul(2)
+print(torch.openreg.is_initialized())
+""")
+    assert result.stdout == "False\n", result.stderr
+
+
+def test_kernels_in_python_end_while_a_profile_stops(x, tmp_path):
+    """Ending a recording waits for kernels, and one that is written in Python needs the GIL."""
+    with profile(activities=list(BOTH)) as profiler:
+        x.add(1)
+        torch.openreg._sleep(20_000_000)
+        y = x.mul(2)
+    assert y.cpu().tolist() == [2, 2, 2, 2]
+    assert "aten::mul" in [event.name for event in profiler.events() if event.device_type.name == "OPENREG"]
+
+
+# OPENREG_PROFILE=trace.json.
+
+
+def names(path):
+    return [item.name for item in trace.read(path).work]
+
+
+def test_a_whole_program_is_profiled_without_a_changed_line(python, tmp_path):
+    path = tmp_path / "trace.json"
+    result = python("torch.ones(4, device='openreg').mul(2)", OPENREG_PROFILE="trace.json")
+    assert result.returncode == 0, result.stderr
+    assert f"OPENREG_PROFILE: wrote {path}" in result.stderr
+    assert names(path) == ["aten::fill_", "aten::mul"]
+
+
+def test_a_program_that_ends_with_an_exception_has_its_profile(python, tmp_path):
+    result = python("torch.ones(4, device='openreg').mul(2); raise SystemExit(7)", OPENREG_PROFILE="trace.json")
+    assert result.returncode == 7
+    assert names(tmp_path / "trace.json") == ["aten::fill_", "aten::mul"]
+
+
+def test_a_program_whose_device_failed_has_what_it_did_until_then(python, tmp_path):
+    code = """
+x = torch.ones(4, device="openreg")
+torch.openreg.synchronize()
+with torch.openreg.inject_faults("launch:2"):
+    x.mul(2)
+    x.add(1)
+    torch.openreg.synchronize()
+"""
+    result = python(code, OPENREG_PROFILE="trace.json")
+    assert "AcceleratorError" in result.stderr
+    assert "the program ended with a failed device" in result.stderr
+    assert names(tmp_path / "trace.json") == ["aten::fill_", "aten::mul", "aten::add"]
+
+
+@pytest.mark.parametrize("path", ["missing/trace.json", "."])
+def test_a_path_that_cannot_be_written_is_refused_before_the_work(python, path):
+    result = python("print('worked')", OPENREG_PROFILE=path)
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert f"ImportError: OPENREG_PROFILE={path} names a file that cannot be written" in result.stderr
+
+
+def test_only_children_that_use_the_device_write_a_file(python, tmp_path):
+    child = "import torch, openreg_ops, openreg_profiler; {}"
+    code = f"""
+import subprocess, sys
+torch.ones(4, device="openreg")
+for work in ("torch.ones(4)", "torch.ones(4, device='openreg').exp()"):
+    subprocess.run([sys.executable, "-c", {child!r}.format(work)], check=True)
+"""
+    result = python(code, OPENREG_PROFILE="trace.json")
+    assert result.returncode == 0, result.stderr
+    (path,) = (path for path in tmp_path.glob("trace.*.json"))
+    assert names(path) == ["aten::fill_", "aten::exp"]
+    assert names(tmp_path / "trace.json") == ["aten::fill_"]
+
+
+def test_without_the_variable_nothing_is_started(python, tmp_path):
+    result = python("print(torch.autograd._profiler_enabled())")
+    assert result.stdout == "False\n", result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_with_a_seed_virtual_times_begin_with_the_profile(python, tmp_path):
+    code = """
+x = torch.ones(4, device="openreg")
+x.mul(2).exp()
+"""
+    result = python(code, OPENREG_PROFILE="trace.json", OPENREG_SCHEDULE_SEED="7")
+    assert result.returncode == 0, result.stderr
+    found = trace.read(tmp_path / "trace.json")
+    assert [item.name for item in found.work] == ["aten::fill_", "aten::mul", "aten::exp"]
+    assert all(before.end <= after.begin + 0.003 for before, after in pairwise(found.work))
+    # Years apart, if virtual times were shown as they are.
+    assert found.end - found.begin < 600e6

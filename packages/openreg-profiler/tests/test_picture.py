@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pictures of short stretches; what is in them is read from the SVG."""
+
+import re
+
+import pytest
+import torch
+from profiles import profiled
+from torch.profiler import record_function
+
+from openreg_profiler import __main__ as command
+from openreg_profiler import picture
+
+pytest.importorskip("matplotlib", reason="matplotlib, which draws the pictures, is not installed")
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory):
+    x, side = torch.ones(256, 256, device="openreg"), torch.openreg.Stream()
+    torch.openreg.profiler.name_stream(side, "loader")
+    torch.openreg.synchronize()
+    with profiled(tmp_path_factory.mktemp("trace"), profile_memory=True) as found:
+        with record_function("first"), torch.openreg.stream(side):
+            torch.openreg._sleep(3_000_000)
+            x.mul(2)
+        torch.openreg.current_stream().wait_stream(side)
+        with record_function("second"):
+            x.exp()
+        torch.openreg.synchronize()
+    torch.openreg.profiler.name_stream(side, "")
+    return found[0].trace
+
+
+def texts(path):
+    """What matplotlib writes beside the outlines of each text."""
+    return re.findall(r"<!-- (.*?) -->", path.read_text())
+
+
+def test_streams_waits_arrows_and_memory_are_drawn(trace, tmp_path):
+    path = tmp_path / "step.svg"
+    assert command.main(["picture", str(trace.path), str(path)]) == 0
+    shown = texts(path)
+    for text in ("host", "default stream", "loader", "pause", "wait for loader", "KiB", "microseconds", "openreg:0"):
+        assert text in shown, shown
+
+
+def test_a_range_is_drawn_with_its_kernels_alone(trace, tmp_path):
+    picture.draw(trace, tmp_path / "first.svg", within="first")
+    begin, end = picture.stretch(trace, None, None, "first")
+    (pause,) = [item for item in trace.work if item.name == "pause"]
+    (last,) = [item for item in trace.work if item.name == "aten::exp"]
+    assert begin < pause.begin < pause.end < end <= last.begin
+    assert "loader" in texts(tmp_path / "first.svg")
+
+
+@pytest.mark.parametrize("suffix", ["png", "pdf"])
+def test_other_formats(trace, tmp_path, suffix):
+    path = tmp_path / f"step.{suffix}"
+    picture.draw(trace, path)
+    assert path.stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["--range", "third"], "has no range 'third'"),
+        (["--from", "2", "--to", "1"], "the stretch is empty"),
+        (["--from", "100000", "--to", "100001"], "nothing of a device lies between"),
+    ],
+)
+def test_stretches_that_cannot_be_drawn(trace, tmp_path, capsys, options, text):
+    assert command.main(["picture", str(trace.path), str(tmp_path / "x.svg"), *options]) == 1
+    assert text in capsys.readouterr().err
+
+
+def test_a_format_that_nobody_knows(trace, tmp_path, capsys):
+    assert command.main(["picture", str(trace.path), str(tmp_path / "x.word")]) == 1
+    assert "word" in capsys.readouterr().err
+
+
+def test_too_much_for_one_picture_is_refused(trace, tmp_path, monkeypatch):
+    monkeypatch.setattr(picture, "MOST", 2)
+    with pytest.raises(picture.PictureError, match=r"has \d+ boxes, and a picture can show 2.*--range NAME"):
+        picture.draw(trace, tmp_path / "x.svg")
+
+
+def test_without_matplotlib_the_message_says_what_to_install(trace, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
+    with pytest.raises(picture.PictureError, match=r'pip install "openreg-profiler\[picture\]"'):
+        picture.draw(trace, tmp_path / "x.svg")
