@@ -144,6 +144,10 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
   if (source.numel() == 0 || is_itself(source, dst)) {
     return dst;
   }
+  if (C10_UNLIKELY(source.is_complex() && !dst.is_complex() && dst.scalar_type() != at::kBool)) {
+    // As at::native::copy_() does for the CPU, which on an engine nobody would hear.
+    TORCH_WARN_ONCE("Casting complex values to real discards the imaginary part");
+  }
   at::assert_no_internal_overlap(dst);
   at::assert_no_partial_overlap(dst, source);
   if (!is_on_device(source) || !is_on_device(dst)) {
