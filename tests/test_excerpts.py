@@ -390,7 +390,7 @@ def test_the_record_names_files_of_the_repository():
 
 def test_the_pages_show_every_file_of_every_step():
     assert problems() == []
-    assert len(files_of(7)) > len(files_of(1)) > 2
+    assert len(files_of(8)) > len(files_of(1)) > 2
 
 
 @pytest.mark.parametrize("step", STEPS)

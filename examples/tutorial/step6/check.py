@@ -39,6 +39,8 @@ with side:
     y = x * 2
     x.record_stream(side)
     done.record(side)
+with torch.pocket.stream(None):
+    assert torch.accelerator.current_stream() != side
 torch.accelerator.current_stream().wait_event(done)
 assert (y + x).sum().item() == 150_000
 assert y.to("pocket:1").add(1).sum().item() == 101_000
@@ -65,6 +67,7 @@ assert not torch.ones(3).is_pinned()
 copied = pinned.to("pocket", non_blocking=True)
 del pinned
 assert copied.sum(dtype=torch.float64).item() == 499_999_500_000
+torch.accelerator.empty_host_cache()  # nothing is cached, so nothing happens
 print("pinned memory is copied while the host goes on")
 
 for _ in range(100):

@@ -17,7 +17,9 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   c10::DeviceIndex getCurrentDevice() const override { return current_device(); }
   void setCurrentDevice(c10::DeviceIndex index) const override { exchange_device(index); }
   c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override { return exchange_device(index); }
-  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) const override { return exchange_device(index); }
+  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) const override {
+    return index < 0 ? current_device() : exchange_device(index);  // a negative one stands for the current device
+  }
   const at::Generator& getDefaultGenerator(c10::DeviceIndex index) const override { return default_generator(index); }
   at::Generator getNewGenerator(c10::DeviceIndex index) const override { return make_generator(index); }
   c10::Allocator* getPinnedMemoryAllocator() const override { return &pinned_allocator(); }

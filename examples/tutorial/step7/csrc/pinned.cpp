@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Pinned memory: memory of the host that the device may read and write while the host goes on.
+#include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/impl/alloc_cpu.h>
 
 #include <iterator>
@@ -11,7 +12,7 @@ namespace pocket {
 
 namespace {
 
-struct PinnedAllocator final : c10::Allocator {
+struct PinnedAllocator final : at::HostAllocator {
   c10::DataPtr allocate(size_t nbytes) override {
     void* data = c10::alloc_cpu(nbytes);
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -33,6 +34,13 @@ struct PinnedAllocator final : c10::Allocator {
     default_copy_data(destination, source, nbytes);
   }
 
+  // What torch.accelerator asks. Nothing is cached, and nothing is counted.
+  void empty_cache() override {}
+  bool record_event(void* /*data*/, void* /*context*/, c10::Stream /*stream*/) override { return true; }
+  at::HostStats get_stats() override { return {}; }
+  void reset_accumulated_stats() override {}
+  void reset_peak_stats() override {}
+
   bool contains(const void* address) {
     const auto* byte = static_cast<const char*>(address);
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -50,6 +58,12 @@ struct PinnedAllocator final : c10::Allocator {
   std::mutex mutex_;
   std::map<char*, size_t> blocks_;
 };
+
+// Where torch.accelerator finds it.
+[[maybe_unused]] const bool registered = [] {
+  at::setHostAllocator(kType, static_cast<PinnedAllocator*>(&pinned_allocator()));
+  return true;
+}();
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 """The module torch.pocket: functions that PyTorch and its users call by these names."""
 
 import atexit
+import contextlib
 import os
 import struct
 
@@ -67,9 +68,9 @@ def current_stream(device: "torch.device | str | int | None" = None) -> torch.St
     return torch.accelerator.current_stream(_index(device))
 
 
-def stream(stream: torch.Stream) -> torch.Stream:
-    """Give the stream as a context: `with torch.pocket.stream(s)` sends work to it."""
-    return stream
+def stream(stream: "torch.Stream | None") -> contextlib.AbstractContextManager:
+    """Give the stream as a context: `with torch.pocket.stream(s)` sends work to it. None changes nothing."""
+    return contextlib.nullcontext() if stream is None else stream
 
 
 class device(torch.accelerator.device_index):
