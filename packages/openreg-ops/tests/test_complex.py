@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Complex tensors, and views that are to be conjugated or negated later."""
 
+import warnings
+
 import pytest
 import torch
 from parity import DEVICE, check
@@ -154,3 +156,61 @@ def test_fallbacks_take_views_as_they_are(fallen, view):
             fallen.shift_(VIEWS[view](into), result)
             results.append([result.cpu(), into.cpu()])
     torch.testing.assert_close(results[1], results[0])
+
+
+@pytest.mark.parametrize("there", ["cpu", DEVICE])
+def test_what_discards_an_imaginary_part_warns_as_on_the_cpu(there):
+    values = torch.ones(2, dtype=torch.complex64, device=DEVICE)
+    torch.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match="discards the imaginary part"):
+            values.to(there, torch.float32)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            values.to(there, torch.bool)
+            values[:0].to(there, torch.float32)
+    finally:
+        torch.set_warn_always(False)
+
+
+def test_a_transform_may_write_over_its_operand():
+    values = torch.randn(3, 4, dtype=torch.complex64)
+    ours = values.to(DEVICE)
+    torch.fft.fft(ours, out=ours)
+    torch.testing.assert_close(ours.cpu(), torch.fft.fft(values))
+
+
+def test_the_angle_of_a_transposed_matrix_is_stored_by_rows():
+    assert torch.randn(3, 4, dtype=torch.complex64, device=DEVICE).t().angle().stride() == (3, 1)
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("second", [False, True])
+def test_vdot_is_conjugated_lazily_where_pytorchs_is(first, second):
+    x, y = torch.randn(2, 5, dtype=torch.complex64)
+    operands = [value.conj() if flag else value for value, flag in ((x, first), (y, second))]
+    ours = [value.conj() if flag else value for value, flag in ((x.to(DEVICE), first), (y.to(DEVICE), second))]
+    expected, found = torch.vdot(*operands), torch.vdot(*ours)
+    assert found.is_conj() == expected.is_conj()
+    torch.testing.assert_close(found.cpu(), expected)
+
+
+@pytest.mark.parametrize("name", ["std", "var"])
+def test_a_spread_of_complex_numbers_is_not_written_into_an_expanded_output(name):
+    with pytest.raises(RuntimeError, match="single memory location"):
+        getattr(torch, name)(
+            torch.randn(3, 4, dtype=torch.complex64, device=DEVICE), 1, out=torch.empty(1, device=DEVICE).expand(3)
+        )
+
+
+def test_logit_of_whole_numbers_has_the_default_dtype_of_the_call(gate):
+    values = torch.zeros(4, dtype=torch.int64, device=DEVICE)
+    gate.close()
+    result = torch.logit(values, 0.2)
+    torch.set_default_dtype(torch.float64)
+    try:
+        gate.open()
+        torch.openreg.synchronize()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert torch.equal(result.cpu(), torch.logit(torch.zeros(4, dtype=torch.int64), 0.2))

@@ -22,6 +22,16 @@ OutputSpec describe_dot(const at::Tensor& self, const at::Tensor& other) {
   return scalar_output(self.scalar_type());
 }
 
+const auto kVdot = described_operator<describe_dot, op::vdot>(cpu::vdot);
+
+// Lazily conjugated where PyTorch's own is, which shows in the result's conjugate bit.
+at::Tensor vdot(const at::Tensor& self, const at::Tensor& other) {
+  if (self.is_complex() && other.is_conj()) {
+    return self.is_conj() ? other.conj().vdot(self.conj()) : self.dot(other.conj()).conj();
+  }
+  return kVdot.functional(self, other);
+}
+
 constexpr Operator kAddr{"aten::addr"};
 
 c10::ScalarType check_operands(const at::Tensor& self, const at::Tensor& first, const at::Tensor& second,
@@ -84,7 +94,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::addr>(library, addr);
   function<op::addr_out>(library, addr_out);
   described<describe_dot, op::dot>(library, cpu::dot);
-  described<describe_dot, op::vdot>(library, cpu::vdot);
+  function<op::vdot>(library, vdot);
 }
 
 }  // namespace

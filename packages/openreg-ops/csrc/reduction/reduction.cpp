@@ -131,7 +131,8 @@ OutputSpec describe_spread_of(const at::Tensor& self, at::OptionalIntArrayRef di
   }
   spec.casts = results != 1 || self.numel() == 0 ||
                !at::isReducedFloatingType(self.scalar_type());  // as far as the CPU's kernel does
-  spec.overlaps = spec.expands = true;
+  spec.overlaps = true;
+  spec.expands = !self.is_complex();  // of which the parts are added into the output
   return spec;
 }
 template <bool kIsStd>

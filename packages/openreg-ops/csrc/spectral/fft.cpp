@@ -49,8 +49,9 @@ c10::DimVector wrap_dims(c10::IntArrayRef dims, const at::Tensor& self) {
 
 OutputSpec describe_c2c(const at::Tensor& self, c10::IntArrayRef dim, int64_t /*normalization*/, bool /*forward*/) {
   TORCH_CHECK(self.is_complex(), "Only supports complex dtypes, but found: ", self.scalar_type());
-  OutputSpec spec = dim.empty() ? output_like(self)
-                                : transformed(self, self.sizes().vec(), wrap_dims(dim, self), false, self.scalar_type());
+  OutputSpec spec = dim.empty()
+                        ? output_like(self)
+                        : transformed(self, self.sizes().vec(), wrap_dims(dim, self), false, self.scalar_type());
   spec.overlaps = true;  // the CPU's kernel copies its result into the output
   return spec;
 }

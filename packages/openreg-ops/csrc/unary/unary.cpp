@@ -29,7 +29,9 @@ at::Tensor& angle_out(const at::Tensor& self, at::Tensor& out) {
 
 at::Tensor angle(const at::Tensor& self) {
   const CurrentDevice current(self.device());
-  at::Tensor out = make_output({0}, {}, self.options().dtype(c10::toRealValueType(angle_dtype(self))));
+  const at::TensorOptions options = self.options().dtype(c10::toRealValueType(angle_dtype(self)));
+  // Of complex numbers the CPU's kernel makes a complex result first, and copies a part of it.
+  at::Tensor out = self.is_complex() ? make_output(self.sizes(), {}, options) : make_output({0}, {}, options);
   return angle_out(self, out);
 }
 
@@ -58,6 +60,21 @@ OutputSpec describe_logit(const at::Tensor& self, std::optional<double> /*eps*/)
   spec.casts = true;
   spec.elementwise = true;
   return spec;
+}
+
+const auto kLogit = described_operator<describe_logit, op::logit>(cpu::logit_outf);
+
+// Whole numbers are converted now: the kernel would ask for the default dtype when it runs.
+at::Tensor in_fractions(const at::Tensor& self) {
+  return at::isIntegralType(self.scalar_type(), true) ? self.to(c10::get_default_dtype_as_scalartype()) : self;
+}
+
+at::Tensor logit(const at::Tensor& self, std::optional<double> eps) {
+  return kLogit.functional(in_fractions(self), eps);
+}
+
+at::Tensor& logit_out(const at::Tensor& self, std::optional<double> eps, at::Tensor& out) {
+  return kLogit.out(in_fractions(self), eps, out);
 }
 
 void check_logit(const at::Tensor& self, std::optional<double> eps) {
@@ -113,7 +130,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_log1p, op::log1p, op::log1p_>(library, cpu::log1p_outf);
   structured<meta::structured_log2, op::log2, op::log2_>(library, cpu::log2_outf);
   described<by_iterator, op::logical_not_out>(library, cpu::logical_not_outf);
-  described<describe_logit, op::logit>(library, cpu::logit_outf);
+  function<op::logit>(library, logit);
+  function<op::logit_out>(library, logit_out);
   described<check_logit, op::logit_>(library, cpu::logit_);
   structured<meta::structured_logit_backward, op::logit_backward>(library, cpu::logit_backward_outf, kFloats);
   described<describe_nan_to_num, op::nan_to_num_out>(library, cpu::nan_to_num_outf);
