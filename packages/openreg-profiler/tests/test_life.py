@@ -156,8 +156,8 @@ print(torch.openreg.is_initialized())
     assert result.stdout == "False\n", result.stderr
 
 
-def test_kernels_in_python_end_while_a_profile_stops(x, tmp_path):
-    """Ending a recording waits for kernels, and one that is written in Python needs the GIL."""
+def test_work_under_way_when_a_profile_ends_is_recorded(x):
+    """Ending a recording waits for what was launched in it."""
     with profile(activities=list(BOTH)) as profiler:
         x.add(1)
         torch.openreg._sleep(20_000_000)
