@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Profiles that begin, end, or do not end, at all kinds of moments: nothing is lost, hangs or crashes."""
 
-import os
 from itertools import pairwise
 
 import pytest
 import torch
+from _platform import HAS_FORK
 from profiles import BOTH, check, profiled
 from torch.profiler import profile
 
@@ -94,7 +94,7 @@ x.add_(1)
     )
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()")
+@pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")
 def test_a_fork_leaves_the_parents_profile_as_it_is(python):
     result = python("""
 import os
@@ -119,7 +119,7 @@ print([event.name for event in profiler.events() if event.device_type.name == "O
     assert "not complete" not in result.stderr
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()")
+@pytest.mark.skipif(not HAS_FORK, reason="this system has no fork()")
 def test_a_profile_in_a_forked_child_says_why_it_lacks_the_device(python):
     result = python("""
 import os

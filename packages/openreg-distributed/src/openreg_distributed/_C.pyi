@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 from datetime import timedelta
 
 import torch

