@@ -82,7 +82,8 @@ class Watcher {
 
   void submit(const orTaskInfo& task, uint64_t& correlation) {
     CHECK(!ended_);
-    CHECK(wants_operands_ || task.operands == nullptr);
+    const bool always_tells = task.kind == orTaskCopy || task.kind == orTaskFill;
+    CHECK(wants_operands_ || always_tells || task.operands == nullptr);
     CHECK(task.operands != nullptr || task.operand_count == 0);
     CHECK(submits_ % 64 != 0 || orDeviceSynchronize() == orErrorNotSupported);  // a callback must not
     correlation = pending_.size();
