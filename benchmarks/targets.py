@@ -118,6 +118,8 @@ SMALL = "50 small operators, compiled"
 TINY = "train tiny MLP, compiled, whole step as a graph"
 COMPILED = tuple(f"train {model}, compiled" for model in MODELS)
 
+COMPILE_TIMES = {kind: tuple(f"compile {model}, {kind}" for model in MODELS) for kind in ("cold", "from the cache")}
+
 
 def growing(text: str, base: str, workloads: tuple[str, ...]) -> Target:
     """A target that compares workloads of openreg with another one of openreg."""
@@ -171,13 +173,8 @@ TARGETS = (
     ),
     Target("tiny training step as a graph, to eager", (TINY,), mean_to_eager, 0.2),
     *(
-        Target(
-            f"compile time of the five models, {kind}",
-            tuple(f"compile {model}, {kind}" for model in MODELS),
-            mean_ratio,
-            1.1,
-        )
-        for kind in ("cold", "from the cache")
+        Target(f"compile time of the five models, {kind}", workloads, mean_ratio, 1.1)
+        for kind, workloads in COMPILE_TIMES.items()
     ),
     Target("added import time", (ADDED_IMPORT,), longest, 60e-3),
     *(

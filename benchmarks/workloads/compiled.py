@@ -45,7 +45,7 @@ def call_of(function: Callable[[torch.Tensor], torch.Tensor], size: int):
 
 def compiled(function: Callable[[torch.Tensor], torch.Tensor], size: int):
     """The function compiled, on so many elements."""
-    return call_of(torch.compile(function), size)
+    return lambda device: call_of(torch.compile(function), size)(device)  # which imports the compiler
 
 
 def recorded(step: Call, device: torch.device) -> Call:

@@ -108,7 +108,7 @@ def _process_group(device: Device) -> None:
         raise Unseen("this torch was built without torch.distributed")
     backends = torch.distributed.Backend.default_device_backend_map
     if device.name not in backends:
-        raise NotImplementedError(f"torch.distributed has no process group for {device.name}; it has {backends}")
+        raise Unseen(f"nothing installed has a process group for {device.name}; torch.distributed has {backends}")
 
 
 EXERCISES: dict[str, Callable[[Device], object]] = {
