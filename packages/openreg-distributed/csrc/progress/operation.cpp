@@ -64,21 +64,30 @@ void Operation::post(const std::shared_ptr<Operation>& self) {
 }
 
 bool Operation::settle(Outcome outcome, const std::string& reason) noexcept {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (outcome_ != Outcome::kPending) {
-      return false;
-    }
-    outcome_ = outcome;
-    reason_ = outcome == Outcome::kSuccess ? std::string() : reason;
+  if (!decide(outcome, reason)) {
+    return false;
   }
+  tell_device();
+  return true;
+}
+
+bool Operation::decide(Outcome outcome, const std::string& reason) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (outcome_ != Outcome::kPending) {
+    return false;
+  }
+  outcome_ = outcome;
+  reason_ = outcome == Outcome::kSuccess ? std::string() : reason;
+  return true;
+}
+
+void Operation::tell_device() noexcept {
   decided_.notify_all();
-  if (outcome == Outcome::kFailed) {
-    ticket_->fail(reason);
+  if (outcome() == Outcome::kFailed) {
+    ticket_->fail(reason());
   } else {
     ticket_->signal();
   }
-  return true;
 }
 
 Outcome Operation::outcome() const {

@@ -83,6 +83,9 @@ class Operation {
 
   // Decides the outcome and lets the stream go on or fail. False if it was decided before.
   bool settle(Outcome outcome, const std::string& reason) noexcept;
+  // The two halves of it, for who has something to do before the device knows; the second after a first that was true.
+  bool decide(Outcome outcome, const std::string& reason) noexcept;
+  void tell_device() noexcept;
   Outcome outcome() const;
   // Of an outcome other than success; empty otherwise.
   std::string reason() const;

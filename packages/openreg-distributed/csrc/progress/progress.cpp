@@ -82,22 +82,31 @@ void Progress::transport_done(const std::shared_ptr<Operation>& operation, const
 
 void Progress::fail(const std::shared_ptr<Operation>& culprit, const std::string& cause) {
   const std::string text = culprit->description().text() + ": " + cause;
-  if (culprit->settle(Outcome::kFailed, "occl: " + text + kAdvice)) {
-    end(Outcome::kFailed, "occl: ended because " + text + kAdvice, "occl: the group has failed: " + text + kAdvice);
+  if (!culprit->decide(Outcome::kFailed, "occl: " + text + kAdvice)) {
+    return;
   }
+  const std::string later = "occl: the group has failed: " + text + kAdvice;
+  refuse(later);  // before the device fails: whoever hears of that finds the group closed
+  culprit->tell_device();
+  end(Outcome::kFailed, "occl: ended because " + text + kAdvice, later);
 }
 
 void Progress::abort(const std::string& reason) {
   end(Outcome::kAborted, reason, reason);
 }
 
+void Progress::refuse(const std::string& later) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (failure_.empty()) {
+    failure_ = later;
+  }
+}
+
 void Progress::end(Outcome outcome, const std::string& reason, const std::string& later) {
+  refuse(later);
   std::vector<std::shared_ptr<Operation>> all;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (failure_.empty()) {
-      failure_ = later;
-    }
     all = outstanding_;
   }
   changed_.notify_all();

@@ -62,6 +62,7 @@ class Progress : public std::enable_shared_from_this<Progress> {
   Progress() = default;
   void begin(const std::shared_ptr<Operation>& operation);
   void fail(const std::shared_ptr<Operation>& culprit, const std::string& cause);
+  void refuse(const std::string& later);
   void end(Outcome outcome, const std::string& reason, const std::string& later);
   void watch();
 
