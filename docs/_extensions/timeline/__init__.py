@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The directive `timeline`: a program, and a picture of what the device did with it, drawn while the site is built.
+
+The argument is the picture's title, which readers who cannot see it are told. The content is the program. Lines above a
+line `---` prepare: they are shown, and not drawn. What follows runs twice, and the second time is drawn, because the
+first call of an operator loads code and asks for memory. Options: `caption`, `environment` (settings,
+`NAME=value NAME=value`), `draw` (a range of the program: only this is drawn), `memory` (a curve below the tracks).
+
+record.py runs the program in a process of its own; openreg-profiler draws. A program that fails fails the build.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+from sphinx.util.typing import ExtensionMetadata
+
+SEPARATOR = "---"
+RECORD = Path(__file__).with_name("record.py")
+# Seconds: a program takes two, most of it for `import torch`.
+LIMIT = 60
+
+
+class TimelineError(RuntimeError):
+    """A program that could not be drawn, with what it said."""
+
+
+def draw(prepare: str, program: str, settings: dict[str, str], within: str = "", memory: bool = False) -> str:
+    """The picture of a program as SVG. Raises TimelineError where the program fails or does nothing on a device."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
+    with tempfile.TemporaryDirectory() as folder:
+        picture = Path(folder) / "picture.svg"
+        command = [sys.executable, str(RECORD), str(picture), within, "memory" if memory else ""]
+        try:
+            done = subprocess.run(
+                command,
+                input=f"{prepare}\n{SEPARATOR}\n{program}",
+                cwd=folder,
+                env=environment | settings,
+                capture_output=True,
+                text=True,
+                timeout=LIMIT,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise TimelineError(f"the program did not end within {LIMIT} s") from error
+        if done.returncode or not picture.exists():
+            raise TimelineError(done.stderr.strip() or f"the program ended with status {done.returncode}")
+        return picture.read_text(encoding="utf-8")
+
+
+def as_figure(svg: str, title: str) -> str:
+    """The picture to stand in a page: as wide as fits, with a text for readers."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = svg.replace("<svg", '<svg role="img"', 1)
+    end = svg.index(">") + 1
+    return f'<div class="timeline">{svg[:end]}<title>{html.escape(title)}</title>{svg[end:]}</div>'
+
+
+class TimelineDirective(SphinxDirective):
+    """Shows the program and its picture."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+    option_spec: ClassVar = {
+        "caption": directives.unchanged_required,
+        "environment": directives.unchanged_required,
+        "draw": directives.unchanged_required,
+        "memory": directives.flag,
+    }
+
+    def run(self) -> list[nodes.Node]:
+        """The code and the figure, or an error of the build with what the program said."""
+        title = self.arguments[0]
+        prepare, separator, program = "\n".join(self.content).rpartition(f"\n{SEPARATOR}\n")
+        settings = dict(pair.split("=", 1) for pair in self.options.get("environment", "").split())
+        try:
+            svg = draw(prepare, program, settings, self.options.get("draw", ""), "memory" in self.options)
+        except TimelineError as error:
+            raise self.error(f"{self.name}: {title}: {error}") from error
+        shown: list[nodes.Node] = [self._block(prepare)] if separator else []
+        figure = nodes.figure()
+        figure["classes"].append("timeline-figure")
+        figure += nodes.raw("", as_figure(svg, title), format="html")
+        text, messages = self.state.inline_text(self.options.get("caption", title), self.lineno)
+        figure += nodes.caption("", "", *text)
+        return [*shown, self._block(program), figure, *messages]
+
+    def _block(self, text: str) -> nodes.Node:
+        block = nodes.literal_block(text.strip("\n"), text.strip("\n"))
+        block["language"] = "python"
+        self.set_source_info(block)
+        return block
+
+
+def setup(app: Sphinx) -> ExtensionMetadata:
+    """Registers the directive with Sphinx."""
+    app.add_directive("timeline", TimelineDirective)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs a program from standard input and draws it: `python record.py PICTURE RANGE memory`, see the package's head."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import CodeType
+
+import matplotlib
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from openreg_profiler import picture, trace
+
+SEPARATOR = "\n---\n"
+
+
+# So often the program is recorded, and the quickest run drawn: other programs of the machine lengthen kernels, and
+# interrupt the host between two launches.
+RUNS = 9
+
+
+def record(code: CodeType, names: dict[str, object], path: Path, memory: bool) -> trace.Trace:
+    """One run, from a device that has nothing to do to one that has nothing left to do."""
+    torch.accelerator.synchronize()
+    activities = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
+    with profile(activities=activities, profile_memory=memory, acc_events=True) as profiler:
+        exec(code, names)
+        torch.accelerator.synchronize()
+    profiler.export_chrome_trace(str(path))
+    return trace.read(path)
+
+
+def main() -> None:
+    """Prepares, runs the program once for what first calls do, and then to be drawn."""
+    output, within, memory = sys.argv[1:]
+    prepare, _, program = sys.stdin.read().rpartition(SEPARATOR)
+    names: dict[str, object] = {"torch": torch}
+    exec(compile(prepare, "<prepare>", "exec"), names)
+    code = compile(program, "<program>", "exec")
+    exec(code, names)
+    folder = Path(output).parent
+    runs = [record(code, names, folder / f"{number}.json", bool(memory)) for number in range(RUNS)]
+    # Text as text: it can be searched, and takes a tenth of the room.
+    matplotlib.rcParams["svg.fonttype"] = "none"
+    quickest = min(runs, key=lambda run: run.end - run.begin)
+    picture.draw(quickest, output, within=within or None)
+
+
+main()
