@@ -162,6 +162,19 @@ def test_autograds_profiler_takes_the_records_too(x):
     assert event.device_time_total == pytest.approx(kernel.time_range.elapsed_us())
 
 
+def test_autograds_profiler_times_kernels_without_kineto(x):
+    """By events around each operator, through the methods that the runtime registers."""
+    with torch.autograd.profiler.profile(use_device=DEVICE, use_kineto=False) as profiler:
+        with torch.openreg.profiler.range("around"):
+            torch.openreg._sleep(3_000_000)
+            x.mul(2)
+        torch.openreg.profiler.mark("beside")
+    found = {item.key: item for item in profiler.key_averages()}
+    assert found["around"].device_time_total >= 3000
+    assert found["aten::mul"].device_time_total > 0
+    assert "beside" in found
+
+
 def test_stacks_are_exported_by_device_time(x, tmp_path):
     with profile(activities=list(BOTH), with_stack=True, experimental_config=WITH_STACKS) as profiler:
         for _ in range(10):

@@ -84,6 +84,10 @@ def wrong_and_crashes_with_out():
     LIBRARY.impl("erfinv.out", lambda x, *, out: os.abort(), "PrivateUse1")
 
 
+def less_exact_with_out():
+    LIBRARY.impl("erfinv.out", lambda x, *, out: out.copy_(torch.erfinv(x) + 1e-3), "PrivateUse1")
+
+
 def compiled():
     """Inductor's code gives one more."""
 

@@ -69,6 +69,16 @@ def test_an_operator_with_a_wrong_kernel_is_found():
     assert "nn.functional.gelu float32: forward: Tensor-likes are not close" in problem
 
 
+def test_an_out_overload_is_as_exact_as_the_entry_has_to_be():
+    def problems(**operators):
+        setup = setup_of("less_exact_with_out", operators=operators)
+        return run.run(setup, ["float32"], ["erfinv"], ["overloads"], jobs=1).problems()
+
+    (problem,) = problems()
+    assert "erfinv float32: overloads: aten.erfinv.out" in problem
+    assert problems(erfinv=Operator(tolerances={"float32": (0, 1e-2)})) == []
+
+
 def test_an_operator_with_wrong_code_is_found():
     card = run.run(setup_of("compiled"), ["float32"], ["erf"], [COMPILED], jobs=1)
     (problem,) = card.problems()

@@ -27,8 +27,9 @@ OUT_FORMS = (with_strides, transposed)
 class CallsOverloads(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Calls, after every operator on the device, its overloads that have a kernel there, and keeps what differs."""
 
-    def __init__(self) -> None:
+    def __init__(self, tolerance: tuple[float, float] | None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self.tolerance = tolerance
         self.known: set[Any] = set()
         self.differences: list[str] = []
 
@@ -61,7 +62,7 @@ class CallsOverloads(TorchDispatchMode):  # type: ignore[no-untyped-call]
         mine = tensors_in(ours)
         # In place, a result is rounded to the operand's dtype.
         expected = [one.detach().cpu().to(other.dtype) for one, other in zip(tensors_in(result), mine, strict=True)]
-        found = difference(mine, expected, values=values)
+        found = difference(mine, expected, self.tolerance, values=values)
         if found:
             self.differences.append(f"{name}: {found}")
 
@@ -135,7 +136,7 @@ def check_overloads(op: Any, dtype: torch.dtype, report: Report) -> None:
     for sample in report.choose(samples_of(op, dtype, gradient), SAMPLES):
         computation = Computation(op, sample, gradient)
         args, kwargs = copy_inputs(op, inputs_of(sample), subject.device())
-        mode = CallsOverloads()
+        mode = CallsOverloads(report.tolerance)
 
         def compute(
             computation: Callable[..., Any] = computation, args: Any = args, kwargs: Any = kwargs, mode: Any = mode
