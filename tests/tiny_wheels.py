@@ -57,7 +57,7 @@ def write_foreign(folder):
     """What our packages need of others, PyTorch in many versions."""
     for version in TORCH:
         write_wheel(folder, "torch", version, files={"torch/__init__.py": ""})
-    for name, version in {"matplotlib": "3.10", "numpy": "2.4", "packaging": "26.0", "rich": "15.0", "tomli": "2.3"}.items():
+    for name, version in {"numpy": "2.4", "packaging": "26.0", "rich": "15.0", "tomli": "2.3"}.items():
         write_wheel(folder, name, version)
 
 
