@@ -88,12 +88,14 @@ class Efficiency:
     """What a class of operators reaches: of the arithmetic peak over FLOP, of the bandwidth over bytes moved.
 
     ``tiles`` are the output tiles of a matrix product, rows by columns: a chip of several units works on so many tiles
-    at a time, and the last round may be partly empty. Empty: products are not cut.
+    at a time, and the last round may be partly empty. Empty: products are not cut. ``ramp`` is the depth of a product
+    at which it reaches half of its rate, because tiles are filled and written out.
     """
 
     compute: Curve = ALL
     memory: Curve = ALL
     tiles: tuple[tuple[int, int], ...] = ()
+    ramp: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -285,11 +287,12 @@ def _links(table: Reader) -> dict[str, Link]:
 
 
 def _efficiency(table: Reader) -> Efficiency:
-    table.allow("compute", "memory", "tiles")
+    table.allow("compute", "memory", "tiles", "ramp")
     return Efficiency(
         compute=Curve(*table.curve("compute")) if table.has("compute") else ALL,
         memory=Curve(*table.curve("memory")) if table.has("memory") else ALL,
         tiles=table.tiles("tiles") if table.has("tiles") else (),
+        ramp=table.quantity("ramp", "count", 0, 1e4)[0] if table.has("ramp") else 0.0,
     )
 
 
