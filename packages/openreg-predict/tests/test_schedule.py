@@ -151,7 +151,8 @@ def test_a_trace_has_what_the_schedule_has(tmp_path):
     found = {event["name"]: (event["ts"], event["ts"] + event["dur"]) for event in events if event["ph"] == "X"}
     assert found == {name: (begin * 1e6, end * 1e6) for name, (begin, end) in expected.items()}
     starts = {event["id"] for event in events if event["ph"] == "s"}
-    assert starts == {event["id"] for event in events if event["ph"] == "f"} and len(starts) == len(expected)
+    assert starts == {event["id"] for event in events if event["ph"] == "f"}
+    assert len(starts) == len(expected)
 
 
 def test_the_engines_time_is_added_up():

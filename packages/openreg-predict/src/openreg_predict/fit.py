@@ -150,9 +150,9 @@ def with_borrowed(found: dict[str, Efficiency], lender: Description) -> dict[str
     for kind, efficiency in lender.efficiencies.items():
         if kind not in found:
             note = f"that of {lender.name}"
-            curves = [
+            compute, memory = (
                 item if item is ALL else Curve(item.points, "assumed", note)
                 for item in (efficiency.compute, efficiency.memory)
-            ]
-            borrowed[kind] = Efficiency(*curves, efficiency.tiles, efficiency.ramp)
+            )
+            borrowed[kind] = Efficiency(compute, memory, efficiency.tiles, efficiency.ramp)
     return {**found, **borrowed}

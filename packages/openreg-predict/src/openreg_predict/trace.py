@@ -31,12 +31,17 @@ class TraceError(RuntimeError):
 
 @dataclass(frozen=True)
 class Call:
-    """An operator that was called: its work, the module that called it, and whether in the backward pass."""
+    """An operator that was called: its work, the module that called it, and whether in the backward pass.
+
+    ``is_on_host`` where all tensors were the CPU's, ``leaves_device`` where the result alone was.
+    """
 
     name: str
     work: Work
     module: str
     is_backward: bool
+    is_on_host: bool = False
+    leaves_device: bool = False
 
 
 @dataclass
@@ -112,20 +117,20 @@ class Recorder(TorchDispatchMode):
     """Notes every operator below autograd while it is entered, on all threads that autograd uses.
 
     ``assume`` answers programs that ask for the value of a tensor which has none; without it they are refused.
-    ``before`` is called with the number of each call before it runs.
+    ``enter`` is called with the number of each call before it runs, and with -1 afterwards.
     """
 
     def __init__(
         self,
         memory: Memory | None = None,
         assume: float | None = None,
-        before: Callable[[int], None] | None = None,
+        enter: Callable[[int], None] | None = None,
     ) -> None:
         super().__init__()
         self.calls: list[Call] = []
         self.memory = memory
         self._assume = assume
-        self._before = before
+        self._enter = enter
         self._tracker = ModuleTracker()
 
     def __enter__(self) -> Recorder:
@@ -142,17 +147,26 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         """Runs the operator and notes it."""
         kwargs = kwargs or {}
-        if self._before is not None:
-            self._before(len(self.calls))
+        number = len(self.calls)
         name = name_of(func)
         given = tensors((args, kwargs))
         is_meta = any(tensor.device.type == "meta" for tensor in given)
         if is_meta and name in ("aten::_local_scalar_dense", "aten::equal"):
             result: Any = self._answer(name, given)
         else:
-            result = _run(func, name, args, kwargs, is_meta)
+            if self._enter is not None:
+                self._enter(number)
+            try:
+                result = _run(func, name, args, kwargs, is_meta)
+            finally:
+                if self._enter is not None:
+                    self._enter(-1)
         work = describe(func, args, kwargs, result)
-        self.calls.append(Call(name, work, self._module(), bool(self._tracker.is_bw)))
+        sides = [{tensor.device.type for tensor in side} for side in (given, tensors(result))]
+        is_on_host, leaves = (sides[0] | sides[1]) <= {"cpu"}, sides[1] == {"cpu"}
+        if name == "aten::copy_":  # the target is the first of the operands
+            leaves = given[0].device.type == "cpu"
+        self.calls.append(Call(name, work, self._module(), bool(self._tracker.is_bw), is_on_host, leaves))
         if self.memory is not None:
             for tensor in (*given, *tensors(result)):
                 self.memory.see(tensor)

@@ -90,7 +90,7 @@ def _rows(path: Path) -> Iterator[dict[str, str]]:
 def _sample(row: dict[str, str]) -> Sample:
     try:
         seconds = float(row["Latency"]) * 1e-3
-        sizes = {key: int(row[key]) for key in ("B", "M", "N", "K", "H") if key in row}
+        sizes: dict[str, int] = {key: int(row[key]) for key in ("B", "M", "N", "K", "H") if key in row}
     except ValueError as error:
         raise DataError(f"the measurement {row['OPName']} on {row['Device']} has no number: {error}") from error
     return Sample(_work(row["OPName"], sizes), seconds)
