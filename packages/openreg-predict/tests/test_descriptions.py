@@ -83,7 +83,7 @@ def test_a_class_without_efficiency_takes_that_of_its_substitute():
         ("value = 8,", "value = 0,", r"compute\.parallel_units\.value with its unit is 0"),
         ("[efficiency.matmul]", "[efficiency.softmax]", r"efficiency\.matmul is missing"),
         ("[1e8, 0.5]", "[1e5, 0.5]", r"points\[1\] has the work 100000\.0; .* grows"),
-        ("[1e8, 0.5]", "[1e8, 5]", r"points\[1\] is 5; a fraction"),
+        ("[1e8, 0.5]", "[1e8, 50]", r"points\[1\] is 50; a fraction"),
         ("[1e8, 0.5]", "[1e8]", r"points\[1\] is \[100000000\.0\]; a point is"),
         ("tiles = [[64, 64]]", "tiles = [[64]]", r"tiles\[0\] is \[64\]; a tile is"),
         ("{ value = 0.8,", "{ value = 0.8, points = [[1, 1]],", r"elementwise\.memory needs either value or points"),

@@ -36,15 +36,16 @@ _TILES: tuple[tuple[tuple[int, int], ...], ...] = (
 _RAMPS = (0, 4, 8, 16, 32, 64)
 # The first wins where none of the measurements is bound by memory.
 _MEMORY = (0.8, 0.9, 0.7, 0.6, 0.5, 0.4)
-_HIGHEST = 1.5  # what a description may say
+_HIGHEST = 20.0  # what a description may say
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A call that was measured."""
+    """A call that was measured, in seconds."""
 
     work: Work
     seconds: float
+    is_arithmetic: bool = False  # of an elementwise operator that is bound by its arithmetic
 
 
 def curve(points: Sequence[tuple[float, float]], source: str, note: str) -> Curve | None:
@@ -61,14 +62,20 @@ def curve(points: Sequence[tuple[float, float]], source: str, note: str) -> Curv
 
 
 def fit_memory(chip: Description, samples: Sequence[Sample], source: str, note: str) -> Efficiency | None:
-    """Of a class that moves bytes."""
-    points = []
+    """Of a class that moves bytes; samples with much arithmetic tell the rate that it computes at."""
+    moving: list[tuple[float, float]] = []
+    computing: list[tuple[float, float]] = []
+    rate = rate_of(chip, "vector", "float32")[0]
     for sample in samples:
-        seconds = sample.seconds - sample.work.kernels * chip.launch_device.value
-        if seconds > 0:
-            points.append((float(sample.work.size), sample.work.size / chip.memory_bandwidth.value / seconds))
-    found = curve(points, source, note)
-    return Efficiency(memory=found) if found else None
+        work, seconds = sample.work, sample.seconds - sample.work.kernels * chip.launch_device.value
+        if seconds <= 0:
+            continue
+        if sample.is_arithmetic:
+            computing.append((float(work.flops), work.flops / rate / seconds))
+        else:
+            moving.append((float(work.size), work.size / chip.memory_bandwidth.value / seconds))
+    found, arithmetic = curve(moving, source, note), curve(computing, source, note)
+    return Efficiency(arithmetic or ALL, found) if found else None
 
 
 def fit_products(chip: Description, samples: Sequence[Sample], source: str, note: str) -> Efficiency | None:

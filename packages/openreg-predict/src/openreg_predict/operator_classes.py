@@ -95,3 +95,17 @@ def kernels_of(name: str, operands: int) -> int:
     if name.startswith(("aten::_foreach", "aten::_fused", "aten::_amp_foreach")):
         return max(1, -(-operands // 100))
     return 1
+
+
+# FLOP per element of functions that are computed by polynomials, roughly; of all others 1.
+_POLYNOMIAL = 20
+_POLYNOMIALS = re.compile(
+    r"aten::_?(foreach_)?(exp|exp2|expm1|log|log2|log10|log1p|sin|cos|tan|tanh|sigmoid|gelu|silu|mish|erf|erfc|erfinv|"
+    r"softplus|elu|celu|pow|atan2?|asin|acos|sinh|cosh|softmax|log_softmax|logsumexp|log_sigmoid_forward|lgamma|"
+    r"thnn_fused_lstm_cell|thnn_fused_gru_cell)(_backward|_backward_data)?_?"
+)
+
+
+def flops_per_element(name: str) -> int:
+    """How much arithmetic an elementwise operator does for each element."""
+    return _POLYNOMIAL if _POLYNOMIALS.fullmatch(name) else 1

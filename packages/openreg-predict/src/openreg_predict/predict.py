@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,9 +12,12 @@ from openreg_predict.cost import Cost, cost_of
 from openreg_predict.description import Description, Validation
 from openreg_predict.schedule import Timeline
 from openreg_predict.trace import Call, Program
+from openreg_predict.work import NOTHING, Work
 
 # The range of a prediction that nothing validates: a factor down and up.
 UNKNOWN = 0.5
+# Bytes of gradients that go around the ring at a time.
+BUCKET = 25 * 2**20
 BOUNDS = ("compute", "memory", "launch", "link")
 
 
@@ -143,15 +147,27 @@ def main_dtype(calls: list[Call]) -> str:
     return (flops or sizes or Counter({"float32": 1})).most_common(1)[0][0]
 
 
-def predict(program: Program, chip: Description, in_graph: bool = False) -> Prediction:
-    """What one step of a program takes on a chip, on one stream; in a graph the host launches once."""
-    costs = tuple(cost_of(chip, call.work, in_graph) for call in program.calls)
+def predict(program: Program, chip: Description, in_graph: bool = False, devices: int = 1) -> Prediction:
+    """What one step of a program takes on a chip; in a graph the host launches once.
+
+    With several devices each of them runs the step, and gradients are added up in a ring over the chip's peer link, in
+    buckets, beside the backward pass.
+    """
+    costs = tuple(cost_of(chip, NOTHING if call.is_on_host else call.work, in_graph) for call in program.calls)
     timeline = Timeline()
-    for index, (call, cost) in enumerate(zip(program.calls, costs, strict=True)):
-        if call.work.kernels:
-            host = chip.launch_host.value if not in_graph or index == 0 else 0.0
+    buckets = _Buckets(program, chip, costs, devices)
+    launched = False
+    for call, cost in zip(program.calls, costs, strict=True):
+        if call.work.kernels and not call.is_on_host:
+            host = 0.0 if in_graph and launched else chip.launch_host.value
+            launched = True
+            if not call.is_backward:
+                buckets.await_all(timeline)
             timeline.launch(call.name, 0, cost.seconds, host=host)
+            if call.is_backward:
+                buckets.after(cost.seconds, timeline)
     dtype = main_dtype(program.calls)
+    mode = "training" if program.is_training else "inference"
     return Prediction(
         chip,
         program,
@@ -160,5 +176,29 @@ def predict(program: Program, chip: Description, in_graph: bool = False) -> Pred
         sum(cost.seconds for cost in costs),
         costs,
         dtype,
-        chip.validation("training" if program.is_training else "inference", dtype),
+        None if in_graph or devices > 1 else chip.validation(mode, dtype),
     )
+
+
+class _Buckets:
+    """Gradients become ready evenly over the backward pass, and go around the ring when a bucket is full."""
+
+    def __init__(self, program: Program, chip: Description, costs: tuple[Cost, ...], devices: int) -> None:
+        self._count = math.ceil(program.parameters / BUCKET) if devices > 1 else 0
+        self._total = sum(cost.seconds for call, cost in zip(program.calls, costs, strict=True) if call.is_backward)
+        self._done, self._sent = 0.0, 0
+        size = program.parameters / max(1, self._count) * 2 * (devices - 1) / devices
+        self._seconds = cost_of(chip, Work("copy", size=int(size), link="peer")).seconds
+
+    def await_all(self, timeline: Timeline) -> None:
+        """What follows the backward pass needs the sums."""
+        if self._sent:
+            timeline.wait(0, timeline.record(1))
+
+    def after(self, seconds: float, timeline: Timeline) -> None:
+        """So much more of the backward pass is launched."""
+        self._done += seconds
+        while self._sent < self._count and self._done * self._count >= (self._sent + 1) * self._total * (1 - 1e-9):
+            timeline.wait(1, timeline.record(0))
+            timeline.launch("all_reduce", 1, self._seconds, "link")
+            self._sent += 1

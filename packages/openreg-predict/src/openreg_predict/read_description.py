@@ -156,8 +156,10 @@ class Reader:
         return (tuple(points), *inside._source())
 
     def _fraction(self, key: str, found: object) -> float:
-        if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 < found <= 1.5:
-            raise self.error(key, f"is {found!r}; a fraction of a peak is a number above 0 and at most 1.5")
+        if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 < found <= 20:
+            raise self.error(
+                key, f"is {found!r}; a fraction of a peak is a number above 0; caches may reach 20 times it"
+            )
         return float(found)
 
     def _points(self) -> list[tuple[float, float]]:

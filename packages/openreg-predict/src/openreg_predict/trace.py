@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim import optimizer
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.module_tracker import ModuleTracker
@@ -52,7 +53,7 @@ class Program:
     peak: int = 0
     kept: int = 0
     is_training: bool = False
-    has_graph: bool = False
+    parameters: int = 0  # bytes of those that have gradients
 
     def without_rule(self) -> list[str]:
         """Operators that no rule describes, as often as they were called."""
@@ -128,6 +129,7 @@ class Recorder(TorchDispatchMode):
     ) -> None:
         super().__init__()
         self.calls: list[Call] = []
+        self.parameters: dict[int, int] = {}
         self.memory = memory
         self._assume = assume
         self._enter = enter
@@ -170,6 +172,8 @@ class Recorder(TorchDispatchMode):
         if self.memory is not None:
             for tensor in (*given, *tensors(result)):
                 self.memory.see(tensor)
+                if isinstance(tensor, torch.nn.Parameter) and tensor.requires_grad:
+                    self.parameters[id(tensor)] = tensor.numel() * tensor.element_size()
         return result
 
     def _module(self) -> str:
@@ -205,8 +209,19 @@ def recording(device: str = "meta", assume: float | None = None) -> Iterator[tup
     """Records what runs inside, tensors of ``device`` being those of the chip."""
     memory = Memory(device)
     recorder = Recorder(memory, assume)
-    with Fused(), recorder:
+    with Fused(), _optimisers_of_lists(), recorder:
         yield recorder, memory
+
+
+@contextmanager
+def _optimisers_of_lists() -> Iterator[None]:
+    """Optimisers take parameters of meta in lists, as they do on accelerators."""
+    original = optimizer._get_foreach_kernels_supported_devices  # type: ignore[attr-defined]
+    optimizer._get_foreach_kernels_supported_devices = lambda: [*original(), "meta"]  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        optimizer._get_foreach_kernels_supported_devices = original  # type: ignore[attr-defined]
 
 
 def trace(step: Callable[[], object], assume: float | None = None, warm_up: int = 1) -> Program:
@@ -221,4 +236,11 @@ def trace(step: Callable[[], object], assume: float | None = None, warm_up: int 
         recorder.calls.clear()
         memory.peak = memory.now
         step()
-    return Program(list(recorder.calls), memory.peak, memory.now, any(call.is_backward for call in recorder.calls))
+    return collect(recorder, memory)
+
+
+def collect(recorder: Recorder, memory: Memory) -> Program:
+    """The program that a recorder has."""
+    calls = list(recorder.calls)
+    is_training = any(call.is_backward for call in calls)
+    return Program(calls, memory.peak, memory.now, is_training, sum(recorder.parameters.values()))

@@ -89,7 +89,7 @@ def describe(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], re
     return Work(
         kind or "elementwise",
         dtype=_dtype(results or operands),
-        flops=max((tensor.numel() for tensor in involved), default=0),
+        flops=operator_classes.flops_per_element(name) * max(tensor.numel() for tensor in involved),
         size=reads + writes,
         kernels=operator_classes.kernels_of(name, len(operands)),
         has_rule=kind is not None,
@@ -138,6 +138,28 @@ def _product(seen: _Seen) -> Work:
         2 * batch * rows * columns * depth,
         sum(map(moved, inputs)) + sum(map(moved, seen.results)),
         (batch, rows, columns, depth),
+    )
+
+
+def _linear(seen: _Seen) -> Work:
+    """A linear layer as one operator: its weight is (columns, depth)."""
+    source, weight = seen.args[0], seen.args[1]
+    columns, depth = weight.shape
+    rows = source.numel() // max(1, depth)
+    size = sum(map(moved, seen.operands)) + sum(map(moved, seen.results))
+    return Work("matmul", _dtype([source]), "matrix", 2 * rows * columns * depth, size, (1, rows, columns, depth))
+
+
+def _linear_backward(seen: _Seen) -> Work:
+    """The gradients of input, weight and bias that are asked for."""
+    source, gradient, weight, wanted = seen.args
+    columns, depth = weight.shape
+    rows = source.numel() // max(1, depth)
+    products = int(wanted[0]) + int(wanted[1])
+    size = products * moved(gradient) + moved(source) + moved(weight) + sum(map(moved, seen.results))
+    flops = 2 * products * rows * columns * depth
+    return Work(
+        "matmul", _dtype([source]), "matrix", flops, size, (max(1, products), rows, depth, columns), sum(wanted)
     )
 
 
@@ -256,6 +278,8 @@ _RULES: dict[str, Callable[..., Work]] = {
     **dict.fromkeys(("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_addmm_activation"), _product),
     **dict.fromkeys(("aten::mv", "aten::addmv", "aten::dot", "aten::vdot"), _vector_product),
     **dict.fromkeys(("aten::convolution", "aten::_convolution"), _convolution),
+    "aten::linear": _linear,
+    "aten::linear_backward": _linear_backward,
     "aten::convolution_overrideable": _convolution,
     "aten::convolution_backward": _convolution_backward,
     "aten::embedding": _embedding,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from openreg_predict.description import ALL, CLASSES, Curve, Efficiency, Validation
+from openreg_predict.description import ALL, CLASSES, Curve, Description, Efficiency, Quantity, Validation
 
 _EFFICIENCIES = re.compile(r"(?ms)^(# [^\n]*\n)*\[efficiency\..*?(?=^\[\[validated|\Z)")
 _VALIDATIONS = re.compile(r"(?ms)^(# [^\n]*\n)*\[\[validated\]\].*\Z")
@@ -58,3 +58,40 @@ def with_validations(text: str, found: Iterable[Validation]) -> str:
             f'note = "{item.note}"\n'
         )
     return bare
+
+
+def whole(chip: Description) -> str:
+    """A description as a file."""
+    lines = [
+        "# SPDX-License-Identifier: BSD-3-Clause",
+        "schema = 1",
+        f'title = "{chip.title}"',
+        "",
+        "[compute]",
+        f'parallel_units = {{ value = {chip.parallel_units}, source = "assumed" }}',
+    ]
+    for unit in ("matrix", "vector"):
+        rates = {dtype: rate for (own, dtype), rate in chip.rates.items() if own == unit}
+        if rates:
+            lines += [
+                "",
+                f"[compute.{unit}]",
+                *(f"{key} = {_quantity(rate, 'GFLOP/s', 1e9)}" for key, rate in rates.items()),
+            ]
+    lines += ["", "[memory]", f"size = {_quantity(chip.memory_size, 'GiB', 2.0**30)}"]
+    lines.append(f"bandwidth = {_quantity(chip.memory_bandwidth, 'GB/s', 1e9)}")
+    for cache in chip.caches:
+        lines += ["", "[[cache]]", f"level = {cache.level}", f"size = {_quantity(cache.size, 'KiB', 2.0**10)}"]
+    lines += ["", "[launch]"]
+    for name in ("host", "device", "graph"):
+        lines.append(f"{name} = {_quantity(getattr(chip, f'launch_{name}'), 'us', 1e-6)}")
+    lines += ["", "[copy]", f'engines = {{ value = {chip.copy_engines}, source = "assumed" }}']
+    for name, link in chip.links.items():
+        lines += ["", f"[link.{name}]", f"bandwidth = {_quantity(link.bandwidth, 'GB/s', 1e9)}"]
+        lines.append(f"latency = {_quantity(link.latency, 'us', 1e-6)}")
+    return with_validations("\n".join(lines) + "\n\n" + efficiencies(chip.efficiencies), chip.validations)
+
+
+def _quantity(quantity: Quantity, unit: str, factor: float) -> str:
+    note = f', note = "{quantity.note}"' if quantity.note else ""
+    return f'{{ value = {quantity.value / factor:.6g}, unit = "{unit}", source = "{quantity.source}"{note} }}'
