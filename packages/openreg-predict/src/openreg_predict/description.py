@@ -44,6 +44,7 @@ CLASSES: dict[str, str | None] = {
     "reduction": "elementwise",
     "normalisation": "reduction",
     "softmax": "reduction",
+    "pooling": "reduction",
     "random": "elementwise",
     "embedding": "elementwise",
     "optimiser": "elementwise",

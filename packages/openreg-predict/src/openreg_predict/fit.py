@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Efficiencies from measurements of single operators: medians along the amount of work, so that outliers do not count.
 
-A measurement says what fraction of a peak was reached. The curve of a class has a point per decade of work, the median
-of those fractions. Of matrix products, tiles, ramp and the fraction of the bandwidth are tried out of a few, and those
-with the least mean error win.
+A measurement says what fraction of a peak was reached. The curve of a class has a point per half a decade of work, the
+median of those fractions. Of matrix products, tiles, ramp and the fraction of the bandwidth are tried out of a few, and
+those with the least mean error win.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from openreg_predict.cost import rate_of, utilisation
 from openreg_predict.description import ALL, Curve, Description, Efficiency
 from openreg_predict.work import Work
 
-# A point of a curve is a median of at least so many measurements.
+# A point of a curve is a median of at least so many measurements, where there are many.
 LEAST = 3
+_MANY = 50
 # So many measurements choose tiles; all of them make the curve.
 _CHOOSE = 500
 _TILES: tuple[tuple[tuple[int, int], ...], ...] = (
@@ -49,13 +50,14 @@ class Sample:
 
 
 def curve(points: Sequence[tuple[float, float]], source: str, note: str) -> Curve | None:
-    """Medians of (work, fraction) by decade of the work; None where no decade has enough."""
+    """Medians of (work, fraction) by half a decade of the work; None where none has enough."""
     decades: dict[int, list[tuple[float, float]]] = {}
     for work, fraction in points:
         decades.setdefault(round(2 * math.log10(max(work, 1.0))), []).append((work, fraction))
     found = []
+    least = LEAST if len(points) >= _MANY else 1
     for decade, members in sorted(decades.items()):
-        if len(members) >= LEAST:
+        if len(members) >= least:
             fraction = min(_HIGHEST, statistics.median(fraction for _, fraction in members))
             found.append((float(f"{10 ** (decade / 2):.3g}"), float(f"{fraction:.3g}")))
     return Curve(tuple(found), source, note) if found else None

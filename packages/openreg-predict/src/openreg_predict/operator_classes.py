@@ -12,7 +12,7 @@ import torch
 _FREE = re.compile(
     r"aten::(_unsafe_view|_reshape_alias|empty\w*|new_empty\w*|detach_?|alias|lift\w*|_local_scalar_dense|is_\w+|"
     r"_version|set_|resize_|record_stream|_has_compatible_shallow_copy_type|_nested_\w*view\w*|sym_\w+|"
-    r"_efficientzerotensor|pin_memory|_pin_memory|_fused_sdp_choice|result_type|equal|item)"
+    r"_efficientzerotensor|unsafe_split\w*|pin_memory|_pin_memory|_fused_sdp_choice|result_type|equal|item)"
     r"|c10d::barrier|_c10d_functional::wait_tensor|prim::device"
 )
 # The first pattern that fits gives the class.
@@ -22,12 +22,16 @@ _CLASSES = [
         (r"aten::_?(fused_(adam|adamw|sgd|adagrad)\w*|foreach_\w+|amp_\w+)", "optimiser"),
         (r"aten::(_log_softmax|_softmax|_safe_softmax|logsumexp|_masked_softmax)\w*", "softmax"),
         (r"aten::_?(native_|cudnn_|miopen_|fused_)?(layer|batch|group|rms|instance)_norm\w*", "normalisation"),
-        (r"aten::_(native_batch_norm|batch_norm)\w*", "normalisation"),
+        (r"(aten::_(native_batch_norm|batch_norm)|openreg_predict::rms_norm)\w*", "normalisation"),
         (r"aten::(native_dropout|bernoulli|normal|uniform|rand|exponential|multinomial|geometric)\w*", "random"),
         (r"aten::(randn|randint|randperm|log_normal|cauchy|random)\w*", "random"),
         (r"aten::(native_dropout_backward|_fused_dropout)", "elementwise"),
         (r"aten::(embedding|index|gather|scatter|put|take|select_scatter|slice_scatter|masked_)\w*", "embedding"),
         (r"aten::(_unsafe_index|_index_put|_embedding_bag)\w*", "embedding"),
+        (
+            r"aten::_?(adaptive_avg_pool|adaptive_max_pool|avg_pool|max_pool|upsample|fractional_max_pool)\w*",
+            "pooling",
+        ),
         (
             (
                 r"aten::(sum|mean|max|min|amax|amin|aminmax|argmax|argmin|prod|any|all|var|std|norm|linalg_vector_norm|"
@@ -35,10 +39,6 @@ _CLASSES = [
                 r"logcumsumexp|cummax|cummin|kthvalue|mode|bincount|histc|unique|_unique2|unique_dim|trace|"
                 r"binary_cross_entropy|smooth_l1_loss|huber_loss|kl_div|l1_loss|multi_margin_loss|soft_margin_loss)\w*"
             ),
-            "reduction",
-        ),
-        (
-            r"aten::_?(adaptive_avg_pool|adaptive_max_pool|avg_pool|max_pool|upsample|fractional_max_pool)\w*",
             "reduction",
         ),
         (

@@ -6,7 +6,6 @@ On ``meta`` nothing is computed and no memory is needed, so a model of any size 
 
 from __future__ import annotations
 
-import inspect
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,10 +15,10 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.optim import optimizer
-from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.module_tracker import ModuleTracker
 
+from openreg_predict.fused import fused, run_on_meta
 from openreg_predict.work import Work, describe, name_of, tensors
 
 # Allocators of devices round up to this.
@@ -91,27 +90,6 @@ class Memory:
     def _add(self, size: int) -> None:
         self.now += size
         self.peak = max(self.peak, self.now)
-
-
-def _bound(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
-    bound = inspect.signature(torch.nn.functional.dropout).bind(*args, **kwargs)
-    bound.apply_defaults()
-    return bound.args
-
-
-class Fused(TorchFunctionMode):
-    """On ``meta``, the functions that accelerators run as one operator and PyTorch takes apart elsewhere."""
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        """Dropout becomes ``native_dropout``."""
-        kwargs = kwargs or {}
-        if func is torch.nn.functional.dropout:
-            source, p, training, inplace = _bound(*args, **kwargs)
-            if source.device.type == "meta" and training and 0.0 < p < 1.0 and not inplace:
-                return torch.native_dropout(source, p, True)[0]
-        return func(*args, **kwargs)
 
 
 class Recorder(TorchDispatchMode):
@@ -191,7 +169,8 @@ class Recorder(TorchDispatchMode):
 
 def _run(func: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], is_meta: bool) -> Any:
     try:
-        return func(*args, **kwargs)
+        known = run_on_meta(name, args) if is_meta else None
+        return func(*args, **kwargs) if known is None else known
     except (NotImplementedError, RuntimeError) as error:
         if not is_meta:
             raise
@@ -209,7 +188,7 @@ def recording(device: str = "meta", assume: float | None = None) -> Iterator[tup
     """Records what runs inside, tensors of ``device`` being those of the chip."""
     memory = Memory(device)
     recorder = Recorder(memory, assume)
-    with Fused(), _optimisers_of_lists(), recorder:
+    with fused(), _optimisers_of_lists(), recorder:
         yield recorder, memory
 
 

@@ -163,6 +163,18 @@ def _linear_backward(seen: _Seen) -> Work:
     )
 
 
+def _recurrent(seen: _Seen) -> Work:
+    """A recurrent layer: in each step a product with the weights of the input and one with those of the state."""
+    source, of_input, of_state = seen.args[:3]
+    length, batch, inputs = source.shape
+    columns, width = of_state.shape
+    passes = 2 if "backward" in seen.name else 1
+    size = sum(map(moved, seen.operands)) + sum(map(moved, seen.results))
+    flops = 2 * passes * length * batch * columns * (inputs + width)
+    product = (1, batch, columns, inputs + width)
+    return Work("matmul", _dtype([of_input]), "matrix", flops, size, product, kernels=passes * length)
+
+
 def _vector_product(seen: _Seen) -> Work:
     """mv, dot and the like: bound by memory."""
     inputs = seen.operands
@@ -278,6 +290,8 @@ _RULES: dict[str, Callable[..., Work]] = {
     **dict.fromkeys(("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_addmm_activation"), _product),
     **dict.fromkeys(("aten::mv", "aten::addmv", "aten::dot", "aten::vdot"), _vector_product),
     **dict.fromkeys(("aten::convolution", "aten::_convolution"), _convolution),
+    "aten::mkldnn_rnn_layer": _recurrent,
+    "aten::mkldnn_rnn_layer_backward": _recurrent,
     "aten::linear": _linear,
     "aten::linear_backward": _linear_backward,
     "aten::convolution_overrideable": _convolution,

@@ -44,7 +44,7 @@ class Case:
     @property
     def name(self) -> str:
         """For a table."""
-        return f"{self.model}, {self.length} x {self.batch}"
+        return f"{self.model}, {self.length} x {self.batch}" if self.length else self.model
 
 
 def split() -> dict[str, Any]:
