@@ -24,7 +24,9 @@ uint64_t bytes_of(const orTaskInfo& task) {
 
 }  // namespace
 
-void enter_call(int64_t call) { current_call() = call; }
+void enter_call(int64_t call) {
+  current_call() = call;
+}
 
 TaskLog::TaskLog() {
   orSubscriber table{};
@@ -34,8 +36,8 @@ TaskLog::TaskLog() {
   table.submit = [](void* user, const orTaskInfo* task, uint64_t* /*correlation*/) {
     auto* log = static_cast<TaskLog*>(user);
     if (task->kind == orTaskEventWait && task->graph_launch != 0) {  // between the streams of a graph
-      log->note({Entry::Kind::wait, -1, 0, task->device, task->waited_queue, task->waited_ticket, 0,
-                 task->graph_launch, task->queue, ""});
+      log->note({Entry::Kind::wait, -1, 0, task->device, task->waited_queue, task->waited_ticket, 0, task->graph_launch,
+                 task->queue, ""});
       return;
     }
     log->note({Entry::Kind::task, current_call(), task->kind, task->device, task->queue, task->ticket, bytes_of(*task),

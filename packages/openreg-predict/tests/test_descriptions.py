@@ -76,7 +76,7 @@ def test_a_class_without_efficiency_takes_that_of_its_substitute():
         ('"GB/s"', '"GiB"', r"memory\.bandwidth\.unit 'GiB' is a unit of size, not of bandwidth"),
         ('500, unit = "GB/s", source = "data sheet"', '500, unit = "GB/s"', r"memory\.bandwidth\.source is missing"),
         ('500, unit = "GB/s", source = "data sheet"', '500, unit = "GB/s", source = "a friend"', "one of data sheet"),
-        ("[copy]", "[cpy]", r"cpy is no key of a description; did you mean 'copy'"),
+        ("[copy]", "[copy2]", r"copy2 is no key of a description; did you mean 'copy'"),
         ("float32 =", "float33 =", r"compute\.vector\.float33 is no key .* did you mean 'float32'"),
         ("float32 =", "float16 =", r"compute\.vector\.float32 is missing"),
         ("value = 8,", "value = 8.5,", r"compute\.parallel_units\.value is 8\.5; a count is a whole number"),

@@ -89,7 +89,7 @@ def test_a_script_runs_on_the_device_in_the_chips_time(tmp_path, capsys):
         (["run", "missing.py", "--device", "h100"], "missing.py cannot be run"),
         (["run", "SCRIPT", "--device", "h100", "--trace", "x.json"], "needs --on openreg"),
         (
-            ["compare", "SCRIPT", "--device", "h100", "--what-if", "bandwith=2"],
+            ["compare", "SCRIPT", "--device", "h100", "--what-if", "bandwidths=2"],
             "is no what-if; give one of bandwidth=2",
         ),
         (["compare", "SCRIPT", "--device", "h100", "--what-if", "set:SIZE=2"], "assigns no SIZE at its top level"),

@@ -5,11 +5,16 @@
 program on the openreg device in a chip's time.
 """
 
-from openreg_predict.description import Description, DescriptionError, built_in, load
-from openreg_predict.predict import Prediction, predict
-from openreg_predict.script import OnMeta
-from openreg_predict.simulate import Run, simulate
-from openreg_predict.trace import Program, TraceError, trace
+import openreg_runtime
+
+# Before the native module can be loaded: it would change PyTorch, or fail with an undefined symbol.
+openreg_runtime.require_matching_build(__name__)
+
+from openreg_predict.description import Description, DescriptionError, built_in, load  # noqa: E402
+from openreg_predict.predict import Prediction, predict  # noqa: E402
+from openreg_predict.script import OnMeta  # noqa: E402
+from openreg_predict.simulate import Run, simulate  # noqa: E402
+from openreg_predict.trace import Program, TraceError, trace  # noqa: E402
 
 __all__ = [
     "Description",

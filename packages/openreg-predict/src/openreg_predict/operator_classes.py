@@ -43,7 +43,7 @@ _CLASSES = [
         ),
         (
             (
-                r"aten::(clone|contiguous|cat|stack|fill|zero|zeros|ones|full|arange|linspace|copy|constant_pad_nd|flip|"
+                r"aten::(clone|contiguous|cat|stack|fill|zero|zeros|ones|full|arange|linspace|copy|constant_pad|flip|"
                 r"roll|repeat|tril|triu|eye|scalar_tensor|new_zeros|new_ones|new_full|zeros_like|ones_like|full_like|"
                 r"reflection_pad|replication_pad|im2col|col2im|pixel_shuffle|masked_select|nonzero|unfold_backward|"
                 r"slice_backward|select_backward|diagonal_backward|as_strided_scatter|tril_indices|triu_indices|view_copy|"

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import torch
 
-import openreg_runtime
 from openreg_predict.cost import cost_of
 from openreg_predict.description import Description
 from openreg_predict.schedule import COMPUTE, Timeline
@@ -55,7 +54,6 @@ def simulate(chip: Description) -> Iterator[Run]:
     The values are the device's own and are not changed. The host's time is what the description says of a launch, not
     that of this machine; work of the host between launches takes none.
     """
-    openreg_runtime.require_matching_build("openreg_predict")
     from openreg_predict import _C
 
     run = Run(chip)
