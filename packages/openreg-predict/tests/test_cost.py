@@ -5,7 +5,8 @@ import dataclasses
 
 import pytest
 import torch
-from torch import nn
+from torch import distributed, nn
+from torch.distributed import _functional_collectives as functional_collectives
 
 import openreg_predict
 from openreg_predict import cost, description
@@ -104,6 +105,34 @@ def test_attention_fused_and_not(meta):
     apart = works(lambda: torch.softmax(q @ q.transpose(-1, -2), -1) @ q)
     assert apart["bmm"].flops * 2 == flops
     assert fused.size < apart["bmm"].size + apart["_softmax"].size
+
+
+def test_collectives_send_their_share_over_the_link(meta):
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    own, whole = torch.empty(1024), torch.empty(4096)
+    distributed.init_process_group("fake", rank=0, world_size=4, store=FakeStore())
+    try:
+
+        def step():
+            distributed.all_reduce(own)
+            distributed.all_gather_single(whole, own)
+            distributed.broadcast(own, 0)
+            functional_collectives.all_reduce(own, "sum", distributed.group.WORLD)
+
+        found = {call.name: call.work for call in trace(step).calls if call.work.link}
+    finally:
+        distributed.destroy_process_group()
+    assert {work.link for work in found.values()} == {"peer"}
+    assert {name: work.size for name, work in found.items()} == {
+        "c10d::allreduce_": 4096 * 2 * 3 // 4,
+        "c10d::_allgather_base_": 16384 * 3 // 4,
+        "c10d::broadcast_": 4096,
+        "_c10d_functional::all_reduce": 4096 * 2 * 3 // 4,
+    }
+    chip = openreg_predict.load("h100")
+    time = cost.cost_of(chip, found["c10d::broadcast_"])
+    assert (time.bound, time.seconds) == ("link", pytest.approx(5e-6 + 4096 / 450e9))
 
 
 def test_an_operator_without_a_rule_is_named_and_costs_what_its_bytes_cost(meta):

@@ -13,7 +13,7 @@ _FREE = re.compile(
     r"aten::(_unsafe_view|_reshape_alias|empty\w*|new_empty\w*|detach_?|alias|lift\w*|_local_scalar_dense|is_\w+|"
     r"_version|set_|resize_|record_stream|_has_compatible_shallow_copy_type|_nested_\w*view\w*|sym_\w+|"
     r"_efficientzerotensor|unsafe_split\w*|pin_memory|_pin_memory|_fused_sdp_choice|result_type|equal|item)"
-    r"|c10d::barrier|_c10d_functional::wait_tensor|prim::device"
+    r"|c10d::barrier|_c10d_functional::(wait_tensor|_wrap_tensor_autograd)|prim::device"
 )
 # The first pattern that fits gives the class.
 _CLASSES = [

@@ -258,20 +258,22 @@ def _copy(seen: _Seen) -> Work:
 def _collective(factor: Callable[[int], float]) -> Callable[..., Work]:
     def rule(seen: _Seen) -> Work:
         members = _group_size(seen)
-        size = max(sum(map(moved, seen.operands)), sum(map(moved, seen.results)))
+        # What is gathered or scattered is the larger of an operator's arguments.
+        size = max(sum(map(moved, tensors(part))) for part in (*seen.args, seen.result))
         return Work("copy", _dtype(seen.operands + seen.results), size=int(size * factor(members)), link="peer")
 
     return rule
 
 
 def _group_size(seen: _Seen) -> int:
-    """Members of the group of a collective: the group itself, or the number that functional collectives are given."""
-    for item in (*seen.args, *seen.kwargs.values()):
-        if isinstance(item, torch.ScriptObject):
-            return int(torch.distributed.ProcessGroup.unbox(item).size())
-        if isinstance(item, str) and torch.distributed.is_initialized():
-            return int(_resolve_process_group(item).size())
-    return 2
+    """Members of the group of a collective, which is an object (c10d) or a name (functional collectives)."""
+    for index, argument in enumerate(seen.function._schema.arguments):
+        value = seen.args[index] if index < len(seen.args) else seen.kwargs.get(argument.name)
+        if argument.name == "process_group":
+            return int(torch.distributed.ProcessGroup.unbox(value).size())  # type: ignore[arg-type]
+        if argument.name == "group_name":
+            return int(_resolve_process_group(str(value)).size())
+    raise NotImplementedError(f"{seen.name}: no argument of a collective says how many take part")
 
 
 def _resolve_process_group(name: str) -> Any:
