@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How long a PyTorch program would take on a described chip, and how much memory, with the error.
+
+:func:`trace` records a step on ``meta``, :func:`predict` says what a chip takes for it, and :func:`simulate` runs a
+program on the openreg device in a chip's time.
+"""
+
+import openreg_runtime
+
+# Before the native module can be loaded: it would change PyTorch, or fail with an undefined symbol.
+openreg_runtime.require_matching_build(__name__)
+
+from openreg_predict.description import Description, DescriptionError, built_in, load  # noqa: E402
+from openreg_predict.predict import Prediction, predict  # noqa: E402
+from openreg_predict.script import OnMeta  # noqa: E402
+from openreg_predict.simulate import Run, simulate  # noqa: E402
+from openreg_predict.trace import Program, TraceError, trace  # noqa: E402
+
+__all__ = [
+    "Description",
+    "DescriptionError",
+    "OnMeta",
+    "Prediction",
+    "Program",
+    "Run",
+    "TraceError",
+    "built_in",
+    "load",
+    "predict",
+    "simulate",
+    "trace",
+]

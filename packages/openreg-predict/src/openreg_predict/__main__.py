@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""usage: python -m openreg_predict run|compare|calibrate|validate.
+
+What would a described chip take for a program? `run` and `compare` ask it, `calibrate` makes descriptions, `validate`
+judges them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+from openreg_predict import commands
+from openreg_predict.description import DescriptionError, built_in, load
+from openreg_predict.predict import predict
+from openreg_predict.published.data import DataError
+from openreg_predict.report import PictureError, as_document, draw_roofline, show, show_comparison
+from openreg_predict.script import ScriptError, program_of
+from openreg_predict.trace import Program, TraceError
+from openreg_predict.what_if import FORMS, WhatIfError, apply, parse
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m openreg_predict", description="What a described chip would take for a PyTorch program."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    devices = f"a description: {', '.join(built_in())}, or the path of a .toml file"
+    run = commands.add_parser("run", help="predicts a script's step, or with --on openreg runs it")
+    run.add_argument("script", help="with a function step(), or recorded as a whole")
+    run.add_argument("--device", required=True, help=devices)
+    run.add_argument("--on", choices=("meta", "openreg"), default="meta", help="without values, or on the device")
+    run.add_argument("--roofline", metavar="FILE", help="draws a picture: .svg, .png, .pdf")
+    run.add_argument("--trace", metavar="FILE", help="writes the schedule in Chrome's format (with --on openreg)")
+    compare = commands.add_parser("compare", help="chips and what-ifs side by side")
+    compare.add_argument("script")
+    compare.add_argument("--device", required=True, nargs="+", help=devices)
+    compare.add_argument("--what-if", nargs="+", default=[], metavar="CHANGE", help=FORMS)
+    for command in (run, compare):
+        command.add_argument("--assume", type=float, help="answers programs that ask for the value of a tensor")
+        command.add_argument("--json", action="store_true")
+    calibrate = commands.add_parser(
+        "calibrate", help="describes this machine's CPU, or with --data calibrates a description"
+    )
+    calibrate.add_argument("output", help="the description to write")
+    calibrate.add_argument("--data", type=Path, help="a copy of published measurements")
+    calibrate.add_argument("--device", help="with --data: whose")
+    calibrate.add_argument("--lender", help="with --data: whose efficiencies stand in for what was not measured")
+    validate = commands.add_parser("validate", help="compares predictions with measurements")
+    validate.add_argument("--data", type=Path, help="a copy of published measurements; without it this machine")
+    validate.add_argument("--device", help="without --data: the description that calibrate wrote")
+    validate.add_argument("--json", action="store_true")
+    validate.add_argument("--write", action="store_true", help="writes the errors into the descriptions")
+    return parser
+
+
+def _run(options: argparse.Namespace) -> None:
+    chip = load(options.device)
+    if options.on == "openreg":
+        commands.run_on_device(options.script, chip, options.trace, options.json)
+        return
+    if options.trace:
+        raise ScriptError("--trace writes what streams did; it needs --on openreg")
+    prediction = predict(program_of(options.script, assume=options.assume), chip)
+    if options.roofline:
+        draw_roofline(prediction, options.roofline)
+    if options.json:
+        print(json.dumps(as_document(prediction), indent=1))
+    else:
+        show(prediction)
+
+
+def _compare(options: argparse.Namespace) -> None:
+    @lru_cache
+    def recorded(values: tuple[tuple[str, object], ...]) -> Program:
+        return program_of(options.script, dict(values), options.assume)
+
+    def program(values: dict[str, object]) -> Program:
+        return recorded(tuple(values.items()))
+
+    changes = [parse(text) for text in options.what_if]
+    found = []
+    for chip in [load(name) for name in options.device]:
+        found.append((chip.name, predict(program({}), chip)))
+        found += [(f"{chip.name}, {change.text}", apply(change, chip, program)) for change in changes]
+    if options.json:
+        print(json.dumps({name: as_document(item) for name, item in found}, indent=1))
+    else:
+        show_comparison(found)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command; 1 with a message on standard error where it cannot."""
+    options = _parser().parse_args(arguments)
+    try:
+        if options.command == "run":
+            _run(options)
+        elif options.command == "compare":
+            _compare(options)
+        elif options.command == "calibrate":
+            commands.calibrate(options.output, options.data, options.device, options.lender)
+        else:
+            commands.validate(options.data, options.device, options.json, options.write)
+    except (DescriptionError, ScriptError, TraceError, WhatIfError, DataError, PictureError, OSError) as error:
+        print(f"python -m openreg_predict {options.command}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

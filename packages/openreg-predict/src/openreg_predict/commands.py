@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the commands do beyond a prediction: run on the device, calibrate, validate."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import torch
+from rich.console import Console
+
+from openreg_predict import fit, machine, machine_models, script
+from openreg_predict.description import FOLDER, Description, DescriptionError, load
+from openreg_predict.predict import predict
+from openreg_predict.published import data as published
+from openreg_predict.report import show_validation
+from openreg_predict.schedule import busy, write_trace
+from openreg_predict.script import ScriptError
+from openreg_predict.trace import trace
+from openreg_predict.units import show_bytes, show_time
+from openreg_predict.validate import Outcome, as_document, compare, summaries, validations
+from openreg_predict.write_description import whole, with_efficiencies, with_validations
+
+
+def run_on_device(path: str, chip: Description, trace_file: str | None, as_json: bool) -> None:
+    """Runs a script's step on the openreg device in the chip's time. Raises ScriptError."""
+    from openreg_predict.simulate import simulate
+
+    code, has_step = script.load(path)
+    if not has_step:
+        raise ScriptError(f"{path} has no function step(); --on openreg runs that")
+    space = {"__name__": "openreg_predict_script", "__file__": path}
+    sys.path.insert(0, str(Path(path).resolve().parent))
+    with torch.device("openreg"):
+        exec(code, space)
+        step = space[script.STEP]
+        step()  # type: ignore[operator]
+        with simulate(chip) as run:
+            step()  # type: ignore[operator]
+    if trace_file:
+        write_trace(run.timeline, trace_file, chip.title)
+    engines = dict(busy(run.timeline))
+    if as_json:
+        document = {"device": chip.name, "seconds": run.seconds, "host_seconds": run.host_seconds, "engines": engines}
+        print(json.dumps({**document, "peak_bytes": run.peak, "validated": None, "no_rule": run.without_rule()}))
+        return
+    console = Console()
+    console.print(
+        f"{chip.title}: one step {show_time(run.seconds)}, host {show_time(run.host_seconds)}", highlight=False
+    )
+    for engine, seconds in engines.items():
+        console.print(f"{engine}: busy {show_time(seconds)}, {seconds / run.seconds:.0%}", highlight=False)
+    console.print(f"peak memory {show_bytes(run.peak)}", highlight=False)
+    console.print("not validated: schedules of several streams have not been compared with measurements")
+    for name in run.without_rule():
+        console.print(f"note: no rule for {name}, counted by the bytes of its operands", highlight=False)
+
+
+def calibrate(output: str, data: Path | None, device: str | None, lender: str | None) -> None:
+    """Writes a description: of this machine, or a calibrated one from published measurements."""
+    path = Path(output)
+    if path.suffix != ".toml" or path.is_dir() or not path.absolute().parent.is_dir():
+        raise DescriptionError(f"{path} cannot be written: give a file that ends with .toml in a folder that exists")
+    if data is None:
+        if device or lender:
+            raise DescriptionError("--device and --lender go with --data; without it this machine's CPU is described")
+        path.write_text(whole(machine.describe(path.stem)), "utf-8")
+    else:
+        if device is None:
+            raise DescriptionError("--data calibrates a description: say with --device which")
+        chip = load(device)
+        samples = published.samples(data, chip.name)
+        found = fit.fit(chip, samples, "measured", "published micro-benchmarks in float32")
+        if lender is not None:
+            found = fit.with_borrowed(found, load(lender))
+        source = Path(device) if device.endswith(".toml") else FOLDER / f"{device}.toml"
+        path.write_text(with_efficiencies(source.read_text("utf-8"), {**chip.efficiencies, **found}), "utf-8")
+    load(path)
+    print(f"wrote {path}")
+
+
+def machine_outcomes(chip: Description) -> list[Outcome]:
+    """Small models on this CPU, on one thread, measured and predicted; each predicted from ``meta``."""
+    outcomes = []
+    with machine.one_thread():
+        for name in machine_models.MODELS:
+            for mode in ("inference", "training"):
+                seconds = machine.seconds_of(machine_models.step(name, mode == "training"), least=2e-2)
+                with torch.device("meta"):
+                    program = trace(machine_models.step(name, mode == "training"))
+                case = published.Case(chip.name, name, mode, 0, 0, seconds)
+                for way, item in (("calibrated", chip), ("plain roofline", chip.plain())):
+                    outcomes.append(Outcome(case, way, predict(program, item).seconds))
+    return outcomes
+
+
+def validate(data: Path | None, device: str | None, as_json: bool, write: bool) -> None:
+    """Compares predictions with measurements and prints, or writes, the errors."""
+    if data is not None:
+        outcomes, left_out = compare(data)
+        note = "transformers of published measurements"
+    else:
+        if device is None:
+            raise DescriptionError("give --data DIR, or --device FILE, a description of this machine by calibrate")
+        outcomes, left_out = machine_outcomes(load(device)), {}
+        note = "small models on this machine"
+    found = summaries(outcomes)
+    if write:
+        names = {device} if data is None and device else {outcome.case.device for outcome in outcomes}
+        for name in names:
+            path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
+            entries = validations(found, load(name).name, note)
+            path.write_text(with_validations(path.read_text("utf-8"), entries), "utf-8")
+    if as_json:
+        print(json.dumps(as_document(outcomes, left_out), indent=1))
+    else:
+        show_validation(found, outcomes, left_out)

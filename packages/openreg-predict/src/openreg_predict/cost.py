@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How long a described chip takes for the work of one call: the roofline with what the chip's operators reach."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from openreg_predict.description import Description, Efficiency
+from openreg_predict.work import Work
+
+# What a chip without a rate for a dtype computes with instead: wider ones, never narrower.
+_WIDER = {
+    "float8": "float16",
+    "float16": "float32",
+    "bfloat16": "float32",
+    "tfloat32": "float32",
+    "int8": "float32",
+    "complex64": "float32",
+    "complex128": "float64",
+    "float8_e4m3fn": "float8",
+    "float8_e5m2": "float8",
+    "uint8": "int8",
+    "bool": "int8",
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of an engine for a call, and what bounds them: compute, memory, launch or link."""
+
+    seconds: float
+    bound: str
+    rate_of: str = ""  # the dtype whose rate was taken, where the chip has none for the call's
+
+
+def utilisation(product: tuple[int, int, int, int], tiles: tuple[tuple[int, int], ...], units: int) -> float:
+    """The share of the chip that a product keeps busy: rounded up to whole tiles, and to whole rounds of the units."""
+    batch, rows, columns, _ = product
+    best = 0.0
+    for high, wide in tiles:
+        count = batch * math.ceil(rows / high) * math.ceil(columns / wide)
+        rounds = math.ceil(count / units)
+        best = max(best, batch * rows * columns / (rounds * units * high * wide))
+    return best or 1.0
+
+
+def rate_of(chip: Description, unit: str, dtype: str) -> tuple[float, str]:
+    """(FLOP/s, the dtype they are of): that asked for, or the next wider one for which the chip has a rate."""
+    name = dtype
+    while True:
+        found = chip.rate(unit, name)
+        if found is not None:
+            return found.value, name
+        name = _WIDER.get(name, "float32")
+
+
+def seconds_of_arithmetic(chip: Description, work: Work, efficiency: Efficiency) -> tuple[float, str]:
+    """Seconds if memory were infinitely fast, and the dtype whose rate was taken."""
+    rate, dtype = rate_of(chip, work.unit, work.dtype)
+    reached = efficiency.compute.at(max(work.flops, 1))
+    if work.product is not None:
+        depth = work.product[3]
+        reached *= utilisation(work.product, efficiency.tiles, chip.parallel_units)
+        reached *= depth / (depth + efficiency.ramp)
+    return work.flops / (rate * reached), dtype
+
+
+def cost_of(chip: Description, work: Work, in_graph: bool = False) -> Cost:
+    """What a call costs the engine that runs it; the host's time to launch it is not part of it."""
+    if work.kernels == 0:
+        return Cost(0.0, "nothing")
+    if work.link:
+        return _over_link(chip, work)
+    efficiency = chip.efficiency(work.kind)
+    arithmetic, dtype = seconds_of_arithmetic(chip, work, efficiency)
+    memory = work.size / (chip.memory_bandwidth.value * efficiency.memory.at(max(work.size, 1)))
+    launch = work.kernels * (chip.launch_graph if in_graph else chip.launch_device).value
+    longest = max(arithmetic, memory)
+    bound = "launch" if launch > longest else "compute" if arithmetic >= memory else "memory"
+    return Cost(longest + launch, bound, "" if dtype == work.dtype else dtype)
+
+
+def _over_link(chip: Description, work: Work) -> Cost:
+    link = chip.links.get(work.link)
+    if link is None:
+        # Without a link of its own to the others, data goes through the host: there and back.
+        host = chip.links.get("host")
+        if host is None:
+            return replace(cost_of(chip, replace(work, link="")), bound="memory")
+        return Cost(2 * (host.latency.value + work.size / host.bandwidth.value), "link")
+    return Cost(link.latency.value + work.size / link.bandwidth.value, "link")

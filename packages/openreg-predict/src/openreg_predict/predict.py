@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a recorded program and a description to an answer: time with its error, what bounds it, and memory."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from openreg_predict.cost import Cost, cost_of
+from openreg_predict.description import Description, Validation
+from openreg_predict.schedule import Timeline
+from openreg_predict.trace import Call, Program
+from openreg_predict.work import NOTHING, Work
+
+# The range of a prediction that nothing validates: a factor down and up.
+UNKNOWN = 0.5
+# Bytes of gradients that go around the ring at a time.
+BUCKET = 25 * 2**20
+BOUNDS = ("compute", "memory", "launch", "link")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Seconds of the engines for some calls, by what bounds them."""
+
+    name: str
+    calls: int
+    seconds: float
+    bounds: dict[str, float]
+
+    @property
+    def bound(self) -> str:
+        """What most of the time is bound by."""
+        return max(self.bounds, key=lambda name: self.bounds[name], default="nothing")
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a step would take on a chip. Seconds and bytes."""
+
+    chip: Description
+    program: Program
+    seconds: float
+    host_seconds: float
+    device_seconds: float
+    costs: tuple[Cost, ...]
+    dtype: str
+    validation: Validation | None
+
+    @property
+    def mode(self) -> str:
+        """Training where there is a backward pass."""
+        return "training" if self.program.is_training else "inference"
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Within what nine of ten validated programs were; without validation half and twice the time."""
+        if self.validation is None:
+            return self.seconds * UNKNOWN, self.seconds / UNKNOWN
+        error = self.validation.percentile_90
+        return self.seconds / (1 + error), self.seconds * (1 + error)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the peak of memory is within the chip's."""
+        return self.program.peak <= self.chip.memory_size.value
+
+    @property
+    def bound(self) -> str:
+        """What bounds the step: launches where the host is slower than the device."""
+        if self.host_seconds > self.device_seconds:
+            return "launch"
+        return self.part("step", list(range(len(self.costs)))).bound
+
+    def error_text(self) -> str:
+        """The validated error, or that there is none."""
+        found = self.validation
+        if found is None:
+            return f"not validated for {self.mode} in {self.dtype} on {self.chip.name}"
+        return (
+            f"validated error: mean {found.mean:.1%}, 90th percentile {found.percentile_90:.1%}, "
+            f"worst {found.worst:.1%} ({found.count} programs, {found.mode}, {found.dtype}; {found.note})"
+        )
+
+    def notes(self) -> list[str]:
+        """What a reader has to know: operators without a rule, dtypes without a rate, memory that does not suffice."""
+        notes = []
+        unknown = Counter(self.program.without_rule())
+        if unknown:
+            names = ", ".join(f"{name} ({count})" for name, count in sorted(unknown.items()))
+            notes.append(
+                f"no rule for: {names}. Counted by the bytes of their operands, as elementwise operators; "
+                "add them to operator_classes.py"
+            )
+        wider = sorted(
+            {
+                (call.work.dtype, cost.rate_of)
+                for call, cost in zip(self.program.calls, self.costs, strict=True)
+                if cost.rate_of and call.work.unit == "matrix"
+            }
+        )
+        for dtype, taken in wider:
+            notes.append(f"{self.chip.name} has no rate for {dtype}: the rate of {taken} was taken")
+        if not self.fits:
+            notes.append(
+                f"does not fit: the peak is {self.program.peak / 2**30:.2f} GiB and {self.chip.name} has "
+                f"{self.chip.memory_size.value / 2**30:.2f} GiB; take a smaller batch, a narrower dtype, "
+                "checkpoints of activations, or more devices"
+            )
+        return notes
+
+    def part(self, name: str, indices: list[int]) -> Part:
+        """Some calls, added up."""
+        bounds: dict[str, float] = {}
+        for index in indices:
+            cost = self.costs[index]
+            if cost.seconds > 0:
+                bounds[cost.bound] = bounds.get(cost.bound, 0.0) + cost.seconds
+        return Part(name, len(indices), sum(self.costs[index].seconds for index in indices), bounds)
+
+    def by_operator(self) -> list[Part]:
+        """Operators, the longest first."""
+        return self._grouped(lambda call: call.name)
+
+    def by_module(self) -> list[Part]:
+        """Modules that called operators themselves, the longest first."""
+        return self._grouped(lambda call: call.module)
+
+    def _grouped(self, key: Callable[[Call], str]) -> list[Part]:
+        groups: dict[str, list[int]] = {}
+        for index, call in enumerate(self.program.calls):
+            if self.costs[index].seconds > 0:
+                groups.setdefault(key(call), []).append(index)
+        return sorted((self.part(name, indices) for name, indices in groups.items()), key=lambda part: -part.seconds)
+
+
+def main_dtype(calls: list[Call]) -> str:
+    """The dtype of most FLOP of matrix products, or else of most bytes."""
+    flops: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for call in calls:
+        if call.work.unit == "matrix":
+            flops[call.work.dtype] += call.work.flops
+        sizes[call.work.dtype] += call.work.size
+    return (flops or sizes or Counter({"float32": 1})).most_common(1)[0][0]
+
+
+def predict(program: Program, chip: Description, in_graph: bool = False, devices: int = 1) -> Prediction:
+    """What one step of a program takes on a chip; in a graph the host launches once.
+
+    With several devices each of them runs the step, and gradients are added up in a ring over the chip's peer link, in
+    buckets, beside the backward pass.
+    """
+    costs = tuple(cost_of(chip, NOTHING if call.is_on_host else call.work, in_graph) for call in program.calls)
+    timeline = Timeline()
+    buckets = _Buckets(program, chip, costs, devices)
+    launched = False
+    for call, cost in zip(program.calls, costs, strict=True):
+        if call.work.kernels and not call.is_on_host:
+            host = 0.0 if in_graph and launched else chip.launch_host.value
+            launched = True
+            if not call.is_backward:
+                buckets.await_all(timeline)
+            timeline.launch(call.name, 0, cost.seconds, host=host)
+            if call.is_backward:
+                buckets.after(cost.seconds, timeline)
+    dtype = main_dtype(program.calls)
+    mode = "training" if program.is_training else "inference"
+    return Prediction(
+        chip,
+        program,
+        timeline.finish(),
+        timeline.host,
+        sum(cost.seconds for cost in costs),
+        costs,
+        dtype,
+        None if in_graph or devices > 1 else chip.validation(mode, dtype),
+    )
+
+
+class _Buckets:
+    """Gradients become ready evenly over the backward pass, and go around the ring when a bucket is full."""
+
+    def __init__(self, program: Program, chip: Description, costs: tuple[Cost, ...], devices: int) -> None:
+        self._count = math.ceil(program.parameters / BUCKET) if devices > 1 else 0
+        self._total = sum(cost.seconds for call, cost in zip(program.calls, costs, strict=True) if call.is_backward)
+        self._done, self._sent = 0.0, 0
+        size = program.parameters / max(1, self._count) * 2 * (devices - 1) / devices
+        self._seconds = cost_of(chip, Work("copy", size=int(size), link="peer")).seconds
+
+    def await_all(self, timeline: Timeline) -> None:
+        """What follows the backward pass needs the sums."""
+        if self._sent:
+            timeline.wait(0, timeline.record(1))
+
+    def after(self, seconds: float, timeline: Timeline) -> None:
+        """So much more of the backward pass is launched."""
+        self._done += seconds
+        while self._sent < self._count and self._done * self._count >= (self._sent + 1) * self._total * (1 - 1e-9):
+            timeline.wait(1, timeline.record(0))
+            timeline.launch("all_reduce", 1, self._seconds, "link")
+            self._sent += 1

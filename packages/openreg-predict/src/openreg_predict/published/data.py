@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reads a user's copy of the published measurements, as split.toml says what is in it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from openreg_predict.fit import Sample
+from openreg_predict.work import Work
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SPLIT = Path(__file__).with_name("split.toml")
+_NAME = re.compile(r"(?P<model>\w+?)-(?P<mode>inf|train)-(?P<length>\d+)-(?P<batch>\d+)(?P<rest>.*)")
+_BYTES = 4  # float32, all of them
+_BINARY = ("add", "mul", "div", "pow")
+
+
+class DataError(ValueError):
+    """The copy is not as expected, with the file and the way out."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model that was measured on a device; ``seconds`` of one step."""
+
+    device: str
+    model: str
+    mode: str
+    length: int
+    batch: int
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        """For a table."""
+        return f"{self.model}, {self.length} x {self.batch}" if self.length else self.model
+
+
+def split() -> dict[str, Any]:
+    """What calibrates and what judges."""
+    return tomllib.loads(SPLIT.read_text("utf-8"))
+
+
+def _folder(data: Path, name: str) -> Path:
+    folder = data / name
+    if not folder.is_dir():
+        raise DataError(
+            f"{data} has no folder {name!r}; give the folder with the data files of the repository sitar-lab/NeuSight, "
+            "which has operators/ and label/"
+        )
+    return folder
+
+
+def samples(data: Path, description: str) -> list[Sample]:
+    """The measurements of single operators on a device, for calibration. Raises :class:`DataError`."""
+    table = split()
+    wanted = {device for device, name in table["devices"].items() if name == description}
+    if not wanted:
+        raise DataError(f"no device of the measurements is {description!r}; they have {', '.join(table['other'])}")
+    _folder(data, "operators")
+    found = []
+    for file in table["calibrates"]["files"]:
+        found += [_sample(row) for row in _rows(data / file) if row["Device"] in wanted]
+    return found
+
+
+def _rows(path: Path) -> Iterator[dict[str, str]]:
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            for number, row in enumerate(csv.DictReader(stream), 2):
+                missing = [key for key in ("OPName", "Latency", "Device") if not row.get(key)]
+                if missing:
+                    raise DataError(f"{path}, line {number}: there is no column {', '.join(missing)}")
+                yield row
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+
+
+def _sample(row: dict[str, str]) -> Sample:
+    try:
+        seconds = float(row["Latency"]) * 1e-3
+        sizes: dict[str, int] = {key: int(row[key]) for key in ("B", "M", "N", "K", "H") if key in row}
+    except ValueError as error:
+        raise DataError(f"the measurement {row['OPName']} on {row['Device']} has no number: {error}") from error
+    return Sample(_work(row["OPName"], sizes), seconds)
+
+
+def _work(name: str, sizes: dict[str, int]) -> Work:
+    if name in ("linear", "bmm"):
+        batch, rows, columns, depth = (sizes[key] for key in "BMNK")
+        elements = batch * (rows * depth + depth * columns + rows * columns)
+        kind = "batched_matmul"
+        if name == "linear":  # one weight for the whole batch, and a bias
+            batch, rows, kind = 1, batch * rows, "matmul"
+            elements = rows * depth + depth * columns + rows * columns + columns
+        flops = 2 * batch * rows * columns * depth
+        return Work(kind, "float32", "matrix", flops, _BYTES * elements, (batch, rows, columns, depth))
+    count = sizes["B"] * sizes["H"]
+    kind = {"ln": "normalisation", "softmax": "softmax"}.get(name, "elementwise")
+    return Work(kind, flops=count, size=_BYTES * count * (3 if name in _BINARY else 2))
+
+
+def cases(data: Path) -> tuple[list[Case], dict[str, str]]:
+    """(models that judge, files left out with the reason). Raises :class:`DataError`."""
+    table = split()
+    found: list[Case] = []
+    left_out: dict[str, str] = {}
+    for path in sorted(_folder(data, "label").glob("*/*.json")):
+        place = f"{path.parent.name}/{path.name}"
+        reason = next((item["why"] for item in table["left_out"] if re.search(item["pattern"], path.stem)), None)
+        device = table["devices"].get(path.parent.name.replace("_", " ")) or table["devices"].get(
+            path.parent.name.replace("NVIDIA_", "NVIDIA ").replace("Tesla_", "Tesla ")
+        )
+        match = _NAME.fullmatch(path.stem)
+        if reason is None and (match is None or match["model"] not in table["validates"]["models"]):
+            reason = "a model that this package does not describe"
+        if reason is None and device is None:
+            reason = "a device without a description"
+        if reason is not None or match is None or device is None:
+            left_out[place] = reason or "unknown"
+            continue
+        try:
+            seconds = float(json.loads(path.read_text("utf-8"))["e2e_latency"]) * 1e-3
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{path} has no number e2e_latency: {error}") from error
+        mode = table["validates"]["modes"][match["mode"]]
+        found.append(Case(device, match["model"], mode, int(match["length"]), int(match["batch"]), seconds))
+    return found, left_out

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reads tables of a description and refuses what is wrong in them, each with its place and what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from openreg_predict.units import UNITS, dimension_of
+
+SOURCES = ("data sheet", "measured", "assumed")
+
+
+class DescriptionError(ValueError):
+    """Something is wrong in a description: the file, the key, what it has, and what to write instead."""
+
+
+class Reader:
+    """One table of a description; ``where`` is the file and the table's name."""
+
+    DTYPES: ClassVar[tuple[str, ...]] = (
+        "float64",
+        "float32",
+        "tfloat32",
+        "bfloat16",
+        "float16",
+        "float8",
+        "int8",
+    )
+
+    def __init__(self, where: str, content: Mapping[str, Any], prefix: str = "") -> None:
+        self._where, self._content, self._prefix = where, content, prefix
+
+    def error(self, key: str, message: str) -> DescriptionError:
+        """The error about a key, to be raised."""
+        return DescriptionError(f"{self._where}: {self._prefix}{key} {message}")
+
+    def allow(self, *known: str) -> None:
+        """Refuses all other keys."""
+        for key in self._content:
+            if key not in known:
+                near = difflib.get_close_matches(key, known, 1)
+                hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
+                raise self.error(key, f"is no key of a description; {hint}")
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there."""
+        return key in self._content
+
+    def version(self, expected: int) -> None:
+        """Refuses files for another schema."""
+        found = self._content.get("schema")
+        if found != expected or isinstance(found, bool):
+            raise self.error("schema", f"is {found!r}; this package reads schema = {expected}")
+
+    def _get(self, key: str, wanted: type | tuple[type, ...], what: str) -> Any:
+        if key not in self._content:
+            raise self.error(key, f"is missing; it has to be {what}")
+        found = self._content[key]
+        if not isinstance(found, wanted) or isinstance(found, bool):
+            raise self.error(key, f"is {found!r}; it has to be {what}")
+        return found
+
+    def text(self, key: str) -> str:
+        """A text that is not empty."""
+        found: str = self._get(key, str, "a text")
+        if not found.strip():
+            raise self.error(key, "is empty; it has to be a text")
+        return found
+
+    def choice(self, key: str, choices: tuple[str, ...]) -> str:
+        """One of some words."""
+        found = self.text(key)
+        if found not in choices:
+            raise self.error(key, f"is {found!r}; it has to be one of {', '.join(choices)}")
+        return found
+
+    def integer(self, key: str, least: int, most: int) -> int:
+        """A whole number within limits."""
+        found: int = self._get(key, int, f"a whole number from {least} to {most}")
+        if not least <= found <= most:
+            raise self.error(key, f"is {found}; it has to be a whole number from {least} to {most}")
+        return found
+
+    def number(self, key: str, least: float, most: float) -> float:
+        """A number within limits."""
+        found = float(self._get(key, (int, float), "a number"))
+        if not (math.isfinite(found) and least <= found <= most):
+            raise self.error(key, f"is {found}; it has to lie between {least:g} and {most:g}")
+        return found
+
+    def table(self, key: str) -> Reader:
+        """A table inside."""
+        return Reader(self._where, self._get(key, dict, "a table"), f"{self._prefix}{key}.")
+
+    def tables(self, key: str) -> list[Reader]:
+        """The tables of an array; none where the key is missing."""
+        if key not in self._content:
+            return []
+        found = self._get(key, list, "an array of tables")
+        for index, item in enumerate(found):
+            if not isinstance(item, dict):
+                raise self.error(f"{key}[{index}]", f"is {item!r}; it has to be a table")
+        return [Reader(self._where, item, f"{self._prefix}{key}[{index}].") for index, item in enumerate(found)]
+
+    def dtypes(self) -> list[str]:
+        """The keys, which have to be dtypes."""
+        self.allow(*self.DTYPES)
+        return list(self._content)
+
+    def _source(self) -> tuple[str, str]:
+        """Where a number comes from, and the note beside it."""
+        source = self.choice("source", SOURCES)
+        return source, self.text("note") if self.has("note") else ""
+
+    def quantity(self, key: str, dimension: str, least: float, most: float) -> tuple[float, str, str]:
+        """(value in SI units, source, note) of ``{ value, unit, source, note }``; a count has no unit."""
+        example = "" if dimension == "count" else f', unit = "{next(reversed(UNITS[dimension]))}"'
+        form = f'{{ value = NUMBER{example}, source = "data sheet" }}'
+        inside = Reader(self._where, self._get(key, dict, form), f"{self._prefix}{key}.")
+        inside.allow("value", "source", "note", *(() if dimension == "count" else ("unit",)))
+        factor = 1.0
+        if dimension != "count":
+            unit = inside.text("unit")
+            if unit not in UNITS[dimension]:
+                other = dimension_of(unit)
+                what = f"is a unit of {other}, not of {dimension}" if other else "is no known unit"
+                raise inside.error("unit", f"{unit!r} {what}; write one of {', '.join(UNITS[dimension])}")
+            factor = UNITS[dimension][unit]
+        found = float(inside._get("value", (int, float), "a number"))
+        value = found * factor
+        if not math.isfinite(value) or value < 0:
+            raise inside.error("value", f"is {found:g}; a {dimension} is a number that is not negative")
+        if not least <= value <= most:
+            raise inside.error(
+                "value",
+                f"with its unit is {value:g}; between {least:g} and {most:g} it would be plausible: is the unit right?",
+            )
+        if dimension == "count" and value != int(value):
+            raise inside.error("value", f"is {found:g}; a count is a whole number")
+        return (value, *inside._source())
+
+    def curve(self, key: str) -> tuple[tuple[tuple[float, float], ...], str, str]:
+        """(points, source, note) of ``{ value, source }`` or ``{ points = [[work, fraction], ...], source }``."""
+        form = '{ value = 0.8, source = "assumed" } or { points = [[work, fraction], ...], source = "measured" }'
+        inside = Reader(self._where, self._get(key, dict, form), f"{self._prefix}{key}.")
+        inside.allow("value", "points", "source", "note")
+        if inside.has("value") == inside.has("points"):
+            raise self.error(key, f"needs either value or points: {form}")
+        if inside.has("value"):
+            points = [(1.0, inside._fraction("value", inside._content["value"]))]
+        else:
+            points = inside._points()
+        return (tuple(points), *inside._source())
+
+    def _fraction(self, key: str, found: object) -> float:
+        if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 < found <= 20:
+            raise self.error(
+                key, f"is {found!r}; a fraction of a peak is a number above 0; caches may reach 20 times it"
+            )
+        return float(found)
+
+    def _points(self) -> list[tuple[float, float]]:
+        points: list[tuple[float, float]] = []
+        for index, item in enumerate(self._get("points", list, "a list of [work, fraction]")):
+            key = f"points[{index}]"
+            if not isinstance(item, list) or len(item) != 2 or isinstance(item[0], bool):
+                raise self.error(key, f"is {item!r}; a point is [work, fraction]")
+            work = item[0]
+            if (
+                not isinstance(work, (int, float))
+                or not math.isfinite(work)
+                or work <= (points[-1][0] if points else 0)
+            ):
+                raise self.error(key, f"has the work {work!r}; work is above 0 and grows from point to point")
+            points.append((float(work), self._fraction(key, item[1])))
+        if not points:
+            raise self.error("points", "is empty; a curve has at least one point")
+        return points
+
+    def tiles(self, key: str) -> tuple[tuple[int, int], ...]:
+        """Pairs of rows and columns."""
+        found = self._get(key, list, "a list of [rows, columns]")
+        for index, item in enumerate(found):
+            if not (
+                isinstance(item, list)
+                and len(item) == 2
+                and all(isinstance(side, int) and not isinstance(side, bool) and 1 <= side <= 4096 for side in item)
+            ):
+                raise self.error(f"{key}[{index}]", f"is {item!r}; a tile is [rows, columns], each from 1 to 4096")
+        return tuple((item[0], item[1]) for item in found)

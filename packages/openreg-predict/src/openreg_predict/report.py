@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Predictions for people (rich tables), for programs (JSON), and as a picture of the roofline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from openreg_predict.cost import rate_of
+from openreg_predict.predict import Part, Prediction
+from openreg_predict.units import show_bytes, show_time
+from openreg_predict.validate import Outcome, Summary
+
+# Rows of a breakdown.
+ROWS = 12
+
+
+class PictureError(ValueError):
+    """The picture cannot be drawn, with the way out."""
+
+
+def show(prediction: Prediction, console: Console | None = None) -> None:
+    """The answer, what it is made of, and what a reader has to know."""
+    console = console or Console()
+    chip, program = prediction.chip, prediction.program
+    low, high = prediction.range
+    console.print(f"{chip.title}: {prediction.mode}, {prediction.dtype}", highlight=False, soft_wrap=True)
+    console.print(
+        f"one step {show_time(prediction.seconds)} (from {show_time(low)} to {show_time(high)}), bound by "
+        f"{prediction.bound}; device {show_time(prediction.device_seconds)}, host {show_time(prediction.host_seconds)}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    console.print(
+        f"peak memory {show_bytes(program.peak)} of {show_bytes(chip.memory_size.value)}: "
+        f"{'fits' if prediction.fits else 'does not fit'}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    console.print(prediction.error_text(), highlight=False, soft_wrap=True)
+    for note in prediction.notes():
+        console.print(f"note: {note}", highlight=False, soft_wrap=True, markup=False)
+    for title, parts in (("operator", prediction.by_operator()), ("module", prediction.by_module())):
+        console.print(_breakdown(title, parts, prediction.device_seconds))
+
+
+def _breakdown(title: str, parts: Sequence[Part], total: float) -> Table:
+    table = Table(title, "calls", "time", "share", "bound by")
+    for part in parts[:ROWS]:
+        table.add_row(part.name, str(part.calls), show_time(part.seconds), f"{part.seconds / total:.1%}", part.bound)
+    if len(parts) > ROWS:
+        rest = sum(part.seconds for part in parts[ROWS:])
+        calls = sum(part.calls for part in parts[ROWS:])
+        table.add_row(f"{len(parts) - ROWS} more", str(calls), show_time(rest), f"{rest / total:.1%}", "")
+    return table
+
+
+def show_comparison(predictions: Sequence[tuple[str, Prediction]], console: Console | None = None) -> None:
+    """Predictions side by side; the first is what the others are compared with."""
+    table = Table("what", "step", "speed", "bound by", "peak memory", "fits", "error")
+    table.columns[0].no_wrap = True
+    first = predictions[0][1].seconds
+    for name, item in predictions:
+        error = item.validation
+        table.add_row(
+            name,
+            show_time(item.seconds),
+            f"{first / item.seconds:.2f}" if item.seconds else "",
+            item.bound,
+            show_bytes(item.program.peak),
+            "yes" if item.fits else "no",
+            f"mean {error.mean:.1%}" if error else "not validated",
+        )
+    (console or Console()).print(table)
+
+
+def as_document(prediction: Prediction) -> dict[str, Any]:
+    """For JSON: seconds and bytes."""
+    low, high = prediction.range
+    found = prediction.validation
+    return {
+        "device": prediction.chip.name,
+        "mode": prediction.mode,
+        "dtype": prediction.dtype,
+        "seconds": prediction.seconds,
+        "range": [low, high],
+        "device_seconds": prediction.device_seconds,
+        "host_seconds": prediction.host_seconds,
+        "bound": prediction.bound,
+        "peak_bytes": prediction.program.peak,
+        "memory_bytes": prediction.chip.memory_size.value,
+        "fits": prediction.fits,
+        "validated": None if found is None else vars(found),
+        "error": prediction.error_text(),
+        "notes": prediction.notes(),
+        "operators": [_part(part) for part in prediction.by_operator()],
+        "modules": [_part(part) for part in prediction.by_module()],
+    }
+
+
+def _part(part: Part) -> dict[str, Any]:
+    return {**vars(part), "bound": part.bound}
+
+
+def show_validation(summaries: Sequence[Summary], outcomes: Sequence[Outcome], left_out: dict[str, str]) -> None:
+    """Errors by device, mode and way of predicting, then of each model."""
+    console = Console()
+    table = Table("device", "mode", "efficiencies", "models", "mean", "median", "90 %", "worst")
+    for item in summaries:
+        errors = (f"{value:.1%}" for value in (item.mean, item.median, item.percentile_90, item.worst))
+        table.add_row(item.device, item.mode, item.way, str(item.count), *errors)
+    console.print(table)
+    table = Table("device", "mode", "model", "measured", "predicted", "error")
+    for outcome in outcomes:
+        if outcome.way == "calibrated":
+            case = outcome.case
+            times = show_time(case.seconds), show_time(outcome.predicted)
+            table.add_row(case.device, case.mode, case.name, *times, f"{outcome.error:+.1%}")
+    console.print(table)
+    console.print("float32; other dtypes are not validated")
+    reasons: dict[str, int] = {}
+    for reason in left_out.values():
+        reasons[reason] = reasons.get(reason, 0) + 1
+    for reason, count in sorted(reasons.items()):
+        console.print(f"left out: {count}, {reason}", highlight=False, soft_wrap=True)
+
+
+def draw_roofline(prediction: Prediction, path: str | Path) -> None:
+    """Draws each operator at its FLOP per byte and the FLOP/s that are predicted, below what the chip can do.
+
+    The end of the name says the format: .svg, .png, .pdf. Raises :class:`PictureError` where matplotlib is missing or
+    there is nothing to draw, and OSError where the file cannot be written.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise PictureError(
+            "pictures are drawn by the package matplotlib, which is not installed. Install it with: "
+            'pip install "openreg-predict[picture]"'
+        ) from error
+    groups: dict[str, list[tuple[float, float, float]]] = {}
+    for call, cost in zip(prediction.program.calls, prediction.costs, strict=True):
+        work = call.work
+        if work.flops and work.size and cost.seconds:
+            groups.setdefault(call.work.kind, []).append(
+                (work.flops / work.size, work.flops / cost.seconds, cost.seconds)
+            )
+    if not groups:
+        raise PictureError("the program has no arithmetic to draw")
+    chip = prediction.chip
+    bandwidth = chip.memory_bandwidth.value
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.subplots()
+    intensities = [point[0] for points in groups.values() for point in points]
+    low, high = min([*intensities, 0.05]) / 2, max([*intensities, 1000.0]) * 2
+    for unit in ("matrix", "vector"):
+        rate, dtype = rate_of(chip, unit, prediction.dtype)
+        ridge = rate / bandwidth
+        axes.plot([low, ridge, high], [low * bandwidth, rate, rate], label=f"{unit} {dtype}, {rate / 1e12:.3g} TFLOP/s")
+    longest = max(point[2] for points in groups.values() for point in points)
+    for kind, points in sorted(groups.items()):
+        sizes = [8 + 80 * point[2] / longest for point in points]
+        axes.scatter([point[0] for point in points], [point[1] for point in points], sizes, label=kind, alpha=0.6)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("FLOP per byte")
+    axes.set_ylabel("FLOP/s")
+    axes.set_title(f"{chip.title}: {prediction.error_text()}", fontsize=7)
+    axes.legend(fontsize=7)
+    try:
+        figure.savefig(path)
+    except ValueError as error:
+        raise PictureError(f"{path}: {error}") from error

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs a user's script on ``meta``: devices that it names become meta, and its step is recorded.
+
+A script with a function ``step()`` is executed as a module, and one call of the function is the program, after one that
+makes gradients and states. Any other script is recorded as a whole, as ``__main__``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._device import _device_constructors
+
+from openreg_predict.trace import Program, TraceError, collect, recording, trace
+
+STEP = "step"
+_DEVICE = re.compile(r"(cuda|openreg|cpu|xpu|mps|npu|hpu|privateuseone)(:\d+)?")
+
+
+class ScriptError(ValueError):
+    """The script cannot be run, with its path and the way out."""
+
+
+class OnMeta(TorchFunctionMode):
+    """Whatever device is asked for, or none, tensors are made on meta and stay there."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Calls the function with other devices."""
+        changed = dict(kwargs or {})
+        if changed.get("device") is not None or func in _device_constructors():
+            # A number, such as an optimiser's count of steps, keeps its value: on the host, as on a real device.
+            is_of_host = str(changed.get("device", "cpu")) in ("cpu", "None")
+            is_number = func is torch.tensor and is_of_host and isinstance(args[0], (int, float))
+            changed["device"] = "cpu" if is_number else "meta"
+        changed.pop("pin_memory", None)
+        name = getattr(func, "__name__", "")
+        if name in ("cuda", "cpu", "pin_memory") and args and isinstance(args[0], torch.Tensor):
+            return args[0]
+        if name == "to":
+            args = tuple("meta" if _is_device(item) else item for item in args)
+        return func(*args, **changed)
+
+
+def _is_device(item: object) -> bool:
+    return isinstance(item, torch.device) or (isinstance(item, str) and _DEVICE.fullmatch(item) is not None)
+
+
+def load(path: str | Path, values: Mapping[str, object] | None = None) -> tuple[Any, bool]:
+    """(code, whether it has a step), with other values for names that the script assigns at its top level.
+
+    Raises :class:`ScriptError` for a file that cannot be read or is no Python, and for a name that it does not assign.
+    """
+    path = Path(path)
+    try:
+        tree = ast.parse(path.read_text("utf-8"), str(path))
+    except (OSError, UnicodeDecodeError, SyntaxError, ValueError) as error:
+        raise ScriptError(f"{path} cannot be run: {error}") from error
+    left = dict(values or {})
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            if name in left:
+                node.value = ast.copy_location(ast.Constant(left.pop(name)), node.value)  # type: ignore[arg-type]
+    if left:
+        raise ScriptError(
+            f"{path} assigns no {', '.join(left)} at its top level; write for example {next(iter(left))} = 1"
+        )
+    has_step = any(isinstance(node, ast.FunctionDef) and node.name == STEP for node in tree.body)
+    return compile(ast.fix_missing_locations(tree), str(path), "exec"), has_step
+
+
+def program_of(path: str | Path, values: Mapping[str, object] | None = None, assume: float | None = None) -> Program:
+    """What a script does, on meta. Raises :class:`ScriptError` and :class:`TraceError`."""
+    code, has_step = load(path, values)
+    space: dict[str, Any] = {"__name__": "openreg_predict_script" if has_step else "__main__", "__file__": str(path)}
+    folder = str(Path(path).resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        with OnMeta():
+            if not has_step:
+                with recording("meta", assume) as (recorder, memory):
+                    _run(path, lambda: exec(code, space))
+                return collect(recorder, memory)
+            _run(path, lambda: exec(code, space))
+            found: list[Program] = []
+            _run(path, lambda: found.append(trace(space[STEP], assume)))
+            return found[0]
+    finally:
+        sys.path.remove(folder)
+
+
+def _run(path: str | Path, call: Callable[[], object]) -> None:
+    try:
+        call()
+    except TraceError:
+        raise
+    except Exception as error:
+        raise ScriptError(
+            f"{path} failed on meta, where tensors have no values: {type(error).__name__}: {error}"
+        ) from error

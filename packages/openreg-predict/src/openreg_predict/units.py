@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Units of device descriptions: their names, and what one of each is in FLOP/s, bytes/s, bytes or seconds."""
+
+from __future__ import annotations
+
+# By dimension. A FLOP is one addition or one multiplication, as data sheets count.
+UNITS: dict[str, dict[str, float]] = {
+    "rate": {"GFLOP/s": 1e9, "TFLOP/s": 1e12, "PFLOP/s": 1e15},
+    "bandwidth": {"MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12},
+    "size": {"KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
+    "time": {"ns": 1e-9, "us": 1e-6, "ms": 1e-3},
+}
+
+
+def dimension_of(unit: str) -> str | None:
+    """One of the keys of ``UNITS``; None for a unit that nothing here has."""
+    return next((dimension for dimension, units in UNITS.items() if unit in units), None)
+
+
+def show_time(seconds: float) -> str:
+    """Three digits with the unit that suits: ``12.3 ms``."""
+    for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= factor:
+            return f"{seconds / factor:.3g} {unit}" if seconds / factor < 1000 else f"{seconds / factor:.0f} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def show_bytes(size: float) -> str:
+    """Three digits with a binary unit: ``1.50 GiB``."""
+    for unit, factor in (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10)):
+        if size >= factor:
+            return f"{size / factor:.2f} {unit}"
+    return f"{size:.0f} B"

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Compares predictions with measured models that had no part in calibration, and with simpler predictions."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from openreg_predict.description import Curve, Description, Efficiency, Validation, load
+from openreg_predict.predict import predict
+from openreg_predict.published import models
+from openreg_predict.published.data import Case, cases, split
+from openreg_predict.trace import Program, trace
+
+WAYS = ("calibrated", "other chip", "data sheet", "plain roofline")
+# What a description says before anything was measured.
+_ASSUMED = Curve(((1.0, 0.8),), "assumed", "what libraries usually reach")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A prediction beside its measurement, in seconds; ``error`` is relative to the measurement."""
+
+    case: Case
+    way: str
+    predicted: float
+
+    @property
+    def error(self) -> float:
+        """Positive where the prediction is longer."""
+        return self.predicted / self.case.seconds - 1
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Relative errors of a set of predictions."""
+
+    device: str
+    mode: str
+    way: str
+    count: int
+    mean: float
+    median: float
+    percentile_90: float
+    worst: float
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that at least this share of the values does not exceed."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
+def summarise(device: str, mode: str, way: str, errors: Sequence[float]) -> Summary:
+    """Of the sizes of errors, whatever their sign."""
+    sizes = [abs(error) for error in errors]
+    return Summary(
+        device,
+        mode,
+        way,
+        len(sizes),
+        statistics.fmean(sizes),
+        statistics.median(sizes),
+        percentile(sizes, 0.9),
+        max(sizes),
+    )
+
+
+def from_data_sheet(chip: Description) -> Description:
+    """The chip as if nothing had been measured of it."""
+    efficiency = {
+        "matmul": Efficiency(_ASSUMED, _ASSUMED, ((128, 128),)),
+        "elementwise": Efficiency(memory=_ASSUMED),
+    }
+    return replace(chip, efficiencies=efficiency, validations=())
+
+
+def chips(name: str) -> dict[str, Description]:
+    """A chip as each way of predicting sees it."""
+    chip = load(name)
+    found = {"calibrated": chip, "data sheet": from_data_sheet(chip), "plain roofline": chip.plain()}
+    other = split()["other"].get(name)
+    if other is not None:
+        found["other chip"] = chip.with_efficiencies_of(load(other))
+    return found
+
+
+def compare(data: Path) -> tuple[list[Outcome], dict[str, str]]:
+    """All predictions with their measurements, and what was left out. Traces each model once, on ``meta``."""
+    found, left_out = cases(data)
+    programs: dict[tuple[str, str, int, int], Program] = {}
+    seen = {name: chips(name) for name in {case.device for case in found}}
+    outcomes = []
+    for case in found:
+        key = (case.model, case.mode, case.length, case.batch)
+        if key not in programs:
+            step = models.step(case.model, case.mode == "training", case.length, case.batch)
+            programs[key] = trace(step, warm_up=0)
+        for way, chip in seen[case.device].items():
+            outcomes.append(Outcome(case, way, predict(programs[key], chip).seconds))
+    return outcomes, left_out
+
+
+def summaries(outcomes: Iterable[Outcome]) -> list[Summary]:
+    """By device, mode and way, and over all devices."""
+    groups: dict[tuple[str, str, str], list[float]] = {}
+    for outcome in outcomes:
+        for device in (outcome.case.device, "all"):
+            groups.setdefault((device, outcome.case.mode, outcome.way), []).append(outcome.error)
+    ordered = sorted(groups.items(), key=lambda item: (item[0][0] == "all", *item[0][:2], WAYS.index(item[0][2])))
+    return [summarise(*key, errors) for key, errors in ordered]
+
+
+def validations(found: Iterable[Summary], device: str, note: str) -> list[Validation]:
+    """What a description says of its errors."""
+    return [
+        Validation(item.mode, "float32", item.count, item.mean, item.percentile_90, item.worst, note)
+        for item in found
+        if item.device == device and item.way == "calibrated"
+    ]
+
+
+def as_document(outcomes: Iterable[Outcome], left_out: dict[str, str]) -> dict[str, Any]:
+    """For JSON."""
+    outcomes = list(outcomes)
+    return {
+        "summaries": [asdict(item) for item in summaries(outcomes)],
+        "cases": [
+            {**asdict(item.case), "way": item.way, "predicted": item.predicted, "error": item.error}
+            for item in outcomes
+        ],
+        "left_out": left_out,
+    }

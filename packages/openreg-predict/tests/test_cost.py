@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Work of operators, counted by hand, and what a chip makes of it."""
+
+import dataclasses
+
+import pytest
+import torch
+from torch import distributed, nn
+from torch.distributed import _functional_collectives as functional_collectives
+
+import openreg_predict
+from openreg_predict import cost, description
+from openreg_predict.predict import predict
+from openreg_predict.trace import TraceError, trace
+from openreg_predict.work import Work
+
+
+def works(step):
+    return {call.name.removeprefix("aten::"): call.work for call in trace(step).calls if call.work.kernels}
+
+
+@pytest.fixture
+def meta():
+    with torch.device("meta"):
+        yield
+
+
+def test_a_matrix_product(meta):
+    a, b, bias = torch.empty(8, 16), torch.empty(16, 32), torch.empty(32)
+    assert works(lambda: a @ b)["mm"] == Work(
+        "matmul", "float32", "matrix", 8192, 4 * (128 + 512 + 256), (1, 8, 32, 16)
+    )
+    work = works(lambda: torch.addmm(bias, a, b))["addmm"]
+    assert (work.flops, work.size, work.product) == (8192, 4 * (128 + 512 + 256 + 32), (1, 8, 32, 16))
+
+
+def test_a_batch_of_products(meta):
+    a, b = torch.empty(4, 8, 16, dtype=torch.bfloat16), torch.empty(4, 16, 32, dtype=torch.bfloat16)
+    work = works(lambda: torch.bmm(a, b))["bmm"]
+    assert (work.kind, work.dtype, work.flops, work.product) == (
+        "batched_matmul",
+        "bfloat16",
+        4 * 8192,
+        (4, 8, 32, 16),
+    )
+
+
+def test_a_convolution_and_its_gradients(meta):
+    layer, images = nn.Conv2d(3, 16, 3, padding=1), torch.empty(2, 3, 8, 8)
+    forward = 2 * (2 * 8 * 8) * 16 * (3 * 9)
+    found = works(lambda: layer(images).sum().backward())
+    assert found["convolution"].flops == forward
+    assert found["convolution"].product == (1, 128, 16, 27)
+    assert found["convolution_backward"].flops == forward  # of the weight alone: images need no gradient
+
+
+def test_elementwise_work_counts_distinct_bytes(meta):
+    a, row = torch.empty(8, 16), torch.empty(16)
+    assert works(lambda: a + row)["add"].size == 4 * (128 + 16 + 128)
+    assert works(lambda: a + row.expand(8, 16))["add"].size == 4 * (128 + 16 + 128)
+    assert works(lambda: a + a)["add"].size == 4 * (128 + 128)
+    assert works(lambda: a.mul_(2))["mul_"].size == 4 * (128 + 128)
+    assert works(lambda: a.zero_())["zero_"].size == 4 * 128
+
+
+def test_views_cost_nothing(meta):
+    a = torch.empty(8, 16)
+    assert works(lambda: a.t().unsqueeze(0).expand(3, 16, 8)[1:].view(2, 16, 8)) == {}
+
+
+def test_classes(meta):
+    a, table, index = torch.empty(8, 16), torch.empty(100, 16), torch.zeros(8, dtype=torch.int64)
+    norm = nn.LayerNorm(16)
+    parameter = nn.Parameter(torch.empty(16))
+    parameter.grad = torch.empty(16)
+    optimiser = torch.optim.AdamW([parameter], foreach=True)
+
+    def step():
+        nn.functional.embedding(index, table)
+        norm(a).softmax(1).sum()
+        nn.functional.dropout(a)
+        a.to(torch.float16)
+        optimiser.step()
+
+    found = {call.name.removeprefix("aten::"): call.work for call in trace(step).calls}
+    assert {name: found[name].kind for name in found if found[name].kernels} | {
+        "embedding": "embedding",
+        "native_layer_norm": "normalisation",
+        "_softmax": "softmax",
+        "sum": "reduction",
+        "native_dropout": "random",
+        "_to_copy": "copy",
+        "_foreach_addcdiv_": "optimiser",
+    } == {name: found[name].kind for name in found if found[name].kernels}
+    assert found["embedding"].size == 2 * 4 * 8 * 16 + 8 * 8  # rows read and written, and indices: not the table
+
+
+def test_attention_fused_and_not(meta):
+    q = torch.empty(2, 4, 64, 32)
+    fused = works(lambda: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, q, q, 0.0, False))[
+        "_scaled_dot_product_flash_attention_for_cpu"
+    ]
+    flops = 2 * 2 * (2 * 4) * 64 * 64 * 32
+    assert (fused.kind, fused.flops) == ("attention", flops)
+    apart = works(lambda: torch.softmax(q @ q.transpose(-1, -2), -1) @ q)
+    assert apart["bmm"].flops * 2 == flops
+    assert fused.size < apart["bmm"].size + apart["_softmax"].size
+
+
+def test_collectives_send_their_share_over_the_link(meta):
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    own, whole = torch.empty(1024), torch.empty(4096)
+    distributed.init_process_group("fake", rank=0, world_size=4, store=FakeStore())
+    try:
+
+        def step():
+            distributed.all_reduce(own)
+            distributed.all_gather_single(whole, own)
+            distributed.broadcast(own, 0)
+            functional_collectives.all_reduce(own, "sum", distributed.group.WORLD)
+
+        found = {call.name: call.work for call in trace(step).calls if call.work.link}
+    finally:
+        distributed.destroy_process_group()
+    assert {work.link for work in found.values()} == {"peer"}
+    assert {name: work.size for name, work in found.items()} == {
+        "c10d::allreduce_": 4096 * 2 * 3 // 4,
+        "c10d::_allgather_base_": 16384 * 3 // 4,
+        "c10d::broadcast_": 4096,
+        "_c10d_functional::all_reduce": 4096 * 2 * 3 // 4,
+    }
+    chip = openreg_predict.load("h100")
+    time = cost.cost_of(chip, found["c10d::broadcast_"])
+    assert (time.bound, time.seconds) == ("link", pytest.approx(5e-6 + 4096 / 450e9))
+
+
+def test_an_operator_without_a_rule_is_named_and_costs_what_its_bytes_cost(meta):
+    library = torch.library.Library("openreg_predict_test", "DEF")
+    library.define("strange(Tensor x) -> Tensor")
+    library.impl("strange", torch.empty_like, "Meta")
+    a = torch.empty(1 << 20)
+    prediction = predict(trace(lambda: torch.ops.openreg_predict_test.strange(a)), openreg_predict.load("a100"))
+    assert prediction.seconds > 8 * 2**20 / 1555e9
+    assert any("openreg_predict_test::strange (1)" in note for note in prediction.notes())
+
+
+def test_what_needs_values_is_refused_with_the_way_out(meta):
+    a = torch.empty(4)
+    with pytest.raises(TraceError, match=r"_local_scalar_dense asks for the value .*--assume"):
+        trace(lambda: a.sum().item())
+    with pytest.raises(TraceError, match=r"aten::nonzero cannot run on meta.*depends on data"):
+        trace(lambda: a.nonzero())
+    assert trace(lambda: a.sum().item(), assume=1.0).calls
+
+
+CHIP = dataclasses.replace(
+    openreg_predict.load("a100").plain(),
+    parallel_units=4,
+    rates={("vector", "float32"): description.Quantity(1e12, "assumed")},
+    memory_bandwidth=description.Quantity(1e11, "assumed"),
+    links={},
+)
+
+
+def test_the_roofline():
+    bound = cost.cost_of(CHIP, Work("matmul", flops=10**9, size=10**6, unit="matrix"))
+    assert (bound.seconds, bound.bound) == (pytest.approx(1e-3), "compute")
+    bound = cost.cost_of(CHIP, Work("elementwise", flops=10**6, size=10**9))
+    assert (bound.seconds, bound.bound) == (pytest.approx(1e-2), "memory")
+
+
+def test_launches_bound_what_is_short():
+    chip = dataclasses.replace(CHIP, launch_device=description.Quantity(2e-6, "assumed"))
+    bound = cost.cost_of(chip, Work("elementwise", flops=10, size=100))
+    assert (bound.seconds, bound.bound) == (pytest.approx(2e-6, rel=1e-2), "launch")
+
+
+def test_tiles_and_rounds_that_are_not_full():
+    assert cost.utilisation((1, 256, 256, 8), ((128, 128),), 4) == 1.0
+    assert cost.utilisation((1, 128, 128, 8), ((128, 128),), 4) == 0.25
+    assert cost.utilisation((1, 64, 128, 8), ((128, 128),), 1) == 0.5
+    assert cost.utilisation((5, 128, 128, 8), ((128, 128),), 4) == 5 / 8
+    assert cost.utilisation((1, 64, 128, 8), ((128, 128), (64, 64)), 2) == 1.0
+
+
+def test_a_missing_rate_is_that_of_the_next_wider_dtype_and_said():
+    with torch.device("meta"):
+        a = torch.empty(256, 256, dtype=torch.bfloat16)
+    prediction = predict(trace(lambda: a @ a), openreg_predict.load("v100"))
+    assert "v100 has no rate for bfloat16: the rate of float32 was taken" in prediction.notes()
+
+
+def test_every_prediction_says_how_it_was_validated():
+    with torch.device("meta"):
+        a = torch.empty(256, 256, dtype=torch.bfloat16)
+    prediction = predict(trace(lambda: a @ a), openreg_predict.load("h100"))
+    assert prediction.error_text() == "not validated for inference in bfloat16 on h100"
+    low, high = prediction.range
+    assert low < prediction.seconds < high
+
+
+def test_a_model_that_does_not_fit_is_said():
+    with torch.device("meta"):
+        a = torch.empty(5 * 2**30)
+    prediction = predict(trace(lambda: a + 1), openreg_predict.load("p100"))
+    assert not prediction.fits
+    assert any("does not fit: the peak is 40.00 GiB and p100 has 16.00 GiB" in note for note in prediction.notes())

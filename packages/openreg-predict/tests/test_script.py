@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands: scripts on meta and on the device, what-ifs, pictures, and all that is refused."""
+
+import json
+
+import pytest
+
+from openreg_predict import __main__, what_if
+from openreg_predict.script import ScriptError, program_of
+
+SCRIPT = """
+import torch
+
+BATCH = 32
+model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.Linear(256, 8)).to("DEVICE")
+optimiser = torch.optim.AdamW(model.parameters())
+batch = torch.rand(BATCH, 64, device="DEVICE")
+
+
+def step():
+    optimiser.zero_grad()
+    model(batch).square().mean().backward()
+    optimiser.step()
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT.replace("DEVICE", "cuda"), "utf-8")
+    return str(path)
+
+
+def run(*arguments):
+    return __main__.main([str(item) for item in arguments])
+
+
+def test_a_script_for_another_device_is_predicted(script, capsys):
+    assert run("run", script, "--device", "h100", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["mode"] == "training"
+    assert found["error"] == "not validated for training in float32 on h100"
+    assert found["range"][0] < found["seconds"] < found["range"][1]
+    parameters = 4 * (64 * 256 + 256 + 256 * 8 + 8)
+    assert found["peak_bytes"] > 4 * parameters  # with gradients and two states of the optimiser
+    assert {item["name"] for item in found["operators"]} >= {"aten::addmm", "aten::mm", "aten::_foreach_addcdiv_"}
+    assert {item["name"] for item in found["modules"]} >= {"Sequential.0", "Sequential.2"}
+
+
+def test_the_table_says_how_far_to_trust_it(script, capsys):
+    assert run("run", script, "--device", "v100") == 0
+    assert "validated error: mean" in capsys.readouterr().out
+
+
+def test_what_ifs_side_by_side(script, capsys):
+    changes = ["bandwidth=2", "launch=0.5", "graph", "dtype=bfloat16", "devices=8", "set:BATCH=262144"]
+    assert run("compare", script, "--device", "h100", "a100", "--json", "--what-if", *changes) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found)[:3] == ["h100", "h100, bandwidth=2", "h100, launch=0.5"]
+    times = {name: item["seconds"] for name, item in found.items()}
+    assert times["h100, graph"] < times["h100, launch=0.5"] < times["h100"] <= times["h100, devices=8"]
+    assert times["h100, set:BATCH=262144"] > times["h100"]
+    assert found["h100, dtype=bfloat16"]["peak_bytes"] == found["h100"]["peak_bytes"] // 2
+    assert found["a100, bandwidth=2"]["validated"] is None
+
+
+def test_a_roofline_is_drawn(script, tmp_path, capsys):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib, of the extra `picture`")
+    assert run("run", script, "--device", "h100", "--roofline", tmp_path / "roofline.svg") == 0
+    assert "NVIDIA H100" in (tmp_path / "roofline.svg").read_text("utf-8")
+    assert run("run", script, "--device", "h100", "--roofline", tmp_path / "roofline.strange") == 1
+    assert "roofline.strange" in capsys.readouterr().err
+
+
+def test_a_script_runs_on_the_device_in_the_chips_time(tmp_path, capsys):
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT.replace("DEVICE", "openreg"), "utf-8")
+    assert run("run", path, "--device", "h100", "--on", "openreg", "--json", "--trace", tmp_path / "trace.json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["seconds"] >= found["engines"]["compute"] > 0
+    assert found["no_rule"] == []
+    assert json.loads((tmp_path / "trace.json").read_text("utf-8"))["traceEvents"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "SCRIPT", "--device", "h101"], "there is no description 'h101'"),
+        (["run", "missing.py", "--device", "h100"], "missing.py cannot be run"),
+        (["run", "SCRIPT", "--device", "h100", "--trace", "x.json"], "needs --on openreg"),
+        (
+            ["compare", "SCRIPT", "--device", "h100", "--what-if", "bandwidths=2"],
+            "is no what-if; give one of bandwidth=2",
+        ),
+        (["compare", "SCRIPT", "--device", "h100", "--what-if", "set:SIZE=2"], "assigns no SIZE at its top level"),
+        (["calibrate", "chip.txt"], "give a file that ends with .toml"),
+        (["calibrate", "chip.toml", "--device", "h100"], "go with --data"),
+        (["validate"], "give --data DIR"),
+        (["validate", "--data", "nowhere"], "has no folder 'label'"),
+    ],
+)
+def test_what_cannot_be_is_said(script, capsys, arguments, message):
+    assert run(*[script if item == "SCRIPT" else item for item in arguments]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_script_that_needs_values_is_refused_with_the_way_out(tmp_path, capsys):
+    path = tmp_path / "train.py"
+    path.write_text("import torch\nx = torch.rand(4)\ndef step():\n    print(x.sum().item())\n", "utf-8")
+    assert run("run", path, "--device", "h100") == 1
+    assert "--assume 1.0" in capsys.readouterr().err
+    assert run("run", path, "--device", "h100", "--assume", "1.0") == 0
+
+
+def test_a_script_without_a_step_is_recorded_as_a_whole(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("import torch\nif __name__ == '__main__':\n    x = torch.rand(4, 4) @ torch.rand(4, 4)\n", "utf-8")
+    assert [call.name for call in program_of(path).calls] == ["aten::rand", "aten::rand", "aten::mm"]
+
+
+def test_a_script_that_fails_is_named(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("def step():\n    raise KeyError('x')\n", "utf-8")
+    with pytest.raises(ScriptError, match=r"train\.py failed on meta.*KeyError"):
+        program_of(path)
+
+
+@pytest.mark.parametrize("text", ["", "graph=2", "compute=0", "compute=nan", "devices=0", "dtype=float33", "set:X="])
+def test_a_what_if_that_makes_no_sense_is_refused(text):
+    with pytest.raises(what_if.WhatIfError, match="is no what-if"):
+        what_if.parse(text)
