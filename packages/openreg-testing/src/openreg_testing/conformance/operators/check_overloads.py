@@ -27,7 +27,7 @@ OUT_FORMS = (with_strides, transposed)
 class CallsOverloads(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Calls, after every operator on the device, its overloads that have a kernel there, and keeps what differs."""
 
-    def __init__(self, tolerance: tuple[float, float] | None) -> None:
+    def __init__(self, tolerance: tuple[float, float] | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.tolerance = tolerance
         self.known: set[Any] = set()
