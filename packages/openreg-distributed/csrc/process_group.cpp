@@ -42,10 +42,11 @@ std::shared_ptr<Link> link_over(c10d::Backend& transport) {
 }  // namespace
 
 ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chrono::milliseconds timeout,
-                           bool copies_operands)
+                           bool copies_operands, std::string token)
     : Backend(transport->getRank(), transport->getSize()),
       transport_(std::move(transport)),
       copies_operands_(copies_operands),
+      token_(std::move(token)),
       progress_(Progress::create(rank_, size_, link_over(*transport_))),
       timeout_(timeout) {
   runtime::ensure_initialized();
@@ -83,12 +84,12 @@ c10::intrusive_ptr<c10d::Backend> ProcessGroup::split(const c10::intrusive_ptr<c
                                                       const std::vector<int>& ranks,
                                                       const c10::intrusive_ptr<Options>& options) {
   // Gloo for the CPU is split with the same store, and its keys are those of our transport.
-  const auto own_store = c10::make_intrusive<c10d::PrefixStore>(std::string("occl"), store);
+  const auto own_store = c10::make_intrusive<c10d::PrefixStore>("occl/" + token_, store);
   const auto part = transport_->split(own_store, ranks, options);
   if (part == nullptr) {
     return nullptr;  // this rank is in no part
   }
-  return c10::make_intrusive<ProcessGroup>(part, options->timeout, copies_operands_);
+  return c10::make_intrusive<ProcessGroup>(part, options->timeout, copies_operands_, token_);
 }
 
 void ProcessGroup::abort() {

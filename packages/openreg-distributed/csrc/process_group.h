@@ -35,8 +35,10 @@ class ProcessGroup final : public c10d::Backend {
 
   // `transport` is Gloo's backend of the same ranks, which nobody else uses. With `copies_operands` it works on copies
   // that are made on the lane: what a program sees that forgets to wait then follows from the order of streams alone,
-  // and not from how fast the messages are.
-  ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chrono::milliseconds timeout, bool copies_operands);
+  // and not from how fast the messages are. `token` is what the ranks of this group have in common, and no group of
+  // other processes: stores keep what ranks wrote that have ended.
+  ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chrono::milliseconds timeout, bool copies_operands,
+               std::string token);
   // Never waits for another rank: what is under way keeps the transport alive.
   ~ProcessGroup() override;
 
@@ -139,6 +141,7 @@ class ProcessGroup final : public c10d::Backend {
   // In a pointer that operations under way may outlive: they use it raw, and the last one is not to destroy it.
   c10::intrusive_ptr<c10d::Backend> transport_;
   const bool copies_operands_;
+  const std::string token_;
   const std::shared_ptr<Progress> progress_;
 
   std::mutex mutex_;  // guards what follows, and the order of calls

@@ -44,7 +44,7 @@ def serve(rank: int, size: int, store: str, settings: dict[str, str], connection
     torch.set_num_threads(1)
     torch.openreg.set_device(rank % torch.openreg.device_count())
     if store:
-        backend = settings.get("TEST_BACKEND", "occl")
+        backend = settings.get("TEST_BACKEND", "occl") or None
         device = torch.device("openreg", torch.openreg.current_device()) if "TEST_DEVICE_ID" in settings else None
         distributed.init_process_group(
             backend,
