@@ -62,6 +62,16 @@ def normalisations():
     torch.ops.aten._native_batch_norm_legit.out(ones(3, 2), *parameters, True, 0.1, 1e-5, **outs)
 
 
+def normalisation_over_processes():
+    x, count, running = ones(3, 2), torch.tensor([3], dtype=torch.int32, device=DEVICE), (ones(2), ones(2), 0.1, 1e-5)
+    mean, invstd = torch.batch_norm_stats(x, 1e-5)
+    torch.batch_norm_gather_stats(x, mean[None], invstd[None], *running, 3)
+    torch.batch_norm_gather_stats_with_counts(x, mean[None], invstd[None], *running, count)
+    torch.batch_norm_elemt(x, None, None, mean, invstd, 1e-5)
+    sums = torch.batch_norm_backward_reduce(x, x, mean, invstd, ones(2), True, True, True)
+    torch.batch_norm_backward_elemt(x, x, mean, invstd, None, *sums[:2], count)
+
+
 def attention():
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).to(DEVICE).eval()
     attend = nn.MultiheadAttention(8, 2, batch_first=True).to(DEVICE).eval()
@@ -130,6 +140,7 @@ CALLS = [
     rotations,
     recurrent_layers,
     normalisations,
+    normalisation_over_processes,
     attention,
     nested_tensors,
     embeddings,
