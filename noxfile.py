@@ -83,6 +83,12 @@ SLOW = [
         2700,
     ),
     Session("fuzz", ("openreg-ops", "openreg-testing"), ("packages/openreg-ops/tests/*",), 900),
+    Session(
+        "onnx",
+        ("openreg-ops", "openreg-meta"),
+        ("tests/onnx/*", "examples/export_onnx.py", "benchmarks/workloads/models.py"),
+        420,
+    ),
     Session("settings", ("openreg-meta",), ("packages/openreg-ops/tests/*", "packages/openreg-meta/tests/*"), 1200),
     Session("soak", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*",), 300),
     Session(
@@ -317,6 +323,16 @@ def fuzz(session: nox.Session) -> None:
     here = lane(session)
     here.install("openreg-ops", extra="test")
     here.run("fuzz", *kit("fuzz"), *session.posargs)
+
+
+@nox.session
+def onnx(session: nox.Session) -> None:
+    """Export models from the device to ONNX, and compare what onnxruntime computes (-- -k llama)."""
+    here = lane(session)
+    tools = ("onnxruntime>=1.22", "transformers>=5", "pytest>=8.3", "pytest-timeout>=2.3")
+    here.install("openreg-ops", "openreg-meta", *tools, extra="onnx")
+    here.run("pytest", "python", *PYTEST, str(ROOT / "tests" / "onnx"), *session.posargs)
+    here.run("export_onnx.py", "python", str(ROOT / "examples" / "export_onnx.py"))
 
 
 @nox.session

@@ -55,10 +55,15 @@ def test_convolutions_of_other_devices_are_pytorchs():
     assert (y.device.type, y.shape) == ("cpu", (2, 4, 4, 3))
 
 
+def of_lstm(has_bias):
+    return [torch.randn(32), torch.randn(32)] if has_bias else []
+
+
 @pytest.mark.parametrize("has_bias", [True, False])
 def test_cells(has_bias):
     gates, state = torch.randn(4, 24), torch.randn(4, 8)
     biases = [torch.randn(24), torch.randn(24)] if has_bias else []
     _, workspace = check(torch.ops.aten._thnn_fused_gru_cell, gates, gates.clone(), state, *biases)
+    check(torch.ops.aten._thnn_fused_lstm_cell, torch.randn(4, 32), torch.randn(4, 32), state, *of_lstm(has_bias))
     backward = torch.ops.aten._thnn_fused_gru_cell_backward
     check(lambda grad, workspace: backward(grad, workspace, has_bias), state, workspace.cpu())

@@ -51,6 +51,19 @@ def dlpack_crash():
     torch.Tensor.__dlpack_device__ = lambda self: os.abort()
 
 
+def keeps_linear():
+    from torch.export import exported_program
+
+    split = exported_program._split_decomp_table_to_cia_and_python_decomp
+
+    def keep(table):
+        of_autograd, of_tracer = split(table)
+        of_tracer.pop(torch.ops.aten.linear.default, None)
+        return of_autograd, of_tracer
+
+    exported_program._split_decomp_table_to_cia_and_python_decomp = keep
+
+
 def padding():
     def pad(values, offsets, lengths, padding=0.0):  # noqa: ARG001  (the names are given)
         return values.new_zeros(offsets[0].numel() - 1, lengths[0], *values.shape[1:])

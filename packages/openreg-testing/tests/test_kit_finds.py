@@ -29,6 +29,7 @@ FOUND = {
     "gelu": ("modules::test_a_module_gives_what_the_cpu_gives[nn.GELU]", "not close"),
     "momentum": ("optimizers::test_steps_are_those_of_the_cpu[[]Adam-one by one[]]", "not close"),
     "compiled": ("compiled::test_a_compiled_module_gives_what_the_cpu_gives[nn.ReLU]", "not close"),
+    "keeps_linear": ("export::test_a_program_is_taken_apart_as_on_the_cpu[nn.Linear]", "aten.linear"),
     "fake_device": ("export::test_a_fake_tensor_has_the_device", "FakeTensor"),
 }
 

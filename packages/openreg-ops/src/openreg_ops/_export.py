@@ -5,7 +5,7 @@
 the device, such as ``aten::linear``, autograd does not, and nothing else does: the operator stays in the graph, where
 ``torch.onnx.export`` and other readers of core ATen do not know it. PyTorch has that covered for the devices that it
 knows (``_BACKEND_KEYS_TO_OVERRIDE``), and here the tracer gets the decomposition. Others PyTorch calls on accelerators
-only, in the place of a composite one: the cells of LSTM and GRU. They have decompositions here.
+only, in the place of a composite one: the cells of LSTM and GRU, and attention. They have decompositions here.
 """
 
 from __future__ import annotations
@@ -68,14 +68,60 @@ def _gru_cell(
     return new + update * (hx - new), torch.cat((reset, update, new, hx, of_hidden[2]), 1)
 
 
-def _cells(table: _Table) -> _Table:
-    """Decompositions of the cells, where the composite operators that they stand for are to be taken apart."""
+def _log_sums(query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
+    """Of the exponentials of each row of scores; removed from a graph where no backward pass needs it."""
+    key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
+    scores = (query @ key.transpose(-2, -1)).float() * (scale or query.shape[-1] ** -0.5)
+    if is_causal:
+        mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
+    if mask is not None:
+        scores = scores + _additive(mask, scores)
+    return scores.logsumexp(-1)
+
+
+def _additive(mask: Tensor, like: Tensor) -> Tensor:
+    """A mask as numbers that are added to the scores."""
+    if mask.dtype != torch.bool:
+        return mask
+    return like.new_zeros(mask.shape).masked_fill(mask.logical_not(), float("-inf"))
+
+
+def _attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    return_debug_mask: bool = False,
+    *,
+    scale: float | None = None,
+) -> Any:
+    """By PyTorch's formula. With dropout the operator stays: its backward pass has to draw the same numbers."""
+    if dropout_p > 0 or return_debug_mask:
+        return NotImplemented
+    shares_keys = query.shape[-3] != key.shape[-3]
+    mask = mask if mask is None else _additive(mask, query)
+    output, _ = torch.ops.aten._scaled_dot_product_attention_math(
+        query, key, value, mask, dropout_p, is_causal, None, scale=scale, enable_gqa=shares_keys
+    )
+    log_sums = _log_sums(query, key, mask, is_causal, scale)
+    unused = query.new_zeros((), dtype=torch.long)
+    return output, log_sums, None, None, query.shape[-2], key.shape[-2], unused, unused, None
+
+
+def _of_accelerators(table: _Table) -> _Table:
+    """Decompositions of these, where the composite operators that they stand for are to be taken apart."""
     aten = torch.ops.aten
     stands_for = {
         aten._thnn_fused_lstm_cell.default: (aten.lstm_cell.default, _lstm_cell),
         aten._thnn_fused_gru_cell.default: (aten.gru_cell.default, _gru_cell),
+        aten._scaled_dot_product_fused_attention_overrideable.default: (
+            aten.scaled_dot_product_attention.default,
+            _attention,
+        ),
     }
-    return {cell: rule for cell, (composite, rule) in stands_for.items() if composite in table}
+    return {operator: rule for operator, (composite, rule) in stands_for.items() if composite in table}
 
 
 def _keep_decompositions(exported_program: ModuleType) -> None:
@@ -83,7 +129,7 @@ def _keep_decompositions(exported_program: ModuleType) -> None:
 
     def split_here(table: _Table) -> tuple[_Table, _Table]:
         """The decompositions that autograd applies, and those that the tracer applies to what is left."""
-        left = {operator: rule for operator, rule in table.items() if _is_overridden(operator)} | _cells(table)
+        left = {operator: rule for operator, rule in table.items() if _is_overridden(operator)} | _of_accelerators(table)
         of_autograd, of_tracer = split(table)
         return of_autograd, {**left, **of_tracer}
 

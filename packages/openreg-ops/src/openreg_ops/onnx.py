@@ -19,8 +19,9 @@ import torch
 import openreg_ops.functional  # noqa: F401  (registers the operators)
 
 try:
+    from onnxscript import opset18 as op  # which needs onnx_ir, too
+
     import onnx_ir
-    from onnxscript import opset18 as op
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         f"openreg_ops.onnx needs {error.name}, which is not installed: pip install 'openreg-ops[onnx]'",

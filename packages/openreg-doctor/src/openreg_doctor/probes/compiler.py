@@ -61,6 +61,19 @@ def _compile(device: Device) -> None:
         raise RuntimeError("a compiled addition gives other numbers")
 
 
+def _decompositions(device: Device) -> None:
+    """Linear is the composite operator that backends override most."""
+    values = device.tensor()
+    program = torch.export.export(_Linear(), (values.reshape(1, 2), values.reshape(1, 2))).run_decompositions()
+    if torch.ops.aten.linear.default in {node.target for node in program.graph.nodes}:
+        raise RuntimeError("aten::linear, which the device has as one operator, stays in a program that is taken apart")
+
+
+class _Linear(torch.nn.Module):
+    def forward(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.linear(x, weight)
+
+
 _STREAMS = "device, Event, Stream, stream, current_stream, set_stream, _set_stream_by_id, get_raw_stream, synchronize"
 _DEVICES = "current_device, set_device, exchange_device, maybe_exchange_device, device_count, is_available"
 _WORKERS = (
@@ -74,4 +87,5 @@ EXERCISES: dict[str, Callable[[Device], object]] = {
     "registration.register_graphsafe_rng_device_type": _random_states,
     "registration.register_backend_for_device": _code_generator,
     "registration.backends eager and aot_eager, torch.export, FakeTensor": _compile,
+    "registration.decompositions of operators that only the device has as one": _decompositions,
 }

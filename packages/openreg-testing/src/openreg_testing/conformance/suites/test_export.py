@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Traced programs: FakeTensor, torch.export and the compiler's front ends know the device."""
 
+import copy
 import io
+import warnings
+from typing import Any
 
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.export import ExportedProgram
+from torch.testing._internal.common_modules import ModuleInfo, module_db
 
+from openreg_testing.conformance import modules
 from openreg_testing.conformance.harness import Device, promise
 
+APART = "registration.decompositions of operators that only the device has as one"
 TRACED = "registration.backends eager and aot_eager, torch.export, FakeTensor"
 
 
@@ -82,3 +89,28 @@ def test_functional_graphs_are_made(device: Device) -> None:
     x = device.tensor(1, 2, 3)
     graph = make_fx(lambda value: (value * 2).add_(1))(x)
     assert graph(x).tolist() == [3, 5, 7]
+
+
+@promise(APART)
+@pytest.mark.parametrize("info", module_db, ids=lambda info: info.name)
+def test_a_program_is_taken_apart_as_on_the_cpu(device: Device, info: ModuleInfo) -> None:
+    """run_decompositions() leaves operators of core ATen, or what it leaves for the CPU, too."""
+    for module, (args, kwargs) in modules.cases(info, 1):
+        here, there = ((modules.moved((args, kwargs), place), place) for place in (torch.device("cpu"), device.first))
+        try:
+            expected = _operators(_apart(module, *here[0]))
+        except (RuntimeError, ValueError, torch._dynamo.exc.TorchDynamoException) as error:
+            pytest.skip(f"it is not exported for the CPU: {str(error).splitlines()[0]}")
+        program = _apart(copy.deepcopy(module).to(there[1]), *there[0])
+        core = {operator for operator in _operators(program) if torch.Tag.core in getattr(operator, "tags", ())}
+        assert _operators(program) - core - expected == set()
+
+
+def _apart(module: torch.nn.Module, args: Any, kwargs: Any) -> ExportedProgram:
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.export.export(module, args, kwargs).run_decompositions()
+
+
+def _operators(program: ExportedProgram) -> set[Any]:
+    return {node.target for node in program.graph.nodes if node.op == "call_function"}
