@@ -65,7 +65,7 @@ def keeps_linear():
 
 
 def padding():
-    def pad(values, offsets, lengths, padding=0.0):  # noqa: ARG001  (the names are given)
+    def pad(values, offsets, lengths, padding=0.0):
         return values.new_zeros(offsets[0].numel() - 1, lengths[0], *values.shape[1:])
 
     LIBRARY.impl("_jagged_to_padded_dense_forward", pad, "PrivateUse1")

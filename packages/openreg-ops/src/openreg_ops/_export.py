@@ -129,7 +129,9 @@ def _keep_decompositions(exported_program: ModuleType) -> None:
 
     def split_here(table: _Table) -> tuple[_Table, _Table]:
         """The decompositions that autograd applies, and those that the tracer applies to what is left."""
-        left = {operator: rule for operator, rule in table.items() if _is_overridden(operator)} | _of_accelerators(table)
+        left = {operator: rule for operator, rule in table.items() if _is_overridden(operator)} | _of_accelerators(
+            table
+        )
         of_autograd, of_tracer = split(table)
         return of_autograd, {**left, **of_tracer}
 

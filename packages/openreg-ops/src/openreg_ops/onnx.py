@@ -19,12 +19,12 @@ import torch
 import openreg_ops.functional  # noqa: F401  (registers the operators)
 
 try:
-    from onnxscript import opset18 as op  # which needs onnx_ir, too
-
     import onnx_ir
+    from onnxscript import opset18 as op
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        f"openreg_ops.onnx needs {error.name}, which is not installed: pip install 'openreg-ops[onnx]'",
+        f"openreg_ops.onnx needs onnxscript and onnx_ir, of which {error.name} is missing: "
+        "pip install 'openreg-ops[onnx]'",
         name=error.name,
     ) from error
 
