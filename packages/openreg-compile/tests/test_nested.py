@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Nested tensors of layout torch.jagged, compiled: one graph, for whatever lengths."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+pytestmark = pytest.mark.filterwarnings("ignore:::torch")  # of what PyTorch itself calls
+
+
+class Block(nn.Module):
+    """Attention and a feed-forward layer, each behind a norm."""
+
+    def __init__(self):
+        super().__init__()
+        self.norms = nn.ModuleList((nn.LayerNorm(16), nn.LayerNorm(16)))
+        self.projections = nn.Linear(16, 48)
+        self.feed_forward = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 16))
+
+    def forward(self, x):
+        parts = self.projections(self.norms[0](x)).chunk(3, -1)
+        query, key, value = (part.unflatten(-1, (2, 8)).transpose(1, 2) for part in parts)
+        attended = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        x = x + attended.transpose(1, 2).flatten(-2)
+        return x + self.feed_forward(self.norms[1](x))
+
+
+def learned(model, lengths):
+    """Results and gradients."""
+    torch.manual_seed(sum(lengths))
+    parts = [torch.randn(length, 16) for length in lengths]
+    result = model(torch.nested.nested_tensor(parts, layout=torch.jagged, device="openreg")).values()
+    model.zero_grad()
+    result.square().mean().backward()
+    return [result.detach(), *(parameter.grad for parameter in model.parameters())]
+
+
+def test_a_block_on_ragged_batches_is_one_graph_for_all_lengths():
+    torch.manual_seed(0)
+    model = Block().to("openreg")
+    compiled = torch.compile(copy.deepcopy(model), fullgraph=True)
+    with torch.openreg.fallback_mode("error"):
+        for lengths in ((5, 9, 3), (4, 4, 7, 2), (8, 1), (3, 2, 6)):
+            torch.testing.assert_close(learned(compiled, lengths), learned(model, lengths), rtol=1e-4, atol=1e-5)
+    assert torch._dynamo.utils.counters["frames"]["ok"] <= 4
