@@ -470,6 +470,7 @@ typedef struct orTaskCompletion {
   uint32_t queue;
   uint64_t ticket;
   int engine;       /* as in orEngineGetStats(), or of the chip whose time is modelled; -1: none was needed */
+  uint64_t launched; /* when it was enqueued */
   uint64_t begin;   /* when an engine took it; of waits, delays and records: when it was their turn */
   uint64_t end;     /* when it was done */
   orError_t status; /* orSuccess; orErrorLaunchFailure or orErrorDeviceLost when it failed or was skipped */
@@ -500,6 +501,7 @@ typedef struct orSyncInfo {
   uint32_t waiting_queue;
   orSemaphore_t semaphore;
   uint64_t value;
+  uint64_t time; /* of the host, by the clock of events */
 } orSyncInfo;
 
 typedef enum orMemoryAction {
