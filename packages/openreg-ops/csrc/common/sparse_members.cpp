@@ -74,6 +74,14 @@ SparseMembers members_of(const at::Tensor& sparse) {
   return {impl.compressed_indices(), impl.plain_indices(), impl.values()};
 }
 
+SparseMembers contiguous_members_of(const at::Tensor& sparse) {
+  SparseMembers members = members_of(sparse);
+  for (at::Tensor& member : members) {
+    member = member.defined() ? member.contiguous() : member;
+  }
+  return members;
+}
+
 at::Tensor assemble(const SparseShape& shape, const SparseMembers& members) {
   const c10::Device device = members[2].device();
   const c10::DispatchKey key = c10::computeDispatchKey(c10::typeMetaToScalarType(shape.dtype), shape.layout, device);

@@ -243,7 +243,7 @@ at::Tensor FallbackCall::sparse_to_cpu(const at::Tensor& sparse, orAccess access
     }
   }
   SparseMembers aliases;
-  const SparseMembers members = members_of(sparse);
+  const SparseMembers members = access == orAccessRead ? contiguous_members_of(sparse) : members_of(sparse);
   for (size_t i = 0; i < members.size(); ++i) {
     aliases[i] = members[i].defined() ? alias_of(members[i]) : at::Tensor();
   }

@@ -56,7 +56,10 @@ at::Tensor& add_coo(const at::Tensor& self, const at::Tensor& other, const at::S
     return kAddCoo.out(self, other, alpha, out);
   }
   const OperandsDevice device({op::add_out::name}, self, other, out);
-  if (is_sparse(other) && (self._nnz() == 0 || other._nnz() == 0)) {
+  // Values that are not contiguous are joined, as they are, by other operators.
+  const bool compares = !is_sparse(other) || (self._nnz() > 0 && other._nnz() > 0 && self._values().is_contiguous() &&
+                                              other._values().is_contiguous());
+  if (!compares) {
     return call_composed<op::add_out>(kCoo, self, other, alpha, out);
   }
   call_waiting<op::add_out>(kCoo, self, other, alpha, out);

@@ -47,6 +47,7 @@ OutputSpec describe_addmm(const at::Tensor& self, const at::Tensor& mat1, const 
 
 void check_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2, const at::Scalar& beta,
                  const at::Scalar& alpha) {
+  check_coo_product(mat1, mat2);
   const OutputSpec spec = describe_addmm(self, mat1, mat2, beta, alpha);
   TORCH_CHECK(self.sizes() == spec.sizes, "addmm: Argument #1 (t): Expected size ", spec.sizes, ", got ",
               self.sizes());

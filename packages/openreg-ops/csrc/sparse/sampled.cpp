@@ -2,6 +2,7 @@
 // Products of compressed layouts whose sparse results have the elements of an operand: those that are computed where it
 // has some, and gradients of products that reduce.
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 
 #include "declare/declare.h"
 #include "sparse/pattern.h"
@@ -107,9 +108,7 @@ void reduce_kernel(const at::Tensor& self, const at::Tensor& other, std::string_
   operand.unsafeGetTensorImpl()->set_requires_grad(trains);
   const auto [computed, found] = op::_sparse_mm_reduce_impl::redispatch(kOnCpu, self, operand, reduce);
   put_result(kReduce.name, computed, out);
-  if (places.numel() > 0 && found.numel() > 0) {
-    places.copy_(found);
-  }
+  put_result(kReduce.name, found, places);
 }
 
 std::tuple<at::Tensor, at::Tensor> mm_reduce(const at::Tensor& self, const at::Tensor& other,
@@ -122,15 +121,16 @@ std::tuple<at::Tensor, at::Tensor> mm_reduce(const at::Tensor& self, const at::T
   const bool has_places = trains && self._nnz() > 0;
   const c10::DimVector size = has_places ? c10::DimVector(out.sizes()) : c10::DimVector{0};
   at::Tensor places = make_output(size, {}, self.col_indices().options());
-  launch(kReduce, device, &reduce_kernel, self, other, reduce, trains, out, places);
+  launch(kReduce, device, &reduce_kernel, self, other, reduce, trains, out, has_places ? places : at::Tensor());
   return {std::move(out), std::move(places)};
 }
 
 void reduce_backward_kernel(const at::Tensor& self, const at::Tensor& grad, const at::Tensor& weight,
                             std::string_view reduce, const at::Tensor& places, std::array<bool, 2> wanted,
                             at::Tensor& of_values, at::Tensor& of_weight) {
+  const at::Tensor found = places.defined() ? places : at::empty({0}, self.col_indices().options());
   const auto [first, second] =
-      op::_sparse_mm_reduce_impl_backward::redispatch(kOnCpu, self, grad, weight, reduce, places, wanted);
+      op::_sparse_mm_reduce_impl_backward::redispatch(kOnCpu, self, grad, weight, reduce, found, wanted);
   if (of_values.defined()) {
     put_values(kReduceBackward, first, of_values);
   }
@@ -149,7 +149,8 @@ std::tuple<at::Tensor, at::Tensor> mm_reduce_backward(const at::Tensor& self, co
               weight.size(1), " and dtype ", self.scalar_type());
   const at::Tensor of_self = wanted[0] ? empty_of_pattern(self, self.scalar_type()) : at::Tensor();
   at::Tensor of_weight = output_if(wanted[1], weight.sizes(), weight.options());
-  launch(kReduceBackward, device, &reduce_backward_kernel, self, grad, weight, reduce, places, wanted,
+  launch(kReduceBackward, device, &reduce_backward_kernel, self, grad, weight, reduce,
+         places.numel() > 0 ? places : at::Tensor(), wanted,
          of_self.defined() ? of_self.values() : at::Tensor(), of_weight);
   return {of_self, std::move(of_weight)};
 }
