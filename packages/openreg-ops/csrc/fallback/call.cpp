@@ -7,10 +7,13 @@
 #include <c10/core/CPUAllocator.h>
 
 #include <array>
+#include <exception>
 
 #include "common/device_check.h"
 #include "common/outputs.h"
 #include "openreg/runtime/generator.h"
+#include "openreg/runtime/launch.h"
+#include "openreg/runtime/stream.h"
 
 namespace openreg::ops {
 
@@ -58,6 +61,33 @@ bool is_generator(const c10::Argument& argument) {
   return kind == c10::TypeKind::GeneratorType;
 }
 
+// The kernel may resize what it writes: it then gets memory of the CPU, and write_back() makes room on the device.
+void make_resizable(const at::Tensor& alias) {
+  if (is_sparse(alias)) {
+    for (const at::Tensor& member : members_of(alias)) {
+      make_resizable(member);
+    }
+  } else if (alias.defined()) {
+    c10::StorageImpl* storage = alias.storage().unsafeGetStorageImpl();
+    storage->set_allocator(c10::GetCPUAllocator());
+    storage->set_resizable(true);
+  }
+}
+
+// Keeps what a kernel warns about for the caller's thread, whose handler shows it in Python.
+class WarningCollector : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning& warning) override { warnings_.push_back(warning); }
+  void issue() const {
+    for (const c10::Warning& warning : warnings_) {
+      c10::warn(warning);
+    }
+  }
+
+ private:
+  std::vector<c10::Warning> warnings_;
+};
+
 // A CPU generator that continues the device's generator: same state before, same numbers; and the state moves on.
 at::Generator borrow_generator(const c10::IValue& value, c10::DeviceIndex index) {
   const auto given = value.isNone() ? std::nullopt : std::optional<at::Generator>(value.toGenerator());
@@ -69,14 +99,37 @@ at::Generator borrow_generator(const c10::IValue& value, c10::DeviceIndex index)
 
 }  // namespace
 
+c10::Device device_of_call(const torch::jit::Stack& stack, size_t count) {
+  std::optional<c10::Device> found;
+  const auto visit = [&](const at::Tensor& tensor) {
+    if (!found.has_value() && tensor.device().type() == runtime::kDeviceType) {
+      found = tensor.device();
+    }
+  };
+  const size_t first = stack.size() - count;
+  for (size_t i = first; i < stack.size(); ++i) {
+    for_each_tensor_in(stack[i], visit);
+  }
+  for (size_t i = first; i < stack.size() && !found.has_value(); ++i) {
+    if (stack[i].isDevice() && stack[i].toDevice().type() == runtime::kDeviceType) {
+      found = stack[i].toDevice();
+    }
+  }
+  const c10::Device current(runtime::kDeviceType, runtime::current_device());
+  if (!found.has_value() || !found->has_index()) {
+    return current;
+  }
+  runtime::check_device_index(found->index());
+  return *found;
+}
+
 FallbackCall::FallbackCall(const c10::OperatorHandle& op, torch::jit::Stack& stack)
     : op_(op),
       stack_(stack),
       first_argument_(stack.size() - op.schema().arguments().size()),
       name_(op.schema().name()),
-      device_(runtime::kDeviceType, runtime::current_device()),
+      device_(device_of_call(stack, op.schema().arguments().size())),
       aliases_(name_.c_str()) {
-  find_device();
   check_devices();
   const auto& arguments = op_.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -85,25 +138,26 @@ FallbackCall::FallbackCall(const c10::OperatorHandle& op, torch::jit::Stack& sta
   }
 }
 
-// The first operand on the device decides; a factory has none and says where it makes its tensor.
-void FallbackCall::find_device() {
-  std::optional<c10::Device> found;
-  const auto visit = [&](const at::Tensor& tensor) {
-    if (!found.has_value() && tensor.device().type() == runtime::kDeviceType) {
-      found = tensor.device();
+void FallbackCall::run_on_engine(c10::DispatchKey key) {
+  std::exception_ptr failure;
+  WarningCollector warnings;
+  const auto run = [this, key, &failure, &warnings] {
+    const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
+    try {
+      for (const at::Tensor& sparse : read_sparse_) {
+        check_places(SparseShape(sparse), members_of(sparse));
+      }
+      op_.redispatchBoxed(c10::DispatchKeySet(key), &cpu_stack_);
+    } catch (...) {
+      failure = std::current_exception();
     }
   };
-  for (size_t i = first_argument_; i < stack_.size(); ++i) {
-    for_each_tensor_in(stack_[i], visit);
-  }
-  for (size_t i = first_argument_; i < stack_.size() && !found.has_value(); ++i) {
-    if (stack_[i].isDevice() && stack_[i].toDevice().type() == runtime::kDeviceType) {
-      found = stack_[i].toDevice();
-    }
-  }
-  if (found.has_value()) {
-    device_ = found->has_index() ? *found : device_;
-    runtime::check_device_index(device_.index());
+  const c10::Stream stream = runtime::current_stream(device_.index());
+  runtime::launch(op_.schema().name().c_str(), stream, run, operands());
+  runtime::synchronize_stream(stream);
+  warnings.issue();
+  if (failure) {
+    std::rethrow_exception(failure);
   }
 }
 
@@ -124,24 +178,24 @@ void FallbackCall::check_devices() const {
 }
 
 c10::IValue FallbackCall::to_cpu(const c10::IValue& value, const c10::Argument& argument) {
-  const bool written = is_written(argument);
+  const orAccess access = access_of(argument);
   if (is_generator(argument)) {
     return borrow_generator(value, device_.index());
   }
   if (value.isTensor()) {
-    return tensor_to_cpu(value.toTensor(), written);
+    return tensor_to_cpu(value.toTensor(), access);
   }
   if (value.isTensorList()) {
     c10::List<at::Tensor> list;
     for (const at::Tensor& tensor : value.toTensorVector()) {
-      list.push_back(tensor_to_cpu(tensor, written));
+      list.push_back(tensor_to_cpu(tensor, access));
     }
     return list;
   }
   if (value.isOptionalTensorList()) {
     c10::List<std::optional<at::Tensor>> list;
     for (const std::optional<at::Tensor> tensor : value.toOptionalTensorList()) {
-      list.push_back(tensor.has_value() ? std::optional(tensor_to_cpu(*tensor, false)) : std::nullopt);
+      list.push_back(tensor.has_value() ? std::optional(tensor_to_cpu(*tensor, orAccessRead)) : std::nullopt);
     }
     return list;
   }
@@ -151,24 +205,48 @@ c10::IValue FallbackCall::to_cpu(const c10::IValue& value, const c10::Argument& 
   return value;
 }
 
-at::Tensor FallbackCall::tensor_to_cpu(const at::Tensor& tensor, bool written) {
+at::Tensor FallbackCall::tensor_to_cpu(const at::Tensor& tensor, orAccess access) {
   if (!tensor.defined() || tensor.device().type() != runtime::kDeviceType) {
     return tensor;  // the host waits for the kernel, so a tensor of the host needs no copy
   }
-  at::Tensor alias = aliases_(tensor);
-  if (written) {
-    // The kernel may resize it: it then gets memory of the CPU, and write_back() makes room on the device.
-    c10::StorageImpl* storage = alias.storage().unsafeGetStorageImpl();
-    storage->set_allocator(c10::GetCPUAllocator());
-    storage->set_resizable(true);
-    written_.push_back({tensor, alias, storage->data()});
+  at::Tensor alias = is_sparse(tensor) ? sparse_to_cpu(tensor, access) : alias_of(tensor);
+  if (access != orAccessRead) {
+    make_resizable(alias);
+    written_.push_back({tensor, alias, is_sparse(tensor) ? nullptr : alias.storage().data()});
   }
-  passed_.emplace_back(tensor, alias);
+  return alias;
+}
+
+// An operand that the caller gives twice is seen as one tensor: kernels ask whether their output is an operand.
+at::Tensor FallbackCall::sparse_to_cpu(const at::Tensor& sparse, orAccess access) {
+  for (const Passed& passed : passed_) {
+    if (passed.given.is_same(sparse)) {
+      return passed.seen;
+    }
+  }
+  SparseMembers aliases;
+  const SparseMembers members = members_of(sparse);
+  for (size_t i = 0; i < members.size(); ++i) {
+    aliases[i] = members[i].defined() ? alias_of(members[i]) : at::Tensor();
+  }
+  at::Tensor seen = assemble(SparseShape(sparse), aliases);
+  passed_.push_back({sparse, seen, nullptr});
+  if (access != orAccessWrite) {
+    read_sparse_.push_back(seen);
+  }
+  return seen;
+}
+
+at::Tensor FallbackCall::alias_of(const at::Tensor& tensor) {
+  at::Tensor alias = aliases_(tensor);
+  passed_.push_back({tensor, alias, alias.storage().data()});
   return alias;
 }
 
 size_t FallbackCall::finish() {
-  write_back();
+  for (const Passed& written : written_) {
+    write_back(written);
+  }
   const auto& schema = op_.schema();
   std::vector<c10::IValue> results;
   for (size_t i = 0; i < schema.returns().size(); ++i) {
@@ -189,19 +267,22 @@ size_t FallbackCall::finish() {
   return copied_bytes_;
 }
 
-void FallbackCall::write_back() {
-  for (const auto& [given, seen, memory] : written_) {
-    const bool moved = seen.storage().data() != memory;
-    if (moved || seen.sizes() != given.sizes()) {
-      given.resize_(seen.sizes());
-    }
-    if (seen.strides() != given.strides() && (!moved || seen.is_non_overlapping_and_dense())) {
-      given.as_strided_(seen.sizes(), seen.strides());
-    }
-    if (moved) {
-      at::_copy_from_and_resize(seen, given);
-      copied_bytes_ += seen.nbytes();
-    }
+void FallbackCall::write_back(const Passed& written) {
+  const auto& [given, seen, memory] = written;
+  if (is_sparse(given)) {
+    assign(given, SparseShape(seen), members_to_device(seen));
+    return;
+  }
+  const bool moved = seen.storage().data() != memory;
+  if (moved || seen.sizes() != given.sizes()) {
+    given.resize_(seen.sizes());
+  }
+  if (seen.strides() != given.strides() && (!moved || seen.is_non_overlapping_and_dense())) {
+    given.as_strided_(seen.sizes(), seen.strides());
+  }
+  if (moved) {
+    at::_copy_from_and_resize(seen, given);
+    copied_bytes_ += seen.nbytes();
   }
 }
 
@@ -223,11 +304,17 @@ at::Tensor FallbackCall::tensor_to_device(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.device().is_cpu()) {
     return tensor;
   }
-  for (const auto& [given, seen] : passed_) {
+  if (is_sparse(tensor)) {
+    return sparse_to_device(tensor);
+  }
+  for (const auto& [given, seen, memory] : passed_) {
+    if (is_sparse(seen) || !tensor.has_storage() || tensor.storage().data() != memory) {
+      continue;
+    }
     if (tensor.is_same(seen)) {
       return given;
     }
-    if (tensor.has_storage() && tensor.storage().is_alias_of(seen.storage())) {
+    if (tensor.storage().is_alias_of(seen.storage())) {
       // The kernel returned its operand's memory in another shape; so do we.
       return given.as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
     }
@@ -238,6 +325,23 @@ at::Tensor FallbackCall::tensor_to_device(const at::Tensor& tensor) {
   result.copy_(tensor);
   copied_bytes_ += tensor.nbytes();
   return result;
+}
+
+at::Tensor FallbackCall::sparse_to_device(const at::Tensor& sparse) {
+  for (const Passed& passed : passed_) {
+    if (sparse.is_same(passed.seen)) {
+      return passed.given;
+    }
+  }
+  return assemble(SparseShape(sparse), members_to_device(sparse));
+}
+
+SparseMembers FallbackCall::members_to_device(const at::Tensor& sparse) {
+  SparseMembers members = members_of(sparse);
+  for (at::Tensor& member : members) {
+    member = tensor_to_device(member);
+  }
+  return members;
 }
 
 }  // namespace openreg::ops

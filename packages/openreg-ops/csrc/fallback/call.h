@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The arguments and results of one call that falls back, on their way between the device and the CPU kernel.
+// The arguments and results of one call whose host waits for a CPU kernel, on their way between the device and the
+// kernel: of an operator that falls back, or whose results have sizes that depend on data (declare/layout.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,15 +13,25 @@
 #include <utility>
 #include <vector>
 
+#include "common/sparse_members.h"
 #include "openreg/runtime/alias.h"
 
 namespace openreg::ops {
+
+// The device of the operands and options among the last `count` values of a stack: that of the first tensor on an
+// openreg device, or the one that a factory is told; the current one where none says. Throws c10::Error for an index
+// that no device has.
+c10::Device device_of_call(const torch::jit::Stack& stack, size_t count);
 
 // Lives for one call on one thread.
 class FallbackCall {
  public:
   // `stack` holds the arguments on top, and keeps them until finish().
   FallbackCall(const c10::OperatorHandle& op, torch::jit::Stack& stack);
+
+  // Runs the kernel that the CPU has under `key` on the engine, in stream order, and waits. What the kernel throws is
+  // thrown here, and the device stays healthy; what it warns of is warned of here.
+  void run_on_engine(c10::DispatchKey key);
 
   c10::Device device() const { return device_; }
   // The arguments as the CPU kernel takes them; the kernel replaces them by its results.
@@ -31,20 +42,23 @@ class FallbackCall {
   size_t finish();
 
  private:
-  // An operand that the kernel writes.
-  struct Written {
+  // An operand, or a member of a sparse one.
+  struct Passed {
     at::Tensor given;    // by the caller
     at::Tensor seen;     // by the kernel
     const void* memory;  // of `seen` before the kernel
   };
 
-  void find_device();
   void check_devices() const;
   c10::IValue to_cpu(const c10::IValue& value, const c10::Argument& argument);
-  at::Tensor tensor_to_cpu(const at::Tensor& tensor, bool written);
+  at::Tensor tensor_to_cpu(const at::Tensor& tensor, orAccess access);
+  at::Tensor sparse_to_cpu(const at::Tensor& sparse, orAccess access);
+  at::Tensor alias_of(const at::Tensor& tensor);
   c10::IValue to_device(const c10::IValue& value);
   at::Tensor tensor_to_device(const at::Tensor& tensor);
-  void write_back();
+  at::Tensor sparse_to_device(const at::Tensor& sparse);
+  SparseMembers members_to_device(const at::Tensor& sparse);
+  void write_back(const Passed& written);
 
   const c10::OperatorHandle& op_;
   torch::jit::Stack& stack_;
@@ -53,8 +67,9 @@ class FallbackCall {
   c10::Device device_;
   runtime::Aliases aliases_;
   torch::jit::Stack cpu_stack_;
-  std::vector<std::pair<at::Tensor, at::Tensor>> passed_;  // (given by the caller, seen by the kernel)
-  std::vector<Written> written_;
+  std::vector<Passed> passed_;
+  std::vector<Passed> written_;
+  std::vector<at::Tensor> read_sparse_;  // sparse operands as the kernel sees them
   size_t copied_bytes_ = 0;
 };
 

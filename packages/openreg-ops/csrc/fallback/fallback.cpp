@@ -7,9 +7,7 @@
 #include <c10/util/Exception.h>
 
 #include <chrono>
-#include <exception>
 #include <string>
-#include <vector>
 
 #include "common/device_check.h"
 #include "fallback/call.h"
@@ -53,40 +51,6 @@ void run_on_host(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream 
   op.redispatchBoxed(kCpu, &call.cpu_stack());
 }
 
-// Keeps what a kernel warns about for the caller's thread, whose handler shows it in Python.
-class WarningCollector : public c10::WarningHandler {
- public:
-  void process(const c10::Warning& warning) override { warnings_.push_back(warning); }
-  void issue() const {
-    for (const c10::Warning& warning : warnings_) {
-      c10::warn(warning);
-    }
-  }
-
- private:
-  std::vector<c10::Warning> warnings_;
-};
-
-// The exception of the kernel belongs to this call alone: the device stays healthy.
-void run_on_engine(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream stream) {
-  std::exception_ptr failure;
-  WarningCollector warnings;
-  const auto run = [&op, &call, &failure, &warnings] {
-    const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
-    try {
-      op.redispatchBoxed(kCpu, &call.cpu_stack());
-    } catch (...) {
-      failure = std::current_exception();
-    }
-  };
-  runtime::launch(op.schema().name().c_str(), stream, run, call.operands());
-  runtime::synchronize_stream(stream);
-  warnings.issue();
-  if (failure) {
-    std::rethrow_exception(failure);
-  }
-}
-
 }  // namespace
 
 void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
@@ -106,7 +70,7 @@ void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   if (may_be_python(op)) {
     run_on_host(op, call, stream);
   } else {
-    run_on_engine(op, call, stream);
+    call.run_on_engine(c10::DispatchKey::CPU);
   }
   const size_t bytes = call.finish();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
