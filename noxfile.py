@@ -75,7 +75,7 @@ SLOW = [
     Session("subsets", ALL, ("packages/*/tests/*", "packages/*/docs/*", "examples/openreg-*", "tests/subsets/*"), 2400),
     Session("template", ("openreg-ops",), ("templates/*", "packages/*/tests/test_isolation.py"), 300),
     Session("recipe", ("openreg-runtime", "openreg-autoload"), RECIPE, 420),
-    Session("tutorial", files=("docs/tutorial/*", "examples/tutorial/*"), budget=900),
+    Session("tutorial", files=("docs/tutorial/*", "examples/tutorial/*"), budget=1000),
     Session(
         "conformance",
         ("openreg-meta", "openreg-testing", "openreg-compile"),
