@@ -73,7 +73,7 @@ def check_apart(machines):
     for machine in machines:
         if machine.command:
             shown = subprocess.run(
-                [*machine.command, "ip", "-brief", "link"], capture_output=True, text=True, check=True, timeout=60
+                [*machine.command, "ip", "-brief", "link"], capture_output=True, text=True, check=True, timeout=120
             )
             names = {line.split()[0].partition("@")[0] for line in shown.stdout.splitlines()}
             assert names == {"lo", machine.interface}
