@@ -5,8 +5,11 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <c10/core/StreamGuard.h>
+#include <c10/util/thread_name.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
+#include <algorithm>
+#include <atomic>
 #include <thread>
 #include <utility>
 
@@ -15,6 +18,7 @@
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/stream.h"
+#include "trace.h"
 #include "work.h"
 
 namespace openreg::distributed {
@@ -39,6 +43,81 @@ std::shared_ptr<Link> link_over(c10d::Backend& transport) {
   return transport.getSize() > 1 ? std::make_shared<ControlLink>(transport) : nullptr;
 }
 
+int64_t next_number() {
+  static std::atomic<int64_t> next{0};
+  return next++;
+}
+
+const std::vector<uint64_t>& global_ranks_of(c10d::Backend& transport) {
+  return transport.getBackendOptions()->global_ranks_in_group;
+}
+
+int global_rank(c10d::Backend& transport) {
+  const std::vector<uint64_t>& ranks = global_ranks_of(transport);
+  const auto rank = static_cast<size_t>(transport.getRank());
+  return static_cast<int>(rank < ranks.size() ? ranks[rank] : rank);
+}
+
+std::string global_ranks(c10d::Backend& transport) {
+  std::string text = "[";
+  const std::vector<uint64_t>& ranks = global_ranks_of(transport);
+  for (size_t rank = 0; rank < static_cast<size_t>(transport.getSize()); ++rank) {
+    text += (rank == 0 ? "" : ", ") + std::to_string(rank < ranks.size() ? ranks[rank] : rank);
+  }
+  return text + "]";
+}
+
+// With `stacked`, tensors of one size are told as one with a further dimension.
+std::vector<std::vector<int64_t>> sizes_of(const std::vector<at::Tensor>& tensors, bool stacked) {
+  std::vector<std::vector<int64_t>> all;
+  for (const at::Tensor& tensor : tensors) {
+    all.push_back(tensor.sizes().vec());
+  }
+  if (stacked && !all.empty() && std::equal(all.begin() + 1, all.end(), all.begin())) {
+    all.front().insert(all.front().begin(), static_cast<int64_t>(all.size()));
+    all.resize(1);
+  }
+  return all;
+}
+
+// As PyTorch's analyzer of flight records knows the calls. That takes names of libraries, and Gloo is the one here.
+std::string name_of_record(c10d::OpType type, const Route& route, int rank, size_t outputs) {
+  switch (type) {
+    case c10d::OpType::BROADCAST:
+      return "gloo:broadcast";
+    case c10d::OpType::ALLREDUCE:
+      return "gloo:all_reduce";
+    case c10d::OpType::ALLREDUCE_COALESCED:
+      return "gloo:allreduce_coalesced";
+    case c10d::OpType::REDUCE:
+      return "gloo:reduce";
+    case c10d::OpType::ALLGATHER:
+      return "gloo:all_gather";
+    case c10d::OpType::ALLGATHER_COALESCED:
+      return "gloo:ALLGATHER_coalesced";
+    case c10d::OpType::_ALLGATHER_BASE:
+      return outputs == 1 ? "gloo:_all_gather_base" : "gloo:all_gather_into_tensor_coalesced";
+    case c10d::OpType::REDUCE_SCATTER:
+      return "gloo:reduce_scatter";
+    case c10d::OpType::_REDUCE_SCATTER_BASE:
+      return outputs == 1 ? "gloo:_reduce_scatter_base" : "gloo:reduce_scatter_tensor_coalesced";
+    case c10d::OpType::GATHER:
+      return "gloo:gather";
+    case c10d::OpType::SCATTER:
+      return "gloo:scatter";
+    case c10d::OpType::ALLTOALL:
+    case c10d::OpType::ALLTOALL_BASE:
+      return "gloo:all_to_all";
+    case c10d::OpType::SEND:
+      return "gloo:send " + std::to_string(rank) + "->" + std::to_string(route.peer);
+    case c10d::OpType::RECV:
+    case c10d::OpType::RECVANYSOURCE:
+      return "gloo:recv " + std::to_string(rank) + "<-";  // and the source, when it is known
+    default:
+      return "gloo:barrier";
+  }
+}
+
 }  // namespace
 
 ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chrono::milliseconds timeout,
@@ -46,7 +125,10 @@ ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chr
     : Backend(transport->getRank(), transport->getSize()),
       transport_(std::move(transport)),
       copies_operands_(copies_operands),
-      progress_(Progress::create(rank_, size_, link_over(*transport_))),
+      number_(next_number()),
+      global_rank_(global_rank(*transport_)),
+      ranks_(global_ranks(*transport_)),
+      progress_(Progress::create(rank_, size_, link_over(*transport_), [rank = global_rank_] { write_trace(rank); })),
       timeout_(timeout) {
   runtime::ensure_initialized();
 }
@@ -125,7 +207,8 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
   if (!failure.empty()) {
     C10_THROW_ERROR(DistBackendError, where(call.name) + ": " + failure);
   }
-  const c10::Device device = check_operands(call);
+  const Tensors operands = call.operands();
+  const c10::Device device = check_operands(call, operands);
   const c10::Stream caller = runtime::current_stream(device.index());
   if (runtime::is_capturing(caller)) {
     TORCH_CHECK(false, where(call.name), ": cannot be recorded in a graph of ", device,
@@ -143,16 +226,18 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
   Steps steps = before();
 
   auto held = std::make_shared<Held>();
-  held->tensors = call.operands;
-  for (const at::Tensor& tensor : call.operands) {
+  held->tensors = operands;
+  for (const at::Tensor& tensor : operands) {
     // Freed while the transport still uses it, the memory is not handed out before the lane has come to its end.
     runtime::device_allocator().recordStream(tensor.storage().data_ptr(), lane.stream);
   }
   held->tensors.insert(held->tensors.end(), steps.staging.begin(), steps.staging.end());
   // First what may throw: a call that other ranks hear of has a number.
   std::unique_ptr<Ticket> ticket = lane.lane.hold();
+  Description description = describe(call, operands);
+  Terms terms = terms_of(call);
   const auto operation = std::make_shared<Operation>(
-      describe(call), terms_of(call), limit(call.timeout), std::move(ticket),
+      std::move(description), std::move(terms), record(call), std::move(ticket),
       post_all(*transport_, progress_, std::move(steps.transfers), call.route.peer != Route::kCollective),
       std::move(held));
   progress_->submit(operation, call.route.channel());
@@ -168,9 +253,9 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
     progress_->fail(operation, "what follows it failed: " + first_paragraph(error.what()));
     throw;
   }
-  auto future = complete_future(call.results, device);
+  auto future = complete_future(call.results(), device);
   auto work = c10::make_intrusive<Work>(rank_, call.type, device, progress_, operation, std::move(end),
-                                        std::move(call.results), std::move(future));
+                                        call.results(), std::move(future));
   order.lock();
   if (coalescing_) {
     coalesced_.push_back(work);
@@ -188,16 +273,27 @@ std::string ProcessGroup::where(const char* name) const {
   return std::string("occl: ") + name + " on " + place_of();
 }
 
-Description ProcessGroup::describe(const Call& call) {
+ProcessGroup::Tensors ProcessGroup::Call::operands() const {
+  Tensors all = inputs;
+  const bool in_place = inputs.size() == outputs.size() &&
+                        std::equal(inputs.begin(), inputs.end(), outputs.begin(),
+                                   [](const at::Tensor& one, const at::Tensor& other) { return one.is_same(other); });
+  if (!in_place) {
+    all.insert(all.end(), outputs.begin(), outputs.end());
+  }
+  return all;
+}
+
+Description ProcessGroup::describe(const Call& call, const Tensors& operands) {
   Description description;
   description.name = call.name;
   description.sequence = ++sequence_;
-  description.tensors = call.operands.size();
-  if (!call.operands.empty()) {
-    description.dtype = c10::getDtypeNames(call.operands.front().scalar_type()).first;
-    description.sizes = call.operands.front().sizes().vec();
+  description.tensors = operands.size();
+  if (!operands.empty()) {
+    description.dtype = c10::getDtypeNames(operands.front().scalar_type()).first;
+    description.sizes = operands.front().sizes().vec();
   }
-  for (const at::Tensor& tensor : call.operands) {
+  for (const at::Tensor& tensor : operands) {
     description.bytes += tensor.nbytes();
   }
   description.reduction = call.agreed.reduction;
@@ -219,28 +315,56 @@ Terms ProcessGroup::terms_of(const Call& call) {
   terms.tag = call.route.tag;
   if (call.route.peer == Route::kCollective) {
     terms.number = collectives_++;
-    terms.contract = call.agreed.contract(
-        call.operands.empty() ? std::string() : c10::getDtypeNames(call.operands.front().scalar_type()).first);
+    terms.contract = call.agreed.contract(call.outputs.empty() ? "" : c10::toString(call.outputs.front().scalar_type()));
   } else {
+    ++messages_;
     terms.kind = call.route.receives ? Terms::Kind::kReceive : Terms::Kind::kSend;
   }
   return terms;
 }
 
-c10::Device ProcessGroup::check_operands(const Call& call) const {
-  if (call.operands.empty()) {
+std::shared_ptr<Flight> ProcessGroup::record(const Call& call) {
+  if (flight_group_ == nullptr || flight_group_->name != getGroupUid() || flight_group_->title != getGroupDesc()) {
+    flight_group_ = std::make_shared<const FlightGroup>(FlightGroup{number_, getGroupUid(), getGroupDesc(), ranks_});
+  }
+  auto flight = std::make_shared<Flight>();
+  flight->group = flight_group_;
+  flight->name = name_of_record(call.type, call.route, rank_, call.outputs.size());
+  flight->is_message = call.route.peer != Route::kCollective;
+  flight->collectives = collectives_;
+  flight->messages = messages_;
+  flight->number = sequence_;
+  flight->timeout = limit(call.timeout);
+  flight->created = now_nanoseconds();
+  if (flight_recorder().capacity() == 0) {
+    return flight;
+  }
+  // The analyzer compares the one tensor of a rank with those of all ranks as one.
+  flight->inputs = sizes_of(call.inputs, call.type == c10d::OpType::REDUCE_SCATTER);
+  flight->outputs = sizes_of(call.outputs, call.type == c10d::OpType::ALLGATHER);
+  const Tensors& typed = call.inputs.empty() ? call.outputs : call.inputs;
+  flight->dtype = typed.empty() ? "" : c10::toString(typed.front().scalar_type());
+  flight->thread = c10::getThreadName();
+  flight->stack = calling_stack();
+  flight_recorder().add(flight);
+  return flight;
+}
+
+
+c10::Device ProcessGroup::check_operands(const Call& call, const Tensors& operands) const {
+  if (operands.empty()) {
     return *call.device;
   }
-  const c10::Device device = call.operands.front().device();
-  for (const at::Tensor& tensor : call.operands) {
+  const c10::Device device = operands.front().device();
+  for (const at::Tensor& tensor : operands) {
     TORCH_CHECK(tensor.device().type() == runtime::kDeviceType, where(call.name), ": a tensor is on ", tensor.device(),
                 "; move it with .to('openreg'), or make the group with backend 'cpu:gloo,openreg:occl'");
     TORCH_CHECK(tensor.device() == device, where(call.name), ": tensors are on ", device, " and on ", tensor.device(),
                 "; all of one call have to be on one device");
     TORCH_CHECK(tensor.layout() == c10::kStrided, where(call.name), ": a tensor on ", device, " has the layout ",
                 tensor.layout(), "; convert it with .to_dense()");
-    TORCH_CHECK_TYPE(tensor.scalar_type() == call.operands.front().scalar_type(), where(call.name),
-                     ": tensors are of dtype ", call.operands.front().scalar_type(), " and of ", tensor.scalar_type(),
+    TORCH_CHECK_TYPE(tensor.scalar_type() == operands.front().scalar_type(), where(call.name),
+                     ": tensors are of dtype ", operands.front().scalar_type(), " and of ", tensor.scalar_type(),
                      "; all of one call have to be of one dtype");
   }
   TORCH_CHECK(!bound_device_id_ || *bound_device_id_ == device, where(call.name), ": a tensor is on ", device,

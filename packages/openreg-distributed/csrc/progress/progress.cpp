@@ -32,11 +32,16 @@ Progress::Use::~Use() {
   }
 }
 
-Progress::Progress(int rank, int size, std::shared_ptr<Link> link)
-    : rank_(rank), size_(size), link_(std::move(link)), agreement_(rank, size) {}
+Progress::Progress(int rank, int size, std::shared_ptr<Link> link, std::function<void()> on_failure)
+    : rank_(rank),
+      size_(size),
+      link_(std::move(link)),
+      on_failure_(std::move(on_failure)),
+      agreement_(rank, size) {}
 
-std::shared_ptr<Progress> Progress::create(int rank, int size, std::shared_ptr<Link> link) {
-  return std::shared_ptr<Progress>(new Progress(rank, size, std::move(link)));
+std::shared_ptr<Progress> Progress::create(int rank, int size, std::shared_ptr<Link> link,
+                                           std::function<void()> on_failure) {
+  return std::shared_ptr<Progress>(new Progress(rank, size, std::move(link), std::move(on_failure)));
 }
 
 void Progress::submit(const OperationPtr& operation, int channel) {
@@ -187,6 +192,7 @@ void Progress::fail(const OperationPtr& culprit, const std::string& cause) {
     culprit->settle(Outcome::kFailed, "occl: " + text + kAdvice);
     end("ended because " + text + kAdvice, true);
     tell_others(Announcement::Kind::kFailure, text);
+    on_failure_();
   } else {
     settle_closed(culprit, failure());
   }
@@ -308,6 +314,9 @@ void Progress::hear(int peer, std::string_view message) {
     // which close a little later, end it.
     end("ended because " + problem + kAdvice, false);
     link_->close(true);
+    if (outcome == Outcome::kFailed) {
+      on_failure_();
+    }
   }
 }
 
