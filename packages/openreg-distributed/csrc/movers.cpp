@@ -53,20 +53,21 @@ ProcessGroup::WorkPtr ProcessGroup::broadcast(Tensors& tensors, const c10d::Broa
   agreed.root = static_cast<int>(options.rootRank);
   return enqueue({"broadcast", c10d::OpType::BROADCAST, tensors, tensors, options.timeout, std::move(agreed)},
                  [&]() -> Steps {
-    if (tensor.numel() == 0) {
-      return {};
-    }
-    const Tensors all{tensor};
-    const bool is_root = options.rootRank == rank_;
-    const at::Tensor packed = is_root ? pack(all, copies_operands_) : room_for(all, copies_operands_);
-    c10d::BroadcastOptions sent;
-    sent.rootRank = options.rootRank;
-    sent.timeout = transport_limit(limit(options.timeout));
-    const auto transfer = [bytes = Tensors{host_bytes(packed)}, sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
-      return transport.broadcast(bytes, sent);
-    };
-    return {{transfer}, is_root ? std::function<void()>() : [=] { unpack(packed, {tensor}); }, {packed}};
-  });
+                   if (tensor.numel() == 0) {
+                     return {};
+                   }
+                   const Tensors all{tensor};
+                   const bool is_root = options.rootRank == rank_;
+                   const at::Tensor packed = is_root ? pack(all, copies_operands_) : room_for(all, copies_operands_);
+                   c10d::BroadcastOptions sent;
+                   sent.rootRank = options.rootRank;
+                   sent.timeout = transport_limit(limit(options.timeout));
+                   const auto transfer = [bytes = Tensors{host_bytes(packed)}, sent](
+                                             c10d::Backend& transport, const Operation& /*operation*/) mutable {
+                     return transport.broadcast(bytes, sent);
+                   };
+                   return {{transfer}, is_root ? std::function<void()>() : [=] { unpack(packed, {tensor}); }, {packed}};
+                 });
 }
 
 ProcessGroup::WorkPtr ProcessGroup::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
@@ -94,7 +95,8 @@ ProcessGroup::WorkPtr ProcessGroup::allgather(std::vector<Tensors>& outputs, Ten
       c10d::BroadcastOptions sent;
       sent.rootRank = rank;
       sent.timeout = transport_limit(limit(options.timeout));
-      steps.transfers.emplace_back([bytes = Tensors{host_bytes(rooms.back())}, sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
+      steps.transfers.emplace_back([bytes = Tensors{host_bytes(rooms.back())}, sent](
+                                       c10d::Backend& transport, const Operation& /*operation*/) mutable {
         return transport.broadcast(bytes, sent);
       });
     }
@@ -169,10 +171,10 @@ ProcessGroup::WorkPtr ProcessGroup::gather_into(const char* name, c10d::OpType t
       steps.staging.push_back(packed);
       c10d::AllgatherOptions sent;
       sent.timeout = transport_limit(limit(timeout));
-      steps.transfers.emplace_back(
-          [out = host_bytes(rooms[i]), in = host_bytes(packed), sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
-            return transport._allgather_base(out, in, sent);
-          });
+      steps.transfers.emplace_back([out = host_bytes(rooms[i]), in = host_bytes(packed), sent](
+                                       c10d::Backend& transport, const Operation& /*operation*/) mutable {
+        return transport._allgather_base(out, in, sent);
+      });
     }
     steps.staging = joined(std::move(steps.staging), rooms);
     steps.after = [rooms, &outputs] {
@@ -298,14 +300,13 @@ void ProcessGroup::monitoredBarrier(const c10d::BarrierOptions& options, bool /*
 }
 
 ProcessGroup::WorkPtr ProcessGroup::meet(const char* name, const c10d::BarrierOptions& options) {
-  return enqueue({name, c10d::OpType::BARRIER, {}, {}, options.timeout, Agreed::alike(name, {}), {}, device_of(options)},
-                 [&] {
-                   c10d::BarrierOptions sent;
-                   sent.timeout = transport_limit(limit(options.timeout));
-                   return Steps{{[sent](c10d::Backend& transport, const Operation& /*operation*/) {
-                     return transport.barrier(sent);
-                   }}};
-                 });
+  return enqueue(
+      {name, c10d::OpType::BARRIER, {}, {}, options.timeout, Agreed::alike(name, {}), {}, device_of(options)}, [&] {
+        c10d::BarrierOptions sent;
+        sent.timeout = transport_limit(limit(options.timeout));
+        return Steps{
+            {[sent](c10d::Backend& transport, const Operation& /*operation*/) { return transport.barrier(sent); }}};
+      });
 }
 
 }  // namespace openreg::distributed

@@ -10,15 +10,15 @@ ProcessGroup::WorkPtr ProcessGroup::send(Tensors& tensors, int destination, int 
   check_message("send", tensors, destination, tag);
   const at::Tensor tensor = tensors[0];
   const Route route{destination, false, tag};
-  return enqueue({"send", c10d::OpType::SEND, {tensor}, {}, c10d::kUnsetTimeout, Agreed::alike("send", {tensor}), route},
-                 [&] {
-                   const at::Tensor packed = pack({tensor}, copies_operands_);
-                   const auto transfer = [bytes = Tensors{host_bytes(packed)}, destination, tag](
-                                             c10d::Backend& transport, const Operation& /*operation*/) mutable {
-                     return transport.send(bytes, destination, tag);
-                   };
-                   return Steps{{transfer}, nullptr, {packed}};
-                 });
+  return enqueue(
+      {"send", c10d::OpType::SEND, {tensor}, {}, c10d::kUnsetTimeout, Agreed::alike("send", {tensor}), route}, [&] {
+        const at::Tensor packed = pack({tensor}, copies_operands_);
+        const auto transfer = [bytes = Tensors{host_bytes(packed)}, destination, tag](
+                                  c10d::Backend& transport, const Operation& /*operation*/) mutable {
+          return transport.send(bytes, destination, tag);
+        };
+        return Steps{{transfer}, nullptr, {packed}};
+      });
 }
 
 ProcessGroup::WorkPtr ProcessGroup::recv(Tensors& tensors, int source, int tag) {

@@ -51,7 +51,8 @@ class ProcessGroup final : public c10d::Backend {
   c10d::ErrorType getError() override;
   c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
                                           const c10::intrusive_ptr<Options>& options) override;
-  // Ends what is under way with an error, here and on the other ranks; the group takes no more calls. The device goes on.
+  // Ends what is under way with an error, here and on the other ranks; the group takes no more calls. The device goes
+  // on.
   void abort() override;
   // Waits for what is under way; the group takes no more calls of this rank.
   void shutdown() override;
@@ -133,8 +134,8 @@ class ProcessGroup final : public c10d::Backend {
   // it gets.
   WorkPtr reduce_chunks(Call call, const c10d::ReduceOp& operation,
                         const std::function<std::vector<Tensors>()>& chunks_on_lane);
-  // Sends sent[i] to rank i and receives received[i] from it, which are parts of the call's tensors. One rank may be the
-  // root of it.
+  // Sends sent[i] to rank i and receives received[i] from it, which are parts of the call's tensors. One rank may be
+  // the root of it.
   WorkPtr exchange(Call call, const Tensors& sent, const Tensors& received, int root = -1);
   WorkPtr meet(const char* name, const c10d::BarrierOptions& options);
   c10::Device device_of(const c10d::BarrierOptions& options) const;
@@ -156,7 +157,7 @@ class ProcessGroup final : public c10d::Backend {
   uint64_t sequence_ = 0;     // calls
   uint64_t collectives_ = 0;  // of which so many are collectives, and so many messages
   uint64_t messages_ = 0;
-  std::shared_ptr<const std::string> place_;  // "rank 0 of 2 in the group ...", as last used
+  std::shared_ptr<const std::string> place_;         // "rank 0 of 2 in the group ...", as last used
   std::shared_ptr<const FlightGroup> flight_group_;  // as last used
   bool coalescing_ = false;
   std::vector<WorkPtr> coalesced_;

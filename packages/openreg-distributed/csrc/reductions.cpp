@@ -55,9 +55,10 @@ ProcessGroup::WorkPtr ProcessGroup::reduce_all(const char* name, c10d::OpType ty
       c10d::AllreduceOptions sent;
       sent.reduceOp = c10d::ReduceOp(wire.operation());
       sent.timeout = transport_limit(limit(options.timeout));
-      steps.transfers.emplace_back([host = Tensors{host_view(values)}, sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
-        return transport.allreduce(host, sent);
-      });
+      steps.transfers.emplace_back(
+          [host = Tensors{host_view(values)}, sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
+            return transport.allreduce(host, sent);
+          });
     }
     steps.after = [&wire, &tensors, staging = steps.staging] {
       size_t next = 0;
@@ -81,23 +82,24 @@ ProcessGroup::WorkPtr ProcessGroup::reduce(Tensors& tensors, const c10d::ReduceO
   agreed.root = static_cast<int>(options.rootRank);
   return enqueue({"reduce", c10d::OpType::REDUCE, tensors, tensors, options.timeout, std::move(agreed)},
                  [&]() -> Steps {
-    if (tensor.numel() == 0) {
-      return {};
-    }
-    const bool is_root = options.rootRank == rank_;
-    // The transport uses what the other ranks give as its scratch memory.
-    const at::Tensor values = wire.encode(tensor, !is_root || copies_operands_);
-    c10d::ReduceOptions sent;
-    sent.reduceOp = c10d::ReduceOp(wire.operation());
-    sent.rootRank = options.rootRank;
-    sent.timeout = transport_limit(limit(options.timeout));
-    const auto transfer = [host = Tensors{host_view(values)}, sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
-      return transport.reduce(host, sent);
-    };
-    return {{transfer},
-            is_root ? [&wire, values, tensor] { wire.decode(values, tensor); } : std::function<void()>(),
-            {values}};
-  });
+                   if (tensor.numel() == 0) {
+                     return {};
+                   }
+                   const bool is_root = options.rootRank == rank_;
+                   // The transport uses what the other ranks give as its scratch memory.
+                   const at::Tensor values = wire.encode(tensor, !is_root || copies_operands_);
+                   c10d::ReduceOptions sent;
+                   sent.reduceOp = c10d::ReduceOp(wire.operation());
+                   sent.rootRank = options.rootRank;
+                   sent.timeout = transport_limit(limit(options.timeout));
+                   const auto transfer = [host = Tensors{host_view(values)}, sent](
+                                             c10d::Backend& transport, const Operation& /*operation*/) mutable {
+                     return transport.reduce(host, sent);
+                   };
+                   return {{transfer},
+                           is_root ? [&wire, values, tensor] { wire.decode(values, tensor); } : std::function<void()>(),
+                           {values}};
+                 });
 }
 
 ProcessGroup::WorkPtr ProcessGroup::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,

@@ -47,6 +47,8 @@ def test_one_of_three_ranks_differs(own):
 def test_a_message_of_another_size(own, receive, sent, expected):
     ranks = own(2)
     for text in ranks.run(receive, sent, expected):
-        said = rf"recv number 2 .* on rank 1 of 2 .*: rank 0 sends {4 * sent} bytes, by send number 2 .*with rank 1, and "
+        said = (
+            rf"recv number 2 .* on rank 1 of 2 .*: rank 0 sends {4 * sent} bytes, by send number 2 .*with rank 1, and "
+        )
         assert re.search(said + rf"the tensor to receive them has {4 * expected}; give", text), text
     assert ranks.end() == [0, 0]

@@ -102,7 +102,9 @@ def test_what_is_under_way_and_what_has_failed(own):
 def test_so_many_calls_are_kept_as_the_setting_says(own, kept, left):
     ranks = own(1, TORCH_FR_BUFFER_SIZE=str(kept))
     (dump,) = ranks.run(records.many)
-    assert [entry["op_id"] for entry in dump["entries"]] == list(range(3 * records.KEEPS - left + 1, 3 * records.KEEPS + 1))
+    assert [entry["op_id"] for entry in dump["entries"]] == list(
+        range(3 * records.KEEPS - left + 1, 3 * records.KEEPS + 1)
+    )
     assert ranks.end() == [0]
 
 

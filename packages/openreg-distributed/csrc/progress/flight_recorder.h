@@ -17,10 +17,10 @@ int64_t now_nanoseconds();
 
 // The group of a record.
 struct FlightGroup {
-  int64_t id = 0;      // number of the group in this process
-  std::string name;    // the same on all its ranks, and no other group's
-  std::string title;   // for people
-  std::string ranks;   // "[0, 1]", in the default group
+  int64_t id = 0;     // number of the group in this process
+  std::string name;   // the same on all its ranks, and no other group's
+  std::string title;  // for people
+  std::string ranks;  // "[0, 1]", in the default group
 };
 
 // The record of one call: what it was, and how far it came. What is not atomic does not change.
@@ -39,11 +39,11 @@ struct Flight {
   std::string thread;
   std::shared_ptr<void> stack;  // of the calling line; null where nobody wants it
 
-  uint64_t id = 0;                    // among all records of the process
-  std::atomic<int64_t> started{0};    // when the transport got it; 0: not yet
-  std::atomic<int64_t> ended{0};      // when its outcome was decided; 0: not yet
+  uint64_t id = 0;                  // among all records of the process
+  std::atomic<int64_t> started{0};  // when the transport got it; 0: not yet
+  std::atomic<int64_t> ended{0};    // when its outcome was decided; 0: not yet
   std::atomic<bool> succeeded{false};
-  std::atomic<int> source{-1};        // of a message that is received
+  std::atomic<int> source{-1};  // of a message that is received
 };
 
 // The last calls of all groups of the process, for who looks for the cause of a failure. Thread-safe.

@@ -33,11 +33,7 @@ Progress::Use::~Use() {
 }
 
 Progress::Progress(int rank, int size, std::shared_ptr<Link> link, std::function<void()> on_failure)
-    : rank_(rank),
-      size_(size),
-      link_(std::move(link)),
-      on_failure_(std::move(on_failure)),
-      agreement_(rank, size) {}
+    : rank_(rank), size_(size), link_(std::move(link)), on_failure_(std::move(on_failure)), agreement_(rank, size) {}
 
 std::shared_ptr<Progress> Progress::create(int rank, int size, std::shared_ptr<Link> link,
                                            std::function<void()> on_failure) {
@@ -51,7 +47,8 @@ void Progress::submit(const OperationPtr& operation, int channel) {
   std::unique_ptr<Channel>& target = channels_[channel];
   if (target == nullptr) {
     // The threads share the ownership of this object through their channel's function.
-    target = std::make_unique<Channel>([self = shared_from_this()](const Channel::Batch& batch) { self->take_up(batch); });
+    target =
+        std::make_unique<Channel>([self = shared_from_this()](const Channel::Batch& batch) { self->take_up(batch); });
   }
   target->push(operation);
 }
@@ -290,7 +287,8 @@ void Progress::hear(int peer, std::string_view message) {
   std::vector<Announcement> announcements;
   std::string problem;
   if (!decode(message, announcements)) {
-    problem = rank_named(peer) + " sends what this rank cannot read; install the same openreg-distributed for all ranks";
+    problem =
+        rank_named(peer) + " sends what this rank cannot read; install the same openreg-distributed for all ranks";
   }
   Outcome outcome = Outcome::kFailed;
   for (Announcement& one : announcements) {
@@ -310,8 +308,8 @@ void Progress::hear(int peer, std::string_view message) {
   if (problem.empty()) {
     begin_ready();
   } else if (refuse(outcome, "the group has failed: " + problem + kAdvice)) {
-    // What the transport has may be about to end well: the other rank is through with it, perhaps. Else its connections,
-    // which close a little later, end it.
+    // What the transport has may be about to end well: the other rank is through with it, perhaps. Else its
+    // connections, which close a little later, end it.
     end("ended because " + problem + kAdvice, false);
     link_->close(true);
     if (outcome == Outcome::kFailed) {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The last calls of all process groups ``occl`` of this process, and how far each came.
 
-PyTorch has such a recorder for each of its backends (source: c10d's ``FlightRecorder.hpp``); settings, records and files
-have the same form, so ``python -m torch.distributed.flight_recorder.fr_trace`` compares those of all ranks.
+PyTorch has such a recorder for each of its backends (source: c10d's ``FlightRecorder.hpp``). Settings, records and files
+have the same form: ``python -m torch.distributed.flight_recorder.fr_trace`` compares those of all ranks.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def flight_records(stacks: bool = True, only_active: bool = False) -> dict[str, 
     """What is recorded: ``entries`` from the oldest to the newest, ``pg_config``, ``pg_status`` and ``version``.
 
     An entry has the name of the call, its numbers in its group, sizes, dtypes, times in nanoseconds, and ``state``:
-    ``scheduled``, ``started`` or ``completed``; one that is ``retired`` and not completed has failed. With ``stacks`` it
-    has the frames of the calling line. ``only_active``: only of calls that have not ended.
+    ``scheduled``, ``started`` or ``completed``; one that is ``retired`` and not completed has failed. With ``stacks``
+    it has the frames of the calling line. ``only_active``: only of calls that have not ended.
 
     ``TORCH_FR_BUFFER_SIZE`` calls are kept, 2000 by default; 0 records nothing.
     """
