@@ -317,6 +317,8 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "orGetEngineCount": (c_int, (c_void_p,)),
     "orEngineGetStats": (c_int, (c_void_p, c_int)),
     "orSetFaults": (c_int, (c_char_p,)),
+    "orRegisterFaultKind": (c_int, (c_void_p, c_char_p)),
+    "orCountForFault": (c_int, (c_int, c_int, c_void_p)),
     "orDeviceGetStreamPriorityRange": (c_int, (c_void_p, c_void_p)),
     "orDeviceCanAccessPeer": (c_int, (c_void_p, c_int, c_int)),
     "orDriverIsUsable": (c_int, ()),
