@@ -6,50 +6,42 @@
 #include <ATen/ops/_copy_from_and_resize.h>
 #include <c10/core/CPUAllocator.h>
 
+#include <c10/util/Exception.h>
+
+#include <algorithm>
 #include <array>
+#include <exception>
+#include <string_view>
 
 #include "common/device_check.h"
 #include "common/outputs.h"
+#include "common/quantized.h"
 #include "openreg/runtime/generator.h"
+#include "openreg/runtime/launch.h"
+#include "openreg/runtime/stream.h"
 
 namespace openreg::ops {
 
 namespace {
 
 // Operators that by their definition take some operands on the host.
-constexpr std::array<const char*, 3> kTakeHostOperands = {"aten::_index_put_impl_", "aten::_ctc_loss",
-                                                          "aten::_ctc_loss_backward"};
+constexpr std::array<std::string_view, 6> kTakeHostOperands = {
+    "aten::_index_put_impl_", "aten::_ctc_loss", "aten::_ctc_loss_backward", "aten::index", "aten::quantized_gru",
+    "aten::quantized_lstm"};
 
-template <class Visit>
-void for_each_tensor_in(const c10::IValue& value, Visit&& visit) {
-  if (value.isTensor()) {
-    if (value.toTensor().defined()) {
-      visit(value.toTensor());
-    }
-  } else if (value.isTensorList()) {
-    for (const at::Tensor& tensor : value.toTensorVector()) {
-      visit(tensor);
-    }
-  } else if (value.isOptionalTensorList()) {
-    for (const std::optional<at::Tensor> tensor : value.toOptionalTensorList()) {
-      if (tensor.has_value() && tensor->defined()) {
-        visit(*tensor);
-      }
+// Keeps what a kernel warns about for the caller's thread, whose handler shows it in Python.
+class WarningCollector : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning& warning) override { warnings_.push_back(warning); }
+  void issue() const {
+    for (const c10::Warning& warning : warnings_) {
+      c10::warn(warning);
     }
   }
-}
 
-bool is_written(const c10::Argument& argument) {
-  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
-}
-
-// What the kernel does with an operand.
-orAccess access_of(const c10::Argument& argument) {
-  if (!is_written(argument)) {
-    return orAccessRead;
-  }
-  return argument.is_out() || argument.kwarg_only() ? orAccessWrite : orAccessReadWrite;
-}
+ private:
+  std::vector<c10::Warning> warnings_;
+};
 
 bool is_generator(const c10::Argument& argument) {
   const auto& type = argument.type();
@@ -67,59 +59,79 @@ at::Generator borrow_generator(const c10::IValue& value, c10::DeviceIndex index)
   return at::make_generator<at::CPUGeneratorImpl>((high << 32) | engine());
 }
 
-}  // namespace
-
-FallbackCall::FallbackCall(const c10::OperatorHandle& op, torch::jit::Stack& stack)
-    : op_(op),
-      stack_(stack),
-      first_argument_(stack.size() - op.schema().arguments().size()),
-      name_(op.schema().name()),
-      device_(runtime::kDeviceType, runtime::current_device()),
-      aliases_(name_.c_str()) {
-  find_device();
-  check_devices();
-  const auto& arguments = op_.schema().arguments();
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    aliases_.as(access_of(arguments[i]));
-    cpu_stack_.push_back(to_cpu(stack_[first_argument_ + i], arguments[i]));
-  }
-}
-
 // The first operand on the device decides; a factory has none and says where it makes its tensor.
-void FallbackCall::find_device() {
+c10::Device find_device(const torch::jit::Stack& stack, size_t first) {
   std::optional<c10::Device> found;
   const auto visit = [&](const at::Tensor& tensor) {
     if (!found.has_value() && tensor.device().type() == runtime::kDeviceType) {
       found = tensor.device();
     }
   };
-  for (size_t i = first_argument_; i < stack_.size(); ++i) {
-    for_each_tensor_in(stack_[i], visit);
+  for (size_t i = first; i < stack.size(); ++i) {
+    for_each_tensor_in(stack[i], visit);
   }
-  for (size_t i = first_argument_; i < stack_.size() && !found.has_value(); ++i) {
-    if (stack_[i].isDevice() && stack_[i].toDevice().type() == runtime::kDeviceType) {
-      found = stack_[i].toDevice();
+  for (size_t i = first; i < stack.size() && !found.has_value(); ++i) {
+    if (stack[i].isDevice() && stack[i].toDevice().type() == runtime::kDeviceType) {
+      found = stack[i].toDevice();
     }
   }
-  if (found.has_value()) {
-    device_ = found->has_index() ? *found : device_;
-    runtime::check_device_index(device_.index());
-  }
+  const bool has_index = found.has_value() && found->has_index();
+  const c10::DeviceIndex index = has_index ? found->index() : runtime::current_device();
+  runtime::check_device_index(index);
+  return {runtime::kDeviceType, index};
 }
 
-void FallbackCall::check_devices() const {
-  for (const char* name : kTakeHostOperands) {
-    if (name_ == name) {
-      return;
-    }
+}  // namespace
+
+c10::Device device_of_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  const auto& arguments = op.schema().arguments();
+  const std::string& name = op.schema().name();
+  const size_t first = stack.size() - arguments.size();
+  const c10::Device device = find_device(stack, first);
+  if (std::find(kTakeHostOperands.begin(), kTakeHostOperands.end(), name) != kTakeHostOperands.end()) {
+    return device;
   }
-  const auto& arguments = op_.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
     const bool written = is_written(arguments[i]);
-    for_each_tensor_in(stack_[first_argument_ + i], [&](const at::Tensor& tensor) {
-      written ? check_same_device(name_.c_str(), device_, tensor)
-              : check_same_device_or_scalar(name_.c_str(), device_, tensor);
+    for_each_tensor_in(stack[first + i], [&](const at::Tensor& tensor) {
+      written || tensor.is_quantized() ? check_same_device(name.c_str(), device, tensor)
+                                       : check_same_device_or_scalar(name.c_str(), device, tensor);
     });
+  }
+  return device;
+}
+
+bool is_written(const c10::Argument& argument) {
+  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+}
+
+orAccess access_of(const c10::Argument& argument) {
+  if (!is_written(argument)) {
+    return orAccessRead;
+  }
+  return argument.is_out() || argument.kwarg_only() ? orAccessWrite : orAccessReadWrite;
+}
+
+c10::DispatchKeySet cpu_keys_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  bool quantized = false;
+  for (size_t i = stack.size() - op.schema().arguments().size(); i < stack.size(); ++i) {
+    for_each_tensor_in(stack[i], [&](const at::Tensor& tensor) { quantized |= tensor.is_quantized(); });
+  }
+  return c10::DispatchKeySet(quantized ? c10::DispatchKey::QuantizedCPU : c10::DispatchKey::CPU);
+}
+
+FallbackCall::FallbackCall(const c10::OperatorHandle& op, torch::jit::Stack& stack)
+    : op_(op),
+      stack_(stack),
+      first_argument_(stack.size() - op.schema().arguments().size()),
+      name_(op.schema().name()),
+      keys_(cpu_keys_of(op, stack)),
+      device_(device_of_call(op, stack)),
+      aliases_(name_.c_str()) {
+  const auto& arguments = op_.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    aliases_.as(access_of(arguments[i]));
+    cpu_stack_.push_back(to_cpu(stack_[first_argument_ + i], arguments[i]));
   }
 }
 
@@ -155,16 +167,35 @@ at::Tensor FallbackCall::tensor_to_cpu(const at::Tensor& tensor, bool written) {
   if (!tensor.defined() || tensor.device().type() != runtime::kDeviceType) {
     return tensor;  // the host waits for the kernel, so a tensor of the host needs no copy
   }
-  at::Tensor alias = aliases_(tensor);
+  at::Tensor alias = alias_of(tensor, aliases_);
   if (written) {
     // The kernel may resize it: it then gets memory of the CPU, and write_back() makes room on the device.
     c10::StorageImpl* storage = alias.storage().unsafeGetStorageImpl();
     storage->set_allocator(c10::GetCPUAllocator());
     storage->set_resizable(true);
-    written_.push_back({tensor, alias, storage->data()});
+    written_.push_back({tensor, alias, storage->data(), alias.is_quantized() ? quantizer_of(alias) : nullptr});
   }
   passed_.emplace_back(tensor, alias);
   return alias;
+}
+
+void FallbackCall::run_on_engine(c10::Stream stream) {
+  std::exception_ptr failure;
+  WarningCollector warnings;
+  const auto run = [this, &failure, &warnings] {
+    const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
+    try {
+      op_.redispatchBoxed(keys_, &cpu_stack_);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  };
+  runtime::launch(op_.schema().name().c_str(), stream, run, operands());
+  runtime::synchronize_stream(stream);
+  warnings.issue();
+  if (failure) {
+    std::rethrow_exception(failure);
+  }
 }
 
 size_t FallbackCall::finish() {
@@ -180,6 +211,9 @@ size_t FallbackCall::finish() {
         original = stack_[first_argument_ + j];  // an in-place or out= operand is returned itself
       }
     }
+    if (original.has_value() && alias_info->isWrite() && cpu_stack_[i].isTensor()) {
+      take_over(cpu_stack_[i].toTensor(), original->toTensor());
+    }
     results.push_back(original.has_value() ? *original : to_device(cpu_stack_[i]));
   }
   torch::jit::drop(stack_, schema.arguments().size());
@@ -190,7 +224,10 @@ size_t FallbackCall::finish() {
 }
 
 void FallbackCall::write_back() {
-  for (const auto& [given, seen, memory] : written_) {
+  for (const auto& [given, seen, memory, quantizer] : written_) {
+    if (quantizer != nullptr && quantizer_of(seen) != quantizer) {
+      at::set_quantizer_(given, quantizer_on(quantizer_of(seen), device_));
+    }
     const bool moved = seen.storage().data() != memory;
     if (moved || seen.sizes() != given.sizes()) {
       given.resize_(seen.sizes());
@@ -201,6 +238,19 @@ void FallbackCall::write_back() {
     if (moved) {
       at::_copy_from_and_resize(seen, given);
       copied_bytes_ += seen.nbytes();
+    }
+  }
+}
+
+// Some kernels of PyTorch's give another tensor than the one to be written.
+void FallbackCall::take_over(const at::Tensor& result, const at::Tensor& given) {
+  for (const Written& written : written_) {
+    if (written.given.is_same(given) && !written.seen.is_same(result)) {
+      if (given.sizes() != result.sizes()) {
+        given.resize_(result.sizes());
+      }
+      given.copy_(result);
+      copied_bytes_ += result.nbytes();
     }
   }
 }
@@ -232,9 +282,12 @@ at::Tensor FallbackCall::tensor_to_device(const at::Tensor& tensor) {
       return given.as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
     }
   }
-  at::Tensor result = tensor.is_non_overlapping_and_dense()
-                          ? make_output(tensor.sizes(), tensor.strides(), tensor.options().device(device_))
-                          : make_output(tensor.sizes(), {}, tensor.options().device(device_));
+  const c10::IntArrayRef strides = tensor.is_non_overlapping_and_dense() ? tensor.strides() : c10::IntArrayRef();
+  const CurrentDevice current(device_);
+  at::Tensor result = tensor.is_quantized()
+                          ? make_quantized(tensor.sizes(), strides, c10::MemoryFormat::Contiguous, tensor.scalar_type(),
+                                           quantizer_on(quantizer_of(tensor), device_))
+                          : make_output(tensor.sizes(), strides, tensor.options().device(device_));
   result.copy_(tensor);
   copied_bytes_ += tensor.nbytes();
   return result;

@@ -5,11 +5,10 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/record_function.h>
 #include <c10/util/Exception.h>
+#include <torch/library.h>
 
 #include <chrono>
-#include <exception>
 #include <string>
-#include <vector>
 
 #include "common/device_check.h"
 #include "fallback/call.h"
@@ -24,15 +23,18 @@ namespace openreg::ops {
 
 namespace {
 
-constexpr c10::DispatchKeySet kCpu(c10::DispatchKey::CPU);
-
 std::string full_name(const c10::OperatorHandle& op) {
   return c10::toString(op.operator_name());
 }
 
-void require_cpu_kernel(const c10::OperatorHandle& op) {
+void require_cpu_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys) {
+  const bool is_there = op.hasComputedKernelForDispatchKey(keys.highestPriorityTypeId());
   TORCH_CHECK_NOT_IMPLEMENTED(
-      op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU), "operator ", op.operator_name(),
+      is_there || keys.has(c10::DispatchKey::CPU), "operator ", op.operator_name(),
+      " has no kernel for quantized tensors, neither for the openreg device nor for the CPU to fall back to. Make them "
+      "dense with .dequantize() first.");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      is_there, "operator ", op.operator_name(),
       " has neither a kernel for the openreg device nor one for the CPU to fall back to. Register a "
       "kernel for PrivateUse1, or write the computation with other operators.");
 }
@@ -50,41 +52,7 @@ void run_on_host(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream 
     runtime::synchronize_stream(stream);
   }
   const at::AutoDispatchBelowADInplaceOrView guard;
-  op.redispatchBoxed(kCpu, &call.cpu_stack());
-}
-
-// Keeps what a kernel warns about for the caller's thread, whose handler shows it in Python.
-class WarningCollector : public c10::WarningHandler {
- public:
-  void process(const c10::Warning& warning) override { warnings_.push_back(warning); }
-  void issue() const {
-    for (const c10::Warning& warning : warnings_) {
-      c10::warn(warning);
-    }
-  }
-
- private:
-  std::vector<c10::Warning> warnings_;
-};
-
-// The exception of the kernel belongs to this call alone: the device stays healthy.
-void run_on_engine(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream stream) {
-  std::exception_ptr failure;
-  WarningCollector warnings;
-  const auto run = [&op, &call, &failure, &warnings] {
-    const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
-    try {
-      op.redispatchBoxed(kCpu, &call.cpu_stack());
-    } catch (...) {
-      failure = std::current_exception();
-    }
-  };
-  runtime::launch(op.schema().name().c_str(), stream, run, call.operands());
-  runtime::synchronize_stream(stream);
-  warnings.issue();
-  if (failure) {
-    std::rethrow_exception(failure);
-  }
+  op.redispatchBoxed(call.keys(), &call.cpu_stack());
 }
 
 }  // namespace
@@ -92,7 +60,7 @@ void run_on_engine(const c10::OperatorHandle& op, FallbackCall& call, c10::Strea
 void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const std::string name = full_name(op);
   refuse_unfit_for_fallback(op);
-  require_cpu_kernel(op);
+  require_cpu_kernel(op, cpu_keys_of(op, *stack));
   FallbackStatistics& statistics = FallbackStatistics::instance();
   statistics.admit(name);
   // A range in the profiles of torch.profiler; the name is put together only where one is being taken.
@@ -106,11 +74,20 @@ void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   if (may_be_python(op)) {
     run_on_host(op, call, stream);
   } else {
-    run_on_engine(op, call, stream);
+    call.run_on_engine(stream);
   }
   const size_t bytes = call.finish();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
   statistics.add(name, bytes, elapsed.count());
 }
+
+namespace {
+
+// The runtime registers the fallback of dense tensors, and passes it on.
+TORCH_LIBRARY_IMPL(_, QuantizedPrivateUse1, library) {
+  library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_fallback>());
+}
+
+}  // namespace
 
 }  // namespace openreg::ops

@@ -18,10 +18,6 @@ void refuse_sparse(const c10::OperatorHandle& op, torch::jit::Stack* /*stack*/) 
   refuse(op, "sparse");
 }
 
-void refuse_quantized(const c10::OperatorHandle& op, torch::jit::Stack* /*stack*/) {
-  refuse(op, "quantized");
-}
-
 // Nested tensors of the strided layout: torch.nn.TransformerEncoder asks whether a padded batch can become one, and
 // computes on the padded batch where it cannot.
 bool nested_tensor_from_mask_left_aligned(const at::Tensor& /*tensor*/, const at::Tensor& /*mask*/) {
@@ -50,10 +46,6 @@ TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, library) {
 
 TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, library) {
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_sparse>());
-}
-
-TORCH_LIBRARY_IMPL(_, QuantizedPrivateUse1, library) {
-  library.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_quantized>());
 }
 
 }  // namespace
