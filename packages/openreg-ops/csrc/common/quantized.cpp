@@ -2,6 +2,7 @@
 #include "common/quantized.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/ops/_empty_affine_quantized.h>
 #include <c10/core/ScalarType.h>
 
 #include <utility>
@@ -31,6 +32,12 @@ at::Tensor with_quantizer(const at::Tensor& integers, at::QuantizerPtr quantizer
                                                                integers.dtype(), std::move(quantizer));
   result.unsafeGetTensorImpl()->set_sizes_and_strides(integers.sizes(), integers.strides(), integers.storage_offset());
   return result;
+}
+
+// PyTorch tells once of a process that such tensors are deprecated, when it makes the first one on the CPU. A kernel
+// would do that on an engine, where nobody hears.
+void tell_of_deprecation() {
+  static const at::Tensor first = at::_empty_affine_quantized({0}, at::TensorOptions(at::kCPU).dtype(at::kQInt8), 1, 0);
 }
 
 }  // namespace
@@ -78,6 +85,7 @@ at::Tensor make_quantized(c10::IntArrayRef sizes, c10::IntArrayRef strides, c10:
   TORCH_CHECK(c10::isQIntType(dtype), "ScalarType ", dtype,
               " is not supported for a quantized tensor on openreg; give torch.quint8, torch.qint8, torch.qint32, "
               "torch.quint4x2 or torch.quint2x4");
+  tell_of_deprecation();
   const auto bytes = static_cast<int64_t>(bytes_of(sizes, dtype));
   const at::Tensor memory =
       at::detail::empty_generic({bytes}, &runtime::device_allocator(), kDense, at::kByte, std::nullopt);
@@ -98,8 +106,7 @@ at::Tensor integers_of(const at::Tensor& quantized) {
   const c10::ScalarType dtype = quantized.scalar_type();
   const c10::DispatchKeySet keys = quantized.device().is_cpu() ? c10::DispatchKeySet(c10::DispatchKey::CPU) : kDense;
   at::Tensor result = at::detail::make_tensor<c10::TensorImpl>(
-      c10::TensorImpl::VIEW, c10::Storage(quantized.storage()), keys,
-      c10::scalarTypeToTypeMeta(c10::toUnderlying(dtype)));
+      c10::Storage(quantized.storage()), keys, c10::scalarTypeToTypeMeta(c10::toUnderlying(dtype)));
   c10::TensorImpl& impl = *result.unsafeGetTensorImpl();
   if (is_below_byte(dtype)) {
     impl.set_sizes_contiguous({static_cast<int64_t>(quantized.storage().nbytes())});

@@ -24,10 +24,18 @@ namespace openreg::ops {
 
 namespace {
 
-// Operators that by their definition take some operands on the host.
-constexpr std::array<std::string_view, 6> kTakeHostOperands = {
-    "aten::_index_put_impl_", "aten::_ctc_loss", "aten::_ctc_loss_backward", "aten::index", "aten::quantized_gru",
-    "aten::quantized_lstm"};
+// Operators that take some operands on the host: by their definition, or as modules keep what belongs to packed weights.
+constexpr std::array<std::string_view, 10> kTakeHostOperands = {
+    "aten::_index_put_impl_",
+    "aten::_ctc_loss",
+    "aten::_ctc_loss_backward",
+    "aten::index",
+    "aten::quantized_gru",
+    "aten::quantized_lstm",
+    "quantized::quantized_gru_cell_dynamic",
+    "quantized::quantized_lstm_cell_dynamic",
+    "quantized::quantized_rnn_relu_cell_dynamic",
+    "quantized::quantized_rnn_tanh_cell_dynamic"};
 
 // Keeps what a kernel warns about for the caller's thread, whose handler shows it in Python.
 class WarningCollector : public c10::WarningHandler {
@@ -288,7 +296,11 @@ at::Tensor FallbackCall::tensor_to_device(const at::Tensor& tensor) {
                           ? make_quantized(tensor.sizes(), strides, c10::MemoryFormat::Contiguous, tensor.scalar_type(),
                                            quantizer_on(quantizer_of(tensor), device_))
                           : make_output(tensor.sizes(), strides, tensor.options().device(device_));
-  result.copy_(tensor);
+  if (tensor.is_quantized()) {
+    integers_of(result).copy_(integers_of(tensor));
+  } else {
+    result.copy_(tensor);
+  }
   copied_bytes_ += tensor.nbytes();
   return result;
 }
