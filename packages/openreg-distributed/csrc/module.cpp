@@ -18,10 +18,10 @@ PYBIND11_MODULE(_C, module) {
   py::module_::import("torch.distributed");  // which knows the base class
   py::class_<ProcessGroup, c10::intrusive_ptr<ProcessGroup>, c10d::Backend>(module, "ProcessGroupOccl")
       .def(py::init([](const c10::intrusive_ptr<c10d::Backend>& transport, std::chrono::milliseconds timeout,
-                       bool copies_operands) {
-             return c10::make_intrusive<ProcessGroup>(transport, timeout, copies_operands);
+                       bool copies_operands, std::string token) {
+             return c10::make_intrusive<ProcessGroup>(transport, timeout, copies_operands, std::move(token));
            }),
-           py::arg("transport"), py::arg("timeout"), py::arg("copies_operands"),
+           py::arg("transport"), py::arg("timeout"), py::arg("copies_operands"), py::arg("token"),
            py::call_guard<py::gil_scoped_release>())
       // Called on ranks that are not in a new group, for backends whose ranks all have to take part in the split.
       .def("perform_nocolor_split", [](ProcessGroup& /*self*/, const py::object& /*device*/) {})

@@ -49,7 +49,10 @@ ProcessGroup::WorkPtr ProcessGroup::broadcast(Tensors& tensors, const c10d::Broa
   TORCH_CHECK(tensors.size() == 1, where("broadcast"), ": takes one tensor, got ", tensors.size());
   check_peer("broadcast", static_cast<int>(options.rootRank));
   const at::Tensor tensor = tensors[0];
-  return enqueue({"broadcast", c10d::OpType::BROADCAST, tensors, tensors, options.timeout}, [&]() -> Steps {
+  Agreed agreed = Agreed::alike("broadcast", tensors);
+  agreed.root = static_cast<int>(options.rootRank);
+  return enqueue({"broadcast", c10d::OpType::BROADCAST, tensors, tensors, options.timeout, std::move(agreed)},
+                 [&]() -> Steps {
     if (tensor.numel() == 0) {
       return {};
     }
@@ -58,8 +61,8 @@ ProcessGroup::WorkPtr ProcessGroup::broadcast(Tensors& tensors, const c10d::Broa
     const at::Tensor packed = is_root ? pack(all, copies_operands_) : room_for(all, copies_operands_);
     c10d::BroadcastOptions sent;
     sent.rootRank = options.rootRank;
-    sent.timeout = limit(options.timeout);
-    const auto transfer = [bytes = Tensors{host_bytes(packed)}, sent](c10d::Backend& transport) mutable {
+    sent.timeout = transport_limit(limit(options.timeout));
+    const auto transfer = [bytes = Tensors{host_bytes(packed)}, sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
       return transport.broadcast(bytes, sent);
     };
     return {{transfer}, is_root ? std::function<void()>() : [=] { unpack(packed, {tensor}); }, {packed}};
@@ -79,7 +82,8 @@ ProcessGroup::WorkPtr ProcessGroup::allgather(std::vector<Tensors>& outputs, Ten
   }
   // Each rank tells all others what it has.
   const Tensors& parts = outputs[0];
-  return enqueue({name, c10d::OpType::ALLGATHER, joined(parts, inputs), parts, options.timeout}, [&] {
+  Agreed agreed = Agreed::by_rank("all_gather of different sizes", inputs, parts);
+  return enqueue({name, c10d::OpType::ALLGATHER, joined(parts, inputs), parts, options.timeout, std::move(agreed)}, [&] {
     Steps steps;
     std::vector<at::Tensor> rooms;
     for (int rank = 0; rank < size_; ++rank) {
@@ -89,8 +93,8 @@ ProcessGroup::WorkPtr ProcessGroup::allgather(std::vector<Tensors>& outputs, Ten
       }
       c10d::BroadcastOptions sent;
       sent.rootRank = rank;
-      sent.timeout = limit(options.timeout);
-      steps.transfers.emplace_back([bytes = Tensors{host_bytes(rooms.back())}, sent](c10d::Backend& transport) mutable {
+      sent.timeout = transport_limit(limit(options.timeout));
+      steps.transfers.emplace_back([bytes = Tensors{host_bytes(rooms.back())}, sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
         return transport.broadcast(bytes, sent);
       });
     }
@@ -155,7 +159,8 @@ ProcessGroup::WorkPtr ProcessGroup::gather_into(const char* name, c10d::OpType t
     flat = joined(std::move(flat), parts);
   }
   operands = joined(std::move(operands), flat);
-  return enqueue({name, type, operands, results.empty() ? flat : results, timeout}, [&] {
+  return enqueue({name, type, operands, results.empty() ? flat : results, timeout, Agreed::alike("all_gather", inputs)},
+                 [&] {
     Steps steps;
     std::vector<at::Tensor> rooms;
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -166,9 +171,9 @@ ProcessGroup::WorkPtr ProcessGroup::gather_into(const char* name, c10d::OpType t
       const at::Tensor packed = pack({inputs[i]}, copies_operands_);
       steps.staging.push_back(packed);
       c10d::AllgatherOptions sent;
-      sent.timeout = limit(timeout);
+      sent.timeout = transport_limit(limit(timeout));
       steps.transfers.emplace_back(
-          [out = host_bytes(rooms[i]), in = host_bytes(packed), sent](c10d::Backend& transport) mutable {
+          [out = host_bytes(rooms[i]), in = host_bytes(packed), sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
             return transport._allgather_base(out, in, sent);
           });
     }
@@ -195,11 +200,12 @@ ProcessGroup::WorkPtr ProcessGroup::gather(std::vector<Tensors>& outputs, Tensor
     TORCH_CHECK_VALUE(outputs.empty() || outputs[0].empty(), where(name), ": got outputs; only rank ", options.rootRank,
                       ", to which the values go, gives them");
     return exchange(name, c10d::OpType::GATHER, Tensors(static_cast<size_t>(size_), nothing), sent, {},
-                    options.timeout);
+                    options.timeout, static_cast<int>(options.rootRank));
   }
   TORCH_CHECK_VALUE(outputs.size() == 1 && outputs[0].size() == static_cast<size_t>(size_), where(name), ": got ",
                     outputs.empty() ? 0 : outputs[0].size(), " outputs; give one for each of the ", size_, " ranks");
-  return exchange(name, c10d::OpType::GATHER, outputs[0], sent, outputs[0], options.timeout);
+  return exchange(name, c10d::OpType::GATHER, outputs[0], sent, outputs[0], options.timeout,
+                  static_cast<int>(options.rootRank));
 }
 
 ProcessGroup::WorkPtr ProcessGroup::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -214,11 +220,12 @@ ProcessGroup::WorkPtr ProcessGroup::scatter(Tensors& outputs, std::vector<Tensor
     TORCH_CHECK_VALUE(inputs.empty() || inputs[0].empty(), where(name), ": got inputs; only rank ", options.rootRank,
                       ", from which the values come, gives them");
     return exchange(name, c10d::OpType::SCATTER, received, Tensors(static_cast<size_t>(size_), nothing), outputs,
-                    options.timeout);
+                    options.timeout, static_cast<int>(options.rootRank));
   }
   TORCH_CHECK_VALUE(inputs.size() == 1 && inputs[0].size() == static_cast<size_t>(size_), where(name), ": got ",
                     inputs.empty() ? 0 : inputs[0].size(), " inputs; give one for each of the ", size_, " ranks");
-  return exchange(name, c10d::OpType::SCATTER, received, inputs[0], outputs, options.timeout);
+  return exchange(name, c10d::OpType::SCATTER, received, inputs[0], outputs, options.timeout,
+                  static_cast<int>(options.rootRank));
 }
 
 ProcessGroup::WorkPtr ProcessGroup::alltoall_base(at::Tensor& output, at::Tensor& input,
@@ -254,38 +261,56 @@ ProcessGroup::WorkPtr ProcessGroup::alltoall(Tensors& outputs, Tensors& inputs, 
 
 ProcessGroup::WorkPtr ProcessGroup::exchange(const char* name, c10d::OpType type, const Tensors& outputs,
                                              const Tensors& inputs, Tensors results,
-                                             std::chrono::milliseconds timeout) {
+                                             std::chrono::milliseconds timeout, int root) {
   TORCH_CHECK_VALUE(outputs[rank_].numel() == inputs[rank_].numel(), where(name),
                     ": what this rank sends to itself has ", inputs[rank_].numel(), " elements, and where it goes ",
                     outputs[rank_].numel());
-  return enqueue({name, type, joined(outputs, inputs), std::move(results), timeout}, [&] {
+  Agreed agreed = Agreed::by_rank(name, inputs, outputs);
+  agreed.root = root;
+  return enqueue({name, type, joined(outputs, inputs), std::move(results), timeout, std::move(agreed)}, [&] {
     const at::Tensor packed = pack(inputs, copies_operands_);
     const at::Tensor room = room_for(outputs, copies_operands_);
     c10d::AllToAllOptions sent;
-    sent.timeout = limit(timeout);
+    sent.timeout = transport_limit(limit(timeout));
     const auto transfer = [in = host_bytes(packed), out = host_bytes(room), sent_bytes = bytes_of(inputs),
-                           received_bytes = bytes_of(outputs), sent](c10d::Backend& transport) mutable {
+                           received_bytes = bytes_of(outputs), sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
       return transport.alltoall_base(out, in, received_bytes, sent_bytes, sent);
     };
     return Steps{{transfer}, [room, &outputs] { unpack(room, outputs); }, {packed, room}};
   });
 }
 
-ProcessGroup::WorkPtr ProcessGroup::barrier(const c10d::BarrierOptions& options) {
-  c10::Device device(runtime::kDeviceType, runtime::current_device());
+c10::Device ProcessGroup::device_of(const c10d::BarrierOptions& options) const {
   if (bound_device_id_) {
-    device = *bound_device_id_;
-  } else if (options.device && options.device->type() == runtime::kDeviceType && options.device->has_index()) {
-    device = *options.device;
-  } else if (!options.device_ids.empty()) {
-    runtime::check_device_index(options.device_ids[0]);
-    device.set_index(static_cast<c10::DeviceIndex>(options.device_ids[0]));
+    return *bound_device_id_;
   }
-  return enqueue({"barrier", c10d::OpType::BARRIER, {}, {}, options.timeout, {}, device}, [&] {
-    c10d::BarrierOptions sent;
-    sent.timeout = limit(options.timeout);
-    return Steps{{[sent](c10d::Backend& transport) { return transport.barrier(sent); }}};
-  });
+  if (options.device && options.device->type() == runtime::kDeviceType && options.device->has_index()) {
+    return *options.device;
+  }
+  if (!options.device_ids.empty()) {
+    runtime::check_device_index(options.device_ids[0]);
+    return {runtime::kDeviceType, static_cast<c10::DeviceIndex>(options.device_ids[0])};
+  }
+  return {runtime::kDeviceType, runtime::current_device()};
+}
+
+ProcessGroup::WorkPtr ProcessGroup::barrier(const c10d::BarrierOptions& options) {
+  return meet("barrier", options);
+}
+
+void ProcessGroup::monitoredBarrier(const c10d::BarrierOptions& options, bool /*wait_all_ranks*/) {
+  meet("monitored_barrier", options)->wait();
+}
+
+ProcessGroup::WorkPtr ProcessGroup::meet(const char* name, const c10d::BarrierOptions& options) {
+  return enqueue({name, c10d::OpType::BARRIER, {}, {}, options.timeout, Agreed::alike(name, {}), {}, device_of(options)},
+                 [&] {
+                   c10d::BarrierOptions sent;
+                   sent.timeout = transport_limit(limit(options.timeout));
+                   return Steps{{[sent](c10d::Backend& transport, const Operation& /*operation*/) {
+                     return transport.barrier(sent);
+                   }}};
+                 });
 }
 
 }  // namespace openreg::distributed

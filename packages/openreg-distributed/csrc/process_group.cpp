@@ -7,10 +7,10 @@
 #include <c10/core/StreamGuard.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
-#include <atomic>
 #include <thread>
 #include <utility>
 
+#include "control_link.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::chrono::hours kLongestTimeout{24 * 365};
 
-// Operands, staging, and the group's transport use of them.
+// Operands and staging.
 struct Held {
   std::vector<at::Tensor> tensors;
 };
@@ -35,19 +35,19 @@ c10::intrusive_ptr<c10::ivalue::Future> complete_future(const std::vector<at::Te
   return future;
 }
 
-// An error message without the stack that c10 appends to it.
-std::string first_paragraph(const std::string& message) {
-  const size_t end = message.find("\nException raised from");
-  return message.substr(0, end);
+std::shared_ptr<Link> link_over(c10d::Backend& transport) {
+  return transport.getSize() > 1 ? std::make_shared<ControlLink>(transport) : nullptr;
 }
 
 }  // namespace
 
 ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chrono::milliseconds timeout,
-                           bool copies_operands)
+                           bool copies_operands, std::string token)
     : Backend(transport->getRank(), transport->getSize()),
       transport_(std::move(transport)),
       copies_operands_(copies_operands),
+      token_(std::move(token)),
+      progress_(Progress::create(rank_, size_, link_over(*transport_))),
       timeout_(timeout) {
   runtime::ensure_initialized();
 }
@@ -55,11 +55,12 @@ ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chr
 ProcessGroup::~ProcessGroup() {
   progress_->close();
   if (progress_->outstanding() == 0) {
+    progress_->wait_closed();
     return;
   }
   // The transport's destructor waits for its threads, and may run on none of them.
   std::thread([progress = progress_, transport = std::move(transport_)]() mutable {
-    progress->wait_idle();
+    progress->wait_closed();
     transport.reset();
   }).detach();
 }
@@ -83,22 +84,27 @@ c10::intrusive_ptr<c10d::Backend> ProcessGroup::split(const c10::intrusive_ptr<c
                                                       const std::vector<int>& ranks,
                                                       const c10::intrusive_ptr<Options>& options) {
   // Gloo for the CPU is split with the same store, and its keys are those of our transport.
-  const auto own_store = c10::make_intrusive<c10d::PrefixStore>(std::string("occl"), store);
+  const auto own_store = c10::make_intrusive<c10d::PrefixStore>("occl/" + token_, store);
   const auto part = transport_->split(own_store, ranks, options);
   if (part == nullptr) {
     return nullptr;  // this rank is in no part
   }
-  return c10::make_intrusive<ProcessGroup>(part, options->timeout, copies_operands_);
+  return c10::make_intrusive<ProcessGroup>(part, options->timeout, copies_operands_, token_);
 }
 
 void ProcessGroup::abort() {
-  progress_->abort(where("a call") + ": the group was aborted; make a new one with init_process_group()");
+  progress_->abort("the group was aborted; make a new one with init_process_group()");
 }
 
 void ProcessGroup::shutdown() {
   progress_->wait_idle();
   progress_->drop_returned();
-  progress_->abort(where("a call") + ": the group was shut down; make a new one with init_process_group()");
+  progress_->shut_down("the group was shut down; make a new one with init_process_group()");
+}
+
+void ProcessGroup::waitForPendingWorks() {
+  progress_->wait_idle();
+  progress_->drop_returned();
 }
 
 void ProcessGroup::startCoalescing() {
@@ -118,7 +124,7 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
   progress_->drop_returned();
   const std::string failure = progress_->failure();
   if (!failure.empty()) {
-    C10_THROW_ERROR(DistBackendError, failure);
+    C10_THROW_ERROR(DistBackendError, where(call.name) + ": " + failure);
   }
   const c10::Device device = check_operands(call);
   const c10::Stream caller = runtime::current_stream(device.index());
@@ -144,74 +150,25 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
     runtime::device_allocator().recordStream(tensor.storage().data_ptr(), lane.stream);
   }
   held->tensors.insert(held->tensors.end(), steps.staging.begin(), steps.staging.end());
-  const bool by_waiting = call.route.peer != Route::kCollective;
-  auto post = [this_transport = transport_.get(), progress = progress_, transfers = std::move(steps.transfers),
-               by_waiting](const std::shared_ptr<Operation>& operation) {
-    if (transfers.empty()) {
-      progress->transport_done(operation, {});
-      return;
-    }
-    struct Join {
-      std::atomic<size_t> left;
-      std::mutex mutex;
-      std::string error;
-    };
-    const auto join = std::make_shared<Join>();
-    join->left = transfers.size();
-    const auto part_done = [progress, operation, join](const std::string& error) {
-      std::string first;
-      {
-        const std::lock_guard<std::mutex> lock(join->mutex);
-        if (join->error.empty()) {
-          join->error = error;
-        }
-        first = join->error;
-      }
-      if (--join->left == 0) {
-        progress->transport_done(operation, first);
-      }
-    };
-    for (const Transfer& transfer : transfers) {
-      WorkPtr work;
-      try {
-        work = transfer(*this_transport);
-      } catch (const std::exception& error) {
-        part_done(first_paragraph(error.what()));
-        continue;
-      }
-      if (by_waiting) {
-        operation->set_cancel([work] { work->abort(); });
-        progress->waiters().run([work, operation, part_done] {
-          std::string error;
-          try {
-            if (!work->wait(operation->timeout())) {
-              error = "it was aborted";
-            }
-            if (work->retrieveOpType() == c10d::OpType::RECVANYSOURCE) {
-              operation->set_source(work->sourceRank());
-            }
-          } catch (const std::exception& failure) {
-            error = first_paragraph(failure.what());
-          }
-          part_done(error);
-        });
-      } else {
-        work->getFuture()->addCallback([part_done](c10::ivalue::Future& future) {
-          part_done(future.hasError() ? first_paragraph(future.tryRetrieveErrorMessage()) : std::string());
-        });
-      }
-    }
-  };
-  const auto operation = std::make_shared<Operation>(describe(call, ++sequence_), limit(call.timeout), lane.lane.hold(),
-                                                     std::move(post), std::move(held));
+  // First what may throw: a call that other ranks hear of has a number.
+  std::unique_ptr<Ticket> ticket = lane.lane.hold();
+  const auto operation = std::make_shared<Operation>(
+      describe(call), terms_of(call), limit(call.timeout), std::move(ticket),
+      post_all(*transport_, progress_, std::move(steps.transfers), call.route.peer != Route::kCollective),
+      std::move(held));
   progress_->submit(operation, call.route.channel());
   order.unlock();
 
-  if (steps.after) {
-    steps.after();
-  }
   runtime::Event end;
-  end.record(lane.stream);
+  try {
+    if (steps.after) {
+      steps.after();
+    }
+    end.record(lane.stream);
+  } catch (const std::exception& error) {
+    progress_->fail(operation, "what follows it failed: " + first_paragraph(error.what()));
+    throw;
+  }
   auto future = complete_future(call.results, device);
   auto work = c10::make_intrusive<Work>(rank_, call.type, device, progress_, operation, std::move(end),
                                         std::move(call.results), std::move(future));
@@ -222,17 +179,20 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
   return work;
 }
 
-std::string ProcessGroup::where(const char* name) const {
+std::string ProcessGroup::place_of() const {
   const std::string& description = getGroupDesc();
   const std::string& group = description.empty() || description == "undefined" ? getGroupUid() : description;
-  return std::string("occl: ") + name + " on rank " + std::to_string(rank_) + " of " + std::to_string(size_) +
-         " in the group '" + group + "'";
+  return "rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " in the group '" + group + "'";
 }
 
-Description ProcessGroup::describe(const Call& call, uint64_t sequence) const {
+std::string ProcessGroup::where(const char* name) const {
+  return std::string("occl: ") + name + " on " + place_of();
+}
+
+Description ProcessGroup::describe(const Call& call) {
   Description description;
   description.name = call.name;
-  description.sequence = sequence;
+  description.sequence = ++sequence_;
   description.tensors = call.operands.size();
   if (!call.operands.empty()) {
     description.dtype = c10::getDtypeNames(call.operands.front().scalar_type()).first;
@@ -241,12 +201,31 @@ Description ProcessGroup::describe(const Call& call, uint64_t sequence) const {
   for (const at::Tensor& tensor : call.operands) {
     description.bytes += tensor.nbytes();
   }
+  description.reduction = call.agreed.reduction;
+  description.root = call.agreed.root;
   description.peer = call.route.peer;
-  const std::string& name = getGroupDesc();
-  description.group = std::make_shared<const std::string>(
-      "rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " in the group '" +
-      (name.empty() || name == "undefined" ? getGroupUid() : name) + "'");
+  std::string place = place_of();
+  if (place_ == nullptr || *place_ != place) {
+    place_ = std::make_shared<const std::string>(std::move(place));
+  }
+  description.group = place_;
   return description;
+}
+
+Terms ProcessGroup::terms_of(const Call& call) {
+  Terms terms;
+  terms.sent = call.agreed.sent;
+  terms.expected = call.agreed.expected;
+  terms.peer = call.route.peer;
+  terms.tag = call.route.tag;
+  if (call.route.peer == Route::kCollective) {
+    terms.number = collectives_++;
+    terms.contract = call.agreed.contract(
+        call.operands.empty() ? std::string() : c10::getDtypeNames(call.operands.front().scalar_type()).first);
+  } else {
+    terms.kind = call.route.receives ? Terms::Kind::kReceive : Terms::Kind::kSend;
+  }
+  return terms;
 }
 
 c10::Device ProcessGroup::check_operands(const Call& call) const {
@@ -274,6 +253,16 @@ c10::Device ProcessGroup::check_operands(const Call& call) const {
 void ProcessGroup::check_peer(const char* name, int peer) const {
   TORCH_CHECK_VALUE(peer >= 0 && peer < size_, where(name), ": rank ", peer,
                     " is not in the group; give one from 0 to ", size_ - 1);
+}
+
+void ProcessGroup::check_message(const char* name, const Tensors& tensors, int peer, int tag) const {
+  TORCH_CHECK(tensors.size() == 1, where(name), ": takes one tensor, got ", tensors.size());
+  TORCH_CHECK_VALUE(tag >= 0 && tag < ControlLink::kTag, where(name), ": the tag is ", tag, "; give one from 0 to ",
+                    ControlLink::kTag - 1);
+  if (peer != Route::kAnySource) {
+    check_peer(name, peer);
+    TORCH_CHECK_VALUE(peer != rank_, where(name), ": rank ", peer, " is this rank itself; copy the tensor instead");
+  }
 }
 
 std::chrono::milliseconds ProcessGroup::limit(std::chrono::milliseconds timeout) const {

@@ -9,6 +9,24 @@
 
 namespace openreg::distributed {
 
+namespace {
+
+// Each rank gets its chunk of every input, and one of the size of each output comes from every rank.
+Agreed agreed_of_chunks(const std::vector<at::Tensor>& outputs, const std::vector<std::vector<at::Tensor>>& chunks) {
+  Agreed agreed = Agreed::by_rank("reduce_scatter", chunks.front(), {});
+  uint64_t expected = outputs.front().nbytes();
+  for (size_t i = 1; i < chunks.size(); ++i) {
+    for (size_t rank = 0; rank < agreed.sent.size(); ++rank) {
+      agreed.sent[rank] += chunks[i][rank].nbytes();
+    }
+    expected += outputs[i].nbytes();
+  }
+  agreed.expected = {expected};
+  return agreed;
+}
+
+}  // namespace
+
 ProcessGroup::WorkPtr ProcessGroup::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
   TORCH_CHECK(tensors.size() == 1, where("all_reduce"), ": takes one tensor, got ", tensors.size());
   return reduce_all("all_reduce", c10d::OpType::ALLREDUCE, tensors, options);
@@ -23,7 +41,9 @@ ProcessGroup::WorkPtr ProcessGroup::allreduce_coalesced(Tensors& tensors,
 ProcessGroup::WorkPtr ProcessGroup::reduce_all(const char* name, c10d::OpType type, const Tensors& tensors,
                                                const c10d::AllreduceOptions& options) {
   const Wire wire(where(name), options.reduceOp, tensors[0].scalar_type(), size_);
-  return enqueue({name, type, tensors, tensors, options.timeout}, [&] {
+  Agreed agreed = Agreed::alike("all_reduce", tensors);
+  agreed.reduction = wire.name();
+  return enqueue({name, type, tensors, tensors, options.timeout, std::move(agreed)}, [&] {
     Steps steps;
     for (const at::Tensor& tensor : tensors) {
       if (tensor.numel() == 0) {
@@ -33,8 +53,8 @@ ProcessGroup::WorkPtr ProcessGroup::reduce_all(const char* name, c10d::OpType ty
       steps.staging.push_back(values);
       c10d::AllreduceOptions sent;
       sent.reduceOp = c10d::ReduceOp(wire.operation());
-      sent.timeout = limit(options.timeout);
-      steps.transfers.emplace_back([host = Tensors{host_view(values)}, sent](c10d::Backend& transport) mutable {
+      sent.timeout = transport_limit(limit(options.timeout));
+      steps.transfers.emplace_back([host = Tensors{host_view(values)}, sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
         return transport.allreduce(host, sent);
       });
     }
@@ -55,7 +75,11 @@ ProcessGroup::WorkPtr ProcessGroup::reduce(Tensors& tensors, const c10d::ReduceO
   check_peer("reduce", static_cast<int>(options.rootRank));
   const at::Tensor tensor = tensors[0];
   const Wire wire(where("reduce"), options.reduceOp, tensor.scalar_type(), size_);
-  return enqueue({"reduce", c10d::OpType::REDUCE, tensors, tensors, options.timeout}, [&]() -> Steps {
+  Agreed agreed = Agreed::alike("reduce", tensors);
+  agreed.reduction = wire.name();
+  agreed.root = static_cast<int>(options.rootRank);
+  return enqueue({"reduce", c10d::OpType::REDUCE, tensors, tensors, options.timeout, std::move(agreed)},
+                 [&]() -> Steps {
     if (tensor.numel() == 0) {
       return {};
     }
@@ -65,8 +89,8 @@ ProcessGroup::WorkPtr ProcessGroup::reduce(Tensors& tensors, const c10d::ReduceO
     c10d::ReduceOptions sent;
     sent.reduceOp = c10d::ReduceOp(wire.operation());
     sent.rootRank = options.rootRank;
-    sent.timeout = limit(options.timeout);
-    const auto transfer = [host = Tensors{host_view(values)}, sent](c10d::Backend& transport) mutable {
+    sent.timeout = transport_limit(limit(options.timeout));
+    const auto transfer = [host = Tensors{host_view(values)}, sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
       return transport.reduce(host, sent);
     };
     return {{transfer},
@@ -121,7 +145,9 @@ ProcessGroup::WorkPtr ProcessGroup::reduce_chunks(const char* name, c10d::OpType
     operands.insert(operands.end(), chunks[i].begin(), chunks[i].end());
   }
   const Wire wire(where(name), options.reduceOp, outputs[0].scalar_type(), size_);
-  return enqueue({name, type, operands, outputs, options.timeout}, [&] {
+  Agreed agreed = agreed_of_chunks(outputs, chunks);
+  agreed.reduction = wire.name();
+  return enqueue({name, type, operands, outputs, options.timeout, std::move(agreed)}, [&] {
     Steps steps;
     std::vector<at::Tensor> received(outputs.size());
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -136,9 +162,9 @@ ProcessGroup::WorkPtr ProcessGroup::reduce_chunks(const char* name, c10d::OpType
       std::vector<int64_t> received_bytes(static_cast<size_t>(size_), sent_bytes[rank_]);
       steps.staging.insert(steps.staging.end(), {packed, received[i]});
       c10d::AllToAllOptions sent;
-      sent.timeout = limit(options.timeout);
+      sent.timeout = transport_limit(limit(options.timeout));
       steps.transfers.emplace_back([in = host_bytes(packed), out = host_bytes(received[i]), sent_bytes, received_bytes,
-                                    sent](c10d::Backend& transport) mutable {
+                                    sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
         return transport.alltoall_base(out, in, received_bytes, sent_bytes, sent);
       });
     }

@@ -69,7 +69,8 @@ bool Work::wait(std::chrono::milliseconds timeout) {
 }
 
 void Work::abort() {
-  progress_->abort("occl: the group was aborted by Work.abort() of " + operation_->description().text());
+  progress_->abort("the group was aborted by Work.abort() of " + operation_->description().text() +
+                   "; make a new one with init_process_group()");
 }
 
 void Work::raise_failure() const {

@@ -304,7 +304,8 @@ OPENREG_API orError_t orEventRecord(orEvent_t event, orStream_t stream);
 OPENREG_API orError_t orEventQuery(orEvent_t event);
 OPENREG_API orError_t orEventSynchronize(orEvent_t event);
 /* Milliseconds between two records. Both events need orEventEnableTiming and a record; orErrorNotReady while one of
- * them is not done. With OPENREG_SCHEDULE_SEED the time is virtual. */
+ * them is not done. With OPENREG_SCHEDULE_SEED the time is virtual, while an observer keeps the time (orSubscribeTime)
+ * it is that of its chip. */
 OPENREG_API orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, orEvent_t end);
 
 /* ---- Semaphores ---------------------------------------------------------------------------------------------- */
@@ -451,6 +452,7 @@ typedef struct orTaskInfo {
   const char* name;          /* of a kernel; null otherwise */
   uint64_t bytes;            /* of a copy or fill */
   uint64_t graph_launch;     /* number of the launch of a graph that it belongs to; 0: of none */
+  uint64_t node;             /* number of what it repeats, among all that captures have recorded; 0: a wait, or no graph */
   orEvent_t event;           /* of an event record */
   uint32_t waited_queue;     /* of an event wait: passes when this queue ... */
   uint64_t waited_ticket;    /* ... has completed this ticket */
@@ -467,7 +469,7 @@ typedef struct orTaskCompletion {
   orStream_t stream;
   uint32_t queue;
   uint64_t ticket;
-  int engine;       /* as in orEngineGetStats(); -1: none was needed */
+  int engine;       /* as in orEngineGetStats(), or of the chip whose time is modelled; -1: none was needed */
   uint64_t begin;   /* when an engine took it; of waits, delays and records: when it was their turn */
   uint64_t end;     /* when it was done */
   orError_t status; /* orSuccess; orErrorLaunchFailure or orErrorDeviceLost when it failed or was skipped */
@@ -519,7 +521,8 @@ typedef struct orMemoryInfo {
 #define OPENREG_SUBSCRIBER_VERSION 1
 
 typedef enum orSubscribeFlags {
-  orSubscribeOperands = 0x1 /* tell the operands of tasks; callers then have to gather them */
+  orSubscribeOperands = 0x1, /* tell the operands of tasks; callers then have to gather them */
+  orSubscribeTime = 0x2      /* keep the time: see below */
 } orSubscribeFlags;
 
 /* What an observer wants to be told; callbacks may be null.
@@ -534,11 +537,25 @@ typedef enum orSubscribeFlags {
  *   - It must not throw. If it does, the exception is caught, no callback of the subscription is called any more, and
  *     orUnsubscribe() returns orErrorIllegalState with what was thrown.
  *   - Structures that callbacks get live until they return, and may be longer in later versions.
- *   - Times are nanoseconds of the clock of events; with OPENREG_SCHEDULE_SEED they are virtual. */
+ *   - Times are nanoseconds of the clock of events; with OPENREG_SCHEDULE_SEED they are virtual.
+ *
+ * An observer with orSubscribeTime keeps the time: until it ends, work runs in the time of another chip, which its
+ * callbacks `host`, `engine` and `duration` know. Results are the same.
+ *   - The clock begins where that of this machine stands. The host has one for all of its threads. It goes on by what
+ *     `host` says of each entry that is enqueued, and to the end of what the host waits for.
+ *   - An entry begins when it was enqueued, what its stream held before has ended, what it waits for has ended, and its
+ *     engine is free. Of several that which can begin first, then that of the higher priority, then the first one.
+ *   - Delays, event records and waits keep no engine busy. A wait for a semaphore takes what `duration` says, or ends
+ *     when the host signals.
+ *   - To know what comes first, work is held back until the host waits, asks, or has enqueued 256 entries of which some
+ *     have begun by its clock; it runs one entry at a time. A query is answered by the host's clock. Where a program
+ *     polls (64 queries that were told "not ready", with nothing enqueued between them) the clock goes on.
+ *   - There is one at a time, and none with OPENREG_SCHEDULE_SEED. orSubscribe() waits until nothing is queued, and
+ *     orUnsubscribe() runs what was held back. Records of events from before and from within have different clocks. */
 typedef struct orSubscriber {
   size_t size;          /* sizeof(orSubscriber) */
   unsigned int version; /* OPENREG_SUBSCRIBER_VERSION */
-  unsigned int flags;   /* 0 or orSubscribeOperands */
+  unsigned int flags;   /* some of orSubscribeFlags */
   /* An entry was enqueued, on the thread that did so; of a graph, each entry of each launch. `correlation` holds the
    * number of the entry; what the callback puts there comes back with `complete` and `duration`. */
   void (*submit)(void* user, const orTaskInfo* task, uint64_t* correlation);
@@ -549,10 +566,18 @@ typedef struct orSubscriber {
   void (*sync)(void* user, const orSyncInfo* sync);
   /* Memory was allocated or released, on the calling thread. */
   void (*memory)(void* user, const orMemoryInfo* memory);
-  /* Only with OPENREG_SCHEDULE_SEED: how long did this kernel, copy, fill or host function take? 1 with the virtual
-   * nanoseconds, 0 to leave it to others. The first answer counts; without one the seed decides. On the engine's
-   * thread, after the task has run. Operands are not told again. */
+  /* A capturing stream recorded an entry, on the thread that did so: `node` is its number, and it has no place. */
+  void (*capture)(void* user, const orTaskInfo* task);
+  /* Only with OPENREG_SCHEDULE_SEED or orSubscribeTime: how long did this kernel, copy, fill or host function take? 1
+   * with the virtual nanoseconds, 0 to leave it to others. The first answer counts; without one the seed decides, or it
+   * takes no time. On the engine's thread, after the task has run. Operands are not told again. */
   int (*duration)(void* user, const orTaskInfo* task, uint64_t* nanoseconds);
+  /* Only with orSubscribeTime: which engine of the chip runs it? 0 to 63, or -1: none is needed. Null: all are run by
+   * engine 0. On any thread, any number of times, before it runs; the answer must not change. */
+  int (*engine)(void* user, const orTaskInfo* task);
+  /* Only with orSubscribeTime: how many nanoseconds has the host taken to enqueue this entry? On the thread that did,
+   * after `submit`. Null: none. */
+  uint64_t (*host)(void* user, const orTaskInfo* task);
 } orSubscriber;
 
 /* Begins to tell an observer. `user` is handed to the callbacks. The table is copied; one with another size or version,

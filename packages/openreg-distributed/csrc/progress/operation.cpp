@@ -6,7 +6,7 @@
 
 namespace openreg::distributed {
 
-std::string Description::text() const {
+std::string Description::call() const {
   std::string text = name;
   text += " number " + std::to_string(sequence);
   if (tensors != 0) {
@@ -17,12 +17,24 @@ std::string Description::text() const {
       text += (i == 0 ? "" : ", ") + std::to_string(sizes[i]);
     }
     text += tensors == 1 ? "]" : "] and " + std::to_string(tensors - 1) + " more";
-    text += ", " + std::to_string(bytes) + " bytes)";
+    text += ", " + std::to_string(bytes) + " bytes";
+    if (reduction != nullptr) {
+      text += ", ";
+      text += reduction;
+    }
+    text += ")";
+  }
+  if (root >= 0) {
+    text += " with root " + std::to_string(root);
   }
   if (peer >= 0) {
     text += " with rank " + std::to_string(peer);
   }
-  return text + " on " + *group;
+  return text;
+}
+
+std::string Description::text() const {
+  return call() + " on " + *group;
 }
 
 Ticket::~Ticket() {
@@ -46,9 +58,10 @@ void Ticket::fail(const std::string& reason) const noexcept {
   orSemaphoreFail(semaphore_, orErrorUnknown, reason.c_str());  // the first reason stays
 }
 
-Operation::Operation(Description description, std::chrono::milliseconds timeout, std::unique_ptr<Ticket> ticket,
-                     Post post, std::shared_ptr<void> held)
+Operation::Operation(Description description, Terms terms, std::chrono::milliseconds timeout,
+                     std::unique_ptr<Ticket> ticket, Post post, std::shared_ptr<void> held)
     : description_(std::move(description)),
+      terms_(std::move(terms)),
       timeout_(timeout),
       ticket_(std::move(ticket)),
       post_(std::move(post)),
@@ -61,6 +74,11 @@ void Operation::post(const std::shared_ptr<Operation>& self) {
     post = std::exchange(post_, nullptr);
   }
   post(self);
+}
+
+bool Operation::is_posted() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return post_ == nullptr;
 }
 
 bool Operation::settle(Outcome outcome, const std::string& reason) noexcept {

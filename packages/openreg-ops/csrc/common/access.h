@@ -16,13 +16,11 @@
 
 namespace openreg::ops {
 
-struct QuantizedOutput;  // common/quantized_operands.h
-
 // As the types of its parameters say: it writes what it takes as outputs, or by a reference that is not const. A tensor
 // that may be absent is no output, so it is updated: running statistics, say.
 template <class T>
 constexpr orAccess access_by_type() {
-  if (std::is_same_v<T, at::Tensor&> || std::is_same_v<T, OutputList> || std::is_same_v<T, QuantizedOutput>) {
+  if (std::is_same_v<T, at::Tensor&> || std::is_same_v<T, OutputList>) {
     return orAccessWrite;
   }
   return std::is_same_v<T, std::optional<at::Tensor>&> ? orAccessReadWrite : orAccessRead;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "common/device_check.h"
+#include "common/operand_record.h"
 #include "openreg/runtime/alias.h"
 
 namespace openreg::ops {
@@ -36,16 +37,16 @@ struct Owned {
 
 template <>
 struct Owned<const at::Tensor&> {
-  Owned(const at::Tensor& value, runtime::Aliases& aliases) : record(aliases.record(value)) {}
+  Owned(const at::Tensor& value, runtime::Aliases& aliases) : record(value, aliases) {}
   const at::Tensor& get(runtime::AliasStorages& storages) { return record.open(storages); }
-  runtime::AliasRecord record;
+  OperandRecord record;
 };
 
 template <>
 struct Owned<at::Tensor&> {
-  Owned(const at::Tensor& value, runtime::Aliases& aliases) : record(aliases.record(value)) {}
+  Owned(const at::Tensor& value, runtime::Aliases& aliases) : record(value, aliases) {}
   at::Tensor& get(runtime::AliasStorages& storages) { return record.open(storages); }
-  runtime::AliasRecord record;
+  OperandRecord record;
 };
 
 // The kernel writes into it, if it is there.

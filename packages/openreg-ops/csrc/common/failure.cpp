@@ -9,6 +9,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "common/sparse_members.h"
 #include "openreg/runtime/capture.h"
 
 namespace openreg::ops {
@@ -37,6 +38,14 @@ LaunchKind::LaunchKind(const char* name) : name_(name) {
 void LaunchKind::add(const at::Tensor& operand) {
   if (!operand.defined()) {
     mix(0);
+    return;
+  }
+  if (is_sparse(operand)) {
+    mix(static_cast<uint64_t>(operand.layout()));
+    mix(static_cast<uint64_t>(operand.dim()));
+    for (const at::Tensor& member : members_of(operand)) {
+      add(member);
+    }
     return;
   }
   is_empty_ |= operand.numel() == 0;

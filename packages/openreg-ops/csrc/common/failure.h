@@ -6,7 +6,8 @@
 //   - The kernel may refuse a dtype. Of those in common use its rule knows who refuses which. The others (8-bit
 //     floats, complex numbers of half precision, unsigned integers of more than a byte, ...) few kernels take, and
 //     which ones do depends on PyTorch's version. So the first launch of its kind waits for the kernel, and later ones
-//     go on at once; a program sees the like where CUDA loads a kernel with its first launch.
+//     go on at once; a program sees the like where CUDA loads a kernel with its first launch. Which layouts of sparse
+//     tensors a kernel takes depends on the library that it is built with (KernelRule::by_kind).
 //   - The kernel judges the data: LAPACK's info, which CUDA's operators read back, too; a divisor of zero.
 #pragma once
 
@@ -48,8 +49,8 @@ enum class Hears : uint8_t {
   kUnlessCaptured,  // from every call, except that a capture records it
 };
 
-// What a kernel's choice of code for a dtype can depend on: the operator and its options; of each operand dtype, number
-// of dimensions, and whether it is contiguous, empty and on the device. Two launches of one kind refuse the same
+// What a kernel's choice of code for a dtype can depend on: the operator and its options; of each operand dtype, layout,
+// number of dimensions, and whether it is contiguous, empty and on the device. Two launches of one kind refuse the same
 // dtypes.
 class LaunchKind {
  public:
@@ -159,7 +160,7 @@ C10_ALWAYS_INLINE Hears hears(const KernelRule& rule, bool refuses, std::optiona
       return Hears::kUnlessCaptured;
     }
   }
-  const Hears of_dtype = refuses ? Hears::kFirst : Hears::kLater;
+  const Hears of_dtype = refuses || rule.by_kind ? Hears::kFirst : Hears::kLater;
   return C10_LIKELY(rule.verdict == Verdict::kNone) ? of_dtype : hears_verdict(rule.verdict, of_dtype, dtype, args...);
 }
 

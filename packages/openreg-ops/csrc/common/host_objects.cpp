@@ -34,7 +34,8 @@ c10::intrusive_ptr<torch::CustomClassHolder> holder_of(const c10::IValue& object
 bool is_left_alone(const Held& held) {
   constexpr uint32_t kOurs = 1;
   constexpr uint32_t kOursAndThis = 2;
-  return held.use_count() == 1 && held->value.use_count() == kOurs && holder_of(held->value).use_count() == kOursAndThis;
+  return held.use_count() == 1 && held->value.use_count() == kOurs &&
+         holder_of(held->value).use_count() == kOursAndThis;
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace openreg::ops {
 namespace {
 
 constexpr c10::DispatchKeySet kDense(c10::DispatchKey::PrivateUse1);
-constexpr c10::DispatchKeySet kQuantized(c10::DispatchKey::QuantizedPrivateUse1);
+constexpr c10::DispatchKeySet kQuantizedHere(c10::DispatchKey::QuantizedPrivateUse1);
 constexpr c10::DispatchKeySet kQuantizedCpu(c10::DispatchKey::QuantizedCPU);
 
 at::QuantizerPtr per_channel(c10::ScalarType dtype, at::Tensor scales, at::Tensor zero_points, int64_t axis) {
@@ -26,18 +26,14 @@ at::QuantizerPtr per_channel(c10::ScalarType dtype, at::Tensor scales, at::Tenso
   return c10::make_intrusive<at::PerChannelAffineQuantizer>(dtype, std::move(scales), std::move(zero_points), axis);
 }
 
-// A tensor of integers on the CPU, seen through a quantiser.
-at::Tensor with_quantizer(const at::Tensor& integers, at::QuantizerPtr quantizer) {
-  at::Tensor result = at::detail::make_tensor<at::QTensorImpl>(c10::Storage(integers.storage()), kQuantizedCpu,
-                                                               integers.dtype(), std::move(quantizer));
-  result.unsafeGetTensorImpl()->set_sizes_and_strides(integers.sizes(), integers.strides(), integers.storage_offset());
-  return result;
-}
-
 // PyTorch tells once of a process that such tensors are deprecated, when it makes the first one on the CPU. A kernel
 // would do that on an engine, where nobody hears.
 void tell_of_deprecation() {
-  static const at::Tensor first = at::_empty_affine_quantized({0}, at::TensorOptions(at::kCPU).dtype(at::kQInt8), 1, 0);
+  static const bool has_told = [] {
+    at::_empty_affine_quantized({0}, at::TensorOptions(at::kCPU).dtype(at::kQInt8), 1, 0);
+    return true;
+  }();
+  static_cast<void>(has_told);
 }
 
 }  // namespace
@@ -89,9 +85,8 @@ at::Tensor make_quantized(c10::IntArrayRef sizes, c10::IntArrayRef strides, c10:
   const auto bytes = static_cast<int64_t>(bytes_of(sizes, dtype));
   const at::Tensor memory =
       at::detail::empty_generic({bytes}, &runtime::device_allocator(), kDense, at::kByte, std::nullopt);
-  at::Tensor result =
-      at::detail::make_tensor<at::QTensorImpl>(c10::Storage(memory.storage()), kQuantized,
-                                               c10::scalarTypeToTypeMeta(dtype), std::move(quantizer));
+  at::Tensor result = at::detail::make_tensor<at::QTensorImpl>(c10::Storage(memory.storage()), kQuantizedHere,
+                                                               c10::scalarTypeToTypeMeta(dtype), std::move(quantizer));
   c10::TensorImpl& impl = *result.unsafeGetTensorImpl();
   if (strides.empty()) {
     impl.set_sizes_contiguous(sizes);
@@ -105,8 +100,8 @@ at::Tensor make_quantized(c10::IntArrayRef sizes, c10::IntArrayRef strides, c10:
 at::Tensor integers_of(const at::Tensor& quantized) {
   const c10::ScalarType dtype = quantized.scalar_type();
   const c10::DispatchKeySet keys = quantized.device().is_cpu() ? c10::DispatchKeySet(c10::DispatchKey::CPU) : kDense;
-  at::Tensor result = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(quantized.storage()), keys, c10::scalarTypeToTypeMeta(c10::toUnderlying(dtype)));
+  at::Tensor result = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(quantized.storage()), keys,
+                                                               c10::scalarTypeToTypeMeta(c10::toUnderlying(dtype)));
   c10::TensorImpl& impl = *result.unsafeGetTensorImpl();
   if (is_below_byte(dtype)) {
     impl.set_sizes_contiguous({static_cast<int64_t>(quantized.storage().nbytes())});
@@ -143,27 +138,15 @@ at::QuantizerPtr QuantizerRecord::open(runtime::AliasStorages& storages) {
   return per_channel(dtype_, scales_.open(storages), zero_points_.open(storages), axis_);
 }
 
-OperandRecord::OperandRecord(const at::Tensor& tensor, runtime::Aliases& aliases) : record_(aliases.record(tensor)) {
-  if (tensor.defined() && tensor.is_quantized()) {
-    quantizer_ = std::make_unique<QuantizerRecord>(tensor, aliases);
-  }
+at::Tensor with_quantizer(const at::Tensor& integers, at::QuantizerPtr quantizer) {
+  at::Tensor result = at::detail::make_tensor<at::QTensorImpl>(c10::Storage(integers.storage()), kQuantizedCpu,
+                                                               integers.dtype(), std::move(quantizer));
+  result.unsafeGetTensorImpl()->set_sizes_and_strides(integers.sizes(), integers.strides(), integers.storage_offset());
+  return result;
 }
 
-at::Tensor& OperandRecord::open(runtime::AliasStorages& storages) {
-  if (quantizer_ == nullptr) {
-    return record_.open(storages);
-  }
-  if (!quantized_.defined()) {
-    quantized_ = with_quantizer(record_.open(storages), quantizer_->open(storages));
-  }
-  return quantized_;
-}
-
-at::Tensor alias_of(const at::Tensor& tensor, runtime::Aliases& aliases) {
-  at::Tensor alias = aliases(tensor);
-  if (!tensor.defined() || !tensor.is_quantized()) {
-    return alias;
-  }
+at::Tensor quantized_alias(const at::Tensor& tensor, runtime::Aliases& aliases) {
+  const at::Tensor alias = aliases(tensor);
   const at::QuantizerPtr quantizer = quantizer_of(tensor);
   const QuantizerKind kind = kind_of(*quantizer);
   const auto* found = std::get_if<const at::PerChannelAffineQuantizer*>(&kind);

@@ -9,7 +9,6 @@
 #include <c10/core/Device.h>
 #include <c10/core/MemoryFormat.h>
 
-#include <memory>
 #include <optional>
 #include <variant>
 
@@ -66,19 +65,10 @@ class QuantizerRecord {
   runtime::AliasRecord zero_points_;
 };
 
-// What the alias of an operand is made from, as runtime::AliasRecord, which knows nothing of quantisers.
-class OperandRecord {
- public:
-  OperandRecord(const at::Tensor& tensor, runtime::Aliases& aliases);
-  at::Tensor& open(runtime::AliasStorages& storages);
+// A tensor of integers on the CPU as a quantised one, over the same memory.
+at::Tensor with_quantizer(const at::Tensor& integers, at::QuantizerPtr quantizer);
 
- private:
-  runtime::AliasRecord record_;
-  std::unique_ptr<QuantizerRecord> quantizer_;
-  at::Tensor quantized_;
-};
-
-// The alias of an operand that may be quantised, made at once.
-at::Tensor alias_of(const at::Tensor& tensor, runtime::Aliases& aliases);
+// The alias of a quantised tensor, made at once.
+at::Tensor quantized_alias(const at::Tensor& tensor, runtime::Aliases& aliases);
 
 }  // namespace openreg::ops

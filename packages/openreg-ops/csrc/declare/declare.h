@@ -7,6 +7,7 @@
 #include "common/pointwise_spec.h"
 #include "declare/described.h"
 #include "declare/function.h"
+#include "declare/layout.h"
 #include "declare/listwise.h"
 #include "declare/structured.h"
 #include "declare/torch.h"

@@ -3,11 +3,13 @@
 // signature that its schema asks for. Declarations stand in PyTorch's own blocks, TORCH_LIBRARY_IMPL(aten, PrivateUse1,
 // library), which run while the module is loaded: after openreg_ops/__init__.py has compared the build.
 //
-// The four short forms of a declaration, one header each; all launch by launch.h:
+// The short forms of a declaration, one header each; all launch by launch.h:
 //   structured.h  PyTorch's meta function checks the operands and asks for outputs   (csrc/ways/structured.cpp)
 //   described.h   a function of ours does, for operators that have no meta function  (csrc/ways/own_meta.cpp)
 //   listwise.h    lists of tensors, in one launch                                    (csrc/ways/own_meta.cpp, per list)
 //   function.h    a function written by hand                                         (csrc/minimal)
+//   layout.h      PyTorch's function for the CPU serves tensors of other layouts as it is
+//   rehearsed.h   the first call of a kind tells what comes out: quantised tensors
 #pragma once
 
 #include <ATen/core/boxing/KernelFunction.h>
@@ -111,10 +113,31 @@ class Entry<Result(Args...)> {
   Call* call_;
 };
 
+// What is declared while one lives is for tensors of this key: SparsePrivateUse1, say; and boxed functions are of this
+// library of operators. Without one, for strided tensors and of "aten". An operator has one declaration for each.
+// Stands first in a block of TORCH_LIBRARY_IMPL for that key and library.
+class DeclaresFor {
+ public:
+  explicit DeclaresFor(c10::DispatchKey key, const char* library = "aten");
+  ~DeclaresFor();
+
+  DeclaresFor(const DeclaresFor&) = delete;
+  DeclaresFor& operator=(const DeclaresFor&) = delete;
+  DeclaresFor(DeclaresFor&&) = delete;
+  DeclaresFor& operator=(DeclaresFor&&) = delete;
+};
+
+// How a call is served: by a launch, by other operators, by a kernel for which the host waits (layout.h), or by one for
+// which it waits the first time (rehearsed.h).
+enum class Way : uint8_t { kLaunch, kComposed, kWaiting, kRehearsed };
+
 // Registers one form of an operator. A form that was declared before, or that PyTorch does not have, is a mistake that
 // require_sound_declarations() reports: nothing may be thrown while a library loads.
 void register_form(torch::Library& library, const c10::OperatorName& form, const KernelRule& rule,
                    torch::CppFunction&& function);
+
+// The same for a boxed function, by a name as "add.out".
+void register_boxed(torch::Library& library, const char* name, torch::CppFunction&& function, Way way);
 
 // The same for the out= form of the operator whose functional form this is: PyTorch has one overload that takes the
 // same arguments and then outputs.
@@ -144,8 +167,12 @@ void register_out_entry(torch::Library& library, const void* state, typename Ent
 // Throws c10::Error that names the operator if a declaration was wrong. To be called when the module is initialised.
 void require_sound_declarations();
 
-// What declarations have said of kernels: the rule by the form's name, without a namespace. A form that follows from
-// another has none of its own.
+// What declarations have said of kernels: the rule by the form's name, without the namespace of aten; for tensors of
+// another key than strided ones the key follows: "add.out@SparsePrivateUse1". A form that follows from another has none
+// of its own.
 const std::map<std::string, KernelRule>& declared_rules();
+
+// How the forms are served that are not served by launches alone, by the same names.
+const std::map<std::string, Way>& declared_ways();
 
 }  // namespace openreg::ops

@@ -15,9 +15,11 @@
 
 #include "common/device_check.h"
 #include "common/host_objects.h"
+#include "common/operand_record.h"
 #include "common/outputs.h"
 #include "common/quantized.h"
 #include "common/wait_for.h"
+#include "declare/registry.h"
 #include "fallback/call.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/launch.h"
@@ -68,7 +70,7 @@ using Outcome = std::vector<Result>;
 // The kind of a call, as bytes.
 class Kind {
  public:
-  Kind(const c10::OperatorHandle& op, const Stack& stack, bool is_open) : is_open_(is_open) {
+  Kind(const c10::OperatorHandle& op, const Stack& stack) {
     add(op.schema().name());
     add(op.schema().overload_name());
     add(static_cast<int>(at::globalContext().qEngine()));
@@ -103,7 +105,7 @@ class Kind {
 
   std::string bytes_;
   std::vector<const at::Tensor*> tensors_;
-  bool is_open_;
+  bool is_open_ = false;
 };
 
 void Kind::add(const at::Tensor& tensor) {
@@ -157,7 +159,8 @@ void Kind::add(const c10::IValue& value) {
     for (const c10::IValue& each : elements) {
       add(each);
       const bool is_index = value.isOptionalTensorList() && each.isTensor() && each.toTensor().defined();
-      is_open_ |= is_index && (each.toTensor().scalar_type() == at::kBool || each.toTensor().scalar_type() == at::kByte);
+      is_open_ |=
+          is_index && (each.toTensor().scalar_type() == at::kBool || each.toTensor().scalar_type() == at::kByte);
     }
   } else if (!value.isNone()) {
     is_open_ = true;  // a generator, say, which moves on
@@ -208,7 +211,7 @@ class OwnedValue {
   at::Tensor open(size_t index, runtime::AliasStorages& storages);
 
   Form form_ = Form::kValue;
-  c10::IValue value_;                // also a list of objects, without its elements
+  c10::IValue value_;  // also a list of objects, without its elements
   std::vector<OperandRecord> operands_;
   std::vector<at::Tensor> on_host_;  // for each operand; undefined where it is on the device
   std::vector<std::shared_ptr<const HostObject>> objects_;
@@ -295,7 +298,7 @@ bool is_same_geometry(const at::Tensor& tensor, const Result& expected) {
 // What such a launch holds.
 struct RehearsedCall {
   c10::OperatorHandle op;
-  c10::DispatchKeySet keys;
+  c10::DispatchKey key;
   std::shared_ptr<const Outcome> outcome;
   std::vector<OwnedValue> arguments;
   std::vector<OperandRecord> outputs;  // of each result that is no operand
@@ -307,7 +310,7 @@ struct RehearsedCall {
       operands.push_back(argument.open(storages));
     }
     Stack results = operands;
-    op.redispatchBoxed(keys, &results);
+    op.redispatchBoxed(c10::DispatchKeySet(key), &results);
     size_t next = 0;
     for (size_t i = 0; i < outcome->size(); ++i) {
       const Result& expected = (*outcome)[i];
@@ -318,8 +321,8 @@ struct RehearsedCall {
       TORCH_CHECK(result.defined() && is_same_geometry(result, expected), op.operator_name(),
                   ": the kernel gave another result than for the same sizes, dtypes and options before; please report "
                   "this");
-      const at::Tensor output = expected.is_operand ? operands[expected.operand].toTensor()
-                                                    : outputs[next++].open(storages);
+      const at::Tensor output =
+          expected.is_operand ? operands[expected.operand].toTensor() : outputs[next++].open(storages);
       if (!output.is_same(result)) {  // of an operand, some kernels give another tensor than the one to be written
         output.copy_(result);
       }
@@ -355,7 +358,7 @@ void launch_rehearsed(const c10::OperatorHandle& op, Stack* stack, c10::Stream s
   const char* const name = op.schema().name().c_str();
   runtime::Aliases aliases(name);
   const auto make = [&] {
-    RehearsedCall call{op, cpu_keys_of(op, *stack), outcome, {}, {}};
+    RehearsedCall call{op, cpu_key_of(op, *stack), outcome, {}, {}};
     call.arguments.reserve(arguments.size());
     for (size_t i = 0; i < arguments.size(); ++i) {
       call.arguments.emplace_back((*stack)[first + i], aliases.as(access_of(arguments[i])));
@@ -396,10 +399,10 @@ std::optional<Outcome> outcome_of(const c10::OperatorHandle& op, const Stack& gi
       result.dtype = tensor.scalar_type();
       result.quantizer = tensor.is_quantized() ? numbers_of(tensor) : QuantizerNumbers();
     }
-    const bool can_be_made = !is_below_byte(result.dtype) &&
-                             (!tensor.defined() || (tensor.is_non_overlapping_and_dense() &&
-                                                    (!tensor.is_quantized() ||
-                                                     result.quantizer.scheme == c10::kPerTensorAffine)));
+    const bool can_be_made =
+        !is_below_byte(result.dtype) &&
+        (!tensor.defined() || (tensor.is_non_overlapping_and_dense() &&
+                               (!tensor.is_quantized() || result.quantizer.scheme == c10::kPerTensorAffine)));
     if (!result.is_operand && !can_be_made) {
       return std::nullopt;
     }
@@ -421,21 +424,24 @@ void rehearse(const c10::OperatorHandle& op, Stack* stack, c10::Stream stream, c
   };
   const Stack given = last(op.schema().arguments().size());
   FallbackCall call(op, *stack);
-  call.run_on_engine(stream);
+  call.run_on_engine(cpu_key_of(op, *stack));
   call.finish();
   // An operand that was written into may have another shape or quantiser now; then the operands are of another kind.
-  if (!kind.is_open() && Kind(op, given, false).bytes() == kind.bytes()) {
+  if (!kind.is_open() && Kind(op, given).bytes() == kind.bytes()) {
     if (auto outcome = outcome_of(op, given, last(op.schema().returns().size()))) {
       Outcomes::instance().remember(kind.bytes(), std::move(*outcome));
     }
   }
 }
 
-void run(const c10::OperatorHandle& op, Stack* stack, bool is_open) {
-  const c10::Device device = device_of_call(op, *stack);
+}  // namespace
+
+void run_rehearsed(const c10::OperatorHandle& op, Stack* stack) {
+  const c10::Device device = device_of_call(*stack, op.schema().arguments().size());
+  check_devices_of_call(op, *stack, device);
   const CurrentDevice current(device);
   const c10::Stream stream = runtime::current_stream(device.index());
-  const Kind kind(op, *stack, is_open);
+  const Kind kind(op, *stack);
   if (const auto outcome = Outcomes::instance().find(kind.bytes())) {
     launch_rehearsed(op, stack, stream, outcome);
   } else {
@@ -443,25 +449,9 @@ void run(const c10::OperatorHandle& op, Stack* stack, bool is_open) {
   }
 }
 
-void run_each_time(const c10::OperatorHandle& op, Stack* stack) {
-  run(op, stack, /*is_open=*/true);
-}
-
-}  // namespace
-
-void run_rehearsed(const c10::OperatorHandle& op, Stack* stack) {
-  run(op, stack, /*is_open=*/false);
-}
-
-void rehearsed(torch::Library& library, std::initializer_list<const char*> names) {
+void rehearsed(torch::Library& library, c10::ArrayRef<const char*> names) {
   for (const char* name : names) {
-    library.impl(name, torch::CppFunction::makeFromBoxedFunction<&run_rehearsed>());
-  }
-}
-
-void rehearsed_each_time(torch::Library& library, std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    library.impl(name, torch::CppFunction::makeFromBoxedFunction<&run_each_time>());
+    register_boxed(library, name, torch::CppFunction::makeFromBoxedFunction<&run_rehearsed>(), Way::kRehearsed);
   }
 }
 

@@ -14,20 +14,16 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
+#include <c10/util/ArrayRef.h>
 #include <torch/library.h>
-
-#include <initializer_list>
 
 namespace openreg::ops {
 
-// Declares operators of the library's namespace for its dispatch key, by the names that PyTorch's schemas have,
-// "name.overload". The kernel is that of QuantizedCPU where an operand is quantised, else that of CPU.
-void rehearsed(torch::Library& library, std::initializer_list<const char*> names);
+// Declares operators by the names that PyTorch's schemas have, "name.overload". The kernel is that of QuantizedCPU
+// where an operand is quantised, else that of CPU.
+void rehearsed(torch::Library& library, c10::ArrayRef<const char*> names);
 
-// The same for operators of which data decide what comes out: the scale, say, that a number gives. Each call waits.
-void rehearsed_each_time(torch::Library& library, std::initializer_list<const char*> names);
-
-// The first as a boxed kernel, for who has something to check first.
+// The same as a boxed kernel, for who has something to check first.
 void run_rehearsed(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 }  // namespace openreg::ops

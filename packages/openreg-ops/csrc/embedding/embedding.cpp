@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Embedding and its gradient, with our own kernels; sums, means and maxima of bags of embeddings, with backward.
 #include <ATen/TensorUtils.h>
+#include <ATen/ops/_embedding_bag_sparse_backward.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/searchsorted.h>
 
@@ -150,13 +151,14 @@ at::Tensor dense_backward_kernel(const at::Tensor& grad, const at::Tensor& indic
 const auto kDenseBackward =
     described_operator<describe_dense_backward, op::_embedding_bag_dense_backward>(dense_backward_kernel);
 
-at::Tensor embedding_bag_backward(const at::Tensor& grad, const at::Tensor& indices, const at::Tensor& /*offsets*/,
+at::Tensor embedding_bag_backward(const at::Tensor& grad, const at::Tensor& indices, const at::Tensor& offsets,
                                   const at::Tensor& offset2bag, const at::Tensor& bag_size,
                                   const at::Tensor& max_indices, int64_t num_weights, bool scale_grad_by_freq,
                                   int64_t mode, bool sparse, MaybeTensor sample_weights, int64_t padding_idx) {
-  TORCH_CHECK_NOT_IMPLEMENTED(!sparse,
-                              "embedding_bag: the openreg device stores only strided tensors, so gradients "
-                              "cannot be sparse; pass sparse=False");
+  if (sparse) {
+    return at::_embedding_bag_sparse_backward(grad, indices, offsets, offset2bag, bag_size, num_weights,
+                                              scale_grad_by_freq, mode, sample_weights, padding_idx);
+  }
   return kDenseBackward.functional(grad, indices, offset2bag, bag_size, max_indices, num_weights, scale_grad_by_freq,
                                    mode, sample_weights, padding_idx);
 }

@@ -6,8 +6,6 @@
 #include <ATen/ops/_copy_from_and_resize.h>
 #include <c10/core/CPUAllocator.h>
 
-#include <c10/util/Exception.h>
-
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -24,18 +22,42 @@ namespace openreg::ops {
 
 namespace {
 
-// Operators that take some operands on the host: by their definition, or as modules keep what belongs to packed weights.
-constexpr std::array<std::string_view, 10> kTakeHostOperands = {
-    "aten::_index_put_impl_",
-    "aten::_ctc_loss",
-    "aten::_ctc_loss_backward",
-    "aten::index",
-    "aten::quantized_gru",
-    "aten::quantized_lstm",
-    "quantized::quantized_gru_cell_dynamic",
-    "quantized::quantized_lstm_cell_dynamic",
-    "quantized::quantized_rnn_relu_cell_dynamic",
-    "quantized::quantized_rnn_tanh_cell_dynamic"};
+// Operators that take some operands on the host: by their definition, or as modules keep what belongs to packed
+// weights.
+constexpr std::array<std::string_view, 10> kTakeHostOperands = {"aten::_index_put_impl_",
+                                                                "aten::_ctc_loss",
+                                                                "aten::_ctc_loss_backward",
+                                                                "aten::index",
+                                                                "aten::quantized_gru",
+                                                                "aten::quantized_lstm",
+                                                                "quantized::quantized_gru_cell_dynamic",
+                                                                "quantized::quantized_lstm_cell_dynamic",
+                                                                "quantized::quantized_rnn_relu_cell_dynamic",
+                                                                "quantized::quantized_rnn_tanh_cell_dynamic"};
+
+bool is_written(const c10::Argument& argument) {
+  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+}
+
+bool is_generator(const c10::Argument& argument) {
+  const auto& type = argument.type();
+  const auto* optional = type->castRaw<c10::OptionalType>();
+  const auto kind = optional != nullptr ? optional->getElementType()->kind() : type->kind();
+  return kind == c10::TypeKind::GeneratorType;
+}
+
+// The kernel may resize what it writes: it then gets memory of the CPU, and write_back() makes room on the device.
+void make_resizable(const at::Tensor& alias) {
+  if (is_sparse(alias)) {
+    for (const at::Tensor& member : members_of(alias)) {
+      make_resizable(member);
+    }
+  } else if (alias.defined()) {
+    c10::StorageImpl* storage = alias.storage().unsafeGetStorageImpl();
+    storage->set_allocator(c10::GetCPUAllocator());
+    storage->set_resizable(true);
+  }
+}
 
 // Keeps what a kernel warns about for the caller's thread, whose handler shows it in Python.
 class WarningCollector : public c10::WarningHandler {
@@ -51,13 +73,6 @@ class WarningCollector : public c10::WarningHandler {
   std::vector<c10::Warning> warnings_;
 };
 
-bool is_generator(const c10::Argument& argument) {
-  const auto& type = argument.type();
-  const auto* optional = type->castRaw<c10::OptionalType>();
-  const auto kind = optional != nullptr ? optional->getElementType()->kind() : type->kind();
-  return kind == c10::TypeKind::GeneratorType;
-}
-
 // A CPU generator that continues the device's generator: same state before, same numbers; and the state moves on.
 at::Generator borrow_generator(const c10::IValue& value, c10::DeviceIndex index) {
   const auto given = value.isNone() ? std::nullopt : std::optional<at::Generator>(value.toGenerator());
@@ -67,14 +82,16 @@ at::Generator borrow_generator(const c10::IValue& value, c10::DeviceIndex index)
   return at::make_generator<at::CPUGeneratorImpl>((high << 32) | engine());
 }
 
-// The first operand on the device decides; a factory has none and says where it makes its tensor.
-c10::Device find_device(const torch::jit::Stack& stack, size_t first) {
+}  // namespace
+
+c10::Device device_of_call(const torch::jit::Stack& stack, size_t count) {
   std::optional<c10::Device> found;
   const auto visit = [&](const at::Tensor& tensor) {
     if (!found.has_value() && tensor.device().type() == runtime::kDeviceType) {
       found = tensor.device();
     }
   };
+  const size_t first = stack.size() - count;
   for (size_t i = first; i < stack.size(); ++i) {
     for_each_tensor_in(stack[i], visit);
   }
@@ -83,34 +100,12 @@ c10::Device find_device(const torch::jit::Stack& stack, size_t first) {
       found = stack[i].toDevice();
     }
   }
-  const bool has_index = found.has_value() && found->has_index();
-  const c10::DeviceIndex index = has_index ? found->index() : runtime::current_device();
-  runtime::check_device_index(index);
-  return {runtime::kDeviceType, index};
-}
-
-}  // namespace
-
-c10::Device device_of_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
-  const auto& arguments = op.schema().arguments();
-  const std::string& name = op.schema().name();
-  const size_t first = stack.size() - arguments.size();
-  const c10::Device device = find_device(stack, first);
-  if (std::find(kTakeHostOperands.begin(), kTakeHostOperands.end(), name) != kTakeHostOperands.end()) {
-    return device;
+  const c10::Device current(runtime::kDeviceType, runtime::current_device());
+  if (!found.has_value() || !found->has_index()) {
+    return current;
   }
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const bool written = is_written(arguments[i]);
-    for_each_tensor_in(stack[first + i], [&](const at::Tensor& tensor) {
-      written || tensor.is_quantized() ? check_same_device(name.c_str(), device, tensor)
-                                       : check_same_device_or_scalar(name.c_str(), device, tensor);
-    });
-  }
-  return device;
-}
-
-bool is_written(const c10::Argument& argument) {
-  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+  runtime::check_device_index(found->index());
+  return *found;
 }
 
 orAccess access_of(const c10::Argument& argument) {
@@ -120,12 +115,28 @@ orAccess access_of(const c10::Argument& argument) {
   return argument.is_out() || argument.kwarg_only() ? orAccessWrite : orAccessReadWrite;
 }
 
-c10::DispatchKeySet cpu_keys_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+void check_devices_of_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack, c10::Device device) {
+  const std::string& name = op.schema().name();
+  if (std::find(kTakeHostOperands.begin(), kTakeHostOperands.end(), name) != kTakeHostOperands.end()) {
+    return;
+  }
+  const auto& arguments = op.schema().arguments();
+  const size_t first = stack.size() - arguments.size();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const bool written = is_written(arguments[i]);
+    for_each_tensor_in(stack[first + i], [&](const at::Tensor& tensor) {
+      written || tensor.is_quantized() ? check_same_device(name.c_str(), device, tensor)
+                                       : check_same_device_or_scalar(name.c_str(), device, tensor);
+    });
+  }
+}
+
+c10::DispatchKey cpu_key_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
   bool quantized = false;
   for (size_t i = stack.size() - op.schema().arguments().size(); i < stack.size(); ++i) {
     for_each_tensor_in(stack[i], [&](const at::Tensor& tensor) { quantized |= tensor.is_quantized(); });
   }
-  return c10::DispatchKeySet(quantized ? c10::DispatchKey::QuantizedCPU : c10::DispatchKey::CPU);
+  return quantized ? c10::DispatchKey::QuantizedCPU : c10::DispatchKey::CPU;
 }
 
 FallbackCall::FallbackCall(const c10::OperatorHandle& op, torch::jit::Stack& stack)
@@ -133,9 +144,9 @@ FallbackCall::FallbackCall(const c10::OperatorHandle& op, torch::jit::Stack& sta
       stack_(stack),
       first_argument_(stack.size() - op.schema().arguments().size()),
       name_(op.schema().name()),
-      keys_(cpu_keys_of(op, stack)),
-      device_(device_of_call(op, stack)),
+      device_(device_of_call(stack, op.schema().arguments().size())),
       aliases_(name_.c_str()) {
+  check_devices_of_call(op, stack, device_);
   const auto& arguments = op_.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
     aliases_.as(access_of(arguments[i]));
@@ -143,25 +154,48 @@ FallbackCall::FallbackCall(const c10::OperatorHandle& op, torch::jit::Stack& sta
   }
 }
 
+void FallbackCall::run_on_engine(c10::DispatchKey key) {
+  std::exception_ptr failure;
+  WarningCollector warnings;
+  const auto run = [this, key, &failure, &warnings] {
+    const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
+    try {
+      for (const at::Tensor& sparse : read_sparse_) {
+        check_places(SparseShape(sparse), members_of(sparse));
+      }
+      op_.redispatchBoxed(c10::DispatchKeySet(key), &cpu_stack_);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  };
+  const c10::Stream stream = runtime::current_stream(device_.index());
+  runtime::launch(op_.schema().name().c_str(), stream, run, operands());
+  runtime::synchronize_stream(stream);
+  warnings.issue();
+  if (failure) {
+    std::rethrow_exception(failure);
+  }
+}
+
 c10::IValue FallbackCall::to_cpu(const c10::IValue& value, const c10::Argument& argument) {
-  const bool written = is_written(argument);
+  const orAccess access = access_of(argument);
   if (is_generator(argument)) {
     return borrow_generator(value, device_.index());
   }
   if (value.isTensor()) {
-    return tensor_to_cpu(value.toTensor(), written);
+    return tensor_to_cpu(value.toTensor(), access);
   }
   if (value.isTensorList()) {
     c10::List<at::Tensor> list;
     for (const at::Tensor& tensor : value.toTensorVector()) {
-      list.push_back(tensor_to_cpu(tensor, written));
+      list.push_back(tensor_to_cpu(tensor, access));
     }
     return list;
   }
   if (value.isOptionalTensorList()) {
     c10::List<std::optional<at::Tensor>> list;
     for (const std::optional<at::Tensor> tensor : value.toOptionalTensorList()) {
-      list.push_back(tensor.has_value() ? std::optional(tensor_to_cpu(*tensor, false)) : std::nullopt);
+      list.push_back(tensor.has_value() ? std::optional(tensor_to_cpu(*tensor, orAccessRead)) : std::nullopt);
     }
     return list;
   }
@@ -171,43 +205,49 @@ c10::IValue FallbackCall::to_cpu(const c10::IValue& value, const c10::Argument& 
   return value;
 }
 
-at::Tensor FallbackCall::tensor_to_cpu(const at::Tensor& tensor, bool written) {
+at::Tensor FallbackCall::tensor_to_cpu(const at::Tensor& tensor, orAccess access) {
   if (!tensor.defined() || tensor.device().type() != runtime::kDeviceType) {
     return tensor;  // the host waits for the kernel, so a tensor of the host needs no copy
   }
-  at::Tensor alias = alias_of(tensor, aliases_);
-  if (written) {
-    // The kernel may resize it: it then gets memory of the CPU, and write_back() makes room on the device.
-    c10::StorageImpl* storage = alias.storage().unsafeGetStorageImpl();
-    storage->set_allocator(c10::GetCPUAllocator());
-    storage->set_resizable(true);
-    written_.push_back({tensor, alias, storage->data(), alias.is_quantized() ? quantizer_of(alias) : nullptr});
+  at::Tensor alias = is_sparse(tensor) ? sparse_to_cpu(tensor, access) : alias_of(tensor);
+  if (access != orAccessRead) {
+    make_resizable(alias);
+    written_.push_back({tensor, alias, is_sparse(tensor) ? nullptr : alias.storage().data(),
+                        alias.is_quantized() ? quantizer_of(alias) : nullptr});
   }
-  passed_.emplace_back(tensor, alias);
   return alias;
 }
 
-void FallbackCall::run_on_engine(c10::Stream stream) {
-  std::exception_ptr failure;
-  WarningCollector warnings;
-  const auto run = [this, &failure, &warnings] {
-    const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
-    try {
-      op_.redispatchBoxed(keys_, &cpu_stack_);
-    } catch (...) {
-      failure = std::current_exception();
+// An operand that the caller gives twice is seen as one tensor: kernels ask whether their output is an operand.
+at::Tensor FallbackCall::sparse_to_cpu(const at::Tensor& sparse, orAccess access) {
+  for (const Passed& passed : passed_) {
+    if (passed.given.is_same(sparse)) {
+      return passed.seen;
     }
-  };
-  runtime::launch(op_.schema().name().c_str(), stream, run, operands());
-  runtime::synchronize_stream(stream);
-  warnings.issue();
-  if (failure) {
-    std::rethrow_exception(failure);
   }
+  SparseMembers aliases;
+  const SparseMembers members = members_of(sparse);
+  for (size_t i = 0; i < members.size(); ++i) {
+    aliases[i] = members[i].defined() ? alias_of(members[i]) : at::Tensor();
+  }
+  at::Tensor seen = assemble(SparseShape(sparse), aliases);
+  passed_.push_back({sparse, seen, nullptr});
+  if (access != orAccessWrite) {
+    read_sparse_.push_back(seen);
+  }
+  return seen;
+}
+
+at::Tensor FallbackCall::alias_of(const at::Tensor& tensor) {
+  at::Tensor alias = tensor.is_quantized() ? quantized_alias(tensor, aliases_) : aliases_(tensor);
+  passed_.push_back({tensor, alias, alias.storage().data()});
+  return alias;
 }
 
 size_t FallbackCall::finish() {
-  write_back();
+  for (const Passed& written : written_) {
+    write_back(written);
+  }
   const auto& schema = op_.schema();
   std::vector<c10::IValue> results;
   for (size_t i = 0; i < schema.returns().size(); ++i) {
@@ -231,28 +271,31 @@ size_t FallbackCall::finish() {
   return copied_bytes_;
 }
 
-void FallbackCall::write_back() {
-  for (const auto& [given, seen, memory, quantizer] : written_) {
-    if (quantizer != nullptr && quantizer_of(seen) != quantizer) {
-      at::set_quantizer_(given, quantizer_on(quantizer_of(seen), device_));
-    }
-    const bool moved = seen.storage().data() != memory;
-    if (moved || seen.sizes() != given.sizes()) {
-      given.resize_(seen.sizes());
-    }
-    if (seen.strides() != given.strides() && (!moved || seen.is_non_overlapping_and_dense())) {
-      given.as_strided_(seen.sizes(), seen.strides());
-    }
-    if (moved) {
-      at::_copy_from_and_resize(seen, given);
-      copied_bytes_ += seen.nbytes();
-    }
+void FallbackCall::write_back(const Passed& written) {
+  const auto& [given, seen, memory, quantizer] = written;
+  if (is_sparse(given)) {
+    assign(given, SparseShape(seen), members_to_device(seen));
+    return;
+  }
+  if (quantizer != nullptr && quantizer_of(seen) != quantizer) {
+    at::set_quantizer_(given, quantizer_on(quantizer_of(seen), device_));
+  }
+  const bool moved = seen.storage().data() != memory;
+  if (moved || seen.sizes() != given.sizes()) {
+    given.resize_(seen.sizes());
+  }
+  if (seen.strides() != given.strides() && (!moved || seen.is_non_overlapping_and_dense())) {
+    given.as_strided_(seen.sizes(), seen.strides());
+  }
+  if (moved) {
+    at::_copy_from_and_resize(seen, given);
+    copied_bytes_ += seen.nbytes();
   }
 }
 
 // Some kernels of PyTorch's give another tensor than the one to be written.
 void FallbackCall::take_over(const at::Tensor& result, const at::Tensor& given) {
-  for (const Written& written : written_) {
+  for (const Passed& written : written_) {
     if (written.given.is_same(given) && !written.seen.is_same(result)) {
       if (given.sizes() != result.sizes()) {
         given.resize_(result.sizes());
@@ -281,28 +324,50 @@ at::Tensor FallbackCall::tensor_to_device(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.device().is_cpu()) {
     return tensor;
   }
-  for (const auto& [given, seen] : passed_) {
+  if (is_sparse(tensor)) {
+    return sparse_to_device(tensor);
+  }
+  for (const auto& [given, seen, memory, quantizer] : passed_) {
+    if (is_sparse(seen) || !tensor.has_storage() || tensor.storage().data() != memory) {
+      continue;
+    }
     if (tensor.is_same(seen)) {
       return given;
     }
-    if (tensor.has_storage() && tensor.storage().is_alias_of(seen.storage())) {
+    if (tensor.storage().is_alias_of(seen.storage())) {
       // The kernel returned its operand's memory in another shape; so do we.
       return given.as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
     }
   }
   const c10::IntArrayRef strides = tensor.is_non_overlapping_and_dense() ? tensor.strides() : c10::IntArrayRef();
-  const CurrentDevice current(device_);
-  at::Tensor result = tensor.is_quantized()
-                          ? make_quantized(tensor.sizes(), strides, c10::MemoryFormat::Contiguous, tensor.scalar_type(),
-                                           quantizer_on(quantizer_of(tensor), device_))
-                          : make_output(tensor.sizes(), strides, tensor.options().device(device_));
-  if (tensor.is_quantized()) {
-    integers_of(result).copy_(integers_of(tensor));
-  } else {
-    result.copy_(tensor);
-  }
   copied_bytes_ += tensor.nbytes();
+  if (tensor.is_quantized()) {
+    const CurrentDevice current(device_);
+    at::Tensor result = make_quantized(tensor.sizes(), strides, c10::MemoryFormat::Contiguous, tensor.scalar_type(),
+                                       quantizer_on(quantizer_of(tensor), device_));
+    integers_of(result).copy_(integers_of(tensor));
+    return result;
+  }
+  at::Tensor result = make_output(tensor.sizes(), strides, tensor.options().device(device_));
+  result.copy_(tensor);
   return result;
+}
+
+at::Tensor FallbackCall::sparse_to_device(const at::Tensor& sparse) {
+  for (const Passed& passed : passed_) {
+    if (sparse.is_same(passed.seen)) {
+      return passed.given;
+    }
+  }
+  return assemble(SparseShape(sparse), members_to_device(sparse));
+}
+
+SparseMembers FallbackCall::members_to_device(const at::Tensor& sparse) {
+  SparseMembers members = members_of(sparse);
+  for (at::Tensor& member : members) {
+    member = tensor_to_device(member);
+  }
+  return members;
 }
 
 }  // namespace openreg::ops

@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The arguments and results of one call that falls back, on their way between the device and the CPU kernel.
+// The arguments and results of one call whose host waits for a CPU kernel, on their way between the device and the
+// kernel: of an operator that falls back, whose results have sizes that depend on data (declare/layout.h), or that is
+// rehearsed (declare/rehearsed.h).
 #pragma once
 
+#include <ATen/core/QuantizerBase.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
-#include <ATen/core/QuantizerBase.h>
 #include <c10/core/Device.h>
-#include <c10/core/Stream.h>
 
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/sparse_members.h"
 #include "openreg/runtime/alias.h"
 
 namespace openreg::ops {
+
+// The device of the operands and options among the last `count` values of a stack: that of the first tensor on an
+// openreg device, or the one that a factory is told; the current one where none says. Throws c10::Error for an index
+// that no device has.
+c10::Device device_of_call(const torch::jit::Stack& stack, size_t count);
 
 // Calls `visit(tensor)` for every defined tensor in a boxed argument.
 template <class Visit>
@@ -38,19 +45,15 @@ void for_each_tensor_in(const c10::IValue& value, Visit&& visit) {
   }
 }
 
-// Whether the schema says that the operator writes into the argument.
-bool is_written(const c10::Argument& argument);
-
 // What the kernel does with an operand.
 orAccess access_of(const c10::Argument& argument);
 
-// Which kernel of PyTorch's runs a call: that of quantised tensors on the CPU if one of the arguments, on top of the
-// stack, is quantised.
-c10::DispatchKeySet cpu_keys_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
+// Throws c10::Error, in PyTorch's words, where the operands on top of the stack are not on `device`, but for numbers
+// and what the operator takes on the host.
+void check_devices_of_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack, c10::Device device);
 
-// The device of a call: that of the first operand on one, else the one it asks for, else the current one. Throws
-// c10::Error where operands are elsewhere, but for numbers and what the operator takes on the host.
-c10::Device device_of_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
+// The key of the CPU's kernel for dense operands, or for quantised ones where one of them is.
+c10::DispatchKey cpu_key_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
 
 // Lives for one call on one thread.
 class FallbackCall {
@@ -58,45 +61,48 @@ class FallbackCall {
   // `stack` holds the arguments on top, and keeps them until finish().
   FallbackCall(const c10::OperatorHandle& op, torch::jit::Stack& stack);
 
+  // Runs the kernel that the CPU has under `key` on the engine, in stream order, and waits. What the kernel throws is
+  // thrown here, and the device stays healthy; what it warns of is warned of here.
+  void run_on_engine(c10::DispatchKey key);
+
   c10::Device device() const { return device_; }
-  // The key of PyTorch's kernel.
-  c10::DispatchKeySet keys() const { return keys_; }
   // The arguments as the CPU kernel takes them; the kernel replaces them by its results.
   torch::jit::Stack& cpu_stack() { return cpu_stack_; }
-  // Runs the kernel on the engine and waits for it. What it throws is thrown here and concerns this call alone: the
-  // device stays healthy. What it warns of is issued here, too.
-  void run_on_engine(c10::Stream stream);
   // What the kernel reads and writes, for runtime::launch(); results that it makes come to the device as copies.
   const runtime::Operands* operands() const { return aliases_.operands(); }
   // Replaces the arguments on the caller's stack by results on the device. Returns the bytes copied to it.
   size_t finish();
 
  private:
-  // An operand that the kernel writes.
-  struct Written {
-    at::Tensor given;    // by the caller
-    at::Tensor seen;     // by the kernel
-    const void* memory;  // of `seen` before the kernel
-    at::QuantizerPtr quantizer;  // of `seen` before the kernel; null of a dense tensor
+  // An operand, or a member of a sparse one.
+  struct Passed {
+    at::Tensor given;                      // by the caller
+    at::Tensor seen;                       // by the kernel
+    const void* memory;                    // of `seen` before the kernel
+    at::QuantizerPtr quantizer = nullptr;  // of `seen` before the kernel, if it is quantised
   };
 
   c10::IValue to_cpu(const c10::IValue& value, const c10::Argument& argument);
-  at::Tensor tensor_to_cpu(const at::Tensor& tensor, bool written);
+  at::Tensor tensor_to_cpu(const at::Tensor& tensor, orAccess access);
+  at::Tensor sparse_to_cpu(const at::Tensor& sparse, orAccess access);
+  at::Tensor alias_of(const at::Tensor& tensor);
   c10::IValue to_device(const c10::IValue& value);
   at::Tensor tensor_to_device(const at::Tensor& tensor);
-  void write_back();
+  at::Tensor sparse_to_device(const at::Tensor& sparse);
+  SparseMembers members_to_device(const at::Tensor& sparse);
+  void write_back(const Passed& written);
   void take_over(const at::Tensor& result, const at::Tensor& given);
 
   const c10::OperatorHandle& op_;
   torch::jit::Stack& stack_;
   const size_t first_argument_;  // index on the caller's stack
   const std::string name_;
-  const c10::DispatchKeySet keys_;
-  const c10::Device device_;
+  c10::Device device_;
   runtime::Aliases aliases_;
   torch::jit::Stack cpu_stack_;
-  std::vector<std::pair<at::Tensor, at::Tensor>> passed_;  // (given by the caller, seen by the kernel)
-  std::vector<Written> written_;
+  std::vector<Passed> passed_;
+  std::vector<Passed> written_;
+  std::vector<at::Tensor> read_sparse_;  // sparse operands as the kernel sees them
   size_t copied_bytes_ = 0;
 };
 

@@ -4,16 +4,11 @@
 #include <ATen/native/quantized/AffineQuantizer.h>
 #include <ATen/native/quantized/cpu/QuantUtils.h>
 #include <ATen/ops/dequantize_native.h>
-#include <ATen/ops/q_per_channel_axis_native.h>
-#include <ATen/ops/q_per_channel_scales_native.h>
-#include <ATen/ops/q_per_channel_zero_points_native.h>
-#include <ATen/ops/q_scale_native.h>
-#include <ATen/ops/q_zero_point_native.h>
-#include <ATen/ops/qscheme_native.h>
 #include <ATen/ops/quantize_per_tensor_native.h>
 
-#include "common/quantized_operands.h"
+#include "common/quantized.h"
 #include "declare/declare.h"
+#include "declare/layout.h"
 
 namespace openreg::ops {
 
@@ -23,24 +18,23 @@ void check_numbers(const at::Tensor& self) {
   TORCH_CHECK(self.scalar_type() == at::kFloat, "Quantize only works on Float Tensor, got ", self.scalar_type());
 }
 
-void quantize_per_tensor_kernel(const at::Tensor& numbers, double scale, int64_t zero_point, QuantizedOutput output) {
-  const at::Tensor contiguous = numbers.contiguous(output.tensor.suggest_memory_format());
-  at::native::quantize_tensor_per_tensor_affine(contiguous, output.tensor, scale, zero_point);
+void quantize_per_tensor_kernel(const at::Tensor& numbers, double scale, int64_t zero_point, at::Tensor& output) {
+  const at::Tensor contiguous = numbers.contiguous(output.suggest_memory_format());
+  at::native::quantize_tensor_per_tensor_affine(contiguous, output, scale, zero_point);
 }
 
 void quantize_per_channel_kernel(const at::Tensor& numbers, const at::Tensor& scales, const at::Tensor& zero_points,
-                                 int64_t axis, QuantizedOutput output) {
+                                 int64_t axis, at::Tensor& output) {
   if (zero_points.is_floating_point()) {
-    at::native::quantize_tensor_per_channel_float_qparams(numbers.contiguous(), output.tensor, scales, zero_points,
-                                                          axis);
+    at::native::quantize_tensor_per_channel_float_qparams(numbers.contiguous(), output, scales, zero_points, axis);
     return;
   }
-  const at::Tensor contiguous = numbers.contiguous(output.tensor.suggest_memory_format());
-  at::native::quantize_tensor_per_channel_affine(contiguous, output.tensor, scales, zero_points, axis);
+  const at::Tensor contiguous = numbers.contiguous(output.suggest_memory_format());
+  at::native::quantize_tensor_per_channel_affine(contiguous, output, scales, zero_points, axis);
 }
 
-void dequantize_kernel(QuantizedInput quantized, at::Tensor& numbers) {
-  quantizer_of(quantized.tensor)->dequantize_out(numbers, quantized.tensor);
+void dequantize_kernel(const at::Tensor& quantized, at::Tensor& numbers) {
+  quantizer_of(quantized)->dequantize_out(numbers, quantized);
 }
 
 // The zero point is an integer of the dtype.
@@ -58,8 +52,8 @@ void check_zero_point(int64_t zero_point, c10::ScalarType dtype) {
 void check_channels(const at::Tensor& tensor, const at::PerChannelAffineQuantizer& quantizer, const char* what) {
   const int64_t axis = quantizer.axis();
   const int64_t count = quantizer.scales().numel();
-  TORCH_CHECK(0 <= axis && axis < tensor.dim(), "Channel axis out of range in per channel affine ", what, ". Got: ",
-              axis, " Expected: [0, ", tensor.dim(), ")");
+  TORCH_CHECK(0 <= axis && axis < tensor.dim(), "Channel axis out of range in per channel affine ", what,
+              ". Got: ", axis, " Expected: [0, ", tensor.dim(), ")");
   TORCH_CHECK(tensor.size(axis) == count, "length of scales must equal to channel, expected ", tensor.size(axis),
               " got, ", count);
 }
@@ -71,7 +65,7 @@ at::Tensor quantize_per_tensor(const at::Tensor& self, double scale, int64_t zer
   at::Tensor result = make_quantized(self.sizes(), {}, self.suggest_memory_format(), dtype,
                                      at::make_per_tensor_affine_quantizer(scale, zero_point, dtype));
   check_zero_point(zero_point, dtype);
-  launch(kQuantize, device, &quantize_per_tensor_kernel, self, scale, zero_point, QuantizedOutput{result});
+  launch(kQuantize, device, &quantize_per_tensor_kernel, self, scale, zero_point, result);
   return result;
 }
 
@@ -101,10 +95,10 @@ at::Tensor quantize_per_channel(const at::Tensor& self, const at::Tensor& scales
   const c10::MemoryFormat format = by_floats ? c10::MemoryFormat::Contiguous : self.suggest_memory_format();
   at::Tensor result = make_quantized(self.sizes(), {}, format, dtype, std::move(quantizer));
   constexpr auto kAccesses =
-      accesses_by_type<const at::Tensor&, const at::Tensor&, const at::Tensor&, int64_t, QuantizedOutput>();
-  launch_owned<const at::Tensor&, const at::Tensor&, const at::Tensor&, int64_t, QuantizedOutput>(
+      accesses_by_type<const at::Tensor&, const at::Tensor&, const at::Tensor&, int64_t, at::Tensor&>();
+  launch_owned<const at::Tensor&, const at::Tensor&, const at::Tensor&, int64_t, at::Tensor&>(
       kQuantize, device, by_floats ? Hears::kLater : Hears::kUnlessCaptured, kAccesses.data(),
-      &quantize_per_channel_kernel, self, used_scales, used_zero_points, axis, QuantizedOutput{result});
+      &quantize_per_channel_kernel, self, used_scales, used_zero_points, axis, result);
   return result;
 }
 
@@ -115,9 +109,9 @@ at::Tensor quantize_per_tensor_dynamic(const at::Tensor& self, c10::ScalarType d
   const auto largest = self.max().item<float>();
   const bool reduces = reduce_range && at::globalContext().qEngine() != at::QEngine::QNNPACK;
   const bool is_signed = dtype == at::kQInt8;
-  const auto chosen = quant_utils::ChooseQuantizationParams(
-      smallest, largest, /*qmin=*/is_signed ? -128 : 0, /*qmax=*/is_signed ? 127 : 255, /*preserve_sparsity=*/false,
-      /*force_scale_power_of_two=*/false, reduces);
+  const auto chosen = quant_utils::ChooseQuantizationParams(smallest, largest, /*qmin=*/is_signed ? -128 : 0,
+                                                            /*qmax=*/is_signed ? 127 : 255, /*preserve_sparsity=*/false,
+                                                            /*force_scale_power_of_two=*/false, reduces);
   return quantize_per_tensor(self, chosen.scale, chosen.zero_point, dtype);
 }
 
@@ -131,9 +125,8 @@ at::Tensor dequantize(const at::Tensor& self) {
   }
   const bool by_floats = quantizer->qscheme() == c10::kPerChannelAffineFloatQParams;
   const c10::MemoryFormat format = by_floats ? c10::MemoryFormat::Contiguous : self.suggest_memory_format();
-  at::Tensor result =
-      make_output(self.sizes(), {}, c10::TensorOptions().dtype(at::kFloat).memory_format(format));
-  launch(kDequantize, device, &dequantize_kernel, QuantizedInput{self}, result);
+  at::Tensor result = make_output(self.sizes(), {}, c10::TensorOptions().dtype(at::kFloat).memory_format(format));
+  launch(kDequantize, device, &dequantize_kernel, self, result);
   return result;
 }
 
@@ -156,16 +149,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 }
 
 TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, library) {
-  library.impl("dequantize.self", TORCH_FN(dequantize));
-  library.impl("dequantize.tensors", TORCH_FN(at::native::dequantize_tensors_quantized_cpu));
-  library.impl("int_repr", TORCH_FN(int_repr));
+  const DeclaresFor quantized(c10::DispatchKey::QuantizedPrivateUse1);
+  function<op::dequantize_self>(library, dequantize);
+  function<op::int_repr>(library, int_repr);
   // The host has these, but for the tensors of one per channel, which it gives as they are.
-  library.impl("q_per_channel_axis", TORCH_FN(at::native::q_per_channel_axis));
-  library.impl("q_per_channel_scales", TORCH_FN(at::native::q_per_channel_scales));
-  library.impl("q_per_channel_zero_points", TORCH_FN(at::native::q_per_channel_zero_points));
-  library.impl("q_scale", TORCH_FN(at::native::q_scale_quant));
-  library.impl("q_zero_point", TORCH_FN(at::native::q_zero_point_quant));
-  library.impl("qscheme", TORCH_FN(at::native::qscheme_quant));
+  composed<kQuantized>(library, {"dequantize.tensors", "q_per_channel_axis", "q_per_channel_scales",
+                                 "q_per_channel_zero_points", "q_scale", "q_zero_point", "qscheme"});
 }
 
 }  // namespace

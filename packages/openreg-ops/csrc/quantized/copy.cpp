@@ -19,7 +19,8 @@ constexpr const char* kName = "aten::_copy_from";
 // Numbers into a quantised tensor, which keeps its quantiser.
 void quantize_into(const at::Tensor& numbers, const at::Tensor& destination) {
   TORCH_CHECK(numbers.scalar_type() == at::kFloat, "Quantized copy only works with kFloat as source Tensor");
-  TORCH_CHECK(destination.sizes().equals(numbers.sizes()), "Quantized copy only works with Tensors with the same shape");
+  TORCH_CHECK(destination.sizes().equals(numbers.sizes()),
+              "Quantized copy only works with Tensors with the same shape");
   TORCH_CHECK((destination.is_contiguous() && numbers.is_contiguous()) ||
                   (destination.is_contiguous(at::MemoryFormat::ChannelsLast) &&
                    numbers.is_contiguous(at::MemoryFormat::ChannelsLast)),
@@ -28,8 +29,8 @@ void quantize_into(const at::Tensor& numbers, const at::Tensor& destination) {
   const QuantizerKind kind = kind_of(*quantizer);
   const at::Tensor here = numbers.to(destination.device());
   if (const auto* per_tensor = std::get_if<const at::PerTensorAffineQuantizer*>(&kind)) {
-    destination.copy_(at::quantize_per_tensor(here, (*per_tensor)->scale(), (*per_tensor)->zero_point(),
-                                              destination.scalar_type()));
+    destination.copy_(
+        at::quantize_per_tensor(here, (*per_tensor)->scale(), (*per_tensor)->zero_point(), destination.scalar_type()));
   } else if (const auto* per_channel = std::get_if<const at::PerChannelAffineQuantizer*>(&kind)) {
     destination.copy_(at::quantize_per_channel(here, (*per_channel)->scales(), (*per_channel)->zero_points(),
                                                (*per_channel)->axis(), destination.scalar_type()));
@@ -83,8 +84,9 @@ at::Tensor to_copy(const at::Tensor& self, std::optional<c10::ScalarType> dtype,
 
 bool equal(const at::Tensor& self, const at::Tensor& other) {
   check_same_device("aten::equal", self.device(), other);
-  return self.is_quantized() && other.is_quantized() && quantizer_of(self)->equalTo(quantizer_of(other)) && self.sizes() == other.sizes() &&
-         self.element_size() == other.element_size() && at::equal(integers_of(self), integers_of(other));
+  return self.is_quantized() && other.is_quantized() && quantizer_of(self)->equalTo(quantizer_of(other)) &&
+         self.sizes() == other.sizes() && self.element_size() == other.element_size() &&
+         at::equal(integers_of(self), integers_of(other));
 }
 
 void record_stream(at::Tensor& self, c10::Stream stream) {
@@ -98,11 +100,12 @@ void record_stream(at::Tensor& self, c10::Stream stream) {
 }
 
 TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, library) {
-  library.impl("_copy_from", TORCH_FN(copy_from));
-  library.impl("_to_copy", TORCH_FN(to_copy));
-  library.impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
-  library.impl("equal", TORCH_FN(equal));
-  library.impl("record_stream", TORCH_FN(record_stream));
+  const DeclaresFor quantized(c10::DispatchKey::QuantizedPrivateUse1);
+  function<op::_copy_from>(library, copy_from);
+  function<op::_copy_from_and_resize>(library, copy_from_and_resize);
+  function<op::_to_copy>(library, to_copy);
+  function<op::equal>(library, equal);
+  function<op::record_stream>(library, record_stream);
 }
 
 }  // namespace

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Making quantised tensors of integers and parameters. PyTorch's own functions make them with an allocator that it
 // chooses by its quantisation engine, which for one of them is the host's; so these allocate themselves.
-#include <ATen/ops/_empty_per_channel_affine_quantized.h>
 #include <ATen/ops/_empty_affine_quantized.h>
 #include <ATen/ops/_empty_affine_quantized_native.h>
+#include <ATen/ops/_empty_per_channel_affine_quantized.h>
 #include <ATen/ops/_empty_per_channel_affine_quantized_native.h>
-#include <ATen/ops/clone_native.h>
-#include <ATen/ops/empty_like_native.h>
-#include <ATen/ops/empty_quantized_native.h>
-#include <ATen/ops/empty_strided_native.h>
 
 #include "common/quantized.h"
 #include "declare/declare.h"
+#include "declare/layout.h"
 
 namespace openreg::ops {
 
@@ -62,8 +59,8 @@ at::Tensor empty_per_channel(c10::IntArrayRef size, const at::Tensor& scales, co
 }
 
 at::Tensor make_per_tensor(const at::Tensor& self, double scale, int64_t zero_point) {
-  at::Tensor result = at::_empty_affine_quantized(self.sizes(), self.options().dtype(c10::toQIntType(self.scalar_type())),
-                                                  scale, zero_point);
+  at::Tensor result = at::_empty_affine_quantized(
+      self.sizes(), self.options().dtype(c10::toQIntType(self.scalar_type())), scale, zero_point);
   integers_of(result).copy_(self);
   return result;
 }
@@ -80,22 +77,20 @@ at::Tensor make_per_channel(const at::Tensor& self, const at::Tensor& scales, co
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   // Of a dtype that is not quantised: PyTorch's own refusals.
-  library.impl("_empty_affine_quantized", TORCH_FN(at::native::empty_affine_quantized_other_backends_stub));
-  library.impl("_empty_per_channel_affine_quantized",
-               TORCH_FN(at::native::empty_per_channel_affine_quantized_other_backends_stub));
+  function<op::_empty_affine_quantized>(library, at::native::empty_affine_quantized_other_backends_stub);
+  function<op::_empty_per_channel_affine_quantized>(library,
+                                                    at::native::empty_per_channel_affine_quantized_other_backends_stub);
   function<op::_make_per_tensor_quantized_tensor>(library, make_per_tensor);
   function<op::_make_per_channel_quantized_tensor>(library, make_per_channel);
 }
 
 TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, library) {
-  library.impl("_empty_affine_quantized", TORCH_FN(empty_affine));
-  library.impl("_empty_per_channel_affine_quantized", TORCH_FN(empty_per_channel));
-  library.impl("empty.memory_format", TORCH_FN(empty));
-  // PyTorch's own, which end in those above. It has no strided ones, and says so.
-  library.impl("clone", TORCH_FN(at::native::quantized_clone));
-  library.impl("empty_like", TORCH_FN(at::native::empty_like_quantized));
-  library.impl("empty_quantized", TORCH_FN(at::native::empty_quantized));
-  library.impl("empty_strided", TORCH_FN(at::native::empty_strided_unknown_quantized));
+  const DeclaresFor quantized(c10::DispatchKey::QuantizedPrivateUse1);
+  function<op::_empty_affine_quantized>(library, empty_affine);
+  function<op::_empty_per_channel_affine_quantized>(library, empty_per_channel);
+  function<op::empty_memory_format>(library, empty);
+  // They end in those above. PyTorch has no strided ones, and says so.
+  composed<kQuantized>(library, {"clone", "empty_like", "empty_quantized", "empty_strided"});
 }
 
 }  // namespace

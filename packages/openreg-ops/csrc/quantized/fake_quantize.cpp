@@ -28,10 +28,11 @@ std::array<OutputSpec, 2> describe_by_tensors(const at::Tensor& self, const at::
                                               const at::Tensor& zero_point, const at::Tensor& enabled, int64_t smallest,
                                               int64_t largest) {
   check_range(smallest, largest);
-  TORCH_CHECK(scale.numel() == 1 && zero_point.numel() == 1 && enabled.numel() == 1,
-              "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams: scale, zero_point and fake_quant_enabled must "
-              "have one element each, got ",
-              scale.numel(), ", ", zero_point.numel(), " and ", enabled.numel());
+  TORCH_CHECK(
+      scale.numel() == 1 && zero_point.numel() == 1 && enabled.numel() == 1,
+      "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams: scale, zero_point and fake_quant_enabled must "
+      "have one element each, got ",
+      scale.numel(), ", ", zero_point.numel(), " and ", enabled.numel());
   return numbers_and_mask(self);
 }
 
@@ -48,8 +49,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_by_tensors, op::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams>(
       library, cpu::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams, kFloats);
   described<describe_per_channel, op::fake_quantize_per_channel_affine_cachemask>(
-      library, cpu::fake_quantize_per_channel_affine_cachemask,
-      {.refused = kNotFloating, .verdict = Verdict::kAlways});
+      library, cpu::fake_quantize_per_channel_affine_cachemask, {.refused = kNotFloating, .verdict = Verdict::kAlways});
   rehearsed(library,
             {"_fake_quantize_learnable_per_channel_affine", "_fake_quantize_learnable_per_channel_affine_backward",
              "_fake_quantize_learnable_per_tensor_affine", "_fake_quantize_learnable_per_tensor_affine_backward",

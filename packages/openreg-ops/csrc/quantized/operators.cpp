@@ -9,6 +9,7 @@ namespace openreg::ops {
 namespace {
 
 TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, library) {
+  const DeclaresFor quantized(c10::DispatchKey::QuantizedPrivateUse1);
   // Activations.
   rehearsed(library, {"_prelu_kernel", "clamp", "gelu", "gelu_", "hardsigmoid", "hardsigmoid.out", "hardtanh",
                       "hardtanh.out", "hardtanh_", "leaky_relu", "leaky_relu.out", "leaky_relu_", "relu", "relu_",
@@ -19,8 +20,9 @@ TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, library) {
                       "le.Scalar", "le.Scalar_out", "le.Tensor", "le.Tensor_out", "lt.Scalar", "lt.Scalar_out",
                       "lt.Tensor", "lt.Tensor_out", "ne.Scalar", "ne.Scalar_out", "ne.Tensor", "ne.Tensor_out"});
   // Indexing and moving elements.
-  rehearsed(library, {"_index_put_impl_", "cat", "cat.out", "channel_shuffle", "fill_.Scalar", "fill_.Tensor", "flip",
-                      "index.Tensor", "index_select", "index_select.out", "masked_fill_.Scalar", "masked_fill_.Tensor"});
+  rehearsed(library,
+            {"_index_put_impl_", "cat", "cat.out", "channel_shuffle", "fill_.Scalar", "fill_.Tensor", "flip",
+             "index.Tensor", "index_select", "index_select.out", "masked_fill_.Scalar", "masked_fill_.Tensor"});
   // Reductions and sorting.
   rehearsed(library, {"max", "max.dim", "max.unary_out", "mean.dim", "mean.out", "min", "min.dim", "min.unary_out",
                       "sort.stable", "std.correction", "std.correction_out", "topk"});

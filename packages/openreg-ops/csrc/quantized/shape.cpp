@@ -3,15 +3,10 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/native/Resize.h>
 #include <ATen/native/ResizeCommon.h>
-#include <ATen/ops/_reshape_alias_native.h>
-#include <ATen/ops/as_strided_native.h>
-#include <ATen/ops/squeeze_native.h>
-#include <ATen/ops/unfold_native.h>
-#include <ATen/ops/unsqueeze_native.h>
-#include <ATen/ops/view_native.h>
 
 #include "common/quantized.h"
 #include "declare/declare.h"
+#include "declare/layout.h"
 #include "openreg/runtime/storage.h"
 
 namespace openreg::ops {
@@ -34,10 +29,10 @@ const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size, std::op
 at::Tensor& set_storage(at::Tensor& self, at::Storage source, int64_t storage_offset, c10::IntArrayRef size,
                         c10::IntArrayRef stride) {
   at::native::checkSetStorage(self, source, storage_offset, size, stride);
-  const size_t needed = is_below_byte(self.scalar_type())
-                            ? static_cast<size_t>(storage_offset) + bytes_of(size, self.scalar_type())
-                            : at::detail::computeStorageNbytes(size, stride, self.element_size(),
-                                                               static_cast<size_t>(storage_offset));
+  const size_t needed =
+      is_below_byte(self.scalar_type())
+          ? static_cast<size_t>(storage_offset) + bytes_of(size, self.scalar_type())
+          : at::detail::computeStorageNbytes(size, stride, self.element_size(), static_cast<size_t>(storage_offset));
   TORCH_CHECK(needed <= source.nbytes(), "setStorage: sizes ", size, ", strides ", stride, ", storage offset ",
               storage_offset, ", and itemsize ", self.element_size(), " requiring a storage size of ", needed,
               " are out of bounds for storage of size ", source.nbytes());
@@ -49,24 +44,19 @@ at::Tensor& set_storage(at::Tensor& self, at::Storage source, int64_t storage_of
 
 // PyTorch's own gives a tensor of another dtype that still claims to have a quantiser, and crashes when it is used.
 at::Tensor view_dtype(const at::Tensor& self, c10::ScalarType dtype) {
-  TORCH_CHECK_NOT_IMPLEMENTED(dtype == self.scalar_type(), "aten::view.dtype: a quantized tensor on openreg is no view of ",
-                              dtype, "; take its integers with .int_repr()");
+  TORCH_CHECK_NOT_IMPLEMENTED(dtype == self.scalar_type(),
+                              "aten::view.dtype: a quantized tensor on openreg is no view of ", dtype,
+                              "; take its integers with .int_repr()");
   return self.alias();
 }
 
 TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, library) {
-  library.impl("_reshape_alias", TORCH_FN(at::native::_reshape_alias));
-  library.impl("as_strided", TORCH_FN(at::native::as_strided_qtensorimpl));
-  library.impl("resize_", TORCH_FN(resize_));
-  library.impl("set_.source_Storage_storage_offset", TORCH_FN(set_storage));
-  library.impl("squeeze", static_cast<at::Tensor (*)(const at::Tensor&)>(at::native::squeeze_quantized));
-  library.impl("squeeze.dim", static_cast<at::Tensor (*)(const at::Tensor&, int64_t)>(at::native::squeeze_quantized));
-  library.impl("squeeze.dims",
-               static_cast<at::Tensor (*)(const at::Tensor&, c10::IntArrayRef)>(at::native::squeeze_quantized));
-  library.impl("unfold", TORCH_FN(at::native::unfold));
-  library.impl("unsqueeze", TORCH_FN(at::native::unsqueeze_quantized));
-  library.impl("view", TORCH_FN(at::native::view));
-  library.impl("view.dtype", TORCH_FN(view_dtype));
+  const DeclaresFor quantized(c10::DispatchKey::QuantizedPrivateUse1);
+  function<op::resize_>(library, resize_);
+  function<op::set__source_Storage_storage_offset>(library, set_storage);
+  function<op::view_dtype>(library, view_dtype);
+  composed<kQuantized>(library, {"_reshape_alias", "as_strided", "squeeze", "squeeze.dim", "squeeze.dims", "unfold",
+                                 "unsqueeze", "view"});
 }
 
 }  // namespace

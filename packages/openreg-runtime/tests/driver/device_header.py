@@ -184,6 +184,7 @@ class TaskInfo(ctypes.Structure):
         ("name", c_char_p),
         ("bytes", c_uint64),
         ("graph_launch", c_uint64),
+        ("node", c_uint64),
         ("event", c_void_p),
         ("waited_queue", c_uint32),
         ("waited_ticket", c_uint64),
@@ -260,6 +261,7 @@ class MemoryInfo(ctypes.Structure):
 
 SUBSCRIBER_VERSION = 1
 SUBSCRIBE_OPERANDS = 1
+SUBSCRIBE_TIME = 2
 
 
 class Subscriber(ctypes.Structure):
@@ -273,7 +275,10 @@ class Subscriber(ctypes.Structure):
         ("complete", c_void_p),
         ("sync", c_void_p),
         ("memory", c_void_p),
+        ("capture", c_void_p),
         ("duration", c_void_p),
+        ("engine", c_void_p),
+        ("host", c_void_p),
     )
 
 
@@ -284,7 +289,10 @@ CALLBACKS = {
     "complete": ctypes.CFUNCTYPE(None, c_void_p, POINTER(TaskCompletion)),
     "sync": ctypes.CFUNCTYPE(None, c_void_p, POINTER(SyncInfo)),
     "memory": ctypes.CFUNCTYPE(None, c_void_p, POINTER(MemoryInfo)),
+    "capture": ctypes.CFUNCTYPE(None, c_void_p, POINTER(TaskInfo)),
     "duration": ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(TaskInfo), POINTER(c_uint64)),
+    "engine": ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(TaskInfo)),
+    "host": ctypes.CFUNCTYPE(c_uint64, c_void_p, POINTER(TaskInfo)),
 }
 
 

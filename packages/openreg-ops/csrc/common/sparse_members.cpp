@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "common/sparse_members.h"
+
+#include <ATen/SparseCsrTensorImpl.h>
+#include <ATen/SparseTensorImpl.h>
+#include <ATen/ops/aminmax.h>
+#include <ATen/ops/diff.h>
+#include <c10/core/TensorOptions.h>
+
+#include <algorithm>
+
+namespace openreg::ops {
+
+namespace {
+
+bool is_coo(c10::Layout layout) {
+  return layout == c10::kSparse;
+}
+
+at::SparseTensorImpl& coo_of(const at::Tensor& sparse) {
+  return *static_cast<at::SparseTensorImpl*>(sparse.unsafeGetTensorImpl());
+}
+
+at::SparseCsrTensorImpl& compressed_of(const at::Tensor& sparse) {
+  return *static_cast<at::SparseCsrTensorImpl*>(sparse.unsafeGetTensorImpl());
+}
+
+bool has_blocks(c10::Layout layout) {
+  return layout == c10::kSparseBsr || layout == c10::kSparseBsc;
+}
+
+// The way out, for what nobody has checked.
+constexpr const char* kCheck = "; check sparse tensors where they are made, with check_invariants=True";
+
+void check_compressed_places(const SparseShape& shape, const SparseMembers& members) {
+  const auto& [compressed, plain, values] = members;
+  const int64_t batches = compressed.dim() - 1;
+  const bool rows = shape.layout == c10::kSparseCsr || shape.layout == c10::kSparseBsr;
+  const int64_t plain_dim = batches + (rows ? 1 : 0);
+  const int64_t size = shape.sizes[static_cast<size_t>(plain_dim)];
+  const int64_t in_block = has_blocks(shape.layout) ? std::max<int64_t>(values.size(plain_dim + 1), 1) : 1;
+  check_indices(plain, size / in_block, plain_dim);
+  check_compressed_indices(compressed, plain.size(-1), batches + (rows ? 0 : 1));
+}
+
+}  // namespace
+
+bool is_sparse(const at::Tensor& tensor) {
+  if (!tensor.defined()) {
+    return false;
+  }
+  const c10::Layout layout = tensor.layout();
+  return is_coo(layout) || layout == c10::kSparseCsr || layout == c10::kSparseCsc || has_blocks(layout);
+}
+
+SparseShape::SparseShape(const at::Tensor& sparse)
+    : layout(sparse.layout()), dtype(sparse.dtype()), sizes(sparse.sizes()), is_coalesced(false) {
+  if (is_coo(layout)) {
+    const at::SparseTensorImpl& impl = coo_of(sparse);
+    sparse_dim = impl.sparse_dim();
+    dense_dim = impl.dense_dim();
+    is_coalesced = impl.coalesced();
+  } else {
+    sparse_dim = compressed_of(sparse).sparse_dim();
+    dense_dim = compressed_of(sparse).dense_dim();
+  }
+}
+
+SparseMembers members_of(const at::Tensor& sparse) {
+  if (is_coo(sparse.layout())) {
+    const at::SparseTensorImpl& impl = coo_of(sparse);
+    return {impl.indices(), at::Tensor(), impl.values()};
+  }
+  const at::SparseCsrTensorImpl& impl = compressed_of(sparse);
+  return {impl.compressed_indices(), impl.plain_indices(), impl.values()};
+}
+
+at::Tensor assemble(const SparseShape& shape, const SparseMembers& members) {
+  const c10::Device device = members[2].device();
+  const c10::DispatchKey key = c10::computeDispatchKey(c10::typeMetaToScalarType(shape.dtype), shape.layout, device);
+  at::Tensor sparse =
+      is_coo(shape.layout)
+          ? at::detail::make_tensor<at::SparseTensorImpl>(c10::DispatchKeySet(key), shape.dtype)
+          : at::detail::make_tensor<at::SparseCsrTensorImpl>(c10::DispatchKeySet(key), device, shape.layout,
+                                                             shape.dtype);
+  assign(sparse, shape, members);
+  return sparse;
+}
+
+void assign(const at::Tensor& sparse, const SparseShape& shape, const SparseMembers& members) {
+  if (is_coo(shape.layout)) {
+    at::SparseTensorImpl& impl = coo_of(sparse);
+    impl.raw_resize_(shape.sparse_dim, shape.dense_dim, shape.sizes);
+    impl.set_indices_and_values_unsafe(members[0], members[2]);
+    impl.set_coalesced(shape.is_coalesced);
+  } else {
+    compressed_of(sparse).set_member_tensors(members[0], members[1], members[2], shape.sizes);
+  }
+}
+
+void check_places(const SparseShape& shape, const SparseMembers& members) {
+  if (!is_coo(shape.layout)) {
+    check_compressed_places(shape, members);
+    return;
+  }
+  for (int64_t dim = 0; dim < shape.sparse_dim; ++dim) {
+    check_indices(members[0].select(0, dim), shape.sizes[static_cast<size_t>(dim)], dim);
+  }
+}
+
+void check_indices(const at::Tensor& indices, int64_t end, int64_t dim) {
+  if (indices.numel() == 0) {
+    return;
+  }
+  const auto [low, high] = at::aminmax(indices);
+  const int64_t least = low.item().toLong();
+  const int64_t most = high.item().toLong();
+  TORCH_CHECK(least >= 0 && most < end, "indices from ", least, " to ", most, " in dimension ", dim,
+              ", which has size ", end, kCheck);
+}
+
+void check_compressed_indices(const at::Tensor& compressed, int64_t nnz, int64_t dim) {
+  if (compressed.numel() == 0) {
+    return;
+  }
+  const auto [low, high] = at::aminmax(compressed);
+  const int64_t least = low.item().toLong();
+  const int64_t most = high.item().toLong();
+  TORCH_CHECK(least >= 0 && most <= nnz, "compressed indices from ", least, " to ", most, " in dimension ", dim,
+              " for ", nnz, " elements", kCheck);
+  TORCH_CHECK(compressed.size(-1) < 2 || at::diff(compressed).min().item().toLong() >= 0,
+              "compressed indices that decrease in dimension ", dim, kCheck);
+}
+
+}  // namespace openreg::ops

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "declare/layout.h"
+
+#include "common/device_check.h"
+#include "common/wait_for.h"
+#include "fallback/call.h"
+
+namespace openreg::ops {
+
+void run_composed(const c10::OperatorHandle& op, c10::DispatchKey key, torch::jit::Stack* stack) {
+  const CurrentDevice current(device_of_call(*stack, op.schema().arguments().size()));
+  op.redispatchBoxed(c10::DispatchKeySet(key), stack);
+}
+
+void run_waiting(const c10::OperatorHandle& op, c10::DispatchKey key, torch::jit::Stack* stack) {
+  FallbackCall call(op, *stack);
+  const CurrentDevice current(call.device());
+  prepare_to_wait(op.schema().name().c_str(), runtime::current_stream(call.device().index()));
+  call.run_on_engine(key);
+  call.finish();
+}
+
+}  // namespace openreg::ops

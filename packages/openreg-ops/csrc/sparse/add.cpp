@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sums of a strided tensor and a sparse one, which are strided: a step of an optimiser with a sparse gradient, and
+// to_dense(). How many elements the sum of two sparse tensors has, the data say.
+#include <ATen/ops/add_native.h>
+
+#include "common/sparse_members.h"
+#include "declare/declare.h"
+
+namespace openreg::ops {
+
+namespace {
+
+void check_cast(c10::ScalarType common, c10::ScalarType out) {
+  TORCH_CHECK(c10::canCast(common, out), "Can't convert result type ", common, " to output ", out,
+              " in add operation");
+}
+
+OutputSpec describe_sum(const at::Tensor& self, const at::Tensor& other, const at::Tensor& out) {
+  TORCH_CHECK(self.sizes() == other.sizes(), "add: expected 'self' and 'other' to have same size, but self has size ",
+              self.sizes(), " while other has size ", other.sizes(),
+              " (FYI: op2-sparse addition does not currently support broadcasting)");
+  const c10::ScalarType common = c10::promoteTypes(self.scalar_type(), other.scalar_type());
+  check_cast(common, out.scalar_type());
+  OutputSpec spec = output_of(self.sizes(), out.scalar_type());
+  spec.quiet = true;
+  return spec;
+}
+
+OutputSpec describe_coo(const at::Tensor& self, const at::Tensor& other, const at::Scalar& /*alpha*/,
+                        at::Tensor& out) {
+  TORCH_CHECK(!is_sparse(out), "add: expected 'out' to be strided, as one of the operands is, but got layout ",
+              out.layout());
+  return describe_sum(self, other, out);
+}
+
+OutputSpec describe_compressed(const at::Tensor& self, const at::Tensor& other, const at::Scalar& /*alpha*/,
+                               at::Tensor& out) {
+  const at::Tensor& sparse = is_sparse(self) ? self : other;
+  TORCH_CHECK(sparse.layout() == c10::kSparseCsr || sparse.layout() == c10::kSparseCsc,
+              "add: expected a sparse operand of layout SparseCsr or SparseCsc beside a strided one, but got ",
+              sparse.layout());
+  TORCH_CHECK(out.is_contiguous(), "out argument must be contiguous, but got: ", out.suggest_memory_format());
+  return describe_sum(self, other, out);
+}
+
+// Of strided results; the other layouts' functions choose them.
+const auto kAddCoo = described_form<describe_coo, op::add_out>(at::native::add_out_sparse_cpu, {.by_kind = true});
+const auto kAddCompressed =
+    described_form<describe_compressed, op::add_out>(at::native::add_out_sparse_compressed_cpu, {.by_kind = true});
+
+at::Tensor& add_coo(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
+  if (!is_sparse(self)) {
+    return kAddCoo.out(self, other, alpha, out);
+  }
+  const OperandsDevice device({op::add_out::name}, self, other, out);
+  call_waiting<op::add_out>(kCoo, self, other, alpha, out);
+  return out;
+}
+
+at::Tensor& add_compressed(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
+  if (!is_sparse(self) || !is_sparse(other)) {
+    return kAddCompressed.out(self, other, alpha, out);
+  }
+  const OperandsDevice device({op::add_out::name}, self, other, out);
+  call_waiting<op::add_out>(kCompressed, self, other, alpha, out);
+  return out;
+}
+
+TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
+  const DeclaresFor sparse(c10::DispatchKey::SparsePrivateUse1);
+  function<op::add_out>(library, add_coo);
+}
+
+TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, library) {
+  const DeclaresFor sparse(c10::DispatchKey::SparseCsrPrivateUse1);
+  function<op::add_out>(library, add_compressed);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sparse tensors of the layout torch.sparse_coo: what PyTorch's functions do to indices and values by other operators,
+// and those whose results have as many elements as the data say (csrc/declare/layout.h).
+#include "declare/declare.h"
+
+namespace openreg::ops {
+
+namespace {
+
+bool is_coo(const at::Tensor& tensor) {
+  return tensor.layout() == c10::kSparse;
+}
+
+bool has_no_elements(const at::Tensor& sparse) {
+  return sparse._nnz() == 0;
+}
+
+// Which indices two sparse tensors have in common shows when they are read. With a number or a strided tensor, the
+// other's indices remain.
+at::Tensor& multiply_coo(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
+  const OperandsDevice device({op::mul_out::name}, self, other, out);
+  const bool compares = is_coo(self) && is_coo(other) && self.dim() > 0 && other.dim() > 0;
+  if (!compares) {
+    return call_composed<op::mul_out>(kCoo, self, other, out);
+  }
+  call_waiting<op::mul_out>(kCoo, self, other, out);
+  return out;
+}
+
+at::Tensor mask_by_coo(const at::Tensor& self, const at::Tensor& mask) {
+  const OperandsDevice device({op::sparse_mask::name}, self, mask);
+  const bool compares = is_coo(self) && is_coo(mask) && !self.is_same(mask) && !has_no_elements(self) && !has_no_elements(mask);
+  return compares ? call_waiting<op::sparse_mask>(kCoo, self, mask) : call_composed<op::sparse_mask>(kCoo, self, mask);
+}
+
+at::Tensor coalesce(const at::Tensor& self) {
+  constexpr int64_t kFewest = 2;  // that may stand for one place
+  const OperandsDevice device({op::_coalesce::name}, self);
+  return self._nnz() < kFewest ? call_composed<op::_coalesce>(kCoo, self) : call_waiting<op::_coalesce>(kCoo, self);
+}
+
+// Members, sizes, memory.
+constexpr const char* kCooMembers[] = {"_coalesced_",
+                                    "_dimI",
+                                    "_dimV",
+                                    "_indices",
+                                    "_nnz",
+                                    "_pin_memory",
+                                    "_sparse_coo_tensor_with_dims",
+                                    "_sparse_coo_tensor_with_dims_and_tensors",
+                                    "_values",
+                                    "clone",
+                                    "copy_",
+                                    "copy_sparse_to_sparse_",
+                                    "dense_dim",
+                                    "empty.memory_format",
+                                    "empty_like",
+                                    "indices",
+                                    "is_coalesced",
+                                    "is_pinned",
+                                    "resize_as_sparse_",
+                                    "sparse_dim",
+                                    "sparse_resize_",
+                                    "sparse_resize_and_clear_",
+                                    "values",
+                                    "zero_",
+                                    "zeros.out"};
+
+// Of one element each. Where zero stays zero, the indices stay; most need coalesced ones.
+constexpr const char* kCooUnary[] = {"abs",  "asin",  "asinh", "atan",       "atanh",   "ceil", "deg2rad",
+                                  "erf",  "erfinv", "expm1", "floor",      "frac",    "log1p", "nan_to_num",
+                                  "neg",  "rad2deg", "round", "sgn",        "sign",    "sin",  "sinh",
+                                  "sqrt", "tan",   "tanh",  "trunc"};
+
+constexpr const char* kCooElementwise[] = {"add.Tensor",
+                                        "add_.Tensor",
+                                        "conj_physical.out",
+                                        "div.Tensor",
+                                        "div.Tensor_mode",
+                                        "div.out",
+                                        "div.out_mode",
+                                        "div_.Tensor",
+                                        "div_.Tensor_mode",
+                                        "floor_divide",
+                                        "floor_divide.out",
+                                        "floor_divide_.Tensor",
+                                        "isinf",
+                                        "isnan",
+                                        "isneginf",
+                                        "isneginf.out",
+                                        "isposinf",
+                                        "isposinf.out",
+                                        "mul.Tensor",
+                                        "mul_.Tensor",
+                                        "pow.Tensor_Scalar",
+                                        "pow.Tensor_Scalar_out",
+                                        "relu",
+                                        "relu_",
+                                        "signbit",
+                                        "signbit.out",
+                                        "sub.Tensor",
+                                        "sub.out",
+                                        "sub_.Tensor",
+                                        "threshold_backward",
+                                        "threshold_backward.grad_input",
+                                        "view_as_complex",
+                                        "view_as_real"};
+
+constexpr const char* kCooReductionsAndShapes[] = {"_sparse_broadcast_to",
+                                                "any",
+                                                "cat",
+                                                "mm",
+                                                "mm.out",
+                                                "mv",
+                                                "narrow_copy",
+                                                "native_norm",
+                                                "native_norm.ScalarOpt_dim_dtype",
+                                                "norm.ScalarOpt_dim",
+                                                "norm.ScalarOpt_dim_dtype",
+                                                "permute",
+                                                "sum",
+                                                "sum.dim_IntList",
+                                                "unsqueeze"};
+
+constexpr const char* kCooConversions[] = {"_to_dense",      "_to_sparse",     "_to_sparse.sparse_dim", "_to_sparse_bsc",
+                                        "_to_sparse_bsr", "_to_sparse_csc", "_to_sparse_csr"};
+
+constexpr const char* kCooWaiting[] = {"_sparse_mask_projection", "_sparse_sparse_matmul", "hspmm",
+                                    "hspmm.out",               "index_select",          "sspaddmm.out"};
+
+TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
+  const DeclaresFor sparse(c10::DispatchKey::SparsePrivateUse1);
+  composed<kCoo>(library, kCooMembers);
+  composed_forms<kCoo>(library, kCooUnary);
+  composed<kCoo>(library, kCooElementwise);
+  composed<kCoo>(library, kCooReductionsAndShapes);
+  composed<kCoo>(library, kCooConversions);
+  waiting<kCoo>(library, kCooWaiting);
+  function<op::_coalesce>(library, coalesce);
+  function<op::mul_out>(library, multiply_coo);
+  function<op::sparse_mask>(library, mask_by_coo);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

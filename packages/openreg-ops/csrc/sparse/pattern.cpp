@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sparse/pattern.h"
+
+#include "common/output_spec.h"
+
+namespace openreg::ops {
+
+at::Tensor empty_of_pattern(const at::Tensor& sparse, c10::ScalarType dtype) {
+  SparseShape shape(sparse);
+  shape.dtype = c10::scalarTypeToTypeMeta(dtype);
+  SparseMembers members = members_of(sparse);
+  for (at::Tensor* const indices : {&members[0], &members[1]}) {
+    *indices = indices->defined() ? indices->clone() : at::Tensor();
+  }
+  members[2] = make_output(members[2].sizes(), {}, at::TensorOptions(sparse.device()).dtype(dtype));
+  return assemble(shape, members);
+}
+
+void put_values(const Operator& op, const at::Tensor& computed, at::Tensor& values) {
+  put_result(op.name, members_of(computed)[2], values);
+}
+
+}  // namespace openreg::ops

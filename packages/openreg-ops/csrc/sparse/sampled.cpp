@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operators of compressed layouts whose sparse results have the elements of an operand: products that are computed where
+// a pattern has elements, a strided tensor's elements where a mask has some, gradients of products that reduce.
+#include <ATen/core/grad_mode.h>
+
+#include "declare/declare.h"
+#include "sparse/pattern.h"
+
+namespace openreg::ops {
+
+namespace {
+
+constexpr c10::DispatchKeySet kOnCpu(kCompressed);
+
+// sampled_addmm
+
+constexpr Operator kSampled{op::sparse_sampled_addmm::name, {.by_kind = true}};
+
+void check_sampled(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2) {
+  TORCH_CHECK(self.layout() == c10::kSparseCsr, "sampled_addmm: Expected self to have sparse csr layout, but got ",
+              self.layout());
+  for (const at::Tensor* const each : {&mat1, &mat2}) {
+    const char* name = each == &mat1 ? "mat1" : "mat2";
+    TORCH_CHECK(each->layout() == c10::kStrided, "sampled_addmm: Expected ", name,
+                " to have strided layout, but got ", each->layout());
+    TORCH_CHECK(each->scalar_type() == self.scalar_type(), "sampled_addmm: Expected ", name,
+                " and self to have the same dtype, but got ", each->scalar_type(), " and ", self.scalar_type());
+    TORCH_CHECK(each->dim() >= 2, "sampled_addmm: Expected ", name, " to be a matrix, got ", each->dim(),
+                "-D tensor");
+  }
+  TORCH_CHECK(self.dense_dim() == 0, "sampled_addmm: Expected non-hybrid self tensor");
+  const c10::ScalarType dtype = self.scalar_type();
+  TORCH_CHECK(dtype == at::kFloat || dtype == at::kDouble || dtype == at::kComplexFloat || dtype == at::kComplexDouble,
+              "sparse_sampled_addmm: Expected self to be a floating-point or complex tensor, but got ", dtype);
+  const auto batch = [](const at::Tensor& matrix) { return matrix.sizes().slice(0, matrix.dim() - 2); };
+  TORCH_CHECK(batch(mat1) == batch(mat2), "sampled_addmm: Expected mat1 and mat2 to have the same batch size, but got ",
+              batch(mat1), " and ", batch(mat2));
+  TORCH_CHECK(batch(self) == batch(mat1), "sampled_addmm: Expected self and mat1 to have the same batch size, but got ",
+              batch(self), " and ", batch(mat1));
+  TORCH_CHECK(mat1.size(-1) == mat2.size(-2), "sampled_addmm: mat1 and mat2 shapes cannot be multiplied (",
+              mat1.size(-2), "x", mat1.size(-1), " and ", mat2.size(-2), "x", mat2.size(-1), ")");
+  TORCH_CHECK(self.size(-2) == mat1.size(-2), "sampled_addmm: self.shape[-2] must match mat1.shape[-2]");
+  TORCH_CHECK(self.size(-1) == mat2.size(-1), "sampled_addmm: self.shape[-1] must match mat2.shape[-1]");
+}
+
+void sampled_kernel(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2, const at::Scalar& beta,
+                    const at::Scalar& alpha, at::Tensor& values) {
+  put_values(kSampled, op::sparse_sampled_addmm::redispatch(kOnCpu, self, mat1, mat2, beta, alpha), values);
+}
+
+at::Tensor& sampled_addmm_out(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2,
+                              const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
+  const OperandsDevice device(kSampled, self, mat1, mat2, out);
+  check_sampled(self, mat1, mat2);
+  TORCH_CHECK(out.layout() == c10::kSparseCsr, "sampled_addmm: Expected result to have sparse csr layout, but got ",
+              out.layout());
+  TORCH_CHECK(out.scalar_type() == self.scalar_type(),
+              "sampled_addmm: Expected result and self to have the same dtype, but got ", out.scalar_type(), " and ",
+              self.scalar_type());
+  if (!out.is_same(self)) {
+    const at::Tensor pattern = empty_of_pattern(self, self.scalar_type());
+    assign(out, SparseShape(pattern), members_of(pattern));
+  }
+  launch(kSampled, device, &sampled_kernel, self, mat1, mat2, beta, alpha, out.values());
+  return out;
+}
+
+at::Tensor sampled_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2,
+                         const at::Scalar& beta, const at::Scalar& alpha) {
+  const OperandsDevice device(kSampled, self, mat1, mat2);
+  check_sampled(self, mat1, mat2);
+  at::Tensor out = empty_of_pattern(self, self.scalar_type());
+  launch(kSampled, device, &sampled_kernel, self, mat1, mat2, beta, alpha, out.values());
+  return out;
+}
+
+// sparse_mask
+
+constexpr Operator kMask{op::sparse_mask::name, {.by_kind = true}};
+
+// The CPU sorts what is not sorted in the mask, so that the plain indices may be others.
+void mask_kernel(const at::Tensor& self, const at::Tensor& mask, at::Tensor& plain, at::Tensor& values) {
+  const at::Tensor computed = op::sparse_mask::redispatch(kOnCpu, self, mask);
+  put_values(kMask, computed, values);
+  plain.copy_(members_of(computed)[1]);
+}
+
+at::Tensor mask_by_compressed(const at::Tensor& self, const at::Tensor& mask) {
+  const OperandsDevice device(kMask, self, mask);
+  const bool gathers = !is_sparse(self) && self.sizes() == mask.sizes() && mask.numel() > 0 && mask._nnz() > 0;
+  if (!gathers) {
+    return call_composed<op::sparse_mask>(kCompressed, self, mask);
+  }
+  at::Tensor result = empty_of_pattern(mask, self.scalar_type());
+  const SparseMembers members = members_of(result);
+  launch(kMask, device, &mask_kernel, self, mask, members[1], members[2]);
+  return result;
+}
+
+// Products that reduce: sum, mean, largest and smallest element of a row's products
+
+constexpr Operator kReduce{op::_sparse_mm_reduce_impl::name, {.by_kind = true}};
+constexpr Operator kReduceBackward{op::_sparse_mm_reduce_impl_backward::name, {.by_kind = true}};
+
+void check_reduce(const char* name, const at::Tensor& self, const at::Tensor& other) {
+  TORCH_CHECK(self.layout() == c10::kSparseCsr, "sparse_mm_reduce: expect self to be SparseCsr, got ", self.layout());
+  TORCH_CHECK(self.dense_dim() == 0, "sparse_mm_reduce: expected non-hybrid self tensor.");
+  TORCH_CHECK(self.dim() == 2, "sparse_mm_reduce: expected self to be a 2-D tensor, got ", self.dim(), "-D tensor.");
+  TORCH_CHECK(other.layout() == c10::kStrided, name, ": expected 'other' to be strided, but got layout ",
+              other.layout());
+  TORCH_CHECK(other.scalar_type() == self.scalar_type(), name, ": expected 'other' to have dtype ", self.scalar_type(),
+              ", but got ", other.scalar_type());
+  TORCH_CHECK(other.dim() == 2 && other.size(0) == self.size(1), name, ": expected 'other' to be a matrix of ",
+              self.size(1), " rows, but got size ", other.sizes());
+}
+
+bool picks_one(std::string_view reduce) {
+  TORCH_CHECK(reduce != "prod", "sparse_mm_reduce: reduce type of prod has not been enabled.");
+  const bool picks = reduce == "amax" || reduce == "amin";
+  TORCH_CHECK(picks || reduce == "sum" || reduce == "mean",
+              "reduce argument must be either sum, prod, mean, amax or amin, got ", reduce);
+  return picks;
+}
+
+// The CPU's function asks whether gradients are wanted, which an engine does not know.
+void reduce_kernel(const at::Tensor& self, const at::Tensor& other, std::string_view reduce, bool trains,
+                   at::Tensor& out, at::Tensor& places) {
+  const at::AutoGradMode mode(trains);
+  const at::Tensor operand = other.alias();
+  operand.unsafeGetTensorImpl()->set_requires_grad(trains);
+  const auto [computed, found] = op::_sparse_mm_reduce_impl::redispatch(kOnCpu, self, operand, reduce);
+  put_result(kReduce.name, computed, out);
+  if (places.numel() > 0 && found.numel() > 0) {
+    places.copy_(found);
+  }
+}
+
+std::tuple<at::Tensor, at::Tensor> mm_reduce(const at::Tensor& self, const at::Tensor& other,
+                                             std::string_view reduce) {
+  const OperandsDevice device(kReduce, self, other);
+  check_reduce("sparse_mm_reduce", self, other);
+  const bool picks = picks_one(reduce);
+  const bool trains = picks && at::GradMode::is_enabled() && (self.requires_grad() || other.requires_grad());
+  at::Tensor out = make_output({self.size(0), other.size(1)}, {}, other.options());
+  const c10::IntArrayRef none = {0};
+  const bool has_places = trains && self._nnz() > 0;
+  at::Tensor places = make_output(has_places ? out.sizes() : none, {}, self.col_indices().options());
+  launch(kReduce, device, &reduce_kernel, self, other, reduce, trains, out, places);
+  return {std::move(out), std::move(places)};
+}
+
+void reduce_backward_kernel(const at::Tensor& self, const at::Tensor& grad, const at::Tensor& weight,
+                            std::string_view reduce, const at::Tensor& places, std::array<bool, 2> wanted,
+                            at::Tensor& of_values, at::Tensor& of_weight) {
+  const auto [first, second] =
+      op::_sparse_mm_reduce_impl_backward::redispatch(kOnCpu, self, grad, weight, reduce, places, wanted);
+  if (of_values.defined()) {
+    put_values(kReduceBackward, first, of_values);
+  }
+  put_result(kReduceBackward.name, second, of_weight);
+}
+
+std::tuple<at::Tensor, at::Tensor> mm_reduce_backward(const at::Tensor& self, const at::Tensor& grad,
+                                                      const at::Tensor& weight, std::string_view reduce,
+                                                      const at::Tensor& places, std::array<bool, 2> wanted) {
+  const OperandsDevice device(kReduceBackward, self, grad, weight);
+  check_reduce("sparse_mm_reduce_backward", self, weight);
+  picks_one(reduce);
+  TORCH_CHECK(grad.layout() == c10::kStrided && grad.scalar_type() == self.scalar_type() &&
+                  grad.sizes() == c10::IntArrayRef({self.size(0), weight.size(1)}),
+              "sparse_mm_reduce_backward: expected 'grad_out' to be a strided matrix of size ", self.size(0), "x",
+              weight.size(1), " and dtype ", self.scalar_type());
+  const at::Tensor of_self = wanted[0] ? empty_of_pattern(self, self.scalar_type()) : at::Tensor();
+  at::Tensor of_weight = output_if(wanted[1], weight.sizes(), weight.options());
+  launch(kReduceBackward, device, &reduce_backward_kernel, self, grad, weight, reduce, places, wanted,
+         of_self.defined() ? of_self.values() : at::Tensor(), of_weight);
+  return {of_self, std::move(of_weight)};
+}
+
+TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, library) {
+  const DeclaresFor sparse(c10::DispatchKey::SparseCsrPrivateUse1);
+  function<op::_sparse_mm_reduce_impl>(library, mm_reduce);
+  function<op::_sparse_mm_reduce_impl_backward>(library, mm_reduce_backward);
+  function<op::sparse_mask>(library, mask_by_compressed);
+  function<op::sparse_sampled_addmm>(library, sampled_addmm);
+  function<op::sparse_sampled_addmm_out>(library, sampled_addmm_out);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

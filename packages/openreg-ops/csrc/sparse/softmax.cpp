@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Softmax over the elements that a COO tensor has, sums over some of its dimensions, and their gradients. The results
+// have the elements of an operand, which is made coalesced first.
+#include <ATen/WrapDimUtils.h>
+#include <ATen/WrapDimUtilsMulti.h>
+#include <ATen/ops/zeros_like.h>
+
+#include "declare/declare.h"
+#include "sparse/pattern.h"
+
+namespace openreg::ops {
+
+namespace {
+
+// Forward: Op is _sparse_softmax or _sparse_log_softmax.
+template <class Op>
+constexpr Operator kOperator{Op::name, {.by_kind = true}};
+
+template <class Op>
+void softmax_kernel(const at::Tensor& self, int64_t dim, bool half_to_float, at::Tensor& values) {
+  put_values(kOperator<Op>, Op::redispatch(c10::DispatchKeySet(kCoo), self, dim, half_to_float), values);
+}
+
+template <class Op>
+at::Tensor softmax(const at::Tensor& self, int64_t dim, bool half_to_float) {
+  const OperandsDevice device(kOperator<Op>, self);
+  TORCH_CHECK(!half_to_float, Op::name, ": half to float conversion is not supported on ", self.device());
+  at::maybe_wrap_dim(dim, self.dim());
+  const at::Tensor input = self.coalesce();
+  at::Tensor output = empty_of_pattern(input, input.scalar_type());
+  launch(kOperator<Op>, device, &softmax_kernel<Op>, input, dim, half_to_float, output._values());
+  return output;
+}
+
+template <class Op>
+void softmax_backward_kernel(const at::Tensor& grad, const at::Tensor& output, int64_t dim, const at::Tensor& self,
+                             at::Tensor& values) {
+  put_values(kOperator<Op>, Op::redispatch(c10::DispatchKeySet(kCoo), grad, output, dim, self), values);
+}
+
+template <class Op>
+at::Tensor softmax_backward(const at::Tensor& grad, const at::Tensor& output, int64_t dim, const at::Tensor& self) {
+  const OperandsDevice device(kOperator<Op>, grad, output, self);
+  at::maybe_wrap_dim(dim, output.dim());
+  TORCH_CHECK(grad.is_sparse() && grad.sizes() == output.sizes(), Op::name,
+              ": expected a sparse gradient of the output's size, but got ", grad.layout(), " of size ", grad.sizes());
+  const at::Tensor pattern = output.coalesce();
+  at::Tensor result = empty_of_pattern(pattern, pattern.scalar_type());
+  launch(kOperator<Op>, device, &softmax_backward_kernel<Op>, grad.coalesce(), pattern, dim, self, result._values());
+  return result;
+}
+
+constexpr Operator kSumBackward{op::_sparse_sum_backward::name, {.by_kind = true}};
+
+void sum_backward_kernel(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef dim, at::Tensor& values) {
+  put_values(kSumBackward, op::_sparse_sum_backward::redispatch(c10::DispatchKeySet(kCoo), grad, self, dim), values);
+}
+
+at::Tensor sum_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef dim) {
+  const OperandsDevice device(kSumBackward, grad, self);
+  if ((grad.is_sparse() && grad._nnz() == 0) || grad.numel() == 0) {
+    return at::zeros_like(self);
+  }
+  c10::DimVector dims(dim);
+  at::maybe_wrap_dims(dims, self.dim());
+  const bool all = std::count_if(dims.begin(), dims.end(), [&](int64_t each) { return each < self.sparse_dim(); }) ==
+                   self.sparse_dim();
+  TORCH_CHECK(grad.is_sparse() != all, "_sparse_sum_backward_cpu: expected grad_ Tensor to be ",
+              all ? "dense since all sparse dims are summed" : "sparse, but got dense");
+  const at::Tensor input = self.coalesce();
+  at::Tensor result = empty_of_pattern(input, grad.scalar_type());
+  launch(kSumBackward, device, &sum_backward_kernel, grad.is_sparse() ? grad.coalesce() : grad, input, dim,
+         result._values());
+  return result;
+}
+
+TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
+  const DeclaresFor sparse(c10::DispatchKey::SparsePrivateUse1);
+  function<op::_sparse_softmax>(library, softmax<op::_sparse_softmax>);
+  function<op::_sparse_log_softmax>(library, softmax<op::_sparse_log_softmax>);
+  function<op::_sparse_softmax_backward_data>(library, softmax_backward<op::_sparse_softmax_backward_data>);
+  function<op::_sparse_log_softmax_backward_data>(library, softmax_backward<op::_sparse_log_softmax_backward_data>);
+  function<op::_sparse_sum_backward>(library, sum_backward);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops
