@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages between two ranks.
+// Messages between two ranks. The receiver knows of each, by an announcement, before it asks the transport for it.
 #include "host_memory.h"
 #include "packing.h"
 #include "process_group.h"
@@ -7,20 +7,21 @@
 namespace openreg::distributed {
 
 ProcessGroup::WorkPtr ProcessGroup::send(Tensors& tensors, int destination, int tag) {
-  TORCH_CHECK(tensors.size() == 1, where("send"), ": takes one tensor, got ", tensors.size());
-  check_peer("send", destination);
+  check_message("send", tensors, destination, tag);
   const at::Tensor tensor = tensors[0];
-  return enqueue({"send", c10d::OpType::SEND, {tensor}, {tensor}, c10d::kUnsetTimeout, {destination, false, tag}}, [&] {
-    const at::Tensor packed = pack({tensor}, copies_operands_);
-    const auto transfer = [bytes = Tensors{host_bytes(packed)}, destination, tag](c10d::Backend& transport) mutable {
-      return transport.send(bytes, destination, tag);
-    };
-    return Steps{{transfer}, nullptr, {packed}};
-  });
+  const Route route{destination, false, tag};
+  return enqueue(
+      {"send", c10d::OpType::SEND, {tensor}, {}, c10d::kUnsetTimeout, Agreed::alike("send", {tensor}), route}, [&] {
+        const at::Tensor packed = pack({tensor}, copies_operands_);
+        const auto transfer = [bytes = Tensors{host_bytes(packed)}, destination, tag](
+                                  c10d::Backend& transport, const Operation& /*operation*/) mutable {
+          return transport.send(bytes, destination, tag);
+        };
+        return Steps{{transfer}, nullptr, {packed}};
+      });
 }
 
 ProcessGroup::WorkPtr ProcessGroup::recv(Tensors& tensors, int source, int tag) {
-  check_peer("recv", source);
   return receive("recv", c10d::OpType::RECV, tensors, {source, true, tag});
 }
 
@@ -29,13 +30,13 @@ ProcessGroup::WorkPtr ProcessGroup::recvAnysource(Tensors& tensors, int tag) {
 }
 
 ProcessGroup::WorkPtr ProcessGroup::receive(const char* name, c10d::OpType type, Tensors& tensors, const Route& route) {
-  TORCH_CHECK(tensors.size() == 1, where(name), ": takes one tensor, got ", tensors.size());
+  check_message(name, tensors, route.peer, route.tag);
   const at::Tensor tensor = tensors[0];
-  return enqueue({name, type, {tensor}, {tensor}, c10d::kUnsetTimeout, route}, [&] {
+  return enqueue({name, type, {}, {tensor}, c10d::kUnsetTimeout, Agreed::alike("recv", {tensor}), route}, [&] {
     const at::Tensor packed = room_for({tensor}, copies_operands_);
-    const auto transfer = [bytes = Tensors{host_bytes(packed)}, route](c10d::Backend& transport) mutable {
-      return route.peer == Route::kAnySource ? transport.recvAnysource(bytes, route.tag)
-                                             : transport.recv(bytes, route.peer, route.tag);
+    const auto transfer = [bytes = Tensors{host_bytes(packed)}, tag = route.tag](c10d::Backend& transport,
+                                                                                 const Operation& operation) mutable {
+      return transport.recv(bytes, operation.source(), tag);
     };
     return Steps{{transfer}, [packed, tensor] { unpack(packed, {tensor}); }, {packed}};
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The life of a group, and how a call gets onto a lane. What each call moves stands in reductions.cpp, movers.cpp and
-// point_to_point.cpp.
+// The life of a group, and how a call gets onto a lane. What is refused and what is told of a call stands in calls.cpp,
+// what it moves in reductions.cpp, movers.cpp and point_to_point.cpp.
 #include "process_group.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -11,10 +11,12 @@
 #include <thread>
 #include <utility>
 
+#include "control_link.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/stream.h"
+#include "trace.h"
 #include "work.h"
 
 namespace openreg::distributed {
@@ -23,7 +25,7 @@ namespace {
 
 constexpr std::chrono::hours kLongestTimeout{24 * 365};
 
-// Operands, staging, and the group's transport use of them.
+// Operands and staging.
 struct Held {
   std::vector<at::Tensor> tensors;
 };
@@ -35,19 +37,46 @@ c10::intrusive_ptr<c10::ivalue::Future> complete_future(const std::vector<at::Te
   return future;
 }
 
-// An error message without the stack that c10 appends to it.
-std::string first_paragraph(const std::string& message) {
-  const size_t end = message.find("\nException raised from");
-  return message.substr(0, end);
+std::shared_ptr<Link> link_over(c10d::Backend& transport) {
+  return transport.getSize() > 1 ? std::make_shared<ControlLink>(transport) : nullptr;
+}
+
+int64_t next_number() {
+  static std::atomic<int64_t> next{0};
+  return next++;
+}
+
+const std::vector<uint64_t>& global_ranks_of(c10d::Backend& transport) {
+  return transport.getBackendOptions()->global_ranks_in_group;
+}
+
+int global_rank(c10d::Backend& transport) {
+  const std::vector<uint64_t>& ranks = global_ranks_of(transport);
+  const auto rank = static_cast<size_t>(transport.getRank());
+  return static_cast<int>(rank < ranks.size() ? ranks[rank] : rank);
+}
+
+std::string global_ranks(c10d::Backend& transport) {
+  std::string text = "[";
+  const std::vector<uint64_t>& ranks = global_ranks_of(transport);
+  for (size_t rank = 0; rank < static_cast<size_t>(transport.getSize()); ++rank) {
+    text += (rank == 0 ? "" : ", ") + std::to_string(rank < ranks.size() ? ranks[rank] : rank);
+  }
+  return text + "]";
 }
 
 }  // namespace
 
 ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chrono::milliseconds timeout,
-                           bool copies_operands)
+                           bool copies_operands, std::string token)
     : Backend(transport->getRank(), transport->getSize()),
       transport_(std::move(transport)),
       copies_operands_(copies_operands),
+      token_(std::move(token)),
+      number_(next_number()),
+      global_rank_(global_rank(*transport_)),
+      ranks_(global_ranks(*transport_)),
+      progress_(Progress::create(rank_, size_, link_over(*transport_), [rank = global_rank_] { write_trace(rank); })),
       timeout_(timeout) {
   runtime::ensure_initialized();
 }
@@ -55,11 +84,12 @@ ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chr
 ProcessGroup::~ProcessGroup() {
   progress_->close();
   if (progress_->outstanding() == 0) {
+    progress_->wait_closed();
     return;
   }
   // The transport's destructor waits for its threads, and may run on none of them.
   std::thread([progress = progress_, transport = std::move(transport_)]() mutable {
-    progress->wait_idle();
+    progress->wait_closed();
     transport.reset();
   }).detach();
 }
@@ -83,22 +113,27 @@ c10::intrusive_ptr<c10d::Backend> ProcessGroup::split(const c10::intrusive_ptr<c
                                                       const std::vector<int>& ranks,
                                                       const c10::intrusive_ptr<Options>& options) {
   // Gloo for the CPU is split with the same store, and its keys are those of our transport.
-  const auto own_store = c10::make_intrusive<c10d::PrefixStore>(std::string("occl"), store);
+  const auto own_store = c10::make_intrusive<c10d::PrefixStore>("occl/" + token_, store);
   const auto part = transport_->split(own_store, ranks, options);
   if (part == nullptr) {
     return nullptr;  // this rank is in no part
   }
-  return c10::make_intrusive<ProcessGroup>(part, options->timeout, copies_operands_);
+  return c10::make_intrusive<ProcessGroup>(part, options->timeout, copies_operands_, token_);
 }
 
 void ProcessGroup::abort() {
-  progress_->abort(where("a call") + ": the group was aborted; make a new one with init_process_group()");
+  progress_->abort("the group was aborted; make a new one with init_process_group()");
 }
 
 void ProcessGroup::shutdown() {
   progress_->wait_idle();
   progress_->drop_returned();
-  progress_->abort(where("a call") + ": the group was shut down; make a new one with init_process_group()");
+  progress_->shut_down("the group was shut down; make a new one with init_process_group()");
+}
+
+void ProcessGroup::waitForPendingWorks() {
+  progress_->wait_idle();
+  progress_->drop_returned();
 }
 
 void ProcessGroup::startCoalescing() {
@@ -118,9 +153,10 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
   progress_->drop_returned();
   const std::string failure = progress_->failure();
   if (!failure.empty()) {
-    C10_THROW_ERROR(DistBackendError, failure);
+    C10_THROW_ERROR(DistBackendError, where(call.name) + ": " + failure);
   }
-  const c10::Device device = check_operands(call);
+  const Tensors operands = call.operands();
+  const c10::Device device = check_operands(call, operands);
   const c10::Stream caller = runtime::current_stream(device.index());
   if (runtime::is_capturing(caller)) {
     TORCH_CHECK(false, where(call.name), ": cannot be recorded in a graph of ", device,
@@ -138,142 +174,41 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
   Steps steps = before();
 
   auto held = std::make_shared<Held>();
-  held->tensors = call.operands;
-  for (const at::Tensor& tensor : call.operands) {
+  held->tensors = operands;
+  for (const at::Tensor& tensor : operands) {
     // Freed while the transport still uses it, the memory is not handed out before the lane has come to its end.
     runtime::device_allocator().recordStream(tensor.storage().data_ptr(), lane.stream);
   }
   held->tensors.insert(held->tensors.end(), steps.staging.begin(), steps.staging.end());
-  const bool by_waiting = call.route.peer != Route::kCollective;
-  auto post = [this_transport = transport_.get(), progress = progress_, transfers = std::move(steps.transfers),
-               by_waiting](const std::shared_ptr<Operation>& operation) {
-    if (transfers.empty()) {
-      progress->transport_done(operation, {});
-      return;
-    }
-    struct Join {
-      std::atomic<size_t> left;
-      std::mutex mutex;
-      std::string error;
-    };
-    const auto join = std::make_shared<Join>();
-    join->left = transfers.size();
-    const auto part_done = [progress, operation, join](const std::string& error) {
-      std::string first;
-      {
-        const std::lock_guard<std::mutex> lock(join->mutex);
-        if (join->error.empty()) {
-          join->error = error;
-        }
-        first = join->error;
-      }
-      if (--join->left == 0) {
-        progress->transport_done(operation, first);
-      }
-    };
-    for (const Transfer& transfer : transfers) {
-      WorkPtr work;
-      try {
-        work = transfer(*this_transport);
-      } catch (const std::exception& error) {
-        part_done(first_paragraph(error.what()));
-        continue;
-      }
-      if (by_waiting) {
-        operation->set_cancel([work] { work->abort(); });
-        progress->waiters().run([work, operation, part_done] {
-          std::string error;
-          try {
-            if (!work->wait(operation->timeout())) {
-              error = "it was aborted";
-            }
-            if (work->retrieveOpType() == c10d::OpType::RECVANYSOURCE) {
-              operation->set_source(work->sourceRank());
-            }
-          } catch (const std::exception& failure) {
-            error = first_paragraph(failure.what());
-          }
-          part_done(error);
-        });
-      } else {
-        work->getFuture()->addCallback([part_done](c10::ivalue::Future& future) {
-          part_done(future.hasError() ? first_paragraph(future.tryRetrieveErrorMessage()) : std::string());
-        });
-      }
-    }
-  };
-  const auto operation = std::make_shared<Operation>(describe(call, ++sequence_), limit(call.timeout), lane.lane.hold(),
-                                                     std::move(post), std::move(held));
+  // First what may throw: a call that other ranks hear of has a number.
+  std::unique_ptr<Ticket> ticket = lane.lane.hold();
+  Description description = describe(call, operands);
+  Terms terms = terms_of(call);
+  const auto operation = std::make_shared<Operation>(
+      std::move(description), std::move(terms), record(call), std::move(ticket),
+      post_all(*transport_, progress_, std::move(steps.transfers), call.route.peer != Route::kCollective),
+      std::move(held));
   progress_->submit(operation, call.route.channel());
   order.unlock();
 
-  if (steps.after) {
-    steps.after();
-  }
   runtime::Event end;
-  end.record(lane.stream);
-  auto future = complete_future(call.results, device);
-  auto work = c10::make_intrusive<Work>(rank_, call.type, device, progress_, operation, std::move(end),
-                                        std::move(call.results), std::move(future));
+  try {
+    if (steps.after) {
+      steps.after();
+    }
+    end.record(lane.stream);
+  } catch (const std::exception& error) {
+    progress_->fail(operation, "what follows it failed: " + first_paragraph(error.what()));
+    throw;
+  }
+  auto future = complete_future(call.results(), device);
+  auto work = c10::make_intrusive<Work>(rank_, call.type, device, progress_, operation, std::move(end), call.results(),
+                                        std::move(future));
   order.lock();
   if (coalescing_) {
     coalesced_.push_back(work);
   }
   return work;
-}
-
-std::string ProcessGroup::where(const char* name) const {
-  const std::string& description = getGroupDesc();
-  const std::string& group = description.empty() || description == "undefined" ? getGroupUid() : description;
-  return std::string("occl: ") + name + " on rank " + std::to_string(rank_) + " of " + std::to_string(size_) +
-         " in the group '" + group + "'";
-}
-
-Description ProcessGroup::describe(const Call& call, uint64_t sequence) const {
-  Description description;
-  description.name = call.name;
-  description.sequence = sequence;
-  description.tensors = call.operands.size();
-  if (!call.operands.empty()) {
-    description.dtype = c10::getDtypeNames(call.operands.front().scalar_type()).first;
-    description.sizes = call.operands.front().sizes().vec();
-  }
-  for (const at::Tensor& tensor : call.operands) {
-    description.bytes += tensor.nbytes();
-  }
-  description.peer = call.route.peer;
-  const std::string& name = getGroupDesc();
-  description.group = std::make_shared<const std::string>(
-      "rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " in the group '" +
-      (name.empty() || name == "undefined" ? getGroupUid() : name) + "'");
-  return description;
-}
-
-c10::Device ProcessGroup::check_operands(const Call& call) const {
-  if (call.operands.empty()) {
-    return *call.device;
-  }
-  const c10::Device device = call.operands.front().device();
-  for (const at::Tensor& tensor : call.operands) {
-    TORCH_CHECK(tensor.device().type() == runtime::kDeviceType, where(call.name), ": a tensor is on ", tensor.device(),
-                "; move it with .to('openreg'), or make the group with backend 'cpu:gloo,openreg:occl'");
-    TORCH_CHECK(tensor.device() == device, where(call.name), ": tensors are on ", device, " and on ", tensor.device(),
-                "; all of one call have to be on one device");
-    TORCH_CHECK(tensor.layout() == c10::kStrided, where(call.name), ": a tensor on ", device, " has the layout ",
-                tensor.layout(), "; convert it with .to_dense()");
-    TORCH_CHECK_TYPE(tensor.scalar_type() == call.operands.front().scalar_type(), where(call.name),
-                     ": tensors are of dtype ", call.operands.front().scalar_type(), " and of ", tensor.scalar_type(),
-                     "; all of one call have to be of one dtype");
-  }
-  TORCH_CHECK(!bound_device_id_ || *bound_device_id_ == device, where(call.name), ": a tensor is on ", device,
-              ", but the group was made for ", *bound_device_id_,
-              " (device_id of init_process_group); move the tensor");
-  return device;
-}
-
-void ProcessGroup::check_peer(const char* name, int peer) const {
-  TORCH_CHECK_VALUE(peer >= 0 && peer < size_, where(name), ": rank ", peer,
-                    " is not in the group; give one from 0 to ", size_ - 1);
 }
 
 std::chrono::milliseconds ProcessGroup::limit(std::chrono::milliseconds timeout) const {

@@ -8,11 +8,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "agreed.h"
 #include "lanes.h"
 #include "progress/progress.h"
+#include "transfers.h"
 
 namespace openreg::distributed {
 
@@ -32,9 +35,11 @@ class ProcessGroup final : public c10d::Backend {
 
   // `transport` is Gloo's backend of the same ranks, which nobody else uses. With `copies_operands` it works on copies
   // that are made on the lane: what a program sees that forgets to wait then follows from the order of streams alone,
-  // and not from how fast the messages are.
-  ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chrono::milliseconds timeout, bool copies_operands);
-  // Never waits: what is under way keeps the transport alive.
+  // and not from how fast the messages are. `token` is what the ranks of this group have in common, and no group of
+  // other processes: stores keep what ranks wrote that have ended.
+  ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chrono::milliseconds timeout, bool copies_operands,
+               std::string token);
+  // Never waits for another rank: what is under way keeps the transport alive.
   ~ProcessGroup() override;
 
   const std::string getBackendName() const override { return "occl"; }
@@ -48,9 +53,10 @@ class ProcessGroup final : public c10d::Backend {
   c10d::ErrorType getError() override;
   c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
                                           const c10::intrusive_ptr<Options>& options) override;
-  // Ends what is under way with an error; the group takes no more calls. The device goes on.
+  // Ends what is under way with an error, here and on the other ranks; the group takes no more calls. The device goes
+  // on.
   void abort() override;
-  // Waits for what is under way; the group takes no more calls.
+  // Waits for what is under way; the group takes no more calls of this rank.
   void shutdown() override;
 
   void startCoalescing() override;
@@ -81,19 +87,25 @@ class ProcessGroup final : public c10d::Backend {
   WorkPtr recv(Tensors& tensors, int source, int tag) override;
   WorkPtr recvAnysource(Tensors& tensors, int tag) override;
   WorkPtr barrier(const c10d::BarrierOptions& options) override;
+  // A barrier that the host waits for. Its error names all ranks that did not come, whether asked for or not.
+  void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
+  void waitForPendingWorks() override;
+  void enableCollectivesTiming() override {}  // each work knows its duration
 
  private:
-  // One call of the transport, on memory of the host.
-  using Transfer = std::function<WorkPtr(c10d::Backend&)>;
-
   struct Call {
     const char* name;  // a literal
     c10d::OpType type;
-    Tensors operands;  // all that it reads or writes
-    Tensors results;   // what the work's result() and future give
+    Tensors inputs;   // what it reads
+    Tensors outputs;  // what it writes; of a call in place the same tensors
     std::chrono::milliseconds timeout;
+    Agreed agreed{};
     Route route{};
-    std::optional<c10::Device> device{};  // where there are no operands
+    std::optional<c10::Device> device{};  // where there are no tensors
+
+    Tensors operands() const;
+    // What the work's result() and future give.
+    const Tensors& results() const { return type == c10d::OpType::SEND ? inputs : outputs; }
   };
 
   // What a call does on its lane.
@@ -105,23 +117,30 @@ class ProcessGroup final : public c10d::Backend {
 
   // `before` enqueues what comes before the messages and says what follows; the lane is the current stream meanwhile.
   WorkPtr enqueue(Call call, const std::function<Steps()>& before);
-  Description describe(const Call& call, uint64_t sequence) const;
+  Description describe(const Call& call, const Tensors& operands);
+  Terms terms_of(const Call& call);
+  std::shared_ptr<Flight> record(const Call& call);
+  // "rank 0 of 2 in the group ...".
+  std::string place_of() const;
   // How errors in arguments begin: "occl: all_reduce on rank 0 of 2 in the group ...".
   std::string where(const char* name) const;
-  c10::Device check_operands(const Call& call) const;
+  c10::Device check_operands(const Call& call, const Tensors& operands) const;
   void check_peer(const char* name, int peer) const;
+  void check_message(const char* name, const Tensors& tensors, int peer, int tag) const;
   std::chrono::milliseconds limit(std::chrono::milliseconds timeout) const;
 
-  // Brings inputs[i] of all ranks into outputs[i], which are one tensor or one for each rank. The results are the
-  // outputs where none are given.
-  WorkPtr gather_into(const char* name, c10d::OpType type, const Tensors& results, const Tensors& inputs,
-                      const std::vector<Tensors>& outputs, std::chrono::milliseconds timeout);
-  // Brings chunk i of each rank's inputs to rank i, which reduces what it gets.
-  WorkPtr reduce_chunks(const char* name, c10d::OpType type, const Tensors& outputs, const std::vector<Tensors>& chunks,
-                        const c10d::ReduceScatterOptions& options);
-  // Sends inputs[i] to rank i and receives outputs[i] from it.
-  WorkPtr exchange(const char* name, c10d::OpType type, const Tensors& outputs, const Tensors& inputs, Tensors results,
-                   std::chrono::milliseconds timeout);
+  // Brings inputs[i] of all ranks into outputs[i], which are one tensor or one for each rank.
+  WorkPtr gather_into(const char* name, c10d::OpType type, const Tensors& inputs, const std::vector<Tensors>& outputs,
+                      std::chrono::milliseconds timeout);
+  // Brings part i of each of the rank's chunks, of which there is a list for each output, to rank i, which reduces what
+  // it gets.
+  WorkPtr reduce_chunks(Call call, const c10d::ReduceOp& operation,
+                        const std::function<std::vector<Tensors>()>& chunks_on_lane);
+  // Sends sent[i] to rank i and receives received[i] from it, which are parts of the call's tensors. One rank may be
+  // the root of it.
+  WorkPtr exchange(Call call, const Tensors& sent, const Tensors& received, int root = -1);
+  WorkPtr meet(const char* name, const c10d::BarrierOptions& options);
+  c10::Device device_of(const c10d::BarrierOptions& options) const;
   WorkPtr reduce_all(const char* name, c10d::OpType type, const Tensors& tensors,
                      const c10d::AllreduceOptions& options);
   WorkPtr receive(const char* name, c10d::OpType type, Tensors& tensors, const Route& route);
@@ -129,12 +148,20 @@ class ProcessGroup final : public c10d::Backend {
   // In a pointer that operations under way may outlive: they use it raw, and the last one is not to destroy it.
   c10::intrusive_ptr<c10d::Backend> transport_;
   const bool copies_operands_;
-  const std::shared_ptr<Progress> progress_ = Progress::create();
+  const std::string token_;
+  const int64_t number_;  // of the group in this process
+  const int global_rank_;
+  const std::string ranks_;  // "[0, 1]", in the default group
+  const std::shared_ptr<Progress> progress_;
 
   std::mutex mutex_;  // guards what follows, and the order of calls
   std::chrono::milliseconds timeout_;
   Lanes lanes_;
-  uint64_t sequence_ = 0;
+  uint64_t sequence_ = 0;     // calls
+  uint64_t collectives_ = 0;  // of which so many are collectives, and so many messages
+  uint64_t messages_ = 0;
+  std::shared_ptr<const std::string> place_;         // "rank 0 of 2 in the group ...", as last used
+  std::shared_ptr<const FlightGroup> flight_group_;  // as last used
   bool coalescing_ = false;
   std::vector<WorkPtr> coalesced_;
 };

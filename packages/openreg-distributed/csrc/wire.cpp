@@ -81,6 +81,10 @@ Wire::Wire(const std::string& call, const Op& operation, c10::ScalarType dtype, 
   TORCH_CHECK(asked_ != Op::PREMUL_SUM || factor_ != nullptr, call, ": PREMUL_SUM without a factor");
 }
 
+const char* Wire::name() const noexcept {
+  return name_of(asked_);
+}
+
 at::Tensor Wire::encode(const at::Tensor& tensor, bool fresh) const {
   at::Tensor values = tensor.resolve_conj().resolve_neg();
   if (asked_ == Op::PREMUL_SUM) {

@@ -29,6 +29,8 @@ class Wire {
   // Reduces along the first dimension here, for transports that only move; sums of small floats are made in float32.
   at::Tensor reduce(const at::Tensor& wires) const;
 
+  // The reduction that was asked for: "SUM".
+  const char* name() const noexcept;
   // What the transport has to do.
   c10d::ReduceOp::RedOpType operation() const noexcept { return operation_; }
 

@@ -69,7 +69,16 @@ bool Work::wait(std::chrono::milliseconds timeout) {
 }
 
 void Work::abort() {
-  progress_->abort("occl: the group was aborted by Work.abort() of " + operation_->description().text());
+  progress_->abort("the group was aborted by Work.abort() of " + operation_->description().text() +
+                   "; make a new one with init_process_group()");
+}
+
+float Work::getDuration() const {
+  const int64_t started = operation_->flight().started;
+  const int64_t ended = operation_->flight().ended;
+  TORCH_CHECK(started != 0 && ended != 0, "occl: the duration of ", operation_->description().text(),
+              " is not known before it is over; wait for it first");
+  return static_cast<float>(static_cast<double>(ended - started) / 1e6);
 }
 
 void Work::raise_failure() const {

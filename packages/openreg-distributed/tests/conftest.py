@@ -11,6 +11,12 @@ import openreg_distributed  # noqa: F401
 
 
 @pytest.fixture(scope="module")
+def one() -> Iterator[Ranks]:
+    with ranks_of(1) as ranks:
+        yield ranks
+
+
+@pytest.fixture(scope="module")
 def two() -> Iterator[Ranks]:
     with ranks_of(2) as ranks:
         yield ranks

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Processes that each are one rank of a group, and call the same function when a test asks for it.
 
-Starting a process and importing torch takes seconds, so the ranks of a module's tests stay. After a failure they are
-ended, and the next test gets new ones.
+The ranks of a module's tests stay. After a failure they are ended, and the next test gets new ones.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 LONGEST = 240  # seconds, a guard against hangs
+# Importing torch takes seconds: processes are forked from one that has done that, and used no device.
+METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 
 Connections = list[Connection]
 
@@ -38,10 +40,11 @@ def serve(rank: int, size: int, store: str, settings: dict[str, str], connection
     import openreg_distributed  # noqa: F401
 
     warnings.simplefilter("ignore")  # PyTorch's own, of what is experimental
+    distributed.set_debug_level_from_env()  # which is read when torch is imported
     torch.set_num_threads(1)
     torch.openreg.set_device(rank % torch.openreg.device_count())
     if store:
-        backend = settings.get("TEST_BACKEND", "occl")
+        backend = settings.get("TEST_BACKEND", "occl") or None
         device = torch.device("openreg", torch.openreg.current_device()) if "TEST_DEVICE_ID" in settings else None
         distributed.init_process_group(
             backend,
@@ -79,7 +82,9 @@ class Ranks:
         """Starts the processes, if they are not there."""
         if self._processes:
             return
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context(METHOD)
+        if METHOD == "forkserver":
+            context.set_forkserver_preload(["torch.distributed", "openreg_distributed"])
         handle, store = tempfile.mkstemp()
         os.close(handle)
         Path(store).unlink()

@@ -52,6 +52,18 @@ def test_replicated_shards_on_four_ranks(four, expected):
     check(four.run(training.hsdp), expected)
 
 
+def test_statistics_of_the_whole_batch(two):
+    losses, statistics = training.sync_batch_norm(0, 1)
+    for of_rank, of_module in two.run(training.sync_batch_norm):
+        assert of_rank == pytest.approx(losses, rel=0, abs=NEAR)
+        assert of_module == pytest.approx(statistics, rel=1e-5, abs=1e-5)
+    assert losses[-1] < losses[0]
+
+
+def test_statistics_of_parts_of_different_sizes(three):
+    three.run(training.sync_batch_norm_of_parts)
+
+
 @pytest.mark.parametrize("name", [pytest.param("GPipe", marks=LONG), "1F1B"])
 def test_a_pipeline(two, expected, name):
     check(two.run(training.pipeline, name), expected)

@@ -114,6 +114,43 @@ def fsdp1(rank: int, size: int) -> list[float]:
     return train(module, rank, size)
 
 
+def normalised() -> nn.Sequential:
+    """A model whose statistics are those of the whole batch, on however many ranks that is."""
+    torch.manual_seed(0)
+    layers = nn.Sequential(nn.Linear(WIDTH, WIDTH, bias=False), nn.BatchNorm1d(WIDTH), nn.ReLU(), nn.Linear(WIDTH, 4))
+    return nn.SyncBatchNorm.convert_sync_batchnorm(layers).to("openreg")
+
+
+def sync_batch_norm(rank: int, size: int) -> tuple[list[float], list[float]]:
+    """The losses, and the running statistics. One process calculates as BatchNorm does."""
+    module = normalised()
+    whole = nn.parallel.DistributedDataParallel(module, broadcast_buffers=False) if size > 1 else module
+    return train(whole, rank, size), [*module[1].running_mean.tolist(), *module[1].running_var.tolist()]
+
+
+def sync_batch_norm_of_parts(rank: int, size: int) -> None:
+    """Ranks with different numbers of samples, one of them with none: outputs and gradients of the whole batch."""
+    rows, channels = [3, 0, 5][:size], 4
+    generator = torch.Generator().manual_seed(0)
+    whole = (torch.randn(sum(rows), channels, 2, generator=generator) * 3 + 5).to("openreg")
+    slope = torch.randn(whole.shape, generator=generator).to("openreg")
+    alone, module = nn.BatchNorm1d(channels).to("openreg"), nn.SyncBatchNorm(channels).to("openreg")
+    expected_in = whole.clone().requires_grad_()
+    expected = alone(expected_in)
+    expected.backward(slope)
+    mine = whole.split(rows)[rank].clone().requires_grad_()
+    output = module(mine)
+    output.backward(slope.split(rows)[rank])
+    close = {"rtol": 1e-5, "atol": 1e-5}
+    torch.testing.assert_close(output, expected.split(rows)[rank], **close)
+    if rows[rank]:
+        torch.testing.assert_close(mine.grad, expected_in.grad.split(rows)[rank], **close)
+    gradient = module.weight.grad if module.weight.grad is not None else torch.zeros(channels, device="openreg")
+    distributed.all_reduce(gradient)
+    torch.testing.assert_close(gradient, alone.weight.grad, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(module.running_var, alone.running_var, **close)
+
+
 def sharded(module: nn.Sequential, **options: Any) -> nn.Module:
     for layer in module:
         fully_shard(layer, **options)

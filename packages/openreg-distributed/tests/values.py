@@ -38,7 +38,7 @@ def laid_out(array: np.ndarray, dtype: str, layout: str) -> torch.Tensor:
     """A tensor on the current device with these values."""
     target = getattr(torch, dtype)
     if dtype in INTEGERS or dtype == "bool":
-        source = torch.from_numpy(np.ascontiguousarray(array))
+        source = torch.from_numpy(np.array(array, order="C"))
     elif np.iscomplexobj(array):
         source = torch.from_numpy(np.asarray(array, dtype=np.complex128)).to(target)
     else:
@@ -73,3 +73,13 @@ def as_read(array: np.ndarray, dtype: str) -> np.ndarray:
     if np.iscomplexobj(array):
         return array.astype("complex64" if dtype == "complex32" else dtype)
     return array.astype("float32" if dtype == "float32" else "float64")
+
+
+def placed(array: np.ndarray, dtype: str, order: list[int], steps: list[int], offset: int) -> torch.Tensor:
+    """A tensor with these values whose dimensions lie in memory in an order, with gaps, behind an offset."""
+    source = laid_out(array, dtype, "contiguous")
+    room = [source.shape[i] * steps[i] for i in order]
+    count = int(np.prod(room, dtype=int))
+    memory = torch.zeros(count + offset, dtype=source.dtype, device="openreg")[offset:].view(room)
+    apart = memory[tuple(slice(None, None, steps[i]) for i in order)]
+    return apart.permute(np.argsort(order).tolist()).copy_(source)

@@ -2,7 +2,6 @@
 """Calls of registered operators that neither PyTorch's table nor the samples of ours reach; their results are compared
 in the tests of their families."""
 
-from contextlib import suppress
 
 import torch
 from parity import DEVICE
@@ -63,6 +62,16 @@ def normalisations():
     torch.ops.aten._native_batch_norm_legit.out(ones(3, 2), *parameters, True, 0.1, 1e-5, **outs)
 
 
+def normalisation_over_processes():
+    x, count, running = ones(3, 2), torch.tensor([3], dtype=torch.int32, device=DEVICE), (ones(2), ones(2), 0.1, 1e-5)
+    mean, invstd = torch.batch_norm_stats(x, 1e-5)
+    torch.batch_norm_gather_stats(x, mean[None], invstd[None], *running, 3)
+    torch.batch_norm_gather_stats_with_counts(x, mean[None], invstd[None], *running, count)
+    torch.batch_norm_elemt(x, None, None, mean, invstd, 1e-5)
+    sums = torch.batch_norm_backward_reduce(x, x, mean, invstd, ones(2), True, True, True)
+    torch.batch_norm_backward_elemt(x, x, mean, invstd, None, *sums[:2], count)
+
+
 def attention():
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).to(DEVICE).eval()
     attend = nn.MultiheadAttention(8, 2, batch_first=True).to(DEVICE).eval()
@@ -73,6 +82,9 @@ def attention():
     torch._transform_bias_rescale_qkv(ones(2, 3, 24), ones(24), 2)
     torch._fused_sdp_choice(ones(1, 2, 3, 4), ones(1, 2, 3, 4), ones(1, 2, 3, 4))
     torch._masked_softmax(leaf(2, 3), ones(2, 3) > 2, 1, 2).sum().backward()
+    query = leaf(2, 3, 2, 4)
+    result = torch.ops.aten._efficient_attention_forward(query, query, query, *[None] * 5, 0.0, 0, True)
+    result[0].sum().backward()
 
 
 def nested_tensors():
@@ -80,13 +92,9 @@ def nested_tensors():
     padded = torch.ops.aten._jagged_to_padded_dense_forward(ones(3, 2), [offsets], [2])
     torch.ops.aten._padded_dense_to_jagged_forward(padded, [offsets], 3)
     torch._nested_tensor_from_mask_left_aligned(ones(2, 3, 4), ones(2, 3) > 0)
-    with suppress(NotImplementedError):  # the device has no nested tensors with strides
-        torch._nested_tensor_from_mask(ones(2, 3, 4), ones(2, 3) > 0)
+    torch._nested_tensor_from_mask(ones(2, 3, 4), ones(2, 3) > 0)
     sizes = torch.tensor([[2], [2]])
-    with suppress(NotImplementedError):
-        torch.ops.aten._nested_view_from_buffer(
-            ones(4), sizes, torch.ones(2, 1, dtype=torch.int64), torch.tensor([0, 2])
-        )
+    torch.ops.aten._nested_view_from_buffer(ones(4), sizes, torch.ones(2, 1, dtype=torch.int64), torch.tensor([0, 2]))
 
 
 def embeddings():
@@ -132,6 +140,7 @@ CALLS = [
     rotations,
     recurrent_layers,
     normalisations,
+    normalisation_over_processes,
     attention,
     nested_tensors,
     embeddings,

@@ -38,10 +38,5 @@ def test_quantised_tensors(operation):
         operation()
 
 
-def test_a_nested_tensor_from_a_mask():
-    with pytest.raises(NotImplementedError, match=r"openreg .*padded tensor"):
-        torch._nested_tensor_from_mask(torch.ones(2, 3, 4, device=DEVICE), torch.ones(2, 3, device=DEVICE).bool())
-
-
 def test_the_device_goes_on():
     assert (torch.ones(2, device=DEVICE) + 1).sum().item() == 4

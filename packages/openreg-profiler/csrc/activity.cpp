@@ -45,9 +45,15 @@ const std::string Activity::metadataJson() const {
   if (task->kind == orTaskCopy || task->kind == orTaskFill) {
     add(json, "bytes", task->bytes);
   }
+  if (is_collective) {
+    add(json, "collective", *title);
+  }
   if (task->kind == orTaskEventWait) {
     add(json, "waits for stream", task->waited_queue);
     add(json, "up to", task->waited_ticket);
+  }
+  if (task->kind == orTaskSemaphoreWait) {
+    add(json, "value", task->waited_ticket);
   }
   add(json, "place", task->ticket);
   if (task->graph_launch != 0) {

@@ -24,6 +24,7 @@ struct Activity final : libkineto::ITraceActivity {
   uint32_t number = 0;  // of the task among those of the recording
   uint32_t flow = 0;    // 0: no arrow
   bool is_flow_start = false;
+  bool is_collective = false;
   const libkineto::ITraceActivity* operation = nullptr;  // the operator that launched it, where it was recorded
   const std::string* title = nullptr;
   const std::string* engine = nullptr;  // null: none was needed

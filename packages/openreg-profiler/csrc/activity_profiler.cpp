@@ -26,7 +26,8 @@ libkineto::DeviceInfo device_info(int index) {
   return {index, libkineto::kExceedMaxPid + index, name, name};
 }
 
-// Calls a function of openreg_profiler._warnings.
+// Calls a function of openreg_profiler._warnings. None where Python has ended, and where a warning is an error: Kineto
+// swallows exceptions, so Python shows it as one that cannot be raised.
 template <class... Arguments>
 void call_python(const char* function, const Arguments&... arguments) {
   if (Py_IsInitialized() == 0) {
@@ -36,7 +37,6 @@ void call_python(const char* function, const Arguments&... arguments) {
   try {
     pybind11::module_::import("openreg_profiler._warnings").attr(function)(arguments...);
   } catch (pybind11::error_already_set& error) {
-    // Where warnings are errors. Kineto swallows exceptions; so Python shows it as one that cannot be raised.
     error.discard_as_unraisable("openreg_profiler");
   }
 }
@@ -44,10 +44,15 @@ void call_python(const char* function, const Arguments&... arguments) {
 // Keeps a trace alive as long as Kineto keeps the buffers of the profile.
 class TraceHolder final : public libkineto::GenericTraceActivity {
  public:
-  explicit TraceHolder(std::shared_ptr<const Trace> trace) : trace_(std::move(trace)) {}
+  TraceHolder(std::shared_ptr<const Trace> trace, uint64_t recording)
+      : trace_(std::move(trace)), recording_(recording) {}
+  TraceHolder(const TraceHolder&) = delete;
+  TraceHolder& operator=(const TraceHolder&) = delete;
+  ~TraceHolder() override { call_python("note_end_of_trace", recording_); }
 
  private:
-  std::shared_ptr<const Trace> trace_;
+  const std::shared_ptr<const Trace> trace_;
+  const uint64_t recording_;
 };
 
 // One profile. start(), stop() and what follows come from one thread after the other, the calls about correlation from
@@ -57,8 +62,13 @@ class Session final : public libkineto::IActivityProfilerSession {
   explicit Session(std::set<ActivityType> wanted) : wanted_(std::move(wanted)) {}
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  // Of a profile that was begun and never ended.
-  ~Session() override { stop(); }
+  // Of a profile that was begun and never ended, because another one has begun on another thread.
+  ~Session() override {
+    stop();
+    if (recorder_ != nullptr && trace_ == nullptr) {
+      call_python("warn_of_replaced_profile");
+    }
+  }
 
   void start() override {
     try {
@@ -81,7 +91,7 @@ class Session final : public libkineto::IActivityProfilerSession {
       report(problem);
       recorder_.reset();
     } else {
-      call_python("warn_if_replaced");
+      call_python("note_stop", number_);
     }
   }
 
@@ -143,7 +153,7 @@ class Session final : public libkineto::IActivityProfilerSession {
     auto buffer = std::make_unique<libkineto::CpuTraceBuffer>();
     buffer->span = libkineto::TraceSpan(begin_.unix, end_.unix, "openreg");
     buffer->gpuOpCount = static_cast<int>(trace_->activities().size());
-    buffer->activities.push_back(std::make_unique<TraceHolder>(trace_));
+    buffer->activities.push_back(std::make_unique<TraceHolder>(trace_, number_));
     return buffer;
   }
 

@@ -118,7 +118,7 @@ void Recorder::on_submit(void* user, const orTaskInfo* info, uint64_t* correlati
   task.queue = info->queue;
   task.stream = info->stream;
   task.waited_queue = info->waited_queue;
-  task.waited_ticket = info->waited_ticket;
+  task.waited_ticket = info->kind == orTaskSemaphoreWait ? info->value : info->waited_ticket;
   task.origin = current_origin(self.number_);
   task.thread = libkineto::systemThreadId();
   if (info->kind == orTaskKernel) {

@@ -30,7 +30,7 @@ struct Task {
   const std::string* name = nullptr;  // of a kernel
   const void* destination = nullptr;  // of a copy or fill
   const void* source = nullptr;       // of a copy; null: pageable memory that was read at the launch
-  uint64_t waited_ticket = 0;         // of an event wait, in the queue ...
+  uint64_t waited_ticket = 0;         // of an event wait, in the queue ...; of a semaphore wait, the value
   uint32_t waited_queue = 0;          // ... that it waits for
   uint32_t queue = 0;
   orStream_t stream = nullptr;

@@ -18,27 +18,12 @@ using libkineto::ActivityType;
 // Numbers of our entries lie above Kineto's own, which have 32 bits: PyTorch looks up both in one table.
 constexpr int64_t kFirstCorrelation = int64_t{1} << 32;
 
-ActivityType type_of(const Task& task) {
-  switch (static_cast<orTaskKind>(task.kind)) {
-    case orTaskCopy:
-      return ActivityType::GPU_MEMCPY;
-    case orTaskFill:
-      return ActivityType::GPU_MEMSET;
-    case orTaskEventWait:
-    case orTaskSemaphoreWait:
-      // PyTorch adds up the time of every other type as time in which the device worked; CUDA_SYNC is one of those.
-      return ActivityType::GPU_USER_ANNOTATION;
-    case orTaskKernel:
-    case orTaskHostFunction:
-    case orTaskDelay:
-    case orTaskEventRecord:
-      break;
-  }
-  return ActivityType::CONCURRENT_KERNEL;
-}
+// trace.py knows it by this name.
+constexpr const char* kMark = "event";
+constexpr uint64_t kMarkWidth = 2;  // nanoseconds that Kineto's traces make of none
 
-bool is_wait(const Task& task) {
-  return task.kind == orTaskEventWait || task.kind == orTaskSemaphoreWait;
+const libkineto::ITraceActivity* operation_of(const Task& task, const Trace::FindOperation& find) {
+  return find && task.origin.innermost != 0 ? find(task.origin.innermost) : nullptr;
 }
 
 const char* call_of(const Task& task) {
@@ -70,6 +55,37 @@ const char* call_of(const Task& task) {
 Trace::Trace(std::shared_ptr<const Recorder> recorder, Moment begin, Moment end)
     : recorder_(std::move(recorder)), unix_time_(begin, end), begin_(begin.unix), engines_(engine_names()) {}
 
+void Trace::find_collectives(const FindOperation& find) {
+  for (const Task& task : recorder_->tasks()) {
+    if (task.kind == orTaskSemaphoreWait) {
+      const auto* operation = operation_of(task, find);
+      if (operation != nullptr && operation->name().find("c10d") != std::string::npos) {
+        collectives_.insert(&task);
+      }
+    }
+  }
+}
+
+bool Trace::is_wait(const Task& task) const {
+  return task.kind == orTaskEventWait || (task.kind == orTaskSemaphoreWait && collectives_.count(&task) == 0);
+}
+
+ActivityType Trace::type_of(const Task& task) const {
+  if (is_wait(task)) {
+    // PyTorch adds up the time of every other type as time in which the device worked; CUDA_SYNC is one of those.
+    return ActivityType::GPU_USER_ANNOTATION;
+  }
+  switch (static_cast<orTaskKind>(task.kind)) {
+    case orTaskCopy:
+      return ActivityType::GPU_MEMCPY;
+    case orTaskFill:
+      return ActivityType::GPU_MEMSET;
+    default:
+      // Collectives, too, as those of other devices are. PyTorch takes Kineto's COLLECTIVE_COMM for work of the host.
+      return ActivityType::CONCURRENT_KERNEL;
+  }
+}
+
 // Virtual time has its own zero; it is shown from the beginning of the profile on.
 int64_t Trace::time_of_device(uint64_t time) const {
   return is_virtual_ ? begin_ + static_cast<int64_t>(time - virtual_begin_) : time_of_host(time);
@@ -79,7 +95,7 @@ void Trace::align_with_operators(const FindOperation& find) {
   int64_t least = std::numeric_limits<int64_t>::min();
   int64_t most = std::numeric_limits<int64_t>::max();
   for (const Task& task : recorder_->tasks()) {
-    const auto* operation = find && task.origin.innermost != 0 ? find(task.origin.innermost) : nullptr;
+    const auto* operation = operation_of(task, find);
     if (operation != nullptr && operation->duration() > 0) {
       least = std::max(least, operation->timestamp() - unix_time_(task.launched));
       most = std::min(most, operation->timestamp() + operation->duration() - unix_time_(task.accepted));
@@ -102,9 +118,11 @@ void Trace::build(const ActivityTypes& wanted, const Annotations& around, const 
     }
   }
   align_with_operators(find);
+  find_collectives(find);
   if (wanted.count(ActivityType::GPU_USER_ANNOTATION) != 0) {
     add_annotations(around, find);
     add_graph_launches();
+    add_dependencies();
   }
   const bool has_launches = wanted.count(ActivityType::PRIVATEUSE1_RUNTIME) != 0;
   int64_t correlation = kFirstCorrelation;
@@ -192,7 +210,7 @@ void Trace::add_launch(const Task& first, const Task& last, int64_t correlation,
   activity.number = static_cast<uint32_t>(correlation - kFirstCorrelation);
   activity.flow = activity.number;
   activity.is_flow_start = true;
-  activity.operation = find && first.origin.innermost != 0 ? find(first.origin.innermost) : nullptr;
+  activity.operation = operation_of(first, find);
   activity.title = keep(call_of(first));
   activity.task = &first;
 }
@@ -219,8 +237,47 @@ void Trace::add_task(const Task& task, int64_t correlation, bool has_launch, con
     activity.begin += 1;
     activity.nanoseconds = std::max<int64_t>(activity.nanoseconds - 2, 0);
   } else {
-    activity.operation = find && task.origin.innermost != 0 ? find(task.origin.innermost) : nullptr;
+    activity.operation = operation_of(task, find);
   }
+  if (collectives_.count(&task) != 0) {
+    activity.is_collective = true;
+    activity.title = keep(activity.operation->name());
+  }
+}
+
+void Trace::add_dependencies() {
+  std::unordered_map<uint32_t, std::vector<const Task*>> queues;  // in the order of their tickets
+  for (const Task& task : recorder_->tasks()) {
+    if (is_shown(task)) {
+      queues[task.queue].push_back(&task);
+    }
+  }
+  auto flow = static_cast<uint32_t>(recorder_->tasks().size());
+  for (const Task& task : recorder_->tasks()) {
+    const auto waited = queues.find(task.waited_queue);
+    if (task.kind != orTaskEventWait || !is_shown(task) || waited == queues.end()) {
+      continue;
+    }
+    const auto after = std::upper_bound(waited->second.begin(), waited->second.end(), task.waited_ticket,
+                                        [](uint64_t ticket, const Task* other) { return ticket < other->ticket; });
+    const Task* const source = after == waited->second.begin() ? nullptr : *std::prev(after);
+    if (source != nullptr && (is_wait(*source) || source->end - source->begin >= kMarkWidth)) {
+      add_mark(*source, ++flow, true);
+      add_mark(task, flow, false);
+    }
+  }
+}
+
+void Trace::add_mark(const Task& at, uint32_t flow, bool is_start) {
+  Activity& activity = activities_.emplace_back();
+  activity.kind = ActivityType::GPU_USER_ANNOTATION;
+  activity.device = at.device;
+  activity.resource = static_cast<int32_t>(at.queue);
+  // Within its task, at the end. Both get wider, a mark by a nanosecond on both sides: see add_task().
+  activity.begin = time_of_device(std::max(at.begin + kMarkWidth, at.end)) - 1;
+  activity.flow = flow;
+  activity.is_flow_start = is_start;
+  activity.title = keep(kMark);
 }
 
 const std::string* Trace::name_of(const Task& task) {

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -58,12 +59,20 @@ class Trace {
   int64_t time_of_host(uint64_t time) const { return unix_time_(time) + shift_; }
   int64_t time_of_device(uint64_t time) const;
   bool is_shown(const Task& task) const { return task.is_done && !task.was_skipped; }
+  // The wait of a collective is its work: messages are under way. What enqueued it says so.
+  void find_collectives(const FindOperation& find);
+  bool is_wait(const Task& task) const;
+  libkineto::ActivityType type_of(const Task& task) const;
   void add_annotations(const Annotations& around, const FindOperation& find);
   void add_graph_launches();
   void add_range(const Track& track, const Range& range, const std::string* name, int64_t correlation);
   // The host's call; `entries` are the tasks of one launch, a graph's or a single one.
   void add_launch(const Task& first, const Task& last, int64_t correlation, const FindOperation& find);
   void add_task(const Task& task, int64_t correlation, bool has_launch, const FindOperation& find);
+  // Arrows from where an event was recorded to the stream that waits for it. An entry has room for one arrow, that
+  // from its launch, so these have marks of no length at their ends.
+  void add_dependencies();
+  void add_mark(const Task& at, uint32_t flow, bool is_start);
   const std::string* name_of(const Task& task);
   const std::string* keep(std::string name);
 
@@ -77,6 +86,7 @@ class Trace {
   std::deque<Activity> activities_;
   std::set<std::string> names_;
   std::map<Track, orStream_t> tracks_;
+  std::unordered_set<const Task*> collectives_;
   uint64_t skipped_ = 0;
 };
 

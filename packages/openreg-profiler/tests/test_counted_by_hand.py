@@ -139,6 +139,61 @@ def test_every_task_of_every_replay_of_a_graph_is_there_once(tmp_path):
     assert len(found.trace.arrows) == 3
 
 
+def test_arrows_lead_from_what_an_event_marks_to_the_streams_that_wait_for_it(gate, tmp_path):
+    main, first, second = torch.openreg.current_stream(), torch.openreg.Stream(), torch.openreg.Stream("openreg:1")
+    x, event = torch.ones(4, device=DEVICE), torch.openreg.Event()
+    for device in (0, 1):
+        torch.openreg.synchronize(device)
+    with profiled(tmp_path) as found:
+        gate.close()
+        x.exp()
+        event.record(main)
+        x.sin()  # after the mark, so that no arrow begins here
+        first.wait_event(event)
+        second.wait_event(event)
+        with torch.openreg.stream(first):
+            x.cos()
+        main.wait_stream(first)
+        gate.open()
+        second.synchronize()
+    (found,) = found
+    check(found)
+    work = {item.name: item for item in found.trace.work}
+    ends = {name: (item.process, item.track, round(item.end, 2)) for name, item in work.items()}
+    arrows = sorted((*arrow.stream, round(arrow.done, 2)) for arrow in found.trace.dependencies)
+    assert arrows == sorted([ends["aten::exp"], ends["aten::exp"], ends["aten::cos"]])
+    waits = {(item.process, item.track): item for item in found.trace.waits}
+    for arrow in found.trace.dependencies:
+        assert arrow.released == pytest.approx(waits[arrow.waiting].end, abs=0.004)
+        assert arrow.done <= arrow.released
+    # The marks at both ends are no ranges of the program.
+    assert found.trace.ranges == []
+
+
+def test_a_wait_for_a_semaphore_lasts_until_it_is_signalled(tmp_path):
+    x, semaphore = torch.ones(4, device=DEVICE), ctypes.c_void_p()
+    stream = torch.openreg.current_stream()
+    torch.openreg.synchronize()
+    assert driver().orSemaphoreCreate(ctypes.byref(semaphore), ctypes.c_uint64(0)) == 0
+    with profiled(tmp_path) as found:
+        x.exp()
+        handle = ctypes.c_void_p(stream.native_handle)
+        assert driver().orStreamWaitSemaphore(handle, semaphore, ctypes.c_uint64(3)) == 0
+        x.sin()
+        assert not stream.query()
+        assert driver().orSemaphoreSignal(semaphore, ctypes.c_uint64(3)) == 0
+        torch.openreg.synchronize()
+    assert driver().orSemaphoreDestroy(semaphore) == 0
+    (found,) = found
+    check(found)
+    (wait,) = found.trace.waits
+    assert (wait.name, wait.args["value"]) == ("wait for a semaphore", 3)
+    before, after = found.trace.work
+    assert before.end <= wait.begin + 0.003
+    assert wait.end <= after.begin + 0.003
+    assert [item.name for item in found.trace.launches].count("orStreamWaitSemaphore") == 1
+
+
 def test_a_fill_is_no_kernel(tmp_path):
     x = torch.ones(4096, device=DEVICE)
     torch.openreg.synchronize()

@@ -76,6 +76,53 @@ print([event.name for event in third.events() if event.device_type.name == "OPEN
     assert result.stderr.count(f"{INCOMPLETE}: another profile begins") == 1
 
 
+def test_a_profile_that_is_started_twice_says_so(python):
+    result = python("""
+from torch.profiler import ProfilerActivity, profile
+x = torch.ones(4, device="openreg")
+profiler = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1])
+profiler.start()
+profiler.start()
+x.mul(2)
+profiler.stop()
+print([event.name for event in profiler.events() if event.device_type.name == "OPENREG"])
+""")
+    assert result.stdout == "['aten::mul']\n", result.stderr
+    assert result.stderr.count(f"{INCOMPLETE}: another profile begins") == 1
+
+
+def test_a_profile_that_another_thread_replaces_is_noticed(python):
+    result = python("""
+import os, threading
+from torch.profiler import ProfilerActivity, profile
+both = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
+x = torch.ones(4, device="openreg")
+first = profile(activities=both)
+first.start()
+x.add(1)
+def other():
+    with profile(activities=both) as second:
+        x.mul(2)
+    print([event.name for event in second.events() if event.device_type.name == "OPENREG"], flush=True)
+thread = threading.Thread(target=other)
+thread.start()
+thread.join()
+os._exit(0)  # PyTorch crashes where the first is stopped now, on the CPU alone, too
+""")
+    assert result.stdout == "['aten::mul']\n", result.stderr
+    assert result.stderr.count(f"{INCOMPLETE}: another profile begins") == 1
+
+
+def test_a_trace_that_nobody_keeps_is_no_replaced_profile(x):
+    for _ in range(3):
+        with profile(activities=list(BOTH)):
+            x.add(1)
+    profiler = profile(activities=list(BOTH))
+    profiler.start()
+    profiler.stop()
+    del profiler  # warnings are errors here
+
+
 def test_a_profile_that_is_open_when_the_process_ends_does_no_harm(python):
     result = python("""
 from torch.profiler import ProfilerActivity, profile

@@ -98,6 +98,14 @@ def test_perfettos_sql_finds_tasks_flows_and_counters(page, found):
     """
     tasks = sorted([*found.trace.work, *found.trace.waits], key=lambda item: item.begin)
     assert rows(page, launched) == [[item.name] for item in tasks]
+    between_streams = """
+        select source.name, parent.name from flow
+        join slice on flow.slice_out = slice.id join slice as seen on flow.slice_in = seen.id
+        join slice as source on slice.parent_id = source.id join slice as parent on seen.parent_id = parent.id
+        where slice.name = 'event'
+    """
+    (wait,) = found.trace.waits
+    assert rows(page, between_streams) == [["aten::mul", wait.name]]
     counters = rows(page, "select distinct name from counter_track order by name")
     assert [name for (name,) in counters] == ["busy % compute 0", "memory allocated bytes", "memory reserved bytes"]
     (peak,) = rows(

@@ -68,10 +68,16 @@ set(
   csrc/driver/graph_replay.cpp
   csrc/driver/graph_replay.h
   csrc/driver/handle_table.h
+  csrc/driver/held_back.cpp
+  csrc/driver/held_back.h
   csrc/driver/ipc_memory.cpp
   csrc/driver/ipc_memory.h
   csrc/driver/lock.cpp
   csrc/driver/lock.h
+  csrc/driver/modelled_schedule.cpp
+  csrc/driver/modelled_schedule.h
+  csrc/driver/modelled_time.cpp
+  csrc/driver/modelled_time.h
   csrc/driver/objects.cpp
   csrc/driver/objects.h
   csrc/driver/observers.cpp

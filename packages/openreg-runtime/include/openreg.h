@@ -16,8 +16,8 @@
  *   - Fork: in a child of a process that used the device every call returns orErrorForkedChild. Exceptions: releases
  *     (orFree, orFreeHost, orStreamDestroy, orEventDestroy, orGraphDestroy, orSemaphoreDestroy, orUnsubscribe,
  *     orIpcCloseMemHandle) do nothing and succeed; what needs no device answers as ever: errors, versions,
- * orDriverIsUsable(), orThreadSetProgress(), orOperandsWanted(), and the count, properties, peers, priorities and
- * current index of devices.
+ * orDriverIsUsable(), orThreadSetProgress(), orOperandsWanted(), orRegisterFaultKind(), and the count, properties, peers,
+ * priorities and current index of devices.
  *   - Exit: work still queued when the process exits is dropped; the kernel that is running is waited for. From then on
  *     calls answer as in a forked child, with orErrorDeinitialized, and so do calls that were waiting for dropped work.
  *   - Asynchronous failure: a kernel that fails, or a semaphore that does while a stream waits for it, puts the device
@@ -48,7 +48,7 @@ extern "C" {
 #endif
 
 /* Version of this interface: major * 1000 + minor. */
-#define OPENREG_API_VERSION 1003
+#define OPENREG_API_VERSION 1004
 
 /* Most devices that OPENREG_DEVICE_COUNT may ask for. */
 #define OPENREG_MAX_DEVICES 64
@@ -209,8 +209,17 @@ OPENREG_API orError_t orDeviceCanAccessPeer(int* canAccess, int device, int peer
  *   copy    the N-th copy or fill fails when it runs, as a kernel does
  *   launch  the N-th kernel fails when it runs, without being run
  *   lose    the device is lost when its N-th kernel, copy or fill is about to run
- * Counting starts at 1, over all devices unless one is named; each fault happens once. */
+ * or of those that orRegisterFaultKind() has added. Counting starts at 1, over all devices unless one is named; each
+ * fault happens once. */
 OPENREG_API orError_t orSetFaults(const char* specification);
+/* Adds a kind of faults, which OPENREG_FAULTS and orSetFaults() take from then on: for libraries above the driver, whose
+ * operations it does not know. The name has lower-case letters and underscores; a name that is known gives its kind
+ * again. To be called when the library is loaded: the environment is read on first use, and a kind that is not there by
+ * then is refused. Uses no device. */
+OPENREG_API orError_t orRegisterFaultKind(int* kind, const char* name);
+/* Counts one operation of a registered kind on a device. *strikes is 1 when a fault was ordered for it, 0 otherwise;
+ * what happens then is the caller's business. Cheap while nothing is armed. */
+OPENREG_API orError_t orCountForFault(int kind, int device, int* strikes);
 /* 1 unless this process is a forked child of one that used the device, or is exiting. Takes no lock, never fails: for
  * release paths, which must then do nothing. */
 OPENREG_API int orDriverIsUsable(void);
@@ -304,7 +313,8 @@ OPENREG_API orError_t orEventRecord(orEvent_t event, orStream_t stream);
 OPENREG_API orError_t orEventQuery(orEvent_t event);
 OPENREG_API orError_t orEventSynchronize(orEvent_t event);
 /* Milliseconds between two records. Both events need orEventEnableTiming and a record; orErrorNotReady while one of
- * them is not done. With OPENREG_SCHEDULE_SEED the time is virtual. */
+ * them is not done. With OPENREG_SCHEDULE_SEED the time is virtual, while an observer keeps the time (orSubscribeTime)
+ * it is that of its chip. */
 OPENREG_API orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, orEvent_t end);
 
 /* ---- Semaphores ---------------------------------------------------------------------------------------------- */
@@ -451,6 +461,7 @@ typedef struct orTaskInfo {
   const char* name;          /* of a kernel; null otherwise */
   uint64_t bytes;            /* of a copy or fill */
   uint64_t graph_launch;     /* number of the launch of a graph that it belongs to; 0: of none */
+  uint64_t node;             /* number of what it repeats, among all that captures have recorded; 0: a wait, or no graph */
   orEvent_t event;           /* of an event record */
   uint32_t waited_queue;     /* of an event wait: passes when this queue ... */
   uint64_t waited_ticket;    /* ... has completed this ticket */
@@ -467,7 +478,8 @@ typedef struct orTaskCompletion {
   orStream_t stream;
   uint32_t queue;
   uint64_t ticket;
-  int engine;       /* as in orEngineGetStats(); -1: none was needed */
+  int engine;       /* as in orEngineGetStats(), or of the chip whose time is modelled; -1: none was needed */
+  uint64_t launched; /* when it was enqueued */
   uint64_t begin;   /* when an engine took it; of waits, delays and records: when it was their turn */
   uint64_t end;     /* when it was done */
   orError_t status; /* orSuccess; orErrorLaunchFailure or orErrorDeviceLost when it failed or was skipped */
@@ -498,6 +510,7 @@ typedef struct orSyncInfo {
   uint32_t waiting_queue;
   orSemaphore_t semaphore;
   uint64_t value;
+  uint64_t time; /* of the host, by the clock of events */
 } orSyncInfo;
 
 typedef enum orMemoryAction {
@@ -519,7 +532,8 @@ typedef struct orMemoryInfo {
 #define OPENREG_SUBSCRIBER_VERSION 1
 
 typedef enum orSubscribeFlags {
-  orSubscribeOperands = 0x1 /* tell the operands of tasks; callers then have to gather them */
+  orSubscribeOperands = 0x1, /* tell the operands of tasks; callers then have to gather them */
+  orSubscribeTime = 0x2      /* keep the time: see below */
 } orSubscribeFlags;
 
 /* What an observer wants to be told; callbacks may be null.
@@ -534,11 +548,25 @@ typedef enum orSubscribeFlags {
  *   - It must not throw. If it does, the exception is caught, no callback of the subscription is called any more, and
  *     orUnsubscribe() returns orErrorIllegalState with what was thrown.
  *   - Structures that callbacks get live until they return, and may be longer in later versions.
- *   - Times are nanoseconds of the clock of events; with OPENREG_SCHEDULE_SEED they are virtual. */
+ *   - Times are nanoseconds of the clock of events; with OPENREG_SCHEDULE_SEED they are virtual.
+ *
+ * An observer with orSubscribeTime keeps the time: until it ends, work runs in the time of another chip, which its
+ * callbacks `host`, `engine` and `duration` know. Results are the same.
+ *   - The clock begins where that of this machine stands. The host has one for all of its threads. It goes on by what
+ *     `host` says of each entry that is enqueued, and to the end of what the host waits for.
+ *   - An entry begins when it was enqueued, what its stream held before has ended, what it waits for has ended, and its
+ *     engine is free. Of several that which can begin first, then that of the higher priority, then the first one.
+ *   - Delays, event records and waits keep no engine busy. A wait for a semaphore takes what `duration` says, or ends
+ *     when the host signals.
+ *   - To know what comes first, work is held back until the host waits, asks, or has enqueued 256 entries of which some
+ *     have begun by its clock; it runs one entry at a time. A query is answered by the host's clock. Where a program
+ *     polls (64 queries that were told "not ready", with nothing enqueued between them) the clock goes on.
+ *   - There is one at a time, and none with OPENREG_SCHEDULE_SEED. orSubscribe() waits until nothing is queued, and
+ *     orUnsubscribe() runs what was held back. Records of events from before and from within have different clocks. */
 typedef struct orSubscriber {
   size_t size;          /* sizeof(orSubscriber) */
   unsigned int version; /* OPENREG_SUBSCRIBER_VERSION */
-  unsigned int flags;   /* 0 or orSubscribeOperands */
+  unsigned int flags;   /* some of orSubscribeFlags */
   /* An entry was enqueued, on the thread that did so; of a graph, each entry of each launch. `correlation` holds the
    * number of the entry; what the callback puts there comes back with `complete` and `duration`. */
   void (*submit)(void* user, const orTaskInfo* task, uint64_t* correlation);
@@ -549,10 +577,18 @@ typedef struct orSubscriber {
   void (*sync)(void* user, const orSyncInfo* sync);
   /* Memory was allocated or released, on the calling thread. */
   void (*memory)(void* user, const orMemoryInfo* memory);
-  /* Only with OPENREG_SCHEDULE_SEED: how long did this kernel, copy, fill or host function take? 1 with the virtual
-   * nanoseconds, 0 to leave it to others. The first answer counts; without one the seed decides. On the engine's
-   * thread, after the task has run. Operands are not told again. */
+  /* A capturing stream recorded an entry, on the thread that did so: `node` is its number, and it has no place. */
+  void (*capture)(void* user, const orTaskInfo* task);
+  /* Only with OPENREG_SCHEDULE_SEED or orSubscribeTime: how long did this kernel, copy, fill or host function take? 1
+   * with the virtual nanoseconds, 0 to leave it to others. The first answer counts; without one the seed decides, or it
+   * takes no time. On the engine's thread, after the task has run. Operands are not told again. */
   int (*duration)(void* user, const orTaskInfo* task, uint64_t* nanoseconds);
+  /* Only with orSubscribeTime: which engine of the chip runs it? 0 to 63, or -1: none is needed. Null: all are run by
+   * engine 0. On any thread, any number of times, before it runs; the answer must not change. */
+  int (*engine)(void* user, const orTaskInfo* task);
+  /* Only with orSubscribeTime: how many nanoseconds has the host taken to enqueue this entry? On the thread that did,
+   * after `submit`. Null: none. */
+  uint64_t (*host)(void* user, const orTaskInfo* task);
 } orSubscriber;
 
 /* Begins to tell an observer. `user` is handed to the callbacks. The table is copied; one with another size or version,

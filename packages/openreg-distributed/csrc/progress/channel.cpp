@@ -6,21 +6,21 @@
 
 namespace openreg::distributed {
 
-Channel::Channel(Begin begin) {
-  std::thread([state = state_, begin = std::move(begin)] {
+Channel::Channel(TakeUp take_up) {
+  std::thread([state = state_, take_up = std::move(take_up)] {
     orThreadSetProgress(1);
+    Batch batch;
     for (;;) {
-      std::shared_ptr<Operation> operation;
+      batch.clear();
       {
         std::unique_lock<std::mutex> lock(state->mutex);
-        state->changed.wait(lock, [&] { return !state->queue.empty() || state->closed; });
-        if (state->queue.empty()) {
-          return;
-        }
-        operation = std::move(state->queue.front());
-        state->queue.pop_front();
+        state->changed.wait(lock, [&] { return !state->submitted.empty() || state->closed; });
+        batch.swap(state->submitted);
       }
-      begin(operation);
+      if (batch.empty()) {
+        return;
+      }
+      take_up(batch);
     }
   }).detach();
 }
@@ -34,11 +34,15 @@ Channel::~Channel() {
 }
 
 void Channel::push(std::shared_ptr<Operation> operation) {
+  bool was_empty;
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
-    state_->queue.push_back(std::move(operation));
+    was_empty = state_->submitted.empty();
+    state_->submitted.push_back(std::move(operation));
   }
-  state_->changed.notify_one();
+  if (was_empty) {
+    state_->changed.notify_one();
+  }
 }
 
 }  // namespace openreg::distributed

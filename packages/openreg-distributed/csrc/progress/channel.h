@@ -2,28 +2,29 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "operation.h"
 
 namespace openreg::distributed {
 
-// Operations that are begun one after the other, in the order in which they were submitted, by a thread of their own:
-// the transport matches what the ranks do by this order. The thread waits for the device, and never for a peer.
+// Operations that are taken up one after the other, in the order in which they were submitted, by a thread of their
+// own, which waits for the device.
 //
 // The thread is never joined, for it may wait for a device that waits for a peer that is gone. It owns its state.
 class Channel {
  public:
-  // Called on the channel's thread, for each operation in turn. Must not throw.
-  using Begin = std::function<void(const std::shared_ptr<Operation>&)>;
+  using Batch = std::vector<std::shared_ptr<Operation>>;
+  // Called on the channel's thread with all that was submitted since the last call. Must not throw.
+  using TakeUp = std::function<void(const Batch&)>;
 
-  explicit Channel(Begin begin);
+  explicit Channel(TakeUp take_up);
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
-  // What is queued is still begun.
+  // What was submitted is still taken up.
   ~Channel();
 
   void push(std::shared_ptr<Operation> operation);
@@ -32,7 +33,7 @@ class Channel {
   struct State {
     std::mutex mutex;
     std::condition_variable changed;
-    std::deque<std::shared_ptr<Operation>> queue;
+    Batch submitted;
     bool closed = false;
   };
   const std::shared_ptr<State> state_ = std::make_shared<State>();

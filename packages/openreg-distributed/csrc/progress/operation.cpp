@@ -6,7 +6,7 @@
 
 namespace openreg::distributed {
 
-std::string Description::text() const {
+std::string Description::call() const {
   std::string text = name;
   text += " number " + std::to_string(sequence);
   if (tensors != 0) {
@@ -17,12 +17,24 @@ std::string Description::text() const {
       text += (i == 0 ? "" : ", ") + std::to_string(sizes[i]);
     }
     text += tensors == 1 ? "]" : "] and " + std::to_string(tensors - 1) + " more";
-    text += ", " + std::to_string(bytes) + " bytes)";
+    text += ", " + std::to_string(bytes) + " bytes";
+    if (reduction != nullptr) {
+      text += ", ";
+      text += reduction;
+    }
+    text += ")";
+  }
+  if (root >= 0) {
+    text += " with root " + std::to_string(root);
   }
   if (peer >= 0) {
     text += " with rank " + std::to_string(peer);
   }
-  return text + " on " + *group;
+  return text;
+}
+
+std::string Description::text() const {
+  return call() + " on " + *group;
 }
 
 Ticket::~Ticket() {
@@ -46,10 +58,11 @@ void Ticket::fail(const std::string& reason) const noexcept {
   orSemaphoreFail(semaphore_, orErrorUnknown, reason.c_str());  // the first reason stays
 }
 
-Operation::Operation(Description description, std::chrono::milliseconds timeout, std::unique_ptr<Ticket> ticket,
-                     Post post, std::shared_ptr<void> held)
+Operation::Operation(Description description, Terms terms, std::shared_ptr<Flight> flight,
+                     std::unique_ptr<Ticket> ticket, Post post, std::shared_ptr<void> held)
     : description_(std::move(description)),
-      timeout_(timeout),
+      terms_(std::move(terms)),
+      flight_(std::move(flight)),
       ticket_(std::move(ticket)),
       post_(std::move(post)),
       held_(std::move(held)) {}
@@ -60,7 +73,13 @@ void Operation::post(const std::shared_ptr<Operation>& self) {
     const std::lock_guard<std::mutex> lock(mutex_);
     post = std::exchange(post_, nullptr);
   }
+  flight_->started = now_nanoseconds();
   post(self);
+}
+
+bool Operation::is_posted() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return post_ == nullptr;
 }
 
 bool Operation::settle(Outcome outcome, const std::string& reason) noexcept {
@@ -77,6 +96,8 @@ bool Operation::decide(Outcome outcome, const std::string& reason) noexcept {
     return false;
   }
   outcome_ = outcome;
+  flight_->succeeded = outcome == Outcome::kSuccess;
+  flight_->ended = now_nanoseconds();
   reason_ = outcome == Outcome::kSuccess ? std::string() : reason;
   return true;
 }
@@ -135,16 +156,6 @@ void Operation::cancel() noexcept {
       // The transport then lets go when its own time is up.
     }
   }
-}
-
-void Operation::set_source(int rank) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  source_ = rank;
-}
-
-int Operation::source() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return source_;
 }
 
 std::shared_ptr<void> Operation::take_held() {

@@ -5,11 +5,13 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "flight_recorder.h"
 #include "openreg.h"
 
 namespace openreg::distributed {
@@ -24,11 +26,33 @@ struct Description {
   std::vector<int64_t> sizes;                // of the first tensor
   size_t tensors = 0;                        // of the call
   uint64_t bytes = 0;                        // of all of them
+  const char* reduction = nullptr;           // "SUM"; a literal, null where nothing is reduced
+  int root = -1;                             // of a collective that has one
   int peer = -1;                             // of a point-to-point call; -1: none or any
   std::shared_ptr<const std::string> group;  // "rank 0 of 2 in the group ..."
 
-  // "all_reduce number 7 (float32 [4, 4], 64 bytes) on rank 0 of 2 in the group 'default_pg'".
+  // "all_reduce number 7 (float32 [4, 4], 64 bytes, SUM)".
+  std::string call() const;
+  // The same, and "on rank 0 of 2 in the group 'default_pg'".
   std::string text() const;
+};
+
+// What the ranks of a group have to give alike in a collective, or two ranks in a message.
+struct Terms {
+  enum class Kind : uint8_t { kCollective, kSend, kReceive };
+
+  Kind kind = Kind::kCollective;
+  uint64_t number = 0;             // of a collective, among those of its group, from 0 on
+  uint64_t contract = 0;           // of a collective: a hash of what all ranks give alike
+  std::vector<uint64_t> sent;      // bytes for each rank, or one number for every one
+  std::vector<uint64_t> expected;  // bytes from each rank, or one number for every one
+  int peer = -1;                   // of a message; -1: any
+  int tag = 0;                     // of a message
+
+  uint64_t sent_to(int rank) const { return sent.size() == 1 ? sent[0] : sent[static_cast<size_t>(rank)]; }
+  uint64_t expected_from(int rank) const {
+    return expected.size() == 1 ? expected[0] : expected[static_cast<size_t>(rank)];
+  }
 };
 
 // Where an operation touches the device: a stream that has come to `ready`, and then waits for the semaphore to reach
@@ -70,16 +94,19 @@ class Operation {
   using Post = std::function<void(const std::shared_ptr<Operation>&)>;
 
   // `post` hands the operation to the transport, which calls Progress::transport_done() once, on any thread; it may
-  // throw instead. `held` is whatever has to live until then.
-  Operation(Description description, std::chrono::milliseconds timeout, std::unique_ptr<Ticket> ticket, Post post,
-            std::shared_ptr<void> held);
+  // throw instead. `held` is whatever has to live until then. How far it comes is noted in `flight`.
+  Operation(Description description, Terms terms, std::shared_ptr<Flight> flight, std::unique_ptr<Ticket> ticket,
+            Post post, std::shared_ptr<void> held);
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
   const Description& description() const noexcept { return description_; }
-  std::chrono::milliseconds timeout() const noexcept { return timeout_; }
+  const Terms& terms() const noexcept { return terms_; }
+  const Flight& flight() const noexcept { return *flight_; }
+  std::chrono::milliseconds timeout() const noexcept { return flight_->timeout; }
   std::string wait_ready() const { return ticket_->wait_ready(); }
   void post(const std::shared_ptr<Operation>& self);
+  bool is_posted() const;
 
   // Decides the outcome and lets the stream go on or fail. False if it was decided before.
   bool settle(Outcome outcome, const std::string& reason) noexcept;
@@ -96,16 +123,25 @@ class Operation {
   void set_cancel(std::function<void()> cancel);
   void cancel() noexcept;
 
-  // The transport tells from whom a message came; -1 before, and where nobody tells.
-  void set_source(int rank);
-  int source() const;
+  // From whom a message comes, before it is posted; -1 while that is open.
+  void set_source(int rank) { flight_->source = rank; }
+  int source() const { return flight_->source; }
 
   // What was held; empty from then on.
   std::shared_ptr<void> take_held();
 
+  // The notes of Progress, under its lock.
+  struct Watched {
+    std::list<std::shared_ptr<Operation>>::iterator place;  // among what is outstanding
+    std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+    std::chrono::milliseconds timeout{};
+  };
+  Watched& watched() noexcept { return watched_; }
+
  private:
   const Description description_;
-  const std::chrono::milliseconds timeout_;
+  const Terms terms_;
+  const std::shared_ptr<Flight> flight_;
   const std::unique_ptr<Ticket> ticket_;
 
   mutable std::mutex mutex_;
@@ -115,8 +151,8 @@ class Operation {
   Post post_;
   std::function<void()> cancel_;
   bool cancelled_ = false;
-  int source_ = -1;
   std::shared_ptr<void> held_;
+  Watched watched_;
 };
 
 }  // namespace openreg::distributed

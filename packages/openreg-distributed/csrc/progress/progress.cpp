@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "progress.h"
 
-#include <algorithm>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -13,133 +12,352 @@ namespace {
 constexpr const char* kAdvice =
     "; end the group with torch.distributed.destroy_process_group(), and torch.openreg.reset_device() makes the device "
     "usable again";
+constexpr const char* kGone = " has ended, or closed its connections";
+
+std::string rank_named(int rank) {
+  return "rank " + std::to_string(rank);
+}
 
 }  // namespace
 
-std::shared_ptr<Progress> Progress::create() {
-  return std::shared_ptr<Progress>(new Progress());
+Progress::Use::Use(Progress& progress) : progress_(progress) {
+  const std::lock_guard<std::mutex> lock(progress_.mutex_);
+  ++progress_.users_;
 }
 
-void Progress::submit(const std::shared_ptr<Operation>& operation, int channel) {
+Progress::Use::~Use() {
+  const std::lock_guard<std::mutex> lock(progress_.mutex_);
+  if (--progress_.users_ == 0) {
+    progress_.idle_.notify_all();
+  }
+}
+
+Progress::Progress(int rank, int size, std::shared_ptr<Link> link, std::function<void()> on_failure)
+    : rank_(rank), size_(size), link_(std::move(link)), on_failure_(std::move(on_failure)), agreement_(rank, size) {}
+
+std::shared_ptr<Progress> Progress::create(int rank, int size, std::shared_ptr<Link> link,
+                                           std::function<void()> on_failure) {
+  return std::shared_ptr<Progress>(new Progress(rank, size, std::move(link), std::move(on_failure)));
+}
+
+void Progress::submit(const OperationPtr& operation, int channel) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  outstanding_.push_back(operation);
+  start_readers();
+  operation->watched().place = outstanding_.insert(outstanding_.end(), operation);
   std::unique_ptr<Channel>& target = channels_[channel];
   if (target == nullptr) {
     // The threads share the ownership of this object through their channel's function.
-    target = std::make_unique<Channel>(
-        [self = shared_from_this()](const std::shared_ptr<Operation>& next) { self->begin(next); });
+    target =
+        std::make_unique<Channel>([self = shared_from_this()](const Channel::Batch& batch) { self->take_up(batch); });
   }
   target->push(operation);
 }
 
-void Progress::begin(const std::shared_ptr<Operation>& operation) {
-  std::string problem = failure();
-  if (problem.empty()) {
-    problem = operation->wait_ready();
+void Progress::take_up(const Channel::Batch& batch) {
+  const Use use(*this);
+  announce(batch);
+  for (const OperationPtr& operation : batch) {
+    std::string problem = failure();
+    if (problem.empty()) {
+      problem = operation->wait_ready();
+      if (!problem.empty()) {
+        problem = "the work before it failed: " + problem;
+      }
+    }
     if (!problem.empty()) {
-      problem = "the work before it failed: " + problem;
-    } else {
-      problem = failure();  // which may have come meanwhile
+      transport_done(operation, problem);
+      continue;
     }
-  }
-  if (problem.empty()) {
     limit(operation, operation->timeout());
-    try {
-      operation->post(operation);
-      return;
-    } catch (const std::exception& error) {
-      problem = error.what();
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      agreement_.ready(operation);
     }
+    begin_ready();
   }
-  transport_done(operation, problem);
 }
 
-void Progress::limit(const std::shared_ptr<Operation>& operation, std::chrono::milliseconds timeout) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    deadlines_.emplace(Clock::now() + timeout, Deadline{operation, timeout});
-    if (!watching_) {
-      watching_ = true;
-      std::thread([self = shared_from_this()] { self->watch(); }).detach();
-    }
-  }
-  changed_.notify_all();
-}
-
-void Progress::transport_done(const std::shared_ptr<Operation>& operation, const std::string& error) {
-  if (error.empty()) {
-    operation->settle(Outcome::kSuccess, {});
-  } else if (operation->outcome() == Outcome::kPending) {
-    fail(operation, error);
-  }
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    std::erase(outstanding_, operation);
-    returned_.push_back(operation->take_held());
-  }
-  changed_.notify_all();
-}
-
-void Progress::fail(const std::shared_ptr<Operation>& culprit, const std::string& cause) {
-  const std::string text = culprit->description().text() + ": " + cause;
-  if (!culprit->decide(Outcome::kFailed, "occl: " + text + kAdvice)) {
+void Progress::announce(const Channel::Batch& batch) {
+  if (!failure().empty()) {
     return;
   }
-  const std::string later = "occl: the group has failed: " + text + kAdvice;
-  refuse(later);  // before the device fails: whoever hears of that finds the group closed
-  culprit->tell_device();
-  end(Outcome::kFailed, "occl: ended because " + text + kAdvice, later);
+  std::vector<Announcement> announcements;
+  for (int peer = 0; peer < size_; ++peer) {
+    if (peer == rank_) {
+      continue;
+    }
+    announcements.clear();
+    for (const OperationPtr& operation : batch) {
+      Announcement announcement;
+      if (agreement_.announce(*operation, peer, announcement)) {
+        announcements.push_back(std::move(announcement));
+      }
+    }
+    try {
+      for (const std::string& message : encode(announcements)) {
+        link_->send(peer, message);
+      }
+    } catch (const std::exception&) {
+      lose(peer, rank_named(peer) + kGone);
+    }
+  }
+}
+
+void Progress::begin_ready() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (beginning_) {
+    return;
+  }
+  beginning_ = true;
+  for (;;) {
+    if (!failure_.empty()) {
+      const std::string reason = failure_;
+      const std::vector<OperationPtr> left = agreement_.drain();
+      if (left.empty()) {
+        break;
+      }
+      lock.unlock();
+      for (const OperationPtr& operation : left) {
+        transport_done(operation, reason);
+      }
+    } else {
+      const Agreement::Next next = agreement_.next();
+      if (next.operation == nullptr) {
+        break;
+      }
+      lock.unlock();
+      begin(next.operation, next.problem);
+    }
+    lock.lock();
+  }
+  beginning_ = false;
+}
+
+void Progress::begin(const OperationPtr& operation, const std::string& problem) {
+  if (!problem.empty()) {
+    transport_done(operation, problem);
+    return;
+  }
+  try {
+    operation->post(operation);
+  } catch (const std::exception& error) {
+    transport_done(operation, error.what());
+  }
+}
+
+void Progress::limit(const OperationPtr& operation, std::chrono::milliseconds timeout) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Clock::time_point deadline = Clock::now() + timeout;
+  if (deadline >= operation->watched().deadline) {
+    return;
+  }
+  operation->watched().deadline = deadline;
+  operation->watched().timeout = timeout;
+  if (!watching_) {
+    watching_ = true;
+    std::thread([self = shared_from_this()] { self->watch(); }).detach();
+  } else if (deadline < next_look_) {
+    watch_.notify_one();
+  }
+}
+
+void Progress::transport_done(const OperationPtr& operation, const std::string& error) {
+  if (error.empty()) {
+    operation->settle(Outcome::kSuccess, {});
+  } else {
+    fail(operation, error);
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  outstanding_.erase(operation->watched().place);
+  returned_.push_back(operation->take_held());
+  if (outstanding_.empty()) {
+    idle_.notify_all();
+    if (closed_) {
+      watch_.notify_one();
+    }
+  }
+}
+
+void Progress::fail(const OperationPtr& culprit, const std::string& cause) {
+  const Use use(*this);
+  if (culprit->outcome() != Outcome::kPending) {
+    return;
+  }
+  const std::string text = culprit->description().text() + ": " + cause;
+  // The group is closed before the device fails: whoever hears of that finds it so.
+  if (refuse(Outcome::kFailed, "the group has failed: " + text + kAdvice)) {
+    culprit->settle(Outcome::kFailed, "occl: " + text + kAdvice);
+    end("ended because " + text + kAdvice, true);
+    tell_others(Announcement::Kind::kFailure, text);
+    on_failure_();
+  } else {
+    settle_closed(culprit, failure());
+  }
 }
 
 void Progress::abort(const std::string& reason) {
-  end(Outcome::kAborted, reason, reason);
-}
-
-void Progress::refuse(const std::string& later) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (failure_.empty()) {
-    failure_ = later;
+  const Use use(*this);
+  if (refuse(Outcome::kAborted, reason)) {
+    end(reason, true);
+    tell_others(Announcement::Kind::kAbort, reason);
   }
 }
 
-void Progress::end(Outcome outcome, const std::string& reason, const std::string& later) {
-  refuse(later);
-  std::vector<std::shared_ptr<Operation>> all;
+bool Progress::refuse(Outcome outcome, const std::string& reason) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!failure_.empty()) {
+    return false;
+  }
+  failure_ = reason;
+  closed_outcome_ = outcome;
+  return true;
+}
+
+void Progress::settle_closed(const OperationPtr& operation, const std::string& reason) {
+  Outcome outcome;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    all = outstanding_;
+    outcome = closed_outcome_;
   }
-  changed_.notify_all();
-  for (const auto& operation : all) {
-    operation->settle(outcome, reason);
-    operation->cancel();
+  operation->settle(outcome, "occl: " + operation->description().text() + ": " + reason);
+}
+
+void Progress::end(const std::string& reason, bool also_posted) {
+  std::vector<OperationPtr> all;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    all.assign(outstanding_.begin(), outstanding_.end());
   }
+  for (const OperationPtr& operation : all) {
+    if (also_posted || !operation->is_posted()) {
+      settle_closed(operation, reason);
+      operation->cancel();
+    }
+  }
+  begin_ready();  // which lets go of what waits for its turn
+}
+
+void Progress::tell_others(Announcement::Kind kind, const std::string& text) {
+  if (link_ == nullptr) {
+    return;
+  }
+  Announcement last;
+  last.kind = kind;
+  last.text = text;
+  const std::vector<std::string> messages = encode({last});
+  for (int peer = 0; peer < size_; ++peer) {
+    if (peer != rank_) {
+      link_->try_send(peer, messages.front());
+    }
+  }
+  link_->close(true);
+}
+
+void Progress::start_readers() {
+  if (reading_) {
+    return;
+  }
+  reading_ = true;
+  for (int peer = 0; peer < size_; ++peer) {
+    if (peer != rank_) {
+      ++users_;
+      std::thread([self = shared_from_this(), peer] {
+        orThreadSetProgress(1);
+        self->read(peer);
+      }).detach();
+    }
+  }
+}
+
+void Progress::read(int peer) {
+  try {
+    while (const std::optional<std::string> message = link_->receive(peer)) {
+      hear(peer, *message);
+    }
+  } catch (const std::exception&) {
+    lose(peer, rank_named(peer) + kGone);
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (--users_ == 0) {
+    idle_.notify_all();
+  }
+}
+
+void Progress::hear(int peer, std::string_view message) {
+  std::vector<Announcement> announcements;
+  std::string problem;
+  if (!decode(message, announcements)) {
+    problem =
+        rank_named(peer) + " sends what this rank cannot read; install the same openreg-distributed for all ranks";
+  }
+  Outcome outcome = Outcome::kFailed;
+  for (Announcement& one : announcements) {
+    if (one.kind == Announcement::Kind::kFailure) {
+      problem = rank_named(peer) + " has failed: " + one.text;
+    } else if (one.kind == Announcement::Kind::kAbort) {
+      problem = rank_named(peer) + " has aborted the group";
+      outcome = Outcome::kAborted;
+    } else {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      problem = agreement_.hear(peer, std::move(one));
+    }
+    if (!problem.empty()) {
+      break;
+    }
+  }
+  if (problem.empty()) {
+    begin_ready();
+  } else if (refuse(outcome, "the group has failed: " + problem + kAdvice)) {
+    // What the transport has may be about to end well: the other rank is through with it, perhaps. Else its
+    // connections, which close a little later, end it.
+    end("ended because " + problem + kAdvice, false);
+    link_->close(true);
+    if (outcome == Outcome::kFailed) {
+      on_failure_();
+    }
+  }
+}
+
+void Progress::lose(int peer, const std::string& reason) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    agreement_.lose(peer, reason);
+  }
+  begin_ready();
 }
 
 void Progress::watch() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!closed_ || !outstanding_.empty()) {
-    if (deadlines_.empty()) {
-      changed_.wait(lock);
-      continue;
+    auto first = outstanding_.end();
+    next_look_ = Clock::time_point::max();
+    for (auto place = outstanding_.begin(); place != outstanding_.end(); ++place) {
+      if ((*place)->watched().deadline < next_look_ && (*place)->outcome() == Outcome::kPending) {
+        next_look_ = (*place)->watched().deadline;
+        first = place;
+      }
     }
-    const auto first = deadlines_.begin();
-    const std::shared_ptr<Operation> operation = first->second.operation.lock();
-    if (operation == nullptr || operation->outcome() != Outcome::kPending) {
-      deadlines_.erase(first);
-      continue;
+    if (first == outstanding_.end()) {
+      watch_.wait(lock);
+    } else if (next_look_ > Clock::now()) {
+      watch_.wait_until(lock, next_look_);
+    } else {
+      const OperationPtr late = *first;
+      lock.unlock();
+      time_out(late);
+      lock.lock();
     }
-    if (first->first > Clock::now()) {
-      changed_.wait_until(lock, first->first);
-      continue;
-    }
-    const std::string limit = std::to_string(first->second.timeout.count());
-    deadlines_.erase(first);
-    lock.unlock();
-    fail(operation, "no answer from the other ranks within its timeout of " + limit +
-                        " ms; look for a rank that has ended, hangs, or did not make this call");
-    lock.lock();
   }
+}
+
+void Progress::time_out(const OperationPtr& late) {
+  std::string cause = "no answer from the other ranks within its timeout of ";
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    cause += std::to_string(late->watched().timeout.count()) + " ms";
+    cause += ": " + agreement_.missing(*late);
+  }
+  fail(late, cause + "; look for a rank that has ended, hangs, or did not make this call");
 }
 
 std::string Progress::failure() const {
@@ -154,7 +372,7 @@ size_t Progress::outstanding() const {
 
 void Progress::wait_idle() const {
   std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [&] { return outstanding_.empty(); });
+  idle_.wait(lock, [&] { return outstanding_.empty(); });
 }
 
 void Progress::drop_returned() {
@@ -169,8 +387,21 @@ void Progress::close() {
     const std::lock_guard<std::mutex> lock(mutex_);
     closed_ = true;
     channels.swap(channels_);
+    watch_.notify_one();
   }
-  changed_.notify_all();
+}
+
+void Progress::wait_closed() {
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    idle_.wait(lock, [&] { return outstanding_.empty(); });
+  }
+  refuse(Outcome::kAborted, "the group is gone");  // for who keeps an operation longer than the group
+  if (link_ != nullptr) {
+    link_->close(false);
+  }
+  std::unique_lock<std::mutex> lock(mutex_);
+  idle_.wait(lock, [&] { return users_ == 0; });
 }
 
 }  // namespace openreg::distributed

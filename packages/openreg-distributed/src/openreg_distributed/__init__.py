@@ -31,7 +31,16 @@ def _register_sharding(_module: ModuleType) -> None:
     from openreg_distributed import sharding as sharding
 
 
+def _register_context_parallel(module: ModuleType) -> None:
+    from openreg_distributed import context_parallel
+
+    context_parallel.enter(module)
+
+
 if is_available():
     from openreg_distributed import registration as registration
 
     openreg_runtime.after_import("torch.distributed.tensor", _register_sharding)
+    openreg_runtime.after_import(
+        "torch.distributed.tensor.experimental._context_parallel._attention", _register_context_parallel
+    )

@@ -11,6 +11,7 @@ from torch.distributed.distributed_c10d import PrefixStore
 
 from openreg_distributed._C import ProcessGroupOccl
 from openreg_distributed.options import tell_ranks
+from openreg_distributed.rendezvous import agree
 
 NAME = "occl"
 
@@ -23,8 +24,9 @@ def create(asked: Any, _options: Any) -> ProcessGroupOccl:
     ``torch.distributed.DistBackendError`` that names the rank, the number of ranks and the cause.
     """
     rank, size = asked.group_rank, asked.group_size
-    store: Any = PrefixStore(NAME, asked.store)
     try:
+        token = agree(PrefixStore(NAME, asked.store), rank, size, asked.timeout)
+        store: Any = PrefixStore(token, asked.store)
         transport: Any = distributed.ProcessGroupGloo(store, rank, size, asked.timeout)
     except (RuntimeError, ValueError) as error:
         raise distributed.DistBackendError(
@@ -34,7 +36,7 @@ def create(asked: Any, _options: Any) -> ProcessGroupOccl:
         ) from error
     tell_ranks(transport, asked.global_ranks_in_group)
     # What follows from the seed must not depend on how fast messages are.
-    return ProcessGroupOccl(transport, asked.timeout, bool(os.environ.get("OPENREG_SCHEDULE_SEED")))
+    return ProcessGroupOccl(transport, asked.timeout, bool(os.environ.get("OPENREG_SCHEDULE_SEED")), token)
 
 
 # A string of devices would be taken letter by letter.

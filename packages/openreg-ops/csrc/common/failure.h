@@ -171,7 +171,7 @@ template <class Make, class... Args>
 void launch_judged(const char* name, c10::Device device, Hears hears, Make&& make, const runtime::Operands* operands,
                    const Args&... arguments) {
   const c10::Stream stream = runtime::current_stream(device.index());
-  const bool is_common = (dtypes_in(arguments...) & ~kCommonDtypes) == 0;
+  const bool is_common = (dtypes_in(arguments...) & ~(kCommonDtypes | kQuantizedDtypes)) == 0;
   if (C10_LIKELY(hears == Hears::kLater && is_common)) {
     runtime::launch_made(name, stream, std::forward<Make>(make), operands);
     return;

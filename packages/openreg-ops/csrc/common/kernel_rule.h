@@ -40,6 +40,11 @@ template <class... Dtypes>
 constexpr DtypeSet dtype_set(Dtypes... dtypes) {
   return (dtype_bit(dtypes) | ...);
 }
+// Those of quantised tensors, which meet the kernels of csrc/quantized alone.
+constexpr DtypeSet kQuantizedDtypes = dtype_bit(c10::ScalarType::QInt8) | dtype_bit(c10::ScalarType::QUInt8) |
+                                      dtype_bit(c10::ScalarType::QInt32) | dtype_bit(c10::ScalarType::QUInt4x2) |
+                                      dtype_bit(c10::ScalarType::QUInt2x4);
+
 constexpr DtypeSet kBoolean = dtype_set(c10::ScalarType::Bool);
 constexpr DtypeSet kLongIntegers = dtype_set(c10::ScalarType::Long);
 constexpr DtypeSet kShortIntegers =

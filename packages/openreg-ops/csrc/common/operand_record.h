@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the alias of any operand is made from: runtime::AliasRecord for tensors of strided layout, and one for each
-// member of a sparse one. Kernels then get a sparse tensor of the CPU over the same bytes.
+// What the alias of any operand is made from: runtime::AliasRecord for tensors of strided layout, one for each member
+// of a sparse one, and a quantiser beside that of quantised integers. Kernels then get a sparse or quantised tensor of
+// the CPU over the same bytes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-#include <array>
 #include <memory>
 
-#include "common/sparse_members.h"
 #include "openreg/runtime/alias.h"
 
 namespace openreg::ops {
@@ -17,27 +16,34 @@ namespace openreg::ops {
 class OperandRecord {
  public:
   OperandRecord() = default;
-  OperandRecord(const at::Tensor& operand, runtime::Aliases& aliases)
-      : dense_(is_sparse(operand) ? runtime::AliasRecord() : aliases.record(operand)),
-        sparse_(is_sparse(operand) ? std::make_unique<Sparse>(operand, aliases) : nullptr) {}
+  OperandRecord(const at::Tensor& operand, runtime::Aliases& aliases) {
+    if (C10_LIKELY(is_plain(operand))) {
+      dense_ = aliases.record(operand);
+    } else {
+      other_ = record_other(operand, aliases);
+    }
+  }
 
   // The alias. Throws c10::Error where a sparse one has an index outside of it (check_places()).
   at::Tensor& open(runtime::AliasStorages& storages) {
-    return sparse_ == nullptr ? dense_.open(storages) : sparse_->open(storages);
+    return C10_LIKELY(other_ == nullptr) ? dense_.open(storages) : other_->open(storages);
   }
 
  private:
-  struct Sparse {
-    Sparse(const at::Tensor& operand, runtime::Aliases& aliases);
-    at::Tensor& open(runtime::AliasStorages& storages);
-
-    SparseShape shape;
-    std::array<runtime::AliasRecord, 3> members;
-    at::Tensor alias;
+  struct Other {
+    virtual ~Other() = default;
+    virtual at::Tensor& open(runtime::AliasStorages& storages) = 0;
   };
+  struct Sparse;
+  struct Quantized;
+
+  static bool is_plain(const at::Tensor& operand) {
+    return !operand.defined() || (operand.layout() == c10::kStrided && !operand.is_quantized());
+  }
+  static std::unique_ptr<Other> record_other(const at::Tensor& operand, runtime::Aliases& aliases);
 
   runtime::AliasRecord dense_;
-  std::unique_ptr<Sparse> sparse_;
+  std::unique_ptr<Other> other_;
 };
 
 }  // namespace openreg::ops

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The short forms of operators on tensors that are made of others: sparse ones. What PyTorch has for the CPU under the
-// key of their layout serves in three ways, and a declaration says which:
+// The short forms of operators on tensors that are made of others, sparse ones, and on quantised ones. What PyTorch has
+// for the CPU under their key serves in three ways, and a declaration says which (rehearsed.h has a fourth):
 //
 //   composed   the function touches memory through other operators alone: it runs on the host as it is, they launch
 //   described  it reads memory, and the host knows the size of its result: a launch, as of any other operator
@@ -32,6 +32,7 @@ namespace openreg::ops {
 inline constexpr c10::DispatchKey kStrided = c10::DispatchKey::CPU;
 inline constexpr c10::DispatchKey kCoo = c10::DispatchKey::SparseCPU;
 inline constexpr c10::DispatchKey kCompressed = c10::DispatchKey::SparseCsrCPU;
+inline constexpr c10::DispatchKey kQuantized = c10::DispatchKey::QuantizedCPU;
 
 // Calls the function that the CPU has under `key`, with the device of the operands as the current one.
 void run_composed(const c10::OperatorHandle& op, c10::DispatchKey key, torch::jit::Stack* stack);

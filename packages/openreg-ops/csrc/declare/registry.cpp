@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -12,9 +13,11 @@ namespace openreg::ops {
 
 namespace {
 
-constexpr std::array<c10::DispatchKey, 4> kKeys = {
-    c10::DispatchKey::PrivateUse1, c10::DispatchKey::AutogradPrivateUse1, c10::DispatchKey::SparsePrivateUse1,
-    c10::DispatchKey::SparseCsrPrivateUse1};
+constexpr std::array<c10::DispatchKey, 5> kKeys = {
+    c10::DispatchKey::PrivateUse1, c10::DispatchKey::AutogradPrivateUse1, c10::DispatchKey::QuantizedPrivateUse1,
+    c10::DispatchKey::SparsePrivateUse1, c10::DispatchKey::SparseCsrPrivateUse1};
+constexpr std::array<std::string_view, 4> kLibraries = {"aten", "openreg", "quantized", "sparse"};
+constexpr const char* kAten = "aten::";
 constexpr const char* kUnknown = ", which PyTorch does not have; name the operator as native_functions.yaml does";
 
 // What has been declared while the module was loaded, by one thread.
@@ -23,6 +26,7 @@ struct Declared {
   std::map<std::string, Way> ways;
   std::string mistake;                                          // the first one
   std::string key;                                              // of DeclaresFor: "@SparsePrivateUse1"
+  std::string library = kAten;                                  // of DeclaresFor: "quantized::"
   std::unordered_multimap<std::string, std::string> overloads;  // of all operators of PyTorch, by name
 
   Declared() {
@@ -60,42 +64,50 @@ bool is_out_form(const std::vector<c10::Argument>& arguments, const std::vector<
 void note_kernels_without_operator() {
   for (const c10::OperatorHandle& op : c10::Dispatcher::singleton().findDanglingImpls()) {
     const c10::OperatorName& name = op.operator_name();
-    const bool is_ours = std::any_of(kKeys.begin(), kKeys.end(),
-                                     [&](c10::DispatchKey key) { return op.hasKernelForDispatchKey(key); });
-    if (is_ours && (name.getNamespace() == "aten" || name.getNamespace() == "openreg")) {
+    const bool is_ours =
+        std::any_of(kKeys.begin(), kKeys.end(), [&](c10::DispatchKey key) { return op.hasKernelForDispatchKey(key); });
+    const auto library = name.getNamespace();
+    if (is_ours && library.has_value() &&
+        std::find(kLibraries.begin(), kLibraries.end(), *library) != kLibraries.end()) {
       note_mistake(name, kUnknown);
     }
   }
 }
 
+// The name of a form among the declarations.
+std::string declared_name(const c10::OperatorName& form) {
+  const std::string name = c10::toString(form);
+  return (name.rfind(kAten, 0) == 0 ? name.substr(std::string_view(kAten).size()) : name) + declared().key;
+}
+
 }  // namespace
 
-DeclaresFor::DeclaresFor(c10::DispatchKey key) {
-  declared().key = c10::str("@", key);
+DeclaresFor::DeclaresFor(c10::DispatchKey key, const char* library) {
+  declared().key = key == c10::DispatchKey::PrivateUse1 ? "" : c10::str("@", key);
+  declared().library = c10::str(library, "::");
 }
 
 DeclaresFor::~DeclaresFor() {
   declared().key.clear();
+  declared().library = kAten;
 }
 
 void register_form(torch::Library& library, const c10::OperatorName& form, const KernelRule& rule,
                    torch::CppFunction&& function) {
-  const std::string overload = form.overload_name.empty() ? "" : "." + form.overload_name;
-  const std::string name = form.name.substr(form.name.find("::") + 2) + overload;
   if (!c10::Dispatcher::singleton().findSchema(form).has_value()) {
     note_mistake(form, kUnknown);
-  } else if (!declared().rules.emplace(name + declared().key, rule).second) {
+  } else if (!declared().rules.emplace(declared_name(form), rule).second) {
     note_mistake(form, " twice; an operator has one declaration, in the file of its family");
   } else {
-    library.impl(name.c_str(), std::move(function));
+    library.impl(c10::toString(form).c_str(), std::move(function));
   }
 }
 
 void register_boxed(torch::Library& library, const char* name, torch::CppFunction&& function, Way way) {
   const c10::OperatorNameView parsed = c10::OperatorNameView::parse(name);
-  declared().ways.emplace(name + declared().key, way);
-  register_form(library, {"aten::" + std::string(parsed.name), std::string(parsed.overload_name)}, {},
-                std::move(function));
+  const c10::OperatorName form(declared().library + std::string(parsed.name), std::string(parsed.overload_name));
+  declared().ways.emplace(declared_name(form), way);
+  register_form(library, form, {}, std::move(function));
 }
 
 void register_out_form(torch::Library& library, const c10::OperatorName& functional, const KernelRule& rule,

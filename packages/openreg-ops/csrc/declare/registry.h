@@ -8,7 +8,8 @@
 //   described.h   a function of ours does, for operators that have no meta function  (csrc/ways/own_meta.cpp)
 //   listwise.h    lists of tensors, in one launch                                    (csrc/ways/own_meta.cpp, per list)
 //   function.h    a function written by hand                                         (csrc/minimal)
-//   layout.h      PyTorch's function for the CPU serves sparse tensors as it is
+//   layout.h      PyTorch's function for the CPU serves tensors of other layouts as it is
+//   rehearsed.h   the first call of a kind tells what comes out: quantised tensors
 #pragma once
 
 #include <ATen/core/boxing/KernelFunction.h>
@@ -112,11 +113,12 @@ class Entry<Result(Args...)> {
   Call* call_;
 };
 
-// What is declared while one lives is for tensors of this key: SparsePrivateUse1, say. Without one, for strided tensors.
-// An operator has one declaration for each. Stands first in a block of TORCH_LIBRARY_IMPL for that key.
+// What is declared while one lives is for tensors of this key: SparsePrivateUse1, say; and boxed functions are of this
+// library of operators. Without one, for strided tensors and of "aten". An operator has one declaration for each.
+// Stands first in a block of TORCH_LIBRARY_IMPL for that key and library.
 class DeclaresFor {
  public:
-  explicit DeclaresFor(c10::DispatchKey key);
+  explicit DeclaresFor(c10::DispatchKey key, const char* library = "aten");
   ~DeclaresFor();
 
   DeclaresFor(const DeclaresFor&) = delete;
@@ -125,8 +127,9 @@ class DeclaresFor {
   DeclaresFor& operator=(DeclaresFor&&) = delete;
 };
 
-// How a call is served: by a launch, by other operators, or by a kernel for which the host waits (layout.h).
-enum class Way : uint8_t { kLaunch, kComposed, kWaiting };
+// How a call is served: by a launch, by other operators, by a kernel for which the host waits (layout.h), or by one for
+// which it waits the first time (rehearsed.h).
+enum class Way : uint8_t { kLaunch, kComposed, kWaiting, kRehearsed };
 
 // Registers one form of an operator. A form that was declared before, or that PyTorch does not have, is a mistake that
 // require_sound_declarations() reports: nothing may be thrown while a library loads.
@@ -164,8 +167,9 @@ void register_out_entry(torch::Library& library, const void* state, typename Ent
 // Throws c10::Error that names the operator if a declaration was wrong. To be called when the module is initialised.
 void require_sound_declarations();
 
-// What declarations have said of kernels: the rule by the form's name, without a namespace; for tensors of another key
-// than strided ones the key follows: "add.out@SparsePrivateUse1". A form that follows from another has none of its own.
+// What declarations have said of kernels: the rule by the form's name, without the namespace of aten; for tensors of
+// another key than strided ones the key follows: "add.out@SparsePrivateUse1". A form that follows from another has none
+// of its own.
 const std::map<std::string, KernelRule>& declared_rules();
 
 // How the forms are served that are not served by launches alone, by the same names.

@@ -6,11 +6,14 @@
 #include <ATen/ops/_copy_from_and_resize.h>
 #include <c10/core/CPUAllocator.h>
 
+#include <algorithm>
 #include <array>
 #include <exception>
+#include <string_view>
 
 #include "common/device_check.h"
 #include "common/outputs.h"
+#include "common/quantized.h"
 #include "openreg/runtime/generator.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
@@ -19,39 +22,21 @@ namespace openreg::ops {
 
 namespace {
 
-// Operators that by their definition take some operands on the host.
-constexpr std::array<const char*, 3> kTakeHostOperands = {"aten::_index_put_impl_", "aten::_ctc_loss",
-                                                          "aten::_ctc_loss_backward"};
-
-template <class Visit>
-void for_each_tensor_in(const c10::IValue& value, Visit&& visit) {
-  if (value.isTensor()) {
-    if (value.toTensor().defined()) {
-      visit(value.toTensor());
-    }
-  } else if (value.isTensorList()) {
-    for (const at::Tensor& tensor : value.toTensorVector()) {
-      visit(tensor);
-    }
-  } else if (value.isOptionalTensorList()) {
-    for (const std::optional<at::Tensor> tensor : value.toOptionalTensorList()) {
-      if (tensor.has_value() && tensor->defined()) {
-        visit(*tensor);
-      }
-    }
-  }
-}
+// Operators that take some operands on the host: by their definition, or as modules keep what belongs to packed
+// weights.
+constexpr std::array<std::string_view, 10> kTakeHostOperands = {"aten::_index_put_impl_",
+                                                                "aten::_ctc_loss",
+                                                                "aten::_ctc_loss_backward",
+                                                                "aten::index",
+                                                                "aten::quantized_gru",
+                                                                "aten::quantized_lstm",
+                                                                "quantized::quantized_gru_cell_dynamic",
+                                                                "quantized::quantized_lstm_cell_dynamic",
+                                                                "quantized::quantized_rnn_relu_cell_dynamic",
+                                                                "quantized::quantized_rnn_tanh_cell_dynamic"};
 
 bool is_written(const c10::Argument& argument) {
   return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
-}
-
-// What the kernel does with an operand.
-orAccess access_of(const c10::Argument& argument) {
-  if (!is_written(argument)) {
-    return orAccessRead;
-  }
-  return argument.is_out() || argument.kwarg_only() ? orAccessWrite : orAccessReadWrite;
 }
 
 bool is_generator(const c10::Argument& argument) {
@@ -140,6 +125,37 @@ c10::Device device_of_call(const torch::jit::Stack& stack, size_t count) {
   return *found;
 }
 
+orAccess access_of(const c10::Argument& argument) {
+  if (!is_written(argument)) {
+    return orAccessRead;
+  }
+  return argument.is_out() || argument.kwarg_only() ? orAccessWrite : orAccessReadWrite;
+}
+
+void check_devices_of_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack, c10::Device device) {
+  const std::string& name = op.schema().name();
+  if (std::find(kTakeHostOperands.begin(), kTakeHostOperands.end(), name) != kTakeHostOperands.end()) {
+    return;
+  }
+  const auto& arguments = op.schema().arguments();
+  const size_t first = stack.size() - arguments.size();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const bool written = is_written(arguments[i]);
+    for_each_tensor_in(stack[first + i], [&](const at::Tensor& tensor) {
+      written || tensor.is_quantized() ? check_same_device(name.c_str(), device, tensor)
+                                       : check_same_device_or_scalar(name.c_str(), device, tensor);
+    });
+  }
+}
+
+c10::DispatchKey cpu_key_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  bool quantized = false;
+  for (size_t i = stack.size() - op.schema().arguments().size(); i < stack.size(); ++i) {
+    for_each_tensor_in(stack[i], [&](const at::Tensor& tensor) { quantized |= tensor.is_quantized(); });
+  }
+  return quantized ? c10::DispatchKey::QuantizedCPU : c10::DispatchKey::CPU;
+}
+
 FallbackCall::FallbackCall(const c10::OperatorHandle& op, torch::jit::Stack& stack)
     : op_(op),
       stack_(stack),
@@ -147,7 +163,7 @@ FallbackCall::FallbackCall(const c10::OperatorHandle& op, torch::jit::Stack& sta
       name_(op.schema().name()),
       device_(device_of_call(stack, op.schema().arguments().size())),
       aliases_(name_.c_str()) {
-  check_devices();
+  check_devices_of_call(op, stack, device_);
   const auto& arguments = op_.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
     aliases_.as(access_of(arguments[i]));
@@ -176,22 +192,6 @@ void FallbackCall::run_on_engine(c10::DispatchKey key) {
   warnings.issue();
   if (failure) {
     std::rethrow_exception(failure);
-  }
-}
-
-void FallbackCall::check_devices() const {
-  for (const char* name : kTakeHostOperands) {
-    if (name_ == name) {
-      return;
-    }
-  }
-  const auto& arguments = op_.schema().arguments();
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const bool written = is_written(arguments[i]);
-    for_each_tensor_in(stack_[first_argument_ + i], [&](const at::Tensor& tensor) {
-      written ? check_same_device(name_.c_str(), device_, tensor)
-              : check_same_device_or_scalar(name_.c_str(), device_, tensor);
-    });
   }
 }
 
@@ -230,7 +230,8 @@ at::Tensor FallbackCall::tensor_to_cpu(const at::Tensor& tensor, orAccess access
   at::Tensor alias = is_sparse(tensor) ? sparse_to_cpu(tensor, access) : alias_of(tensor);
   if (access != orAccessRead) {
     make_resizable(alias);
-    written_.push_back({tensor, alias, is_sparse(tensor) ? nullptr : alias.storage().data()});
+    written_.push_back({tensor, alias, is_sparse(tensor) ? nullptr : alias.storage().data(),
+                        alias.is_quantized() ? quantizer_of(alias) : nullptr});
   }
   return alias;
 }
@@ -256,7 +257,7 @@ at::Tensor FallbackCall::sparse_to_cpu(const at::Tensor& sparse, orAccess access
 }
 
 at::Tensor FallbackCall::alias_of(const at::Tensor& tensor) {
-  at::Tensor alias = aliases_(tensor);
+  at::Tensor alias = tensor.is_quantized() ? quantized_alias(tensor, aliases_) : aliases_(tensor);
   passed_.push_back({tensor, alias, alias.storage().data()});
   return alias;
 }
@@ -276,6 +277,9 @@ size_t FallbackCall::finish() {
         original = stack_[first_argument_ + j];  // an in-place or out= operand is returned itself
       }
     }
+    if (original.has_value() && alias_info->isWrite() && cpu_stack_[i].isTensor()) {
+      take_over(cpu_stack_[i].toTensor(), original->toTensor());
+    }
     results.push_back(original.has_value() ? *original : to_device(cpu_stack_[i]));
   }
   torch::jit::drop(stack_, schema.arguments().size());
@@ -286,10 +290,13 @@ size_t FallbackCall::finish() {
 }
 
 void FallbackCall::write_back(const Passed& written) {
-  const auto& [given, seen, memory] = written;
+  const auto& [given, seen, memory, quantizer] = written;
   if (is_sparse(given)) {
     assign(given, SparseShape(seen), members_to_device(seen));
     return;
+  }
+  if (quantizer != nullptr && quantizer_of(seen) != quantizer) {
+    at::set_quantizer_(given, quantizer_on(quantizer_of(seen), device_));
   }
   const bool moved = seen.storage().data() != memory;
   if (moved || seen.sizes() != given.sizes()) {
@@ -301,6 +308,19 @@ void FallbackCall::write_back(const Passed& written) {
   if (moved) {
     at::_copy_from_and_resize(seen, given);
     copied_bytes_ += seen.nbytes();
+  }
+}
+
+// Some kernels of PyTorch's give another tensor than the one to be written.
+void FallbackCall::take_over(const at::Tensor& result, const at::Tensor& given) {
+  for (const Passed& written : written_) {
+    if (written.given.is_same(given) && !written.seen.is_same(result)) {
+      if (given.sizes() != result.sizes()) {
+        given.resize_(result.sizes());
+      }
+      given.copy_(result);
+      copied_bytes_ += result.nbytes();
+    }
   }
 }
 
@@ -325,7 +345,7 @@ at::Tensor FallbackCall::tensor_to_device(const at::Tensor& tensor) {
   if (is_sparse(tensor)) {
     return sparse_to_device(tensor);
   }
-  for (const auto& [given, seen, memory] : passed_) {
+  for (const auto& [given, seen, memory, quantizer] : passed_) {
     if (is_sparse(seen) || !tensor.has_storage() || tensor.storage().data() != memory) {
       continue;
     }
@@ -337,11 +357,17 @@ at::Tensor FallbackCall::tensor_to_device(const at::Tensor& tensor) {
       return given.as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
     }
   }
-  at::Tensor result = tensor.is_non_overlapping_and_dense()
-                          ? make_output(tensor.sizes(), tensor.strides(), tensor.options().device(device_))
-                          : make_output(tensor.sizes(), {}, tensor.options().device(device_));
-  result.copy_(tensor);
+  const c10::IntArrayRef strides = tensor.is_non_overlapping_and_dense() ? tensor.strides() : c10::IntArrayRef();
   copied_bytes_ += tensor.nbytes();
+  if (tensor.is_quantized()) {
+    const CurrentDevice current(device_);
+    at::Tensor result = make_quantized(tensor.sizes(), strides, c10::MemoryFormat::Contiguous, tensor.scalar_type(),
+                                       quantizer_on(quantizer_of(tensor), device_));
+    integers_of(result).copy_(integers_of(tensor));
+    return result;
+  }
+  at::Tensor result = make_output(tensor.sizes(), strides, tensor.options().device(device_));
+  result.copy_(tensor);
   return result;
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The arguments and results of one call whose host waits for a CPU kernel, on their way between the device and the
-// kernel: of an operator that falls back, or whose results have sizes that depend on data (declare/layout.h).
+// kernel: of an operator that falls back, whose results have sizes that depend on data (declare/layout.h), or that is
+// rehearsed (declare/rehearsed.h).
 #pragma once
 
+#include <ATen/core/QuantizerBase.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
@@ -22,6 +24,36 @@ namespace openreg::ops {
 // openreg device, or the one that a factory is told; the current one where none says. Throws c10::Error for an index
 // that no device has.
 c10::Device device_of_call(const torch::jit::Stack& stack, size_t count);
+
+// Calls `visit(tensor)` for every defined tensor in a boxed argument.
+template <class Visit>
+void for_each_tensor_in(const c10::IValue& value, Visit&& visit) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) {
+      visit(value.toTensor());
+    }
+  } else if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector()) {
+      visit(tensor);
+    }
+  } else if (value.isOptionalTensorList()) {
+    for (const std::optional<at::Tensor> tensor : value.toOptionalTensorList()) {
+      if (tensor.has_value() && tensor->defined()) {
+        visit(*tensor);
+      }
+    }
+  }
+}
+
+// What the kernel does with an operand.
+orAccess access_of(const c10::Argument& argument);
+
+// Throws c10::Error, in PyTorch's words, where the operands on top of the stack are not on `device`, but for numbers
+// and what the operator takes on the host.
+void check_devices_of_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack, c10::Device device);
+
+// The key of the CPU's kernel for dense operands, or for quantised ones where one of them is.
+c10::DispatchKey cpu_key_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
 
 // Lives for one call on one thread.
 class FallbackCall {
@@ -44,12 +76,12 @@ class FallbackCall {
  private:
   // An operand, or a member of a sparse one.
   struct Passed {
-    at::Tensor given;    // by the caller
-    at::Tensor seen;     // by the kernel
-    const void* memory;  // of `seen` before the kernel
+    at::Tensor given;                      // by the caller
+    at::Tensor seen;                       // by the kernel
+    const void* memory;                    // of `seen` before the kernel
+    at::QuantizerPtr quantizer = nullptr;  // of `seen` before the kernel, if it is quantised
   };
 
-  void check_devices() const;
   c10::IValue to_cpu(const c10::IValue& value, const c10::Argument& argument);
   at::Tensor tensor_to_cpu(const at::Tensor& tensor, orAccess access);
   at::Tensor sparse_to_cpu(const at::Tensor& sparse, orAccess access);
@@ -59,6 +91,7 @@ class FallbackCall {
   at::Tensor sparse_to_device(const at::Tensor& sparse);
   SparseMembers members_to_device(const at::Tensor& sparse);
   void write_back(const Passed& written);
+  void take_over(const at::Tensor& result, const at::Tensor& given);
 
   const c10::OperatorHandle& op_;
   torch::jit::Stack& stack_;

@@ -5,6 +5,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/record_function.h>
 #include <c10/util/Exception.h>
+#include <torch/library.h>
 
 #include <chrono>
 #include <string>
@@ -22,15 +23,18 @@ namespace openreg::ops {
 
 namespace {
 
-constexpr c10::DispatchKeySet kCpu(c10::DispatchKey::CPU);
-
 std::string full_name(const c10::OperatorHandle& op) {
   return c10::toString(op.operator_name());
 }
 
-void require_cpu_kernel(const c10::OperatorHandle& op) {
+void require_cpu_kernel(const c10::OperatorHandle& op, c10::DispatchKey key) {
+  const bool is_there = op.hasComputedKernelForDispatchKey(key);
   TORCH_CHECK_NOT_IMPLEMENTED(
-      op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU), "operator ", op.operator_name(),
+      is_there || key == c10::DispatchKey::CPU, "operator ", op.operator_name(),
+      " has no kernel for quantized tensors, neither for the openreg device nor for the CPU to fall back to. Make them "
+      "dense with .dequantize() first.");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      is_there, "operator ", op.operator_name(),
       " has neither a kernel for the openreg device nor one for the CPU to fall back to. Register a "
       "kernel for PrivateUse1, or write the computation with other operators.");
 }
@@ -40,7 +44,7 @@ bool may_be_python(const c10::OperatorHandle& op) {
   return op.schema().name().rfind("aten::", 0) != 0;
 }
 
-void run_on_host(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream stream) {
+void run_on_host(const c10::OperatorHandle& op, FallbackCall& call, c10::DispatchKey key, c10::Stream stream) {
   runtime::synchronize_stream(stream);
   if (call.operands() != nullptr) {
     // Observers know the work of the device: a kernel in the name of the one that the host runs in its place.
@@ -48,7 +52,7 @@ void run_on_host(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream 
     runtime::synchronize_stream(stream);
   }
   const at::AutoDispatchBelowADInplaceOrView guard;
-  op.redispatchBoxed(kCpu, &call.cpu_stack());
+  op.redispatchBoxed(c10::DispatchKeySet(key), &call.cpu_stack());
 }
 
 }  // namespace
@@ -56,7 +60,8 @@ void run_on_host(const c10::OperatorHandle& op, FallbackCall& call, c10::Stream 
 void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const std::string name = full_name(op);
   refuse_unfit_for_fallback(op);
-  require_cpu_kernel(op);
+  const c10::DispatchKey key = cpu_key_of(op, *stack);
+  require_cpu_kernel(op, key);
   FallbackStatistics& statistics = FallbackStatistics::instance();
   statistics.admit(name);
   // A range in the profiles of torch.profiler; the name is put together only where one is being taken.
@@ -68,13 +73,22 @@ void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   runtime::refuse_capture(name.c_str(), stream);  // a recorded kernel would refer to what this call owns
   runtime::warn_or_error_on_sync();
   if (may_be_python(op)) {
-    run_on_host(op, call, stream);
+    run_on_host(op, call, key, stream);
   } else {
-    call.run_on_engine(c10::DispatchKey::CPU);
+    call.run_on_engine(key);
   }
   const size_t bytes = call.finish();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
   statistics.add(name, bytes, elapsed.count());
 }
+
+namespace {
+
+// The runtime registers the fallback of dense tensors, and passes it on.
+TORCH_LIBRARY_IMPL(_, QuantizedPrivateUse1, library) {
+  library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_fallback>());
+}
+
+}  // namespace
 
 }  // namespace openreg::ops

@@ -44,6 +44,15 @@ bool gives_view(const c10::OperatorHandle& op) {
   return false;
 }
 
+bool gives_object(const c10::OperatorHandle& op) {
+  for (const c10::Argument& result : op.schema().returns()) {
+    if (result.type()->kind() == c10::TypeKind::ClassType) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 void refuse_unfit_for_fallback(const c10::OperatorHandle& op) {
@@ -52,6 +61,9 @@ void refuse_unfit_for_fallback(const c10::OperatorHandle& op) {
   }
   if (op.hasTag(at::Tag::inplace_view)) {
     refuse(op, "changes the sizes or the storage of its operand, and the CPU would change those of a stand-in");
+  }
+  if (gives_object(op)) {
+    refuse(op, "gives an object of the host, which may keep its operands when their memory has gone");
   }
   const std::string name = c10::toString(op.operator_name());
   for (const Refusal& refused : kRefused) {

@@ -6,8 +6,8 @@
 
 namespace openreg::ops {
 
-// Throws c10::NotImplementedError with the reason when the operator is one of them: it gives a view, it changes an
-// operand's sizes or storage, or it is on the list in refused.cpp.
+// Throws c10::NotImplementedError with the reason when the operator is one of them: it gives a view or an object of the
+// host, it changes an operand's sizes or storage, or it is on the list in refused.cpp.
 void refuse_unfit_for_fallback(const c10::OperatorHandle& op);
 
 }  // namespace openreg::ops

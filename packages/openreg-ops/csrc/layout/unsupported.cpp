@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Layouts that this device does not store, and operators that sparse tensors do not have: a clear refusal instead of
-// PyTorch's list of all dispatch keys.
+// Operators that sparse tensors do not have: a clear refusal instead of PyTorch's list of all dispatch keys.
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include "declare/declare.h"
@@ -9,36 +8,10 @@ namespace openreg::ops {
 
 namespace {
 
-void refuse(const c10::OperatorHandle& op, const char* kind) {
-  TORCH_CHECK_NOT_IMPLEMENTED(false, op.operator_name(), ": the openreg device stores only strided tensors, not ", kind,
-                              " ones; keep the tensor on the CPU, or make it dense (.to_dense(), .dequantize()) first");
-}
-
 void refuse_sparse(const c10::OperatorHandle& op, torch::jit::Stack* /*stack*/) {
   TORCH_CHECK_NOT_IMPLEMENTED(false, op.operator_name(),
                               ": PyTorch has no such operator for sparse tensors of this layout on the openreg device, "
                               "as on the CPU; make the tensor dense (.to_dense()), or convert its layout, first");
-}
-
-void refuse_quantized(const c10::OperatorHandle& op, torch::jit::Stack* /*stack*/) {
-  refuse(op, "quantized");
-}
-
-// Nested tensors of the strided layout: torch.nn.TransformerEncoder asks whether a padded batch can become one, and
-// computes on the padded batch where it cannot.
-bool nested_tensor_from_mask_left_aligned(const at::Tensor& /*tensor*/, const at::Tensor& /*mask*/) {
-  return false;
-}
-
-at::Tensor nested_tensor_from_mask(const at::Tensor& /*tensor*/, const at::Tensor& /*mask*/, bool /*mask_check*/) {
-  TORCH_CHECK_NOT_IMPLEMENTED(false,
-                              "_nested_tensor_from_mask: the openreg device stores only strided tensors, not "
-                              "nested ones; keep the padded tensor and its mask");
-}
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  function<op::_nested_tensor_from_mask>(library, nested_tensor_from_mask);
-  function<op::_nested_tensor_from_mask_left_aligned>(library, nested_tensor_from_mask_left_aligned);
 }
 
 TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, library) {
@@ -47,10 +20,6 @@ TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, library) {
 
 TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, library) {
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_sparse>());
-}
-
-TORCH_LIBRARY_IMPL(_, QuantizedPrivateUse1, library) {
-  library.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_quantized>());
 }
 
 }  // namespace

@@ -56,10 +56,6 @@ Tensors layer_norm_backward(const at::Tensor& grad, const at::Tensor& input, c10
                                          {wanted[0], wanted[1] && is_given(weight), wanted[2] && is_given(bias)});
 }
 
-at::Tensor wide(const at::Tensor& tensor) {
-  return tensor.to(at::toOpMathType(tensor.scalar_type()));
-}
-
 // The last dimensions, which are normalised, or those before them.
 std::vector<int64_t> dims_of(const at::Tensor& input, c10::IntArrayRef shape, bool normalised) {
   const auto count = static_cast<int64_t>(shape.size());

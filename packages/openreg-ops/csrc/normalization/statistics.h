@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The dtype of what a normalisation keeps for backward.
+// The dtypes that a normalisation computes in, and of what it keeps for backward.
 #pragma once
 
+#include <ATen/OpMathType.h>
 #include <ATen/native/cpu/mixed_data_type.h>
 
 #include "declare/launch.h"
@@ -17,6 +18,11 @@ c10::ScalarType statistics_type(const at::Tensor& input, const Parameters&... pa
     at::native::check_mixed_data_type(input, value_or_undefined(parameters)...);
   }
   return at::native::param_scalar_type(input, mixed);
+}
+
+// On the engine: an operand in the dtype that it is computed in, float for half and bfloat16.
+inline at::Tensor wide(const at::Tensor& tensor) {
+  return tensor.to(at::toOpMathType(tensor.scalar_type()));
 }
 
 }  // namespace openreg::ops

@@ -1,33 +1,53 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Warnings about profiles, on the line of the program that asked for one."""
+"""Warnings about profiles, on the line of the program that asked for one. The native part calls these functions."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import warnings
 from pathlib import Path
+from types import FrameType
 
 import torch
 
 _TORCH = str(Path(torch.__file__).parent)
+# In which call of Python's a recording was stopped, until that call has returned or the trace has ended.
+_stopped: dict[int, tuple[int, int, int]] = {}
 
 
 def warn_of_incomplete_profile(problem: str) -> None:
-    """Called by the native part, on the thread that starts or stops the profile."""
-    level, frame = 2, sys._getframe().f_back
-    while frame is not None and frame.f_code.co_filename.startswith(_TORCH):
+    """On the thread that starts or stops the profile."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((_TORCH, __file__)):
         level, frame = level + 1, frame.f_back
     warnings.warn(f"torch.profiler on openreg: the profile is not complete: {problem}", UserWarning, stacklevel=level)
 
 
-def warn_if_replaced() -> None:
-    """Called by the native part when a profile has ended.
+def note_stop(recording: int) -> None:
+    """A recording was stopped."""
+    _stopped[recording] = _running_call(sys._getframe().f_back)
 
-    PyTorch ends a profile that runs when it prepares the next one, and throws away what it has without a word.
+
+def note_end_of_trace(recording: int) -> None:
+    """The trace of a recording is freed.
+
+    Nobody has seen one that is freed by the very call that has stopped its recording. PyTorch ends a profile that runs
+    when it prepares the next one, and throws away what it has without a word.
     """
-    caller = sys._getframe().f_back
-    if caller is not None and caller.f_code.co_name == "_prepare_trace":
-        warn_of_incomplete_profile(
-            "another profile begins before this one has ended, and PyTorch records one at a time; what it has is lost. "
-            "Stop a profile before the next one starts"
-        )
+    stopped = _stopped.pop(recording, None)
+    if stopped is not None and stopped == _running_call(sys._getframe().f_back):
+        warn_of_replaced_profile()
+
+
+def warn_of_replaced_profile() -> None:
+    """PyTorch has ended a profile because another one begins."""
+    warn_of_incomplete_profile(
+        "another profile begins before this one has ended, and PyTorch records one at a time; what it has is lost. "
+        "Stop a profile before the next one starts"
+    )
+
+
+def _running_call(frame: FrameType | None) -> tuple[int, int, int]:
+    """The thread, its frame and the instruction that has not returned yet."""
+    return threading.get_ident(), id(frame), frame.f_lasti if frame is not None else -1

@@ -19,6 +19,7 @@ COLOURS = {
     "cpu_op": "#bab0ac",
     "privateuse1_runtime": "#54a24b",
 }
+COLLECTIVE = "#b279a2"
 _HEIGHT = 0.8
 # The least width of a box, of the whole: what is shorter would not be seen beside its white edge.
 _NARROWEST = 1 / 300
@@ -143,12 +144,12 @@ def _draw_rows(axes: Any, rows: list[Row], first: float, last: float) -> None:
                 max(end - begin, (last - first) * _NARROWEST),
                 left=begin,
                 height=_HEIGHT,
-                color="white" if is_wait else COLOURS.get(item.category, "#bab0ac"),
+                color="white" if is_wait else COLLECTIVE if item.is_collective else COLOURS[item.category],
                 edgecolor="#888888" if is_wait else "white",
                 hatch="///" if is_wait else None,
                 linewidth=0.5,
             )
-            _write(axes, item.name.removeprefix("aten::"), begin, end, height, last - first, is_wait)
+            _write(axes, item.name.removeprefix("aten::").removeprefix("c10d::"), begin, end, height, last - first, is_wait)
     axes.set_yticks(range(len(rows)), [name for (name, *_), _ in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     for side in ("top", "right", "left"):
@@ -176,16 +177,21 @@ def _write(axes: Any, text: str, begin: float, end: float, height: float, span: 
 
 
 def _draw_arrows(axes: Any, trace: Trace, rows: list[Row], first: float, last: float) -> None:
+    """From launches to tasks, and, dashed, from what an event marks to the end of another stream's wait for it."""
     heights = {place: height for height, ((_, *place_), _) in enumerate(rows) for place in [tuple(place_)]}
-    for arrow in trace.arrows:
-        if arrow.launched < first or arrow.started > last:
+    lines = [((*arrow.thread, arrow.launched), (*arrow.stream, arrow.started), "-") for arrow in trace.arrows]
+    lines += [((*item.stream, item.done), (*item.waiting, item.released), "--") for item in trace.dependencies]
+    for (*tail, begin), (*head, end), style in lines:
+        if begin < first or end > last or tuple(tail) not in heights or tuple(head) not in heights:
             continue
-        if arrow.thread in heights and arrow.stream in heights:
-            tail = (arrow.launched - first, heights[arrow.thread] + _HEIGHT / 2)
-            head = (arrow.started - first, heights[arrow.stream] - _HEIGHT / 2)
-            axes.annotate(
-                "", xy=head, xytext=tail, arrowprops={"arrowstyle": "->", "color": "#555555", "linewidth": 0.6}
-            )
+        above, below = heights[tuple(tail)], heights[tuple(head)]
+        edge = _HEIGHT / 2 if above < below else -_HEIGHT / 2
+        axes.annotate(
+            "",
+            xy=(end - first, below - edge),
+            xytext=(begin - first, above + edge),
+            arrowprops={"arrowstyle": "->", "color": "#555555", "linewidth": 0.6, "linestyle": style},
+        )
 
 
 def _draw_memory(axes: Any, trace: Trace, first: float, last: float) -> None:

@@ -55,6 +55,15 @@ class Copies:
 
 
 @dataclass(frozen=True)
+class Collectives:
+    """Collectives of one kind, from their operands being ready to the last message."""
+
+    name: str
+    count: int
+    time: float
+
+
+@dataclass(frozen=True)
 class Peak:
     """An operator or module: how much more device memory was allocated in it at most than when it began."""
 
@@ -72,6 +81,7 @@ class Resources:
     engines: list[Engine]
     streams: list[StreamTime]
     copies: list[Copies]
+    collectives: list[Collectives]
     peaks: list[Peak]
     peak_memory: dict[int, int]
 
@@ -101,6 +111,7 @@ def measure(trace: Trace, bins: int = BINS) -> Resources:
         engines=_engines(trace, begin, span, bins),
         streams=_streams(trace, span),
         copies=_copies(trace),
+        collectives=_collectives(trace),
         peaks=_peaks(trace),
         peak_memory=_peak_memory(trace),
     )
@@ -155,6 +166,16 @@ def _copies(trace: Trace) -> list[Copies]:
     return [
         Copies(name, len(items), sum(int(item.args["bytes"]) for item in items), sum(item.duration for item in items))
         for name, items in sorted(kinds.items())
+    ]
+
+
+def _collectives(trace: Trace) -> list[Collectives]:
+    kinds: dict[str, list[Slice]] = defaultdict(list)
+    for item in trace.work:
+        if item.is_collective:
+            kinds[item.name].append(item)
+    return [
+        Collectives(name, len(items), sum(item.duration for item in items)) for name, items in sorted(kinds.items())
     ]
 
 
@@ -228,10 +249,13 @@ def show(resources: Resources, console: Console | None = None, rows: int = 10) -
     copies = Table("copy or fill", "count", "bytes", "ms", title="Copies and fills")
     for kind in resources.copies:
         copies.add_row(kind.name, str(kind.count), f"{kind.size:,}", f"{kind.time / 1000:.3f}")
+    collectives = Table("collective", "count", "ms", title="Collectives")
+    for item in resources.collectives:
+        collectives.add_row(item.name, str(item.count), f"{item.time / 1000:.3f}")
     peaks = Table("operator or module", "calls", "bytes at most", title="Growth of device memory in a call")
     for peak in resources.peaks[:rows]:
         peaks.add_row(peak.name, str(peak.calls), f"{peak.growth:,}")
-    for table in (engines, streams, copies, peaks):
+    for table in (engines, streams, copies, collectives, peaks):
         if table.row_count:
             console.print(table)
     for device, size in sorted(resources.peak_memory.items()):

@@ -18,6 +18,8 @@ from typing import Any
 DEVICE = re.compile(r"openreg:(\d+)")
 WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 RANGES = "gpu_user_annotation"
+# The end of an arrow between streams (trace.cpp): no range of a program's, which has arguments.
+MARK = "event"
 HOST = ("cpu_op", "user_annotation", "python_function")
 # torch._C._autograd.DeviceType of a device that was added to PyTorch.
 PRIVATE_USE_1 = 20
@@ -53,6 +55,11 @@ class Slice:
         """In microseconds."""
         return self.end - self.begin
 
+    @property
+    def is_collective(self) -> bool:
+        """Whether it is the time in which messages of a collective are under way, which keeps no engine busy."""
+        return "collective" in self.args
+
 
 @dataclass(frozen=True)
 class Arrow:
@@ -62,6 +69,16 @@ class Arrow:
     launched: float
     stream: tuple[int, int]
     started: float
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """From the work that an event marks to the end of another stream's wait for it."""
+
+    stream: tuple[int, int]
+    done: float
+    waiting: tuple[int, int]
+    released: float
 
 
 @dataclass(frozen=True)
@@ -89,6 +106,7 @@ class Trace:
     host: list[Slice] = field(default_factory=list)
     launches: list[Slice] = field(default_factory=list)
     arrows: list[Arrow] = field(default_factory=list)
+    dependencies: list[Dependency] = field(default_factory=list)
     memory: list[Allocation] = field(default_factory=list)
 
     @property
@@ -134,7 +152,12 @@ def read(path: str | Path) -> Trace:
             f"{path} has no work of an openreg device. Profile with activities=[ProfilerActivity.CPU, "
             "ProfilerActivity.PrivateUse1] a program that uses the device."
         )
-    trace.arrows = [Arrow(*starts[flow], *ends[flow]) for flow in ends if flow in starts]
+    for flow, (place, time) in ends.items():
+        start = starts.get(flow)
+        if start is not None and start[0][0] in devices:
+            trace.dependencies.append(Dependency(*start, place, time))
+        elif start is not None:
+            trace.arrows.append(Arrow(*start, place, time))
     for items in (trace.work, trace.waits, trace.ranges, trace.host, trace.launches):
         items.sort(key=lambda item: (item.begin, -item.end))
     trace.arrows.sort(key=lambda arrow: arrow.launched)
@@ -233,5 +256,5 @@ def _take_from_device(trace: Trace, item: Slice, device: int, names: dict[tuple[
         trace.work.append(item)
     elif item.name.startswith("wait for ") and "place" in item.args:
         trace.waits.append(item)
-    else:
+    elif item.name != MARK or item.args:
         trace.ranges.append(item)

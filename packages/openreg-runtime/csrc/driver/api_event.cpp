@@ -6,10 +6,6 @@ using namespace openreg::driver;
 
 namespace {
 
-bool is_done(const Event& event) {
-  return event.stream == nullptr || event.stream->completed >= event.ticket;
-}
-
 // The device on which the event was recorded, or the current one while it has not been.
 Device& device_of(Driver& driver, const Event& event) {
   return event.stream != nullptr ? *event.device : driver.current();
@@ -89,14 +85,14 @@ orError_t orEventQuery(orEvent_t event) {
     Driver& driver = Driver::get();
     Lock lock = driver.scheduler.lock();
     const Event& mark = driver.scheduler.event(event, lock);
-    if (driver.scheduler.let_one_task_run(mark.stream, mark.ticket, lock)) {
+    if (driver.scheduler.let_run(mark.stream, mark.ticket, lock)) {
       driver.scheduler.event(event, lock);  // refuses it if another thread has destroyed it meanwhile
     }
     driver.scheduler.captures(lock).check_not_captured(mark);
     if (mark.stream != nullptr) {
       mark.device->check_healthy();
     }
-    if (!is_done(mark)) {
+    if (!driver.scheduler.is_over(mark.stream, mark.ticket, lock)) {
       return orErrorNotReady;
     }
     driver.scheduler.tracer(lock).sync(orSyncEventQuery, device_of(driver, mark), mark.stream, mark.ticket, event);
@@ -130,7 +126,8 @@ orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, orEvent_t end
     driver.scheduler.captures(lock).check_not_captured(last);
     check_timed(first, "start");
     check_timed(last, "end");
-    if (!is_done(first) || !is_done(last)) {
+    if (!driver.scheduler.is_over(first.stream, first.ticket, lock) ||
+        !driver.scheduler.is_over(last.stream, last.ticket, lock)) {
       return orErrorNotReady;
     }
     const auto distance = static_cast<double>(static_cast<int64_t>(last.nanoseconds - first.nanoseconds));

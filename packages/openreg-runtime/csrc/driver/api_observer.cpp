@@ -9,7 +9,7 @@ orError_t orSubscribe(const orSubscriber* table, void* user, orSubscription_t* s
     check_pointer(table, "table");
     check_pointer(subscription, "subscription");
     Driver& driver = Driver::get();
-    const Lock lock = driver.scheduler.lock();
+    Lock lock = driver.scheduler.lock();
     *subscription = driver.scheduler.subscribe(*table, user, lock);
     Driver::set_observed(true);
     return orSuccess;

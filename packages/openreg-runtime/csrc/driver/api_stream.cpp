@@ -49,12 +49,12 @@ orError_t orStreamQuery(orStream_t stream) {
     Driver& driver = Driver::get();
     Lock lock = driver.scheduler.lock();
     Stream& target = driver.scheduler.stream(stream, lock);
-    if (driver.scheduler.let_one_task_run(&target, target.submitted, lock)) {
+    if (driver.scheduler.let_run(&target, target.submitted, lock)) {
       driver.scheduler.stream(stream, lock);  // refuses it if another thread has destroyed it meanwhile
     }
     Captures::check_not_capturing(target);
     target.device->check_healthy();
-    if (target.completed != target.submitted) {
+    if (!driver.scheduler.is_over(&target, target.submitted, lock)) {
       return orErrorNotReady;
     }
     driver.scheduler.tracer(lock).sync(orSyncStreamQuery, *target.device, &target, target.submitted);
@@ -86,8 +86,7 @@ orError_t orStreamWaitEvent(orStream_t stream, orEvent_t event, unsigned int fla
       return orSuccess;
     }
     driver.scheduler.tracer(lock).sync(orSyncEventWait, *target.device, mark.stream, mark.ticket, event, &target);
-    const bool passed = mark.stream == nullptr || mark.stream == &target || mark.stream->completed >= mark.ticket;
-    if (!passed) {
+    if (mark.stream != &target && !driver.scheduler.is_over(mark.stream, mark.ticket, lock)) {
       Task task;
       task.kind = Task::Kind::kWait;
       task.wait = {mark.stream, mark.ticket};

@@ -78,12 +78,14 @@ std::shared_ptr<GraphBody> Captures::end(Stream& stream, std::string& invalidate
   return std::move(capture->body);
 }
 
-void Captures::record(Stream& stream, const Task& task, const Operands& operands) {
+uint64_t Captures::record(Stream& stream, const Task& task, const Operands& operands) {
   GraphNode node;
+  node.number = ++newest_node_;
   node.task = task;
   node.has_operands = operands.data != nullptr;
   node.operands.assign(operands.data, operands.data + operands.count);
   append_node(stream, std::move(node));
+  return newest_node_;
 }
 
 void Captures::record_event(Event& event, Stream& stream) {

@@ -32,8 +32,8 @@ class Captures {
   // `invalidated_by` says why, when the capture was invalidated. The caller drops what is returned after the lock.
   std::shared_ptr<GraphBody> end(Stream& stream, std::string& invalidated_by);
 
-  // Of a capturing stream: the next node of its lane.
-  static void record(Stream& stream, const Task& task, const Operands& operands);
+  // Of a capturing stream: the next node of its lane. Returns its number.
+  uint64_t record(Stream& stream, const Task& task, const Operands& operands);
   static void record_event(Event& event, Stream& stream);
   // Throws Error(orErrorStreamCaptureUnsupported) for an event outside of the stream's capture. A stream that waits for
   // an event of a capture joins it.
@@ -60,6 +60,7 @@ class Captures {
   std::mutex& mutex_;
   std::vector<std::unique_ptr<Capture>> captures_;
   uint64_t newest_ = 0;
+  uint64_t newest_node_ = 0;
 };
 
 }  // namespace openreg::driver

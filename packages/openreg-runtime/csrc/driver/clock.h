@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "modelled_time.h"
 #include "seeded_order.h"
 
 namespace openreg::driver {
@@ -11,16 +12,24 @@ namespace openreg::driver {
 uint64_t now();
 
 // The time that events and observers are given, in nanoseconds: that of the steady clock, or, when a seed chooses the
-// interleaving, the virtual one. Guarded by the scheduler's mutex, as the order is.
+// interleaving, the virtual one, or that of a modelled chip. Guarded by the scheduler's mutex, as these are.
 class Clock {
  public:
   // `order` is null without a seed.
-  explicit Clock(const SeededOrder* order) : order_(order) {}
+  Clock(const SeededOrder* order, const ModelledTime& modelled) : order_(order), modelled_(modelled) {}
 
-  uint64_t time() const { return order_ != nullptr ? order_->time() : now(); }
+  uint64_t time() const {
+    if (order_ != nullptr) {
+      return order_->time();
+    }
+    return modelled_.is_on() ? modelled_.shown() : now();
+  }
+  // The same for what the host does now.
+  uint64_t host_time() const { return modelled_.is_on() ? modelled_.host() : time(); }
 
  private:
   const SeededOrder* const order_;
+  const ModelledTime& modelled_;
 };
 
 }  // namespace openreg::driver

@@ -21,10 +21,10 @@ void CommandProcessor::inject_fault(const Stream& stream, Task& task) {
     return;
   }
   const int device = stream.device->index;
-  if (faults_.should_fail(is_kernel ? FaultKind::kLaunch : FaultKind::kCopy, device)) {
+  if (faults_.should_fail(is_kernel ? kLaunchFault : kCopyFault, device)) {
     task.injected = Task::Injected::kFailure;
   }
-  if (faults_.should_fail(FaultKind::kLoss, device)) {
+  if (faults_.should_fail(kLossFault, device)) {
     task.injected = Task::Injected::kDeviceLoss;
   }
 }
@@ -34,6 +34,9 @@ void CommandProcessor::advance(Stream& stream) {
   stream.busy = true;
   while (!stream.queue.empty()) {
     const Task& head = stream.queue.front();
+    if (modelled_.is_on()) [[unlikely]] {
+      modelled_.show(modelled_.earliest(stream));
+    }
     tracer_.reached_head(head);
     if (!pass_head(stream, head)) {
       return;
@@ -63,7 +66,7 @@ bool CommandProcessor::pass_head(Stream& stream, const Task& head) {
       }
       return true;
     case Task::Kind::kDelay: {
-      if (stream.device->failed) {
+      if (stream.device->failed || modelled_.is_on()) {
         return true;
       }
       const uint64_t time = clock_.time();
@@ -88,6 +91,9 @@ void CommandProcessor::take_off_head(Stream& stream) {
   if (head.kind == Task::Kind::kSemaphoreWait) {
     Semaphores::drop_wait(head.semaphore);
   }
+  if (modelled_.is_on()) [[unlikely]] {
+    pass_modelled_time(stream, head);
+  }
   tracer_.completed(stream, head);
   stream.queue.pop();
   --pending_;
@@ -102,6 +108,34 @@ void CommandProcessor::take_off_head(Stream& stream) {
     completions_.push_back(it->stream);
   }
   stream.dependents.erase(done, stream.dependents.end());
+}
+
+// When the head is done on the modelled chip: entries that no engine runs take no time but that of what they wait for.
+void CommandProcessor::pass_modelled_time(const Stream& stream, const Task& head) {
+  uint64_t time = modelled_.earliest(stream);
+  uint64_t nanoseconds = 0;
+  switch (head.kind) {
+    case Task::Kind::kWait:
+      time = std::max(time, modelled_.end_of(*head.wait.stream, head.wait.ticket));
+      break;
+    case Task::Kind::kSemaphoreWait:
+      time = tracer_.duration(stream, head, nanoseconds) ? ModelledTime::later(time, nanoseconds)
+                                                         : std::max(time, modelled_.host());
+      break;
+    case Task::Kind::kDelay:
+      time = ModelledTime::later(time, stream.device->failed ? 0 : head.delay);
+      break;
+    case Task::Kind::kTimestamp:
+      break;
+    case Task::Kind::kKernel:
+    case Task::Kind::kHostFunction:
+    case Task::Kind::kCopy:
+    case Task::Kind::kFill:
+      time = modelled_.ran_until(stream);
+      break;
+  }
+  modelled_.complete(stream, time);
+  modelled_.show(time);
 }
 
 void CommandProcessor::complete(Stream& stream) {

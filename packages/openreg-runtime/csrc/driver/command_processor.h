@@ -10,6 +10,7 @@
 #include "deadlines.h"
 #include "engines.h"
 #include "faults.h"
+#include "modelled_time.h"
 #include "objects.h"
 #include "semaphores.h"
 #include "stream.h"
@@ -22,7 +23,7 @@ namespace openreg::driver {
 class CommandProcessor {
  public:
   CommandProcessor(Objects& objects, Engines& engines, Deadlines& deadlines, Semaphores& semaphores, TaskTracer& tracer,
-                   Faults& faults, const Clock& clock, Completions& completions)
+                   Faults& faults, const Clock& clock, ModelledTime& modelled, Completions& completions)
       : objects_(objects),
         engines_(engines),
         deadlines_(deadlines),
@@ -30,20 +31,25 @@ class CommandProcessor {
         tracer_(tracer),
         faults_(faults),
         clock_(clock),
+        modelled_(modelled),
         completions_(completions) {}
   CommandProcessor(const CommandProcessor&) = delete;
   CommandProcessor& operator=(const CommandProcessor&) = delete;
 
   // Appends an entry to a stream, however long its queue is, and moves the stream on if it was idle. Returns the
   // entry's ticket.
-  uint64_t enqueue(Stream& stream, const Task& task, const Operands& operands = {}, uint64_t graph_launch = 0) {
+  uint64_t enqueue(Stream& stream, const Task& task, const Operands& operands = {}, const Replay& replay = {}) {
     Task& entry = stream.queue.push(task);
     if (faults_.armed()) [[unlikely]] {
       inject_fault(stream, entry);
     }
     ++pending_;
     const uint64_t ticket = ++stream.submitted;
-    tracer_.submitted(stream, entry, operands, graph_launch);
+    tracer_.submitted(stream, entry, operands, replay);
+    if (modelled_.is_on()) [[unlikely]] {
+      modelled_.enqueue(stream, tracer_.host_time(stream, entry));
+      tracer_.launched(entry, modelled_.host());
+    }
     if (!stream.busy) {
       advance(stream);
       settle();
@@ -63,6 +69,7 @@ class CommandProcessor {
   void advance(Stream& stream);
   bool pass_head(Stream& stream, const Task& head);
   void take_off_head(Stream& stream);
+  void pass_modelled_time(const Stream& stream, const Task& head);
 
   Objects& objects_;
   Engines& engines_;
@@ -71,6 +78,7 @@ class CommandProcessor {
   TaskTracer& tracer_;
   Faults& faults_;
   const Clock& clock_;
+  ModelledTime& modelled_;
   Completions& completions_;
   size_t pending_ = 0;
 };

@@ -9,7 +9,10 @@
 namespace openreg::driver {
 
 Stream* Dispatcher::next(Engine& engine) {
-  return seeded_ != nullptr ? seeded_->next() : engine.ready().pop();
+  if (held_back_ == nullptr) {
+    return engine.ready().pop();
+  }
+  return engine.index() == kCompute ? held_back_->next() : nullptr;
 }
 
 void Dispatcher::run(Engine& engine, Stream& stream, Lock& lock) {
@@ -18,7 +21,7 @@ void Dispatcher::run(Engine& engine, Stream& stream, Lock& lock) {
   const bool skip = device.failed;
   engine.begin(stream);
   Outcome outcome;
-  outcome.begin = seeded_ != nullptr ? clock_.time() : engine.running_since();
+  outcome.begin = engine.running_since();
   lock.unlock();
   current_device() = device.index;
   Counters counters;
@@ -35,18 +38,17 @@ void Dispatcher::run(Engine& engine, Stream& stream, Lock& lock) {
     device.lost = failure.device_lost;
     semaphores_.fail_device(device, std::move(failure.text));
   }
-  if (seeded_ != nullptr) {
-    seeded_->pass_duration(stream, task);
-    outcome.end = clock_.time();
-  }
   outcome.engine = engine.index();
   outcome.skipped = skip;
+  if (held_back_ != nullptr) {
+    held_back_->pass_duration(stream, task, outcome);
+  }
   tracer_.executed(task, outcome);
   processor_.complete(stream);
 }
 
 uint64_t Dispatcher::longest_sleep() {
-  return seeded_ != nullptr ? seeded_->longest_sleep() : 0;
+  return held_back_ != nullptr ? held_back_->longest_sleep() : 0;
 }
 
 void Dispatcher::end_delay(Stream& stream) {

@@ -4,25 +4,23 @@
 
 #include <cstdint>
 
-#include "clock.h"
 #include "command_processor.h"
 #include "engine_work.h"
+#include "held_back.h"
 #include "lock.h"
-#include "seeded_schedule.h"
 #include "semaphores.h"
 #include "stream.h"
 #include "task_tracer.h"
 
 namespace openreg::driver {
 
-// Between ready streams by priority, then in the order in which they became ready, or, when a seed is set, as the seed
-// says. Guarded by the scheduler's mutex, which it gives up while a task runs.
+// Between ready streams by priority, then in the order in which they became ready, or as a schedule says that holds work
+// back. Guarded by the scheduler's mutex, which it gives up while a task runs.
 class Dispatcher final : public EngineWork {
  public:
-  // `seeded` is null without a seed.
-  Dispatcher(CommandProcessor& processor, Semaphores& semaphores, TaskTracer& tracer, const Clock& clock,
-             SeededSchedule* seeded)
-      : processor_(processor), semaphores_(semaphores), tracer_(tracer), clock_(clock), seeded_(seeded) {}
+  // `held_back` is null while work is not held back; it changes while nothing is queued.
+  Dispatcher(CommandProcessor& processor, Semaphores& semaphores, TaskTracer& tracer, HeldBack* const& held_back)
+      : processor_(processor), semaphores_(semaphores), tracer_(tracer), held_back_(held_back) {}
 
   Stream* next(Engine& engine) override;
   void run(Engine& engine, Stream& stream, Lock& lock) override;
@@ -33,8 +31,7 @@ class Dispatcher final : public EngineWork {
   CommandProcessor& processor_;
   Semaphores& semaphores_;
   TaskTracer& tracer_;
-  const Clock& clock_;
-  SeededSchedule* const seeded_;
+  HeldBack* const& held_back_;
 };
 
 }  // namespace openreg::driver

@@ -12,7 +12,7 @@ namespace openreg::driver {
 void EngineThreads::start_threads() {
   OPENREG_DRIVER_CHECK(!stopping_, orErrorDeinitialized, "the process is exiting and the device has stopped");
   start_engine(kCompute);
-  if (!engines_.one_at_a_time()) {
+  if (!one_engine_) {
     start_engine(kCopy);
     timer_ = std::thread([this] { run_timer(); });
   }

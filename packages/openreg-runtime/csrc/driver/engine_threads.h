@@ -18,8 +18,9 @@ namespace openreg::driver {
 // held, stop() without it.
 class EngineThreads {
  public:
-  EngineThreads(std::mutex& mutex, Engines& engines, Deadlines& deadlines, EngineWork& work)
-      : mutex_(mutex), engines_(engines), deadlines_(deadlines), work_(work) {}
+  // `one_engine`: only the compute engine ever runs anything, and there are no delays to wait for.
+  EngineThreads(std::mutex& mutex, Engines& engines, Deadlines& deadlines, EngineWork& work, bool one_engine)
+      : mutex_(mutex), engines_(engines), deadlines_(deadlines), work_(work), one_engine_(one_engine) {}
   EngineThreads(const EngineThreads&) = delete;
   EngineThreads& operator=(const EngineThreads&) = delete;
 
@@ -46,6 +47,7 @@ class EngineThreads {
   Engines& engines_;
   Deadlines& deadlines_;
   EngineWork& work_;
+  const bool one_engine_;
   std::array<std::thread, kEngineCount> threads_;
   std::thread timer_;
   std::condition_variable paused_;  // notified while pauses_ > 0, when an engine is done

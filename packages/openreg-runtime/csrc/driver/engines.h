@@ -14,11 +14,9 @@ namespace openreg::driver {
 // OpenMP down; large copies, which need no parallelism, run on a second engine. Guarded by the scheduler's mutex.
 class Engines {
  public:
-  // `one_at_a_time`: the compute engine runs everything, as a seed needs it, since a second one would let time pass
-  // while the first runs a task.
-  explicit Engines(bool one_at_a_time) : one_at_a_time_(one_at_a_time) {}
-
-  bool one_at_a_time() const { return one_at_a_time_; }
+  // While it is set the compute engine runs everything, as schedules need it that hold work back: a second one would let
+  // time pass while the first runs a task. Changed while nothing is queued.
+  void set_one_at_a_time(bool value) { one_at_a_time_ = value; }
   // The one that runs work meant for `index`.
   Engine& serving(EngineIndex index) { return engines_[one_at_a_time_ ? kCompute : index]; }
   Engine& operator[](EngineIndex index) { return engines_[index]; }
@@ -38,7 +36,7 @@ class Engines {
   template <class Owner>
   Counters counters_of(const Owner& owner) const;
 
-  const bool one_at_a_time_;
+  bool one_at_a_time_ = false;
   std::array<Engine, kEngineCount> engines_{Engine(kCompute), Engine(kCopy)};
 };
 

@@ -21,6 +21,7 @@ class Objects;
 // number of nodes up to and including it.
 struct GraphNode {
   size_t lane = 0;
+  uint64_t number = 0;  // among all that were recorded; of a wait 0
   Task task;  // of a wait only the kind counts:
   size_t wait_lane = 0;
   uint64_t wait_place = 0;

@@ -28,7 +28,7 @@ uint64_t GraphReplay::enqueue_wait(Stream& waiting, Stream& waited, uint64_t tic
   Task task;
   task.kind = Task::Kind::kWait;
   task.wait = {&waited, ticket};
-  return processor_.enqueue(waiting, task, {}, newest_launch_);
+  return processor_.enqueue(waiting, task, {}, {newest_launch_, 0});
 }
 
 void GraphReplay::enqueue(const std::shared_ptr<GraphBody>& body, Stream& stream) {
@@ -51,7 +51,7 @@ void GraphReplay::enqueue(const std::shared_ptr<GraphBody>& body, Stream& stream
         task.kernel.release = nullptr;  // the graph keeps the state for the next launch
       }
       const Operands operands{node.has_operands ? node.operands.data() : nullptr, node.operands.size()};
-      ticket = processor_.enqueue(target(node.lane), task, operands, newest_launch_);
+      ticket = processor_.enqueue(target(node.lane), task, operands, {newest_launch_, node.number});
     }
     if (tickets.size() > 1) {
       tickets[node.lane].push_back(ticket);

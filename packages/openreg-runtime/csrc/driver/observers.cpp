@@ -41,7 +41,7 @@ void run(Subscription& subscription, const char* callback, Call&& call) noexcept
 
 bool has_a_callback(const orSubscriber& table) {
   return table.submit != nullptr || table.complete != nullptr || table.sync != nullptr || table.memory != nullptr ||
-         table.duration != nullptr;
+         table.capture != nullptr || table.duration != nullptr || table.engine != nullptr || table.host != nullptr;
 }
 
 // The task as one subscription sees it: operands are for those who asked, but those of copies and fills, which nobody
@@ -72,8 +72,9 @@ Subscription& Observers::subscribe(const orSubscriber& table, void* user) {
   OPENREG_DRIVER_CHECK(table.size == sizeof(orSubscriber), orErrorInvalidValue, "the table has ", table.size,
                        " bytes, and one of version ", OPENREG_SUBSCRIBER_VERSION, " has ", sizeof(orSubscriber),
                        "; set `size` to sizeof(orSubscriber) and compile with the openreg.h of this library");
-  OPENREG_DRIVER_CHECK((table.flags & ~static_cast<unsigned int>(orSubscribeOperands)) == 0, orErrorInvalidValue,
-                       "flags ", table.flags, " are unknown; pass 0 or orSubscribeOperands");
+  OPENREG_DRIVER_CHECK((table.flags & ~static_cast<unsigned int>(orSubscribeOperands | orSubscribeTime)) == 0,
+                       orErrorInvalidValue, "flags ", table.flags,
+                       " are unknown; pass 0, or some of orSubscribeOperands and orSubscribeTime");
   OPENREG_DRIVER_CHECK(has_a_callback(table), orErrorInvalidValue,
                        "all callbacks of the table are null; set those that you want to be called");
   open_.reserve(open_.size() + 1);
@@ -106,6 +107,13 @@ void Observers::close(Subscription& subscription) {
 void Observers::recycle(Subscription& subscription) {
   table_.recycle(subscription);
   --closing_;
+}
+
+Subscription* Observers::timekeeper() const {
+  const auto found = std::find_if(open_.begin(), open_.end(), [](const Subscription* subscription) {
+    return (subscription->table.flags & orSubscribeTime) != 0;
+  });
+  return found == open_.end() ? nullptr : *found;
 }
 
 bool Observers::wants_operands() const {
@@ -156,6 +164,43 @@ bool Observers::duration(uint32_t number, orTaskInfo& task, uint64_t& nanosecond
     }
   }
   return false;
+}
+
+template <class Call>
+void Observers::ask_timekeeper(uint32_t number, orTaskInfo& task, const char* callback, Call&& call) noexcept {
+  for (const Correlation& correlation : records_[number - 1].correlations) {
+    Subscription& subscription = *correlation.subscription;
+    if ((subscription.table.flags & orSubscribeTime) != 0 && subscription.alive) {
+      task.correlation = correlation.id;
+      run(subscription, callback, [&] { call(subscription.table, subscription.user); });
+    }
+  }
+}
+
+int Observers::engine(uint32_t number, orTaskInfo& task) noexcept {
+  int answer = 0;
+  ask_timekeeper(number, task, "engine", [&](const orSubscriber& table, void* user) {
+    answer = table.engine == nullptr ? 0 : table.engine(user, &task);
+  });
+  return answer;
+}
+
+uint64_t Observers::host_time(uint32_t number, orTaskInfo& task) noexcept {
+  uint64_t answer = 0;
+  ask_timekeeper(number, task, "host", [&](const orSubscriber& table, void* user) {
+    answer = table.host == nullptr ? 0 : table.host(user, &task);
+  });
+  return answer;
+}
+
+void Observers::captured(orTaskInfo& node) noexcept {
+  node.correlation = ++newest_;
+  for (Subscription* subscription : open_) {
+    if (subscription->table.capture != nullptr) {
+      const orTaskInfo info = seen_by(*subscription, node);
+      run(*subscription, "capture", [&] { subscription->table.capture(subscription->user, &info); });
+    }
+  }
 }
 
 void Observers::completed(uint32_t number, orTaskCompletion& completion) noexcept {

@@ -22,6 +22,7 @@ struct Subscription : HandleSlot {
 
 // How a task went, for those who saw it being submitted.
 struct Outcome {
+  uint64_t launched = 0;
   uint64_t begin = 0;
   uint64_t end = 0;
   int engine = -1;
@@ -46,6 +47,8 @@ class Observers {
   // Whether anybody is subscribed.
   bool any() const { return !open_.empty(); }
   bool wants_operands() const;
+  // The open subscription that keeps the time, null without one.
+  Subscription* timekeeper() const;
   // Whether any callback may be called, also for what ended subscriptions have seen.
   bool may_call() const { return !open_.empty() || closing_ > 0; }
 
@@ -55,12 +58,20 @@ class Observers {
   Outcome& outcome(uint32_t task) { return records_[task - 1].outcome; }
   // The first answer, or false when there is none.
   bool duration(uint32_t number, orTaskInfo& task, uint64_t& nanoseconds) noexcept;
+  // What the observer that keeps the time says; 0 where it says nothing or has not seen the task.
+  int engine(uint32_t number, orTaskInfo& task) noexcept;
+  uint64_t host_time(uint32_t number, orTaskInfo& task) noexcept;
+  // Tells of a node; its correlation is set here.
+  void captured(orTaskInfo& node) noexcept;
   // Tells those who saw it; the number is used again.
   void completed(uint32_t number, orTaskCompletion& completion) noexcept;
   void synced(const orSyncInfo& sync) noexcept;
   void memory(const orMemoryInfo& memory) noexcept;
 
  private:
+  template <class Call>
+  void ask_timekeeper(uint32_t number, orTaskInfo& task, const char* callback, Call&& call) noexcept;
+
   struct Correlation {
     Subscription* subscription;
     uint64_t id;

@@ -15,7 +15,7 @@ namespace openreg::driver {
 // by the scheduler's mutex.
 class ReadyQueue {
  public:
-  void push(Stream& stream) { levels_[static_cast<size_t>(stream.priority - kGreatestPriority)].push_back(&stream); }
+  void push(Stream& stream) { level_of(stream).push_back(&stream); }
 
   // The stream that has waited longest among those of the highest priority; null when there is none.
   Stream* pop() {
@@ -28,6 +28,17 @@ class ReadyQueue {
     }
     return nullptr;
   }
+
+  // All of them, by priority, then in order.
+  template <class Call>
+  void for_each(Call&& call) const {
+    for (const Level& level : levels_) {
+      for (Stream* stream : level) {
+        call(*stream);
+      }
+    }
+  }
+  void remove(Stream& stream) { std::erase(level_of(stream), &stream); }
 
   // One among those of the highest priority, as the order chooses, which is asked only when there is one.
   Stream* pop(SeededOrder& order) {
@@ -44,6 +55,8 @@ class ReadyQueue {
 
  private:
   using Level = std::deque<Stream*>;
+
+  Level& level_of(const Stream& stream) { return levels_[static_cast<size_t>(stream.priority - kGreatestPriority)]; }
 
   std::array<Level, kLeastPriority - kGreatestPriority + 1> levels_;  // highest first
 };

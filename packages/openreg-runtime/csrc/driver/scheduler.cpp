@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "clock.h"
 #include "error.h"
 #include "execute.h"
 #include "platform.h"
@@ -23,19 +24,22 @@ Scheduler::Scheduler(const AddressSpace& space, std::vector<std::unique_ptr<Devi
                      const Settings& settings)
     : launch_blocking_(settings.launch_blocking),
       order_(make_order(settings)),
-      clock_(order_.get()),
+      clock_(order_.get(), modelled_),
       objects_(devices),
       captures_(objects_, mutex_),
       tracer_(observers_, space, clock_),
-      engines_(order_ != nullptr),
       semaphores_(order_ != nullptr, tracer_, completions_),
-      processor_(objects_, engines_, deadlines_, semaphores_, tracer_, faults, clock_, completions_),
+      processor_(objects_, engines_, deadlines_, semaphores_, tracer_, faults, clock_, modelled_,
+                 completions_),
       replay_(processor_),
       seeded_(order_ == nullptr ? nullptr
                                 : std::make_unique<SeededSchedule>(*order_, engines_[kCompute], deadlines_, semaphores_,
                                                                    processor_, tracer_)),
-      dispatcher_(processor_, semaphores_, tracer_, clock_, seeded_.get()),
-      threads_(mutex_, engines_, deadlines_, dispatcher_) {
+      modelled_schedule_(engines_[kCompute], modelled_, processor_, tracer_),
+      held_back_(seeded_.get()),
+      dispatcher_(processor_, semaphores_, tracer_, held_back_),
+      threads_(mutex_, engines_, deadlines_, dispatcher_, order_ != nullptr) {
+  engines_.set_one_at_a_time(order_ != nullptr);
   for (auto& device : devices) {
     device->default_stream = &objects_.create_stream(*device, kLeastPriority);
   }
@@ -44,7 +48,7 @@ Scheduler::Scheduler(const AddressSpace& space, std::vector<std::unique_ptr<Devi
 uint64_t Scheduler::submit(Stream& stream, const Task& task, Lock& lock, const Operands& operands) {
   wait_for_capacity(stream, lock);
   if (stream.capture != nullptr) {
-    Captures::record(stream, task, operands);
+    record(stream, task, operands);
     return stream.completed;  // nothing was enqueued
   }
   threads_.start();
@@ -57,11 +61,11 @@ bool Scheduler::try_submit(Stream& stream, const Task& task, Lock& lock, const O
   stream.device->check_healthy();
   Captures::check_valid(stream);
   if (is_blocking(stream, lock) || stream.queue.size() >= kStreamCapacity ||
-      (seeded_ != nullptr && seeded_->has_backlog())) {
+      (held_back_ != nullptr && held_back_->has_backlog())) {
     return false;
   }
   if (stream.capture != nullptr) {
-    Captures::record(stream, task, operands);
+    record(stream, task, operands);
     return true;
   }
   threads_.start();
@@ -156,12 +160,17 @@ void Scheduler::drain(Device& device, Lock& lock) {
   tracer_.sync(orSyncDevice, device, nullptr, 0);
 }
 
-bool Scheduler::run_one_task(Stream* stream, uint64_t ticket, Lock& lock) {
+bool Scheduler::let_held_back_run(Stream* stream, uint64_t ticket, Lock& lock) {
   if (on_engine()) {
     return false;
   }
   threads_.start();
-  return seeded_->run_one_task(stream, ticket, lock);
+  return held_back_->let_run(stream, ticket, lock);
+}
+
+void Scheduler::record(Stream& stream, const Task& task, const Operands& operands) {
+  const uint64_t node = captures_.record(stream, task, operands);
+  tracer_.captured(stream, task, operands, node);
 }
 
 void Scheduler::begin_capture(Stream& stream, orStreamCaptureMode mode, const Lock& /*lock*/) {
@@ -175,16 +184,52 @@ std::shared_ptr<GraphBody> Scheduler::end_capture(Stream& stream, std::string& i
   return body;
 }
 
-orSubscription_t Scheduler::subscribe(const orSubscriber& table, void* user, const Lock& /*lock*/) {
+orSubscription_t Scheduler::subscribe(const orSubscriber& table, void* user, Lock& lock) {
+  const bool keeps_time = (table.flags & orSubscribeTime) != 0;
+  if (keeps_time) {
+    OPENREG_DRIVER_CHECK(seeded_ == nullptr, orErrorNotSupported,
+                         "OPENREG_SCHEDULE_SEED is set, and its order leaves no room for the time of another chip; "
+                         "unset it");
+    empty_all_queues(lock);
+    OPENREG_DRIVER_CHECK(observers_.timekeeper() == nullptr, orErrorIllegalState,
+                         "another subscription keeps the time; end it first with orUnsubscribe()");
+  }
   const orSubscription_t handle = Observers::handle(observers_.subscribe(table, user));
+  if (keeps_time) {
+    modelled_.begin(now());
+    set_held_back(&modelled_schedule_);
+  }
   update_operands_wanted();
   return handle;
+}
+
+// Until other threads leave a moment in which nothing is queued.
+void Scheduler::empty_all_queues(Lock& lock) {
+  check_may_wait();
+  while (processor_.pending() > 0) {
+    const size_t count = objects_.streams().size();
+    for (size_t i = 0; i < count; ++i) {
+      Stream& stream = objects_.streams()[i];
+      wait_for_ticket(stream, stream.submitted, lock);
+    }
+  }
+}
+
+void Scheduler::set_held_back(HeldBack* schedule) {
+  held_back_ = schedule;
+  engines_.set_one_at_a_time(schedule != nullptr);
 }
 
 void Scheduler::unsubscribe(orSubscription_t handle, Lock& lock) {
   Subscription& subscription = observers_.find(handle);
   OPENREG_DRIVER_CHECK(!on_engine(), orErrorNotSupported,
                        "called by a kernel, which must not wait for other work; unsubscribe on the host instead");
+  if (&subscription == observers_.timekeeper()) {
+    empty_all_queues(lock);
+    observers_.find(handle);  // refuses it if another thread has ended it meanwhile
+    modelled_.end();
+    set_held_back(nullptr);
+  }
   std::vector<std::pair<Stream*, uint64_t>> observed;
   for (Stream& stream : objects_.streams()) {
     if (stream.completed < stream.observed) {
@@ -211,7 +256,7 @@ void Scheduler::update_operands_wanted() {
 // Looks without the lock for about as long as waking this thread would take: short work, like reading one number, is
 // done by then.
 void Scheduler::spin_until(const Stream& stream, uint64_t ticket, Lock& lock) {
-  if (seeded_ != nullptr) {
+  if (held_back_ != nullptr) {
     return;
   }
   lock.unlock();
@@ -223,17 +268,20 @@ void Scheduler::spin_until(const Stream& stream, uint64_t ticket, Lock& lock) {
 }
 
 void Scheduler::wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock) {
-  if (stream.completed >= ticket) {
-    return;
+  if (stream.completed < ticket) {
+    check_may_wait();
+    Demand demand(stream, ticket, on_progress_thread());
+    const HeldBack::Registration registration(held_back_, demand);
+    spin_until(stream, ticket, lock);
+    while (stream.completed < ticket) {
+      OPENREG_DRIVER_CHECK(!stopped_, orErrorDeinitialized,
+                           "the process is exiting and the work waited for was dropped");
+      stream.wake_at = std::min(stream.wake_at, ticket);
+      stream.progress.wait(lock);
+    }
   }
-  check_may_wait();
-  Demand demand(stream, ticket, on_progress_thread());
-  const SeededSchedule::Registration registration(seeded_.get(), demand);
-  spin_until(stream, ticket, lock);
-  while (stream.completed < ticket) {
-    OPENREG_DRIVER_CHECK(!stopped_, orErrorDeinitialized, "the process is exiting and the work waited for was dropped");
-    stream.wake_at = std::min(stream.wake_at, ticket);
-    stream.progress.wait(lock);
+  if (modelled_.is_on() && !on_progress_thread()) {
+    modelled_.wait_until(modelled_.end_of(stream, ticket));
   }
 }
 
@@ -244,8 +292,8 @@ void Scheduler::stop() {
   for (Stream& stream : objects_.streams()) {
     stream.progress.notify_all();
   }
-  if (seeded_ != nullptr) {
-    seeded_->stop();
+  if (held_back_ != nullptr) {
+    held_back_->stop();
   }
 }
 

@@ -8,7 +8,9 @@
 //   Deadlines          delays
 //   Engines            what may run, and what runs
 //   Dispatcher         which task is next, and what follows from how it went
-//   SeededSchedule     the same, in the order that a seed selects
+//   HeldBack           the same for work that is held back until the host needs it:
+//   SeededSchedule       in the order that a seed selects,
+//   ModelledSchedule     or in that of a chip whose time is modelled (ModelledTime)
 //   EngineThreads      the threads that ask the dispatcher
 //   TaskTracer         tells Observers of all that
 #pragma once
@@ -32,7 +34,10 @@
 #include "engines.h"
 #include "faults.h"
 #include "graph_replay.h"
+#include "held_back.h"
 #include "lock.h"
+#include "modelled_schedule.h"
+#include "modelled_time.h"
 #include "objects.h"
 #include "observers.h"
 #include "seeded_order.h"
@@ -97,10 +102,15 @@ class Scheduler {
   // EngineThreads::pause() and resume().
   void pause(Lock& lock) { threads_.pause(lock); }
   void resume(const Lock& /*lock*/) { threads_.resume(); }
-  // Called by queries, which ask whether a ticket is done (of null: always). With a seed, work is held back until the
-  // host waits, so a query lets one task run. Whether it did, and so gave up the lock for a while.
-  bool let_one_task_run(Stream* stream, uint64_t ticket, Lock& lock) {
-    return seeded_ != nullptr && run_one_task(stream, ticket, lock);
+  // Called by queries, which ask whether a ticket is done (of null: always). Where work is held back until the host
+  // waits, a query lets some run. Whether it gave up the lock for a while.
+  bool let_run(Stream* stream, uint64_t ticket, Lock& lock) {
+    return held_back_ != nullptr && let_held_back_run(stream, ticket, lock);
+  }
+  // Whether a ticket is done (of null: always), by the host's clock if time is modelled.
+  bool is_over(const Stream* stream, uint64_t ticket, const Lock& /*lock*/) const {
+    return stream == nullptr || (stream->completed >= ticket &&
+                                 (!modelled_.is_on() || modelled_.end_of(*stream, ticket) <= modelled_.host()));
   }
   // Whether every kernel, copy and fill is to be waited for by the call that enqueues it, except in a capture.
   bool launch_blocking() const { return launch_blocking_; }
@@ -111,7 +121,9 @@ class Scheduler {
   // Captures::begin() and end(), and what follows.
   void begin_capture(Stream& stream, orStreamCaptureMode mode, const Lock& lock);
   std::shared_ptr<GraphBody> end_capture(Stream& stream, std::string& invalidated_by, const Lock& lock);
-  orSubscription_t subscribe(const orSubscriber& table, void* user, const Lock& lock);
+  // One that keeps the time waits until nothing is queued. Throws as Observers::subscribe() does;
+  // Error(orErrorNotSupported) for one that keeps the time, with a seed; Error(orErrorIllegalState) for a second one.
+  orSubscription_t subscribe(const orSubscriber& table, void* user, Lock& lock);
   // Waits for what the subscription has seen. Throws Error(orErrorIllegalState) afterwards when a callback threw.
   void unsubscribe(orSubscription_t handle, Lock& lock);
   // Whether the operands of a launch are used: by an observer, or by the replays of a capture. Needs no lock.
@@ -123,11 +135,14 @@ class Scheduler {
 
  private:
   void relieve_backlog(Lock& lock) {
-    if (seeded_ != nullptr) [[unlikely]] {
-      seeded_->note_submission(lock);
+    if (held_back_ != nullptr) [[unlikely]] {
+      held_back_->note_submission(lock);
     }
   }
-  bool run_one_task(Stream* stream, uint64_t ticket, Lock& lock);
+  bool let_held_back_run(Stream* stream, uint64_t ticket, Lock& lock);
+  void record(Stream& stream, const Task& task, const Operands& operands);
+  void empty_all_queues(Lock& lock);
+  void set_held_back(HeldBack* schedule);
   void take_signal();
   void spin_until(const Stream& stream, uint64_t ticket, Lock& lock);
   void wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock);
@@ -136,6 +151,7 @@ class Scheduler {
   const bool launch_blocking_;
   std::mutex mutex_;
   const std::unique_ptr<SeededOrder> order_;  // null without a seed
+  ModelledTime modelled_;
   const Clock clock_;
   Completions completions_;
   Objects objects_;
@@ -148,6 +164,8 @@ class Scheduler {
   CommandProcessor processor_;
   GraphReplay replay_;
   const std::unique_ptr<SeededSchedule> seeded_;  // null without a seed
+  ModelledSchedule modelled_schedule_;
+  HeldBack* held_back_;  // one of these, or null; changes while nothing is queued
   Dispatcher dispatcher_;
   EngineThreads threads_;
   std::atomic<bool> operands_wanted_{false};

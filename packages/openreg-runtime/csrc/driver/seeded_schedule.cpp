@@ -12,14 +12,8 @@ namespace openreg::driver {
 
 namespace {
 
-// Entries that may be held back before a launch lets some run, and how many then do: enough for long interleavings,
-// little enough for memory that frees wait for.
-constexpr size_t kMaxBacklog = 256;
+// How many entries a launch lets run when too many are held back.
 constexpr size_t kBacklogBatch = 128;
-
-// Queries in a row, with nothing enqueued between them, after which a program is seen to poll: only then a query takes
-// a signal. One that looks in passing, as a caching allocator does, would let the time of the signal decide.
-constexpr size_t kPollThreshold = 64;
 
 // How long the rules that make the order repeat may keep the program from going on. Programs exist that they would stop
 // for ever: one whose thread must go on before the signal can come that it is made to wait for.
@@ -49,24 +43,14 @@ bool& on_progress_thread() {
   return value;
 }
 
-void SeededSchedule::add(Demand& demand) {
-  demands_.push_back(&demand);
-  engine_.wake();
-}
-
-void SeededSchedule::remove(Demand& demand) {
-  std::erase(demands_, &demand);
+void SeededSchedule::demand_ended() {
   if (!on_progress_thread()) {
     active_at_ = now();
   }
 }
 
-void SeededSchedule::wait(const Demand& demand, Lock& lock) {
-  met_.wait(lock, [&] { return demand.is_met() || engine_.is_stopped(); });
-}
-
 Stream* SeededSchedule::next() {
-  while (is_demanded()) {
+  while (is_demanded(has_stalled())) {
     if (Stream* stream = engine_.ready().pop(order_)) {
       return stream;
     }
@@ -80,28 +64,11 @@ Stream* SeededSchedule::next() {
     for (Demand* demand : demands_) {
       demand->give_up();
     }
-    if (is_demanded()) {
+    if (is_demanded(has_stalled())) {
       break;  // a ticket whose turn comes with the next launch or signal
     }
   }
   return nullptr;
-}
-
-bool SeededSchedule::is_demanded() {
-  bool demanded = false;
-  bool met = false;
-  const bool stalled = has_stalled();
-  for (const Demand* demand : demands_) {
-    if (demand->is_met()) {
-      met = true;
-    } else {
-      demanded |= stalled || !demand->is_passive();
-    }
-  }
-  if (met) {
-    met_.notify_all();
-  }
-  return demanded;
 }
 
 // Whether no thread that decides the order has wanted anything for so long that progress threads may decide.
@@ -169,10 +136,12 @@ bool SeededSchedule::take_signal() {
 }
 
 // The seed is asked in any case: who observes must not change the order.
-void SeededSchedule::pass_duration(const Stream& stream, const Task& task) {
+void SeededSchedule::pass_duration(const Stream& stream, const Task& task, Outcome& outcome) {
+  outcome.begin = order_.time();
   uint64_t nanoseconds = order_.task_duration();
   tracer_.duration(stream, task, nanoseconds);
   pass_time(std::min(nanoseconds, kEndOfTime - std::min(kEndOfTime, order_.time())));
+  outcome.end = order_.time();
 }
 
 // Lets the virtual clock go on, and ends each delay at its own time. Counts as the end of a task.
@@ -186,20 +155,14 @@ void SeededSchedule::pass_time(uint64_t nanoseconds) {
   count_task();
 }
 
-void SeededSchedule::count_task() {
-  for (Demand* demand : demands_) {
-    demand->count_task();
-  }
-}
-
-bool SeededSchedule::run_one_task(Stream* stream, uint64_t ticket, Lock& lock) {
+bool SeededSchedule::let_run(Stream* stream, uint64_t ticket, Lock& lock) {
   // Progress threads ask when it suits them: that must not let anything run, unless nobody else will.
   if (on_progress_thread() && now() - active_at_ < kStallTimeout) {
     return false;
   }
   Demand demand(1);
   const Registration registration(this, demand);
-  if (++polls_ > kPollThreshold) {
+  if (++polls_ > kPollThreshold) {  // only then a query takes a signal, whose time would decide
     demand.poll(stream, ticket);
   }
   wait(demand, lock);

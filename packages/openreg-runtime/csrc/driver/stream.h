@@ -114,6 +114,12 @@ struct Operands {
   size_t count = 0;
 };
 
+// Which launch of a graph an entry belongs to, and which of its nodes it repeats; 0: none.
+struct Replay {
+  uint64_t launch = 0;
+  uint64_t node = 0;
+};
+
 constexpr uint64_t kNobodyWaits = std::numeric_limits<uint64_t>::max();
 
 // A stream waiting at its head for another one to complete `ticket`.

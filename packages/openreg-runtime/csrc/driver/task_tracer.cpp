@@ -3,6 +3,7 @@
 // number.
 #include "task_tracer.h"
 
+#include <algorithm>
 #include <array>
 
 namespace openreg::driver {
@@ -80,26 +81,42 @@ orTaskInfo describe(const Stream& stream, const Task& task, uint64_t ticket) {
   return info;
 }
 
-}  // namespace
-
-void TaskTracer::notify_submitted(Stream& stream, Task& task, const Operands& operands, uint64_t graph_launch) {
-  if (task.kind == Task::Kind::kKernel && task.kernel.function == nullptr) {
-    return;  // the end of a graph's launch, which runs nothing
-  }
-  orTaskInfo info = describe(stream, task, stream.submitted);
-  std::array<orOperand, 2> own{};
-  info.graph_launch = graph_launch;
+// Fills in what the task reads and writes; `own` is the memory for what it knows itself.
+void add_operands(orTaskInfo& info, const Task& task, const Operands& operands, const AddressSpace& space,
+                  std::array<orOperand, 2>& own) {
   if (task.kind == Task::Kind::kCopy || task.kind == Task::Kind::kFill) {
-    info.operand_count = operands_of(task, space_, own);
+    info.operand_count = operands_of(task, space, own);
     info.operands = own.data();
   } else {
     info.operands = operands.data;
     info.operand_count = operands.count;
   }
+}
+
+}  // namespace
+
+void TaskTracer::notify_submitted(Stream& stream, Task& task, const Operands& operands, const Replay& replay) {
+  if (task.kind == Task::Kind::kKernel && task.kernel.function == nullptr) {
+    return;  // the end of a graph's launch, which runs nothing
+  }
+  orTaskInfo info = describe(stream, task, stream.submitted);
+  std::array<orOperand, 2> own{};
+  info.graph_launch = replay.launch;
+  info.node = replay.node;
+  add_operands(info, task, operands, space_, own);
   task.observation = observers_.submitted(info);
   if (task.observation != 0) {
     stream.observed = stream.submitted;
+    launched(task, clock_.host_time());
   }
+}
+
+void TaskTracer::notify_captured(const Stream& stream, const Task& task, const Operands& operands, uint64_t node) {
+  orTaskInfo info = describe(stream, task, 0);
+  std::array<orOperand, 2> own{};
+  info.node = node;
+  add_operands(info, task, operands, space_, own);
+  observers_.captured(info);
 }
 
 void TaskTracer::notify_completed(const Stream& stream, const Task& task) {
@@ -119,6 +136,7 @@ void TaskTracer::notify_completed(const Stream& stream, const Task& task) {
   completion.queue = stream.index;
   completion.ticket = stream.completed + 1;
   completion.engine = outcome.engine;
+  completion.launched = outcome.launched;
   completion.begin = outcome.begin;
   completion.end = outcome.end;
   completion.status = outcome.status;
@@ -126,11 +144,30 @@ void TaskTracer::notify_completed(const Stream& stream, const Task& task) {
   observers_.completed(task.observation, completion);
 }
 
-void TaskTracer::duration(const Stream& stream, const Task& task, uint64_t& nanoseconds) {
-  if (task.observation != 0) {
-    orTaskInfo info = describe(stream, task, stream.completed + 1);
-    observers_.duration(task.observation, info, nanoseconds);
+bool TaskTracer::duration(const Stream& stream, const Task& task, uint64_t& nanoseconds) {
+  if (task.observation == 0) {
+    return false;
   }
+  orTaskInfo info = describe(stream, task, stream.completed + 1);
+  return observers_.duration(task.observation, info, nanoseconds);
+}
+
+int TaskTracer::engine(const Stream& stream, const Task& task) {
+  if (task.observation == 0) {
+    return ModelledTime::kNoEngine;
+  }
+  orTaskInfo info = describe(stream, task, stream.completed + 1);
+  const int answer = observers_.engine(task.observation, info);
+  return answer < static_cast<int>(ModelledTime::kEngines) ? std::max(answer, ModelledTime::kNoEngine)
+                                                            : ModelledTime::kNoEngine;
+}
+
+uint64_t TaskTracer::host_time(const Stream& stream, const Task& task) {
+  if (task.observation == 0) {
+    return 0;
+  }
+  orTaskInfo info = describe(stream, task, stream.submitted);
+  return observers_.host_time(task.observation, info);
 }
 
 void TaskTracer::notify_sync(orSyncKind kind, const Device& device, const Stream* stream, uint64_t ticket,
@@ -148,6 +185,7 @@ void TaskTracer::notify_sync(orSyncKind kind, const Device& device, const Stream
     info.waiting = handle_of(*waiting);
     info.waiting_queue = waiting->index;
   }
+  info.time = clock_.host_time();
   observers_.synced(info);
 }
 
@@ -162,6 +200,7 @@ void TaskTracer::notify_semaphore(orSyncKind kind, const TimelineSemaphore& sema
     info.waiting = handle_of(*waiting);
     info.waiting_queue = waiting->index;
   }
+  info.time = clock_.host_time();
   observers_.synced(info);
 }
 

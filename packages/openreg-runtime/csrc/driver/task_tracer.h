@@ -22,9 +22,15 @@ class TaskTracer {
       : observers_(observers), space_(space), clock_(clock) {}
 
   // The stream's newest entry, with what its launch says that it reads and writes.
-  void submitted(Stream& stream, Task& task, const Operands& operands, uint64_t graph_launch) {
+  void submitted(Stream& stream, Task& task, const Operands& operands, const Replay& replay) {
     if (observers_.any()) [[unlikely]] {
-      notify_submitted(stream, task, operands, graph_launch);
+      notify_submitted(stream, task, operands, replay);
+    }
+  }
+  // A capturing stream has recorded it, as the node of that number.
+  void captured(const Stream& stream, const Task& task, const Operands& operands, uint64_t node) {
+    if (observers_.any()) [[unlikely]] {
+      notify_captured(stream, task, operands, node);
     }
   }
   // The entry has come to the head of its queue.
@@ -36,7 +42,16 @@ class TaskTracer {
   // An engine is done with the stream's head.
   void executed(const Task& task, const Outcome& outcome) {
     if (task.observation != 0) [[unlikely]] {
-      observers_.outcome(task.observation) = outcome;
+      Outcome& own = observers_.outcome(task.observation);
+      const uint64_t launched = own.launched;
+      own = outcome;
+      own.launched = launched;
+    }
+  }
+  // The stream's newest entry was enqueued at that time, and not when submitted() was called.
+  void launched(const Task& task, uint64_t time) {
+    if (task.observation != 0) {
+      observers_.outcome(task.observation).launched = time;
     }
   }
   // The wait failed.
@@ -51,8 +66,12 @@ class TaskTracer {
       notify_completed(stream, task);
     }
   }
-  // How long the head shall take, in virtual nanoseconds, if an observer has an answer; else leaves the value alone.
-  void duration(const Stream& stream, const Task& task, uint64_t& nanoseconds);
+  // How long the head shall take, in nanoseconds, if an observer has an answer: true then; else leaves the value alone.
+  bool duration(const Stream& stream, const Task& task, uint64_t& nanoseconds);
+  // What the observer that keeps the time says: which engine of its chip runs the head, and how long the host took to
+  // enqueue the newest entry. Nothing, where it has not seen it.
+  int engine(const Stream& stream, const Task& task);
+  uint64_t host_time(const Stream& stream, const Task& task);
 
   // What orders streams and the host: by no ticket of a stream when nothing is marked.
   void sync(orSyncKind kind, const Device& device, const Stream* stream, uint64_t ticket, orEvent_t event = nullptr,
@@ -68,7 +87,8 @@ class TaskTracer {
   }
 
  private:
-  void notify_submitted(Stream& stream, Task& task, const Operands& operands, uint64_t graph_launch);
+  void notify_submitted(Stream& stream, Task& task, const Operands& operands, const Replay& replay);
+  void notify_captured(const Stream& stream, const Task& task, const Operands& operands, uint64_t node);
   void notify_completed(const Stream& stream, const Task& task);
   void notify_sync(orSyncKind kind, const Device& device, const Stream* stream, uint64_t ticket, orEvent_t event,
                    const Stream* waiting);

@@ -184,6 +184,7 @@ class TaskInfo(ctypes.Structure):
         ("name", c_char_p),
         ("bytes", c_uint64),
         ("graph_launch", c_uint64),
+        ("node", c_uint64),
         ("event", c_void_p),
         ("waited_queue", c_uint32),
         ("waited_ticket", c_uint64),
@@ -205,6 +206,7 @@ class TaskCompletion(ctypes.Structure):
         ("queue", c_uint32),
         ("ticket", c_uint64),
         ("engine", c_int),
+        ("launched", c_uint64),
         ("begin", c_uint64),
         ("end", c_uint64),
         ("status", c_int),
@@ -240,6 +242,7 @@ class SyncInfo(ctypes.Structure):
         ("waiting_queue", c_uint32),
         ("semaphore", c_void_p),
         ("value", c_uint64),
+        ("time", c_uint64),
     )
 
 
@@ -260,6 +263,7 @@ class MemoryInfo(ctypes.Structure):
 
 SUBSCRIBER_VERSION = 1
 SUBSCRIBE_OPERANDS = 1
+SUBSCRIBE_TIME = 2
 
 
 class Subscriber(ctypes.Structure):
@@ -273,7 +277,10 @@ class Subscriber(ctypes.Structure):
         ("complete", c_void_p),
         ("sync", c_void_p),
         ("memory", c_void_p),
+        ("capture", c_void_p),
         ("duration", c_void_p),
+        ("engine", c_void_p),
+        ("host", c_void_p),
     )
 
 
@@ -284,7 +291,10 @@ CALLBACKS = {
     "complete": ctypes.CFUNCTYPE(None, c_void_p, POINTER(TaskCompletion)),
     "sync": ctypes.CFUNCTYPE(None, c_void_p, POINTER(SyncInfo)),
     "memory": ctypes.CFUNCTYPE(None, c_void_p, POINTER(MemoryInfo)),
+    "capture": ctypes.CFUNCTYPE(None, c_void_p, POINTER(TaskInfo)),
     "duration": ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(TaskInfo), POINTER(c_uint64)),
+    "engine": ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(TaskInfo)),
+    "host": ctypes.CFUNCTYPE(c_uint64, c_void_p, POINTER(TaskInfo)),
 }
 
 
@@ -307,6 +317,8 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "orGetEngineCount": (c_int, (c_void_p,)),
     "orEngineGetStats": (c_int, (c_void_p, c_int)),
     "orSetFaults": (c_int, (c_char_p,)),
+    "orRegisterFaultKind": (c_int, (c_void_p, c_char_p)),
+    "orCountForFault": (c_int, (c_int, c_int, c_void_p)),
     "orDeviceGetStreamPriorityRange": (c_int, (c_void_p, c_void_p)),
     "orDeviceCanAccessPeer": (c_int, (c_void_p, c_int, c_int)),
     "orDriverIsUsable": (c_int, ()),

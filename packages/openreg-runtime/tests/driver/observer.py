@@ -43,14 +43,18 @@ class Observer:
     flags: int = SUBSCRIBE_OPERANDS
     renumber: Callable[[int], int] = lambda number: number
     duration: Callable[[SimpleNamespace], int | None] = lambda _task: None
+    engine: Callable[[SimpleNamespace], int] = lambda _task: 0
+    host: Callable[[SimpleNamespace], int] = lambda _task: 0
     submits: list[SimpleNamespace] = field(default_factory=list)
     completes: list[SimpleNamespace] = field(default_factory=list)
     syncs: list[SimpleNamespace] = field(default_factory=list)
     memories: list[SimpleNamespace] = field(default_factory=list)
+    captures: list[SimpleNamespace] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         ours = {"submit": self._submit, "complete": self._complete, "sync": self._sync, "memory": self._memory}
-        callbacks = {**ours, "duration": self._duration}
+        asked = {"duration": self._duration, "engine": self._engine, "host": self._host}
+        callbacks = {**ours, **asked, "capture": self._capture}
         self.table = Subscriber(ctypes.sizeof(Subscriber), SUBSCRIBER_VERSION, self.flags)
         for name in self.names:
             setattr(self.table, name, self.api.address(CALLBACKS[name](callbacks[name])))
@@ -96,6 +100,15 @@ class Observer:
         memory = copied(info.contents)
         memory.action = MemoryAction(memory.action).name.removeprefix("orMemory")
         self.memories.append(memory)
+
+    def _capture(self, _user: int | None, info: Any) -> None:
+        self.captures.append(copied(info.contents))
+
+    def _engine(self, _user: int | None, info: Any) -> int:
+        return self.engine(copied(info.contents))
+
+    def _host(self, _user: int | None, info: Any) -> int:
+        return self.host(copied(info.contents))
 
     def _duration(self, _user: int | None, info: Any, nanoseconds: Any) -> int:
         answer = self.duration(copied(info.contents))

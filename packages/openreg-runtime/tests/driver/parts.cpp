@@ -10,6 +10,7 @@
 #include "parts_captures.h"
 #include "parts_queues.h"
 #include "parts_threads.h"
+#include "parts_time.h"
 #include "parts_waits.h"
 
 namespace parts {
@@ -30,6 +31,10 @@ constexpr Check kChecks[] = {
     CHECK_OF(a_demand_finds_the_wait_in_its_way),          CHECK_OF(observers_are_told_of_each_task_once),
     CHECK_OF(a_capture_records_a_fork_and_its_join),       CHECK_OF(a_capture_that_is_not_joined_is_invalidated),
     CHECK_OF(what_a_capture_cannot_repeat_is_refused),     CHECK_OF(a_replay_runs_what_was_recorded_in_its_order),
+    CHECK_OF(an_entry_begins_when_all_that_it_needs_is_there),
+    CHECK_OF(no_answer_makes_a_clock_go_back),
+    CHECK_OF(tickets_of_a_stream_that_was_used_before_are_told_apart),
+    CHECK_OF(what_has_begun_by_the_hosts_clock_runs_without_a_wait),
     CHECK_OF(engines_work_until_they_are_stopped),         CHECK_OF(a_pause_waits_for_the_task_and_holds_the_next_back),
 };
 

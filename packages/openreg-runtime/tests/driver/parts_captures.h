@@ -30,12 +30,12 @@ inline void a_capture_records_a_fork_and_its_join() {
   Event& event = recording.objects.create_event(false);
   recording.captures.begin(first, orStreamCaptureModeRelaxed);
   CHECK(recording.captures.any() && first.capture != nullptr);
-  Captures::record(first, kernel(), {});
+  recording.captures.record(first, kernel(), {});
   Captures::record_event(event, first);
   recording.captures.wait_for_event(second, event);
   CHECK(second.capture == first.capture && second.lane == 1);
   recording.captures.wait_for_event(second, event);  // known by now, so no second node
-  Captures::record(second, kernel(), {});
+  recording.captures.record(second, kernel(), {});
   Captures::record_event(event, second);
   recording.captures.wait_for_event(first, event);
   const std::shared_ptr<GraphBody> body = recording.end(first);
@@ -54,7 +54,7 @@ inline void a_capture_that_is_not_joined_is_invalidated() {
   recording.captures.begin(first, orStreamCaptureModeRelaxed);
   Captures::record_event(event, first);
   recording.captures.wait_for_event(second, event);
-  Captures::record(second, kernel(), {});
+  recording.captures.record(second, kernel(), {});
   CHECK(refuses(orErrorIllegalState, [&] { recording.end(second); }));
   CHECK(recording.end(first) == nullptr && second.capture == nullptr);
 }
@@ -85,10 +85,10 @@ inline void a_replay_runs_what_was_recorded_in_its_order() {
   Stream& second = recording.stream();
   Event& event = recording.objects.create_event(false);
   recording.captures.begin(first, orStreamCaptureModeRelaxed);
-  Captures::record(first, kernel(), {});
+  recording.captures.record(first, kernel(), {});
   Captures::record_event(event, first);
   recording.captures.wait_for_event(second, event);
-  Captures::record(second, kernel(), {});
+  recording.captures.record(second, kernel(), {});
   Captures::record_event(event, second);
   recording.captures.wait_for_event(first, event);
   const std::shared_ptr<GraphBody> body = recording.end(first);

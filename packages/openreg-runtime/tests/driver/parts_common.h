@@ -59,7 +59,9 @@ inline Task delay(uint64_t nanoseconds) {
 // Everything below the dispatcher. With an order, what a seed makes of it.
 struct Queues {
   explicit Queues(SeededOrder* order = nullptr)
-      : clock(order), engines(order != nullptr), semaphores(order != nullptr, tracer, completions) {}
+      : clock(order, modelled), semaphores(order != nullptr, tracer, completions) {
+    engines.set_one_at_a_time(order != nullptr);
+  }
 
   Stream& stream(int device = 0, int priority = 0) {
     return objects.create_stream(*devices[static_cast<size_t>(device)], priority);
@@ -75,6 +77,7 @@ struct Queues {
 
   AddressSpace space{2, kCapacity};
   std::vector<std::unique_ptr<Device>> devices = make_devices(space, 2);
+  ModelledTime modelled;
   const Clock clock;
   Faults faults;
   Completions completions;
@@ -84,7 +87,7 @@ struct Queues {
   Engines engines;
   Deadlines deadlines;
   Semaphores semaphores;
-  CommandProcessor processor{objects, engines, deadlines, semaphores, tracer, faults, clock, completions};
+  CommandProcessor processor{objects, engines, deadlines, semaphores, tracer, faults, clock, modelled, completions};
 };
 
 }  // namespace parts

@@ -126,7 +126,9 @@ inline void only_demanded_work_runs_under_a_seed() {
     const SeededSchedule::Registration registration(&schedule, demand);
     CHECK(schedule.next() == &first && !demand.is_met());
     const uint64_t begin = order.time();
-    schedule.pass_duration(first, kernel());
+    Outcome outcome;
+    schedule.pass_duration(first, kernel(), outcome);
+    CHECK(outcome.begin == begin && outcome.end == order.time());
     CHECK(order.time() > begin);
     queues.processor.complete(first);
     CHECK(demand.is_met() && schedule.next() == nullptr && second.completed == 0);

@@ -45,10 +45,10 @@ inline void await(const std::atomic<int>& count, int value) {
 inline void engines_work_until_they_are_stopped() {
   std::mutex mutex;
   Stream stream;
-  Engines engines(false);
+  Engines engines;
   Deadlines deadlines;
   FakeWork work;
-  EngineThreads threads(mutex, engines, deadlines, work);
+  EngineThreads threads(mutex, engines, deadlines, work, false);
   {
     const Lock lock = acquire(mutex);
     threads.start();
@@ -69,10 +69,10 @@ inline void engines_work_until_they_are_stopped() {
 inline void a_pause_waits_for_the_task_and_holds_the_next_back() {
   std::mutex mutex;
   Stream stream;
-  Engines engines(true);
+  Engines engines;
   Deadlines deadlines;
   FakeWork work;
-  EngineThreads threads(mutex, engines, deadlines, work);
+  EngineThreads threads(mutex, engines, deadlines, work, true);
   work.opened = false;
   {
     const Lock lock = acquire(mutex);

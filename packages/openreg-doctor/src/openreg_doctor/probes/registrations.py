@@ -26,6 +26,15 @@ MINIMAL_OPERATORS = (
     "aten::_copy_from_and_resize",
     "aten::_local_scalar_dense",
 )
+NESTED_OPERATORS = ("aten::values", "aten::unbind.int", "aten::clone", "aten::to_padded_tensor", "aten::add.Tensor")
+
+SYNC_BATCH_NORM = (
+    "aten::batch_norm_stats",
+    "aten::batch_norm_gather_stats_with_counts",
+    "aten::batch_norm_elemt",
+    "aten::batch_norm_backward_reduce",
+    "aten::batch_norm_backward_elemt",
+)
 
 
 def _name(device: Device) -> None:
@@ -103,6 +112,24 @@ def _dlpack(device: Device) -> None:
         raise RuntimeError("torch.from_dlpack() gives other memory than the tensor's")
 
 
+def _nested(_: Device) -> None:
+    if not has_kernel("aten::empty.memory_format"):
+        raise Unseen("needs operators that make tensors")
+    missing = [name for name in NESTED_OPERATORS if not has_kernel(name, "NestedTensorPrivateUse1")]
+    if missing:
+        raise RuntimeError(f"no kernel for NestedTensorPrivateUse1: {', '.join(missing)}")
+
+
+def _jagged_attention(device: Device) -> None:
+    values = device.tensor().reshape(2, 1, 1)
+    try:
+        offsets = torch.tensor([0, 2]).to(device.first)
+        rows = torch.nested.nested_tensor_from_jagged(values, offsets, min_seqlen=2, max_seqlen=2).transpose(1, 2)
+    except NotImplementedError as error:
+        raise Unseen(f"needs more operators: {str(error).splitlines()[0]}") from error
+    torch.nn.functional.scaled_dot_product_attention(rows, rows, rows, is_causal=True)
+
+
 def _process_group(device: Device) -> None:
     if not torch.distributed.is_available():
         raise Unseen("this torch was built without torch.distributed")
@@ -117,12 +144,18 @@ EXERCISES: dict[str, Callable[[Device], object]] = {
     "registration.c10::OutOfMemoryError": _out_of_memory,
     "registration.aten::_has_compatible_shallow_copy_type": _kernels("aten::_has_compatible_shallow_copy_type"),
     "registration.aten::record_stream": _kernels("aten::record_stream"),
+    "registration.kernels of NestedTensorPrivateUse1": _nested,
+    "registration.aten::_jagged_to_padded_dense_forward and aten::_padded_dense_to_jagged_forward": _kernels(
+        "aten::_jagged_to_padded_dense_forward", "aten::_padded_dense_to_jagged_forward"
+    ),
+    "registration.attention on nested tensors of layout torch.jagged": _jagged_attention,
     "registration.the minimal set of operators": _kernels(*MINIMAL_OPERATORS),
     "registration.the boxed fallback": _fallback,
     "registration.aten::_amp_foreach_non_finite_check_and_unscale_ and aten::_amp_update_scale_": _kernels(
         "aten::_amp_foreach_non_finite_check_and_unscale_", "aten::_amp_update_scale_"
     ),
     "registration.torch.distributed.Backend.register_backend": _process_group,
+    "registration.the operators of SyncBatchNorm": _kernels(*SYNC_BATCH_NORM),
     "registration.torch.save and torch.load": _save,
     "registration.a backward pass": _backward,
     "registration.UntypedStorage.byteswap": _byteswap,

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nested tensors. Those of layout torch.jagged are written in Python over ordinary tensors and need two operators of
-// this file. Those of strided layout are a buffer on the device with sizes on the CPU; attention on jagged ones goes
-// through them. PyTorch's functions for the latter are loops over ordinary operators where they do not read the
-// buffer themselves, and run on this device as they are.
-#include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/ops/_nested_view_from_buffer_native.h>
-
+// Nested tensors of layout torch.jagged are a subclass of Tensor that PyTorch writes in Python over ordinary tensors:
+// the values of all components in one, and where each begins. They need two operators of their own, which pad.
+// Attention on them is csrc/attention/varlen.cpp.
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -47,57 +43,9 @@ at::Tensor to_jagged(const at::Tensor& dense, at::TensorList offsets, std::optio
   return kToJagged.functional(dense, offsets, rows);
 }
 
-void run_function_of_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::NestedTensorCPU), stack);
-}
-
-void refuse_nested(const c10::OperatorHandle& op, torch::jit::Stack* /*stack*/) {
-  TORCH_CHECK_NOT_IMPLEMENTED(false, op.operator_name(),
-                              ": the openreg device has no such operator for nested tensors of strided layout; make "
-                              "the tensor with layout=torch.jagged, or keep it on the CPU");
-}
-
-// Functions that never touch the buffer but through ordinary operators; test_nested.py runs each.
-constexpr const char* kDeviceFree[] = {
-    "_nested_tensor_size",
-    "_nested_tensor_storage_offsets",
-    "_nested_tensor_strides",
-    "_safe_softmax",
-    "_softmax",
-    "_softmax_backward_data",
-    "_to_copy",
-    "add.Tensor",
-    "all.dim",
-    "clone",
-    "empty_like",
-    "gelu",
-    "isneginf",
-    "linear",
-    "matmul",
-    "matmul_backward",
-    "mul.Scalar",
-    "relu",
-    "to_padded_tensor",
-    "transpose.int",
-    "unbind.int",
-    "values",
-    "where.self_out",
-};
-
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_to_padded, op::_jagged_to_padded_dense_forward>(library, cpu::_jagged_to_padded_dense_forward);
-  function<op::_nested_view_from_buffer>(library, at::native::_nested_view_from_buffer);
   function<op::_padded_dense_to_jagged_forward>(library, to_jagged);
-}
-
-TORCH_LIBRARY_IMPL(aten, NestedTensorPrivateUse1, library) {
-  for (const char* name : kDeviceFree) {
-    library.impl(name, torch::CppFunction::makeFromBoxedFunction<&run_function_of_cpu>());
-  }
-}
-
-TORCH_LIBRARY_IMPL(_, NestedTensorPrivateUse1, library) {
-  library.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_nested>());
 }
 
 }  // namespace

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "agreed.h"
+
+namespace openreg::distributed {
+
+namespace {
+
+// FNV-1a, which is the same in all processes.
+class Hash {
+ public:
+  void add(std::string_view text) {
+    for (const char letter : text) {
+      step(static_cast<unsigned char>(letter));
+    }
+    step(0);
+  }
+  void add(uint64_t number) {
+    for (int i = 0; i < 8; ++i) {
+      step(static_cast<unsigned char>(number >> (8 * i)));
+    }
+  }
+  uint64_t value() const { return value_; }
+
+ private:
+  void step(unsigned char byte) { value_ = (value_ ^ byte) * 0x100000001B3; }
+
+  uint64_t value_ = 0xCBF29CE484222325;
+};
+
+std::vector<uint64_t> bytes_of(const std::vector<at::Tensor>& tensors) {
+  std::vector<uint64_t> bytes;
+  bytes.reserve(tensors.size());
+  for (const at::Tensor& tensor : tensors) {
+    bytes.push_back(tensor.nbytes());
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Agreed Agreed::alike(const char* algorithm, const std::vector<at::Tensor>& tensors) {
+  Agreed agreed{algorithm};
+  agreed.pieces = bytes_of(tensors);
+  uint64_t all = 0;
+  for (const uint64_t piece : agreed.pieces) {
+    all += piece;
+  }
+  agreed.sent = {all};
+  agreed.expected = {all};
+  return agreed;
+}
+
+Agreed Agreed::by_rank(const char* algorithm, const std::vector<at::Tensor>& sent,
+                       const std::vector<at::Tensor>& expected) {
+  Agreed agreed{algorithm};
+  agreed.sent = bytes_of(sent);
+  agreed.expected = bytes_of(expected);
+  return agreed;
+}
+
+uint64_t Agreed::contract(std::string_view dtype) const {
+  Hash hash;
+  hash.add(algorithm);
+  hash.add(static_cast<uint64_t>(root));
+  if (reduction != nullptr) {
+    hash.add(reduction);
+    hash.add(dtype);
+  }
+  if (pieces.size() > 1) {
+    for (const uint64_t piece : pieces) {
+      hash.add(piece);
+    }
+  }
+  return hash.value();
+}
+
+}  // namespace openreg::distributed

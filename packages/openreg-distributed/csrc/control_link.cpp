@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control_link.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "progress/announcement.h"
+
+namespace openreg::distributed {
+
+namespace {
+
+// Messages to a rank that may be on their way. A rank takes them up whatever it does, so more are left only by one that
+// is stopped.
+constexpr size_t kWindow = 64;
+// Without an end, as the transport understands it.
+constexpr std::chrono::hours kForever{24 * 365};
+// In which the last messages of a group arrive, before its connections are closed.
+constexpr std::chrono::milliseconds kGrace{100};
+
+at::Tensor room(size_t size) {
+  return at::empty({static_cast<int64_t>(size)}, at::TensorOptions(c10::kByte));
+}
+
+}  // namespace
+
+ControlLink::ControlLink(c10d::Backend& transport)
+    : transport_(transport), inboxes_(static_cast<size_t>(transport.getSize())) {
+  for (int rank = 0; rank < transport.getSize(); ++rank) {
+    outboxes_.push_back(std::make_unique<Outbox>());
+  }
+}
+
+ControlLink::~ControlLink() = default;
+
+void ControlLink::send(int peer, const std::string& message) {
+  Outbox& outbox = *outboxes_[static_cast<size_t>(peer)];
+  const std::lock_guard<std::mutex> order(outbox.mutex);
+  if (outbox.sent.size() >= kWindow) {
+    if (!wait_for(outbox.sent.front())) {
+      return;
+    }
+    outbox.sent.pop_front();
+  }
+  hand_over(outbox, peer, message);
+}
+
+void ControlLink::try_send(int peer, const std::string& message) noexcept {
+  Outbox& outbox = *outboxes_[static_cast<size_t>(peer)];
+  const std::unique_lock<std::mutex> order(outbox.mutex, std::try_to_lock);
+  if (!order) {
+    return;  // the rank is far behind
+  }
+  try {
+    hand_over(outbox, peer, message);
+  } catch (const std::exception&) {
+    // It is gone, and needs no message.
+  }
+}
+
+void ControlLink::hand_over(Outbox& outbox, int peer, const std::string& message) {
+  const at::Tensor bytes = room(message.size());
+  std::memcpy(bytes.mutable_data_ptr(), message.data(), message.size());
+  std::vector<at::Tensor> tensors{bytes};
+  outbox.sent.push_back(transport_.send(tensors, peer, kTag));
+}
+
+std::optional<std::string> ControlLink::receive(int peer) {
+  Inbox& inbox = inboxes_[static_cast<size_t>(peer)];
+  if (inbox.work == nullptr) {
+    expect(inbox, peer);
+  }
+  const WorkPtr work = inbox.work;
+  const at::Tensor bytes = inbox.bytes;
+  const bool came = wait_for(work);
+  if (!came) {
+    if (ends_transport()) {
+      end_transport(inbox, peer);
+    }
+    return std::nullopt;
+  }
+  expect(inbox, peer);  // the next one, which then needs no question whether there is room for it
+  return std::string(static_cast<const char*>(bytes.const_data_ptr()), kLongestMessage);
+}
+
+void ControlLink::expect(Inbox& inbox, int peer) {
+  inbox.bytes = room(kLongestMessage);
+  std::vector<at::Tensor> tensors{inbox.bytes};
+  inbox.work = transport_.recv(tensors, peer, kTag);
+}
+
+bool ControlLink::wait_for(const WorkPtr& work) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (closed_) {
+      return false;
+    }
+    waiting_.push_back(work);
+  }
+  const auto forget = [&] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::erase(waiting_, work);
+  };
+  try {
+    const bool done = work->wait(kForever);
+    forget();
+    return done;
+  } catch (...) {
+    forget();
+    throw;
+  }
+}
+
+void ControlLink::close(bool ends_transport) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  closed_ = true;
+  ends_transport_ = ends_transport_ || ends_transport;
+  for (const WorkPtr& work : waiting_) {
+    work->abort();
+  }
+}
+
+bool ControlLink::ends_transport() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return ends_transport_;
+}
+
+// The transport has no call for this. But a wait that takes too long closes its connections, and so ends whatever uses
+// them.
+void ControlLink::end_transport(Inbox& inbox, int peer) {
+  while (inbox.work->wait(kGrace)) {
+    expect(inbox, peer);
+  }
+}
+
+}  // namespace openreg::distributed

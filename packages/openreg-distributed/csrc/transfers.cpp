@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transfers.h"
+
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+namespace openreg::distributed {
+
+namespace {
+
+using WorkPtr = c10::intrusive_ptr<c10d::Work>;
+
+// The end of several calls that are one operation: that of the last, with the first error.
+class Join {
+ public:
+  Join(std::shared_ptr<Progress> progress, std::shared_ptr<Operation> operation, size_t parts)
+      : progress_(std::move(progress)), operation_(std::move(operation)), left_(parts) {}
+
+  void done(const std::string& error) {
+    if (!error.empty()) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (error_.empty()) {
+        error_ = error;
+      }
+    }
+    if (--left_ == 0) {
+      progress_->transport_done(operation_, error_);
+    }
+  }
+
+ private:
+  const std::shared_ptr<Progress> progress_;
+  const std::shared_ptr<Operation> operation_;
+  std::atomic<size_t> left_;
+  std::mutex mutex_;
+  std::string error_;
+};
+
+void wait_for_message(const WorkPtr& work, std::chrono::milliseconds limit, Join& join) {
+  std::string error;
+  try {
+    if (!work->wait(limit)) {
+      error = "it was aborted";
+    }
+  } catch (const std::exception& failure) {
+    error = first_paragraph(failure.what());
+  }
+  join.done(error);
+}
+
+}  // namespace
+
+std::string first_paragraph(const std::string& message) {
+  return message.substr(0, message.find("\nException raised from"));
+}
+
+Operation::Post post_all(c10d::Backend& transport, std::shared_ptr<Progress> progress, std::vector<Transfer> transfers,
+                         bool are_messages) {
+  return [&transport, progress = std::move(progress), transfers = std::move(transfers),
+          are_messages](const std::shared_ptr<Operation>& operation) {
+    if (transfers.empty()) {
+      progress->transport_done(operation, {});
+      return;
+    }
+    const auto join = std::make_shared<Join>(progress, operation, transfers.size());
+    for (const Transfer& transfer : transfers) {
+      WorkPtr work;
+      try {
+        work = transfer(transport, *operation);
+      } catch (const std::exception& error) {
+        join->done(first_paragraph(error.what()));
+        continue;
+      }
+      if (are_messages) {
+        operation->set_cancel([work] { work->abort(); });
+        progress->waiters().run(
+            [work, join, limit = transport_limit(operation->timeout())] { wait_for_message(work, limit, *join); });
+      } else {
+        work->getFuture()->addCallback([join](c10::ivalue::Future& future) {
+          join->done(future.hasError() ? first_paragraph(future.tryRetrieveErrorMessage()) : std::string());
+        });
+      }
+    }
+  };
+}
+
+}  // namespace openreg::distributed

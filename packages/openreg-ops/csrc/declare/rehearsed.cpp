@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "declare/rehearsed.h"
+
+#include <ATen/Context.h>
+#include <c10/util/Exception.h>
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/device_check.h"
+#include "common/host_objects.h"
+#include "common/operand_record.h"
+#include "common/outputs.h"
+#include "common/quantized.h"
+#include "common/wait_for.h"
+#include "declare/registry.h"
+#include "fallback/call.h"
+#include "openreg/runtime/capture.h"
+#include "openreg/runtime/launch.h"
+#include "openreg/runtime/stream.h"
+
+namespace openreg::ops {
+
+namespace {
+
+using torch::jit::Stack;
+
+// What the host knows of a quantiser without waiting.
+struct QuantizerNumbers {
+  c10::QScheme scheme = kUnknownScheme;
+  double scale = 0;
+  int64_t zero_point = 0;  // or the axis
+
+  bool operator==(const QuantizerNumbers& other) const {
+    return scheme == other.scheme && scale == other.scale && zero_point == other.zero_point;
+  }
+};
+
+QuantizerNumbers numbers_of(const at::Tensor& quantized) {
+  const at::QuantizerPtr quantizer = quantizer_of(quantized);
+  const QuantizerKind kind = kind_of(*quantizer);
+  if (const auto* per_tensor = std::get_if<const at::PerTensorAffineQuantizer*>(&kind)) {
+    return {(*per_tensor)->qscheme(), (*per_tensor)->scale(), (*per_tensor)->zero_point()};
+  }
+  if (const auto* per_channel = std::get_if<const at::PerChannelAffineQuantizer*>(&kind)) {
+    return {(*per_channel)->qscheme(), 0, (*per_channel)->axis()};
+  }
+  return {};
+}
+
+// What one result of the operator was.
+struct Result {
+  size_t operand = 0;  // the argument that it is, for `is_operand`
+  bool is_operand = false;
+  c10::DimVector sizes;
+  c10::DimVector strides;
+  c10::ScalarType dtype = c10::ScalarType::Undefined;  // Undefined: it was undefined
+  QuantizerNumbers quantizer;
+};
+
+// What a rehearsal found, result by result.
+using Outcome = std::vector<Result>;
+
+// The kind of a call, as bytes.
+class Kind {
+ public:
+  Kind(const c10::OperatorHandle& op, const Stack& stack) {
+    add(op.schema().name());
+    add(op.schema().overload_name());
+    add(static_cast<int>(at::globalContext().qEngine()));
+    add(at::globalContext().deterministicAlgorithms());
+    for (size_t i = stack.size() - op.schema().arguments().size(); i < stack.size(); ++i) {
+      add(stack[i]);
+    }
+    finish();
+  }
+
+  const std::string& bytes() const { return bytes_; }
+  // Whether data decides what comes out.
+  bool is_open() const { return is_open_; }
+
+ private:
+  template <class T>
+  void add(const T& value) {
+    static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value));
+  }
+  void add(const std::string& text) {
+    add(text.size());
+    bytes_.append(text);
+  }
+  void add(c10::IntArrayRef numbers) {
+    add(numbers.size());
+    bytes_.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(int64_t));
+  }
+  void add(const at::Tensor& tensor);
+  void add(const c10::IValue& value);
+  void finish();
+
+  std::string bytes_;
+  std::vector<const at::Tensor*> tensors_;
+  bool is_open_ = false;
+};
+
+void Kind::add(const at::Tensor& tensor) {
+  add(tensor.defined());
+  if (!tensor.defined()) {
+    return;
+  }
+  tensors_.push_back(&tensor);
+  add(tensor.scalar_type());
+  add(tensor.device().is_cpu());
+  add(tensor.sizes());
+  add(tensor.strides());
+  if (tensor.is_quantized()) {
+    const QuantizerNumbers numbers = numbers_of(tensor);
+    add(numbers.scheme);
+    add(numbers.scale);
+    add(numbers.zero_point);
+  }
+}
+
+// Which operands share memory: kernels refuse some of that.
+void Kind::finish() {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (tensors_[i]->is_alias_of(*tensors_[j])) {
+        add(i);
+        add(j);
+        add(tensors_[i]->storage_offset() - tensors_[j]->storage_offset());
+      }
+    }
+  }
+}
+
+void Kind::add(const c10::IValue& value) {
+  add(static_cast<int>(value.isNone()));
+  if (value.isTensor()) {
+    add(value.toTensor());
+  } else if (value.isInt()) {
+    add(value.toInt());
+  } else if (value.isBool()) {
+    add(value.toBool());
+  } else if (value.isDouble()) {
+    add(value.toDouble());
+  } else if (value.isString()) {
+    add(value.toStringRef());
+  } else if (value.isCustomClass()) {
+    add(hold_on_host(value)->number);
+  } else if (value.isList()) {
+    const c10::ArrayRef<c10::IValue> elements = value.toListRef();
+    add(elements.size());
+    for (const c10::IValue& each : elements) {
+      add(each);
+      const bool is_index = value.isOptionalTensorList() && each.isTensor() && each.toTensor().defined();
+      is_open_ |=
+          is_index && (each.toTensor().scalar_type() == at::kBool || each.toTensor().scalar_type() == at::kByte);
+    }
+  } else if (!value.isNone()) {
+    is_open_ = true;  // a generator, say, which moves on
+  }
+}
+
+// What the rehearsals of the process found.
+class Outcomes {
+ public:
+  static Outcomes& instance() {
+    static auto* const outcomes = new Outcomes;  // outlives threads that launch while the process exits
+    return *outcomes;
+  }
+
+  // Null where there was no rehearsal.
+  std::shared_ptr<const Outcome> find(const std::string& kind) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = outcomes_.find(kind);
+    return found == outcomes_.end() ? nullptr : found->second;
+  }
+
+  void remember(const std::string& kind, Outcome outcome) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (outcomes_.size() >= kMostKinds) {
+      outcomes_.clear();  // sizes and packed weights of long ago
+    }
+    outcomes_[kind] = std::make_shared<const Outcome>(std::move(outcome));
+  }
+
+ private:
+  static constexpr size_t kMostKinds = 65536;
+
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::shared_ptr<const Outcome>> outcomes_;
+};
+
+// One argument of a launch: a tensor, tensors of a list, an object of the host, or a value that owns itself.
+class OwnedValue {
+ public:
+  OwnedValue(const c10::IValue& value, runtime::Aliases& aliases);
+
+  c10::IValue open(runtime::AliasStorages& storages);
+
+ private:
+  enum class Form { kValue, kTensor, kTensors, kOptionalTensors, kObject, kObjects };
+
+  void own(const at::Tensor& tensor, runtime::Aliases& aliases);
+  at::Tensor open(size_t index, runtime::AliasStorages& storages);
+
+  Form form_ = Form::kValue;
+  c10::IValue value_;  // also a list of objects, without its elements
+  std::vector<OperandRecord> operands_;
+  std::vector<at::Tensor> on_host_;  // for each operand; undefined where it is on the device
+  std::vector<std::shared_ptr<const HostObject>> objects_;
+};
+
+OwnedValue::OwnedValue(const c10::IValue& value, runtime::Aliases& aliases) {
+  if (value.isTensor()) {
+    form_ = Form::kTensor;
+    own(value.toTensor(), aliases);
+  } else if (value.isTensorList()) {
+    form_ = Form::kTensors;
+    for (const at::Tensor& tensor : value.toTensorVector()) {
+      own(tensor, aliases);
+    }
+  } else if (value.isOptionalTensorList()) {
+    form_ = Form::kOptionalTensors;
+    for (const std::optional<at::Tensor> tensor : value.toOptionalTensorList()) {
+      own(tensor.value_or(at::Tensor()), aliases);
+    }
+  } else if (value.isCustomClass()) {
+    form_ = Form::kObject;
+    objects_.push_back(hold_on_host(value));
+  } else if (value.isList() && !value.toListRef().empty() && value.toListRef()[0].isCustomClass()) {
+    form_ = Form::kObjects;
+    for (const c10::IValue& each : value.toListRef()) {
+      objects_.push_back(hold_on_host(each));
+    }
+    value_ = c10::impl::GenericList(value.toList().elementType());
+  } else {
+    value_ = value;
+  }
+}
+
+void OwnedValue::own(const at::Tensor& tensor, runtime::Aliases& aliases) {
+  // A tensor of the host may have a Python object, or change: the launch gets one of its own.
+  const bool is_on_host = tensor.defined() && tensor.device().is_cpu() && tensor.dim() > 0;
+  on_host_.push_back(is_on_host ? tensor.clone() : at::Tensor());
+  operands_.emplace_back(is_on_host ? at::Tensor() : tensor, aliases);
+}
+
+at::Tensor OwnedValue::open(size_t index, runtime::AliasStorages& storages) {
+  return on_host_[index].defined() ? on_host_[index] : operands_[index].open(storages);
+}
+
+c10::IValue OwnedValue::open(runtime::AliasStorages& storages) {
+  switch (form_) {
+    case Form::kValue:
+      return value_;
+    case Form::kTensor:
+      return open(0, storages);
+    case Form::kTensors: {
+      c10::List<at::Tensor> list;
+      for (size_t i = 0; i < operands_.size(); ++i) {
+        list.push_back(open(i, storages));
+      }
+      return list;
+    }
+    case Form::kOptionalTensors: {
+      c10::List<std::optional<at::Tensor>> list;
+      for (size_t i = 0; i < operands_.size(); ++i) {
+        const at::Tensor tensor = open(i, storages);
+        list.push_back(tensor.defined() ? std::optional<at::Tensor>(tensor) : std::nullopt);
+      }
+      return list;
+    }
+    case Form::kObject:
+      return objects_[0]->value;
+    case Form::kObjects: {
+      c10::impl::GenericList list(value_.toList().elementType());
+      for (const auto& object : objects_) {
+        list.push_back(object->value);
+      }
+      return list;
+    }
+  }
+  return {};
+}
+
+bool is_same_geometry(const at::Tensor& tensor, const Result& expected) {
+  return tensor.sizes() == expected.sizes && tensor.scalar_type() == expected.dtype &&
+         (!tensor.is_quantized() || numbers_of(tensor) == expected.quantizer);
+}
+
+// What such a launch holds.
+struct RehearsedCall {
+  c10::OperatorHandle op;
+  c10::DispatchKey key;
+  std::shared_ptr<const Outcome> outcome;
+  std::vector<OwnedValue> arguments;
+  std::vector<OperandRecord> outputs;  // of each result that is no operand
+
+  void operator()() {
+    runtime::AliasStorages storages;
+    Stack operands;
+    for (OwnedValue& argument : arguments) {
+      operands.push_back(argument.open(storages));
+    }
+    Stack results = operands;
+    op.redispatchBoxed(c10::DispatchKeySet(key), &results);
+    size_t next = 0;
+    for (size_t i = 0; i < outcome->size(); ++i) {
+      const Result& expected = (*outcome)[i];
+      if (expected.dtype == c10::ScalarType::Undefined) {
+        continue;
+      }
+      const at::Tensor& result = results[i].toTensor();
+      TORCH_CHECK(result.defined() && is_same_geometry(result, expected), op.operator_name(),
+                  ": the kernel gave another result than for the same sizes, dtypes and options before; please report "
+                  "this");
+      const at::Tensor output =
+          expected.is_operand ? operands[expected.operand].toTensor() : outputs[next++].open(storages);
+      if (!output.is_same(result)) {  // of an operand, some kernels give another tensor than the one to be written
+        output.copy_(result);
+      }
+    }
+  }
+};
+
+at::Tensor make_result(const Result& result) {
+  if (result.quantizer.scheme == c10::kPerTensorAffine) {
+    return make_quantized(
+        result.sizes, result.strides, c10::MemoryFormat::Contiguous, result.dtype,
+        at::make_per_tensor_affine_quantizer(result.quantizer.scale, result.quantizer.zero_point, result.dtype));
+  }
+  return make_output(result.sizes, result.strides, c10::TensorOptions().dtype(result.dtype));
+}
+
+void launch_rehearsed(const c10::OperatorHandle& op, Stack* stack, c10::Stream stream,
+                      const std::shared_ptr<const Outcome>& outcome) {
+  const auto& arguments = op.schema().arguments();
+  const size_t first = stack->size() - arguments.size();
+  std::vector<c10::IValue> results;
+  std::vector<at::Tensor> made;
+  for (const Result& expected : *outcome) {
+    if (expected.is_operand) {
+      results.push_back((*stack)[first + expected.operand]);
+    } else if (expected.dtype == c10::ScalarType::Undefined) {
+      results.emplace_back(at::Tensor());
+    } else {
+      made.push_back(make_result(expected));
+      results.emplace_back(made.back());
+    }
+  }
+  const char* const name = op.schema().name().c_str();
+  runtime::Aliases aliases(name);
+  const auto make = [&] {
+    RehearsedCall call{op, cpu_key_of(op, *stack), outcome, {}, {}};
+    call.arguments.reserve(arguments.size());
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      call.arguments.emplace_back((*stack)[first + i], aliases.as(access_of(arguments[i])));
+    }
+    for (const at::Tensor& output : made) {
+      call.outputs.emplace_back(output, aliases.as(orAccessWrite));
+    }
+    return call;
+  };
+  runtime::launch_made(name, stream, make, aliases.operands());
+  torch::jit::drop(*stack, arguments.size());
+  for (c10::IValue& result : results) {
+    stack->push_back(std::move(result));
+  }
+}
+
+// What later calls of this kind may count on, if they may.
+std::optional<Outcome> outcome_of(const c10::OperatorHandle& op, const Stack& given, const Stack& results) {
+  const auto& arguments = op.schema().arguments();
+  Outcome outcome;
+  for (const c10::IValue& value : results) {
+    if (!value.isTensor()) {
+      return std::nullopt;
+    }
+    const at::Tensor& tensor = value.toTensor();
+    Result result;
+    for (size_t i = 0; i < arguments.size() && !result.is_operand; ++i) {
+      result.is_operand = given[i].isTensor() && given[i].toTensor().defined() && given[i].toTensor().is_same(tensor);
+      result.operand = i;
+      if (!result.is_operand && given[i].isTensor() && given[i].toTensor().defined() && tensor.defined() &&
+          given[i].toTensor().is_alias_of(tensor)) {
+        return std::nullopt;  // a view of an operand
+      }
+    }
+    if (tensor.defined()) {
+      result.sizes = c10::DimVector(tensor.sizes());
+      result.strides = c10::DimVector(tensor.strides());
+      result.dtype = tensor.scalar_type();
+      result.quantizer = tensor.is_quantized() ? numbers_of(tensor) : QuantizerNumbers();
+    }
+    const bool can_be_made =
+        !is_below_byte(result.dtype) &&
+        (!tensor.defined() || (tensor.is_non_overlapping_and_dense() &&
+                               (!tensor.is_quantized() || result.quantizer.scheme == c10::kPerTensorAffine)));
+    if (!result.is_operand && !can_be_made) {
+      return std::nullopt;
+    }
+    outcome.push_back(std::move(result));
+  }
+  return outcome;
+}
+
+// Runs the kernel once, and brings its results to the device. Throws c10::Error where the call cannot wait.
+void rehearse(const c10::OperatorHandle& op, Stack* stack, c10::Stream stream, const Kind& kind) {
+  const char* const name = op.schema().name().c_str();
+  TORCH_CHECK_NOT_IMPLEMENTED(!runtime::is_capturing(stream), name,
+                              " cannot be captured yet: what comes out shows when its kernel runs, and a capturing "
+                              "stream of ",
+                              stream.device(), " records work without running it. Run it once before the capture");
+  prepare_to_wait(name, stream);
+  const auto last = [stack](size_t count) {
+    return Stack(stack->end() - static_cast<std::ptrdiff_t>(count), stack->end());
+  };
+  const Stack given = last(op.schema().arguments().size());
+  FallbackCall call(op, *stack);
+  call.run_on_engine(cpu_key_of(op, *stack));
+  call.finish();
+  // An operand that was written into may have another shape or quantiser now; then the operands are of another kind.
+  if (!kind.is_open() && Kind(op, given).bytes() == kind.bytes()) {
+    if (auto outcome = outcome_of(op, given, last(op.schema().returns().size()))) {
+      Outcomes::instance().remember(kind.bytes(), std::move(*outcome));
+    }
+  }
+}
+
+}  // namespace
+
+void run_rehearsed(const c10::OperatorHandle& op, Stack* stack) {
+  const c10::Device device = device_of_call(*stack, op.schema().arguments().size());
+  check_devices_of_call(op, *stack, device);
+  const CurrentDevice current(device);
+  const c10::Stream stream = runtime::current_stream(device.index());
+  const Kind kind(op, *stack);
+  if (const auto outcome = Outcomes::instance().find(kind.bytes())) {
+    launch_rehearsed(op, stack, stream, outcome);
+  } else {
+    rehearse(op, stack, stream, kind);
+  }
+}
+
+void rehearsed(torch::Library& library, c10::ArrayRef<const char*> names) {
+  for (const char* name : names) {
+    register_boxed(library, name, torch::CppFunction::makeFromBoxedFunction<&run_rehearsed>(), Way::kRehearsed);
+  }
+}
+
+}  // namespace openreg::ops

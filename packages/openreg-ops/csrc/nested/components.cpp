@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operators on nested tensors of strided layout that are one launch over all components. What the kernels here do not
+// take goes to PyTorch's function for the CPU, which refuses it before it touches the buffer.
+#include <ATen/WrapDimUtils.h>
+#include <ATen/ops/_nested_from_padded_native.h>
+#include <ATen/ops/_softmax.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/sum.h>
+
+#include "declare/declare.h"
+#include "nested/components.h"
+
+namespace openreg::ops {
+
+namespace {
+
+constexpr Operator kMatmul{op::matmul::name};
+constexpr Operator kSum{op::sum_dim_IntList::name};
+constexpr Operator kSumBackward{op::_nested_sum_backward::name};
+constexpr Operator kToPadded{op::to_padded_tensor::name};
+constexpr Operator kFromPadded{op::_nested_from_padded::name};
+constexpr Operator kMaskedSoftmax{op::_nested_tensor_softmax_with_shape::name};
+
+// Products ------------------------------------------------------------------------------------------------------------
+
+// Matrices of one dtype in batches of as many components, whose sizes fit one by one.
+bool are_factors(const at::Tensor& self, const at::Tensor& other) {
+  if (!self.is_nested() || !other.is_nested() || self.dim() != other.dim() || self.dim() < 3 ||
+      self.scalar_type() != other.scalar_type() || self.device() != other.device() || self.size(0) != other.size(0) ||
+      self.size(0) == 0 || self.scalar_type() == at::kBool) {
+    return false;
+  }
+  const at::Tensor& sizes = nested(self).get_nested_sizes();
+  const at::Tensor& other_sizes = nested(other).get_nested_sizes();
+  const int64_t batch_dims = self.dim() - 3;
+  return at::equal(sizes.narrow(1, 0, batch_dims), other_sizes.narrow(1, 0, batch_dims)) &&
+         at::equal(sizes.select(1, -1), other_sizes.select(1, -2));
+}
+
+void matmul_kernel(at::TensorList outputs, at::TensorList left, at::TensorList right) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    at::Tensor output = outputs[i];
+    at::matmul_out(output, left[i], right[i]);
+  }
+}
+
+// PyTorch's function pads, multiplies, and then asks the device which elements to keep.
+at::Tensor matmul(const at::Tensor& self, const at::Tensor& other) {
+  if (!are_factors(self, other)) {
+    return op::matmul::redispatch(kNestedOfCpu, self, other);
+  }
+  const CurrentDevice current(self.device());
+  at::Tensor sizes = nested(self).get_nested_sizes().clone();
+  sizes.select(1, -1).copy_(nested(other).get_nested_sizes().select(1, -1));
+  at::Tensor output = make_nested(sizes, self.options());
+  const std::vector<at::Tensor> left = components_of(self);
+  const std::vector<at::Tensor> right = components_of(other);
+  launch_on_components<at::TensorList, at::TensorList>(kMatmul, output, &matmul_kernel, left, right);
+  return output;
+}
+
+// Sums ----------------------------------------------------------------------------------------------------------------
+
+// Over the last dimension, which stays as one of size 1: PyTorch has no other sum of such tensors.
+bool is_sum_of_rows(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim) {
+  return is_packed(self) && keepdim && dims.has_value() && dims->size() == 1 &&
+         at::maybe_wrap_dim(dims->front(), self.dim()) == self.dim() - 1;
+}
+
+void sum_kernel(at::TensorList outputs, at::TensorList operands) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    at::Tensor output = outputs[i];
+    at::sum_out(output, operands[i], {-1}, /*keepdim=*/true, output.scalar_type());
+  }
+}
+
+at::Tensor sum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
+               std::optional<c10::ScalarType> dtype) {
+  const bool is_served = is_sum_of_rows(self, dims, keepdim) && !dtype.has_value() &&
+                         (dtype_bit(self.scalar_type()) & (kIntegers | kFloating)) != 0;
+  if (!is_served) {
+    return op::sum_dim_IntList::redispatch(kNestedOfCpu, self, dims, keepdim, dtype);
+  }
+  const CurrentDevice current(self.device());
+  at::Tensor sizes = nested(self).get_nested_sizes().clone();
+  sizes.select(1, -1).fill_(1);
+  at::Tensor output = make_nested(sizes, self.options());
+  const std::vector<at::Tensor> operands = components_of(self);
+  launch_on_components<at::TensorList>(kSum, output, &sum_kernel, operands);
+  return output;
+}
+
+void broadcast_kernel(at::TensorList outputs, at::TensorList operands) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    outputs[i].copy_(operands[i]);
+  }
+}
+
+at::Tensor sum_backward(const at::Tensor& grad, const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim) {
+  if (!is_sum_of_rows(self, dims, keepdim) || !is_packed(grad) || grad.size(0) != self.size(0)) {
+    return op::_nested_sum_backward::redispatch(kNestedOfCpu, grad, self, dims, keepdim);
+  }
+  const CurrentDevice current(self.device());
+  at::Tensor output = make_nested(nested(self).get_nested_sizes().clone(), grad.options());
+  const std::vector<at::Tensor> gradients = components_of(grad);
+  launch_on_components<at::TensorList>(kSumBackward, output, &broadcast_kernel, gradients);
+  return output;
+}
+
+// Padding -------------------------------------------------------------------------------------------------------------
+
+// The part of a batch of padded tensors that component i fills.
+at::Tensor filled_part(const at::Tensor& padded, size_t i, c10::IntArrayRef sizes) {
+  at::Tensor part = padded.select(0, static_cast<int64_t>(i));
+  for (size_t dim = 0; dim < sizes.size(); ++dim) {
+    part = part.narrow(static_cast<int64_t>(dim), 0, sizes[dim]);
+  }
+  return part;
+}
+
+void to_padded_kernel(at::TensorList components, double padding, at::Tensor& padded) {
+  padded.fill_(padding);
+  for (size_t i = 0; i < components.size(); ++i) {
+    filled_part(padded, i, components[i].sizes()).copy_(components[i]);
+  }
+}
+
+at::Tensor to_padded(const at::Tensor& self, double padding, at::OptionalIntArrayRef output_size) {
+  const auto of_cpu = [&] {
+    const at::OptionalSymIntArrayRef size =
+        output_size.has_value() ? at::OptionalSymIntArrayRef(c10::fromIntArrayRefSlow(*output_size)) : std::nullopt;
+    return op::to_padded_tensor::redispatch(kNestedOfCpu, self, padding, size);
+  };
+  if (!is_packed(self)) {
+    return of_cpu();
+  }
+  std::vector<int64_t> sizes = largest_sizes(self);
+  sizes.insert(sizes.begin(), self.size(0));
+  if (output_size.has_value()) {
+    const bool holds_all =
+        output_size->size() == sizes.size() &&
+        std::equal(sizes.begin(), sizes.end(), output_size->begin(), [](int64_t a, int64_t b) { return a <= b; });
+    if (!holds_all) {
+      return of_cpu();
+    }
+    sizes = output_size->vec();
+  }
+  const CurrentDevice current(self.device());
+  at::Tensor padded = make_output(sizes, {}, self.options().layout(c10::kStrided));
+  const std::vector<at::Tensor> components = components_of(self);
+  launch(kToPadded, self.device(), &to_padded_kernel, at::TensorList(components), padding, padded);
+  return padded;
+}
+
+void from_padded_kernel(at::TensorList outputs, const at::Tensor& padded) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    outputs[i].copy_(filled_part(padded, i, outputs[i].sizes()));
+  }
+}
+
+// Whether `sizes` has a row for each tensor of the batch that does not go beyond it.
+bool fits_in(const at::Tensor& sizes, const at::Tensor& padded) {
+  if (!sizes.device().is_cpu() || sizes.scalar_type() != at::kLong || sizes.dim() != 2 ||
+      sizes.size(0) != padded.size(0) || sizes.size(1) != padded.dim() - 1) {
+    return false;
+  }
+  const auto values = sizes.accessor<int64_t, 2>();
+  for (int64_t i = 0; i < values.size(0); ++i) {
+    for (int64_t dim = 0; dim < values.size(1); ++dim) {
+      if (values[i][dim] < 0 || values[i][dim] > padded.size(dim + 1)) {
+        return false;
+      }
+    }
+  }
+  return sizes.numel() > 0;
+}
+
+// `swaps_heads`: the batch is (batch, heads, length, width), and components are (length, heads * width).
+at::Tensor from_padded(const at::Tensor& padded, const at::Tensor& sizes, bool swaps_heads) {
+  const at::Tensor batch = swaps_heads && padded.dim() == 4 ? padded.transpose(1, 2).flatten(2) : padded;
+  if ((swaps_heads && padded.dim() != 4) || batch.dim() < 2 || !fits_in(sizes, batch)) {
+    return at::native::nested_from_padded_generic(padded, sizes, swaps_heads);
+  }
+  const CurrentDevice current(padded.device());
+  at::Tensor output = make_nested(sizes, padded.options());
+  launch_on_components<const at::Tensor&>(kFromPadded, output, &from_padded_kernel, batch);
+  return output;
+}
+
+// Softmax of scores ---------------------------------------------------------------------------------------------------
+
+// Scores are (batch, heads, length, length); zero beyond the length of each component.
+void masked_softmax_kernel(const at::Tensor& scores, c10::IntArrayRef lengths, at::Tensor& output) {
+  output.zero_();
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    const auto part = [&](const at::Tensor& tensor) {
+      return tensor.select(0, static_cast<int64_t>(i)).narrow(1, 0, lengths[i]).narrow(2, 0, lengths[i]);
+    };
+    part(output).copy_(at::_softmax(part(scores), -1, /*half_to_float=*/false));
+  }
+}
+
+at::Tensor masked_softmax(const at::Tensor& scores, const at::Tensor& query) {
+  const auto of_cpu = [&] { return op::_nested_tensor_softmax_with_shape::redispatch(kNestedOfCpu, scores, query); };
+  if (!is_packed(query) || scores.is_nested() || scores.dim() != 4 || scores.size(0) != query.size(0) ||
+      scores.size(2) != scores.size(3) || !at::isFloatingType(scores.scalar_type())) {
+    return of_cpu();
+  }
+  if (largest_sizes(query).front() > scores.size(3)) {
+    return of_cpu();
+  }
+  std::vector<int64_t> lengths;
+  for (const at::Tensor& component : components_of(query)) {
+    lengths.push_back(component.size(0));
+  }
+  const CurrentDevice current(scores.device());
+  at::Tensor output = make_output(scores.sizes(), {}, scores.options());
+  launch(kMaskedSoftmax, scores.device(), &masked_softmax_kernel, scores, c10::IntArrayRef(lengths), output);
+  return output;
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) { function<op::_nested_from_padded>(library, from_padded); }
+
+TORCH_LIBRARY_IMPL(aten, NestedTensorPrivateUse1, library) {
+  library.impl("_nested_sum_backward", TORCH_FN(sum_backward));
+  library.impl("_nested_tensor_softmax_with_shape", TORCH_FN(masked_softmax));
+  library.impl("matmul", TORCH_FN(matmul));
+  library.impl("sum.dim_IntList", TORCH_FN(sum));
+  library.impl("to_padded_tensor", TORCH_FN(to_padded));
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

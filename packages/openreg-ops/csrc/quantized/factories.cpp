@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Making quantised tensors of integers and parameters. PyTorch's own functions make them with an allocator that it
+// chooses by its quantisation engine, which for one of them is the host's; so these allocate themselves.
+#include <ATen/ops/_empty_affine_quantized.h>
+#include <ATen/ops/_empty_affine_quantized_native.h>
+#include <ATen/ops/_empty_per_channel_affine_quantized.h>
+#include <ATen/ops/_empty_per_channel_affine_quantized_native.h>
+
+#include "common/quantized.h"
+#include "declare/declare.h"
+#include "declare/layout.h"
+
+namespace openreg::ops {
+
+namespace {
+
+using MaybeDtype = std::optional<c10::ScalarType>;
+using MaybeLayout = std::optional<c10::Layout>;
+using MaybeDevice = std::optional<c10::Device>;
+using MaybeFormat = std::optional<c10::MemoryFormat>;
+
+c10::Device checked_device(const char* name, MaybeDevice device, std::optional<bool> pin_memory) {
+  TORCH_CHECK(!pin_memory.value_or(false), name,
+              ": only dense CPU tensors can be pinned, not tensors on openreg; drop pin_memory or the device");
+  const bool has_index = device.has_value() && device->has_index();
+  const c10::DeviceIndex index = has_index ? device->index() : runtime::current_device();
+  runtime::check_device_index(index);
+  return {runtime::kDeviceType, index};
+}
+
+at::Tensor empty(c10::IntArrayRef size, MaybeDtype dtype, MaybeLayout /*layout*/, MaybeDevice device,
+                 std::optional<bool> pin_memory, MaybeFormat format) {
+  const CurrentDevice current(checked_device("aten::empty", device, pin_memory));
+  return make_quantized(size, {}, format.value_or(c10::MemoryFormat::Contiguous), *dtype,
+                        at::make_unknown_quantizer(*dtype));
+}
+
+at::Tensor empty_affine(c10::IntArrayRef size, MaybeDtype dtype, MaybeLayout /*layout*/, MaybeDevice device,
+                        std::optional<bool> pin_memory, double scale, int64_t zero_point, MaybeFormat format) {
+  const CurrentDevice current(checked_device("aten::_empty_affine_quantized", device, pin_memory));
+  return make_quantized(size, {}, format.value_or(c10::MemoryFormat::Contiguous), *dtype,
+                        at::make_per_tensor_affine_quantizer(scale, zero_point, *dtype));
+}
+
+// The scales bring a call here whose tensor shall be on the host: a copy from the device makes it so.
+at::Tensor empty_per_channel(c10::IntArrayRef size, const at::Tensor& scales, const at::Tensor& zero_points,
+                             int64_t axis, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device,
+                             std::optional<bool> pin_memory, MaybeFormat format) {
+  if (!device.has_value() || device->type() != runtime::kDeviceType) {
+    const c10::Device other = device.value_or(c10::kCPU);
+    return at::_empty_per_channel_affine_quantized(size, scales.to(other), zero_points.to(other), axis, dtype, layout,
+                                                   other, pin_memory, format);
+  }
+  const c10::Device here = checked_device("aten::_empty_per_channel_affine_quantized", device, pin_memory);
+  const CurrentDevice current(here);
+  at::QuantizerPtr quantizer =
+      at::make_per_channel_affine_quantizer(scales.to(here), zero_points.to(here), axis, *dtype);
+  return make_quantized(size, {}, format.value_or(c10::MemoryFormat::Contiguous), *dtype, std::move(quantizer));
+}
+
+at::Tensor make_per_tensor(const at::Tensor& self, double scale, int64_t zero_point) {
+  at::Tensor result = at::_empty_affine_quantized(
+      self.sizes(), self.options().dtype(c10::toQIntType(self.scalar_type())), scale, zero_point);
+  integers_of(result).copy_(self);
+  return result;
+}
+
+at::Tensor make_per_channel(const at::Tensor& self, const at::Tensor& scales, const at::Tensor& zero_points,
+                            int64_t axis) {
+  const c10::Device device = device_of("aten::_make_per_channel_quantized_tensor", self, scales, zero_points);
+  check_same_device("aten::_make_per_channel_quantized_tensor", device, self, scales, zero_points);
+  at::Tensor result = at::_empty_per_channel_affine_quantized(
+      self.sizes(), scales, zero_points, axis, self.options().dtype(c10::toQIntType(self.scalar_type())));
+  integers_of(result).copy_(self);
+  return result;
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  // Of a dtype that is not quantised: PyTorch's own refusals.
+  function<op::_empty_affine_quantized>(library, at::native::empty_affine_quantized_other_backends_stub);
+  function<op::_empty_per_channel_affine_quantized>(library,
+                                                    at::native::empty_per_channel_affine_quantized_other_backends_stub);
+  function<op::_make_per_tensor_quantized_tensor>(library, make_per_tensor);
+  function<op::_make_per_channel_quantized_tensor>(library, make_per_channel);
+}
+
+TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, library) {
+  const DeclaresFor quantized(c10::DispatchKey::QuantizedPrivateUse1);
+  function<op::_empty_affine_quantized>(library, empty_affine);
+  function<op::_empty_per_channel_affine_quantized>(library, empty_per_channel);
+  function<op::empty_memory_format>(library, empty);
+  // They end in those above. PyTorch has no strided ones, and says so.
+  composed<kQuantized>(library, {"clone", "empty_like", "empty_quantized", "empty_strided"});
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Schedules that need to know what comes: work is held back until the host needs it.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "demand.h"
+#include "engine.h"
+#include "lock.h"
+#include "observers.h"
+#include "stream.h"
+
+namespace openreg::driver {
+
+// Work runs one task at a time over all devices, on one engine, and only while somebody demands it. Which task is next,
+// and how long it took, the derived class says. Guarded by the scheduler's mutex.
+class HeldBack {
+ public:
+  // `engine` is the one that runs everything.
+  explicit HeldBack(Engine& engine) : engine_(engine) {}
+  HeldBack(const HeldBack&) = delete;
+  HeldBack& operator=(const HeldBack&) = delete;
+
+  // Keeps a demand in the list while it lives; with a null schedule it does nothing.
+  class Registration {
+   public:
+    Registration(HeldBack* schedule, Demand& demand) : schedule_(schedule), demand_(demand) {
+      if (schedule_ != nullptr) {
+        schedule_->add(demand_);
+      }
+    }
+    Registration(const Registration&) = delete;
+    Registration& operator=(const Registration&) = delete;
+    ~Registration() {
+      if (schedule_ != nullptr) {
+        schedule_->remove(demand_);
+      }
+    }
+
+   private:
+    HeldBack* const schedule_;
+    Demand& demand_;
+  };
+
+  // For the engine. The stream whose head runs now; null when nothing is demanded, or nothing can run.
+  virtual Stream* next() = 0;
+  // The stream's head has run, or was skipped as `outcome` says: lets the time pass that it took, and writes down when
+  // it began and ended, and on which engine.
+  virtual void pass_duration(const Stream& stream, const Task& task, Outcome& outcome) = 0;
+  // How long the engine may sleep, in nanoseconds; 0: until it is woken.
+  virtual uint64_t longest_sleep() const { return 0; }
+
+  // For the host. A query asks whether a ticket is done (of null: always), and may let tasks run. Whether it gave up
+  // the lock for a while. Not to be called by a kernel.
+  virtual bool let_run(Stream* stream, uint64_t ticket, Lock& lock) = 0;
+  // Whether the next call that enqueues has to let tasks run.
+  virtual bool has_backlog() const = 0;
+  // After each call that enqueues: lets tasks run when too many are held back.
+  virtual void note_submission(Lock& lock) = 0;
+  // The engine has stopped: nobody is to wait for it.
+  void stop() { met_.notify_all(); }
+
+ protected:
+  ~HeldBack() = default;
+
+  // Entries that may be held back before a launch lets some run: enough for long interleavings, little enough for
+  // memory that frees wait for.
+  static constexpr size_t kMaxBacklog = 256;
+  // Queries in a row, with nothing enqueued between them, after which a program is seen to poll. One that looks in
+  // passing, as a caching allocator does, must not decide anything.
+  static constexpr size_t kPollThreshold = 64;
+
+  virtual void demand_ended() {}
+  void wait(const Demand& demand, Lock& lock) {
+    met_.wait(lock, [&] { return demand.is_met() || engine_.is_stopped(); });
+  }
+  // Whether any demand is not met; those of progress threads only count if `passive_counts`. Tells whose is met.
+  bool is_demanded(bool passive_counts);
+  void count_task();
+
+  Engine& engine_;
+  std::vector<Demand*> demands_;
+
+ private:
+  void add(Demand& demand) {
+    demands_.push_back(&demand);
+    engine_.wake();
+  }
+  void remove(Demand& demand) {
+    std::erase(demands_, &demand);
+    demand_ended();
+  }
+
+  std::condition_variable met_;  // notified when a demand is met
+};
+
+}  // namespace openreg::driver

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Nested tensors: every operator of PyTorch's own table on those of layout torch.jagged, and what strided ones do."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional
+
+from openreg_testing.conformance import jagged
+from openreg_testing.conformance.harness import Device, promise
+
+PADDING = "registration.aten::_jagged_to_padded_dense_forward and aten::_padded_dense_to_jagged_forward"
+ATTENTION = "registration.attention on nested tensors of layout torch.jagged"
+STRIDED = "registration.kernels of NestedTensorPrivateUse1"
+
+pytestmark = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage")
+
+
+def parts(device: torch.device, *lengths: int, width: int = 4) -> list[torch.Tensor]:
+    """Sequences of rows, on the device."""
+    return [(torch.arange(n * width).reshape(n, width) / 8 - 1).to(device) for n in lengths]
+
+
+def ragged(device: torch.device, *lengths: int, heads: int = 2, width: int = 8, seed: int = 1) -> torch.Tensor:
+    """Sequences of rows with heads, a leaf."""
+    generator = torch.Generator().manual_seed(seed)
+    values = torch.randn(sum(lengths), heads, width, generator=generator)
+    offsets = torch.tensor([0, *lengths]).cumsum(0)
+    return torch.nested.nested_tensor_from_jagged(
+        values.to(device), offsets.to(device), min_seqlen=min(lengths), max_seqlen=max(lengths)
+    ).requires_grad_()
+
+
+@promise(PADDING)
+@pytest.mark.parametrize("entry", jagged.entries(), ids=lambda op: op.full_name)
+def test_an_operator_on_jagged_tensors_gives_what_the_cpu_gives(device: Device, entry: Any) -> None:
+    """An operator on jagged nested tensors gives the results, gradients and kinds of errors of the CPU."""
+    jagged.compare(device.first, entry)
+
+
+@promise(PADDING)
+def test_jagged_tensors_are_made_and_taken_apart(device: Device) -> None:
+    """nested_tensor, as_nested_tensor, nested_tensor_from_jagged and narrow make tensors whose parts come back."""
+    given = parts(device.first, 2, 3, 1)
+    offsets = torch.tensor([0, 2, 5, 6]).to(device.first)
+    padded = torch.zeros(3, 3, 4).to(device.first)
+    for i, part in enumerate(given):
+        padded[i, : len(part)] = part
+    lengths = torch.tensor([2, 3, 1]).to(device.first)
+    for made in (
+        torch.nested.nested_tensor(given, layout=torch.jagged),
+        torch.nested.as_nested_tensor(given, layout=torch.jagged),
+        torch.nested.nested_tensor_from_jagged(torch.cat(given), offsets),
+        torch.nested.narrow(padded, 1, 0, lengths, layout=torch.jagged),
+    ):
+        assert made.device == device.first
+        assert [part.tolist() for part in made.unbind()] == [part.tolist() for part in given]
+    assert torch.equal(
+        torch.nested.nested_tensor(given, layout=torch.jagged).to_padded_tensor(0.0).cpu(), padded.cpu()
+    )
+
+
+@promise(PADDING)
+def test_jagged_tensors_move_there_and_back(device: Device) -> None:
+    """Tensor.to() moves values and offsets."""
+    here = torch.nested.nested_tensor(parts(torch.device("cpu"), 2, 3), layout=torch.jagged)
+    there = here.to(device.first)
+    assert there.device == there.offsets().device == device.first
+    back = there.to("cpu")
+    assert all(torch.equal(one, other) for one, other in zip(back.unbind(), here.unbind(), strict=True))
+
+
+@promise(ATTENTION)
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_on_jagged_tensors_is_that_of_each_sequence(accelerator: Device, causal: bool) -> None:
+    """Attention on jagged tensors gives what it gives for each sequence alone, and gradients."""
+    operands = [ragged(accelerator.first, 5, 2, 7, seed=seed) for seed in (1, 2, 3)]
+    offsets = operands[0].offsets()
+    query, key, value = (
+        torch.nested.nested_tensor_from_jagged(x.values(), offsets, min_seqlen=2, max_seqlen=7) for x in operands
+    )
+    found = functional.scaled_dot_product_attention(
+        query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), is_causal=causal
+    )
+    found.transpose(1, 2).values().square().sum().backward()
+    plain = [ragged(torch.device("cpu"), 5, 2, 7, seed=seed) for seed in (1, 2, 3)]
+    expected = []
+    for sequence in zip(*(x.unbind() for x in plain), strict=True):
+        heads_first = (rows.transpose(0, 1).unsqueeze(0) for rows in sequence)
+        expected.append(functional.scaled_dot_product_attention(*heads_first, is_causal=causal)[0].transpose(0, 1))
+    torch.cat(expected).square().sum().backward()
+    torch.testing.assert_close(found.transpose(1, 2).values().cpu(), torch.cat(expected), rtol=1e-3, atol=1e-4)
+    for one, other in zip(operands, plain, strict=True):
+        assert one.grad is not None
+        assert other.grad is not None
+        torch.testing.assert_close(one.grad.values().cpu(), other.grad.values(), rtol=1e-3, atol=1e-4)
+
+
+@promise(STRIDED)
+def test_strided_nested_tensors_are_padded_and_taken_apart(device: Device) -> None:
+    """Nested tensors of strided layout are made, computed with, padded, and taken apart on the device."""
+    given = parts(device.first, 2, 3)
+    made = torch.nested.nested_tensor(given)
+    assert made.device == device.first
+    doubled = made + made
+    assert [part.tolist() for part in doubled.unbind()] == [(2 * part).tolist() for part in given]
+    padded = functional.relu(made).to_padded_tensor(0.0)
+    assert padded.shape == (2, 3, 4)
+    assert padded[0, 2].tolist() == [0.0] * 4
+
+
+@promise(STRIDED)
+def test_a_transformer_encoder_leaves_padding_out(device: Device) -> None:
+    """In evaluation nn.TransformerEncoder computes a padded batch without the padding, and gives zeros in its place."""
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    plain = torch.nn.TransformerEncoder(layer, 2).eval()
+    there = torch.nn.TransformerEncoder(layer, 2).eval()
+    there.load_state_dict(plain.state_dict())
+    there.to(device.first)
+    batch, padding = torch.randn(2, 3, 8), torch.tensor([[False, False, True], [False, True, True]])
+    with torch.no_grad():
+        expected = plain(batch, src_key_padding_mask=padding)
+        found = there(batch.to(device.first), src_key_padding_mask=padding.to(device.first))
+    torch.testing.assert_close(found.cpu(), expected, rtol=1e-3, atol=1e-4)
