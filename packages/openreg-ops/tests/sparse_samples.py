@@ -7,6 +7,7 @@ import torch
 
 COO, COMPRESSED = "SparsePrivateUse1", "SparseCsrPrivateUse1"
 CPU_KEYS = {COO: "SparseCPU", COMPRESSED: "SparseCsrCPU"}
+NOT_OF_A_DEVICE = {"_pin_memory"}  # moves tensors of the CPU
 
 
 def numbers(shape, dtype, filled=0.5, seed=0):
@@ -269,6 +270,11 @@ def registered(key):
     """Names "add.out" of what the CPU has for such tensors, in PyTorch's own namespace."""
     names = torch._C._dispatch_get_registrations_for_dispatch_key(key)
     return sorted(name.removeprefix("aten::") for name in names if name.startswith("aten::"))
+
+
+def cpu_key_of(kind):
+    """The key of the CPU for samples of this kind."""
+    return CPU_KEYS[COO if kind.startswith("coo") else COMPRESSED]
 
 
 def overload_of(name):
