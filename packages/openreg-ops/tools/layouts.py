@@ -57,9 +57,9 @@ Made by `tools/layouts.py`, on the device, with PyTorch {version}; a test compar
 LEGEND = """
 ## {title}
 
-An operator in all of its forms, on a tensor of each layout. **yes**: it is launched, and the host goes on. **waits**: the
-host waits, as the size of the result, or whether there is one, depends on data. **some wait**: it does so for some operands
-or arguments. Where nothing stands, PyTorch has no such operator for the layout, on the CPU and here.
+An operator in all of its forms, on a tensor of each layout. **yes**: it is launched, and the host goes on. **waits**:
+the host waits, as the size of the result, or whether there is one, depends on data. **some wait**: it does so for some
+operands or arguments. Where nothing stands, PyTorch has no such operator for the layout, on the CPU and here.
 
 | operator | {layouts} |
 |---|{rules}|
@@ -150,7 +150,9 @@ def render() -> str:
         warnings.simplefilter("ignore")
         for family in MEASURED:
             text += LEGEND.format(
-                title=family.title, layouts=" | ".join(map(str.upper, family.layouts)), rules="---|" * len(family.layouts)
+                title=family.title,
+                layouts=" | ".join(map(str.upper, family.layouts)),
+                rules="---|" * len(family.layouts),
             ).replace("||\n", "|\n")
             for operator, cells in measure(family).items():
                 text += f"| `{operator}` | {' | '.join(cells)} |\n".replace("|  |", "| |").replace("|  |", "| |")
