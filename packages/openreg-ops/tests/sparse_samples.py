@@ -7,6 +7,7 @@ import torch
 
 COO, COMPRESSED = "SparsePrivateUse1", "SparseCsrPrivateUse1"
 CPU_KEYS = {COO: "SparseCPU", COMPRESSED: "SparseCsrCPU"}
+NOT_OF_A_DEVICE = {"_pin_memory"}  # moves tensors of the CPU
 
 
 def numbers(shape, dtype, filled=0.5, seed=0):
@@ -198,10 +199,17 @@ CALLS = {
     "addmv": lambda x: [(dense(x, x.shape[0]), x, dense(x, x.shape[-1]), {"alpha": 2, "beta": 3})],
     "bmm": lambda x: [(x, dense(x, x.shape[0], x.shape[-1], 3))],
     "cat": lambda x: [([x, x],), ([x, x], 1), ([x, like(x), x], -1)],
-    "copy_": lambda x: [(torch.zeros_like(x), x), (x.clone(), like(x)), (x.clone(), x.cpu()), (x.clone(), x.to_dense())],
+    "copy_": lambda x: [
+        (torch.zeros_like(x), x),
+        (x.clone(), like(x)),
+        (x.clone(), x.cpu()),
+        (x.clone(), x.to_dense()),
+    ],
     "copy_sparse_to_sparse_": lambda x: [(torch.zeros_like(x), x)],
     "div.Tensor": lambda x: [(x, places_of(x, 2)[0])],
-    "div.Tensor_mode": lambda x: [(x, places_of(x, 2)[0], {"rounding_mode": mode}) for mode in ("floor", "trunc", None)],
+    "div.Tensor_mode": lambda x: [
+        (x, places_of(x, 2)[0], {"rounding_mode": mode}) for mode in ("floor", "trunc", None)
+    ],
     "fill_.Scalar": lambda x: [(x.clone(), 3)],
     "floor_divide": lambda x: [(x, places_of(x, 2)[0])],
     "hspmm": lambda x: [(x, matrix_for(x))],
@@ -269,6 +277,11 @@ def registered(key):
     """Names "add.out" of what the CPU has for such tensors, in PyTorch's own namespace."""
     names = torch._C._dispatch_get_registrations_for_dispatch_key(key)
     return sorted(name.removeprefix("aten::") for name in names if name.startswith("aten::"))
+
+
+def cpu_key_of(kind):
+    """The key of the CPU for samples of this kind."""
+    return CPU_KEYS[COO if kind.startswith("coo") else COMPRESSED]
 
 
 def overload_of(name):

@@ -16,7 +16,7 @@ OPERATORS = [
     (key, name)
     for key in (COO, COMPRESSED)
     for name in sparse_samples.registered(CPU_KEYS[key])
-    if name != "_pin_memory"  # of tensors of the CPU
+    if name not in sparse_samples.NOT_OF_A_DEVICE
 ]
 DTYPES = (torch.float32, torch.int64, torch.complex64, torch.bfloat16, torch.bool)
 

@@ -71,6 +71,19 @@ def padding():
     LIBRARY.impl("_jagged_to_padded_dense_forward", pad, "PrivateUse1")
 
 
+def coalescing():
+    LIBRARY.impl("_coalesce", lambda x: x.clone()._coalesced_(True), "SparsePrivateUse1")
+
+
+def sparse_sine():
+    LIBRARY.impl("sin", lambda x: x * 2, "SparsePrivateUse1")
+
+
+def sparse_gradient():
+    """The gradient of abs() is made of it."""
+    LIBRARY.impl("sgn", torch.clone, "SparseCsrPrivateUse1")
+
+
 def autocast_list():
     def mm(x, y):
         with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)):

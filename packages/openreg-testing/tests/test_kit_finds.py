@@ -25,6 +25,7 @@ FOUND = {
     "location": ("serialisation::test_a_tensor_comes_back_to_its_device[float32]", "torch.load gives a tensor"),
     "dlpack_device": ("dlpack::test_a_tensor_tells_its_device", "extension devices"),
     "padding": ("nested::test_an_operator_on_jagged_tensors_gives_what_the_cpu_gives[amax]", "not close"),
+    "coalescing": ("sparse::test_elements_of_one_place_are_added", "assert ("),
     "autocast_list": ("autocast::test_products_run_in_the_lower_precision[mm]", "the first list"),
     "gelu": ("modules::test_a_module_gives_what_the_cpu_gives[nn.GELU]", "not close"),
     "momentum": ("optimizers::test_steps_are_those_of_the_cpu[[]Adam-one by one[]]", "not close"),
@@ -69,6 +70,18 @@ def test_an_operator_with_a_wrong_kernel_is_found():
     card = run.run(setup_of("gelu"), ["float32"], ["nn.functional.gelu"], ["forward"], jobs=1)
     (problem,) = card.problems()
     assert "nn.functional.gelu float32: forward: Tensor-likes are not close" in problem
+
+
+@pytest.mark.parametrize(
+    ("mistake", "entry", "check"),
+    [("sparse_sine", "sin", "sparse: coo"), ("sparse_gradient", "abs", "sparse: csr gradient")],
+)
+def test_an_operator_with_a_wrong_kernel_for_a_sparse_layout_is_found(mistake, entry, check):
+    card = run.run(setup_of(mistake), ["float32"], [entry], ["forward", "sparse"], jobs=1)
+    (report,) = card.reports
+    assert "forward" not in report["failures"]
+    assert "not close" in report["failures"][check]
+    assert run.run(setup_of(), ["float32"], [entry], ["sparse"], jobs=1).problems() == []
 
 
 def test_an_out_overload_is_as_exact_as_the_entry_has_to_be():

@@ -41,8 +41,9 @@ void LaunchKind::add(const at::Tensor& operand) {
     return;
   }
   if (is_sparse(operand)) {
-    mix(static_cast<uint64_t>(operand.layout()));
-    mix(static_cast<uint64_t>(operand.dim()));
+    const SparseShape shape(operand);
+    mix(static_cast<uint64_t>(shape.layout));
+    mix((static_cast<uint64_t>(shape.sizes.size()) << 1) | (shape.is_coalesced ? 1U : 0U));
     for (const at::Tensor& member : members_of(operand)) {
       add(member);
     }

@@ -8,12 +8,13 @@ namespace openreg::ops {
 
 namespace {
 
-// Blocks are found by reading the columns. From other layouts, blocks stay as they are.
-at::Tensor to_sparse_bsr(const at::Tensor& self, c10::IntArrayRef blocksize, std::optional<int64_t> dense_dim) {
-  const OperandsDevice device({op::_to_sparse_bsr::name}, self);
-  return self.layout() == c10::kSparseCsr
-             ? call_waiting<op::_to_sparse_bsr>(kCompressed, self, blocksize, dense_dim)
-             : call_composed<op::_to_sparse_bsr>(kCompressed, self, blocksize, dense_dim);
+// Blocks are found by reading the indices. Those that are there stay as they are.
+template <class Op>
+at::Tensor to_blocks(const at::Tensor& self, c10::IntArrayRef blocksize, std::optional<int64_t> dense_dim) {
+  const OperandsDevice device({Op::name}, self);
+  const bool has_none = self.layout() == c10::kSparseCsr || self.layout() == c10::kSparseCsc;
+  return has_none ? call_waiting<Op>(kCompressed, self, blocksize, dense_dim)
+                  : call_composed<Op>(kCompressed, self, blocksize, dense_dim);
 }
 
 // Members, sizes, memory.
@@ -71,7 +72,7 @@ constexpr const char* kCompressedElementwise[] = {"_conj_physical",
 constexpr const char* kCompressedProductsAndSums[] = {"addmm", "mm", "mm.out", "sum", "sum.dim_IntList"};
 
 constexpr const char* kCompressedConversions[] = {"_to_dense",      "_to_sparse",     "_to_sparse.sparse_dim",
-                                        "_to_sparse_bsc", "_to_sparse_csc", "_to_sparse_csr"};
+                                        "_to_sparse_csc", "_to_sparse_csr"};
 
 constexpr const char* kCompressedWaiting[] = {"_sparse_csr_prod.dim_dtype", "_sparse_csr_sum.dim_dtype"};
 
@@ -83,7 +84,8 @@ TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, library) {
   composed<kCompressed>(library, kCompressedProductsAndSums);
   composed<kCompressed>(library, kCompressedConversions);
   waiting<kCompressed>(library, kCompressedWaiting);
-  function<op::_to_sparse_bsr>(library, to_sparse_bsr);
+  function<op::_to_sparse_bsc>(library, to_blocks<op::_to_sparse_bsc>);
+  function<op::_to_sparse_bsr>(library, to_blocks<op::_to_sparse_bsr>);
 }
 
 }  // namespace

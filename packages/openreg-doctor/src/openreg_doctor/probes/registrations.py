@@ -27,6 +27,23 @@ MINIMAL_OPERATORS = (
     "aten::_local_scalar_dense",
 )
 NESTED_OPERATORS = ("aten::values", "aten::unbind.int", "aten::clone", "aten::to_padded_tensor", "aten::add.Tensor")
+# What makes sparse tensors, takes them apart, and adds the gradient of an embedding to its weight.
+COO_OPERATORS = (
+    "aten::_sparse_coo_tensor_with_dims_and_tensors",
+    "aten::_indices",
+    "aten::_values",
+    "aten::_coalesce",
+    "aten::_to_dense",
+    "aten::add.out",
+)
+COMPRESSED_OPERATORS = (
+    "aten::empty.memory_format",
+    "aten::crow_indices",
+    "aten::col_indices",
+    "aten::values",
+    "aten::_to_dense",
+    "aten::addmm.out",
+)
 
 SYNC_BATCH_NORM = (
     "aten::batch_norm_stats",
@@ -55,15 +72,15 @@ def _methods(device: Device) -> None:
         raise RuntimeError(f"missing: {', '.join(missing)}")
 
 
-def _kernels(*operators: str) -> Callable[[Device], None]:
+def _kernels(*operators: str, key: str = "PrivateUse1") -> Callable[[Device], None]:
     """Whether all of these have kernels. Where nothing makes a tensor, only the minimal set is worth a word."""
 
     def check(_: Device) -> None:
         if operators != MINIMAL_OPERATORS and not has_kernel("aten::empty.memory_format"):
             raise Unseen("needs operators that make tensors")
-        missing = [name for name in operators if not has_kernel(name)]
+        missing = [name for name in operators if not has_kernel(name, key)]
         if missing:
-            raise RuntimeError(f"no kernel for PrivateUse1: {', '.join(missing)}")
+            raise RuntimeError(f"no kernel for {key}: {', '.join(missing)}")
 
     return check
 
@@ -112,12 +129,11 @@ def _dlpack(device: Device) -> None:
         raise RuntimeError("torch.from_dlpack() gives other memory than the tensor's")
 
 
-def _nested(_: Device) -> None:
-    if not has_kernel("aten::empty.memory_format"):
-        raise Unseen("needs operators that make tensors")
-    missing = [name for name in NESTED_OPERATORS if not has_kernel(name, "NestedTensorPrivateUse1")]
-    if missing:
-        raise RuntimeError(f"no kernel for NestedTensorPrivateUse1: {', '.join(missing)}")
+def _flatten_indices(device: Device) -> None:
+    if not has_kernel("aten::_to_sparse_csc", "SparseCsrPrivateUse1"):
+        raise Unseen("needs kernels of SparseCsrPrivateUse1")
+    places = torch.arange(3).to(device.first)
+    torch.sparse_csr_tensor(places, places[:2], device.tensor(), (2, 2)).to_sparse_csc()
 
 
 def _jagged_attention(device: Device) -> None:
@@ -144,7 +160,10 @@ EXERCISES: dict[str, Callable[[Device], object]] = {
     "registration.c10::OutOfMemoryError": _out_of_memory,
     "registration.aten::_has_compatible_shallow_copy_type": _kernels("aten::_has_compatible_shallow_copy_type"),
     "registration.aten::record_stream": _kernels("aten::record_stream"),
-    "registration.kernels of NestedTensorPrivateUse1": _nested,
+    "registration.kernels of SparsePrivateUse1": _kernels(*COO_OPERATORS, key="SparsePrivateUse1"),
+    "registration.kernels of SparseCsrPrivateUse1": _kernels(*COMPRESSED_OPERATORS, key="SparseCsrPrivateUse1"),
+    "registration.at::native::flatten_indices_stub": _flatten_indices,
+    "registration.kernels of NestedTensorPrivateUse1": _kernels(*NESTED_OPERATORS, key="NestedTensorPrivateUse1"),
     "registration.aten::_jagged_to_padded_dense_forward and aten::_padded_dense_to_jagged_forward": _kernels(
         "aten::_jagged_to_padded_dense_forward", "aten::_padded_dense_to_jagged_forward"
     ),

@@ -20,7 +20,7 @@ from .check_results import Computation
 from .entries import UNINITIALISED, differentiable, samples_of
 from .flags import DETERMINISTIC, FLAGS, ONEDNN, Flag
 from .outcome import Outcome, attempt, wait_for_device
-from .transfer import Inputs, copy_inputs, inputs_of, tensors_in
+from .transfer import Inputs, as_strided, copy_inputs, inputs_of, tensors_in
 
 if TYPE_CHECKING:
     from .examination import Report
@@ -114,7 +114,7 @@ class Case:
                     flags.change() if at_run else flags.restore()
                 wait_for_device(outcome, subject.device())
                 if outcome.error is None:
-                    outcome.result = [tensor.detach().cpu() for tensor in tensors_in(outcome.result)]
+                    outcome.result = [as_strided(tensor).detach().cpu() for tensor in tensors_in(outcome.result)]
         finally:
             flags.restore()
         return outcome

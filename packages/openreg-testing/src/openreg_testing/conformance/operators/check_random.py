@@ -14,7 +14,7 @@ from . import subject
 from .comparison import difference
 from .outcome import Outcome, attempt
 from .reference import in_wider_dtype
-from .transfer import Inputs, copy_inputs, tensors_in
+from .transfer import Inputs, as_strided, copy_inputs, tensors_in
 
 if TYPE_CHECKING:
     from .examination import Report
@@ -89,7 +89,7 @@ def random_difference(op: Any, inputs: Inputs, computation: Callable[..., Any], 
 
 
 def same(one: Any, other: Any) -> bool:
-    mine, theirs = tensors_in(one), tensors_in(other)
+    mine, theirs = ([as_strided(tensor) for tensor in tensors_in(values)] for values in (one, other))
     return all(
         a.shape == b.shape and torch.allclose(a.detach().cpu(), b.detach().cpu(), 0, 0, equal_nan=True)
         for a, b in zip(mine, theirs, strict=True)
@@ -98,7 +98,7 @@ def same(one: Any, other: Any) -> bool:
 
 def numbers_in(values: Any) -> torch.Tensor:
     """All numbers of all tensors, flat."""
-    parts = [tensor.detach().cpu().resolve_conj().resolve_neg() for tensor in tensors_in(values)]
+    parts = [as_strided(tensor).detach().cpu().resolve_conj().resolve_neg() for tensor in tensors_in(values)]
     parts = [torch.view_as_real(part) if part.is_complex() else part for part in parts]
     return torch.cat([torch.empty(0, dtype=torch.float64), *(part.reshape(-1).double() for part in parts)])
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.testing._internal.opinfo.core import OpInfo
+from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.testing._utils import wrapper_set_seed
 
 from . import subject
@@ -15,7 +15,7 @@ from .comparison import difference
 from .entries import UNINITIALISED, differentiable, samples_of
 from .outcome import attempt, warning_difference
 from .reference import in_wider_dtype, on_cpu
-from .transfer import copy_inputs, inputs_of, tensors_in
+from .transfer import as_strided, copy_inputs, inputs_of, tensors_in
 
 if TYPE_CHECKING:
     from .examination import Report
@@ -56,11 +56,6 @@ class Computation:
         return torch.autograd.grad(outputs, wanted, [weights(tensor) for tensor in outputs], allow_unused=True)
 
 
-def as_strided(tensor: torch.Tensor) -> torch.Tensor:
-    """The same numbers, which have gradients of any value, in the layout that every tensor can have."""
-    return tensor if tensor.layout in (torch.strided, torch.jagged) else tensor.to_dense()
-
-
 def weights(tensor: torch.Tensor) -> torch.Tensor:
     """Small numbers that every floating dtype represents exactly."""
     ramp = ((torch.arange(tensor.numel()) % 17 - 8) / 8).view(tensor.shape)
@@ -82,7 +77,18 @@ def check_noncontiguous(op: Any, dtype: torch.dtype, report: Report) -> None:
     """Inputs whose elements do not follow each other."""
     gradient = differentiable(op, dtype)
     for sample in report.choose(samples_of(op, dtype, gradient), NONCONTIGUOUS_SAMPLES):
-        check_sample(op, dtype, sample.noncontiguous(), gradient, report, "noncontiguous")
+        check_sample(op, dtype, noncontiguous(sample), gradient, report, "noncontiguous")
+
+
+def noncontiguous(sample: Any) -> Any:
+    """The sample with other strides of all tensors that have some."""
+
+    def change(value: Any) -> Any:
+        is_dense = not isinstance(value, torch.Tensor) or value.layout == torch.strided
+        return SampleInput(value).noncontiguous().input if is_dense else value
+
+    is_dense = all(tensor.layout == torch.strided for tensor in tensors_in(inputs_of(sample)))
+    return sample.noncontiguous() if is_dense else sample.transform(change)
 
 
 def check_sample(op: Any, dtype: torch.dtype, sample: Any, gradient: bool, report: Report, check: str) -> None:

@@ -78,7 +78,11 @@ class Report:
 
 def describe(sample: Any) -> str:
     """The sample in short: shapes and arguments."""
-    return str(sample.summary())[:300].replace("\n", " ")
+    try:
+        text = str(sample.summary())
+    except RuntimeError:  # which asks tensors for their strides, of which sparse ones have none
+        text = repr(sample)
+    return text[:300].replace("\n", " ")
 
 
 def examine(

@@ -19,6 +19,8 @@ from . import subject
 
 ON_DEVICE = "conformance: on the device"  # marks, for the record of operators, the time spent there
 FALLBACK = re.compile(r"^operator |fall(s|ing)? back")  # the warning of one; the reports count them
+# PyTorch says so once per process, on whichever device comes first.
+ONCE = re.compile(r"tensor support is in beta state|Sparse invariant checks are|ComplexHalf support is experimental")
 
 
 class StandardError:
@@ -86,7 +88,7 @@ def attempt(call: Callable[[], Any], device: str) -> Outcome:
         else:
             with record_function(ON_DEVICE):
                 run_on_device(call, outcome, device)
-    told = [item for item in caught if not FALLBACK.search(str(item.message))]
+    told = [item for item in caught if not FALLBACK.search(str(item.message)) and not ONCE.search(str(item.message))]
     messages = [f"{item.category.__name__}: {str(item.message)[:60]}" for item in told]
     messages += [f"standard error: {line[:100]}" for line in StandardError.lines_since(written)]
     outcome.warnings = sorted(messages)

@@ -30,7 +30,7 @@ def on_cpu(op: Any, inputs: Inputs, compute: Callable[..., Any]) -> Outcome:
 
 def in_wider_dtype(op: Any, inputs: Inputs, dtype: torch.dtype, compute: Callable[..., Any]) -> Outcome | None:
     """The outcome in the first wider dtype that the CPU can compute in, or None."""
-    for wide in WIDER[dtype]:
+    for wide in WIDER.get(dtype, ()):
         args, kwargs = change_dtype(copy_inputs(op, inputs, "cpu"), dtype, wide)
         outcome = attempt(partial(compute, args, kwargs), "cpu")
         if outcome.error is None:

@@ -81,6 +81,11 @@ def tensors_in(values: Any) -> list[torch.Tensor]:
     return [leaf for leaf in pytree.tree_leaves(values) if isinstance(leaf, torch.Tensor)]
 
 
+def as_strided(tensor: torch.Tensor) -> torch.Tensor:
+    """The same numbers in the layout that every tensor can have; a gradient of it may have any value."""
+    return tensor if tensor.layout in (torch.strided, torch.jagged) else tensor.to_dense()
+
+
 def change_dtype(values: Any, narrow: torch.dtype, wide: torch.dtype) -> Any:
     """The same values with every tensor and dtype argument of one dtype in another, complex ones likewise."""
     instead = {narrow: wide}

@@ -56,9 +56,7 @@ def test_jagged_tensors_are_made_and_taken_apart(device: Device) -> None:
     ):
         assert made.device == device.first
         assert [part.tolist() for part in made.unbind()] == [part.tolist() for part in given]
-    assert torch.equal(
-        torch.nested.nested_tensor(given, layout=torch.jagged).to_padded_tensor(0.0).cpu(), padded.cpu()
-    )
+    assert torch.equal(torch.nested.nested_tensor(given, layout=torch.jagged).to_padded_tensor(0.0).cpu(), padded.cpu())
 
 
 @promise(PADDING)
