@@ -7,7 +7,7 @@ import pytest
 from pages import DOCS, name_of
 
 NOT_CHAPTERS = {"index.md", "adding.md", "late_errors.md", "stub_list.md"}  # overviews, a recipe, generated lists
-OF_PACKAGES = [DOCS / f"{name}.md" for name in ("amp", "autoload", "doctor", "packaging", "upgrading")]
+OF_PACKAGES = [DOCS / f"{name}.md" for name in ("amp", "autoload", "doctor", "packaging", "quantized", "upgrading")]
 IN_FOLDERS = [path for part in ("runtime", "operators") for path in sorted((DOCS / part).glob("*.md"))]
 CHAPTERS = [path for path in [*IN_FOLDERS, *OF_PACKAGES] if path.name not in NOT_CHAPTERS]
 IN_TWO_LANGUAGES = [path for path in CHAPTERS if path.parent.name == "operators" or path.name == "amp.md"]

@@ -206,6 +206,11 @@ def linear_layers():
     yield "quantized::linear_leaky_relu", [(quantised(3, 8), fused, 0.2, 30, 0.1)]
     yield "quantized::linear_tanh", [(quantised(3, 8), fused, 0.2, 30)]
     yield "quantized::linear_dynamic_fp16_unpacked_weight", [(numbers(3, 8), numbers(5, 8), numbers(5))]
+    blocks = packed_by("fbgemm")(torch.ops.sparse.qlinear_prepack)(signed(8, 8), numbers(8), 1, 4)
+    yield "sparse::qlinear", [(quantised(3, 8), blocks, 0.2, 30)]
+    yield "sparse::qlinear_relu", [(quantised(3, 8), blocks, 0.2, 30)]
+    blocks = packed_by("qnnpack")(torch.ops.sparse.qlinear_prepack)(signed(8, 8), numbers(8), 1, 4)
+    yield "sparse::qlinear_dynamic", [(numbers(3, 8), blocks)]
     for relu in ("", "_relu"):
         name = f"quantized::linear_with_input_q_dq_qweight_dq{relu}_output_fp32"
         yield name, [(numbers(3, 8), 0.05, 64, linear_weights())]
@@ -226,6 +231,12 @@ def recurrent_layers():
     yield "aten::quantized_gru.input", [(sequence, *gru, False)]
     yield "aten::quantized_lstm.data", [(packed.data, OnHost(packed.batch_sizes), *lstm, options)]
     yield "aten::quantized_gru.data", [(packed.data, OnHost(packed.batch_sizes), *gru)]
+
+
+def weights_of_four_bits():
+    packed = torch._convert_weight_to_int4pack_for_cpu((numbers(32, 64).abs() * 4).int(), 1)
+    sample = (numbers(3, 64), packed, torch.tensor([32]), numbers(2, 32, 2, seed=6))
+    yield "quantized::int4mm_packed_weight_cpu", [sample]
 
 
 def embeddings():
@@ -338,11 +349,16 @@ def reductions():
     yield "aten::topk", [(quantised(3, 4), 2), (quantised(3, 4), 2, 0, False)]
 
 
-# What oneDNN alone has, and its weights.
-ENGINES = dict.fromkeys(
-    ("quantized::conv2d_add", "quantized::conv2d_add_relu", "quantized::linear_leaky_relu", "quantized::linear_tanh"),
-    "onednn",
-)
+# What one engine alone has.
+ENGINES = {
+    "quantized::conv2d_add": "onednn",
+    "quantized::conv2d_add_relu": "onednn",
+    "quantized::linear_leaky_relu": "onednn",
+    "quantized::linear_tanh": "onednn",
+    "sparse::qlinear": "fbgemm",
+    "sparse::qlinear_relu": "fbgemm",
+    "sparse::qlinear_dynamic": "qnnpack",
+}
 
 
 class OnHost:
@@ -353,7 +369,8 @@ class OnHost:
 
 
 FAMILIES = (
-    comparisons, arithmetic, normalisations, convolutions, linear_layers, recurrent_layers, embeddings, poolings,
+    comparisons, arithmetic, normalisations, convolutions, linear_layers, recurrent_layers, weights_of_four_bits,
+    embeddings, poolings,
     activations, moves, reductions,
 )
 with warnings.catch_warnings():

@@ -23,20 +23,5 @@ def test_sparse_tensors(operation):
         operation()
 
 
-@pytest.mark.parametrize(
-    "operation",
-    [
-        lambda: torch.quantize_per_tensor(torch.ones(2, device=DEVICE), 0.1, 0, torch.qint8),
-        lambda: torch.empty(2, dtype=torch.qint8, device=DEVICE),
-        lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8).to(DEVICE),
-    ],
-)
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_quantised_tensors(operation):
-    with pytest.raises(NotImplementedError, match=r"openreg .*dequantize"):
-        operation()
-
-
 def test_the_device_goes_on():
     assert (torch.ones(2, device=DEVICE) + 1).sum().item() == 4

@@ -28,6 +28,13 @@ them otherwise. Wait for the device (`torch.openreg.synchronize()`) before you c
 | flag | operators | why | what you see |
 |---|---|---|---|
 """
+TAIL = """
+So are these, of operators that PyTorch's table does not have, and that no test finds by itself.
+
+| flag | operators | why | what you see |
+|---|---|---|---|
+| `torch.backends.quantized.engine` | those of quantised tensors, and of `torch.ops.quantized` | kernels choose between libraries when they run; weights are packed for one | last bits; an error of the kernel where the other library does not have the operator, which is the device's |
+"""
 
 
 def render() -> str:
@@ -41,7 +48,7 @@ def render() -> str:
     for item in read_late:
         operators = ", ".join(f"`{name}`" for name in item.operators)
         text += f"| `{item.flag}` | {operators} | {item.reason} | {item.effect} |\n"
-    return text
+    return text + TAIL
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ MINIMAL_OPERATORS = (
     "aten::_copy_from_and_resize",
     "aten::_local_scalar_dense",
 )
+QUANTIZED_OPERATORS = ("aten::_empty_affine_quantized", "aten::_copy_from", "aten::dequantize.self", "aten::q_scale")
 NESTED_OPERATORS = ("aten::values", "aten::unbind.int", "aten::clone", "aten::to_padded_tensor", "aten::add.Tensor")
 
 
@@ -104,12 +105,17 @@ def _dlpack(device: Device) -> None:
         raise RuntimeError("torch.from_dlpack() gives other memory than the tensor's")
 
 
-def _nested(_: Device) -> None:
-    if not has_kernel("aten::empty.memory_format"):
-        raise Unseen("needs operators that make tensors")
-    missing = [name for name in NESTED_OPERATORS if not has_kernel(name, "NestedTensorPrivateUse1")]
-    if missing:
-        raise RuntimeError(f"no kernel for NestedTensorPrivateUse1: {', '.join(missing)}")
+def _kernels_of(key: str, *operators: str) -> Callable[[Device], None]:
+    """That operators on tensors of another kind than dense ones have kernels for its key."""
+
+    def check(_: Device) -> None:
+        if not has_kernel("aten::empty.memory_format"):
+            raise Unseen("needs operators that make tensors")
+        missing = [name for name in operators if not has_kernel(name, key)]
+        if missing:
+            raise RuntimeError(f"no kernel for {key}: {', '.join(missing)}")
+
+    return check
 
 
 def _jagged_attention(device: Device) -> None:
@@ -136,11 +142,15 @@ EXERCISES: dict[str, Callable[[Device], object]] = {
     "registration.c10::OutOfMemoryError": _out_of_memory,
     "registration.aten::_has_compatible_shallow_copy_type": _kernels("aten::_has_compatible_shallow_copy_type"),
     "registration.aten::record_stream": _kernels("aten::record_stream"),
-    "registration.kernels of NestedTensorPrivateUse1": _nested,
+    "registration.kernels of NestedTensorPrivateUse1": _kernels_of("NestedTensorPrivateUse1", *NESTED_OPERATORS),
     "registration.aten::_jagged_to_padded_dense_forward and aten::_padded_dense_to_jagged_forward": _kernels(
         "aten::_jagged_to_padded_dense_forward", "aten::_padded_dense_to_jagged_forward"
     ),
     "registration.attention on nested tensors of layout torch.jagged": _jagged_attention,
+    "registration.kernels of QuantizedPrivateUse1": _kernels_of("QuantizedPrivateUse1", *QUANTIZED_OPERATORS),
+    "registration.kernels of torch.ops.quantized": _kernels_of(
+        "QuantizedPrivateUse1", "quantized::linear", "quantized::conv2d.new", "quantized::add"
+    ),
     "registration.the minimal set of operators": _kernels(*MINIMAL_OPERATORS),
     "registration.the boxed fallback": _fallback,
     "registration.aten::_amp_foreach_non_finite_check_and_unscale_ and aten::_amp_update_scale_": _kernels(
