@@ -75,7 +75,7 @@ SLOW = [
     Session("subsets", ALL, ("packages/*/tests/*", "packages/*/docs/*", "examples/openreg-*", "tests/subsets/*"), 2400),
     Session("template", ("openreg-ops",), ("templates/*", "packages/*/tests/test_isolation.py"), 300),
     Session("recipe", ("openreg-runtime", "openreg-autoload"), RECIPE, 420),
-    Session("tutorial", files=("docs/tutorial/*", "examples/tutorial/*"), budget=900),
+    Session("tutorial", files=("docs/tutorial/*", "examples/tutorial/*"), budget=1000),
     Session(
         "conformance",
         ("openreg-meta", "openreg-testing", "openreg-compile"),
@@ -279,7 +279,7 @@ def bench(session: nox.Session) -> None:
     """Measure openreg beside the CPU for about 25 minutes (-- --family training --chart FILE --compare FILE)."""
     here = lane(session)
     requirements = str(ROOT / "benchmarks" / "requirements.txt")
-    here.install("openreg-meta", "openreg-compile", "--requirement", requirements)
+    here.install("openreg-meta", "openreg-compile", "openreg-distributed", "--requirement", requirements)
     # Names of files are the caller's, and the wheels are built again where nox built them.
     places = ("--directory", session.invoked_from, "--build-python", str(WHEELHOUSE.python(session)))
     here.run("run.py", "python", str(ROOT / "benchmarks" / "run.py"), *places, *session.posargs)

@@ -4,6 +4,7 @@
 from collections.abc import Callable
 
 import build_time
+import collectives
 import compile_time
 import host_costs
 import import_time
@@ -57,12 +58,18 @@ def compiling(rounds: int, seconds: float) -> Family:
     return compile_time.measure(min(rounds, COMPILE_ROUNDS))
 
 
+def processes_together(rounds: int, seconds: float) -> Family:
+    """Seconds of two processes that work together."""
+    return collectives.measure(rounds, seconds)
+
+
 PARTS: dict[str, Callable[[int, float], Family]] = {
     "host costs": host_cost,
     "import time": import_of_torch,
     "scaling": curves,
     "peak memory": memory,
     "compile time": compiling,
+    "distributed": processes_together,
 }
 
 

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import collectives
 from curves import CURVES, WITHIN
 from results import Families, Family, amount, flat, ratio
 
@@ -60,6 +61,12 @@ def against(base: str) -> Reduction:
         return worst({name: statistics.median(times[name]["openreg"]) / before for name in names})
 
     return growth
+
+
+def exposed(times: Family, names: tuple[str, ...]) -> Measured:
+    """The share of communication that computation does not hide, on openreg: of both together, and of each alone."""
+    both, communication, computation = (statistics.median(times[name]["openreg"]) for name in names)
+    return Measured((both - computation) / communication)
 
 
 def eager(name: str) -> str:
@@ -176,6 +183,16 @@ TARGETS = (
         Target(f"compile time of the five models, {kind}", workloads, mean_ratio, 1.1)
         for kind, workloads in COMPILE_TIMES.items()
     ),
+    Target("all_reduce of 4 KiB, several in flight", collectives.SUMS[:1], worst_ratio, 1.3),
+    Target("all_reduce of 1 MiB and 16 MiB, several in flight", collectives.SUMS[1:], worst_ratio, 1.05),
+    Target("a collective, host time until return", (collectives.CALL,), longest, 30e-6),
+    Target("a step of DistributedDataParallel, two processes", (collectives.STEP,), worst_ratio, 1.0),
+    Target(
+        "share of communication that computation does not hide",
+        (collectives.BOTH, *collectives.APART),
+        *(exposed, 0.2),
+    ),
+    Target("a missing rank is reported, beyond the timeout", (collectives.REPORT,), longest, 0.5),
     Target("added import time", (ADDED_IMPORT,), longest, 60e-3),
     *(
         growing(f"time per launch, {curve.counts[0]} to {curve.counts[-1]} {curve.what}", curve.base, curve.others)

@@ -10,7 +10,7 @@ import pytest
 import results
 import run
 import targets
-from targets import Target, against, longest, mean_ratio, mean_to_eager, worst_ratio, worst_to_eager_on_cpu
+from targets import Target, against, exposed, longest, mean_ratio, mean_to_eager, worst_ratio, worst_to_eager_on_cpu
 
 
 def times(**by_device):
@@ -104,6 +104,13 @@ def test_compiled_workloads_are_compared_with_the_eager_ones(reduction, value, d
     assert math.isclose(found.measured.value, value)
     assert found.measured.decided_by == (decided and "a, compiled")
     assert targets.unknown(set(workloads) - {"b, eager"}, (target,)) == ["b, eager"]
+
+
+def test_what_computation_hides_of_communication_is_not_exposed():
+    workloads = {"both": {"openreg": 5.0}, "communication": {"openreg": 4.0}, "computation": {"openreg": 4.0}}
+    found = verdict(Target("exposed", tuple(workloads), exposed, 0.2), workloads)
+    assert math.isclose(found.measured.value, 0.25)
+    assert found.met is False
 
 
 def test_every_curve_is_judged_against_its_first_point():

@@ -12,9 +12,10 @@ from conftest import ROOT
 BENCHMARKS = ROOT / "benchmarks"
 # Processes, because modules of the benchmarks and of the guide have the same names.
 NEEDS = """
-import json, curves, targets
+import json, collectives, curves, targets
 names = [curve.workload(count) for curve in curves.CURVES for count in curve.counts]
-added = [targets.ADDED_IMPORT, *(name for names in targets.COMPILE_TIMES.values() for name in names)]
+compiled = [name for names in targets.COMPILE_TIMES.values() for name in names]
+added = [targets.ADDED_IMPORT, *collectives.WORKLOADS, *compiled]
 print(json.dumps([names, added, [target.needs for target in targets.TARGETS]]))
 """
 

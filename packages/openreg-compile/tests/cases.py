@@ -46,9 +46,27 @@ def reductions(x):
     return x.sum((0, 2)), x.amax(1), x.mean(), x.argmin(2), x.prod(0), (x > 0).any(-1), x.logsumexp(1)
 
 
-@case(numbers(9, 130))
+@case(numbers(3, 1100))
 def welford(x):
-    return torch.var_mean(x, 1), x.std(0), functional.layer_norm(x, (130,))
+    return torch.var_mean(x, 1), x.std(), functional.layer_norm(x, (1100,))
+
+
+@case(numbers(9, 13))
+def variances(x):
+    few = torch.var_mean(x, (0, 1), keepdim=True, correction=0), torch.var_mean(x, 0, correction=8)
+    return few, x.std(1), functional.layer_norm(x, (13,)), x.double().var(-1, correction=2.5)
+
+
+@case(numbers(5, 7, dtype=torch.int64))
+def positions(x):
+    x = x.float()  # with several of the greatest and the least
+    turned = x.t() + 1
+    return x.argmax(), turned.argmax(), turned.argmin(keepdim=True), x.permute(1, 0).flip(0).argmin(), turned.argmax(1)
+
+
+@case((numbers(3, 5),), (numbers(6, 4),), dynamic=True)
+def positions_of_any_size(x):
+    return (x.t() * 2).argmax(), torch.var_mean(x, 1)
 
 
 @case(numbers(6, 1000))

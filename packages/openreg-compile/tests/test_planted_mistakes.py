@@ -12,7 +12,7 @@ import torch
 from torch._inductor import config
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen
 
-from openreg_compile import graphs, scheduling, wrapper
+from openreg_compile import graphs, rewriting, scheduling, wrapper
 
 pytestmark = pytest.mark.filterwarnings("ignore:::torch")
 
@@ -40,7 +40,8 @@ def from_the_storage(self, name, call_args, **others):
 # What is replaced, by what, and the case that fails.
 MISTAKES = {
     "written for another language": (scheduling, "_as_cpp", contextlib.nullcontext, "whole_numbers"),
-    "fused as for a GPU": (scheduling, "_do_not_reindex", lambda scheduler: None, "softmaxes"),
+    "fused as for a GPU": (scheduling, "_keep_loops", lambda scheduler: None, "softmaxes"),
+    "positions are counted in loops": (rewriting, "_REWRITTEN", {}, "positions"),
     "strides are forgotten": (wrapper._OnDevice, "make_allocation", dense, "strides_and_offsets"),
     "parts begin together": (wrapper._OnDevice, "codegen_reinterpret_view", without_offset, "joining"),
     "inputs begin elsewhere": (

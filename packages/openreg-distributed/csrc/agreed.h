@@ -11,7 +11,7 @@ namespace openreg::distributed {
 
 // What a call says about itself to the other ranks, before anything moves (source: Agreement).
 struct Agreed {
-  const char* algorithm = "";  // how the transport carries it; calls of different names may have one. A literal
+  const char* algorithm = "";       // how the transport carries it; calls of different names may have one. A literal
   const char* reduction = nullptr;  // a literal, null where nothing is reduced
   int root = -1;
   std::vector<uint64_t> sent;      // bytes for each rank, or one number for every one

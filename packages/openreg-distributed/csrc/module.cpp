@@ -5,6 +5,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "process_group.h"
+#include "trace.h"
 
 namespace {
 
@@ -16,6 +17,10 @@ using openreg::distributed::ProcessGroup;
 PYBIND11_MODULE(_C, module) {
   module.doc() = "Native part of openreg_distributed: the process group.";
   py::module_::import("torch.distributed");  // which knows the base class
+  module.def(
+      "_dump_trace",
+      [](bool stacks, bool only_active) { return py::bytes(openreg::distributed::dump_trace(stacks, only_active)); },
+      py::arg("stacks"), py::arg("only_active"));
   py::class_<ProcessGroup, c10::intrusive_ptr<ProcessGroup>, c10d::Backend>(module, "ProcessGroupOccl")
       .def(py::init([](const c10::intrusive_ptr<c10d::Backend>& transport, std::chrono::milliseconds timeout,
                        bool copies_operands, std::string token) {

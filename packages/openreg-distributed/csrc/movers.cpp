@@ -53,20 +53,21 @@ ProcessGroup::WorkPtr ProcessGroup::broadcast(Tensors& tensors, const c10d::Broa
   agreed.root = static_cast<int>(options.rootRank);
   return enqueue({"broadcast", c10d::OpType::BROADCAST, tensors, tensors, options.timeout, std::move(agreed)},
                  [&]() -> Steps {
-    if (tensor.numel() == 0) {
-      return {};
-    }
-    const Tensors all{tensor};
-    const bool is_root = options.rootRank == rank_;
-    const at::Tensor packed = is_root ? pack(all, copies_operands_) : room_for(all, copies_operands_);
-    c10d::BroadcastOptions sent;
-    sent.rootRank = options.rootRank;
-    sent.timeout = transport_limit(limit(options.timeout));
-    const auto transfer = [bytes = Tensors{host_bytes(packed)}, sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
-      return transport.broadcast(bytes, sent);
-    };
-    return {{transfer}, is_root ? std::function<void()>() : [=] { unpack(packed, {tensor}); }, {packed}};
-  });
+                   if (tensor.numel() == 0) {
+                     return {};
+                   }
+                   const Tensors all{tensor};
+                   const bool is_root = options.rootRank == rank_;
+                   const at::Tensor packed = is_root ? pack(all, copies_operands_) : room_for(all, copies_operands_);
+                   c10d::BroadcastOptions sent;
+                   sent.rootRank = options.rootRank;
+                   sent.timeout = transport_limit(limit(options.timeout));
+                   const auto transfer = [bytes = Tensors{host_bytes(packed)}, sent](
+                                             c10d::Backend& transport, const Operation& /*operation*/) mutable {
+                     return transport.broadcast(bytes, sent);
+                   };
+                   return {{transfer}, is_root ? std::function<void()>() : [=] { unpack(packed, {tensor}); }, {packed}};
+                 });
 }
 
 ProcessGroup::WorkPtr ProcessGroup::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
@@ -78,12 +79,12 @@ ProcessGroup::WorkPtr ProcessGroup::allgather(std::vector<Tensors>& outputs, Ten
   TORCH_CHECK_VALUE(outputs[0][rank_].numel() == inputs[0].numel(), where(name), ": the input has ", inputs[0].numel(),
                     " elements and the output for this rank ", outputs[0][rank_].numel(), "; give them the same size");
   if (have_equal_sizes(outputs[0])) {
-    return gather_into(name, c10d::OpType::ALLGATHER, {}, inputs, outputs, options.timeout);
+    return gather_into(name, c10d::OpType::ALLGATHER, inputs, outputs, options.timeout);
   }
   // Each rank tells all others what it has.
   const Tensors& parts = outputs[0];
   Agreed agreed = Agreed::by_rank("all_gather of different sizes", inputs, parts);
-  return enqueue({name, c10d::OpType::ALLGATHER, joined(parts, inputs), parts, options.timeout, std::move(agreed)}, [&] {
+  return enqueue({name, c10d::OpType::ALLGATHER, inputs, parts, options.timeout, std::move(agreed)}, [&] {
     Steps steps;
     std::vector<at::Tensor> rooms;
     for (int rank = 0; rank < size_; ++rank) {
@@ -94,7 +95,8 @@ ProcessGroup::WorkPtr ProcessGroup::allgather(std::vector<Tensors>& outputs, Ten
       c10d::BroadcastOptions sent;
       sent.rootRank = rank;
       sent.timeout = transport_limit(limit(options.timeout));
-      steps.transfers.emplace_back([bytes = Tensors{host_bytes(rooms.back())}, sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
+      steps.transfers.emplace_back([bytes = Tensors{host_bytes(rooms.back())}, sent](
+                                       c10d::Backend& transport, const Operation& /*operation*/) mutable {
         return transport.broadcast(bytes, sent);
       });
     }
@@ -132,7 +134,7 @@ ProcessGroup::WorkPtr ProcessGroup::allgather_coalesced(std::vector<Tensors>& ou
       by_input[i].push_back(of_rank[i]);
     }
   }
-  return gather_into(name, c10d::OpType::ALLGATHER_COALESCED, {}, inputs, by_input, options.timeout);
+  return gather_into(name, c10d::OpType::ALLGATHER_COALESCED, inputs, by_input, options.timeout);
 }
 
 ProcessGroup::WorkPtr ProcessGroup::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
@@ -147,20 +149,17 @@ ProcessGroup::WorkPtr ProcessGroup::allgather_into_tensor_coalesced(Tensors& out
                       " times as many, one part for each rank");
     parts.push_back({outputs[i]});
   }
-  return gather_into(name, c10d::OpType::_ALLGATHER_BASE, outputs, inputs, parts, options.timeout);
+  return gather_into(name, c10d::OpType::_ALLGATHER_BASE, inputs, parts, options.timeout);
 }
 
-ProcessGroup::WorkPtr ProcessGroup::gather_into(const char* name, c10d::OpType type, const Tensors& results,
-                                                const Tensors& inputs, const std::vector<Tensors>& outputs,
+ProcessGroup::WorkPtr ProcessGroup::gather_into(const char* name, c10d::OpType type, const Tensors& inputs,
+                                                const std::vector<Tensors>& outputs,
                                                 std::chrono::milliseconds timeout) {
-  Tensors operands = inputs;
   Tensors flat;
   for (const Tensors& parts : outputs) {
     flat = joined(std::move(flat), parts);
   }
-  operands = joined(std::move(operands), flat);
-  return enqueue({name, type, operands, results.empty() ? flat : results, timeout, Agreed::alike("all_gather", inputs)},
-                 [&] {
+  return enqueue({name, type, inputs, std::move(flat), timeout, Agreed::alike("all_gather", inputs)}, [&] {
     Steps steps;
     std::vector<at::Tensor> rooms;
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -172,10 +171,10 @@ ProcessGroup::WorkPtr ProcessGroup::gather_into(const char* name, c10d::OpType t
       steps.staging.push_back(packed);
       c10d::AllgatherOptions sent;
       sent.timeout = transport_limit(limit(timeout));
-      steps.transfers.emplace_back(
-          [out = host_bytes(rooms[i]), in = host_bytes(packed), sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
-            return transport._allgather_base(out, in, sent);
-          });
+      steps.transfers.emplace_back([out = host_bytes(rooms[i]), in = host_bytes(packed), sent](
+                                       c10d::Backend& transport, const Operation& /*operation*/) mutable {
+        return transport._allgather_base(out, in, sent);
+      });
     }
     steps.staging = joined(std::move(steps.staging), rooms);
     steps.after = [rooms, &outputs] {
@@ -190,42 +189,41 @@ ProcessGroup::WorkPtr ProcessGroup::gather_into(const char* name, c10d::OpType t
 ProcessGroup::WorkPtr ProcessGroup::gather(std::vector<Tensors>& outputs, Tensors& inputs,
                                            const c10d::GatherOptions& options) {
   const char* name = "gather";
+  const int root = static_cast<int>(options.rootRank);
   TORCH_CHECK(inputs.size() == 1, where(name), ": takes one input, got ", inputs.size());
-  check_peer(name, static_cast<int>(options.rootRank));
-  const at::Tensor& input = inputs[0];
-  const at::Tensor nothing = input.reshape({-1}).narrow(0, 0, 0);
+  check_peer(name, root);
+  const at::Tensor nothing = inputs[0].reshape({-1}).narrow(0, 0, 0);
   Tensors sent(static_cast<size_t>(size_), nothing);
-  sent[options.rootRank] = input;
-  if (options.rootRank != rank_) {
-    TORCH_CHECK_VALUE(outputs.empty() || outputs[0].empty(), where(name), ": got outputs; only rank ", options.rootRank,
+  sent[options.rootRank] = inputs[0];
+  if (root != rank_) {
+    TORCH_CHECK_VALUE(outputs.empty() || outputs[0].empty(), where(name), ": got outputs; only rank ", root,
                       ", to which the values go, gives them");
-    return exchange(name, c10d::OpType::GATHER, Tensors(static_cast<size_t>(size_), nothing), sent, {},
-                    options.timeout, static_cast<int>(options.rootRank));
+    return exchange({name, c10d::OpType::GATHER, inputs, {}, options.timeout}, sent,
+                    Tensors(static_cast<size_t>(size_), nothing), root);
   }
   TORCH_CHECK_VALUE(outputs.size() == 1 && outputs[0].size() == static_cast<size_t>(size_), where(name), ": got ",
                     outputs.empty() ? 0 : outputs[0].size(), " outputs; give one for each of the ", size_, " ranks");
-  return exchange(name, c10d::OpType::GATHER, outputs[0], sent, outputs[0], options.timeout,
-                  static_cast<int>(options.rootRank));
+  return exchange({name, c10d::OpType::GATHER, inputs, outputs[0], options.timeout}, sent, outputs[0], root);
 }
 
 ProcessGroup::WorkPtr ProcessGroup::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                                             const c10d::ScatterOptions& options) {
   const char* name = "scatter";
+  const int root = static_cast<int>(options.rootRank);
   TORCH_CHECK(outputs.size() == 1, where(name), ": takes one output, got ", outputs.size());
-  check_peer(name, static_cast<int>(options.rootRank));
+  check_peer(name, root);
   const at::Tensor nothing = outputs[0].reshape({-1}).narrow(0, 0, 0);
   Tensors received(static_cast<size_t>(size_), nothing);
   received[options.rootRank] = outputs[0];
-  if (options.rootRank != rank_) {
-    TORCH_CHECK_VALUE(inputs.empty() || inputs[0].empty(), where(name), ": got inputs; only rank ", options.rootRank,
+  if (root != rank_) {
+    TORCH_CHECK_VALUE(inputs.empty() || inputs[0].empty(), where(name), ": got inputs; only rank ", root,
                       ", from which the values come, gives them");
-    return exchange(name, c10d::OpType::SCATTER, received, Tensors(static_cast<size_t>(size_), nothing), outputs,
-                    options.timeout, static_cast<int>(options.rootRank));
+    return exchange({name, c10d::OpType::SCATTER, {}, outputs, options.timeout},
+                    Tensors(static_cast<size_t>(size_), nothing), received, root);
   }
   TORCH_CHECK_VALUE(inputs.size() == 1 && inputs[0].size() == static_cast<size_t>(size_), where(name), ": got ",
                     inputs.empty() ? 0 : inputs[0].size(), " inputs; give one for each of the ", size_, " ranks");
-  return exchange(name, c10d::OpType::SCATTER, received, inputs[0], outputs, options.timeout,
-                  static_cast<int>(options.rootRank));
+  return exchange({name, c10d::OpType::SCATTER, inputs[0], outputs, options.timeout}, inputs[0], received, root);
 }
 
 ProcessGroup::WorkPtr ProcessGroup::alltoall_base(at::Tensor& output, at::Tensor& input,
@@ -249,34 +247,33 @@ ProcessGroup::WorkPtr ProcessGroup::alltoall_base(at::Tensor& output, at::Tensor
   };
   const Tensors outputs = parts("output", output, output_splits);
   const Tensors inputs = parts("input", input, input_splits);
-  return exchange(name, c10d::OpType::ALLTOALL_BASE, outputs, inputs, {output}, options.timeout);
+  return exchange({name, c10d::OpType::ALLTOALL_BASE, {input}, {output}, options.timeout}, inputs, outputs);
 }
 
 ProcessGroup::WorkPtr ProcessGroup::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) {
   TORCH_CHECK_VALUE(outputs.size() == static_cast<size_t>(size_) && inputs.size() == outputs.size(),
                     where("all_to_all"), ": got ", outputs.size(), " outputs and ", inputs.size(),
                     " inputs; give one of each for each of the ", size_, " ranks");
-  return exchange("all_to_all", c10d::OpType::ALLTOALL, outputs, inputs, outputs, options.timeout);
+  return exchange({"all_to_all", c10d::OpType::ALLTOALL, inputs, outputs, options.timeout}, inputs, outputs);
 }
 
-ProcessGroup::WorkPtr ProcessGroup::exchange(const char* name, c10d::OpType type, const Tensors& outputs,
-                                             const Tensors& inputs, Tensors results,
-                                             std::chrono::milliseconds timeout, int root) {
-  TORCH_CHECK_VALUE(outputs[rank_].numel() == inputs[rank_].numel(), where(name),
-                    ": what this rank sends to itself has ", inputs[rank_].numel(), " elements, and where it goes ",
-                    outputs[rank_].numel());
-  Agreed agreed = Agreed::by_rank(name, inputs, outputs);
-  agreed.root = root;
-  return enqueue({name, type, joined(outputs, inputs), std::move(results), timeout, std::move(agreed)}, [&] {
-    const at::Tensor packed = pack(inputs, copies_operands_);
-    const at::Tensor room = room_for(outputs, copies_operands_);
-    c10d::AllToAllOptions sent;
-    sent.timeout = transport_limit(limit(timeout));
-    const auto transfer = [in = host_bytes(packed), out = host_bytes(room), sent_bytes = bytes_of(inputs),
-                           received_bytes = bytes_of(outputs), sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
-      return transport.alltoall_base(out, in, received_bytes, sent_bytes, sent);
+ProcessGroup::WorkPtr ProcessGroup::exchange(Call call, const Tensors& sent, const Tensors& received, int root) {
+  TORCH_CHECK_VALUE(received[rank_].numel() == sent[rank_].numel(), where(call.name),
+                    ": what this rank sends to itself has ", sent[rank_].numel(), " elements, and where it goes ",
+                    received[rank_].numel(), "; give both the same size");
+  call.agreed = Agreed::by_rank(call.name, sent, received);
+  call.agreed.root = root;
+  c10d::AllToAllOptions options;
+  options.timeout = transport_limit(limit(call.timeout));
+  return enqueue(std::move(call), [&] {
+    const at::Tensor packed = pack(sent, copies_operands_);
+    const at::Tensor room = room_for(received, copies_operands_);
+    const auto transfer = [in = host_bytes(packed), out = host_bytes(room), sent_bytes = bytes_of(sent),
+                           received_bytes = bytes_of(received),
+                           options](c10d::Backend& transport, const Operation& /*operation*/) mutable {
+      return transport.alltoall_base(out, in, received_bytes, sent_bytes, options);
     };
-    return Steps{{transfer}, [room, &outputs] { unpack(room, outputs); }, {packed, room}};
+    return Steps{{transfer}, [room, &received] { unpack(room, received); }, {packed, room}};
   });
 }
 
@@ -303,14 +300,13 @@ void ProcessGroup::monitoredBarrier(const c10d::BarrierOptions& options, bool /*
 }
 
 ProcessGroup::WorkPtr ProcessGroup::meet(const char* name, const c10d::BarrierOptions& options) {
-  return enqueue({name, c10d::OpType::BARRIER, {}, {}, options.timeout, Agreed::alike(name, {}), {}, device_of(options)},
-                 [&] {
-                   c10d::BarrierOptions sent;
-                   sent.timeout = transport_limit(limit(options.timeout));
-                   return Steps{{[sent](c10d::Backend& transport, const Operation& /*operation*/) {
-                     return transport.barrier(sent);
-                   }}};
-                 });
+  return enqueue(
+      {name, c10d::OpType::BARRIER, {}, {}, options.timeout, Agreed::alike(name, {}), {}, device_of(options)}, [&] {
+        c10d::BarrierOptions sent;
+        sent.timeout = transport_limit(limit(options.timeout));
+        return Steps{
+            {[sent](c10d::Backend& transport, const Operation& /*operation*/) { return transport.barrier(sent); }}};
+      });
 }
 
 }  // namespace openreg::distributed

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The life of a group, and how a call gets onto a lane. What each call moves stands in reductions.cpp, movers.cpp and
-// point_to_point.cpp.
+// The life of a group, and how a call gets onto a lane. What is refused and what is told of a call stands in calls.cpp,
+// what it moves in reductions.cpp, movers.cpp and point_to_point.cpp.
 #include "process_group.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <c10/core/StreamGuard.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
+#include <atomic>
 #include <thread>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/stream.h"
+#include "trace.h"
 #include "work.h"
 
 namespace openreg::distributed {
@@ -39,6 +41,30 @@ std::shared_ptr<Link> link_over(c10d::Backend& transport) {
   return transport.getSize() > 1 ? std::make_shared<ControlLink>(transport) : nullptr;
 }
 
+int64_t next_number() {
+  static std::atomic<int64_t> next{0};
+  return next++;
+}
+
+const std::vector<uint64_t>& global_ranks_of(c10d::Backend& transport) {
+  return transport.getBackendOptions()->global_ranks_in_group;
+}
+
+int global_rank(c10d::Backend& transport) {
+  const std::vector<uint64_t>& ranks = global_ranks_of(transport);
+  const auto rank = static_cast<size_t>(transport.getRank());
+  return static_cast<int>(rank < ranks.size() ? ranks[rank] : rank);
+}
+
+std::string global_ranks(c10d::Backend& transport) {
+  std::string text = "[";
+  const std::vector<uint64_t>& ranks = global_ranks_of(transport);
+  for (size_t rank = 0; rank < static_cast<size_t>(transport.getSize()); ++rank) {
+    text += (rank == 0 ? "" : ", ") + std::to_string(rank < ranks.size() ? ranks[rank] : rank);
+  }
+  return text + "]";
+}
+
 }  // namespace
 
 ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chrono::milliseconds timeout,
@@ -47,7 +73,10 @@ ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chr
       transport_(std::move(transport)),
       copies_operands_(copies_operands),
       token_(std::move(token)),
-      progress_(Progress::create(rank_, size_, link_over(*transport_))),
+      number_(next_number()),
+      global_rank_(global_rank(*transport_)),
+      ranks_(global_ranks(*transport_)),
+      progress_(Progress::create(rank_, size_, link_over(*transport_), [rank = global_rank_] { write_trace(rank); })),
       timeout_(timeout) {
   runtime::ensure_initialized();
 }
@@ -126,7 +155,8 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
   if (!failure.empty()) {
     C10_THROW_ERROR(DistBackendError, where(call.name) + ": " + failure);
   }
-  const c10::Device device = check_operands(call);
+  const Tensors operands = call.operands();
+  const c10::Device device = check_operands(call, operands);
   const c10::Stream caller = runtime::current_stream(device.index());
   if (runtime::is_capturing(caller)) {
     TORCH_CHECK(false, where(call.name), ": cannot be recorded in a graph of ", device,
@@ -144,16 +174,18 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
   Steps steps = before();
 
   auto held = std::make_shared<Held>();
-  held->tensors = call.operands;
-  for (const at::Tensor& tensor : call.operands) {
+  held->tensors = operands;
+  for (const at::Tensor& tensor : operands) {
     // Freed while the transport still uses it, the memory is not handed out before the lane has come to its end.
     runtime::device_allocator().recordStream(tensor.storage().data_ptr(), lane.stream);
   }
   held->tensors.insert(held->tensors.end(), steps.staging.begin(), steps.staging.end());
   // First what may throw: a call that other ranks hear of has a number.
   std::unique_ptr<Ticket> ticket = lane.lane.hold();
+  Description description = describe(call, operands);
+  Terms terms = terms_of(call);
   const auto operation = std::make_shared<Operation>(
-      describe(call), terms_of(call), limit(call.timeout), std::move(ticket),
+      std::move(description), std::move(terms), record(call), std::move(ticket),
       post_all(*transport_, progress_, std::move(steps.transfers), call.route.peer != Route::kCollective),
       std::move(held));
   progress_->submit(operation, call.route.channel());
@@ -169,100 +201,14 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
     progress_->fail(operation, "what follows it failed: " + first_paragraph(error.what()));
     throw;
   }
-  auto future = complete_future(call.results, device);
-  auto work = c10::make_intrusive<Work>(rank_, call.type, device, progress_, operation, std::move(end),
-                                        std::move(call.results), std::move(future));
+  auto future = complete_future(call.results(), device);
+  auto work = c10::make_intrusive<Work>(rank_, call.type, device, progress_, operation, std::move(end), call.results(),
+                                        std::move(future));
   order.lock();
   if (coalescing_) {
     coalesced_.push_back(work);
   }
   return work;
-}
-
-std::string ProcessGroup::place_of() const {
-  const std::string& description = getGroupDesc();
-  const std::string& group = description.empty() || description == "undefined" ? getGroupUid() : description;
-  return "rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " in the group '" + group + "'";
-}
-
-std::string ProcessGroup::where(const char* name) const {
-  return std::string("occl: ") + name + " on " + place_of();
-}
-
-Description ProcessGroup::describe(const Call& call) {
-  Description description;
-  description.name = call.name;
-  description.sequence = ++sequence_;
-  description.tensors = call.operands.size();
-  if (!call.operands.empty()) {
-    description.dtype = c10::getDtypeNames(call.operands.front().scalar_type()).first;
-    description.sizes = call.operands.front().sizes().vec();
-  }
-  for (const at::Tensor& tensor : call.operands) {
-    description.bytes += tensor.nbytes();
-  }
-  description.reduction = call.agreed.reduction;
-  description.root = call.agreed.root;
-  description.peer = call.route.peer;
-  std::string place = place_of();
-  if (place_ == nullptr || *place_ != place) {
-    place_ = std::make_shared<const std::string>(std::move(place));
-  }
-  description.group = place_;
-  return description;
-}
-
-Terms ProcessGroup::terms_of(const Call& call) {
-  Terms terms;
-  terms.sent = call.agreed.sent;
-  terms.expected = call.agreed.expected;
-  terms.peer = call.route.peer;
-  terms.tag = call.route.tag;
-  if (call.route.peer == Route::kCollective) {
-    terms.number = collectives_++;
-    terms.contract = call.agreed.contract(
-        call.operands.empty() ? std::string() : c10::getDtypeNames(call.operands.front().scalar_type()).first);
-  } else {
-    terms.kind = call.route.receives ? Terms::Kind::kReceive : Terms::Kind::kSend;
-  }
-  return terms;
-}
-
-c10::Device ProcessGroup::check_operands(const Call& call) const {
-  if (call.operands.empty()) {
-    return *call.device;
-  }
-  const c10::Device device = call.operands.front().device();
-  for (const at::Tensor& tensor : call.operands) {
-    TORCH_CHECK(tensor.device().type() == runtime::kDeviceType, where(call.name), ": a tensor is on ", tensor.device(),
-                "; move it with .to('openreg'), or make the group with backend 'cpu:gloo,openreg:occl'");
-    TORCH_CHECK(tensor.device() == device, where(call.name), ": tensors are on ", device, " and on ", tensor.device(),
-                "; all of one call have to be on one device");
-    TORCH_CHECK(tensor.layout() == c10::kStrided, where(call.name), ": a tensor on ", device, " has the layout ",
-                tensor.layout(), "; convert it with .to_dense()");
-    TORCH_CHECK_TYPE(tensor.scalar_type() == call.operands.front().scalar_type(), where(call.name),
-                     ": tensors are of dtype ", call.operands.front().scalar_type(), " and of ", tensor.scalar_type(),
-                     "; all of one call have to be of one dtype");
-  }
-  TORCH_CHECK(!bound_device_id_ || *bound_device_id_ == device, where(call.name), ": a tensor is on ", device,
-              ", but the group was made for ", *bound_device_id_,
-              " (device_id of init_process_group); move the tensor");
-  return device;
-}
-
-void ProcessGroup::check_peer(const char* name, int peer) const {
-  TORCH_CHECK_VALUE(peer >= 0 && peer < size_, where(name), ": rank ", peer,
-                    " is not in the group; give one from 0 to ", size_ - 1);
-}
-
-void ProcessGroup::check_message(const char* name, const Tensors& tensors, int peer, int tag) const {
-  TORCH_CHECK(tensors.size() == 1, where(name), ": takes one tensor, got ", tensors.size());
-  TORCH_CHECK_VALUE(tag >= 0 && tag < ControlLink::kTag, where(name), ": the tag is ", tag, "; give one from 0 to ",
-                    ControlLink::kTag - 1);
-  if (peer != Route::kAnySource) {
-    check_peer(name, peer);
-    TORCH_CHECK_VALUE(peer != rank_, where(name), ": rank ", peer, " is this rank itself; copy the tensor instead");
-  }
 }
 
 std::chrono::milliseconds ProcessGroup::limit(std::chrono::milliseconds timeout) const {

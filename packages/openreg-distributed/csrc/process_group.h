@@ -53,7 +53,8 @@ class ProcessGroup final : public c10d::Backend {
   c10d::ErrorType getError() override;
   c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
                                           const c10::intrusive_ptr<Options>& options) override;
-  // Ends what is under way with an error, here and on the other ranks; the group takes no more calls. The device goes on.
+  // Ends what is under way with an error, here and on the other ranks; the group takes no more calls. The device goes
+  // on.
   void abort() override;
   // Waits for what is under way; the group takes no more calls of this rank.
   void shutdown() override;
@@ -89,17 +90,22 @@ class ProcessGroup final : public c10d::Backend {
   // A barrier that the host waits for. Its error names all ranks that did not come, whether asked for or not.
   void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
   void waitForPendingWorks() override;
+  void enableCollectivesTiming() override {}  // each work knows its duration
 
  private:
   struct Call {
     const char* name;  // a literal
     c10d::OpType type;
-    Tensors operands;  // all that it reads or writes
-    Tensors results;   // what the work's result() and future give
+    Tensors inputs;   // what it reads
+    Tensors outputs;  // what it writes; of a call in place the same tensors
     std::chrono::milliseconds timeout;
     Agreed agreed{};
     Route route{};
-    std::optional<c10::Device> device{};  // where there are no operands
+    std::optional<c10::Device> device{};  // where there are no tensors
+
+    Tensors operands() const;
+    // What the work's result() and future give.
+    const Tensors& results() const { return type == c10d::OpType::SEND ? inputs : outputs; }
   };
 
   // What a call does on its lane.
@@ -111,27 +117,28 @@ class ProcessGroup final : public c10d::Backend {
 
   // `before` enqueues what comes before the messages and says what follows; the lane is the current stream meanwhile.
   WorkPtr enqueue(Call call, const std::function<Steps()>& before);
-  Description describe(const Call& call);
+  Description describe(const Call& call, const Tensors& operands);
   Terms terms_of(const Call& call);
+  std::shared_ptr<Flight> record(const Call& call);
   // "rank 0 of 2 in the group ...".
   std::string place_of() const;
   // How errors in arguments begin: "occl: all_reduce on rank 0 of 2 in the group ...".
   std::string where(const char* name) const;
-  c10::Device check_operands(const Call& call) const;
+  c10::Device check_operands(const Call& call, const Tensors& operands) const;
   void check_peer(const char* name, int peer) const;
   void check_message(const char* name, const Tensors& tensors, int peer, int tag) const;
   std::chrono::milliseconds limit(std::chrono::milliseconds timeout) const;
 
-  // Brings inputs[i] of all ranks into outputs[i], which are one tensor or one for each rank. The results are the
-  // outputs where none are given.
-  WorkPtr gather_into(const char* name, c10d::OpType type, const Tensors& results, const Tensors& inputs,
-                      const std::vector<Tensors>& outputs, std::chrono::milliseconds timeout);
-  // Brings chunk i of each rank's inputs to rank i, which reduces what it gets.
-  WorkPtr reduce_chunks(const char* name, c10d::OpType type, const Tensors& outputs, const std::vector<Tensors>& chunks,
-                        const c10d::ReduceScatterOptions& options);
-  // Sends inputs[i] to rank i and receives outputs[i] from it; one rank may be the root of it.
-  WorkPtr exchange(const char* name, c10d::OpType type, const Tensors& outputs, const Tensors& inputs, Tensors results,
-                   std::chrono::milliseconds timeout, int root = -1);
+  // Brings inputs[i] of all ranks into outputs[i], which are one tensor or one for each rank.
+  WorkPtr gather_into(const char* name, c10d::OpType type, const Tensors& inputs, const std::vector<Tensors>& outputs,
+                      std::chrono::milliseconds timeout);
+  // Brings part i of each of the rank's chunks, of which there is a list for each output, to rank i, which reduces what
+  // it gets.
+  WorkPtr reduce_chunks(Call call, const c10d::ReduceOp& operation,
+                        const std::function<std::vector<Tensors>()>& chunks_on_lane);
+  // Sends sent[i] to rank i and receives received[i] from it, which are parts of the call's tensors. One rank may be
+  // the root of it.
+  WorkPtr exchange(Call call, const Tensors& sent, const Tensors& received, int root = -1);
   WorkPtr meet(const char* name, const c10d::BarrierOptions& options);
   c10::Device device_of(const c10d::BarrierOptions& options) const;
   WorkPtr reduce_all(const char* name, c10d::OpType type, const Tensors& tensors,
@@ -142,14 +149,19 @@ class ProcessGroup final : public c10d::Backend {
   c10::intrusive_ptr<c10d::Backend> transport_;
   const bool copies_operands_;
   const std::string token_;
+  const int64_t number_;  // of the group in this process
+  const int global_rank_;
+  const std::string ranks_;  // "[0, 1]", in the default group
   const std::shared_ptr<Progress> progress_;
 
   std::mutex mutex_;  // guards what follows, and the order of calls
   std::chrono::milliseconds timeout_;
   Lanes lanes_;
   uint64_t sequence_ = 0;     // calls
-  uint64_t collectives_ = 0;  // of which as many are collectives
-  std::shared_ptr<const std::string> place_;  // "rank 0 of 2 in the group ...", as last used
+  uint64_t collectives_ = 0;  // of which so many are collectives, and so many messages
+  uint64_t messages_ = 0;
+  std::shared_ptr<const std::string> place_;         // "rank 0 of 2 in the group ...", as last used
+  std::shared_ptr<const FlightGroup> flight_group_;  // as last used
   bool coalescing_ = false;
   std::vector<WorkPtr> coalesced_;
 };

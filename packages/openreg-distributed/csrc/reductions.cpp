@@ -11,18 +11,19 @@ namespace openreg::distributed {
 
 namespace {
 
-// Each rank gets its chunk of every input, and one of the size of each output comes from every rank.
-Agreed agreed_of_chunks(const std::vector<at::Tensor>& outputs, const std::vector<std::vector<at::Tensor>>& chunks) {
-  Agreed agreed = Agreed::by_rank("reduce_scatter", chunks.front(), {});
-  uint64_t expected = outputs.front().nbytes();
-  for (size_t i = 1; i < chunks.size(); ++i) {
-    for (size_t rank = 0; rank < agreed.sent.size(); ++rank) {
-      agreed.sent[rank] += chunks[i][rank].nbytes();
+using Tensors = ProcessGroup::Tensors;
+
+// One part of each tensor for each rank.
+std::vector<Tensors> parts_by_rank(const Tensors& tensors, int ranks) {
+  std::vector<Tensors> all;
+  for (const at::Tensor& tensor : tensors) {
+    const at::Tensor rows = tensor.reshape({ranks, tensor.numel() / ranks});
+    Tensors& parts = all.emplace_back();
+    for (int rank = 0; rank < ranks; ++rank) {
+      parts.push_back(rows.select(0, rank));
     }
-    expected += outputs[i].nbytes();
   }
-  agreed.expected = {expected};
-  return agreed;
+  return all;
 }
 
 }  // namespace
@@ -54,9 +55,10 @@ ProcessGroup::WorkPtr ProcessGroup::reduce_all(const char* name, c10d::OpType ty
       c10d::AllreduceOptions sent;
       sent.reduceOp = c10d::ReduceOp(wire.operation());
       sent.timeout = transport_limit(limit(options.timeout));
-      steps.transfers.emplace_back([host = Tensors{host_view(values)}, sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
-        return transport.allreduce(host, sent);
-      });
+      steps.transfers.emplace_back(
+          [host = Tensors{host_view(values)}, sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
+            return transport.allreduce(host, sent);
+          });
     }
     steps.after = [&wire, &tensors, staging = steps.staging] {
       size_t next = 0;
@@ -80,29 +82,39 @@ ProcessGroup::WorkPtr ProcessGroup::reduce(Tensors& tensors, const c10d::ReduceO
   agreed.root = static_cast<int>(options.rootRank);
   return enqueue({"reduce", c10d::OpType::REDUCE, tensors, tensors, options.timeout, std::move(agreed)},
                  [&]() -> Steps {
-    if (tensor.numel() == 0) {
-      return {};
-    }
-    const bool is_root = options.rootRank == rank_;
-    // The transport uses what the other ranks give as its scratch memory.
-    const at::Tensor values = wire.encode(tensor, !is_root || copies_operands_);
-    c10d::ReduceOptions sent;
-    sent.reduceOp = c10d::ReduceOp(wire.operation());
-    sent.rootRank = options.rootRank;
-    sent.timeout = transport_limit(limit(options.timeout));
-    const auto transfer = [host = Tensors{host_view(values)}, sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
-      return transport.reduce(host, sent);
-    };
-    return {{transfer},
-            is_root ? [&wire, values, tensor] { wire.decode(values, tensor); } : std::function<void()>(),
-            {values}};
-  });
+                   if (tensor.numel() == 0) {
+                     return {};
+                   }
+                   const bool is_root = options.rootRank == rank_;
+                   // The transport uses what the other ranks give as its scratch memory.
+                   const at::Tensor values = wire.encode(tensor, !is_root || copies_operands_);
+                   c10d::ReduceOptions sent;
+                   sent.reduceOp = c10d::ReduceOp(wire.operation());
+                   sent.rootRank = options.rootRank;
+                   sent.timeout = transport_limit(limit(options.timeout));
+                   const auto transfer = [host = Tensors{host_view(values)}, sent](
+                                             c10d::Backend& transport, const Operation& /*operation*/) mutable {
+                     return transport.reduce(host, sent);
+                   };
+                   return {{transfer},
+                           is_root ? [&wire, values, tensor] { wire.decode(values, tensor); } : std::function<void()>(),
+                           {values}};
+                 });
 }
 
 ProcessGroup::WorkPtr ProcessGroup::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                                                    const c10d::ReduceScatterOptions& options) {
-  TORCH_CHECK(outputs.size() == 1 && inputs.size() == 1, where("reduce_scatter"), ": takes one output and one list");
-  return reduce_chunks("reduce_scatter", c10d::OpType::REDUCE_SCATTER, outputs, inputs, options);
+  const char* name = "reduce_scatter";
+  TORCH_CHECK(outputs.size() == 1 && inputs.size() == 1, where(name), ": takes one output and one list");
+  TORCH_CHECK_VALUE(inputs[0].size() == static_cast<size_t>(size_), where(name), ": got ", inputs[0].size(),
+                    " inputs; give one for each of the ", size_, " ranks");
+  TORCH_CHECK_VALUE(inputs[0][rank_].numel() == outputs[0].numel(), where(name), ": the output has ",
+                    outputs[0].numel(), " elements and the input of this rank ", inputs[0][rank_].numel(),
+                    "; give them the same size");
+  Agreed agreed = Agreed::by_rank("reduce_scatter", inputs[0], {});
+  agreed.expected = {outputs[0].nbytes()};
+  return reduce_chunks({name, c10d::OpType::REDUCE_SCATTER, inputs[0], outputs, options.timeout, std::move(agreed)},
+                       options.reduceOp, [&] { return inputs; });
 }
 
 ProcessGroup::WorkPtr ProcessGroup::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
@@ -117,37 +129,24 @@ ProcessGroup::WorkPtr ProcessGroup::reduce_scatter_tensor_coalesced(Tensors& out
   const char* name = "reduce_scatter_tensor";
   TORCH_CHECK(!outputs.empty() && outputs.size() == inputs.size(), where(name), ": got ", outputs.size(),
               " outputs and ", inputs.size(), " inputs; give as many of each, and at least one");
-  std::vector<Tensors> chunks;
   for (size_t i = 0; i < inputs.size(); ++i) {
     TORCH_CHECK_VALUE(inputs[i].numel() == outputs[i].numel() * size_, where(name), ": an input has ",
                       inputs[i].numel(), " elements and its output ", outputs[i].numel(), "; the input needs ", size_,
                       " times as many, one part for each rank");
-    Tensors parts;
-    const at::Tensor flat = inputs[i].reshape({size_, outputs[i].numel()});
-    for (int rank = 0; rank < size_; ++rank) {
-      parts.push_back(flat.select(0, rank));
-    }
-    chunks.push_back(std::move(parts));
   }
-  return reduce_chunks(name, c10d::OpType::_REDUCE_SCATTER_BASE, outputs, chunks, options);
+  return reduce_chunks({name, c10d::OpType::_REDUCE_SCATTER_BASE, inputs, outputs, options.timeout,
+                        Agreed::alike("reduce_scatter", outputs)},
+                       options.reduceOp, [&] { return parts_by_rank(inputs, size_); });
 }
 
-ProcessGroup::WorkPtr ProcessGroup::reduce_chunks(const char* name, c10d::OpType type, const Tensors& outputs,
-                                                  const std::vector<Tensors>& chunks,
-                                                  const c10d::ReduceScatterOptions& options) {
-  Tensors operands = outputs;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    TORCH_CHECK_VALUE(chunks[i].size() == static_cast<size_t>(size_), where(name), ": got ", chunks[i].size(),
-                      " inputs; give one for each of the ", size_, " ranks");
-    TORCH_CHECK_VALUE(chunks[i][rank_].numel() == outputs[i].numel(), where(name), ": the output has ",
-                      outputs[i].numel(), " elements and the input of this rank ", chunks[i][rank_].numel(),
-                      "; give them the same size");
-    operands.insert(operands.end(), chunks[i].begin(), chunks[i].end());
-  }
-  const Wire wire(where(name), options.reduceOp, outputs[0].scalar_type(), size_);
-  Agreed agreed = agreed_of_chunks(outputs, chunks);
-  agreed.reduction = wire.name();
-  return enqueue({name, type, operands, outputs, options.timeout, std::move(agreed)}, [&] {
+ProcessGroup::WorkPtr ProcessGroup::reduce_chunks(Call call, const c10d::ReduceOp& operation,
+                                                  const std::function<std::vector<Tensors>()>& chunks_on_lane) {
+  const Tensors outputs = call.outputs;
+  const std::chrono::milliseconds timeout = transport_limit(limit(call.timeout));
+  const Wire wire(where(call.name), operation, outputs[0].scalar_type(), size_);
+  call.agreed.reduction = wire.name();
+  return enqueue(std::move(call), [&] {
+    const std::vector<Tensors> chunks = chunks_on_lane();
     Steps steps;
     std::vector<at::Tensor> received(outputs.size());
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -162,7 +161,7 @@ ProcessGroup::WorkPtr ProcessGroup::reduce_chunks(const char* name, c10d::OpType
       std::vector<int64_t> received_bytes(static_cast<size_t>(size_), sent_bytes[rank_]);
       steps.staging.insert(steps.staging.end(), {packed, received[i]});
       c10d::AllToAllOptions sent;
-      sent.timeout = transport_limit(limit(options.timeout));
+      sent.timeout = timeout;
       steps.transfers.emplace_back([in = host_bytes(packed), out = host_bytes(received[i]), sent_bytes, received_bytes,
                                     sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
         return transport.alltoall_base(out, in, received_bytes, sent_bytes, sent);

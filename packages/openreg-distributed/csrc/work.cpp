@@ -73,6 +73,14 @@ void Work::abort() {
                    "; make a new one with init_process_group()");
 }
 
+float Work::getDuration() const {
+  const int64_t started = operation_->flight().started;
+  const int64_t ended = operation_->flight().ended;
+  TORCH_CHECK(started != 0 && ended != 0, "occl: the duration of ", operation_->description().text(),
+              " is not known before it is over; wait for it first");
+  return static_cast<float>(static_cast<double>(ended - started) / 1e6);
+}
+
 void Work::raise_failure() const {
   const std::string reason = operation_->reason();
   if (!reason.empty()) {

@@ -37,6 +37,8 @@ class Work final : public c10d::Work {
   void abort() override;
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
   uint64_t getSequencenumber() const override { return operation_->description().sequence; }
+  // Milliseconds that the transport took; an error before it is over.
+  float getDuration() const override;
 
  private:
   void raise_failure() const;

@@ -32,7 +32,7 @@ class Machine:
 
 
 def _ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True, timeout=60)
+    subprocess.run(["ip", *arguments], check=True, capture_output=True, timeout=120)
 
 
 @contextlib.contextmanager

@@ -47,6 +47,8 @@ def main() -> None:
     torch.openreg.set_device(int(os.environ["LOCAL_RANK"]))
     distributed.init_process_group("occl", timeout=timedelta(seconds=120))
     rank, size = distributed.get_rank(), distributed.get_world_size()
+    attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
+    (folder / f"attempt{attempt}").touch()
 
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.Tanh(), torch.nn.Linear(32, 1)).to("openreg")
@@ -62,7 +64,7 @@ def main() -> None:
         first = int(saved.name[4:])
 
     for step in range(first, STEPS):
-        if rank == size - 1 and step == FAILS_AT and os.environ.get("TORCHELASTIC_RESTART_COUNT") == "0":
+        if rank == size - 1 and step == FAILS_AT and attempt == "0":
             fail(os.environ.get("FAILURE", ""))
         batch = torch.randn(8, 8, generator=torch.Generator().manual_seed(step)).to("openreg").chunk(size)[rank]
         loss = (model(batch) - batch.sum(1, keepdim=True)).square().mean()

@@ -104,7 +104,7 @@ def test_work_that_failed_before_is_named(own):
 BAD_INPUT = {
     "cpu": ("RuntimeError", r"all_reduce on rank . of 2 .*: a tensor is on cpu; move it"),
     "devices": ("RuntimeError", r"all_gather on rank . of 2 .*: tensors are on openreg:. and on openreg:.;"),
-    "dtypes": ("TypeError", r"reduce_scatter_tensor on rank . of 2 .* of dtype Int and of Float; all of one call"),
+    "dtypes": ("TypeError", r"reduce_scatter_tensor on rank . of 2 .* of dtype Float and of Int; all of one call"),
     "sizes": ("ValueError", r"all_gather_into_tensor on rank . of 2 .* 7 elements and the input 4; .* 2 times"),
     "parts": ("ValueError", r"all_to_all_single on rank . of 2 .* parts of the output are \[1, 2\]; give 2 sizes"),
     "rows": ("ValueError", r"all_to_all_single on rank . of 2 .* 3 rows, which do not divide by 2 ranks"),

@@ -42,6 +42,12 @@ class Collectives(common_distributed.MultiProcContinuousTest):
         return "openreg"
 
     @classmethod
+    def _spawn_processes(cls, world_size):
+        # The class leaves a method that is set already, and a process that has used the device is not to be forked.
+        torch.multiprocessing.set_start_method("spawn", force=True)
+        super()._spawn_processes(world_size)
+
+    @classmethod
     def _init_pg(cls, rank, world_size, rdvz_file):
         torch.openreg.set_device(rank % torch.openreg.device_count())
         super()._init_pg(rank, world_size, rdvz_file)

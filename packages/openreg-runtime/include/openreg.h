@@ -16,8 +16,8 @@
  *   - Fork: in a child of a process that used the device every call returns orErrorForkedChild. Exceptions: releases
  *     (orFree, orFreeHost, orStreamDestroy, orEventDestroy, orGraphDestroy, orSemaphoreDestroy, orUnsubscribe,
  *     orIpcCloseMemHandle) do nothing and succeed; what needs no device answers as ever: errors, versions,
- * orDriverIsUsable(), orThreadSetProgress(), orOperandsWanted(), and the count, properties, peers, priorities and
- * current index of devices.
+ * orDriverIsUsable(), orThreadSetProgress(), orOperandsWanted(), orRegisterFaultKind(), and the count, properties, peers,
+ * priorities and current index of devices.
  *   - Exit: work still queued when the process exits is dropped; the kernel that is running is waited for. From then on
  *     calls answer as in a forked child, with orErrorDeinitialized, and so do calls that were waiting for dropped work.
  *   - Asynchronous failure: a kernel that fails, or a semaphore that does while a stream waits for it, puts the device
@@ -48,7 +48,7 @@ extern "C" {
 #endif
 
 /* Version of this interface: major * 1000 + minor. */
-#define OPENREG_API_VERSION 1003
+#define OPENREG_API_VERSION 1004
 
 /* Most devices that OPENREG_DEVICE_COUNT may ask for. */
 #define OPENREG_MAX_DEVICES 64
@@ -209,8 +209,17 @@ OPENREG_API orError_t orDeviceCanAccessPeer(int* canAccess, int device, int peer
  *   copy    the N-th copy or fill fails when it runs, as a kernel does
  *   launch  the N-th kernel fails when it runs, without being run
  *   lose    the device is lost when its N-th kernel, copy or fill is about to run
- * Counting starts at 1, over all devices unless one is named; each fault happens once. */
+ * or of those that orRegisterFaultKind() has added. Counting starts at 1, over all devices unless one is named; each
+ * fault happens once. */
 OPENREG_API orError_t orSetFaults(const char* specification);
+/* Adds a kind of faults, which OPENREG_FAULTS and orSetFaults() take from then on: for libraries above the driver, whose
+ * operations it does not know. The name has lower-case letters and underscores; a name that is known gives its kind
+ * again. To be called when the library is loaded: the environment is read on first use, and a kind that is not there by
+ * then is refused. Uses no device. */
+OPENREG_API orError_t orRegisterFaultKind(int* kind, const char* name);
+/* Counts one operation of a registered kind on a device. *strikes is 1 when a fault was ordered for it, 0 otherwise;
+ * what happens then is the caller's business. Cheap while nothing is armed. */
+OPENREG_API orError_t orCountForFault(int kind, int device, int* strikes);
 /* 1 unless this process is a forked child of one that used the device, or is exiting. Takes no lock, never fails: for
  * release paths, which must then do nothing. */
 OPENREG_API int orDriverIsUsable(void);
@@ -470,6 +479,7 @@ typedef struct orTaskCompletion {
   uint32_t queue;
   uint64_t ticket;
   int engine;       /* as in orEngineGetStats(), or of the chip whose time is modelled; -1: none was needed */
+  uint64_t launched; /* when it was enqueued */
   uint64_t begin;   /* when an engine took it; of waits, delays and records: when it was their turn */
   uint64_t end;     /* when it was done */
   orError_t status; /* orSuccess; orErrorLaunchFailure or orErrorDeviceLost when it failed or was skipped */
@@ -500,6 +510,7 @@ typedef struct orSyncInfo {
   uint32_t waiting_queue;
   orSemaphore_t semaphore;
   uint64_t value;
+  uint64_t time; /* of the host, by the clock of events */
 } orSyncInfo;
 
 typedef enum orMemoryAction {

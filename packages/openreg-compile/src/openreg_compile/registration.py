@@ -71,19 +71,24 @@ class _Wrapper:
 
 
 class _BeforeCode(CustomGraphModulePass):
-    """Runs on each graph with a tensor of the device, before code is generated for it; changes nothing.
+    """Runs on each graph with a tensor of the device, before code is generated for it.
 
     Its name is part of the keys of Inductor's caches, so that code of another version of this package is not found.
     """
 
-    def __call__(self, gm: GraphModule) -> None:  # noqa: ARG002
+    def __call__(self, gm: GraphModule) -> None:
         from torch._inductor.cpp_builder import get_cpp_compiler
         from torch._inductor.exc import InvalidCxxCompiler
+
+        from openreg_compile.lowering import lower_as_for_cpu
+        from openreg_compile.rewriting import rewrite
 
         try:
             get_cpp_compiler()
         except InvalidCxxCompiler as error:
             raise RuntimeError(_NO_COMPILER) from error
+        rewrite(gm)
+        lower_as_for_cpu(gm)
 
     def uuid(self) -> str:
         """The packages that the code depends on, with their versions."""

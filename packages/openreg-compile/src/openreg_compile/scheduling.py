@@ -6,13 +6,13 @@ The kernels are those that Inductor writes for the CPU. What is different is who
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 from torch._inductor import config
-from torch._inductor.codegen.cpp import CppScheduling
+from torch._inductor.codegen.cpp import CppKernelProxy, CppScheduling, ParallelDepth
 from torch._inductor.utils import Placeholder, get_fused_kernel_name
 from torch._inductor.virtualized import V
 
@@ -22,20 +22,41 @@ from openreg_compile.parallel_checks import keep_failures
 def _as_cpp() -> AbstractContextManager[Any]:
     """Settings of Inductor while it writes our kernels, which other devices in the same process do not see.
 
-    For a device that it does not know it takes ``cuda_backend`` for the language, and the number of threads is that of
-    the device's engine.
+    For a device that it does not know it takes ``cuda_backend`` for the language. The number of threads is that of the
+    device's engine when the kernel runs; how much work is worth several is judged for those of this process.
     """
-    settings: AbstractContextManager[Any] = config.patch({"cuda_backend": "cpp", "cpp.dynamic_threads": True})
+    settings: AbstractContextManager[Any] = config.patch(
+        {
+            "cuda_backend": "cpp",
+            "cpp.dynamic_threads": True,
+            "cpp.threads": max(2, torch.get_num_threads()),  # for one it would leave out what keeps threads apart
+        }
+    )
     return settings
+
+
+class _Kernel(CppKernelProxy):
+    """Loops on one thread where there is too little work for several, although their number is not known yet.
+
+    Inductor leaves that to OpenMP, which wakes all of its threads for the smallest loop.
+    """
+
+    def decide_parallel_depth(self, max_parallel_depth: ParallelDepth, threads: int) -> ParallelDepth:
+        """How many of the outer loops are divided among threads; none is the answer as well."""
+        with config.patch("cpp.dynamic_threads", False):
+            depth: ParallelDepth = super().decide_parallel_depth(max_parallel_depth, threads)
+        return depth
 
 
 class Scheduling(CppScheduling):
     """One for each device of a graph."""
 
+    kernel_proxy_cls = _Kernel
+
     def __init__(self, scheduler: Any) -> None:
         super().__init__(scheduler)
         if scheduler is not None:
-            _do_not_reindex(scheduler)
+            _keep_loops(scheduler)
 
     def codegen_node(self, node: Any) -> None:
         """Adds a node's loops to the kernel at hand."""
@@ -85,16 +106,26 @@ def _kind(name: str, type_: str) -> str:
     return "h" if buffer is not None and buffer.get_device() == torch.device("cpu") else "d"
 
 
-def _do_not_reindex(scheduler: Any) -> None:
-    """Keeps a fusion from this graph's nodes that its authors try on GPUs only: loops in C++ would come out wrong.
+# What Inductor tries with the loops of two nodes on other devices than the CPU, and what means that it did nothing.
+_NOT_FOR_CPU = {
+    "_try_reindex_pointwise_for_reduction": False,
+    "shared_data_after_inverting_indexing": -1,
+    "shared_data_after_reordering_loop": -1,
+}
+
+
+def _keep_loops(scheduler: Any) -> None:
+    """Keeps fusions from this graph's nodes that their authors try on GPUs only: loops in C++ would come out wrong.
 
     Inductor asks whether the nodes are the CPU's; there is no setting for one device.
     """
-    original = scheduler._try_reindex_pointwise_for_reduction
+    for name, nothing in _NOT_FOR_CPU.items():
+        setattr(scheduler, name, _unless_ours(getattr(scheduler, name), nothing))
 
-    def reindex(node1: Any, node2: Any) -> bool:
-        if any(node.get_device().type == "openreg" for node in (node1, node2)):
-            return False
-        return bool(original(node1, node2))
 
-    scheduler._try_reindex_pointwise_for_reduction = reindex
+def _unless_ours(original: Callable[[Any, Any], Any], nothing: int) -> Callable[[Any, Any], Any]:
+    def attempt(node1: Any, node2: Any) -> Any:
+        ours = any(node.get_device().type == "openreg" for node in (node1, node2))
+        return nothing if ours else original(node1, node2)
+
+    return attempt

@@ -15,8 +15,8 @@
 namespace openreg::distributed {
 
 // Which operations may begin: what this rank has come to, and what the others have announced. A collective begins when
-// all ranks have announced theirs with its number, a receive when a message for it is announced, a send at once. Whoever
-// gives another size or makes another call is found before anything moves.
+// all ranks have announced theirs with its number, a receive when a message for it is announced, a send at once.
+// Whoever gives another size or makes another call is found before anything moves.
 //
 // Knows no thread and no transport. Not thread-safe.
 class Agreement {
@@ -52,8 +52,8 @@ class Agreement {
     Announcement announcement;
   };
   struct Peer {
-    std::deque<Announcement> collectives;  // the first has the number `begun_`
-    uint64_t announced = 0;                // collectives so far
+    std::deque<Announcement> collectives;         // the first has the number `begun_`
+    uint64_t announced = 0;                       // collectives so far
     std::map<int, std::deque<Message>> messages;  // by tag
     std::string lost;                             // why it announces nothing any more
   };

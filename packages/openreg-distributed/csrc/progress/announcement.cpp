@@ -43,8 +43,12 @@ std::vector<std::string> encode(const std::vector<Announcement>& announcements) 
     if (messages.empty() || messages.back().size() + sizeof(Record) + length > kLongestMessage) {
       messages.emplace_back(sizeof(Head), '\0');
     }
-    const Record record{one.number,   one.contract, one.sent,
-                        one.expected, one.tag,      static_cast<uint16_t>(one.kind),
+    const Record record{one.number,
+                        one.contract,
+                        one.sent,
+                        one.expected,
+                        one.tag,
+                        static_cast<uint16_t>(one.kind),
                         static_cast<uint16_t>(length)};
     append(messages.back(), &record, sizeof(record));
     append(messages.back(), one.text.data(), length);

@@ -19,7 +19,8 @@ class Link {
   // Blocks until the next message of a rank has come; nothing once the link is closed. One thread for each rank. Throws
   // std::exception where the rank is gone.
   virtual std::optional<std::string> receive(int peer) = 0;
-  // Lets all calls return. With `ends_transport` whatever the transport still does for the group ends soon, in an error.
+  // Lets all calls return. With `ends_transport` whatever the transport still does for the group ends soon, in an
+  // error.
   virtual void close(bool ends_transport) noexcept = 0;
 };
 

@@ -58,11 +58,11 @@ void Ticket::fail(const std::string& reason) const noexcept {
   orSemaphoreFail(semaphore_, orErrorUnknown, reason.c_str());  // the first reason stays
 }
 
-Operation::Operation(Description description, Terms terms, std::chrono::milliseconds timeout,
+Operation::Operation(Description description, Terms terms, std::shared_ptr<Flight> flight,
                      std::unique_ptr<Ticket> ticket, Post post, std::shared_ptr<void> held)
     : description_(std::move(description)),
       terms_(std::move(terms)),
-      timeout_(timeout),
+      flight_(std::move(flight)),
       ticket_(std::move(ticket)),
       post_(std::move(post)),
       held_(std::move(held)) {}
@@ -73,6 +73,7 @@ void Operation::post(const std::shared_ptr<Operation>& self) {
     const std::lock_guard<std::mutex> lock(mutex_);
     post = std::exchange(post_, nullptr);
   }
+  flight_->started = now_nanoseconds();
   post(self);
 }
 
@@ -95,6 +96,8 @@ bool Operation::decide(Outcome outcome, const std::string& reason) noexcept {
     return false;
   }
   outcome_ = outcome;
+  flight_->succeeded = outcome == Outcome::kSuccess;
+  flight_->ended = now_nanoseconds();
   reason_ = outcome == Outcome::kSuccess ? std::string() : reason;
   return true;
 }
@@ -153,16 +156,6 @@ void Operation::cancel() noexcept {
       // The transport then lets go when its own time is up.
     }
   }
-}
-
-void Operation::set_source(int rank) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  source_ = rank;
-}
-
-int Operation::source() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return source_;
 }
 
 std::shared_ptr<void> Operation::take_held() {

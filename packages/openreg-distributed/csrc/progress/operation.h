@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "flight_recorder.h"
 #include "openreg.h"
 
 namespace openreg::distributed {
@@ -93,15 +94,16 @@ class Operation {
   using Post = std::function<void(const std::shared_ptr<Operation>&)>;
 
   // `post` hands the operation to the transport, which calls Progress::transport_done() once, on any thread; it may
-  // throw instead. `held` is whatever has to live until then.
-  Operation(Description description, Terms terms, std::chrono::milliseconds timeout, std::unique_ptr<Ticket> ticket,
+  // throw instead. `held` is whatever has to live until then. How far it comes is noted in `flight`.
+  Operation(Description description, Terms terms, std::shared_ptr<Flight> flight, std::unique_ptr<Ticket> ticket,
             Post post, std::shared_ptr<void> held);
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
   const Description& description() const noexcept { return description_; }
   const Terms& terms() const noexcept { return terms_; }
-  std::chrono::milliseconds timeout() const noexcept { return timeout_; }
+  const Flight& flight() const noexcept { return *flight_; }
+  std::chrono::milliseconds timeout() const noexcept { return flight_->timeout; }
   std::string wait_ready() const { return ticket_->wait_ready(); }
   void post(const std::shared_ptr<Operation>& self);
   bool is_posted() const;
@@ -122,8 +124,8 @@ class Operation {
   void cancel() noexcept;
 
   // From whom a message comes, before it is posted; -1 while that is open.
-  void set_source(int rank);
-  int source() const;
+  void set_source(int rank) { flight_->source = rank; }
+  int source() const { return flight_->source; }
 
   // What was held; empty from then on.
   std::shared_ptr<void> take_held();
@@ -139,7 +141,7 @@ class Operation {
  private:
   const Description description_;
   const Terms terms_;
-  const std::chrono::milliseconds timeout_;
+  const std::shared_ptr<Flight> flight_;
   const std::unique_ptr<Ticket> ticket_;
 
   mutable std::mutex mutex_;
@@ -149,7 +151,6 @@ class Operation {
   Post post_;
   std::function<void()> cancel_;
   bool cancelled_ = false;
-  int source_ = -1;
   std::shared_ptr<void> held_;
   Watched watched_;
 };

@@ -32,11 +32,12 @@ Progress::Use::~Use() {
   }
 }
 
-Progress::Progress(int rank, int size, std::shared_ptr<Link> link)
-    : rank_(rank), size_(size), link_(std::move(link)), agreement_(rank, size) {}
+Progress::Progress(int rank, int size, std::shared_ptr<Link> link, std::function<void()> on_failure)
+    : rank_(rank), size_(size), link_(std::move(link)), on_failure_(std::move(on_failure)), agreement_(rank, size) {}
 
-std::shared_ptr<Progress> Progress::create(int rank, int size, std::shared_ptr<Link> link) {
-  return std::shared_ptr<Progress>(new Progress(rank, size, std::move(link)));
+std::shared_ptr<Progress> Progress::create(int rank, int size, std::shared_ptr<Link> link,
+                                           std::function<void()> on_failure) {
+  return std::shared_ptr<Progress>(new Progress(rank, size, std::move(link), std::move(on_failure)));
 }
 
 void Progress::submit(const OperationPtr& operation, int channel) {
@@ -46,7 +47,8 @@ void Progress::submit(const OperationPtr& operation, int channel) {
   std::unique_ptr<Channel>& target = channels_[channel];
   if (target == nullptr) {
     // The threads share the ownership of this object through their channel's function.
-    target = std::make_unique<Channel>([self = shared_from_this()](const Channel::Batch& batch) { self->take_up(batch); });
+    target =
+        std::make_unique<Channel>([self = shared_from_this()](const Channel::Batch& batch) { self->take_up(batch); });
   }
   target->push(operation);
 }
@@ -187,6 +189,7 @@ void Progress::fail(const OperationPtr& culprit, const std::string& cause) {
     culprit->settle(Outcome::kFailed, "occl: " + text + kAdvice);
     end("ended because " + text + kAdvice, true);
     tell_others(Announcement::Kind::kFailure, text);
+    on_failure_();
   } else {
     settle_closed(culprit, failure());
   }
@@ -284,7 +287,8 @@ void Progress::hear(int peer, std::string_view message) {
   std::vector<Announcement> announcements;
   std::string problem;
   if (!decode(message, announcements)) {
-    problem = rank_named(peer) + " sends what this rank cannot read; install the same openreg-distributed for all ranks";
+    problem =
+        rank_named(peer) + " sends what this rank cannot read; install the same openreg-distributed for all ranks";
   }
   Outcome outcome = Outcome::kFailed;
   for (Announcement& one : announcements) {
@@ -304,10 +308,13 @@ void Progress::hear(int peer, std::string_view message) {
   if (problem.empty()) {
     begin_ready();
   } else if (refuse(outcome, "the group has failed: " + problem + kAdvice)) {
-    // What the transport has may be about to end well: the other rank is through with it, perhaps. Else its connections,
-    // which close a little later, end it.
+    // What the transport has may be about to end well: the other rank is through with it, perhaps. Else its
+    // connections, which close a little later, end it.
     end("ended because " + problem + kAdvice, false);
     link_->close(true);
+    if (outcome == Outcome::kFailed) {
+      on_failure_();
+    }
   }
 }
 

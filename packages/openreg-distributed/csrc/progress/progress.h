@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -29,8 +30,10 @@ namespace openreg::distributed {
 // watches the time. Whichever of them finds that an operation may begin hands it to the transport.
 class Progress : public std::enable_shared_from_this<Progress> {
  public:
-  // The link is used until the threads have ended (wait_closed()); null where there is no other rank.
-  static std::shared_ptr<Progress> create(int rank, int size, std::shared_ptr<Link> link);
+  // The link is used until the threads have ended (wait_closed()); null where there is no other rank. `on_failure` is
+  // called when the group fails, not when it is aborted, after all were told; it must not throw.
+  static std::shared_ptr<Progress> create(int rank, int size, std::shared_ptr<Link> link,
+                                          std::function<void()> on_failure);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
@@ -83,7 +86,7 @@ class Progress : public std::enable_shared_from_this<Progress> {
     Progress& progress_;
   };
 
-  Progress(int rank, int size, std::shared_ptr<Link> link);
+  Progress(int rank, int size, std::shared_ptr<Link> link, std::function<void()> on_failure);
   void take_up(const Channel::Batch& batch);
   void announce(const Channel::Batch& batch);
   // Begins what may begin. One thread at a time does; others leave it what they have found.
@@ -106,6 +109,7 @@ class Progress : public std::enable_shared_from_this<Progress> {
   const int rank_;
   const int size_;
   const std::shared_ptr<Link> link_;
+  const std::function<void()> on_failure_;
 
   mutable std::mutex mutex_;
   mutable std::condition_variable idle_;  // nothing is outstanding, or the link not in use

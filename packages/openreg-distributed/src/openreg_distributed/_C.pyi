@@ -6,6 +6,8 @@ from torch.distributed.distributed_c10d import Backend
 
 from openreg_distributed.options import Options
 
+def _dump_trace(stacks: bool, only_active: bool) -> bytes: ...
+
 class ProcessGroupOccl(Backend):
     def __init__(self, transport: Backend, timeout: timedelta, copies_operands: bool, token: str) -> None: ...
     @property

@@ -53,6 +53,11 @@ at::Tensor relu(const at::Tensor& self) {
   return at::clamp_min(self, 0);
 }
 
+void check_relu(const at::Tensor& self) {
+  TORCH_CHECK(self.scalar_type() != at::kBool, "Boolean inputs not supported for relu");
+  TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "clamp is not supported for complex types");
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   constexpr KernelRule kFloats{.refused = kNotFloating};
   constexpr KernelRule kFractions{.refused = kBoolean | kIntegers};
@@ -94,7 +99,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<like_operands, op::_prelu_kernel>(library, cpu::_prelu_kernel, kFloats);
   described<describe_prelu_backward, op::_prelu_kernel_backward>(library, cpu::_prelu_kernel_backward);
   function<op::relu>(library, relu);
-  described<unchecked, op::relu_>(library, cpu::relu_);
+  described<check_relu, op::relu_>(library, cpu::relu_);
   structured<meta::structured_silu, op::silu, op::silu_>(library, cpu::silu_outf,
                                                          {.refused = kBoolean | kIntegers, .elementwise = true});
   structured<meta::structured_silu_backward, op::silu_backward>(library, cpu::silu_backward_outf,

@@ -10,7 +10,7 @@ namespace openreg::ops {
 
 struct OperandRecord::Sparse final : Other {
   Sparse(const at::Tensor& operand, runtime::Aliases& aliases) : shape(operand) {
-    const SparseMembers tensors = members_of(operand);
+    const SparseMembers tensors = contiguous_members_of(operand);
     for (size_t i = 0; i < tensors.size(); ++i) {
       members[i] = aliases.record(tensors[i]);
     }

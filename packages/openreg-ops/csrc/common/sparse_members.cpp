@@ -7,8 +7,6 @@
 #include <ATen/ops/diff.h>
 #include <c10/core/TensorOptions.h>
 
-#include <algorithm>
-
 namespace openreg::ops {
 
 namespace {
@@ -37,10 +35,11 @@ void check_compressed_places(const SparseShape& shape, const SparseMembers& memb
   const int64_t batches = compressed.dim() - 1;
   const bool rows = shape.layout == c10::kSparseCsr || shape.layout == c10::kSparseBsr;
   const int64_t plain_dim = batches + (rows ? 1 : 0);
-  const int64_t size = shape.sizes[static_cast<size_t>(plain_dim)];
-  const int64_t in_block = has_blocks(shape.layout) ? std::max<int64_t>(values.size(plain_dim + 1), 1) : 1;
-  check_indices(plain, size / in_block, plain_dim);
   check_compressed_indices(compressed, plain.size(-1), batches + (rows ? 0 : 1));
+  if (plain.numel() > 0) {
+    const int64_t in_block = has_blocks(shape.layout) ? values.size(plain_dim + 1) : 1;
+    check_indices(plain, shape.sizes[static_cast<size_t>(plain_dim)] / in_block, plain_dim);
+  }
 }
 
 }  // namespace
@@ -73,6 +72,14 @@ SparseMembers members_of(const at::Tensor& sparse) {
   }
   const at::SparseCsrTensorImpl& impl = compressed_of(sparse);
   return {impl.compressed_indices(), impl.plain_indices(), impl.values()};
+}
+
+SparseMembers contiguous_members_of(const at::Tensor& sparse) {
+  SparseMembers members = members_of(sparse);
+  for (at::Tensor& member : members) {
+    member = member.defined() ? member.contiguous() : member;
+  }
+  return members;
 }
 
 at::Tensor assemble(const SparseShape& shape, const SparseMembers& members) {

@@ -34,6 +34,9 @@ bool is_sparse(const at::Tensor& tensor);
 // The tensors themselves, as at::Tensor::_indices() and the like give them: not detached, not aliased.
 SparseMembers members_of(const at::Tensor& sparse);
 
+// The same for kernels, some of which take them for contiguous: copies of those that are not.
+SparseMembers contiguous_members_of(const at::Tensor& sparse);
+
 // A sparse tensor of these members, on their device. Throws c10::Error where shape and members do not go together.
 at::Tensor assemble(const SparseShape& shape, const SparseMembers& members);
 

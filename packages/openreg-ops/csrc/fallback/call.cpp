@@ -59,6 +59,23 @@ void make_resizable(const at::Tensor& alias) {
   }
 }
 
+// Some of PyTorch's kernels give sparse tensors whose members do not go together: sums of batches in CSR, products in
+// CSC. Nothing may follow their indices.
+void refuse_invalid_results(const torch::jit::Stack& results) {
+  for (const c10::IValue& result : results) {
+    for_each_tensor_in(result, [](const at::Tensor& tensor) {
+      if (is_sparse(tensor)) {
+        try {
+          check_places(SparseShape(tensor), members_of(tensor));
+        } catch (c10::Error& error) {
+          error.add_context("PyTorch's kernel for the CPU gave an invalid result; convert the operands to another layout");
+          throw;
+        }
+      }
+    });
+  }
+}
+
 // Keeps what a kernel warns about for the caller's thread, whose handler shows it in Python.
 class WarningCollector : public c10::WarningHandler {
  public:
@@ -164,6 +181,7 @@ void FallbackCall::run_on_engine(c10::DispatchKey key) {
         check_places(SparseShape(sparse), members_of(sparse));
       }
       op_.redispatchBoxed(c10::DispatchKeySet(key), &cpu_stack_);
+      refuse_invalid_results(cpu_stack_);
     } catch (...) {
       failure = std::current_exception();
     }
@@ -226,7 +244,7 @@ at::Tensor FallbackCall::sparse_to_cpu(const at::Tensor& sparse, orAccess access
     }
   }
   SparseMembers aliases;
-  const SparseMembers members = members_of(sparse);
+  const SparseMembers members = access == orAccessRead ? contiguous_members_of(sparse) : members_of(sparse);
   for (size_t i = 0; i < members.size(); ++i) {
     aliases[i] = members[i].defined() ? alias_of(members[i]) : at::Tensor();
   }

@@ -135,7 +135,7 @@ at::Tensor to_padded(const at::Tensor& self, double padding, at::OptionalIntArra
   if (!is_packed(self)) {
     return of_cpu();
   }
-  std::vector<int64_t> sizes = at::native::NestedTensor_get_max_size(nested(self));
+  std::vector<int64_t> sizes = largest_sizes(self);
   sizes.insert(sizes.begin(), self.size(0));
   if (output_size.has_value()) {
     const bool holds_all =
@@ -207,12 +207,12 @@ at::Tensor masked_softmax(const at::Tensor& scores, const at::Tensor& query) {
       scores.size(2) != scores.size(3) || !at::isFloatingType(scores.scalar_type())) {
     return of_cpu();
   }
-  std::vector<int64_t> lengths;
-  for (const c10::IntArrayRef sizes : at::native::NestedTensor_get_sizes(query)) {
-    lengths.push_back(sizes.front());
-  }
-  if (*std::max_element(lengths.begin(), lengths.end()) > scores.size(3)) {
+  if (largest_sizes(query).front() > scores.size(3)) {
     return of_cpu();
+  }
+  std::vector<int64_t> lengths;
+  for (const at::Tensor& component : components_of(query)) {
+    lengths.push_back(component.size(0));
   }
   const CurrentDevice current(scores.device());
   at::Tensor output = make_output(scores.sizes(), {}, scores.options());

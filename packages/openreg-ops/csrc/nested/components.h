@@ -8,8 +8,9 @@
 // of the components.
 #pragma once
 
-#include <ATen/native/nested/NestedTensorUtils.h>
+#include <ATen/NestedTensorImpl.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "declare/launch.h"
@@ -39,7 +40,21 @@ inline std::vector<at::Tensor> components_of(const at::Tensor& tensor) {
 // undefined. `sizes` is on the host and belongs to it from then on.
 inline at::Tensor make_nested(const at::Tensor& sizes, const c10::TensorOptions& options) {
   const int64_t count = sizes.prod(1).sum().item<int64_t>();
-  return at::native::wrap_buffer(make_output({count}, {}, options.layout(c10::kStrided)), sizes);
+  return at::detail::make_tensor<at::native::NestedTensorImpl>(
+      make_output({count}, {}, options.layout(c10::kStrided)), sizes);
+}
+
+// The largest size in each dimension of the components, of a tensor that is_packed().
+inline std::vector<int64_t> largest_sizes(const at::Tensor& tensor) {
+  const auto sizes = nested(tensor).get_nested_sizes().accessor<int64_t, 2>();
+  std::vector<int64_t> largest(static_cast<size_t>(sizes.size(1)), 0);
+  for (int64_t i = 0; i < sizes.size(0); ++i) {
+    for (int64_t dim = 0; dim < sizes.size(1); ++dim) {
+      int64_t& size = largest[static_cast<size_t>(dim)];
+      size = std::max(size, sizes[i][dim]);
+    }
+  }
+  return largest;
 }
 
 // Launches `kernel(outputs, arguments...)`, where `outputs` are the components of a nested tensor that it writes, as a

@@ -39,6 +39,9 @@ OutputSpec describe_compressed(const at::Tensor& self, const at::Tensor& other, 
   TORCH_CHECK(sparse.layout() == c10::kSparseCsr || sparse.layout() == c10::kSparseCsc,
               "add: expected a sparse operand of layout SparseCsr or SparseCsc beside a strided one, but got ",
               sparse.layout());
+  // PyTorch's kernel takes the dense dimensions for elements, and reads beyond the values.
+  TORCH_CHECK(sparse.dense_dim() == 0, "add: expected a sparse operand without dense dimensions beside a strided one, "
+              "but got ", sparse.dense_dim(), "; make it dense (.to_dense()) first");
   TORCH_CHECK(out.is_contiguous(), "out argument must be contiguous, but got: ", out.suggest_memory_format());
   return describe_sum(self, other, out);
 }
@@ -53,6 +56,12 @@ at::Tensor& add_coo(const at::Tensor& self, const at::Tensor& other, const at::S
     return kAddCoo.out(self, other, alpha, out);
   }
   const OperandsDevice device({op::add_out::name}, self, other, out);
+  // Values that are not contiguous are joined, as they are, by other operators.
+  const bool compares = !is_sparse(other) || (self._nnz() > 0 && other._nnz() > 0 && self._values().is_contiguous() &&
+                                              other._values().is_contiguous());
+  if (!compares) {
+    return call_composed<op::add_out>(kCoo, self, other, alpha, out);
+  }
   call_waiting<op::add_out>(kCoo, self, other, alpha, out);
   return out;
 }
@@ -62,6 +71,9 @@ at::Tensor& add_compressed(const at::Tensor& self, const at::Tensor& other, cons
     return kAddCompressed.out(self, other, alpha, out);
   }
   const OperandsDevice device({op::add_out::name}, self, other, out);
+  if (self.is_same(other)) {
+    return call_composed<op::add_out>(kCompressed, self, other, alpha, out);
+  }
   call_waiting<op::add_out>(kCompressed, self, other, alpha, out);
   return out;
 }

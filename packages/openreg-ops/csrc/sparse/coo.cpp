@@ -11,14 +11,12 @@ bool is_coo(const at::Tensor& tensor) {
   return tensor.layout() == c10::kSparse;
 }
 
-bool has_no_elements(const at::Tensor& sparse) {
-  return sparse._nnz() == 0;
-}
-
 // Which indices two sparse tensors have in common shows when they are read. With a number or a strided tensor, the
 // other's indices remain.
 at::Tensor& multiply_coo(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
-  const OperandsDevice device({op::mul_out::name}, self, other, out);
+  const c10::Device device = device_of(op::mul_out::name, out, self, other);
+  check_same_device_or_scalar(op::mul_out::name, device, self, other, out);
+  const CurrentDevice current(device);
   const bool compares = is_coo(self) && is_coo(other) && self.dim() > 0 && other.dim() > 0;
   if (!compares) {
     return call_composed<op::mul_out>(kCoo, self, other, out);
@@ -27,16 +25,18 @@ at::Tensor& multiply_coo(const at::Tensor& self, const at::Tensor& other, at::Te
   return out;
 }
 
-at::Tensor mask_by_coo(const at::Tensor& self, const at::Tensor& mask) {
-  const OperandsDevice device({op::sparse_mask::name}, self, mask);
-  const bool compares = is_coo(self) && is_coo(mask) && !self.is_same(mask) && !has_no_elements(self) && !has_no_elements(mask);
-  return compares ? call_waiting<op::sparse_mask>(kCoo, self, mask) : call_composed<op::sparse_mask>(kCoo, self, mask);
-}
-
 at::Tensor coalesce(const at::Tensor& self) {
   constexpr int64_t kFewest = 2;  // that may stand for one place
   const OperandsDevice device({op::_coalesce::name}, self);
   return self._nnz() < kFewest ? call_composed<op::_coalesce>(kCoo, self) : call_waiting<op::_coalesce>(kCoo, self);
+}
+
+// Other columns do not become the same by another order, so that nothing has to be found out.
+at::Tensor to_sparse_csc(const at::Tensor& self, std::optional<int64_t> dense_dim) {
+  const OperandsDevice device({op::_to_sparse_csc::name}, self);
+  const bool is_matrix = self.sparse_dim() == 2 && !dense_dim.has_value();
+  return is_matrix && self.is_coalesced() ? self.to_sparse_csr().to_sparse_csc()
+                                          : call_composed<op::_to_sparse_csc>(kCoo, self, dense_dim);
 }
 
 // Members, sizes, memory.
@@ -123,9 +123,9 @@ constexpr const char* kCooReductionsAndShapes[] = {"_sparse_broadcast_to",
                                                 "unsqueeze"};
 
 constexpr const char* kCooConversions[] = {"_to_dense",      "_to_sparse",     "_to_sparse.sparse_dim", "_to_sparse_bsc",
-                                        "_to_sparse_bsr", "_to_sparse_csc", "_to_sparse_csr"};
+                                        "_to_sparse_bsr", "_to_sparse_csr"};
 
-constexpr const char* kCooWaiting[] = {"_sparse_mask_projection", "_sparse_sparse_matmul", "hspmm",
+constexpr const char* kCooWaiting[] = {"_sparse_sparse_matmul", "hspmm",
                                     "hspmm.out",               "index_select",          "sspaddmm.out"};
 
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
@@ -137,8 +137,8 @@ TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
   composed<kCoo>(library, kCooConversions);
   waiting<kCoo>(library, kCooWaiting);
   function<op::_coalesce>(library, coalesce);
+  function<op::_to_sparse_csc>(library, to_sparse_csc);
   function<op::mul_out>(library, multiply_coo);
-  function<op::sparse_mask>(library, mask_by_coo);
 }
 
 }  // namespace

@@ -11,8 +11,9 @@
 namespace openreg::ops {
 
 // A new sparse tensor with the indices, the sizes and the layout of another, and values of this dtype that are not yet
-// set. The other must be coalesced, if it is COO.
-at::Tensor empty_of_pattern(const at::Tensor& sparse, c10::ScalarType dtype);
+// set; the indices in another dtype, where one is given. The other must be coalesced, if it is COO.
+at::Tensor empty_of_pattern(const at::Tensor& sparse, c10::ScalarType dtype,
+                            std::optional<c10::ScalarType> index_dtype = std::nullopt);
 
 // For kernels: puts the values of what the CPU computed into those that the host made. Throws c10::Error that names the
 // operator where there are more or fewer of them.

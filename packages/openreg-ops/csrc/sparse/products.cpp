@@ -33,10 +33,10 @@ void check_coo_product(const at::Tensor& sparse, const at::Tensor& dense) {
 
 OutputSpec describe_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2,
                           const at::Scalar& /*beta*/, const at::Scalar& /*alpha*/) {
+  const c10::DimVector sizes{mat1.size(0), mat2.size(1)};
   TORCH_CHECK(self.layout() == c10::kStrided,
               "addmm_sparse_dense: expected 't' to have strided layout, got tensor with layout ", self.layout());
   check_coo_product(mat1, mat2);
-  const c10::DimVector sizes{mat1.size(0), mat2.size(1)};
   TORCH_CHECK(at::is_expandable_to(self.sizes(), sizes), "addmm: Argument #1 (t): Expected size ", sizes, ", got ",
               self.sizes());
   OutputSpec spec = output_of(sizes, self.scalar_type());
@@ -47,6 +47,7 @@ OutputSpec describe_addmm(const at::Tensor& self, const at::Tensor& mat1, const 
 
 void check_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2, const at::Scalar& beta,
                  const at::Scalar& alpha) {
+  check_coo_product(mat1, mat2);
   const OutputSpec spec = describe_addmm(self, mat1, mat2, beta, alpha);
   TORCH_CHECK(self.sizes() == spec.sizes, "addmm: Argument #1 (t): Expected size ", spec.sizes, ", got ",
               self.sizes());
@@ -130,17 +131,48 @@ std::tuple<at::Tensor&, at::Tensor&> triangular_solve(const at::Tensor& self, co
   return {X, M};
 }
 
+// linear() is one operator of this device, whose derivative PyTorch asks from here; on the CPU it is made of products
+// that have derivatives of their own. The gradient of a sparse operand is strided, as of those.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor& input, const at::Tensor& grad,
+                                                               const at::Tensor& weight, std::array<bool, 3> mask) {
+  const OperandsDevice device({op::linear_backward::name}, input, grad, weight);
+  if (weight.dim() == 1) {
+    // A vector is a matrix of one row, whose product loses its last dimension.
+    auto [of_input, of_weight, of_bias] = linear_backward(input, grad.unsqueeze(-1), weight.unsqueeze(0), mask);
+    return {of_input, mask[1] ? of_weight.squeeze(0) : of_weight, mask[2] ? of_bias.squeeze(0) : of_bias};
+  }
+  const auto as_rows = [](const at::Tensor& tensor) {
+    return tensor.dim() == 2 ? tensor : tensor.reshape({-1, tensor.size(-1)});
+  };
+  const at::Tensor rows = as_rows(grad);
+  at::Tensor of_input;
+  at::Tensor of_weight;
+  at::Tensor of_bias;
+  if (mask[0]) {
+    of_input = rows.mm(weight.conj()).reshape(input.sizes());
+  }
+  if (mask[1]) {
+    of_weight = as_rows(input).t().conj().mm(rows).t();
+  }
+  if (mask[2]) {
+    of_bias = rows.sum(0);
+  }
+  return {std::move(of_input), std::move(of_weight), std::move(of_bias)};
+}
+
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
   const DeclaresFor sparse(c10::DispatchKey::SparsePrivateUse1);
   described<describe_addmm, op::addmm>(library, at::native::addmm_out_sparse_dense_cpu, kByKind);
   described<check_addmm, op::addmm_>(library, at::native::s_addmm_sparse_dense_cpu_, kByKind);
   described<describe_bmm, op::bmm>(library, at::native::bmm_out_sparse_cpu, kByKind);
+  function<op::linear_backward>(library, linear_backward);
 }
 
 TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, library) {
   const DeclaresFor sparse(c10::DispatchKey::SparseCsrPrivateUse1);
   function<op::addmm_out>(library, compressed_addmm);
   described<describe_addmv, op::addmv_out>(library, at::native::addmv_out_sparse_compressed, kByKind);
+  function<op::linear_backward>(library, linear_backward);
   function<op::triangular_solve_X>(library, triangular_solve);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators of compressed layouts whose sparse results have the elements of an operand: products that are computed where
-// a pattern has elements, a strided tensor's elements where a mask has some, gradients of products that reduce.
+// Products of compressed layouts whose sparse results have the elements of an operand: those that are computed where it
+// has some, and gradients of products that reduce.
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 
 #include "declare/declare.h"
 #include "sparse/pattern.h"
@@ -58,7 +59,7 @@ at::Tensor& sampled_addmm_out(const at::Tensor& self, const at::Tensor& mat1, co
               "sampled_addmm: Expected result and self to have the same dtype, but got ", out.scalar_type(), " and ",
               self.scalar_type());
   if (!out.is_same(self)) {
-    const at::Tensor pattern = empty_of_pattern(self, self.scalar_type());
+    const at::Tensor pattern = empty_of_pattern(self, self.scalar_type(), out.crow_indices().scalar_type());
     assign(out, SparseShape(pattern), members_of(pattern));
   }
   launch(kSampled, device, &sampled_kernel, self, mat1, mat2, beta, alpha, out.values());
@@ -69,32 +70,9 @@ at::Tensor sampled_addmm(const at::Tensor& self, const at::Tensor& mat1, const a
                          const at::Scalar& beta, const at::Scalar& alpha) {
   const OperandsDevice device(kSampled, self, mat1, mat2);
   check_sampled(self, mat1, mat2);
-  at::Tensor out = empty_of_pattern(self, self.scalar_type());
+  at::Tensor out = empty_of_pattern(self, self.scalar_type(), at::kLong);
   launch(kSampled, device, &sampled_kernel, self, mat1, mat2, beta, alpha, out.values());
   return out;
-}
-
-// sparse_mask
-
-constexpr Operator kMask{op::sparse_mask::name, {.by_kind = true}};
-
-// The CPU sorts what is not sorted in the mask, so that the plain indices may be others.
-void mask_kernel(const at::Tensor& self, const at::Tensor& mask, at::Tensor& plain, at::Tensor& values) {
-  const at::Tensor computed = op::sparse_mask::redispatch(kOnCpu, self, mask);
-  put_values(kMask, computed, values);
-  plain.copy_(members_of(computed)[1]);
-}
-
-at::Tensor mask_by_compressed(const at::Tensor& self, const at::Tensor& mask) {
-  const OperandsDevice device(kMask, self, mask);
-  const bool gathers = !is_sparse(self) && self.sizes() == mask.sizes() && mask.numel() > 0 && mask._nnz() > 0;
-  if (!gathers) {
-    return call_composed<op::sparse_mask>(kCompressed, self, mask);
-  }
-  at::Tensor result = empty_of_pattern(mask, self.scalar_type());
-  const SparseMembers members = members_of(result);
-  launch(kMask, device, &mask_kernel, self, mask, members[1], members[2]);
-  return result;
 }
 
 // Products that reduce: sum, mean, largest and smallest element of a row's products
@@ -130,9 +108,7 @@ void reduce_kernel(const at::Tensor& self, const at::Tensor& other, std::string_
   operand.unsafeGetTensorImpl()->set_requires_grad(trains);
   const auto [computed, found] = op::_sparse_mm_reduce_impl::redispatch(kOnCpu, self, operand, reduce);
   put_result(kReduce.name, computed, out);
-  if (places.numel() > 0 && found.numel() > 0) {
-    places.copy_(found);
-  }
+  put_result(kReduce.name, found, places);
 }
 
 std::tuple<at::Tensor, at::Tensor> mm_reduce(const at::Tensor& self, const at::Tensor& other,
@@ -142,18 +118,19 @@ std::tuple<at::Tensor, at::Tensor> mm_reduce(const at::Tensor& self, const at::T
   const bool picks = picks_one(reduce);
   const bool trains = picks && at::GradMode::is_enabled() && (self.requires_grad() || other.requires_grad());
   at::Tensor out = make_output({self.size(0), other.size(1)}, {}, other.options());
-  const c10::IntArrayRef none = {0};
   const bool has_places = trains && self._nnz() > 0;
-  at::Tensor places = make_output(has_places ? out.sizes() : none, {}, self.col_indices().options());
-  launch(kReduce, device, &reduce_kernel, self, other, reduce, trains, out, places);
+  const c10::DimVector size = has_places ? c10::DimVector(out.sizes()) : c10::DimVector{0};
+  at::Tensor places = make_output(size, {}, self.col_indices().options());
+  launch(kReduce, device, &reduce_kernel, self, other, reduce, trains, out, has_places ? places : at::Tensor());
   return {std::move(out), std::move(places)};
 }
 
 void reduce_backward_kernel(const at::Tensor& self, const at::Tensor& grad, const at::Tensor& weight,
                             std::string_view reduce, const at::Tensor& places, std::array<bool, 2> wanted,
                             at::Tensor& of_values, at::Tensor& of_weight) {
+  const at::Tensor found = places.defined() ? places : at::empty({0}, self.col_indices().options());
   const auto [first, second] =
-      op::_sparse_mm_reduce_impl_backward::redispatch(kOnCpu, self, grad, weight, reduce, places, wanted);
+      op::_sparse_mm_reduce_impl_backward::redispatch(kOnCpu, self, grad, weight, reduce, found, wanted);
   if (of_values.defined()) {
     put_values(kReduceBackward, first, of_values);
   }
@@ -172,7 +149,8 @@ std::tuple<at::Tensor, at::Tensor> mm_reduce_backward(const at::Tensor& self, co
               weight.size(1), " and dtype ", self.scalar_type());
   const at::Tensor of_self = wanted[0] ? empty_of_pattern(self, self.scalar_type()) : at::Tensor();
   at::Tensor of_weight = output_if(wanted[1], weight.sizes(), weight.options());
-  launch(kReduceBackward, device, &reduce_backward_kernel, self, grad, weight, reduce, places, wanted,
+  launch(kReduceBackward, device, &reduce_backward_kernel, self, grad, weight, reduce,
+         places.numel() > 0 ? places : at::Tensor(), wanted,
          of_self.defined() ? of_self.values() : at::Tensor(), of_weight);
   return {of_self, std::move(of_weight)};
 }
@@ -181,7 +159,6 @@ TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, library) {
   const DeclaresFor sparse(c10::DispatchKey::SparseCsrPrivateUse1);
   function<op::_sparse_mm_reduce_impl>(library, mm_reduce);
   function<op::_sparse_mm_reduce_impl_backward>(library, mm_reduce_backward);
-  function<op::sparse_mask>(library, mask_by_compressed);
   function<op::sparse_sampled_addmm>(library, sampled_addmm);
   function<op::sparse_sampled_addmm_out>(library, sampled_addmm_out);
 }

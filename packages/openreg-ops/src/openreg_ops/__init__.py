@@ -23,6 +23,7 @@ from openreg_ops._fallback_override import fallback_operators  # noqa: E402
 
 if not _minimal._is_alone():
     from openreg_ops import _C as _C  # registers all other operators
+    from openreg_ops import _export as _export
     from openreg_ops import _fake_tensors as _fake_tensors
     from openreg_ops import _nested as _nested
     from openreg_ops import functional as functional  # and those that are registered in Python

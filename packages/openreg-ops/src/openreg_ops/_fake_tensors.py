@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What PyTorch's fake tensors, with which ``torch.compile`` and ``torch.export`` trace, do not know of this device.
 
-PyTorch has the rules of convolution's memory format in C++, by device, and none for a backend's own convolution; and
-two operators of recurrent cells, which only accelerators call, lack functions for shapes.
+PyTorch has the rules of convolution's memory format in C++, by device, and none for a backend's own convolution. Of
+operators of recurrent cells, which only accelerators call, two lack functions for shapes, and that of one fails for
+cells without biases.
 """
 
 from __future__ import annotations
@@ -54,13 +55,24 @@ def _convolution(fake_mode: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
         return pytree.tree_map_only(Tensor, lambda tensor: moved(tensor, device), func(*args, **kwargs))
 
 
-def _add_convolution(fake_impls: ModuleType) -> None:
+def _lstm_cell(fake_mode: Any, func: Any, *operands: Tensor | None) -> Any:  # noqa: ARG001  (PyTorch's form)
+    """The next hidden state and cell state, and the gates."""
+    input_gates, _, cx = operands[:3]
+    assert input_gates is not None
+    assert cx is not None
+    with fake_mode:
+        return cx.new_empty(cx.shape), cx.new_empty(cx.shape), input_gates.new_empty(input_gates.shape)
+
+
+def _add_rules(fake_impls: ModuleType) -> None:
     aten = torch.ops.aten
-    operators = {aten.convolution.default, aten._convolution.default, aten.convolution_backward.default}
+    convolutions = {aten.convolution.default, aten._convolution.default, aten.convolution_backward.default}
+    cells = {aten._thnn_fused_lstm_cell.default}
     # The first that answers is taken, and PyTorch's own answers for every device.
-    fake_impls.op_implementations_checks.insert(0, (operators.__contains__, _convolution))
+    fake_impls.op_implementations_checks.insert(0, (convolutions.__contains__, _convolution))
+    fake_impls.op_implementations_checks.insert(0, (cells.__contains__, _lstm_cell))
 
 
 torch.library.impl("aten::_thnn_fused_gru_cell", "meta", _gru_cell)
 torch.library.impl("aten::_thnn_fused_gru_cell_backward", "meta", _gru_cell_backward)
-openreg_runtime.after_import("torch._subclasses.fake_impls", _add_convolution)
+openreg_runtime.after_import("torch._subclasses.fake_impls", _add_rules)

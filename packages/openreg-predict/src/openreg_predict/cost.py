@@ -58,12 +58,15 @@ def rate_of(chip: Description, unit: str, dtype: str) -> tuple[float, str]:
 def seconds_of_arithmetic(chip: Description, work: Work, efficiency: Efficiency) -> tuple[float, str]:
     """Seconds if memory were infinitely fast, and the dtype whose rate was taken."""
     rate, dtype = rate_of(chip, work.unit, work.dtype)
-    reached = efficiency.compute.at(max(work.flops, 1))
+    reached = rate * efficiency.compute.at(max(work.flops, 1))
     if work.product is not None:
         depth = work.product[3]
+        reached *= efficiency.columns.at(max(work.product[2], 1))
         reached *= utilisation(work.product, efficiency.tiles, chip.parallel_units)
         reached *= depth / (depth + efficiency.ramp)
-    return work.flops / (rate * reached), dtype
+    if efficiency.compute.source != "measured":  # a measured one is below what the power allows by itself
+        reached = min(reached, chip.ceiling(dtype))
+    return work.flops / reached, dtype
 
 
 def cost_of(chip: Description, work: Work, in_graph: bool = False) -> Cost:

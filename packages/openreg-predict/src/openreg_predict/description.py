@@ -90,13 +90,23 @@ class Efficiency:
 
     ``tiles`` are the output tiles of a matrix product, rows by columns: a chip of several units works on so many tiles
     at a time, and the last round may be partly empty. Empty: products are not cut. ``ramp`` is the depth of a product
-    at which it reaches half of its rate, because tiles are filled and written out.
+    at which it reaches half of its rate, because tiles are filled and written out. ``columns`` is what is left of the
+    rate over the columns of a product: the wider one is, the less of it caches hold.
     """
 
     compute: Curve = ALL
     memory: Curve = ALL
     tiles: tuple[tuple[int, int], ...] = ()
     ramp: float = 0.0
+    columns: Curve = ALL
+
+
+@dataclass(frozen=True)
+class Power:
+    """Watts that a chip may take for long, and joules of a float32 operation: a small card cannot hold its peak."""
+
+    limit: Quantity
+    energy: Quantity
 
 
 @dataclass(frozen=True)
@@ -147,6 +157,7 @@ class Description:
     links: Mapping[str, Link]
     efficiencies: Mapping[str, Efficiency]
     validations: tuple[Validation, ...] = field(default=())
+    power: Power | None = None
 
     def efficiency(self, kind: str) -> Efficiency:
         """That of a class of operators, or of the class that stands in for it."""
@@ -172,14 +183,34 @@ class Description:
             launch_device=nothing,
             launch_graph=nothing,
             validations=(),
+            power=None,
         )
+
+    def ceiling(self, dtype: str) -> float:
+        """The FLOP/s that the power allows for long; of other dtypes than float32 nothing is known."""
+        if self.power is None or dtype != "float32":
+            return math.inf
+        return self.power.limit.value / self.power.energy.value
+
+    def lent(self) -> dict[str, Efficiency]:
+        """The efficiencies as another chip may borrow them: there they are assumed."""
+
+        def borrowed(curve: Curve) -> Curve:
+            return curve if curve is ALL else Curve(curve.points, "assumed", f"that of {self.name}")
+
+        return {
+            kind: replace(
+                item, compute=borrowed(item.compute), memory=borrowed(item.memory), columns=borrowed(item.columns)
+            )
+            for kind, item in self.efficiencies.items()
+        }
 
     def with_efficiencies_of(self, other: Description) -> Description:
         """This chip's peaks with another one's efficiencies and launch times; nothing validates the result."""
         return replace(
             self,
             name=f"{self.name} with efficiencies of {other.name}",
-            efficiencies=other.efficiencies,
+            efficiencies=other.lent(),
             launch_device=other.launch_device,
             validations=(),
         )
@@ -223,7 +254,7 @@ def parse(text: str, where: str, name: str) -> Description:
 
 
 def _build(top: Reader, name: str) -> Description:
-    top.allow("schema", "title", "compute", "memory", "cache", "launch", "copy", "link", "efficiency", "validated")
+    top.allow("schema", "title", "compute", "memory", "cache", "launch", "copy", "link", "power", "efficiency", "validated")
     top.version(1)
     compute, memory, launch = top.table("compute"), top.table("memory"), top.table("launch")
     compute.allow("parallel_units", "matrix", "vector")
@@ -259,6 +290,7 @@ def _build(top: Reader, name: str) -> Description:
         links=_links(top.table("link")) if top.has("link") else {},
         efficiencies={kind: _efficiency(efficiency.table(kind)) for kind in CLASSES if efficiency.has(kind)},
         validations=tuple(_validation(table) for table in top.tables("validated")),
+        power=_power(top.table("power")) if top.has("power") else None,
     )
 
 
@@ -287,13 +319,21 @@ def _links(table: Reader) -> dict[str, Link]:
     return found
 
 
+def _power(table: Reader) -> Power:
+    table.allow("limit", "energy")
+    return Power(
+        Quantity(*table.quantity("limit", "power", 0.01, 1e5)), Quantity(*table.quantity("energy", "energy", 1e-15, 1e-6))
+    )
+
+
 def _efficiency(table: Reader) -> Efficiency:
-    table.allow("compute", "memory", "tiles", "ramp")
+    table.allow("compute", "memory", "tiles", "ramp", "columns")
     return Efficiency(
         compute=Curve(*table.curve("compute")) if table.has("compute") else ALL,
         memory=Curve(*table.curve("memory")) if table.has("memory") else ALL,
         tiles=table.tiles("tiles") if table.has("tiles") else (),
         ramp=table.quantity("ramp", "count", 0, 1e4)[0] if table.has("ramp") else 0.0,
+        columns=Curve(*table.curve("columns")) if table.has("columns") else ALL,
     )
 
 

@@ -3,22 +3,27 @@
 
 A measurement says what fraction of a peak was reached. The curve of a class has a point per half a decade of work, the
 median of those fractions. Of matrix products, tiles, ramp and the fraction of the bandwidth are tried out of a few, and
-those with the least mean error win.
+those with the least mean error win; a second curve, over columns, is added where that helps.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from openreg_predict.cost import rate_of, utilisation
 from openreg_predict.description import ALL, Curve, Description, Efficiency
 from openreg_predict.work import Work
 
+# Points of a curve per decade of work, and where there is one per factor of two.
+PER_DECADE = 2.0
+PER_OCTAVE = 1 / math.log10(2)
+# So often two curves are fitted in turn; and a second one has to take off this much of the error.
+_TURNS = 10
+_WORTH_A_CURVE = 0.95
 # A point of a curve is a median of at least so many measurements, where there are many.
 LEAST = 3
 _MANY = 50
@@ -49,17 +54,19 @@ class Sample:
     is_arithmetic: bool = False  # of an elementwise operator that is bound by its arithmetic
 
 
-def curve(points: Sequence[tuple[float, float]], source: str, note: str) -> Curve | None:
-    """Medians of (work, fraction) by half a decade of the work; None where none has enough."""
+def curve(
+    points: Sequence[tuple[float, float]], source: str, note: str, per_decade: float = PER_DECADE
+) -> Curve | None:
+    """Medians of (work, fraction), some per decade of the work; None where none has enough points."""
     decades: dict[int, list[tuple[float, float]]] = {}
     for work, fraction in points:
-        decades.setdefault(round(2 * math.log10(max(work, 1.0))), []).append((work, fraction))
+        decades.setdefault(round(per_decade * math.log10(max(work, 1.0))), []).append((work, fraction))
     found = []
     least = LEAST if len(points) >= _MANY else 1
     for decade, members in sorted(decades.items()):
         if len(members) >= least:
             fraction = min(_HIGHEST, statistics.median(fraction for _, fraction in members))
-            found.append((float(f"{10 ** (decade / 2):.3g}"), float(f"{fraction:.3g}")))
+            found.append((float(f"{10 ** (decade / per_decade):.3g}"), float(f"{fraction:.3g}")))
     return Curve(tuple(found), source, note) if found else None
 
 
@@ -81,27 +88,81 @@ def fit_memory(chip: Description, samples: Sequence[Sample], source: str, note: 
 
 
 def fit_products(chip: Description, samples: Sequence[Sample], source: str, note: str) -> Efficiency | None:
-    """Of a class of matrix products."""
+    """Of a class of matrix products: what tiles, ramp, bandwidth and columns leave open is a curve over FLOP."""
     if not samples:
         return None
     chosen = list(samples)
     if len(chosen) > _CHOOSE:
         chosen = random.Random(0).sample(chosen, _CHOOSE)
-    best: tuple[float, tuple[tuple[int, int], ...], int, float] | None = None
-    for tiles, ramp in itertools.product(_TILES if chip.parallel_units > 1 else _TILES[:1], _RAMPS):
-        ideal = [_seconds_at_the_peak(chip, sample.work, tiles, ramp) for sample in chosen]
-        for memory in _MEMORY:
-            error = _error(chip, chosen, ideal, memory)
-            if error is not None and (best is None or error < best[0]):
-                best = (error, tiles, ramp, memory)
-    if best is None:
+    shapes = [(tiles, ramp) for tiles in (_TILES if chip.parallel_units > 1 else _TILES[:1]) for ramp in _RAMPS]
+    tried = [_Products(chip, chosen, tiles, ramp, memory, False) for tiles, ramp in shapes for memory in _MEMORY]
+    tried = [item for item in tried if item.compute is not None]
+    if not tried:
         return None
-    error, tiles, ramp, memory = best
-    ideal = [_seconds_at_the_peak(chip, sample.work, tiles, ramp) for sample in samples]
-    compute = _compute_curve(chip, samples, ideal, memory, source, f"{note}; mean error of these {error:.1%}")
-    if compute is None:
+    best = min(tried, key=lambda item: item.error)
+    wide = [_Products(chip, chosen, tiles, ramp, best.memory, True) for tiles, ramp in shapes]
+    widest = min((item for item in wide if item.compute is not None), key=lambda item: item.error, default=best)
+    if widest.error < best.error * _WORTH_A_CURVE:
+        best = widest
+    final = _Products(chip, samples, best.tiles, best.ramp, best.memory, best.columns is not ALL)
+    if final.compute is None:
         return None
-    return Efficiency(compute, Curve(((1.0, memory),), source, note), tiles, ramp)
+    compute = replace(final.compute, source=source, note=f"{note}; mean error of these {final.error:.1%}")
+    columns = final.columns if final.columns is ALL else replace(final.columns, source=source)
+    return Efficiency(compute, Curve(((1.0, best.memory),), source, note), best.tiles, best.ramp, columns)
+
+
+class _Products:
+    """One choice of tiles, ramp and fraction of the bandwidth, with the curves that fit it and their mean error."""
+
+    def __init__(
+        self,
+        chip: Description,
+        samples: Sequence[Sample],
+        tiles: tuple[tuple[int, int], ...],
+        ramp: int,
+        memory: float,
+        over_columns: bool,
+    ) -> None:
+        self.tiles, self.ramp, self.memory = tiles, ramp, memory
+        self.compute: Curve | None = None
+        self.columns = ALL
+        ideal = [_seconds_at_the_peak(chip, sample.work, tiles, ramp) for sample in samples]
+        moving = [sample.work.size / (chip.memory_bandwidth.value * memory) for sample in samples]
+        launch = chip.launch_device.value
+        points = []  # (FLOP, columns, fraction of the peak) of what is bound by arithmetic
+        for sample, seconds, least in zip(samples, ideal, moving, strict=True):
+            net = sample.seconds - sample.work.kernels * launch
+            if net > least:
+                points.append((float(sample.work.flops), float(_columns(sample.work)), seconds / net))
+        self._fit(points, over_columns)
+        if self.compute is not None:
+            errors = []
+            for sample, seconds, least in zip(samples, ideal, moving, strict=True):
+                reached = self.compute.at(sample.work.flops) * self.columns.at(_columns(sample.work))
+                predicted = max(seconds / reached, least) + sample.work.kernels * launch
+                errors.append(abs(predicted / sample.seconds - 1))
+            self.error = statistics.fmean(errors)
+
+    def _fit(self, points: Sequence[tuple[float, float, float]], over_columns: bool) -> None:
+        """Each of two curves in turn takes what the other leaves."""
+        for _ in range(_TURNS if over_columns else 1):
+            rest = [(flops, fraction / self.columns.at(wide)) for flops, wide, fraction in points]
+            self.compute = curve(rest, "measured", "")
+            if self.compute is None or not over_columns:
+                return
+            rest = [(wide, fraction / self.compute.at(flops)) for flops, wide, fraction in points]
+            found = curve(rest, "measured", "", PER_OCTAVE)
+            if found is None:
+                return
+            middle = statistics.median(found.at(wide) for _, wide, _ in points)
+            scaled = tuple((wide, float(f"{min(_HIGHEST, share / middle):.3g}")) for wide, share in found.points)
+            self.columns = replace(found, points=scaled)
+
+
+def _columns(work: Work) -> int:
+    assert work.product is not None
+    return max(1, work.product[2])
 
 
 def _seconds_at_the_peak(chip: Description, work: Work, tiles: tuple[tuple[int, int], ...], ramp: int) -> float:
@@ -109,36 +170,6 @@ def _seconds_at_the_peak(chip: Description, work: Work, tiles: tuple[tuple[int, 
     rate = rate_of(chip, work.unit, work.dtype)[0]
     depth = work.product[3]
     return work.flops / (rate * utilisation(work.product, tiles, chip.parallel_units) * depth / (depth + ramp))
-
-
-def _net(chip: Description, sample: Sample, memory: float) -> tuple[float, float]:
-    """(seconds without the launch, seconds that memory alone would take)."""
-    net = sample.seconds - sample.work.kernels * chip.launch_device.value
-    return net, sample.work.size / (chip.memory_bandwidth.value * memory)
-
-
-def _compute_curve(
-    chip: Description, samples: Sequence[Sample], ideal: Sequence[float], memory: float, source: str, note: str
-) -> Curve | None:
-    points = []
-    for sample, seconds in zip(samples, ideal, strict=True):
-        net, moving = _net(chip, sample, memory)
-        if net > moving:  # bound by arithmetic
-            points.append((float(sample.work.flops), seconds / net))
-    return curve(points, source, note)
-
-
-def _error(chip: Description, samples: Sequence[Sample], ideal: Sequence[float], memory: float) -> float | None:
-    found = _compute_curve(chip, samples, ideal, memory, "measured", "")
-    if found is None:
-        return None
-    launch = chip.launch_device.value
-    errors = []
-    for sample, seconds in zip(samples, ideal, strict=True):
-        _, moving = _net(chip, sample, memory)
-        predicted = max(seconds / found.at(sample.work.flops), moving) + launch
-        errors.append(abs(predicted / sample.seconds - 1))
-    return statistics.fmean(errors)
 
 
 def fit(chip: Description, samples: Sequence[Sample], source: str, note: str) -> dict[str, Efficiency]:
@@ -155,13 +186,4 @@ def fit(chip: Description, samples: Sequence[Sample], source: str, note: str) ->
 
 def with_borrowed(found: dict[str, Efficiency], lender: Description) -> dict[str, Efficiency]:
     """Those of another chip for classes that were not measured, and said to be assumed."""
-    borrowed = {}
-    for kind, efficiency in lender.efficiencies.items():
-        if kind not in found:
-            note = f"that of {lender.name}"
-            compute, memory = (
-                item if item is ALL else Curve(item.points, "assumed", note)
-                for item in (efficiency.compute, efficiency.memory)
-            )
-            borrowed[kind] = Efficiency(compute, memory, efficiency.tiles, efficiency.ramp)
-    return {**found, **borrowed}
+    return {**lender.lent(), **found}

@@ -10,9 +10,9 @@ import torch
 
 # Launch nothing: they make a view, or allocate.
 _FREE = re.compile(
-    r"aten::(_unsafe_view|_reshape_alias|empty\w*|new_empty\w*|detach_?|alias|lift\w*|_local_scalar_dense|is_\w+|"
+    r"aten::(_unsafe_view|_reshape_alias|empty\w*|new_empty\w*|detach_?|alias|lift\w*|is_\w+|"
     r"_version|set_|resize_|record_stream|_has_compatible_shallow_copy_type|_nested_\w*view\w*|sym_\w+|"
-    r"_efficientzerotensor|unsafe_split\w*|pin_memory|_pin_memory|_fused_sdp_choice|result_type|equal|item)"
+    r"_efficientzerotensor|unsafe_split\w*|pin_memory|_pin_memory|_fused_sdp_choice|result_type|item)"
     r"|c10d::barrier|_c10d_functional::(wait_tensor|_wrap_tensor_autograd)|prim::device"
 )
 # The first pattern that fits gives the class.
@@ -34,7 +34,7 @@ _CLASSES = [
         ),
         (
             (
-                r"aten::(sum|mean|max|min|amax|amin|aminmax|argmax|argmin|prod|any|all|var|std|norm|linalg_vector_norm|"
+                r"aten::(sum|mean|max|min|equal|amax|amin|aminmax|argmax|argmin|prod|any|all|var|std|norm|linalg_vector_norm|"
                 r"cumsum|cumprod|topk|sort|nll_loss|cross_entropy|mse_loss|median|count_nonzero|nansum|var_mean|std_mean|"
                 r"logcumsumexp|cummax|cummin|kthvalue|mode|bincount|histc|unique|_unique2|unique_dim|trace|"
                 r"binary_cross_entropy|smooth_l1_loss|huber_loss|kl_div|l1_loss|multi_margin_loss|soft_margin_loss)\w*"

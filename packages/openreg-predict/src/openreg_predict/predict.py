@@ -163,7 +163,9 @@ def predict(program: Program, chip: Description, in_graph: bool = False, devices
             launched = True
             if not call.is_backward:
                 buckets.await_all(timeline)
-            timeline.launch(call.name, 0, cost.seconds, host=host)
+            number = timeline.launch(call.name, 0, cost.seconds, host=host)
+            if call.waits:
+                timeline.synchronise(number)
             if call.is_backward:
                 buckets.after(cost.seconds, timeline)
     dtype = main_dtype(program.calls)

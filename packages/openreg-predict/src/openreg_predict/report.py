@@ -13,7 +13,7 @@ from rich.table import Table
 from openreg_predict.cost import rate_of
 from openreg_predict.predict import Part, Prediction
 from openreg_predict.units import show_bytes, show_time
-from openreg_predict.validate import Outcome, Summary
+from openreg_predict.validate import LENDER, WAYS, Outcome, Summary
 
 # Rows of a breakdown.
 ROWS = 12
@@ -110,10 +110,11 @@ def show_validation(summaries: Sequence[Summary], outcomes: Sequence[Outcome], l
     """Errors by device, mode and way of predicting, then of each model."""
     console = Console()
     table = Table("device", "mode", "efficiencies", "models", "mean", "median", "90 %", "worst")
-    for item in summaries:
+    for item in (item for item in summaries if item.way in WAYS):
         errors = (f"{value:.1%}" for value in (item.mean, item.median, item.percentile_90, item.worst))
         table.add_row(item.device, item.mode, item.way, str(item.count), *errors)
     console.print(table)
+    _show_lenders(summaries, console)
     table = Table("device", "mode", "model", "measured", "predicted", "error")
     for outcome in outcomes:
         if outcome.way == "calibrated":
@@ -127,6 +128,19 @@ def show_validation(summaries: Sequence[Summary], outcomes: Sequence[Outcome], l
         reasons[reason] = reasons.get(reason, 0) + 1
     for reason, count in sorted(reasons.items()):
         console.print(f"left out: {count}, {reason}", highlight=False, soft_wrap=True)
+
+
+def _show_lenders(summaries: Sequence[Summary], console: Console) -> None:
+    """Mean errors of each chip with the efficiencies of each other one."""
+    lent = [item for item in summaries if item.way.startswith(LENDER) and item.device != "all"]
+    if not lent:
+        return
+    names = sorted({item.way for item in lent})
+    table = Table("mean error of", "mode", *(name.removeprefix(LENDER) for name in names), title="Efficiencies lent by")
+    for device, mode in sorted({(item.device, item.mode) for item in lent}):
+        own = {item.way: f"{item.mean:.1%}" for item in lent if (item.device, item.mode) == (device, mode)}
+        table.add_row(device, mode, *(own.get(name, "") for name in names))
+    console.print(table)
 
 
 def draw_roofline(prediction: Prediction, path: str | Path) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ HOST = "host"
 
 @dataclass(frozen=True)
 class Slice:
-    """Something that an engine did."""
+    """Something that an engine did; ``stream`` is any number that no other stream of the schedule has."""
 
     name: str
     stream: int
@@ -29,6 +29,15 @@ class Slice:
     launched: float
     begin: float
     end: float
+    device: int = 0
+
+
+@dataclass
+class Schedule:
+    """What engines did, and when the host launched or waited: (what, begin, end)."""
+
+    slices: list[Slice] = field(default_factory=list)
+    host_slices: list[tuple[str, float, float]] = field(default_factory=list)
 
 
 @dataclass
@@ -41,13 +50,12 @@ class _Entry:
     waits: tuple[int, ...]  # numbers of entries that have to be done
 
 
-class Timeline:
+class Timeline(Schedule):
     """Builds a schedule while a program is told to it. One thread."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.host = 0.0
-        self.slices: list[Slice] = []
-        self.host_slices: list[tuple[str, float, float]] = []
         self._queues: dict[int, deque[_Entry]] = {}
         self._last: dict[int, int] = {}  # of a stream: the number of its newest entry
         self._free: dict[str, float] = {}
@@ -121,33 +129,35 @@ class Timeline:
         self.slices.append(Slice(entry.name, stream, entry.engine, entry.launched, start, end))
 
 
-def busy(timeline: Timeline) -> Mapping[str, float]:
-    """Seconds of work by engine."""
+def busy(schedule: Schedule) -> Mapping[str, float]:
+    """Seconds of work by engine, over all devices."""
     found: dict[str, float] = {}
-    for item in timeline.slices:
+    for item in schedule.slices:
         found[item.engine] = found.get(item.engine, 0.0) + item.end - item.begin
     return found
 
 
-def write_trace(timeline: Timeline, path: str | Path, title: str) -> None:
+def write_trace(schedule: Schedule, path: str | Path, title: str) -> None:
     """Writes the schedule in Chrome's format, which Perfetto reads: a track per stream, one for the host, arrows.
 
     Raises OSError where the file cannot be written.
     """
-    events: list[dict[str, Any]] = [
-        {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "host"}},
-        {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": title}},
-    ]
-    for stream in sorted({item.stream for item in timeline.slices}):
-        events.append({"ph": "M", "name": "thread_name", "pid": 1, "tid": stream, "args": {"name": f"stream {stream}"}})
-    for name, begin, end in timeline.host_slices:
-        events.append({"ph": "X", "name": name, "pid": 0, "tid": 0, "ts": begin * 1e6, "dur": (end - begin) * 1e6})
-    for number, item in enumerate(timeline.slices):
+    events: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "host"}}]
+    for device in sorted({item.device for item in schedule.slices}):
+        name = f"{title}, device {device}" if device else title
+        events.append({"ph": "M", "name": "process_name", "pid": device + 1, "args": {"name": name}})
+    for device, stream in sorted({(item.device, item.stream) for item in schedule.slices}):
+        name = {"name": f"stream {stream}"}
+        events.append({"ph": "M", "name": "thread_name", "pid": device + 1, "tid": stream, "args": name})
+    for what, begin, end in schedule.host_slices:
+        events.append({"ph": "X", "name": what, "pid": 0, "tid": 0, "ts": begin * 1e6, "dur": (end - begin) * 1e6})
+    for number, item in enumerate(schedule.slices):
         category = "kernel" if item.engine == COMPUTE else "gpu_memcpy"
-        common = {"name": item.name, "cat": category, "pid": 1, "tid": item.stream}
+        common = {"name": item.name, "cat": category, "pid": item.device + 1, "tid": item.stream}
         duration = (item.end - item.begin) * 1e6
         events.append({**common, "ph": "X", "ts": item.begin * 1e6, "dur": duration, "args": {"engine": item.engine}})
         arrow = {"name": "launch", "cat": "ac2g", "id": number}
         events.append({**arrow, "ph": "s", "pid": 0, "tid": 0, "ts": item.launched * 1e6})
-        events.append({**arrow, "ph": "f", "bp": "e", "pid": 1, "tid": item.stream, "ts": item.begin * 1e6})
+        place = {"pid": item.device + 1, "tid": item.stream}
+        events.append({**arrow, "ph": "f", "bp": "e", **place, "ts": item.begin * 1e6})
     Path(path).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}), "utf-8")

@@ -1,170 +1,166 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs a program on the openreg device, where it computes real values, and schedules it in a described chip's time.
+"""Runs a program on the openreg device, where it computes real values, in a described chip's time.
 
-An observer notes what the program tells the device: tasks, waits of streams, waits of the host, replays of graphs. Each
-task belongs to the operator that launched it, whose cost is that of the description. So the schedule has the program's
-own order, and the chip's times.
+The device's own clock is the chip's (openreg.h, orSubscribeTime): so events, streams that wait, the host that waits,
+graphs, and whatever else looks at the device, as a profile does, see the chip's times.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from openreg_predict.cost import cost_of
 from openreg_predict.description import Description
-from openreg_predict.schedule import COMPUTE, Timeline
+from openreg_predict.schedule import COMPUTE, Schedule, Slice
 from openreg_predict.trace import Call, Memory, Recorder
 from openreg_predict.work import Work
 
 if TYPE_CHECKING:
     from openreg_predict import _C
 
-COPY_IN, COPY_OUT = "copy in", "copy out"
+COPY_IN, COPY_OUT, LINK, NONE = "copy in", "copy out", "link", "none"
+# By their number in the native part.
+_ENGINES = (COMPUTE, COPY_IN, COPY_OUT)
 # orTaskKind
-_KERNEL = 0
-_WORK = (_KERNEL, 2, 3)  # copies and fills besides
+_KERNEL, _DELAY, _SEMAPHORE_WAIT = 0, 4, 7
+_SHOWN = {_KERNEL: "kernel", 1: "host function", 2: "copy", 3: "fill", _DELAY: "pause"}
 
 
 @dataclass
 class Run:
-    """A program that ran on the device, in a chip's time. ``seconds`` is when host and engines are done."""
+    """A program that ran on the device, in a chip's time.
+
+    ``seconds`` is when host and engines are done, ``host_seconds`` when the host is, ``timeline`` when what ran.
+    """
 
     chip: Description
     seconds: float = 0.0
     host_seconds: float = 0.0
-    timeline: Timeline = field(default_factory=Timeline)
+    timeline: Schedule = field(default_factory=Schedule)
     calls: list[Call] = field(default_factory=list)
     peak: int = 0
+    generated: list[str] = field(default_factory=list)  # kernels that no operator launched
 
     def without_rule(self) -> list[str]:
-        """Operators that no rule describes."""
-        return sorted({call.name for call in self.calls if not call.work.has_rule})
+        """Operators that no rule describes, and kernels of no operator; they cost what the bytes of operands cost."""
+        return sorted({call.name for call in self.calls if not call.work.has_rule} | set(self.generated))
+
+
+class _Recorder(Recorder):
+    """Tells the keeper of the time which call a thread is in, and what it costs."""
+
+    def __init__(self, memory: Memory, chip: Description, keeper: _C.Timekeeper) -> None:
+        super().__init__(memory)
+        self._chip, self._keeper = chip, keeper
+
+    def begin(self, number: int, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        from openreg_predict import _C
+
+        try:  # what the results say, the device has to do without, should the host wait in the middle of the call
+            self._set_cost(number, self.describe(func, args, kwargs, ()))
+        except (IndexError, ValueError, TypeError):
+            self._set_cost(number, self.calls[number])
+        _C.enter_call(number)
+
+    def end(self, number: int) -> None:
+        from openreg_predict import _C
+
+        _C.enter_call(-1)
+
+    def described(self, number: int) -> None:
+        self._set_cost(number, self.calls[number])
+
+    def _set_cost(self, number: int, call: Call) -> None:
+        """A call that should launch nothing and does costs what the bytes of its tasks cost."""
+        alone, in_graph = (cost_of(self._chip, call.work, in_graph).seconds for in_graph in (False, True))
+        is_known = call.work.kernels > 0 and not call.is_on_host
+        engine = self._engine(call) if is_known else -1
+        is_collective = call.work.link == "peer"
+        self._keeper.set_cost(number, round(alone * 1e9), round(in_graph * 1e9), engine, is_collective)
+
+    def _engine(self, call: Call) -> int:
+        if call.work.link != "host" or self._chip.copy_engines == 0:
+            return 0
+        return 2 if call.leaves_device and self._chip.copy_engines > 1 else 1
+
+
+def _keeper(chip: Description) -> _C.Timekeeper:
+    from openreg_predict import _C
+
+    megabyte = 2**20
+
+    def per_byte(work: Work, fixed: float) -> float:
+        return max(0.0, cost_of(chip, work).seconds - fixed) * 1e9 / megabyte
+
+    link = chip.links.get("host")
+    latency = link.latency.value if link is not None else 0.0
+    return _C.Timekeeper(
+        host_launch=round(chip.launch_host.value * 1e9),
+        launch=round(chip.launch_device.value * 1e9),
+        link_latency=round(latency * 1e9),
+        memory_time=per_byte(Work("elementwise", size=megabyte), chip.launch_device.value),
+        link_time=per_byte(Work("copy", size=megabyte, link="host"), latency),
+        copy_engine=min(1, chip.copy_engines),
+        engines=len(_ENGINES),
+    )
 
 
 @contextmanager
 def simulate(chip: Description) -> Iterator[Run]:
-    """Runs what is inside on the openreg device; the :class:`Run` is complete afterwards.
+    """Runs what is inside on the openreg devices in a chip's time; the :class:`Run` is complete afterwards.
 
-    The values are the device's own and are not changed. The host's time is what the description says of a launch, not
-    that of this machine; work of the host between launches takes none.
+    The values are the device's own. The host's time is what the description says of a launch, not that of this machine;
+    what it does between launches takes none. Raises RuntimeError where another simulation runs or OPENREG_SCHEDULE_SEED
+    is set.
     """
-    from openreg_predict import _C
-
     run = Run(chip)
     memory = Memory("openreg")
-    recorder = Recorder(memory, enter=_C.enter_call)
-    torch.accelerator.synchronize()
-    log = _C.TaskLog()
+    keeper = _keeper(chip)
+    recorder = _Recorder(memory, chip, keeper)
+    torch.accelerator.synchronize()  # brings the device up
+    keeper.start()
     try:
         with recorder:
             yield run
     finally:
-        entries = log.take()
-        log.stop()
+        keeper.stop()
     run.calls, run.peak = recorder.calls, memory.peak
-    _Replay(run).tell(entries)
-    run.seconds, run.host_seconds = run.timeline.finish(), run.timeline.host
+    _fill(run, keeper)
 
 
-class _Replay:
-    """Tells a timeline what the observer saw."""
-
-    def __init__(self, run: Run) -> None:
-        self._run, self._chip, self._timeline = run, run.chip, run.timeline
-        self._launched: set[int] = set()
-        # Of a queue: (ticket, entry of the timeline), both growing.
-        self._places: dict[int, list[tuple[int, int]]] = {}
-
-    def tell(self, entries: list[_C.Entry]) -> None:
-        """All that was seen, in order."""
-        captured = self._captured({entry[1] for entry in entries})
-        for launch, group in itertools.groupby(entries, key=lambda entry: entry[7]):
-            if launch:
-                self._graph(list(group), captured)
-            else:
-                for entry in group:
-                    self._one(entry)
-
-    def _one(self, entry: _C.Entry) -> None:
-        kind, call, task, _, queue, ticket, size, _, waiting, name = entry
-        if kind == "wait":
-            self._timeline.wait(waiting, self._place(queue, ticket))
-        elif kind == "host waits for place":
-            self._timeline.synchronise(self._place(queue, ticket))
-        elif kind == "host waits for device":
-            self._timeline.synchronise_device()
-        elif call >= 0 and call not in self._launched:  # further kernels of an operator are part of its cost
-            self._launched.add(call)
-            self._launch(self._run.calls[call], queue, ticket, self._chip.launch_host.value)
-        elif call < 0 and task in _WORK:
-            work = _without_operator(task, size)
-            self._launch(Call(name or "copy", work, "Global", False), queue, ticket, self._chip.launch_host.value)
-        elif call in self._launched and queue in self._places:
-            self._places[queue].append((ticket, self._places[queue][-1][1]))
-
-    def _captured(self, seen: set[int]) -> list[list[Call]]:
-        """Calls whose operators enqueued nothing, because a stream captured them: one list per stretch of them."""
-        stretches: list[list[Call]] = [[]]
-        for index, call in enumerate(self._run.calls):
-            if call.work.kernels and not call.is_on_host:
-                if index in seen:
-                    stretches.append([])
-                else:
-                    stretches[-1].append(call)
-        return [stretch for stretch in stretches if stretch]
-
-    def _graph(self, entries: list[_C.Entry], captured: list[list[Call]]) -> None:
-        """A launch of a graph: the calls of the capture whose operands are nearest in size, in its streams."""
-        size = sum(entry[6] for entry in entries)
-        calls = min(captured, key=lambda item: abs(sum(call.work.size for call in item) - size), default=[])
-        host, done = self._chip.launch_host.value, 0
-        for kind, _, task, _, queue, ticket, size, _, waiting, name in entries:
-            if kind == "wait":
-                self._timeline.wait(waiting, self._place(queue, ticket))
-                continue
-            if kind != "task" or task not in _WORK:
-                continue
-            found = next((i for i in range(done, len(calls)) if _kernel(calls[i].name) == _kernel(name)), None)
-            if found is None and not calls:
-                calls_now = [Call(name or "copy", _without_operator(task, size), "Global", False)]
-            else:
-                calls_now = calls[done : found + 1] if found is not None else []
-                done += len(calls_now)
-            for call in calls_now:
-                self._launch(call, queue, ticket, host, in_graph=True)
-                host = 0.0  # one launch for all of the graph
-        for call in calls[done:]:
-            self._launch(call, entries[-1][4], entries[-1][5], host, in_graph=True)
-            host = 0.0
-
-    def _launch(self, call: Call, queue: int, ticket: int, host: float, in_graph: bool = False) -> None:
-        if call.work.kernels == 0:
-            return
-        cost = cost_of(self._chip, call.work, in_graph)
-        number = self._timeline.launch(call.name, queue, cost.seconds, self._engine(call), host)
-        self._places.setdefault(queue, []).append((ticket, number))
-
-    def _engine(self, call: Call) -> str:
-        if call.work.link != "host" or self._chip.copy_engines == 0:
-            return COMPUTE
-        return COPY_OUT if call.leaves_device and self._chip.copy_engines > 1 else COPY_IN
-
-    def _place(self, queue: int, ticket: int) -> int | None:
-        """The newest entry of a queue that is not after a ticket."""
-        return next((number for seen, number in reversed(self._places.get(queue, ())) if seen <= ticket), None)
+def _fill(run: Run, keeper: _C.Timekeeper) -> None:
+    zero = keeper.begin()
+    host: list[tuple[int, int, str]] = [(time, time, "") for time in keeper.waits()]
+    for call, kind, device, queue, _, _, name, host_time, engine, launched, begin, end in keeper.entries():
+        own = run.calls[call].name if call >= 0 else name or _SHOWN.get(kind, "")
+        if host_time:
+            host.append((launched - host_time, launched, own))
+        is_message = kind == _SEMAPHORE_WAIT and call >= 0
+        if kind in _SHOWN or is_message:
+            where = LINK if is_message else _ENGINES[engine] if engine >= 0 else NONE
+            times = ((time - zero) * 1e-9 for time in (launched, begin, end))
+            run.timeline.slices.append(Slice(own, queue, where, *times, device))
+        if kind == _KERNEL and call < 0:
+            run.generated.append(name)
+    run.timeline.slices.sort(key=lambda item: (item.begin, item.launched))
+    run.timeline.host_slices = _host_slices(host, zero)
+    run.host_seconds = max([0.0, *(end for _, _, end in run.timeline.host_slices)])
+    run.seconds = max([run.host_seconds, *(item.end for item in run.timeline.slices)])
 
 
-def _kernel(name: str) -> str:
-    """The kernel of an operator: its form in place has the same."""
-    return name.removesuffix("_")
-
-
-def _without_operator(task: int, size: int) -> Work:
-    """A task that no operator launched, as a generated kernel: by the bytes of its operands."""
-    return Work("copy" if task != _KERNEL else "elementwise", size=size, has_rule=task != _KERNEL)
+def _host_slices(found: list[tuple[int, int, str]], zero: int) -> list[tuple[str, float, float]]:
+    """Launches, and between them the waits: the host does nothing else that takes time."""
+    slices = []
+    now = zero
+    for begin, end, name in sorted(found):
+        if begin > now:
+            slices.append(("wait", (now - zero) * 1e-9, (begin - zero) * 1e-9))
+        if end > begin:
+            slices.append((name, (begin - zero) * 1e-9, (end - zero) * 1e-9))
+        now = max(now, end)
+    return slices

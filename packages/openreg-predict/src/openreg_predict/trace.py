@@ -19,10 +19,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.module_tracker import ModuleTracker
 
 from openreg_predict.fused import fused, run_on_meta
-from openreg_predict.work import Work, describe, name_of, tensors
+from openreg_predict.work import NOTHING, Work, describe, name_of, tensors
 
 # Allocators of devices round up to this.
 GRANULE = 512
+# The host waits for what they read.
+_ASKS_FOR_VALUES = ("aten::_local_scalar_dense", "aten::equal")
 
 
 class TraceError(RuntimeError):
@@ -33,7 +35,8 @@ class TraceError(RuntimeError):
 class Call:
     """An operator that was called: its work, the module that called it, and whether in the backward pass.
 
-    ``is_on_host`` where all tensors were the CPU's, ``leaves_device`` where the result alone was.
+    ``is_on_host`` where all tensors were the CPU's, ``leaves_device`` where the result alone is, and ``waits`` where the
+    host waits for it.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Call:
     is_backward: bool
     is_on_host: bool = False
     leaves_device: bool = False
+    waits: bool = False
 
 
 @dataclass
@@ -96,21 +100,14 @@ class Recorder(TorchDispatchMode):
     """Notes every operator below autograd while it is entered, on all threads that autograd uses.
 
     ``assume`` answers programs that ask for the value of a tensor which has none; without it they are refused.
-    ``enter`` is called with the number of each call before it runs, and with -1 afterwards.
     """
 
-    def __init__(
-        self,
-        memory: Memory | None = None,
-        assume: float | None = None,
-        enter: Callable[[int], None] | None = None,
-    ) -> None:
+    def __init__(self, memory: Memory | None = None, assume: float | None = None) -> None:
         super().__init__()
         self.calls: list[Call] = []
         self.parameters: dict[int, int] = {}
         self.memory = memory
         self._assume = assume
-        self._enter = enter
         self._tracker = ModuleTracker()
 
     def __enter__(self) -> Recorder:
@@ -127,32 +124,50 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         """Runs the operator and notes it."""
         kwargs = kwargs or {}
-        number = len(self.calls)
         name = name_of(func)
         given = tensors((args, kwargs))
         is_meta = any(tensor.device.type == "meta" for tensor in given)
-        if is_meta and name in ("aten::_local_scalar_dense", "aten::equal"):
-            result: Any = self._answer(name, given)
-        else:
-            if self._enter is not None:
-                self._enter(number)
-            try:
+        number = len(self.calls)
+        self.calls.append(Call(name, NOTHING, "", False))  # its place, whatever other threads call meanwhile
+        self.begin(number, func, args, kwargs)
+        try:
+            if is_meta and name in _ASKS_FOR_VALUES:
+                result: Any = self._answer(name, given)
+            else:
                 result = _run(func, name, args, kwargs, is_meta)
-            finally:
-                if self._enter is not None:
-                    self._enter(-1)
-        work = describe(func, args, kwargs, result)
-        sides = [{tensor.device.type for tensor in side} for side in (given, tensors(result))]
-        is_on_host, leaves = (sides[0] | sides[1]) <= {"cpu"}, sides[1] == {"cpu"}
-        if name == "aten::copy_":  # the target is the first of the operands
-            leaves = given[0].device.type == "cpu"
-        self.calls.append(Call(name, work, self._module(), bool(self._tracker.is_bw), is_on_host, leaves))
+        finally:
+            self.end(number)
+        self.calls[number] = self.describe(func, args, kwargs, result)
+        self.described(number)
         if self.memory is not None:
             for tensor in (*given, *tensors(result)):
                 self.memory.see(tensor)
                 if isinstance(tensor, torch.nn.Parameter) and tensor.requires_grad:
                     self.parameters[id(tensor)] = tensor.numel() * tensor.element_size()
         return result
+
+    def begin(self, number: int, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """A call is about to run, on this thread; for subclasses."""
+
+    def end(self, number: int) -> None:
+        """It has run, or raised."""
+
+    def described(self, number: int) -> None:
+        """Its place in ``calls`` says what it did."""
+
+    def describe(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Call:
+        """The call of an operator."""
+        name = name_of(func)
+        given, made = tensors((args, kwargs)), tensors(result)
+        before, after = ({tensor.device.type for tensor in side} for side in (given, made))
+        is_on_host = bool(given or made) and (before | after) <= {"cpu"}
+        asks = name in _ASKS_FOR_VALUES and not is_on_host
+        leaves = asks or (after == {"cpu"} and before != {"cpu"})
+        if name == "aten::copy_":  # the target is the first of the operands
+            leaves = given[0].device.type == "cpu" and before != {"cpu"}
+        waits = asks or (leaves and not kwargs.get("non_blocking", name == "aten::copy_" and args[2:3] == (True,)))
+        work = describe(func, args, kwargs, result)
+        return Call(name, work, self._module(), bool(self._tracker.is_bw), is_on_host, leaves, waits)
 
     def _module(self) -> str:
         return max(self._tracker.parents, key=lambda name: (name != "Global", len(name)), default="Global")

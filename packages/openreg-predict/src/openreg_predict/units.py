@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Units of device descriptions: their names, and what one of each is in FLOP/s, bytes/s, bytes or seconds."""
+"""Units of device descriptions: their names, and what one of each is in SI units."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ UNITS: dict[str, dict[str, float]] = {
     "bandwidth": {"MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12},
     "size": {"KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
     "time": {"ns": 1e-9, "us": 1e-6, "ms": 1e-3},
+    "power": {"W": 1.0},
+    "energy": {"nJ": 1e-9, "pJ": 1e-12},
 }
 
 

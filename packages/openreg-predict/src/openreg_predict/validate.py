@@ -17,6 +17,7 @@ from openreg_predict.published.data import Case, cases, split
 from openreg_predict.trace import Program, trace
 
 WAYS = ("calibrated", "other chip", "data sheet", "plain roofline")
+LENDER = "efficiencies of "
 # What a description says before anything was measured.
 _ASSUMED = Curve(((1.0, 0.8),), "assumed", "what libraries usually reach")
 
@@ -82,9 +83,12 @@ def chips(name: str) -> dict[str, Description]:
     """A chip as each way of predicting sees it."""
     chip = load(name)
     found = {"calibrated": chip, "data sheet": from_data_sheet(chip), "plain roofline": chip.plain()}
-    other = split()["other"].get(name)
-    if other is not None:
-        found["other chip"] = chip.with_efficiencies_of(load(other))
+    table = split()
+    for other in sorted(set(table["devices"].values()) - {name}):
+        lent = chip.with_efficiencies_of(load(other))
+        found[LENDER + other] = lent
+        if other == table["other"].get(name):
+            found["other chip"] = lent
     return found
 
 
@@ -110,7 +114,10 @@ def summaries(outcomes: Iterable[Outcome]) -> list[Summary]:
     for outcome in outcomes:
         for device in (outcome.case.device, "all"):
             groups.setdefault((device, outcome.case.mode, outcome.way), []).append(outcome.error)
-    ordered = sorted(groups.items(), key=lambda item: (item[0][0] == "all", *item[0][:2], WAYS.index(item[0][2])))
+    ways = {way: number for number, way in enumerate(WAYS)}
+    ordered = sorted(
+        groups.items(), key=lambda item: (item[0][0] == "all", *item[0][:2], ways.get(item[0][2], len(ways)), item[0][2])
+    )
     return [summarise(*key, errors) for key, errors in ordered]
 
 

@@ -248,11 +248,20 @@ def _norm_backward(seen: _Seen) -> Work:
 
 def _copy(seen: _Seen) -> Work:
     """A copy on the device, or over the link where one side is the host."""
-    target = seen.args[0] if seen.name == "aten::copy_" else seen.results[0]
-    source = seen.args[1] if seen.name == "aten::copy_" else seen.args[0]
-    crosses = (target.device.type == "cpu") != (source.device.type == "cpu")
+    if seen.name == "aten::copy_":
+        target, source = seen.args[:2]
+        crosses = (target.device.type == "cpu") != (source.device.type == "cpu")
+    else:
+        source = seen.args[0]
+        target = seen.results[0] if seen.results else source  # before it has run: a copy to the host, which waits
+        crosses = not seen.results or (target.device.type == "cpu") != (source.device.type == "cpu")
     size = moved(target) if crosses else moved(source) + moved(target)
     return Work("copy", _dtype([target]), size=size, link="host" if crosses else "")
+
+
+def _one_number(seen: _Seen) -> Work:
+    """A number that goes to the host."""
+    return Work("copy", _dtype(seen.operands), size=seen.operands[0].element_size(), link="host")
 
 
 def _collective(factor: Callable[[int], float]) -> Callable[..., Work]:
@@ -313,6 +322,7 @@ _RULES: dict[str, Callable[..., Work]] = {
         _norm_backward,
     ),
     **dict.fromkeys(("aten::copy_", "aten::_to_copy"), _copy),
+    "aten::_local_scalar_dense": _one_number,
     **dict.fromkeys(
         ("c10d::allreduce_", "_c10d_functional::all_reduce", "_c10d_functional::all_reduce_"),
         _collective(lambda members: 2 * _ring(members)),

@@ -31,6 +31,8 @@ def efficiencies(found: Mapping[str, Efficiency]) -> str:
                 lines.append(f"compute = {_curve(efficiency.compute)}")
             if efficiency.memory is not ALL:
                 lines.append(f"memory = {_curve(efficiency.memory)}")
+            if efficiency.columns is not ALL:
+                lines.append(f"columns = {_curve(efficiency.columns)}")
             if efficiency.tiles:
                 lines.append(f"tiles = {[list(tile) for tile in efficiency.tiles]}")
             if efficiency.ramp:
@@ -89,6 +91,9 @@ def whole(chip: Description) -> str:
     for name, link in chip.links.items():
         lines += ["", f"[link.{name}]", f"bandwidth = {_quantity(link.bandwidth, 'GB/s', 1e9)}"]
         lines.append(f"latency = {_quantity(link.latency, 'us', 1e-6)}")
+    if chip.power is not None:
+        lines += ["", "[power]", f"limit = {_quantity(chip.power.limit, 'W', 1.0)}"]
+        lines.append(f"energy = {_quantity(chip.power.energy, 'pJ', 1e-12)}")
     return with_validations("\n".join(lines) + "\n\n" + efficiencies(chip.efficiencies), chip.validations)
 
 

@@ -97,8 +97,29 @@ orError_t orSetFaults(const char* specification) {
     std::vector<Fault> faults;
     const std::string text = specification == nullptr ? "" : specification;
     OPENREG_DRIVER_CHECK(parse_faults(text, settings().device_count, faults), orErrorInvalidValue, "faults '", text,
-                         "' are not accepted; give ", kFaultForm);
+                         "' are not accepted; give ", fault_form());
     driver.faults.arm(std::move(faults));
+    return orSuccess;
+  });
+}
+
+orError_t orRegisterFaultKind(int* kind, const char* name) {
+  return guarded(__func__, [&] {
+    check_pointer(kind, "kind");
+    check_pointer(name, "name");
+    *kind = register_fault_kind(name);
+    return orSuccess;
+  });
+}
+
+orError_t orCountForFault(int kind, int device, int* strikes) {
+  return guarded(__func__, [&] {
+    check_pointer(strikes, "strikes");
+    Driver& driver = Driver::get();
+    check_device_index(device);
+    OPENREG_DRIVER_CHECK(kind >= kFirstRegisteredFault && kind < fault_kind_count(), orErrorInvalidValue, "kind ", kind,
+                         " of faults was not registered; orRegisterFaultKind() gives one");
+    *strikes = driver.faults.should_fail(kind, device) ? 1 : 0;
     return orSuccess;
   });
 }

@@ -161,7 +161,7 @@ orError_t orMalloc(void** devPtr, size_t size) {
       *devPtr = nullptr;
       return orSuccess;
     }
-    OPENREG_DRIVER_CHECK(!driver.faults.should_fail(FaultKind::kAllocation, device.index), orErrorMemoryAllocation,
+    OPENREG_DRIVER_CHECK(!driver.faults.should_fail(kAllocationFault, device.index), orErrorMemoryAllocation,
                          "device ", device.index, " is out of memory for ", size,
                          " bytes: an injected fault (OPENREG_FAULTS or orSetFaults())");
     *devPtr = device.memory.allocate(size);

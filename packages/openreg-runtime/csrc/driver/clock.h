@@ -24,6 +24,8 @@ class Clock {
     }
     return modelled_.is_on() ? modelled_.shown() : now();
   }
+  // The same for what the host does now.
+  uint64_t host_time() const { return modelled_.is_on() ? modelled_.host() : time(); }
 
  private:
   const SeededOrder* const order_;

@@ -21,10 +21,10 @@ void CommandProcessor::inject_fault(const Stream& stream, Task& task) {
     return;
   }
   const int device = stream.device->index;
-  if (faults_.should_fail(is_kernel ? FaultKind::kLaunch : FaultKind::kCopy, device)) {
+  if (faults_.should_fail(is_kernel ? kLaunchFault : kCopyFault, device)) {
     task.injected = Task::Injected::kFailure;
   }
-  if (faults_.should_fail(FaultKind::kLoss, device)) {
+  if (faults_.should_fail(kLossFault, device)) {
     task.injected = Task::Injected::kDeviceLoss;
   }
 }

@@ -48,6 +48,7 @@ class CommandProcessor {
     tracer_.submitted(stream, entry, operands, replay);
     if (modelled_.is_on()) [[unlikely]] {
       modelled_.enqueue(stream, tracer_.host_time(stream, entry));
+      tracer_.launched(entry, modelled_.host());
     }
     if (!stream.busy) {
       advance(stream);

@@ -6,19 +6,43 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <string_view>
 #include <utility>
+
+#include "error.h"
 
 namespace openreg::driver {
 
 namespace {
 
-constexpr std::pair<std::string_view, FaultKind> kKinds[] = {
-    {"alloc", FaultKind::kAllocation},
-    {"copy", FaultKind::kCopy},
-    {"launch", FaultKind::kLaunch},
-    {"lose", FaultKind::kLoss},
-};
+constexpr std::string_view kOwnKinds[kFirstRegisteredFault] = {"alloc", "copy", "launch", "lose"};
+constexpr int kMostRegistered = 32;
+
+// Names that libraries have registered, in the order of their kinds; null from the first free place on. The names live
+// for ever, as the libraries do.
+std::atomic<const std::string*>* registered() {
+  static std::atomic<const std::string*> names[kMostRegistered] = {};
+  return names;
+}
+
+int find_kind(std::string_view name) {
+  for (int kind = 0; kind < kFirstRegisteredFault; ++kind) {
+    if (kOwnKinds[kind] == name) {
+      return kind;
+    }
+  }
+  for (int i = 0; i < kMostRegistered; ++i) {
+    const std::string* const known = registered()[i].load(std::memory_order_acquire);
+    if (known == nullptr) {
+      break;
+    }
+    if (*known == name) {
+      return kFirstRegisteredFault + i;
+    }
+  }
+  return -1;
+}
 
 template <class Number>
 bool parse_number(std::string_view text, Number& number) {
@@ -32,14 +56,13 @@ bool parse_fault(std::string_view item, int device_count, Fault& fault) {
   if (colon == std::string_view::npos) {
     return false;
   }
-  const auto known = std::find_if(std::begin(kKinds), std::end(kKinds),
-                                  [&](const auto& kind) { return kind.first == item.substr(0, colon); });
-  if (known == std::end(kKinds)) {
+  const int kind = find_kind(item.substr(0, colon));
+  if (kind < 0) {
     return false;
   }
   const std::string_view rest = item.substr(colon + 1);
   const size_t at = rest.find('@');
-  fault = {known->second, 0, -1};
+  fault = {kind, 0, -1};
   if (at != std::string_view::npos &&
       (!parse_number(rest.substr(at + 1), fault.device) || fault.device < 0 || fault.device >= device_count)) {
     return false;
@@ -49,9 +72,52 @@ bool parse_fault(std::string_view item, int device_count, Fault& fault) {
 
 }  // namespace
 
-const char* const kFaultForm =
-    "a comma-separated list of KIND:N or KIND:N@DEVICE with KIND one of alloc, copy, launch, lose, N from 1 on and an "
-    "existing DEVICE, such as alloc:100,copy:3@1";
+int register_fault_kind(const std::string& name) {
+  const bool fits = !name.empty() && std::all_of(name.begin(), name.end(), [](char letter) {
+    return (letter >= 'a' && letter <= 'z') || letter == '_';
+  });
+  OPENREG_DRIVER_CHECK(fits, orErrorInvalidValue, "the name of a kind of faults is '", name,
+                       "'; give one of lower-case letters and underscores");
+  const int known = find_kind(name);
+  if (known >= 0) {
+    return known;
+  }
+  auto fresh = std::make_unique<const std::string>(name);
+  for (int i = 0; i < kMostRegistered; ++i) {
+    const std::string* other = nullptr;
+    if (registered()[i].compare_exchange_strong(other, fresh.get(), std::memory_order_acq_rel)) {
+      static_cast<void>(fresh.release());
+      return kFirstRegisteredFault + i;
+    }
+    if (*other == name) {
+      return kFirstRegisteredFault + i;
+    }
+  }
+  throw Error(orErrorInvalidValue, join("there are ", kMostRegistered, " kinds of faults already, and no room for '",
+                                        name, "'"));
+}
+
+int fault_kind_count() {
+  int count = kFirstRegisteredFault;
+  while (count < kFirstRegisteredFault + kMostRegistered &&
+         registered()[count - kFirstRegisteredFault].load(std::memory_order_acquire) != nullptr) {
+    ++count;
+  }
+  return count;
+}
+
+std::string fault_form() {
+  std::string kinds;
+  for (const std::string_view kind : kOwnKinds) {
+    kinds += std::string(kinds.empty() ? "" : ", ") + std::string(kind);
+  }
+  for (int i = 0; i < fault_kind_count() - kFirstRegisteredFault; ++i) {
+    kinds += ", " + *registered()[i].load(std::memory_order_acquire);
+  }
+  return "a comma-separated list of KIND:N or KIND:N@DEVICE with KIND one of " + kinds +
+         " (a package that has further kinds is imported before the device is used), N from 1 on and an existing "
+         "DEVICE, such as alloc:100,copy:3@1";
+}
 
 bool parse_faults(const std::string& text, int device_count, std::vector<Fault>& faults) {
   std::string_view rest = text;
@@ -76,7 +142,7 @@ void Faults::arm(std::vector<Fault> faults) {
   armed_ = !faults_.empty();
 }
 
-bool Faults::count(FaultKind kind, int device) {
+bool Faults::count(int kind, int device) {
   const std::lock_guard<std::mutex> lock(mutex_);
   bool failing = false;
   for (Fault& fault : faults_) {

@@ -22,6 +22,7 @@ struct Subscription : HandleSlot {
 
 // How a task went, for those who saw it being submitted.
 struct Outcome {
+  uint64_t launched = 0;
   uint64_t begin = 0;
   uint64_t end = 0;
   int engine = -1;

@@ -124,7 +124,7 @@ std::vector<Fault> read_faults(int device_count) {
   const char* text = std::getenv(kName);
   std::vector<Fault> faults;
   if (text != nullptr && (*text == 0 || !parse_faults(text, device_count, faults))) {
-    refuse(kName, text, kFaultForm);
+    refuse(kName, text, fault_form().c_str());
   }
   return faults;
 }

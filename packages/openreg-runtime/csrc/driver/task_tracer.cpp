@@ -107,6 +107,7 @@ void TaskTracer::notify_submitted(Stream& stream, Task& task, const Operands& op
   task.observation = observers_.submitted(info);
   if (task.observation != 0) {
     stream.observed = stream.submitted;
+    launched(task, clock_.host_time());
   }
 }
 
@@ -135,6 +136,7 @@ void TaskTracer::notify_completed(const Stream& stream, const Task& task) {
   completion.queue = stream.index;
   completion.ticket = stream.completed + 1;
   completion.engine = outcome.engine;
+  completion.launched = outcome.launched;
   completion.begin = outcome.begin;
   completion.end = outcome.end;
   completion.status = outcome.status;
@@ -183,6 +185,7 @@ void TaskTracer::notify_sync(orSyncKind kind, const Device& device, const Stream
     info.waiting = handle_of(*waiting);
     info.waiting_queue = waiting->index;
   }
+  info.time = clock_.host_time();
   observers_.synced(info);
 }
 
@@ -197,6 +200,7 @@ void TaskTracer::notify_semaphore(orSyncKind kind, const TimelineSemaphore& sema
     info.waiting = handle_of(*waiting);
     info.waiting_queue = waiting->index;
   }
+  info.time = clock_.host_time();
   observers_.synced(info);
 }
 

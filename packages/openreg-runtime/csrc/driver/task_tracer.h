@@ -42,7 +42,16 @@ class TaskTracer {
   // An engine is done with the stream's head.
   void executed(const Task& task, const Outcome& outcome) {
     if (task.observation != 0) [[unlikely]] {
-      observers_.outcome(task.observation) = outcome;
+      Outcome& own = observers_.outcome(task.observation);
+      const uint64_t launched = own.launched;
+      own = outcome;
+      own.launched = launched;
+    }
+  }
+  // The stream's newest entry was enqueued at that time, and not when submitted() was called.
+  void launched(const Task& task, uint64_t time) {
+    if (task.observation != 0) {
+      observers_.outcome(task.observation).launched = time;
     }
   }
   // The wait failed.

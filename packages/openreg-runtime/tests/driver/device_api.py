@@ -126,6 +126,16 @@ class Api:
     def set_faults(self, specification: str | None) -> None:
         self.call("orSetFaults", None if specification is None else specification.encode())
 
+    def register_fault_kind(self, name: str) -> int:
+        kind = ctypes.c_int()
+        self.call("orRegisterFaultKind", ctypes.byref(kind), name.encode())
+        return kind.value
+
+    def count_for_fault(self, kind: int, device: int = 0) -> bool:
+        strikes = ctypes.c_int()
+        self.call("orCountForFault", kind, device, ctypes.byref(strikes))
+        return strikes.value == 1
+
     def properties(self, device: int = 0) -> DeviceProp:
         properties = DeviceProp()
         self.call("orGetDeviceProperties", ctypes.byref(properties), device)

@@ -206,6 +206,7 @@ class TaskCompletion(ctypes.Structure):
         ("queue", c_uint32),
         ("ticket", c_uint64),
         ("engine", c_int),
+        ("launched", c_uint64),
         ("begin", c_uint64),
         ("end", c_uint64),
         ("status", c_int),
@@ -241,6 +242,7 @@ class SyncInfo(ctypes.Structure):
         ("waiting_queue", c_uint32),
         ("semaphore", c_void_p),
         ("value", c_uint64),
+        ("time", c_uint64),
     )
 
 
@@ -315,6 +317,8 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "orGetEngineCount": (c_int, (c_void_p,)),
     "orEngineGetStats": (c_int, (c_void_p, c_int)),
     "orSetFaults": (c_int, (c_char_p,)),
+    "orRegisterFaultKind": (c_int, (c_void_p, c_char_p)),
+    "orCountForFault": (c_int, (c_int, c_int, c_void_p)),
     "orDeviceGetStreamPriorityRange": (c_int, (c_void_p, c_void_p)),
     "orDeviceCanAccessPeer": (c_int, (c_void_p, c_int, c_int)),
     "orDriverIsUsable": (c_int, ()),

@@ -24,6 +24,7 @@
 #include "stress_planted.h"
 #include "stress_semaphore.h"
 #include "stress_subscriber.h"
+#include "stress_time.h"
 #include "stress_worker.h"
 
 namespace stress {
@@ -43,6 +44,7 @@ constexpr Part kParts[] = {
     {2, replay_until_stopped},
     {2, wait_for_semaphores_until_stopped},
     {2, watch_until_stopped},
+    {1, keep_time_until_stopped},
     {1, lose_then_ask_until_stopped},
 };
 

@@ -107,6 +107,11 @@ CASES: dict[str, list[Case]] = {
         ),
         VALUE,
     ),
+    "orRegisterFaultKind": [
+        ((None, b"kind"), VALUE),
+        *each((None, b"", b"Upper", b"two words", b"one1", b"a:b", b"a,b"), VALUE, (OUT,)),
+    ],
+    "orCountForFault": [((4, 0, None), VALUE), *each((-1, 0, 3, 2**31 - 1), VALUE, (), (0, OUT))],
     "orDriverGetVersion": [((None,), VALUE)],
     "orMalloc": [((None, 4096), VALUE), ((None, 0), VALUE), ((OUT, HUGE), MEMORY)],
     "orFree": each((*NOT_ALLOCATED, INSIDE), POINTER),

@@ -113,6 +113,57 @@ def test_a_lost_device_stays_lost_and_the_others_work(run_script: RunScript) -> 
     assert done.output.strip() == "['before', 'other']", done.errors
 
 
+def test_a_library_brings_a_kind_of_its_own(faulty: Api) -> None:
+    kind = faulty.register_fault_kind("melt")
+    assert faulty.register_fault_kind("melt") == kind != faulty.register_fault_kind("melt_down")
+    assert faulty.register_fault_kind("copy") != kind
+    faulty.set_faults("melt:2,melt:1@1")
+    assert [faulty.count_for_fault(kind) for _ in range(3)] == [False, True, False]
+    assert [faulty.count_for_fault(kind, 1) for _ in range(2)] == [True, False]
+    faulty.set_faults(None)
+    assert not faulty.count_for_fault(kind)
+
+
+def test_what_is_no_kind_is_refused_with_those_there_are(faulty: Api) -> None:
+    faulty.register_fault_kind("melt")
+    with pytest.raises(DriverError, match=r"'freeze:1' are not accepted; .* alloc, copy, launch, lose,.* melt") as caught:
+        faulty.set_faults("freeze:1")
+    assert caught.value.code == Error.orErrorInvalidValue
+
+
+def test_there_is_room_for_many_kinds_and_not_for_any_number(run_script: RunScript) -> None:
+    done = run_script(
+        """
+        names = ["".join(chr(97 + int(digit)) for digit in str(number)) for number in range(100, 200)]
+        kinds = []
+        try:
+            for name in names:
+                kinds.append(api.register_fault_kind(name))
+        except DriverError as error:
+            print(len(kinds), len(set(kinds)), error.message)
+        assert api.register_fault_kind(names[0]) == kinds[0]
+        """
+    )
+    count, different, message = done.output.split(maxsplit=2)
+    assert int(count) == int(different) >= 32, done.errors
+    assert "no room for" in message
+
+
+def test_the_environment_takes_a_kind_that_is_there_when_the_device_is_first_used(run_script: RunScript) -> None:
+    script = """
+        kind = api.register_fault_kind("melt") if {early} else 0
+        try:
+            api.malloc(4096)
+            print(api.count_for_fault(kind))
+        except DriverError as error:
+            print(error.message)
+    """
+    assert run_script(script.format(early=True), env={"OPENREG_FAULTS": "melt:1"}).output.strip() == "True"
+    refused = run_script(script.format(early=False), env={"OPENREG_FAULTS": "melt:1"}).output
+    assert "OPENREG_FAULTS='melt:1' is not accepted" in refused
+    assert "a package that has further kinds is imported before the device is used" in refused
+
+
 def test_the_environment_arms_faults(run_script: RunScript) -> None:
     done = run_script(
         """

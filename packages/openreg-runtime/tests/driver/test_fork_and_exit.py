@@ -47,6 +47,7 @@ handle = IpcMemHandle.from_buffer_copy(api.export(address))
 REFUSED = {
     "orDeviceGetStats": (out, 0), "orDeviceSynchronize": (), "orDeviceReset": (),
     "orDeviceGetUtilization": (out, 0), "orEngineGetStats": (out, 0),
+    "orCountForFault": (api.register_fault_kind("planned"), 0, out),
     "orSetFaults": (b"alloc:1",), "orStreamGetStats": (stream, out), "orStreamBeginCapture": (stream, 0),
     "orStreamEndCapture": (stream, out), "orStreamIsCapturing": (stream, out),
     "orStreamGetCaptureInfo": (stream, out, out), "orGraphLaunch": (graph, stream),
@@ -84,7 +85,7 @@ ANSWERED = {
     "orGetDeviceCount": (out,), "orGetDevice": (out,), "orSetDevice": (1,),
     "orGetEngineCount": (out,), "orGetDeviceProperties": (out, 0), "orDeviceGetStreamPriorityRange": (out, out),
     "orDeviceCanAccessPeer": (out, 0, 1), "orDriverGetVersion": (out,), "orThreadSetProgress": (0,),
-    "orOperandsWanted": (),
+    "orOperandsWanted": (), "orRegisterFaultKind": (out, b"planned"),
 }
 OTHERS = {"orGetErrorName", "orGetErrorString", "orGetLastError", "orPeekAtLastError",
           "orGetLastErrorMessage", "orDriverIsUsable"}

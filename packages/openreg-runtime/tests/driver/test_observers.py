@@ -152,7 +152,7 @@ def test_operands_are_wanted_while_somebody_asks_or_captures(api: Api) -> None:
 
 def test_each_subscription_has_its_own_correlation_ids(api: Api) -> None:
     plain = Observer(api)
-    renumbering = Observer(api, renumber=lambda number: 1000 - number)
+    renumbering = Observer(api, renumber=lambda number: 1_000_000 - number)
     late: list[Observer] = []
     for index in range(5):
         api.launch(None, lambda: None)
@@ -163,7 +163,7 @@ def test_each_subscription_has_its_own_correlation_ids(api: Api) -> None:
     numbers = [task.correlation for task in plain.submits]
     assert numbers == [task.correlation for task in renumbering.submits]  # before the callback changes it
     assert [task.correlation for task in plain.completes] == numbers
-    assert [task.correlation for task in renumbering.completes] == [1000 - number for number in numbers]
+    assert [task.correlation for task in renumbering.completes] == [1_000_000 - number for number in numbers]
     assert [task.correlation for task in late[0].completes] == [7 * number for number in numbers[3:]]
     for each in (plain, renumbering, late[0]):
         each.end()
@@ -470,7 +470,7 @@ def test_a_table_that_does_not_fit_is_refused(api: Api) -> None:
     refused("the table has 0 bytes", size=0)
     refused("the table has version 0.*version 1;.*OPENREG_SUBSCRIBER_VERSION", version=0)
     refused("the table has version 2", version=2)
-    refused("flags 2 .*0 or orSubscribeOperands", flags=2)
+    refused("flags 4 .*orSubscribeOperands and orSubscribeTime", flags=4)
     refused(".*callbacks.*null", **dict.fromkeys(callbacks, None))
     for arguments in ((None, None, ctypes.byref(out)), (ctypes.byref(table), None, None)):
         with pytest.raises(DriverError, match=r"orSubscribe: argument `(table|subscription)` is null"):

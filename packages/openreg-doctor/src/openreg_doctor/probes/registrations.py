@@ -29,6 +29,14 @@ MINIMAL_OPERATORS = (
 QUANTIZED_OPERATORS = ("aten::_empty_affine_quantized", "aten::_copy_from", "aten::dequantize.self", "aten::q_scale")
 NESTED_OPERATORS = ("aten::values", "aten::unbind.int", "aten::clone", "aten::to_padded_tensor", "aten::add.Tensor")
 
+SYNC_BATCH_NORM = (
+    "aten::batch_norm_stats",
+    "aten::batch_norm_gather_stats_with_counts",
+    "aten::batch_norm_elemt",
+    "aten::batch_norm_backward_reduce",
+    "aten::batch_norm_backward_elemt",
+)
+
 
 def _name(device: Device) -> None:
     if torch.device(device.name).type != device.name:
@@ -157,6 +165,7 @@ EXERCISES: dict[str, Callable[[Device], object]] = {
         "aten::_amp_foreach_non_finite_check_and_unscale_", "aten::_amp_update_scale_"
     ),
     "registration.torch.distributed.Backend.register_backend": _process_group,
+    "registration.the operators of SyncBatchNorm": _kernels(*SYNC_BATCH_NORM),
     "registration.torch.save and torch.load": _save,
     "registration.a backward pass": _backward,
     "registration.UntypedStorage.byteswap": _byteswap,

@@ -16,7 +16,8 @@ def inject_faults(specification: str) -> Iterator[None]:
     ``specification`` is a comma-separated list of ``KIND:N`` or ``KIND:N@DEVICE``: the N-th operation of that kind from
     now on fails, on any device unless one is named. Kinds: ``alloc`` (the driver's allocation; the caching allocator
     tries again before it gives up), ``copy`` and ``launch`` (fail when they run, as a kernel does), ``lose`` (the
-    device is lost for the rest of the process). Raises ValueError for another form (source: ``OPENREG_FAULTS``).
+    device is lost for the rest of the process), and those of packages that were imported. Raises ValueError for another
+    form (source: ``OPENREG_FAULTS``).
     """
     _C._set_faults(specification)
     try:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,19 +20,7 @@ def check_errors(op: Any, report: Report) -> None:
     """The table's wrong inputs, moved from the CPU, and those that mix devices."""
     if op.error_inputs_func is None:
         return
-    for item in op.error_inputs("cpu"):
-        inputs = inputs_of(item.sample_input)
-        theirs = call(op, inputs, "cpu")
-        ours = call(op, inputs, subject.device())
-        report.error_inputs += 1
-        if ours.late and theirs.error is not None:
-            report.late_errors += 1
-            if not subject.manifest().operator(op.full_name).late:
-                report.fail(
-                    "errors", f"late {ours.describe()}; the CPU at once: {theirs.describe()}", item.sample_input
-                )
-        elif not is_alike(ours.error, theirs.error):
-            report.fail("errors", f"{ours.describe()}; the CPU: {theirs.describe()}", item.sample_input)
+    compare_errors(op, op.error_inputs("cpu"), report, "errors")
     for item in op.error_inputs(subject.device()):
         inputs = inputs_of(item.sample_input)
         if is_on_one_device(inputs):
@@ -42,6 +31,21 @@ def check_errors(op: Any, report: Report) -> None:
         if ours.late or not isinstance(ours.error, item.error_type):
             wanted = item.error_type.__name__
             report.fail("errors", f"mixed devices: {ours.describe()}, not {wanted}", item.sample_input)
+
+
+def compare_errors(op: Any, items: Iterable[Any], report: Report, check: str) -> None:
+    """Wrong inputs on the CPU, and moved from there."""
+    for item in items:
+        inputs = inputs_of(item.sample_input)
+        theirs = call(op, inputs, "cpu")
+        ours = call(op, inputs, subject.device())
+        report.error_inputs += 1
+        if ours.late and theirs.error is not None:
+            report.late_errors += 1
+            if not subject.manifest().operator(op.full_name).late:
+                report.fail(check, f"late {ours.describe()}; the CPU at once: {theirs.describe()}", item.sample_input)
+        elif not is_alike(ours.error, theirs.error):
+            report.fail(check, f"{ours.describe()}; the CPU: {theirs.describe()}", item.sample_input)
 
 
 def is_alike(ours: BaseException | None, theirs: BaseException | None) -> bool:

@@ -18,6 +18,7 @@ from .check_flags import check_flags
 from .check_layouts import check_layouts
 from .check_overloads import check_overloads
 from .check_results import check_forward, check_noncontiguous
+from .check_sparse import check_sparse
 from .check_variants import check_inplace, check_out
 from .check_writes import check_writes
 from .comparison import tolerance_of
@@ -27,7 +28,7 @@ from .tasks import CHECKS, COMPILED, ONCE_PER_ENTRY, VARIANTS
 VARIANT_CHECKS = dict(
     zip(
         VARIANTS,
-        (check_noncontiguous, check_out, check_inplace, check_overloads, check_layouts, check_writes),
+        (check_noncontiguous, check_out, check_inplace, check_overloads, check_layouts, check_writes, check_sparse),
         strict=True,
     )
 )

@@ -20,7 +20,7 @@ from .tasks import APART, CHECKS, COMPILED, TABLE, Entries, Examine
 SECONDS_PER_ENTRY = 300.0
 PROCESS = "process"  # what failed, where no check could tell
 TOO_LONG = "took longer"  # as forks says it
-QUICK = ("forward", "backward", "in-place", "overloads", "layouts", "writes", "errors", "dtypes")
+QUICK = ("forward", "backward", "in-place", "overloads", "layouts", "writes", "sparse", "errors", "dtypes")
 
 
 class TableError(Exception):

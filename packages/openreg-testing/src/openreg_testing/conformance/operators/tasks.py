@@ -10,7 +10,7 @@ from typing import Any
 from ..pool import Answer
 
 TABLE = "torch.testing._internal.common_methods_invocations:op_db"
-VARIANTS = ("noncontiguous", "out", "in-place", "overloads", "layouts", "writes")
+VARIANTS = ("noncontiguous", "out", "in-place", "overloads", "layouts", "writes", "sparse")
 ONCE_PER_ENTRY = ("errors", "dtypes")
 APART = "flags"  # under a schedule of its own, in processes of its own
 CHECKS = ("forward", "backward", *VARIANTS, *ONCE_PER_ENTRY, APART)

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Measures two processes that work together: sums, a training step, and how a rank that is missing is reported.
+
+On the CPU Gloo sends the messages, and on openreg the same Gloo behind the process group of openreg-distributed.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+from processes import run_script, turn
+from results import Family
+
+SIZE = 2
+SIZES = {"4 KiB": 1 << 10, "1 MiB": 1 << 18, "16 MiB": 1 << 22}  # float32 elements
+IN_FLIGHT = 8
+SUMS = tuple(f"all_reduce {size}, {IN_FLIGHT} in flight" for size in SIZES)
+CALL = "all_reduce 4 KiB, until return"
+STEP = "DistributedDataParallel step"
+BOTH = "all_reduce beside computation"
+APART = ("all_reduce alone", "computation alone")
+REPORT = "a missing rank is reported, beyond the timeout"
+LIMIT = 1.0  # seconds, of the group that nobody answers
+WORKLOADS = (*SUMS, CALL, STEP, BOTH, *APART, REPORT)
+
+
+def measure_here(rank: int, device_name: str, seconds: float, file: str, into: str) -> None:
+    """What each of the processes does. The first writes the numbers, which are its own."""
+    import torch
+    from torch import distributed
+    from torch.nn.parallel import DistributedDataParallel
+
+    on_cpu = device_name == "cpu"
+    torch.set_num_threads(1)
+    if on_cpu:
+        device = torch.device("cpu")
+    else:
+        import openreg_distributed  # noqa: F401  (where openreg-autoload is not installed)
+
+        device = torch.device(device_name, rank)
+        torch.accelerator.set_device_index(rank)
+    distributed.init_process_group(
+        "gloo" if on_cpu else "occl",
+        init_method=f"file://{file}",
+        rank=rank,
+        world_size=SIZE,
+        device_id=None if on_cpu else device,
+    )
+
+    def synchronize() -> None:
+        if not on_cpu:
+            torch.accelerator.synchronize()
+
+    def median(call: Callable[[], object], count: int = 1, synchronizes: bool = True) -> float:
+        """Seconds per call. Blocks of `count` calls, as many in each process."""
+        times = []
+        for _ in range(2):
+            call()
+        synchronize()
+        once = torch.zeros(1)
+        distributed.barrier()
+        begin = time.perf_counter()
+        call()
+        synchronize()
+        once[0] = time.perf_counter() - begin
+        shared = [None] * SIZE
+        distributed.all_gather_object(shared, once.item())
+        for _ in range(max(5, min(1000, int(seconds / max(*shared, 1e-6) / count)))):
+            distributed.barrier()
+            begin = time.perf_counter()
+            for _ in range(count):
+                call()
+            if synchronizes:
+                synchronize()
+            times.append((time.perf_counter() - begin) / count)
+            synchronize()
+        return statistics.median(times)
+
+    results = {}
+    for size, name in zip(SIZES.values(), SUMS, strict=True):
+        tensors = [torch.ones(size, device=device) for _ in range(IN_FLIGHT)]
+
+        def in_flight(tensors=tensors) -> None:
+            for work in [distributed.all_reduce(tensor, async_op=True) for tensor in tensors]:
+                work.wait()
+
+        results[name] = median(in_flight) / IN_FLIGHT
+
+    small = torch.ones(SIZES["4 KiB"], device=device)
+    if not on_cpu:
+        results[CALL] = median(lambda: distributed.all_reduce(small, async_op=True), IN_FLIGHT, synchronizes=False)
+
+    torch.manual_seed(0)
+    layers = [layer for _ in range(6) for layer in (torch.nn.Linear(512, 512), torch.nn.ReLU())]
+    model = DistributedDataParallel(torch.nn.Sequential(*layers).to(device))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    batch = torch.randn(64, 512).to(device)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
+
+    results[STEP] = median(step)
+
+    if not on_cpu:
+        # About as much computation as communication.
+        sent, matrix = torch.ones(SIZES["16 MiB"], device=device), torch.randn(512, 512).to(device)
+        alone = median(lambda: distributed.all_reduce(sent))
+        products = [None] * SIZE
+        distributed.all_gather_object(products, alone / median(lambda: matrix @ matrix))
+        count = max(1, round(statistics.fmean(products)))
+
+        def compute() -> None:
+            for _ in range(count):
+                matrix @ matrix
+
+        def together() -> None:
+            work = distributed.all_reduce(sent, async_op=True)
+            compute()
+            work.wait()
+
+        results[BOTH] = median(together)
+        results[APART[0]] = median(lambda: distributed.all_reduce(sent))
+        results[APART[1]] = median(compute)
+        results[REPORT] = reported(rank, small)
+    if rank == 0:
+        Path(into).write_text(json.dumps(results))
+    distributed.barrier()
+    distributed.destroy_process_group()
+
+
+def reported(rank: int, tensor) -> float:
+    """Seconds beyond the limit until the error of a call that one rank does not make has come."""
+    import torch
+    from torch import distributed
+
+    group = distributed.new_group(timeout=timedelta(seconds=LIMIT))
+    distributed.barrier()
+    late = 0.0
+    if rank == 0:
+        begin = time.perf_counter()
+        distributed.all_reduce(tensor, group=group)
+        try:
+            torch.accelerator.synchronize()
+            sys.exit("a rank that is missing was not reported")
+        except RuntimeError:
+            late = time.perf_counter() - begin - LIMIT
+        torch.get_device_module(tensor.device).reset_device(tensor.device.index)
+    return late
+
+
+def measure(rounds: int, seconds: float) -> Family:
+    """{workload: {device: [one number per round]}}."""
+    found: Family = {}
+    for number in range(rounds):
+        for device in turn(number):
+            for name, value in run_script("collectives.py", device, "--seconds", str(seconds), device=device).items():
+                found.setdefault(name, {}).setdefault(device, []).append(value)
+    return found
+
+
+def main() -> None:
+    """Measures on one device, and prints JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("device")
+    parser.add_argument("--seconds", type=float, default=0.2, help="per workload")
+    arguments = parser.parse_args()
+    import torch
+
+    with tempfile.TemporaryDirectory() as folder:
+        into = Path(folder) / "results"
+        torch.multiprocessing.spawn(
+            measure_here, (arguments.device, arguments.seconds, str(Path(folder) / "store"), str(into)), nprocs=SIZE
+        )
+        print(into.read_text())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Device memory: memory of the host, counted and limited per device.
+#include <c10/core/impl/alloc_cpu.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+
+#include "device.h"
+#include "queue.h"
+
+namespace pocket {
+
+namespace {
+
+struct Allocator final : c10::DeviceAllocator {
+  c10::DataPtr allocate(size_t nbytes) override {
+    const c10::Device device(kType, current_device());
+    if (nbytes == 0) {
+      return {nullptr, device};
+    }
+    std::unique_lock<std::mutex> lock(mutex_);
+    auto& bytes = stats_[device.index()].allocated_bytes[0];
+    if (nbytes > kCapacity - static_cast<size_t>(bytes.current)) {
+      lock.unlock();
+      synchronize_all();  // memory that was freed may still be in use by what was launched before
+      lock.lock();
+    }
+    const auto used = static_cast<size_t>(bytes.current);
+    TORCH_CHECK_WITH(OutOfMemoryError, nbytes <= kCapacity - used, device, " is out of memory: tried to allocate ",
+                     nbytes, " bytes, ", used, " of ", kCapacity, " are in use; free tensors or make smaller ones");
+    void* data = c10::alloc_cpu(nbytes);
+    bytes.increase(nbytes);
+    blocks_[data] = {nbytes, device.index()};
+    return {data, data, raw_deleter(), device};  // the context is the address, as PyTorch's raw_allocate() wants it
+  }
+
+  c10::DeleterFnPtr raw_deleter() const override {
+    return [](void* data) {
+      if (!is_forked()) {
+        release_later({data, [](void* unused) { static_cast<Allocator&>(pocket::allocator()).release(unused); }});
+      }
+    };
+  }
+
+  void copy_data(void* destination, const void* source, size_t nbytes) const override {
+    synchronize_all();
+    std::memcpy(destination, source, nbytes);
+  }
+
+  // What torch.accelerator asks.
+  bool initialized() override { return true; }
+  void emptyCache(c10::MempoolId_t /*pool*/) override {}                               // nothing is cached
+  void recordStream(const c10::DataPtr& /*data*/, c10::Stream /*stream*/) override {}  // release waits for all streams
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex index) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return stats(index);
+  }
+  void resetAccumulatedStats(c10::DeviceIndex index) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stats(index).allocated_bytes[0].reset_accumulated();
+  }
+  void resetPeakStats(c10::DeviceIndex index) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stats(index).allocated_bytes[0].reset_peak();
+  }
+  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex index) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return {kCapacity - static_cast<size_t>(stats(index).allocated_bytes[0].current), kCapacity};
+  }
+
+ private:
+  struct Block {
+    size_t nbytes;
+    c10::DeviceIndex device;
+  };
+
+  c10::CachingDeviceAllocator::DeviceStats& stats(c10::DeviceIndex index) {
+    check_device(index);
+    return stats_[index];
+  }
+
+  void release(void* data) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = blocks_.find(data);
+    stats_[found->second.device].allocated_bytes[0].decrease(found->second.nbytes);
+    blocks_.erase(found);
+    c10::free_cpu(data);
+  }
+
+  std::mutex mutex_;
+  std::unordered_map<void*, Block> blocks_;
+  std::array<c10::CachingDeviceAllocator::DeviceStats, kDeviceCount> stats_;
+};
+
+[[maybe_unused]] const bool registered = [] {
+  c10::SetAllocator(kType, &allocator());
+  return true;
+}();
+
+}  // namespace
+
+c10::DeviceAllocator& allocator() {
+  static auto* const instance = new Allocator();  // never deleted: tensors may be freed while the process ends
+  return *instance;
+}
+
+void resize_storage(c10::StorageImpl& storage, size_t nbytes) {
+  TORCH_CHECK(storage.resizable(), "the storage on ", storage.device(), " is not resizable");
+  const c10::DeviceIndex before = exchange_device(storage.device().index());
+  c10::DataPtr data = allocator().allocate(nbytes);
+  exchange_device(before);
+  allocator().copy_data(data.get(), storage.data(), std::min(nbytes, storage.nbytes()));
+  storage.set_data_ptr_noswap(std::move(data));
+  storage.set_nbytes(nbytes);
+}
+
+}  // namespace pocket

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Mixed precision: which operators run in half precision under torch.autocast, and which in float32.
+// The lists are PyTorch's own; CUDA uses the same.
+#include <ATen/autocast_mode.h>
+#include <torch/library.h>
+
+namespace pocket {
+
+namespace {
+
+// The lists write signatures with these names.
+using at::IntArrayRef;
+using at::Scalar;
+using at::ScalarType;
+using at::Tensor;
+
+// An operator that is in no list runs in the types it is given.
+TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, library) {
+  library.fallback(torch::CppFunction::makeFallthrough());
+}
+
+TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
+  // Products: half precision pays.
+#define POCKET_RULE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
+  AT_FORALL_LOWER_PRECISION_FP(POCKET_RULE)
+#undef POCKET_RULE
+  // Sums, exponentials, losses: half precision loses too much.
+#define POCKET_RULE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
+  AT_FORALL_FP32(POCKET_RULE)
+#undef POCKET_RULE
+#define POCKET_RULE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)
+  AT_FORALL_FP32_SET_OPT_DTYPE(POCKET_RULE)
+#undef POCKET_RULE
+  AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE(KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE)
+  // Operands of several types: the widest.
+#define POCKET_RULE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, promote)
+  AT_FORALL_PROMOTE(POCKET_RULE)
+#undef POCKET_RULE
+}
+
+}  // namespace
+
+}  // namespace pocket

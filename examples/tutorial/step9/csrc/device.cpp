@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device.h"
+
+#include <c10/util/Exception.h>
+
+#include <utility>
+
+namespace pocket {
+
+namespace {
+
+// Of the thread, not of the process: autograd runs a thread of its own for each device.
+thread_local c10::DeviceIndex current = 0;
+
+}  // namespace
+
+void check_device(c10::DeviceIndex index) {
+  TORCH_CHECK(index >= 0 && index < kDeviceCount, "there is no device pocket:", static_cast<int>(index),
+              "; the indices go from 0 to ", kDeviceCount - 1);
+}
+
+c10::DeviceIndex current_device() noexcept {
+  return current;
+}
+
+c10::DeviceIndex exchange_device(c10::DeviceIndex index) {
+  check_device(index);
+  return std::exchange(current, index);
+}
+
+}  // namespace pocket

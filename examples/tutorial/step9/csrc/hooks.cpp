@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What PyTorch asks of a backend outside of operators.
+#include <ATen/detail/PrivateUse1HooksInterface.h>
+
+#include "device.h"
+#include "generator.h"
+
+namespace pocket {
+
+namespace {
+
+struct Hooks final : at::PrivateUse1HooksInterface {
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return true; }
+  bool hasPrimaryContext(c10::DeviceIndex index) const override { return index >= 0 && index < kDeviceCount; }
+  c10::DeviceIndex deviceCount() const override { return kDeviceCount; }
+  c10::DeviceIndex getCurrentDevice() const override { return current_device(); }
+  void setCurrentDevice(c10::DeviceIndex index) const override { exchange_device(index); }
+  c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override { return exchange_device(index); }
+  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) const override {
+    return index < 0 ? current_device() : exchange_device(index);  // a negative one stands for the current device
+  }
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex index) const override { return default_generator(index); }
+  at::Generator getNewGenerator(c10::DeviceIndex index) const override { return make_generator(index); }
+  c10::Allocator* getPinnedMemoryAllocator() const override { return &pinned_allocator(); }
+  bool isPinnedPtr(const void* address) const override { return is_pinned(address); }
+  void resizePrivateUse1Bytes(const c10::Storage& storage, size_t nbytes) const override {
+    resize_storage(*storage.unsafeGetStorageImpl(), nbytes);
+  }
+};
+
+[[maybe_unused]] const bool registered = [] {
+  at::RegisterPrivateUse1HooksInterface(new Hooks());  // PyTorch keeps it until the process ends
+  return true;
+}();
+
+}  // namespace
+
+}  // namespace pocket

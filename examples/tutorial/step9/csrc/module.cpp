@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The Python module torch_pocket._C. Importing it registers what the other files register.
+#include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include "compiled.h"
+#include "generator.h"
+#include "group.h"
+#include "queue.h"
+
+PYBIND11_MODULE(_C, module) {
+  module.doc() = "The native part of the pocket backend";
+  module.def("synchronize_all", &pocket::synchronize_all, pybind11::call_guard<pybind11::gil_scoped_release>());
+  module.def("mark_forked", &pocket::mark_forked);
+  module.def("is_forked", &pocket::is_forked);
+  module.def("launch_compiled", &pocket::launch_compiled);
+  module.def("get_random_state", [](int index) {
+    const at::Generator& generator = pocket::default_generator(static_cast<c10::DeviceIndex>(index));
+    return std::pair(generator.current_seed(), generator.get_offset());
+  });
+  module.def("set_random_state", [](int index, uint64_t seed, uint64_t draws) {
+    at::Generator generator = pocket::default_generator(static_cast<c10::DeviceIndex>(index));
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.set_current_seed(seed);
+    generator.set_offset(draws);
+  });
+  using Group = pocket::Group;
+  pybind11::module_::import("torch.distributed");  // which knows the base class
+  pybind11::class_<Group, c10::intrusive_ptr<Group>, c10d::Backend>(module, "Group")
+      .def(pybind11::init(
+          [](const c10::intrusive_ptr<c10d::Backend>& transport) { return c10::make_intrusive<Group>(transport); }));
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Structured operators: PyTorch's meta function checks the operands and describes the output; the kernel fills it.
+// Registering the out= form is enough: PyTorch makes the functional and the in-place form of it.
+#include <ATen/TensorIterator.h>
+#include <ATen/native/Resize.h>
+#include <ATen/ops/add_cpu_dispatch.h>
+#include <ATen/ops/add_meta.h>
+#include <ATen/ops/addmm_cpu_dispatch.h>
+#include <ATen/ops/addmm_meta.h>
+#include <ATen/ops/mm_cpu_dispatch.h>
+#include <ATen/ops/mm_meta.h>
+#include <ATen/ops/mul_cpu_dispatch.h>
+#include <ATen/ops/mul_meta.h>
+#include <ATen/ops/threshold_backward_cpu_dispatch.h>
+#include <ATen/ops/threshold_backward_meta.h>
+#include <torch/library.h>
+
+#include "launch.h"
+
+namespace pocket {
+
+namespace {
+
+// A meta function's answer arrives in set_output_*(): here the out= tensor becomes what it asks for.
+template <class Meta>
+struct Described final : Meta {
+  explicit Described(at::Tensor& out) : out_(out) {}
+
+  const at::Tensor& maybe_get_output(int64_t /*index*/) override { return out_; }
+  void set_output_strided(int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                          c10::TensorOptions options) override {
+    set_output_raw_strided(index, sizes, strides, options);
+  }
+  void set_output_raw_strided(int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                              c10::TensorOptions options) override {
+    TORCH_CHECK(options.device() == out_.device(), "expected out= on ", options.device(), ", got ", out_.device());
+    if (at::native::resize_output(out_, sizes) && !strides.empty()) {
+      out_.as_strided_(sizes, strides);
+    }
+    if constexpr (std::is_base_of_v<at::TensorIteratorBase, Meta>) {
+      Meta::set_output_raw_strided(index, sizes, strides, options);
+    }
+  }
+
+  at::Tensor& out_;
+};
+
+// An operand as the kernel may keep it. A number arrives as a CPU tensor, which the caller may change or free.
+at::Tensor keep(const at::Tensor& tensor) {
+  if (!tensor.is_cpu()) {
+    return host_view(tensor);
+  }
+  at::Tensor copy = tensor.clone();
+  copy.unsafeGetTensorImpl()->set_wrapped_number(tensor.unsafeGetTensorImpl()->is_wrapped_number());
+  return copy;
+}
+
+at::Scalar keep(const at::Scalar& number) {
+  return number;
+}
+
+void check_device(const at::Tensor& tensor, c10::Device device) {
+  TORCH_CHECK(tensor.device() == device || (tensor.is_cpu() && tensor.dim() == 0),
+              "Expected all tensors to be on the same device, but found at least two devices, ", device, " and ",
+              tensor.device(), "!");
+}
+
+void check_device(const at::Scalar& /*number*/, c10::Device /*device*/) {}
+
+// The out= form of an operator, made of its meta function and the CPU's kernel.
+template <class Meta, auto kernel, class... Operands>
+at::Tensor& structured(Operands... operands, at::Tensor& out) {
+  (check_device(operands, out.device()), ...);
+  Described<Meta> described(out);
+  described.meta(operands...);
+  launch(out.device(), [arguments = std::make_tuple(keep(operands)...), to = host_view(out)]() mutable {
+    std::apply([&to](auto&... kept) { kernel(kept..., to); }, arguments);
+  });
+  return out;
+}
+
+using T = const at::Tensor&;
+using S = const at::Scalar&;
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  using namespace at::meta;
+  library.impl("add.out", &structured<structured_add_Tensor, &at::cpu::add_outf, T, T, S>);
+  library.impl("mul.out", &structured<structured_mul_Tensor, &at::cpu::mul_outf, T, T>);
+  library.impl("mm.out", &structured<structured_mm, &at::cpu::mm_outf, T, T>);
+  library.impl("addmm.out", &structured<structured_addmm, &at::cpu::addmm_outf, T, T, T, S, S>);
+  library.impl("threshold_backward.grad_input",
+               &structured<structured_threshold_backward, &at::cpu::threshold_backward_outf, T, T, S>);
+}
+
+}  // namespace
+
+}  // namespace pocket

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What torch.distributed is told: the name of the process group, its device, and how to make one."""
+
+from torch.distributed import Backend, PrefixStore, ProcessGroupGloo
+
+from torch_pocket import _C
+
+
+def create(asked, options) -> _C.Group:
+    """Make the group of one process. It waits until all have come, at most for the timeout."""
+    store = PrefixStore("pccl", asked.store)
+    return _C.Group(ProcessGroupGloo(store, asked.group_rank, asked.group_size, asked.timeout))
+
+
+# A string of devices would be taken letter by letter.
+Backend.register_backend("pccl", create, extended_api=True, devices=["pocket"])

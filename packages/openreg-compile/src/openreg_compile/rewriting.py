@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Operators that are written as others before Inductor lowers them, because it would lower them well for the CPU only.
+
+The names are those of a graph after autograd, in which all views are of values that never change.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._inductor import config
+from torch._inductor.virtualized import V
+from torch.fx import GraphModule, Node
+from torch.utils import _pytree as pytree
+
+_aten = torch.ops.aten
+
+
+def rewrite(gm: GraphModule) -> None:
+    """Replaces nodes of our device in a graph."""
+    for node in list(gm.graph.nodes):
+        function = _REWRITTEN.get(node.target)
+        if function is not None and is_ours(node):
+            with gm.graph.inserting_before(node):
+                function(node)
+
+
+def is_ours(node: Node) -> bool:
+    """Whether a node yields tensors of our device."""
+    values = pytree.tree_leaves(node.meta.get("val"))
+    return any(isinstance(value, torch.Tensor) and value.device.type == "openreg" for value in values)
+
+
+def _call(graph: torch.fx.Graph, target: Any, *args: Any) -> Node:
+    """A new node, with what Inductor has to know of its value."""
+    node = graph.call_function(target, args)
+
+    def value(given: Any) -> Any:
+        return given.meta["val"] if isinstance(given, Node) else given
+
+    with V.fake_mode:
+        node.meta["val"] = target(*pytree.tree_map(value, args))
+    return node
+
+
+def _position_in_a_row(node: Node) -> None:
+    """Argmax of a whole tensor: of its elements in a row.
+
+    Loops may run over dimensions in any order, and for a device that it does not know Inductor counts their steps.
+    """
+    source: Any = node.args[0]
+    dim = _dims(node)
+    if dim is not None or source.meta["val"].dim() < 2:
+        return
+    result = _call(node.graph, node.target, _call(node.graph, _aten.reshape.default, source, [-1]), 0)
+    if node.meta["val"].dim() > 0:  # keepdim=True
+        result = _call(node.graph, _aten.reshape.default, result, [1] * node.meta["val"].dim())
+    node.replace_all_uses_with(result)
+    node.graph.erase_node(node)
+
+
+def _variance_in_two_steps(node: Node) -> None:
+    """var_mean of few numbers: the mean first, then the distances from it. Welford's way divides at each step."""
+    source: Any = node.args[0]
+    dims = _dims(node)
+    correction: Any = node.kwargs.get("correction")
+    keepdim = bool(node.kwargs.get("keepdim", False))
+    count = _count(source.meta["val"], dims)
+    if count is None or not all(user.target is operator.getitem for user in node.users):
+        return
+    mean = _call(node.graph, _aten.mean.dim, source, dims, True)
+    distance = _call(node.graph, _aten.sub.Tensor, source, mean)
+    squares = _call(node.graph, _aten.mul.Tensor, distance, distance)
+    total = _call(node.graph, _aten.sum.dim_IntList, squares, dims, keepdim)
+    degrees = max(count - (1 if correction is None else correction), 0)
+    variance = _call(node.graph, _aten.div.Tensor, total, degrees)
+    if not keepdim:
+        mean = _call(node.graph, _aten.squeeze.dims, mean, dims)
+    for user in list(node.users):
+        user.replace_all_uses_with(mean if user.args[1] else variance)
+        node.graph.erase_node(user)
+    node.graph.erase_node(node)
+
+
+def _dims(node: Node) -> Any:
+    return node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
+
+
+def _count(value: torch.Tensor, dims: Sequence[int] | None) -> int | None:
+    """How many numbers are reduced to one; None where they are too many, of another kind, or not known."""
+    sizes = [value.size(dim) for dim in dims or ()]
+    if not sizes or value.dtype not in (torch.float32, torch.float64):
+        return None
+    if not all(isinstance(size, int) for size in sizes):
+        return None
+    count = math.prod(sizes)
+    return count if 0 < count <= config.cpp.use_two_step_variance_threshold else None
+
+
+_REWRITTEN: dict[Any, Callable[[Node], None]] = {
+    _aten.argmax.default: _position_in_a_row,
+    _aten.argmin.default: _position_in_a_row,
+    _aten.var_mean.correction: _variance_in_two_steps,
+}

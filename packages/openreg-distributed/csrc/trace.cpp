@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "trace.h"
+
+#include <c10/util/Logging.h>
+#include <torch/csrc/distributed/c10d/TraceUtils.h>
+#include <torch/csrc/profiler/combined_traceback.h>
+#include <torch/csrc/distributed/c10d/FlightRecorder.hpp>
+#include <torch/csrc/distributed/c10d/Utils.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace openreg::distributed {
+
+namespace {
+
+using Dict = c10::Dict<c10::IValue, c10::IValue>;
+using List = c10::List<c10::IValue>;
+
+struct GroupStatus {
+  std::shared_ptr<const FlightGroup> group;
+  uint64_t enqueued = 0;
+  uint64_t started = 0;
+  uint64_t ended = 0;
+};
+
+List sizes_of(const std::vector<std::vector<int64_t>>& all) {
+  List list = c10d::new_list();
+  for (const std::vector<int64_t>& sizes : all) {
+    List one = c10d::new_list();
+    for (const int64_t size : sizes) {
+      one.push_back(size);
+    }
+    list.push_back(one);
+  }
+  return list;
+}
+
+c10::IValue time_of(int64_t nanoseconds) {
+  return nanoseconds == 0 ? c10::IValue() : c10::IValue(nanoseconds);
+}
+
+Dict describe(const Flight& flight) {
+  const int64_t started = flight.started;
+  const int64_t ended = flight.ended;
+  const bool completed = ended != 0 && flight.succeeded;
+  Dict dict = c10d::new_dict();
+  dict.insert(c10d::record_id_key, static_cast<int64_t>(flight.id));
+  dict.insert(c10d::pg_id_key, flight.group->id);
+  dict.insert(c10d::pg_name_key, std::make_tuple(flight.group->name, flight.group->title));
+  dict.insert(c10d::collective_seq_id_key, static_cast<int64_t>(flight.collectives));
+  dict.insert(c10d::p2p_seq_id_key, static_cast<int64_t>(flight.messages));
+  dict.insert(c10d::op_id_key, static_cast<int64_t>(flight.number));
+  // Of what is to be received the name ends with the source; -1 while nobody knows it.
+  const bool needs_source = !flight.name.empty() && flight.name.back() == '-';
+  dict.insert(c10d::profiling_name_key, needs_source ? flight.name + std::to_string(flight.source) : flight.name);
+  dict.insert(c10d::time_created_key, flight.created);
+  if (completed && started != 0) {
+    dict.insert(c10d::duration_key, static_cast<double>(ended - started) / 1e6);
+  }
+  dict.insert(c10d::input_sizes_key, sizes_of(flight.inputs));
+  dict.insert(c10d::input_dtypes_key, std::vector<std::string>(flight.inputs.size(), flight.dtype));
+  dict.insert(c10d::output_sizes_key, sizes_of(flight.outputs));
+  dict.insert(c10d::output_dtypes_key, std::vector<std::string>(flight.outputs.size(), flight.dtype));
+  dict.insert(c10d::state_key, completed      ? c10d::completed_state
+                               : started != 0 ? c10d::started_state
+                                              : c10d::scheduled_state);
+  dict.insert(c10d::time_discovered_started_key, time_of(started));
+  dict.insert(c10d::time_discovered_completed_key, completed ? time_of(ended) : c10::IValue());
+  dict.insert(c10d::retired_key, ended != 0);
+  dict.insert(c10d::timeout_key, static_cast<int64_t>(flight.timeout.count()));
+  dict.insert(c10d::is_p2p_key, flight.is_message);
+  dict.insert(c10d::thread_name_key, flight.thread);
+  return dict;
+}
+
+void add_stacks(const std::vector<std::shared_ptr<const Flight>>& flights, std::vector<Dict>& entries) {
+  std::vector<torch::CapturedTraceback*> stacks;
+  std::vector<size_t> with_stack;
+  for (size_t i = 0; i < flights.size(); ++i) {
+    if (flights[i]->stack != nullptr) {
+      stacks.push_back(static_cast<torch::CapturedTraceback*>(flights[i]->stack.get()));
+      with_stack.push_back(i);
+    }
+  }
+  const torch::SymbolizedTracebacks symbols = torch::symbolize(stacks);
+  for (size_t i = 0; i < with_stack.size(); ++i) {
+    List frames = c10d::new_list();
+    for (const uint64_t index : symbols.tracebacks[i]) {
+      const torch::unwind::Frame& frame = symbols.all_frames[index];
+      Dict dict = c10d::new_dict();
+      dict.insert(c10d::name_key, frame.funcname);
+      dict.insert(c10d::filename_key, frame.filename);
+      dict.insert(c10d::line_key, static_cast<int64_t>(frame.lineno));
+      frames.push_back(dict);
+    }
+    entries[with_stack[i]].insert(c10d::frames_key, frames);
+  }
+}
+
+}  // namespace
+
+FlightRecorder& flight_recorder() {
+  // Never destroyed: calls may be under way until the very end of the process.
+  static FlightRecorder& only = *new FlightRecorder(static_cast<size_t>(
+      std::max(0, c10d::getCvarInt({"TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"}, 2000))));
+  return only;
+}
+
+std::shared_ptr<void> calling_stack() {
+  return flight_recorder().capacity() == 0 ? nullptr : torch::CapturedTraceback::gather(true, false, false);
+}
+
+std::string dump_trace(bool with_stacks, bool only_active) {
+  std::vector<std::shared_ptr<const Flight>> flights = flight_recorder().flights();
+  std::map<int64_t, GroupStatus> groups;
+  for (const auto& flight : flights) {
+    GroupStatus& status = groups[flight->group->id];
+    status.group = flight->group;
+    if (!flight->is_message) {
+      status.enqueued = std::max(status.enqueued, flight->collectives);
+      status.started = std::max(status.started, flight->started == 0 ? 0 : flight->collectives);
+      status.ended = std::max(status.ended, flight->succeeded ? flight->collectives : 0);
+    }
+  }
+  if (only_active) {
+    std::erase_if(flights, [](const auto& flight) { return flight->ended != 0; });
+  }
+  std::vector<Dict> entries;
+  for (const auto& flight : flights) {
+    entries.push_back(describe(*flight));
+  }
+  if (with_stacks) {
+    add_stacks(flights, entries);
+  }
+
+  Dict config = c10d::new_dict();
+  Dict statuses = c10d::new_dict();
+  for (const auto& [id, status] : groups) {
+    Dict group = c10d::new_dict();
+    group.insert("name", status.group->name);
+    group.insert("desc", status.group->title);
+    group.insert("ranks", status.group->ranks);
+    config.insert(status.group->name, group);
+    Dict numbers = c10d::new_dict();
+    numbers.insert("last_enqueued_collective", static_cast<int64_t>(status.enqueued));
+    numbers.insert("last_started_collective", static_cast<int64_t>(status.started));
+    numbers.insert("last_completed_collective", static_cast<int64_t>(status.ended));
+    statuses.insert(std::to_string(id), numbers);
+  }
+  List list = c10d::new_list();
+  for (const Dict& entry : entries) {
+    list.push_back(entry);
+  }
+  Dict result = c10d::new_dict();
+  result.insert(c10d::version_key, c10d::version_val);
+  result.insert(c10d::pg_config_key, config);
+  result.insert(c10d::pg_status_key, statuses);
+  result.insert(c10d::entries_key, list);
+  return c10d::pickle_str(result);
+}
+
+void write_trace(int global_rank) noexcept {
+  if (std::getenv("TORCH_FR_DUMP_TEMP_FILE") == nullptr || flight_recorder().capacity() == 0) {
+    return;
+  }
+  try {
+    c10d::DebugInfoWriter::getWriter(global_rank).write(dump_trace(false, false));
+  } catch (const std::exception& error) {
+    LOG(WARNING) << "occl: the flight recorder could not be written: " << error.what();
+  }
+}
+
+}  // namespace openreg::distributed

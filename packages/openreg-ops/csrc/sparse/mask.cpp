@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The elements of a tensor where a sparse mask has some, and products of a CSR tensor and a strided one, which have the
+// elements of the first. The results have the mask's indices, so that nothing waits.
+#include "declare/declare.h"
+#include "sparse/pattern.h"
+
+namespace openreg::ops {
+
+namespace {
+
+// COO
+
+constexpr Operator kMask{op::sparse_mask::name, {.by_kind = true}};
+constexpr Operator kProjection{op::_sparse_mask_projection::name, {.by_kind = true}};
+
+void check_same_shape(const char* name, const at::Tensor& self, const at::Tensor& mask) {
+  TORCH_CHECK(self.sizes() == mask.sizes(), name, "(): operands have incompatible sizes; self has size ", self.sizes(),
+              " but mask has size ", mask.sizes());
+  TORCH_CHECK(self.sparse_dim() == mask.sparse_dim(), name,
+              "(): the number of sparse dimensions in `self` should match that of the `mask`. Got `self.sparse_dim() == ",
+              self.sparse_dim(), "` != `mask.sparse_dim() == ", mask.sparse_dim(), "`.");
+}
+
+bool both_have_elements(const at::Tensor& one, const at::Tensor& other) {
+  return is_sparse(one) && is_sparse(other) && one._nnz() > 0 && other._nnz() > 0;
+}
+
+void mask_coo_kernel(const at::Tensor& self, const at::Tensor& mask, at::Tensor& values) {
+  put_values(kMask, op::sparse_mask::redispatch(c10::DispatchKeySet(kCoo), self, mask), values);
+}
+
+// A strided tensor is multiplied by ones where the mask has elements, by other operators.
+at::Tensor mask_coo(const at::Tensor& self, const at::Tensor& mask) {
+  const OperandsDevice device(kMask, self, mask);
+  if (self.is_same(mask) || self.layout() != mask.layout() || !both_have_elements(self, mask)) {
+    return call_composed<op::sparse_mask>(kCoo, self, mask);
+  }
+  check_same_shape("sparse_mask", self, mask);
+  const at::Tensor result = empty_of_pattern(mask, self.scalar_type());
+  launch(kMask, device, &mask_coo_kernel, self, mask, result._values());
+  return result;
+}
+
+void project_kernel(const at::Tensor& self, const at::Tensor& mask, bool accumulate, at::Tensor& values) {
+  put_values(kProjection,
+             op::_sparse_mask_projection::redispatch(c10::DispatchKeySet(kCoo), self, mask, accumulate), values);
+}
+
+at::Tensor project(const at::Tensor& self, const at::Tensor& mask, bool accumulate) {
+  const OperandsDevice device(kProjection, self, mask);
+  if (!both_have_elements(self, mask)) {
+    return call_composed<op::_sparse_mask_projection>(kCoo, self, mask, accumulate);
+  }
+  check_same_shape("_sparse_mask_projection", self, mask);
+  const at::Tensor result = empty_of_pattern(self, self.scalar_type());
+  launch(kProjection, device, &project_kernel, self, mask, accumulate, result._values());
+  return result;
+}
+
+// Compressed layouts
+
+// The CPU sorts what is not sorted in the mask, so that the plain indices may be others.
+void mask_compressed_kernel(const at::Tensor& self, const at::Tensor& mask, at::Tensor& plain, at::Tensor& values) {
+  const at::Tensor computed = op::sparse_mask::redispatch(c10::DispatchKeySet(kCompressed), self, mask);
+  put_values(kMask, computed, values);
+  plain.copy_(members_of(computed)[1]);
+}
+
+at::Tensor mask_compressed(const at::Tensor& self, const at::Tensor& mask) {
+  const OperandsDevice device(kMask, self, mask);
+  const bool gathers = !is_sparse(self) && self.sizes() == mask.sizes() && mask.numel() > 0 && mask._nnz() > 0;
+  if (!gathers) {
+    return call_composed<op::sparse_mask>(kCompressed, self, mask);
+  }
+  at::Tensor result = empty_of_pattern(mask, self.scalar_type(), at::kLong);
+  const SparseMembers members = members_of(result);
+  launch(kMask, device, &mask_compressed_kernel, self, mask, members[1], members[2]);
+  return result;
+}
+
+// Whether this is a matrix in CSR and a strided tensor of its size and dtype.
+bool masks(const at::Tensor& sparse, const at::Tensor& strided) {
+  return sparse.layout() == c10::kSparseCsr && !is_sparse(strided) && strided.dim() > 0 &&
+         sparse.sizes() == strided.sizes() && sparse.scalar_type() == strided.scalar_type() && sparse._nnz() > 0 &&
+         sparse.crow_indices().dim() == 1;
+}
+
+// What PyTorch's function does by way of the strided tensor in CSR and both in COO, which are to be intersected.
+at::Tensor multiply(const at::Tensor& self, const at::Tensor& other) {
+  const c10::Device device = device_of(op::mul_Tensor::name, self, other);
+  check_same_device_or_scalar(op::mul_Tensor::name, device, self, other);
+  const CurrentDevice current(device);
+  if (!masks(self, other) && !masks(other, self)) {
+    return call_composed<op::mul_Tensor>(kCompressed, self, other);
+  }
+  const at::Tensor& sparse = is_sparse(self) ? self : other;
+  const at::Tensor result = (is_sparse(self) ? other : self).sparse_mask(sparse);
+  result.values().mul_(sparse.values());
+  return result;
+}
+
+TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
+  const DeclaresFor sparse(c10::DispatchKey::SparsePrivateUse1);
+  function<op::_sparse_mask_projection>(library, project);
+  function<op::sparse_mask>(library, mask_coo);
+}
+
+TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, library) {
+  const DeclaresFor sparse(c10::DispatchKey::SparseCsrPrivateUse1);
+  function<op::mul_Tensor>(library, multiply);
+  function<op::sparse_mask>(library, mask_compressed);
+}
+
+}  // namespace
+
+}  // namespace openreg::ops

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Operators of this device alone, taken apart where ``torch.export`` is asked to.
+
+``ExportedProgram.run_decompositions()`` takes composite operators apart as autograd would. Of one that has a kernel for
+the device, such as ``aten::linear``, autograd does not, and nothing else does: the operator stays in the graph, where
+``torch.onnx.export`` and other readers of core ATen do not know it. PyTorch has that covered for the devices that it
+knows (``_BACKEND_KEYS_TO_OVERRIDE``), and here the tracer gets the decomposition. Others PyTorch calls on accelerators
+only, in the place of a composite one: the cells of LSTM and GRU. They have decompositions here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import openreg_runtime
+
+_Table = dict[Any, Callable[..., Any]]
+
+
+def _is_overridden(operator: Any) -> bool:
+    """Whether it is composite, and has a kernel of ours all the same."""
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    return isinstance(operator, torch._ops.OpOverload) and all(
+        has(operator.name(), key) for key in ("CompositeImplicitAutograd", "PrivateUse1")
+    )
+
+
+def _sum(*terms: Tensor | None) -> Tensor:
+    """Of those that are there; the first is."""
+    first, *others = (term for term in terms if term is not None)
+    for term in others:
+        first = first + term
+    return first
+
+
+def _lstm_cell(
+    input_gates: Tensor,
+    hidden_gates: Tensor,
+    cx: Tensor,
+    input_bias: Tensor | None = None,
+    hidden_bias: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The next hidden state and cell state, and the gates, as ``csrc/recurrent/rnn_cell.cpp`` gives them."""
+    gates = _sum(input_gates, hidden_gates, input_bias, hidden_bias).chunk(4, 1)
+    enter, forget, output = (gates[index].sigmoid() for index in (0, 1, 3))
+    cell = gates[2].tanh()
+    cy = forget * cx + enter * cell
+    return output * cy.tanh(), cy, torch.cat((enter, forget, cell, output), 1)
+
+
+def _gru_cell(
+    input_gates: Tensor,
+    hidden_gates: Tensor,
+    hx: Tensor,
+    input_bias: Tensor | None = None,
+    hidden_bias: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The next state, and a workspace, likewise."""
+    of_input = _sum(input_gates, input_bias).chunk(3, 1)
+    of_hidden = _sum(hidden_gates, hidden_bias).chunk(3, 1)
+    reset, update = ((of_input[index] + of_hidden[index]).sigmoid() for index in (0, 1))
+    new = (of_input[2] + reset * of_hidden[2]).tanh()
+    return new + update * (hx - new), torch.cat((reset, update, new, hx, of_hidden[2]), 1)
+
+
+def _cells(table: _Table) -> _Table:
+    """Decompositions of the cells, where the composite operators that they stand for are to be taken apart."""
+    aten = torch.ops.aten
+    stands_for = {
+        aten._thnn_fused_lstm_cell.default: (aten.lstm_cell.default, _lstm_cell),
+        aten._thnn_fused_gru_cell.default: (aten.gru_cell.default, _gru_cell),
+    }
+    return {cell: rule for cell, (composite, rule) in stands_for.items() if composite in table}
+
+
+def _keep_decompositions(exported_program: ModuleType) -> None:
+    split: Callable[[_Table], tuple[_Table, _Table]] = exported_program._split_decomp_table_to_cia_and_python_decomp
+
+    def split_here(table: _Table) -> tuple[_Table, _Table]:
+        """The decompositions that autograd applies, and those that the tracer applies to what is left."""
+        left = {operator: rule for operator, rule in table.items() if _is_overridden(operator)} | _cells(table)
+        of_autograd, of_tracer = split(table)
+        return of_autograd, {**left, **of_tracer}
+
+    exported_program._split_decomp_table_to_cia_and_python_decomp = split_here
+
+
+openreg_runtime.after_import("torch.export.exported_program", _keep_decompositions)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sparse tensors, for entries that the table lists for their layouts: results, gradients and refusals are the CPU's."""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.testing._internal.opinfo.core import SampleInput
+
+from .check_errors import compare_errors
+from .check_results import check_sample
+from .entries import DTYPES, differentiable, dtypes_of, name_of, samples_of
+
+if TYPE_CHECKING:
+    from .examination import Report
+
+LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
+SAMPLES = 60
+BLOCKS = (2, 2)
+
+
+def check_sparse(op: Any, dtype: torch.dtype, report: Report) -> None:
+    """The table's samples in each layout, or its dense ones, where it leaves the conversion to its tests.
+
+    With the first dtype of an entry those that the CPU has and no other check runs.
+    """
+    is_first = dtype == dtypes_of(op)[0]
+    others = [each for each in sorted(op.dtypes, key=str) if each not in DTYPES] if is_first else []
+    for layout in LAYOUTS:
+        if not op.supports_sparse_layout(layout):
+            continue
+        name = f"sparse: {name_of(layout).removeprefix('sparse_')}"
+        for each in (dtype, *others):
+            gradient = differentiable(op, each)
+            check = name if each == dtype else f"{name}, {name_of(each)}"
+            for sample in report.choose(samples_in(op, layout, each, gradient), SAMPLES):
+                check_sample(op, each, sample, gradient, report, check)
+        if op.error_inputs_sparse_func is not None and is_first:
+            compare_errors(op, op.error_inputs_sparse("cpu", layout), report, name)
+
+
+def samples_in(op: Any, layout: torch.layout, dtype: torch.dtype, gradient: bool) -> list[Any]:
+    """On the CPU, the same ones each time."""
+    torch.manual_seed(2026)
+    try:
+        return list(op.sample_inputs_sparse(layout, "cpu", dtype, requires_grad=gradient))
+    except (NotImplementedError, unittest.SkipTest):  # it has none, or none for this layout
+        dense = samples_of(op, dtype)
+        return [each for sample in dense for each in converted(sample, layout, gradient)]
+
+
+def converted(sample: Any, layout: torch.layout, gradient: bool) -> Iterator[Any]:
+    """The sample with its first operand in the layout, in each structure that a tensor of this shape can have.
+
+    Two thirds of its elements are zeros, and none is stored for them.
+    """
+    x = sample.input
+    if not isinstance(x, torch.Tensor) or x.layout != torch.strided or x.dim() < (1 if layout == LAYOUTS[0] else 2):
+        return
+    kept = torch.arange(x.numel()).view(x.shape) % 3 == 0
+    x = torch.where(kept, x.detach(), torch.zeros_like(x))
+    for operand in structures(x, layout):
+        if gradient and (operand.is_floating_point() or operand.is_complex()):
+            operand = operand.requires_grad_()
+        yield SampleInput(operand, args=sample.args, kwargs=sample.kwargs)
+
+
+def structures(x: torch.Tensor, layout: torch.layout) -> Iterator[torch.Tensor]:
+    """One that is coalesced, one that is not, with dense dimensions; or with batches and blocks."""
+    if layout == torch.sparse_coo:
+        plain = x.to_sparse()
+        yield plain
+        places, values = ((member[..., :1], member) for member in (plain.indices(), plain.values()))
+        yield torch.sparse_coo_tensor(torch.cat(places, -1), torch.cat(values, -1), x.shape)
+        if x.dim() > 1:
+            yield x.to_sparse(1)
+        return
+    blocks = BLOCKS if layout in (torch.sparse_bsr, torch.sparse_bsc) else None
+    rows, columns = (size - size % 2 for size in x.shape[:2])
+    matrix = x[:rows, :columns]
+    yield matrix.to_sparse(layout=layout, blocksize=blocks, dense_dim=x.dim() - 2)
+    yield torch.stack([matrix, matrix]).to_sparse(layout=layout, blocksize=blocks, dense_dim=x.dim() - 2)
