@@ -42,7 +42,11 @@ def to_device(values, device=DEVICE):
 def parameters_of(tensor):
     if tensor.qscheme() == torch.per_tensor_affine:
         return tensor.q_scale(), tensor.q_zero_point()
-    return tensor.q_per_channel_scales().tolist(), tensor.q_per_channel_zero_points().tolist(), tensor.q_per_channel_axis()
+    return (
+        tensor.q_per_channel_scales().tolist(),
+        tensor.q_per_channel_zero_points().tolist(),
+        tensor.q_per_channel_axis(),
+    )
 
 
 def assert_equal(ours, theirs, *, strides=True):
@@ -243,7 +247,10 @@ def embeddings():
     offsets = (ROWS, BAGS)
     yield "quantized::embedding_byte", [(embedding(8), ROWS)]
     yield "quantized::embedding_4bit", [(embedding(4), ROWS)]
-    yield "quantized::embedding_bag_byte", [(embedding(8), *offsets), (embedding(8), *offsets, False, 0, False, None, None, True)]
+    yield (
+        "quantized::embedding_bag_byte",
+        [(embedding(8), *offsets), (embedding(8), *offsets, False, 0, False, None, None, True)],
+    )
     yield "quantized::embedding_bag_4bit", [(embedding(4), *offsets)]
     for bits, name in ((8, "byte"), (4, "4bit"), (2, "2bit")):
         packed, table = rows_of(bits), numbers(10, 16)
@@ -330,8 +337,14 @@ def moves():
     index = torch.tensor([2, 0])
     yield "aten::index_select", [(quantised(3, 4), 0, index), (quantised(3, 4), 1, index)]
     yield "aten::index_select.out", [(quantised(3, 4), 0, index, {"out": quantised(2, 4)})]
-    yield "aten::index.Tensor", [(quantised(3, 4), [index]), (quantised(3, 4), [None, index]), (quantised(3, 4), [mask])]
-    yield "aten::_index_put_impl_", [(quantised(3, 4), [index], numbers(2, 4)), (quantised(3, 4), [mask], torch.tensor(0.3))]
+    yield (
+        "aten::index.Tensor",
+        [(quantised(3, 4), [index]), (quantised(3, 4), [None, index]), (quantised(3, 4), [mask])],
+    )
+    yield (
+        "aten::_index_put_impl_",
+        [(quantised(3, 4), [index], numbers(2, 4)), (quantised(3, 4), [mask], torch.tensor(0.3))],
+    )
 
 
 def reductions():
@@ -369,9 +382,18 @@ class OnHost:
 
 
 FAMILIES = (
-    comparisons, arithmetic, normalisations, convolutions, linear_layers, recurrent_layers, weights_of_four_bits,
-    embeddings, poolings,
-    activations, moves, reductions,
+    comparisons,
+    arithmetic,
+    normalisations,
+    convolutions,
+    linear_layers,
+    recurrent_layers,
+    weights_of_four_bits,
+    embeddings,
+    poolings,
+    activations,
+    moves,
+    reductions,
 )
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # quantised tensors are deprecated, which PyTorch says once in a process

@@ -2,7 +2,6 @@
 """Calls of registered operators that neither PyTorch's table nor the samples of ours reach; their results are compared
 in the tests of their families."""
 
-
 from contextlib import suppress
 
 import quantized_samples

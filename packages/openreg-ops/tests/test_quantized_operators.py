@@ -6,7 +6,7 @@ import re
 import pytest
 import quantized_samples as samples
 import torch
-from parity import DEVICE, is_busy
+from parity import DEVICE
 
 pytestmark = [
     pytest.mark.usefixtures("native"),
