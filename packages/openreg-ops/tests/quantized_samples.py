@@ -42,7 +42,11 @@ def to_device(values, device=DEVICE):
 def parameters_of(tensor):
     if tensor.qscheme() == torch.per_tensor_affine:
         return tensor.q_scale(), tensor.q_zero_point()
-    return tensor.q_per_channel_scales().tolist(), tensor.q_per_channel_zero_points().tolist(), tensor.q_per_channel_axis()
+    return (
+        tensor.q_per_channel_scales().tolist(),
+        tensor.q_per_channel_zero_points().tolist(),
+        tensor.q_per_channel_axis(),
+    )
 
 
 def assert_equal(ours, theirs, *, strides=True):
@@ -206,6 +210,11 @@ def linear_layers():
     yield "quantized::linear_leaky_relu", [(quantised(3, 8), fused, 0.2, 30, 0.1)]
     yield "quantized::linear_tanh", [(quantised(3, 8), fused, 0.2, 30)]
     yield "quantized::linear_dynamic_fp16_unpacked_weight", [(numbers(3, 8), numbers(5, 8), numbers(5))]
+    blocks = packed_by("fbgemm")(torch.ops.sparse.qlinear_prepack)(signed(8, 8), numbers(8), 1, 4)
+    yield "sparse::qlinear", [(quantised(3, 8), blocks, 0.2, 30)]
+    yield "sparse::qlinear_relu", [(quantised(3, 8), blocks, 0.2, 30)]
+    blocks = packed_by("qnnpack")(torch.ops.sparse.qlinear_prepack)(signed(8, 8), numbers(8), 1, 4)
+    yield "sparse::qlinear_dynamic", [(numbers(3, 8), blocks)]
     for relu in ("", "_relu"):
         name = f"quantized::linear_with_input_q_dq_qweight_dq{relu}_output_fp32"
         yield name, [(numbers(3, 8), 0.05, 64, linear_weights())]
@@ -228,11 +237,20 @@ def recurrent_layers():
     yield "aten::quantized_gru.data", [(packed.data, OnHost(packed.batch_sizes), *gru)]
 
 
+def weights_of_four_bits():
+    packed = torch._convert_weight_to_int4pack_for_cpu((numbers(32, 64).abs() * 4).int(), 1)
+    sample = (numbers(3, 64), packed, torch.tensor([32]), numbers(2, 32, 2, seed=6))
+    yield "quantized::int4mm_packed_weight_cpu", [sample]
+
+
 def embeddings():
     offsets = (ROWS, BAGS)
     yield "quantized::embedding_byte", [(embedding(8), ROWS)]
     yield "quantized::embedding_4bit", [(embedding(4), ROWS)]
-    yield "quantized::embedding_bag_byte", [(embedding(8), *offsets), (embedding(8), *offsets, False, 0, False, None, None, True)]
+    yield (
+        "quantized::embedding_bag_byte",
+        [(embedding(8), *offsets), (embedding(8), *offsets, False, 0, False, None, None, True)],
+    )
     yield "quantized::embedding_bag_4bit", [(embedding(4), *offsets)]
     for bits, name in ((8, "byte"), (4, "4bit"), (2, "2bit")):
         packed, table = rows_of(bits), numbers(10, 16)
@@ -319,8 +337,14 @@ def moves():
     index = torch.tensor([2, 0])
     yield "aten::index_select", [(quantised(3, 4), 0, index), (quantised(3, 4), 1, index)]
     yield "aten::index_select.out", [(quantised(3, 4), 0, index, {"out": quantised(2, 4)})]
-    yield "aten::index.Tensor", [(quantised(3, 4), [index]), (quantised(3, 4), [None, index]), (quantised(3, 4), [mask])]
-    yield "aten::_index_put_impl_", [(quantised(3, 4), [index], numbers(2, 4)), (quantised(3, 4), [mask], torch.tensor(0.3))]
+    yield (
+        "aten::index.Tensor",
+        [(quantised(3, 4), [index]), (quantised(3, 4), [None, index]), (quantised(3, 4), [mask])],
+    )
+    yield (
+        "aten::_index_put_impl_",
+        [(quantised(3, 4), [index], numbers(2, 4)), (quantised(3, 4), [mask], torch.tensor(0.3))],
+    )
 
 
 def reductions():
@@ -338,11 +362,16 @@ def reductions():
     yield "aten::topk", [(quantised(3, 4), 2), (quantised(3, 4), 2, 0, False)]
 
 
-# What oneDNN alone has, and its weights.
-ENGINES = dict.fromkeys(
-    ("quantized::conv2d_add", "quantized::conv2d_add_relu", "quantized::linear_leaky_relu", "quantized::linear_tanh"),
-    "onednn",
-)
+# What one engine alone has.
+ENGINES = {
+    "quantized::conv2d_add": "onednn",
+    "quantized::conv2d_add_relu": "onednn",
+    "quantized::linear_leaky_relu": "onednn",
+    "quantized::linear_tanh": "onednn",
+    "sparse::qlinear": "fbgemm",
+    "sparse::qlinear_relu": "fbgemm",
+    "sparse::qlinear_dynamic": "qnnpack",
+}
 
 
 class OnHost:
@@ -353,8 +382,18 @@ class OnHost:
 
 
 FAMILIES = (
-    comparisons, arithmetic, normalisations, convolutions, linear_layers, recurrent_layers, embeddings, poolings,
-    activations, moves, reductions,
+    comparisons,
+    arithmetic,
+    normalisations,
+    convolutions,
+    linear_layers,
+    recurrent_layers,
+    weights_of_four_bits,
+    embeddings,
+    poolings,
+    activations,
+    moves,
+    reductions,
 )
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # quantised tensors are deprecated, which PyTorch says once in a process

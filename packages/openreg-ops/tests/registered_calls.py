@@ -2,7 +2,9 @@
 """Calls of registered operators that neither PyTorch's table nor the samples of ours reach; their results are compared
 in the tests of their families."""
 
+from contextlib import suppress
 
+import quantized_samples
 import torch
 from parity import DEVICE
 from torch import nn
@@ -134,6 +136,86 @@ def operators_of_ours():
     torch._assert_async(ones())
 
 
+def quantised():
+    for name, samples in quantized_samples.SAMPLES.items():
+        if torch._C._dispatch_has_kernel_for_dispatch_key(name, "PrivateUse1"):
+            quantized_samples.call(name, samples[0], DEVICE)
+    scale, zero, x = ones(3), torch.zeros(3, dtype=torch.int32, device=DEVICE), ones(3, 4)
+    torch.quantize_per_tensor(x, scale[0], zero[0], torch.qint8).dequantize()
+    torch.quantize_per_tensor([x, x], scale[:2], zero[:2], torch.qint8)
+    torch.quantize_per_tensor_dynamic(x, torch.qint8, False)
+    torch.quantize_per_channel(x, scale, zero.long(), 0, torch.qint8)
+    torch._make_per_tensor_quantized_tensor(x.char(), 0.1, 0)
+    torch._make_per_channel_quantized_tensor(x.char(), scale, zero.long(), 0)
+    x.dequantize()
+    weights = [torch.ops.quantized.linear_prepack_fp16(ones(4, 4), ones(4)) for _ in range(2)]
+    torch.ops.quantized.make_quantized_cell_params_dynamic(*weights, ones(4), ones(4))
+    torch.ops.quantized.make_quantized_cell_params(ones(4, 4), ones(4, 4), ones(4), ones(4))
+    by_channel = {"scales": scale, "zero_points": zero, "axis": 0}
+    for factory, options in (
+        (torch._empty_affine_quantized, {}),
+        (torch._empty_per_channel_affine_quantized, by_channel),
+    ):
+        with suppress(RuntimeError):  # of a dtype that is not quantised
+            factory([2], **options, dtype=torch.float, device=DEVICE)
+    legacy = ones(1, dtype=torch.uint8)
+    for call in (
+        lambda: torch.fbgemm_linear_fp16_weight(x, x, x),
+        lambda: torch.fbgemm_linear_fp16_weight_fp32_activation(x, x, x),
+        lambda: torch.fbgemm_linear_int8_weight(x, x, x, x, 1, 1, x),
+        lambda: torch.fbgemm_linear_int8_weight_fp32_activation(x, x, x, x, 1, 1, x),
+        lambda: torch.fbgemm_linear_quantize_weight(x),
+        lambda: torch.fbgemm_pack_gemm_matrix_fp16(x),
+        lambda: torch.fbgemm_pack_quantized_matrix(x),
+        lambda: torch.fbgemm_pack_quantized_matrix(x, 1, 1),
+        lambda: torch.quantized_lstm_cell(x, [x, x], *[x] * 8, 1, 1, 1, 1),
+        lambda: torch.quantized_gru_cell(x, x, *[x] * 8, 1, 1, 1, 1),
+        lambda: torch.quantized_rnn_relu_cell(x, x, *[x] * 8, 1, 1, 1, 1),
+        lambda: torch.quantized_rnn_tanh_cell(x, x, *[x] * 8, 1, 1, 1, 1),
+        lambda: torch.ops.quantized.linear_prepack_fp16_legacy(x),
+        lambda: torch.ops.quantized.linear_unpack.legacy(legacy),
+        lambda: torch.ops.quantized.linear_unpack_fp16.legacy(legacy),
+        lambda: torch.ops._quantized.linear_prepack_fp16_legacy(x),
+        lambda: torch.ops._quantized.wrapped_fbgemm_pack_gemm_matrix_fp16(x),
+        lambda: torch.ops._quantized.wrapped_fbgemm_linear_fp16_weight(x, x, x, 1),
+        lambda: torch.ops._quantized._wrapped_linear_prepack(x, x, x, x),
+        lambda: torch.ops._quantized._wrapped_quantized_linear_prepacked(x, x, x, x, x, x, 1),
+    ):
+        with suppress(NotImplementedError):
+            call()
+
+
+def fake_quantisation():
+    scale, zero = ones(3), torch.zeros(3, dtype=torch.int32, device=DEVICE)
+    torch.fake_quantize_per_tensor_affine(leaf(3, 4), 0.1, 0, -5, 5).sum().backward()
+    torch.fake_quantize_per_tensor_affine(leaf(3, 4), scale[:1], zero[:1], -5, 5).sum().backward()
+    torch.fake_quantize_per_channel_affine(leaf(3, 4), scale, zero, 0, -5, 5).sum().backward()
+    torch._fake_quantize_learnable_per_tensor_affine(leaf(3, 4), leaf(1), leaf(1), -5, 5).sum().backward()
+    torch._fake_quantize_learnable_per_channel_affine(leaf(3, 4), leaf(3), leaf(3), 0, -5, 5).sum().backward()
+    flags = [ones(1, dtype=torch.long)] * 2
+    torch.fused_moving_avg_obs_fake_quant(ones(3, 4), *flags, ones(1), ones(1), ones(1), zero[:1], 0.1, -5, 5, 0)
+    torch.choose_qparams_optimized(ones(4), 4, 200, 0.16, 8)
+    torch._saturate_weight_to_fp16(ones(3, 4))
+
+
+def packed_weights():
+    integers = ones(16, 32, dtype=torch.int32)
+    torch._int_mm(integers.char(), integers.char().t())
+    torch._int_mm(integers.char(), integers.char().t(), out=torch.empty(16, 16, dtype=torch.int32, device=DEVICE))
+    torch._weight_int8pack_mm(ones(2, 32), integers.char(), ones(16))
+    packed = torch._convert_weight_to_int4pack_for_cpu(integers, 1)
+    torch._weight_int4pack_mm_for_cpu(ones(2, 32), packed, 32, ones(1, 16, 2))
+    packed = torch.ops.aten._dyn_quant_pack_4bit_weight(integers[:, :16].byte(), ones(16, 1), None, 32, 32, 16)
+    torch.ops.aten._dyn_quant_matmul_4bit(ones(2, 32), packed, 32, 32, 16)
+    floats, one = ones(16, 32).to(torch.float8_e4m3fn), ones(1)
+    torch._scaled_mm(floats, floats.t(), one, one, out_dtype=torch.float32)
+    torch._scaled_mm(floats, floats.t(), one, one, out_dtype=torch.float32, out=empty())
+    # The scaling is tensor-wise (0), without swizzling (0).
+    scaled = (floats, floats.t(), [one], [0], [0], [one], [0], [0], None, torch.float32)
+    torch.ops.aten._scaled_mm_v2(*scaled)
+    torch.ops.aten._scaled_mm_v2.out(*scaled, out=empty())
+
+
 CALLS = [
     transforms,
     distributions,
@@ -147,4 +229,7 @@ CALLS = [
     outputs,
     forward_derivatives,
     operators_of_ours,
+    quantised,
+    fake_quantisation,
+    packed_weights,
 ]

@@ -22,7 +22,12 @@ FLAG = torch.tensor([1])
 def test_per_tensor(dtype):
     check(lambda x: torch.fake_quantize_per_tensor_affine(x, 0.1, 2, -10, 10), leaf(3, 4, dtype=dtype))
     scale, zero_point = torch.tensor([0.1]), torch.tensor([2], dtype=torch.int32)
-    check(lambda x, s, z: torch.fake_quantize_per_tensor_affine(x, s, z, -10, 10), leaf(3, 4, dtype=dtype), scale, zero_point)
+    check(
+        lambda x, s, z: torch.fake_quantize_per_tensor_affine(x, s, z, -10, 10),
+        leaf(3, 4, dtype=dtype),
+        scale,
+        zero_point,
+    )
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -32,7 +37,8 @@ def test_per_channel(dtype):
 
 
 @pytest.mark.parametrize(
-    "shape", [lambda x: x.t(), lambda x: x[::2, 1:], lambda x: x[:0], lambda x: x[None].expand(2, 6, 4), lambda x: x[0, 0]]
+    "shape",
+    [lambda x: x.t(), lambda x: x[::2, 1:], lambda x: x[:0], lambda x: x[None].expand(2, 6, 4), lambda x: x[0, 0]],
 )
 def test_other_shapes_and_strides(shape):
     check(lambda x: torch.fake_quantize_per_tensor_affine(shape(x), 0.1, 0, -10, 10), leaf(6, 4))

@@ -79,7 +79,11 @@ def test_integers_and_parameters(tensor):
 def test_scales_are_where_the_integers_are(name):
     here = TENSORS[name]()
     there = here.to(DEVICE)
-    for one, other in ((there, there.device), (there.cpu(), here.device), (there.to("openreg:1"), torch.device(DEVICE, 1))):
+    for one, other in (
+        (there, there.device),
+        (there.cpu(), here.device),
+        (there.to("openreg:1"), torch.device(DEVICE, 1)),
+    ):
         assert one.q_per_channel_scales().device == one.q_per_channel_zero_points().device == other
     assert saved(there, "cpu").q_per_channel_scales().device.type == "cpu"
     assert saved(here, DEVICE).q_per_channel_scales().device.type == DEVICE
@@ -219,7 +223,7 @@ def test_a_call_ends_as_on_the_cpu(case):
         expected = described(eval(case, environment("cpu")))
     except Exception as failure:
         refusals = (type(failure), NotImplementedError) if isinstance(failure, RuntimeError) else type(failure)
-        with pytest.raises(refusals, match="."):
+        with pytest.raises(refusals, match=r"."):
             eval(case, environment(DEVICE))
         assert (torch.ones(2, device=DEVICE) + 1).sum().item() == 4
         return

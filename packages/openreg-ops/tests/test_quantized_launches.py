@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Launches on quantised tensors: when the host waits, what is rehearsed, what a graph records, how long weights live."""
+"""Launches on quantised tensors: when the host waits, what is rehearsed, what a graph records, how weights live."""
 
 import gc
 import threading
@@ -105,7 +105,6 @@ def test_what_has_run_once_needs_no_host(gate):
         torch.openreg.set_sync_debug_mode(before)
 
 
-
 # Graphs and threads
 
 
@@ -206,9 +205,7 @@ PREPACKS = {
     "conv2d": lambda d: packed("conv2d_prepack", signed(6, 4, 3, 3).to(d), None, [1, 1], [1, 1], [1, 1], 1),
     "conv2d, old": lambda d: packed("conv_prepack", signed(6, 4, 3, 3).to(d), None, [1, 1], [1, 1], [1, 1], 1),
     "conv3d": lambda d: packed("conv3d_prepack", signed(6, 4, 3, 3, 3).to(d), None, [1] * 3, [1] * 3, [1] * 3, 1),
-    "transposed 1d": lambda d: packed(
-        "conv_transpose1d_prepack", signed(4, 6, 3).to(d), None, [1], [1], [0], [1], 1
-    ),
+    "transposed 1d": lambda d: packed("conv_transpose1d_prepack", signed(4, 6, 3).to(d), None, [1], [1], [0], [1], 1),
     "transposed 2d": lambda d: packed(
         "conv_transpose2d_prepack", signed(4, 6, 3, 3).to(d), None, [1] * 2, [1] * 2, [0] * 2, [1] * 2, 1
     ),
@@ -229,7 +226,9 @@ def test_weights_of_the_device_are_packed_on_the_host(name):
         assert (one is None) == (other is None)
         if other is not None:
             assert one.device.type == "cpu"
-            assert (one.int_repr() if one.is_quantized else one).equal(other.int_repr() if other.is_quantized else other)
+            assert (one.int_repr() if one.is_quantized else one).equal(
+                other.int_repr() if other.is_quantized else other
+            )
 
 
 @pytest.mark.parametrize(

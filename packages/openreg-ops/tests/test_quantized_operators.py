@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Operators on quantised tensors: each that the CPU has, compared with it, the first time and later."""
 
+import re
+
 import pytest
 import quantized_samples as samples
 import torch
-from parity import DEVICE, is_busy
+from parity import DEVICE
 
 pytestmark = [
     pytest.mark.usefixtures("native"),
@@ -19,3 +21,32 @@ def test_an_operator_gives_what_the_cpu_gives(name):
         expected = samples.call(name, sample, "cpu")
         for _ in range(3):
             samples.assert_equal(samples.call(name, sample, DEVICE), expected)
+
+
+def has_kernel(name, key):
+    return torch._C._dispatch_has_kernel_for_dispatch_key(name, key)
+
+
+NAMES = torch._C._dispatch_get_all_op_names()
+LIBRARIES = ("aten::", "quantized::", "sparse::")  # torch.ops._quantized has copies of some for phones
+
+
+def test_the_device_has_what_the_cpu_has():
+    mine = {name for name in NAMES if has_kernel(name, "QuantizedPrivateUse1")}
+    assert {name for name in NAMES if has_kernel(name, "QuantizedCPU") and name.startswith(LIBRARIES)} <= mine
+    dense = {name for name in NAMES if name.startswith(LIBRARIES[1:]) and has_kernel(name, "CPU")}
+    without = {"sparse::qlinear_relu_dynamic"}  # no engine of PyTorch's has it
+    assert {name for name in dense if not has_kernel(name, "PrivateUse1")} == without
+
+
+# Of test_quantized.py: what makes and moves tensors, and their parameters. Of test_quantized_launches.py: packing.
+TESTED_ELSEWHERE = re.compile(
+    r"aten::(_?copy|_empty|_to_copy|_reshape_alias|as_strided|clone|dequantize|empty|equal|int_repr|q_|qscheme|"
+    r"record_stream|resize_|set_|squeeze|unfold|unsqueeze|view)|quantized::\w*prepack|sparse::qlinear_prepack"
+)
+
+
+def test_every_operator_has_a_sample():
+    declared = {name for name in NAMES if has_kernel(name, "QuantizedPrivateUse1")}
+    missing = declared - set(samples.SAMPLES)
+    assert {name for name in missing if not TESTED_ELSEWHERE.match(name)} == set()

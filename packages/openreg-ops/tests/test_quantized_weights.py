@@ -24,13 +24,19 @@ def test_products_of_integers(dtype, rows):
     left = integers(rows, 32, dtype=dtype, low=0)
     check(torch._int_mm, left, integers(32, 8))
     check(lambda a, b: torch._int_mm(a, b.t()), left, integers(8, 32))
-    check(lambda a, b: torch._int_mm(a, b, out=torch.empty(rows, 8, dtype=torch.int32, device=a.device)), left, integers(32, 8))
+    check(
+        lambda a, b: torch._int_mm(a, b, out=torch.empty(rows, 8, dtype=torch.int32, device=a.device)),
+        left,
+        integers(32, 8),
+    )
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_weights_of_eight_bits(dtype):
     for rows in (1, 5):
-        check(torch._weight_int8pack_mm, numbers(rows, 64, dtype=dtype), integers(32, 64), numbers(32, dtype=dtype).abs())
+        check(
+            torch._weight_int8pack_mm, numbers(rows, 64, dtype=dtype), integers(32, 64), numbers(32, dtype=dtype).abs()
+        )
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -122,7 +128,12 @@ MISTAKES = (
     (lambda x, w, s: torch._weight_int4pack_mm_for_cpu(x, w, 32, s), X, PACKED, GROUPS[:, :31]),
     (lambda x, w, s: torch._weight_int4pack_mm_for_cpu(x, w, 32, s), X, PACKED, GROUPS.half()),
     (lambda a, b, s: torch._scaled_mm(a, b.t(), s, s), X, X, torch.ones(())),
-    (lambda a, b, s: torch._scaled_mm(a, b, s, s), X.to(torch.float8_e4m3fn), X.to(torch.float8_e4m3fn), torch.ones(())),
+    (
+        lambda a, b, s: torch._scaled_mm(a, b, s, s),
+        X.to(torch.float8_e4m3fn),
+        X.to(torch.float8_e4m3fn),
+        torch.ones(()),
+    ),
 )
 
 

@@ -17,6 +17,7 @@ with warnings.catch_warnings():
     from torchao import quantization
     from torchao.quantization.pt2e import quantize_pt2e
     from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as x86
+
     logging.disable(logging.NOTSET)
 
 pytestmark = [

@@ -165,10 +165,11 @@ def test_properties_describe_the_device():
     assert (properties.major, properties.minor) >= (1, 0)
 
 
-def test_the_capability_lists_dtypes_without_quantised_ones():
+def test_the_capability_lists_dtypes_that_kernels_take():
     dtypes = openreg.get_device_capability()["supported_dtypes"]
     assert {torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64} <= set(dtypes)
-    assert not {torch.qint8, torch.quint4x2, torch.bits8} & set(dtypes)
+    assert {torch.qint8, torch.quint8, torch.qint32, torch.quint4x2, torch.quint2x4} <= set(dtypes)
+    assert not {torch.bits8, torch.uint4} & set(dtypes)
     assert openreg.is_bf16_supported()
 
 

@@ -4,11 +4,9 @@
 #include <ATen/Context.h>
 #include <c10/util/Exception.h>
 
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -66,6 +64,12 @@ struct Result {
 
 // What a rehearsal found, result by result.
 using Outcome = std::vector<Result>;
+
+// Whether an index chooses as many elements as it has ones.
+bool is_mask(const c10::IValue& index) {
+  return index.isTensor() && index.toTensor().defined() &&
+         (index.toTensor().scalar_type() == at::kBool || index.toTensor().scalar_type() == at::kByte);
+}
 
 // The kind of a call, as bytes.
 class Kind {
@@ -140,29 +144,35 @@ void Kind::finish() {
 }
 
 void Kind::add(const c10::IValue& value) {
-  add(static_cast<int>(value.isNone()));
-  if (value.isTensor()) {
+  enum class Tag : uint8_t { kNone, kTensor, kInt, kBool, kDouble, kString, kObject, kList };
+  if (value.isNone()) {
+    add(Tag::kNone);
+  } else if (value.isTensor()) {
+    add(Tag::kTensor);
     add(value.toTensor());
   } else if (value.isInt()) {
+    add(Tag::kInt);
     add(value.toInt());
   } else if (value.isBool()) {
+    add(Tag::kBool);
     add(value.toBool());
   } else if (value.isDouble()) {
+    add(Tag::kDouble);
     add(value.toDouble());
   } else if (value.isString()) {
+    add(Tag::kString);
     add(value.toStringRef());
   } else if (value.isCustomClass()) {
+    add(Tag::kObject);
     add(hold_on_host(value)->number);
   } else if (value.isList()) {
-    const c10::ArrayRef<c10::IValue> elements = value.toListRef();
-    add(elements.size());
-    for (const c10::IValue& each : elements) {
+    add(Tag::kList);
+    add(value.toListRef().size());
+    for (const c10::IValue& each : value.toListRef()) {
       add(each);
-      const bool is_index = value.isOptionalTensorList() && each.isTensor() && each.toTensor().defined();
-      is_open_ |=
-          is_index && (each.toTensor().scalar_type() == at::kBool || each.toTensor().scalar_type() == at::kByte);
+      is_open_ |= value.isOptionalTensorList() && is_mask(each);
     }
-  } else if (!value.isNone()) {
+  } else {
     is_open_ = true;  // a generator, say, which moves on
   }
 }
@@ -385,13 +395,11 @@ std::optional<Outcome> outcome_of(const c10::OperatorHandle& op, const Stack& gi
     }
     const at::Tensor& tensor = value.toTensor();
     Result result;
-    for (size_t i = 0; i < arguments.size() && !result.is_operand; ++i) {
-      result.is_operand = given[i].isTensor() && given[i].toTensor().defined() && given[i].toTensor().is_same(tensor);
+    bool is_view = false;  // of an operand, or one of several in a list
+    for (size_t i = 0; i < arguments.size() && tensor.defined() && !result.is_operand; ++i) {
+      result.is_operand = given[i].isTensor() && given[i].toTensor().is_same(tensor);
       result.operand = i;
-      if (!result.is_operand && given[i].isTensor() && given[i].toTensor().defined() && tensor.defined() &&
-          given[i].toTensor().is_alias_of(tensor)) {
-        return std::nullopt;  // a view of an operand
-      }
+      for_each_tensor_in(given[i], [&](const at::Tensor& operand) { is_view |= operand.is_alias_of(tensor); });
     }
     if (tensor.defined()) {
       result.sizes = c10::DimVector(tensor.sizes());
@@ -400,7 +408,7 @@ std::optional<Outcome> outcome_of(const c10::OperatorHandle& op, const Stack& gi
       result.quantizer = tensor.is_quantized() ? numbers_of(tensor) : QuantizerNumbers();
     }
     const bool can_be_made =
-        !is_below_byte(result.dtype) &&
+        !is_view && !is_below_byte(result.dtype) &&
         (!tensor.defined() || (tensor.is_non_overlapping_and_dense() &&
                                (!tensor.is_quantized() || result.quantizer.scheme == c10::kPerTensorAffine)));
     if (!result.is_operand && !can_be_made) {

@@ -115,6 +115,7 @@ at::Tensor quantize_per_tensor_dynamic(const at::Tensor& self, c10::ScalarType d
   return quantize_per_tensor(self, chosen.scale, chosen.zero_point, dtype);
 }
 
+// Like quantize_per_channel(): PyTorch's kernel looks at the zero points.
 at::Tensor dequantize(const at::Tensor& self) {
   constexpr Operator kDequantize{op::dequantize_self::name};
   const OperandsDevice device(kDequantize, self);
@@ -126,7 +127,10 @@ at::Tensor dequantize(const at::Tensor& self) {
   const bool by_floats = quantizer->qscheme() == c10::kPerChannelAffineFloatQParams;
   const c10::MemoryFormat format = by_floats ? c10::MemoryFormat::Contiguous : self.suggest_memory_format();
   at::Tensor result = make_output(self.sizes(), {}, c10::TensorOptions().dtype(at::kFloat).memory_format(format));
-  launch(kDequantize, device, &dequantize_kernel, self, result);
+  const bool is_judged = quantizer->qscheme() == c10::kPerChannelAffine;
+  constexpr auto kAccesses = accesses_by_type<const at::Tensor&, at::Tensor&>();
+  launch_owned<const at::Tensor&, at::Tensor&>(kDequantize, device, is_judged ? Hears::kUnlessCaptured : Hears::kLater,
+                                               kAccesses.data(), &dequantize_kernel, self, result);
   return result;
 }
 

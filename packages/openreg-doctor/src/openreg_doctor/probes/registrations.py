@@ -26,6 +26,7 @@ MINIMAL_OPERATORS = (
     "aten::_copy_from_and_resize",
     "aten::_local_scalar_dense",
 )
+QUANTIZED_OPERATORS = ("aten::_empty_affine_quantized", "aten::_copy_from", "aten::dequantize.self", "aten::q_scale")
 NESTED_OPERATORS = ("aten::values", "aten::unbind.int", "aten::clone", "aten::to_padded_tensor", "aten::add.Tensor")
 # What makes sparse tensors, takes them apart, and adds the gradient of an embedding to its weight.
 COO_OPERATORS = (
@@ -134,8 +135,6 @@ def _flatten_indices(device: Device) -> None:
         raise Unseen("needs kernels of SparseCsrPrivateUse1")
     places = torch.arange(3).to(device.first)
     torch.sparse_csr_tensor(places, places[:2], device.tensor(), (2, 2)).to_sparse_csc()
-
-
 def _jagged_attention(device: Device) -> None:
     values = device.tensor().reshape(2, 1, 1)
     try:
@@ -168,6 +167,10 @@ EXERCISES: dict[str, Callable[[Device], object]] = {
         "aten::_jagged_to_padded_dense_forward", "aten::_padded_dense_to_jagged_forward"
     ),
     "registration.attention on nested tensors of layout torch.jagged": _jagged_attention,
+    "registration.kernels of QuantizedPrivateUse1": _kernels(*QUANTIZED_OPERATORS, key="QuantizedPrivateUse1"),
+    "registration.kernels of torch.ops.quantized": _kernels(
+        "quantized::linear", "quantized::conv2d.new", "quantized::add", key="QuantizedPrivateUse1"
+    ),
     "registration.the minimal set of operators": _kernels(*MINIMAL_OPERATORS),
     "registration.the boxed fallback": _fallback,
     "registration.aten::_amp_foreach_non_finite_check_and_unscale_ and aten::_amp_update_scale_": _kernels(

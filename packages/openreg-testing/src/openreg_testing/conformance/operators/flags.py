@@ -113,7 +113,7 @@ NOT_OF_KERNELS = {
     "_set_sdp_priority_order": "read when the form of attention is chosen, which is before the launch",
     "_set_sdp_use_math": "read when the form of attention is chosen, which is before the launch",
     "_set_check_sparse_tensor_invariants": "of sparse tensors, which the device does not store",
-    "_set_qengine": "of quantised tensors, which the device does not store",
+    "_set_qengine": "of quantised tensors, whose operators PyTorch's table does not have",
     "_set_default_tensor_type": "sets the default dtype, and the device of new tensors",
     "set_autocast_*": "read above the device's operators",
     "set_num_interop_threads": "of the host's own threads",
