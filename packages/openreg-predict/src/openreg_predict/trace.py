@@ -6,6 +6,7 @@ On ``meta`` nothing is computed and no memory is needed, so a model of any size 
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,11 +15,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.optim import optimizer
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.module_tracker import ModuleTracker
 
-from openreg_predict.fused import fused, run_on_meta
+from openreg_predict.fused import NAMES, fused, run_on_meta
 from openreg_predict.work import NOTHING, Work, describe, name_of, tensors
 
 # Allocators of devices round up to this.
@@ -167,7 +167,7 @@ class Recorder(TorchDispatchMode):
             leaves = given[0].device.type == "cpu" and before != {"cpu"}
         waits = asks or (leaves and not kwargs.get("non_blocking", name == "aten::copy_" and args[2:3] == (True,)))
         work = describe(func, args, kwargs, result)
-        return Call(name, work, self._module(), bool(self._tracker.is_bw), is_on_host, leaves, waits)
+        return Call(NAMES.get(name, name), work, self._module(), bool(self._tracker.is_bw), is_on_host, leaves, waits)
 
     def _module(self) -> str:
         return max(self._tracker.parents, key=lambda name: (name != "Global", len(name)), default="Global")
@@ -209,13 +209,23 @@ def recording(device: str = "meta", assume: float | None = None) -> Iterator[tup
 
 @contextmanager
 def _optimisers_of_lists() -> Iterator[None]:
-    """Optimisers take parameters of meta in lists, as they do on accelerators."""
-    original = optimizer._get_foreach_kernels_supported_devices  # type: ignore[attr-defined]
-    optimizer._get_foreach_kernels_supported_devices = lambda: [*original(), "meta"]  # type: ignore[attr-defined]
+    """Optimisers take parameters of meta in lists, and as one kernel where asked to, as they do on accelerators."""
+    names = ("_get_foreach_kernels_supported_devices", "_get_fused_kernels_supported_devices")
+    # Modules of optimisers have names of their own for these functions.
+    places = [
+        (module, name, getattr(module, name))
+        for module in list(sys.modules.values())
+        if getattr(module, "__name__", "").startswith(("torch.optim", "torch.utils._foreach_utils"))
+        for name in names
+        if hasattr(module, name)
+    ]
+    for module, name, original in places:
+        setattr(module, name, lambda original=original: [*original(), "meta"])
     try:
         yield
     finally:
-        optimizer._get_foreach_kernels_supported_devices = original  # type: ignore[attr-defined]
+        for module, name, original in places:
+            setattr(module, name, original)
 
 
 def trace(step: Callable[[], object], assume: float | None = None, warm_up: int = 1) -> Program:
