@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from openreg_predict.description import Description, Efficiency
 from openreg_predict.work import Work
 
+# Dtypes that compute alike.
+_SAME = {"float8_e4m3fn": "float8", "float8_e5m2": "float8", "uint8": "int8", "bool": "int8"}
 # What a chip without a rate for a dtype computes with instead: wider ones, never narrower.
 _WIDER = {
     "float8": "float16",
@@ -18,10 +20,6 @@ _WIDER = {
     "int8": "float32",
     "complex64": "float32",
     "complex128": "float64",
-    "float8_e4m3fn": "float8",
-    "float8_e5m2": "float8",
-    "uint8": "int8",
-    "bool": "int8",
 }
 
 
@@ -47,11 +45,11 @@ def utilisation(product: tuple[int, int, int, int], tiles: tuple[tuple[int, int]
 
 def rate_of(chip: Description, unit: str, dtype: str) -> tuple[float, str]:
     """(FLOP/s, the dtype they are of): that asked for, or the next wider one for which the chip has a rate."""
-    name = dtype
+    name = _SAME.get(dtype, dtype)
     while True:
         found = chip.rate(unit, name)
         if found is not None:
-            return found.value, name
+            return found.value, dtype if name == _SAME.get(dtype, dtype) else name
         name = _WIDER.get(name, "float32")
 
 

@@ -16,6 +16,8 @@ from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from openreg_predict import autocast
+
 _ATEN = torch.ops.aten
 LSTM = 2  # mkldnn_rnn_layer's number for it
 
@@ -27,7 +29,7 @@ class Fused(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         """Calls the function, or the operator in its place."""
-        kwargs = kwargs or {}
+        args, kwargs = autocast.cast(func, args, kwargs or {})
         instead = _INSTEAD.get(func)
         if instead is not None and args and isinstance(args[0], Tensor) and args[0].device.type == "meta":
             return instead(func, *args, **kwargs)
@@ -41,6 +43,7 @@ def fused() -> Iterator[None]:
 
     def instead_of(original: Any, substitute: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = autocast.cast(original, args, kwargs)
             if args and isinstance(args[0], Tensor) and args[0].device.type == "meta":
                 return substitute(original, *args, **kwargs)
             return original(*args, **kwargs)
@@ -50,7 +53,7 @@ def fused() -> Iterator[None]:
     for name, original in originals.items():
         setattr(functional, name, instead_of(original, _INSTEAD[original]))
     try:
-        with Fused():
+        with autocast.emulated(), Fused():
             yield
     finally:
         for name, original in originals.items():
@@ -78,7 +81,8 @@ def _attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Any:
-    if query.dim() != 4 or query.shape[1] != key.shape[1] or query.shape[-1] != value.shape[-1]:
+    groups = query.dim() == 4 and key.dim() == 4 and enable_gqa and query.shape[1] % key.shape[1] == 0
+    if query.dim() != 4 or (query.shape[1] != key.shape[1] and not groups) or query.shape[-1] != value.shape[-1]:
         options = {"scale": scale, "enable_gqa": enable_gqa}
         return original(query, key, value, attn_mask, dropout_p, is_causal, **options)
     operator = _ATEN._scaled_dot_product_fused_attention_overrideable

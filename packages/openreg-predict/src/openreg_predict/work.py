@@ -141,6 +141,15 @@ def _product(seen: _Seen) -> Work:
     )
 
 
+def _narrow_product(seen: _Seen) -> Work:
+    """Products of float8 or int8 with scales of their own, which give a wider dtype."""
+    left, right = seen.args[:2]
+    rows, depth, columns = left.shape[0], left.shape[1], right.shape[1]
+    size = sum(map(moved, seen.operands)) + sum(map(moved, seen.results))
+    dtype = str(left.dtype).removeprefix("torch.")
+    return Work("matmul", dtype, "matrix", 2 * rows * columns * depth, size, (1, rows, columns, depth))
+
+
 def _linear(seen: _Seen) -> Work:
     """A linear layer as one operator: its weight is (columns, depth)."""
     source, weight = seen.args[0], seen.args[1]
@@ -299,6 +308,7 @@ def _ring(members: int) -> float:
 _ATTENTION = re.compile(r"aten::_?(scaled_dot_product|(flash|efficient)_attention)")
 _RULES: dict[str, Callable[..., Work]] = {
     **dict.fromkeys(("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_addmm_activation"), _product),
+    **dict.fromkeys(("aten::_scaled_mm", "aten::_int_mm"), _narrow_product),
     **dict.fromkeys(("aten::mv", "aten::addmv", "aten::dot", "aten::vdot"), _vector_product),
     **dict.fromkeys(("aten::convolution", "aten::_convolution"), _convolution),
     "aten::mkldnn_rnn_layer": _recurrent,

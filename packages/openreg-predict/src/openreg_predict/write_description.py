@@ -54,10 +54,11 @@ def with_validations(text: str, found: Iterable[Validation]) -> str:
     """A description with what is known of the errors of its predictions."""
     bare = _VALIDATIONS.sub("", text).rstrip() + "\n"
     for item in found:
+        classes = ", ".join(f'"{name}"' for name in item.classes)
         bare += (
             f'\n[[validated]]\nmode = "{item.mode}"\ndtype = "{item.dtype}"\ncount = {item.count}\n'
             f"mean = {item.mean:.3f}\npercentile_90 = {item.percentile_90:.3f}\nworst = {item.worst:.3f}\n"
-            f'note = "{item.note}"\n'
+            f'note = "{item.note}"\nclasses = [{classes}]\n'
         )
     return bare
 
