@@ -25,8 +25,21 @@ engines = { value = 1, source = "assumed" }
 [efficiency.matmul]
 compute = { points = [[1e6, 0.1], [1e8, 0.5], [1e10, 0.9]], source = "assumed" }
 tiles = [[64, 64]]
+columns = { value = 1.0, source = "assumed" }
 [efficiency.elementwise]
 memory = { value = 0.8, source = "assumed" }
+[power]
+limit = { value = 300, unit = "W", source = "data sheet" }
+energy = { value = 15, unit = "pJ", source = "assumed" }
+[[validated]]
+mode = "inference"
+dtype = "float32"
+count = 3
+mean = 0.05
+percentile_90 = 0.1
+worst = 0.2
+note = "made up"
+classes = ["matmul"]
 """
 
 
@@ -88,6 +101,13 @@ def test_a_class_without_efficiency_takes_that_of_its_substitute():
         ("tiles = [[64, 64]]", "tiles = [[64]]", r"tiles\[0\] is \[64\]; a tile is"),
         ("{ value = 0.8,", "{ value = 0.8, points = [[1, 1]],", r"elementwise\.memory needs either value or points"),
         ("[copy]", "[copy", "is no TOML"),
+        ('limit = { value = 300, unit = "W"', 'limit = { value = 300, unit = "kg"', r"power\.limit\.unit 'kg' is no known"),
+        ("value = 15", "value = -15", r"power\.energy\.value is -15; .* not negative"),
+        ("energy =", "# energy =", r"power\.energy is missing"),
+        ("columns = { value = 1.0", "columns = { value = 0", r"columns\.value is 0; a fraction"),
+        ('classes = ["matmul"]', 'classes = ["cooking"]', r"validated\[0\]\.classes has 'cooking'; .* softmax"),
+        ('classes = ["matmul"]', 'classes = "matmul"', r"validated\[0\]\.classes is 'matmul'; it has to be a list"),
+        ("mean = 0.05", "mean = 500", r"validated\[0\]\.mean is 500\.0; it has to lie between 0 and 100"),
     ],
 )
 def test_what_is_wrong_is_named(old, new, message):
