@@ -174,8 +174,12 @@ def test_collectives_send_their_share_over_the_link(meta):
         "_c10d_functional::all_reduce": 4096 * 2 * 3 // 4,
     }
     chip = openreg_predict.load("h100")
-    time = cost.cost_of(chip, found["c10d::broadcast_"])
-    assert (time.bound, time.seconds) == ("link", pytest.approx(5e-6 + 4096 / 450e9))
+    times = {name: cost.cost_of(chip, work) for name, work in found.items()}
+    assert {time.bound for time in times.values()} == {"link"}
+    # One message, a message to each of three others, and twice as many; each begins after the latency.
+    assert times["c10d::broadcast_"].seconds == pytest.approx(5e-6 + 4096 / 450e9)
+    assert times["c10d::_allgather_base_"].seconds == pytest.approx(3 * 5e-6 + 12288 / 450e9)
+    assert times["c10d::allreduce_"].seconds == pytest.approx(6 * 5e-6 + 6144 / 450e9)
 
 
 def test_an_operator_without_a_rule_is_named_and_costs_what_its_bytes_cost(meta):
@@ -238,6 +242,16 @@ def test_the_roofline():
     assert (bound.seconds, bound.bound) == (pytest.approx(1e-3), "compute")
     bound = cost.cost_of(CHIP, Work("elementwise", flops=10**6, size=10**9))
     assert (bound.seconds, bound.bound) == (pytest.approx(1e-2), "memory")
+
+
+def test_what_fits_into_a_cache_moves_at_its_bandwidth_unless_that_was_measured():
+    cache = description.Cache(2, description.Quantity(1e6, "assumed"), description.Quantity(1e12, "assumed"))
+    chip = dataclasses.replace(CHIP, caches=(cache,))
+    assert cost.cost_of(chip, Work("elementwise", size=10**6)).seconds == pytest.approx(1e-6)
+    assert cost.cost_of(chip, Work("elementwise", size=10**7)).seconds == pytest.approx(1e-4)
+    measured = description.Efficiency(memory=description.Curve(((1.0, 1.0),), "measured"))
+    chip = dataclasses.replace(chip, efficiencies={**chip.efficiencies, "elementwise": measured})
+    assert cost.cost_of(chip, Work("elementwise", size=10**6)).seconds == pytest.approx(1e-5)
 
 
 def test_launches_bound_what_is_short():

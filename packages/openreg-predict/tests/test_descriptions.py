@@ -5,6 +5,7 @@ import pytest
 
 import openreg_predict
 from openreg_predict import description
+from openreg_predict.write_description import whole
 
 GOOD = """
 schema = 1
@@ -124,3 +125,39 @@ def test_an_unknown_name_and_a_missing_file_are_named(tmp_path):
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(openreg_predict.DescriptionError, match="cannot be read"):
         openreg_predict.load(tmp_path / "binary.toml")
+
+
+@pytest.mark.parametrize("name", openreg_predict.built_in())
+def test_a_description_that_is_written_can_be_read_again(name):
+    chip = openreg_predict.load(name)
+    again = description.parse(whole(chip), "written", name)
+    assert again.efficiencies == chip.efficiencies
+    assert again.validations == chip.validations
+    assert (again.title, again.copy_engines, again.parallel_units) == (
+        chip.title,
+        chip.copy_engines,
+        chip.parallel_units,
+    )
+
+    def values(which):
+        found = [which.memory_size, which.memory_bandwidth, which.launch_host, which.launch_device, which.launch_graph]
+        found += [which.rates[key] for key in sorted(which.rates)]
+        found += [item for link in which.links.values() for item in (link.bandwidth, link.latency)]
+        found += [cache.size for cache in which.caches]
+        found += [which.power.limit, which.power.energy] if which.power else []
+        return [item.value for item in found]
+
+    assert values(again) == pytest.approx(values(chip), rel=1e-4)
+
+
+def test_a_cache_keeps_its_bandwidth_when_it_is_written():
+    text = GOOD.replace("[launch]", CACHE + "[launch]")
+    assert description.parse(whole(parse(text)), "written", "chip").bandwidth_of(1000) == pytest.approx(2e12)
+
+
+CACHE = """
+[[cache]]
+level = 2
+size = { value = 4, unit = "MiB", source = "assumed" }
+bandwidth = { value = 2, unit = "TB/s", source = "assumed" }
+"""

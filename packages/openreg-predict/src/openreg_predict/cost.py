@@ -75,7 +75,10 @@ def cost_of(chip: Description, work: Work, in_graph: bool = False) -> Cost:
         return _over_link(chip, work)
     efficiency = chip.efficiency(work.kind)
     arithmetic, dtype = seconds_of_arithmetic(chip, work, efficiency)
-    memory = work.size / (chip.memory_bandwidth.value * efficiency.memory.at(max(work.size, 1)))
+    bandwidth = chip.memory_bandwidth.value
+    if efficiency.memory.source != "measured":  # a measured one has the caches in it
+        bandwidth = chip.bandwidth_of(work.size)
+    memory = work.size / (bandwidth * efficiency.memory.at(max(work.size, 1)))
     launch = work.kernels * (chip.launch_graph if in_graph else chip.launch_device).value
     longest = max(arithmetic, memory)
     bound = "launch" if launch > longest else "compute" if arithmetic >= memory else "memory"
@@ -89,5 +92,5 @@ def _over_link(chip: Description, work: Work) -> Cost:
         host = chip.links.get("host")
         if host is None:
             return replace(cost_of(chip, replace(work, link="")), bound="memory")
-        return Cost(2 * (host.latency.value + work.size / host.bandwidth.value), "link")
-    return Cost(link.latency.value + work.size / link.bandwidth.value, "link")
+        return Cost(2 * (work.messages * host.latency.value + work.size / host.bandwidth.value), "link")
+    return Cost(work.messages * link.latency.value + work.size / link.bandwidth.value, "link")

@@ -188,7 +188,16 @@ class Description:
             launch_graph=nothing,
             validations=(),
             power=None,
+            caches=(),
         )
+
+    def bandwidth_of(self, size: int) -> float:
+        """Bytes/s of so many bytes: of the smallest cache that holds them and whose bandwidth is known, or memory's."""
+        fitting = [cache for cache in self.caches if cache.bandwidth is not None and size <= cache.size.value]
+        smallest = min(fitting, key=lambda cache: cache.size.value, default=None)
+        if smallest is None or smallest.bandwidth is None:
+            return self.memory_bandwidth.value
+        return max(smallest.bandwidth.value, self.memory_bandwidth.value)
 
     def ceiling(self, dtype: str) -> float:
         """The FLOP/s that the power allows for long; of other dtypes than float32 nothing is known."""

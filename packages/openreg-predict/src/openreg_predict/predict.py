@@ -217,7 +217,8 @@ class _Buckets:
         self._total = sum(cost.seconds for call, cost in zip(program.calls, costs, strict=True) if call.is_backward)
         self._done, self._sent = 0.0, 0
         size = program.parameters / max(1, self._count) * 2 * (devices - 1) / devices
-        self._seconds = cost_of(chip, Work("copy", size=int(size), link="peer")).seconds
+        ring = Work("copy", size=int(size), link="peer", messages=2 * (devices - 1))
+        self._seconds = cost_of(chip, ring).seconds
 
     def await_all(self, timeline: Timeline) -> None:
         """What follows the backward pass needs the sums."""

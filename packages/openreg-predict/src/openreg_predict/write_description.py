@@ -85,6 +85,8 @@ def whole(chip: Description) -> str:
     lines.append(f"bandwidth = {_quantity(chip.memory_bandwidth, 'GB/s', 1e9)}")
     for cache in chip.caches:
         lines += ["", "[[cache]]", f"level = {cache.level}", f"size = {_quantity(cache.size, 'KiB', 2.0**10)}"]
+        if cache.bandwidth is not None:
+            lines.append(f"bandwidth = {_quantity(cache.bandwidth, 'GB/s', 1e9)}")
     lines += ["", "[launch]"]
     for name in ("host", "device", "graph"):
         lines.append(f"{name} = {_quantity(getattr(chip, f'launch_{name}'), 'us', 1e-6)}")
