@@ -107,6 +107,49 @@ def test_attention_fused_and_not(meta):
     assert fused.size < apart["bmm"].size + apart["_softmax"].size
 
 
+def test_attention_with_fewer_keys_than_queries_is_fused_too(meta):
+    query, key = torch.empty(2, 8, 64, 32), torch.empty(2, 2, 64, 32)
+    program = trace(lambda: nn.functional.scaled_dot_product_attention(query, key, key, enable_gqa=True))
+    (work,) = [call.work for call in program.calls if call.work.kernels]
+    assert (work.kind, work.flops) == ("attention", 2 * 2 * (2 * 8) * 64 * 64 * 32)
+
+
+def test_products_of_narrow_dtypes(meta):
+    a, b, scale = torch.empty(32, 64), torch.empty(128, 64), torch.empty(1)
+    narrow = (a.to(torch.float8_e4m3fn), b.to(torch.float8_e4m3fn).t())
+    works_of_both = works(
+        lambda: (
+            torch._scaled_mm(*narrow, scale_a=scale, scale_b=scale, out_dtype=torch.bfloat16),
+            torch._int_mm(a.to(torch.int8), b.to(torch.int8).t()),
+        )
+    )
+    assert (works_of_both["_scaled_mm"].dtype, works_of_both["_int_mm"].dtype) == ("float8_e4m3fn", "int8")
+    assert works_of_both["_scaled_mm"].flops == works_of_both["_int_mm"].flops == 2 * 32 * 64 * 128
+    prediction = predict(trace(lambda: torch._scaled_mm(*narrow, scale, scale)), openreg_predict.load("h100"))
+    assert not any("no rate" in note for note in prediction.notes())
+
+
+def test_autocast_of_any_device_casts_as_on_an_accelerator(meta):
+    layer, norm, x = nn.Linear(32, 16), nn.LayerNorm(16), torch.empty(8, 32)
+
+    def step(device):
+        with torch.autocast(device, dtype=torch.bfloat16):
+            y = norm(layer(x))
+            z = layer(x) @ y.t()
+            with torch.autocast(device, enabled=False):
+                w = x @ x.t()
+        return z.softmax(-1).dtype, z.dtype, y.dtype, w.dtype
+
+    for device in ("cuda", "cpu", "openreg"):
+        found = []
+        program = trace(lambda device=device, found=found: found.append(step(device)))
+        assert found[-1] == (torch.bfloat16, torch.bfloat16, torch.float32, torch.float32)
+        # The weight and the bias once, the input of each product, and what the norm takes and gives.
+        assert sum(call.name == "aten::_to_copy" for call in program.calls) == 6
+        assert {call.work.dtype for call in program.calls if call.name == "aten::addmm"} == {"bfloat16"}
+    assert torch.autocast("cpu").fast_dtype == torch.bfloat16  # PyTorch's own again
+
+
 def test_collectives_send_their_share_over_the_link(meta):
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
@@ -131,8 +174,12 @@ def test_collectives_send_their_share_over_the_link(meta):
         "_c10d_functional::all_reduce": 4096 * 2 * 3 // 4,
     }
     chip = openreg_predict.load("h100")
-    time = cost.cost_of(chip, found["c10d::broadcast_"])
-    assert (time.bound, time.seconds) == ("link", pytest.approx(5e-6 + 4096 / 450e9))
+    times = {name: cost.cost_of(chip, work) for name, work in found.items()}
+    assert {time.bound for time in times.values()} == {"link"}
+    # One message, a message to each of three others, and twice as many; each begins after the latency.
+    assert times["c10d::broadcast_"].seconds == pytest.approx(5e-6 + 4096 / 450e9)
+    assert times["c10d::_allgather_base_"].seconds == pytest.approx(3 * 5e-6 + 12288 / 450e9)
+    assert times["c10d::allreduce_"].seconds == pytest.approx(6 * 5e-6 + 6144 / 450e9)
 
 
 def test_an_operator_without_a_rule_is_named_and_costs_what_its_bytes_cost(meta):
@@ -147,11 +194,38 @@ def test_an_operator_without_a_rule_is_named_and_costs_what_its_bytes_cost(meta)
 
 def test_what_needs_values_is_refused_with_the_way_out(meta):
     a = torch.empty(4)
-    with pytest.raises(TraceError, match=r"_local_scalar_dense asks for the value .*--assume"):
+    with pytest.raises(TraceError, match=r"_local_scalar_dense asks for the values .*--assume"):
         trace(lambda: a.sum().item())
-    with pytest.raises(TraceError, match=r"aten::nonzero cannot run on meta.*depends on data"):
+    with pytest.raises(TraceError, match=r"aten::nonzero cannot run on meta.*depends on data.*--on openreg"):
         trace(lambda: a.nonzero())
-    assert trace(lambda: a.sum().item(), assume=1.0).calls
+    with pytest.raises(TraceError, match=r"aten::_to_copy asks for the values of a tensor of the shape \(4,\)"):
+        trace(lambda: a.tolist())
+    found = []
+    assert trace(lambda: found.append((a.sum().item(), a.tolist(), bool((a > 0).all()))), assume=1.0).calls
+    assert found[-1] == (1.0, [1.0] * 4, True)
+
+
+def test_an_operator_of_which_nobody_knows_the_shape_is_refused_with_the_way_out(meta):
+    a = torch.empty(4)
+    with pytest.raises(TraceError, match=r"nobody has told PyTorch .* torch\.library\.register_fake.*--on openreg"):
+        trace(lambda: torch.fake_quantize_per_tensor_affine(a, 0.1, 0, -128, 127))
+
+
+def test_the_host_waits_for_a_number():
+    """Two kernels that could be launched one after the other, with a look at a number between them."""
+    with torch.device("meta"):
+        a = torch.empty(1 << 26)
+    chip = openreg_predict.load("a100")
+
+    def step(looks):
+        a.exp_()
+        if looks:
+            a[0].item()
+        a.exp_()
+
+    with_wait, without = (predict(trace(lambda looks=looks: step(looks), assume=1.0), chip) for looks in (True, False))
+    assert with_wait.seconds > without.seconds + chip.links["host"].latency.value
+    assert with_wait.host_seconds > without.device_seconds / 2
 
 
 CHIP = dataclasses.replace(
@@ -168,6 +242,16 @@ def test_the_roofline():
     assert (bound.seconds, bound.bound) == (pytest.approx(1e-3), "compute")
     bound = cost.cost_of(CHIP, Work("elementwise", flops=10**6, size=10**9))
     assert (bound.seconds, bound.bound) == (pytest.approx(1e-2), "memory")
+
+
+def test_what_fits_into_a_cache_moves_at_its_bandwidth_unless_that_was_measured():
+    cache = description.Cache(2, description.Quantity(1e6, "assumed"), description.Quantity(1e12, "assumed"))
+    chip = dataclasses.replace(CHIP, caches=(cache,))
+    assert cost.cost_of(chip, Work("elementwise", size=10**6)).seconds == pytest.approx(1e-6)
+    assert cost.cost_of(chip, Work("elementwise", size=10**7)).seconds == pytest.approx(1e-4)
+    measured = description.Efficiency(memory=description.Curve(((1.0, 1.0),), "measured"))
+    chip = dataclasses.replace(chip, efficiencies={**chip.efficiencies, "elementwise": measured})
+    assert cost.cost_of(chip, Work("elementwise", size=10**6)).seconds == pytest.approx(1e-5)
 
 
 def test_launches_bound_what_is_short():
@@ -198,6 +282,22 @@ def test_every_prediction_says_how_it_was_validated():
     assert prediction.error_text() == "not validated for inference in bfloat16 on h100"
     low, high = prediction.range
     assert low < prediction.seconds < high
+
+
+def test_errors_of_other_programs_say_nothing_of_other_operators():
+    with torch.device("meta"):
+        product, image, weight = torch.empty(4096, 4096), torch.empty(64, 64, 56, 56), torch.empty(64, 64, 3, 3)
+        small = torch.empty(8, 8)
+    chip = openreg_predict.load("v100")
+
+    def text(step):
+        return predict(trace(step), chip).error_text()
+
+    assert text(lambda: product @ product).startswith("validated error: mean")
+    assert "of its time is in operators of the class 'convolution'" in text(
+        lambda: nn.functional.conv2d(image, weight)
+    )
+    assert "bound by the host's launches" in text(lambda: small @ small)
 
 
 def test_a_model_that_does_not_fit_is_said():

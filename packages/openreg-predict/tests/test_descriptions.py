@@ -5,6 +5,7 @@ import pytest
 
 import openreg_predict
 from openreg_predict import description
+from openreg_predict.write_description import whole
 
 GOOD = """
 schema = 1
@@ -25,8 +26,21 @@ engines = { value = 1, source = "assumed" }
 [efficiency.matmul]
 compute = { points = [[1e6, 0.1], [1e8, 0.5], [1e10, 0.9]], source = "assumed" }
 tiles = [[64, 64]]
+columns = { value = 1.0, source = "assumed" }
 [efficiency.elementwise]
 memory = { value = 0.8, source = "assumed" }
+[power]
+limit = { value = 300, unit = "W", source = "data sheet" }
+energy = { value = 15, unit = "pJ", source = "assumed" }
+[[validated]]
+mode = "inference"
+dtype = "float32"
+count = 3
+mean = 0.05
+percentile_90 = 0.1
+worst = 0.2
+note = "made up"
+classes = ["matmul"]
 """
 
 
@@ -88,6 +102,13 @@ def test_a_class_without_efficiency_takes_that_of_its_substitute():
         ("tiles = [[64, 64]]", "tiles = [[64]]", r"tiles\[0\] is \[64\]; a tile is"),
         ("{ value = 0.8,", "{ value = 0.8, points = [[1, 1]],", r"elementwise\.memory needs either value or points"),
         ("[copy]", "[copy", "is no TOML"),
+        ('limit = { value = 300, unit = "W"', 'limit = { value = 300, unit = "kg"', r"power\.limit\.unit 'kg' is no known"),
+        ("value = 15", "value = -15", r"power\.energy\.value is -15; .* not negative"),
+        ("energy =", "# energy =", r"power\.energy is missing"),
+        ("columns = { value = 1.0", "columns = { value = 0", r"columns\.value is 0; a fraction"),
+        ('classes = ["matmul"]', 'classes = ["cooking"]', r"validated\[0\]\.classes has 'cooking'; .* softmax"),
+        ('classes = ["matmul"]', 'classes = "matmul"', r"validated\[0\]\.classes is 'matmul'; it has to be a list"),
+        ("mean = 0.05", "mean = 500", r"validated\[0\]\.mean is 500\.0; it has to lie between 0 and 100"),
     ],
 )
 def test_what_is_wrong_is_named(old, new, message):
@@ -104,3 +125,39 @@ def test_an_unknown_name_and_a_missing_file_are_named(tmp_path):
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(openreg_predict.DescriptionError, match="cannot be read"):
         openreg_predict.load(tmp_path / "binary.toml")
+
+
+@pytest.mark.parametrize("name", openreg_predict.built_in())
+def test_a_description_that_is_written_can_be_read_again(name):
+    chip = openreg_predict.load(name)
+    again = description.parse(whole(chip), "written", name)
+    assert again.efficiencies == chip.efficiencies
+    assert again.validations == chip.validations
+    assert (again.title, again.copy_engines, again.parallel_units) == (
+        chip.title,
+        chip.copy_engines,
+        chip.parallel_units,
+    )
+
+    def values(which):
+        found = [which.memory_size, which.memory_bandwidth, which.launch_host, which.launch_device, which.launch_graph]
+        found += [which.rates[key] for key in sorted(which.rates)]
+        found += [item for link in which.links.values() for item in (link.bandwidth, link.latency)]
+        found += [cache.size for cache in which.caches]
+        found += [which.power.limit, which.power.energy] if which.power else []
+        return [item.value for item in found]
+
+    assert values(again) == pytest.approx(values(chip), rel=1e-4)
+
+
+def test_a_cache_keeps_its_bandwidth_when_it_is_written():
+    text = GOOD.replace("[launch]", CACHE + "[launch]")
+    assert description.parse(whole(parse(text)), "written", "chip").bandwidth_of(1000) == pytest.approx(2e12)
+
+
+CACHE = """
+[[cache]]
+level = 2
+size = { value = 4, unit = "MiB", source = "assumed" }
+bandwidth = { value = 2, unit = "TB/s", source = "assumed" }
+"""

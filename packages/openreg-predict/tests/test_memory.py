@@ -1,75 +1,152 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The peak of memory that is predicted on meta, beside what the device really used."""
 
+import gc
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 import openreg_ops  # noqa: F401
 from openreg_predict.script import OnMeta
 from openreg_predict.trace import trace
 
+BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+from workloads.models import MODELS  # noqa: E402  (the models of the benchmarks)
 
-class Decoder(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm, self.qkv, self.out = nn.RMSNorm(64), nn.Linear(64, 192, bias=False), nn.Linear(64, 64)
-
-    def forward(self, x):
-        query, key, value = self.qkv(self.norm(x)).unflatten(-1, (3, 4, -1)).permute(2, 0, 3, 1, 4).unbind(0)
-        attended = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-        return x + self.out(attended.transpose(1, 2).flatten(2))
-
-
-class Recurrent(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.lstm, self.head = nn.LSTM(32, 64, batch_first=True), nn.Linear(64, 8)
-
-    def forward(self, x):
-        return self.head(self.lstm(x)[0])
-
-
-MODELS = {
-    "perceptron": (lambda: nn.Sequential(nn.Linear(128, 256), nn.ReLU(), nn.Linear(256, 8)), (64, 128)),
-    "convolution": (
-        lambda: nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2)),
-        (16, 3, 16, 16),
-    ),
-    "encoder": (
-        lambda: nn.TransformerEncoderLayer(64, 4, 256, dropout=0.0, batch_first=True, norm_first=True),
-        (8, 32, 64),
-    ),
-    "decoder": (Decoder, (4, 64, 64)),
-    "recurrent": (Recurrent, (8, 16, 32)),
+OPTIMISERS = {
+    "SGD": lambda parameters: torch.optim.SGD(parameters, lr=1e-3, momentum=0.9),
+    "AdamW": lambda parameters: torch.optim.AdamW(parameters, lr=1e-3),
+    "fused AdamW": lambda parameters: torch.optim.AdamW(parameters, lr=1e-3, fused=True),
 }
 
 
-def training(name, device):
-    make, shape = MODELS[name]
-    model = make().to(device)
-    batch = torch.rand(shape, device=device)
-    optimiser = torch.optim.AdamW(model.parameters())
+class Checkpointed(nn.Module):
+    """Keeps no activations within its blocks."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(
+            nn.Sequential(nn.Linear(128, 512), nn.GELU(), nn.Linear(512, 128)) for _ in range(3)
+        )
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = checkpoint(block, x, use_reentrant=False)
+        return x
+
+
+class Attention(nn.Module):
+    """PyTorch's own, with the weights that keep it from being fused."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(64, 4, batch_first=True)
+
+    def forward(self, x):
+        return self.attention(x, x, x)[0]
+
+
+class Upwards(nn.Module):
+    """Down, up again by a transposed convolution, and beside what was before."""
+
+    def __init__(self):
+        super().__init__()
+        self.down, self.up = nn.Conv2d(3, 16, 3, stride=2, padding=1), nn.ConvTranspose2d(16, 8, 2, stride=2)
+        self.out = nn.Conv2d(11, 3, 3, padding=1)
+
+    def forward(self, x):
+        up = self.up(functional.silu(self.down(x)))
+        return self.out(torch.cat([functional.interpolate(up, x.shape[-2:], mode="bilinear"), x], 1))
+
+
+OTHERS = {
+    "encoder with dropout": (
+        lambda: nn.TransformerEncoderLayer(64, 4, 256, dropout=0.1, batch_first=True),
+        (4, 32, 64),
+    ),
+    "attention with weights": (Attention, (4, 32, 64)),
+    "checkpointed": (Checkpointed, (64, 128)),
+    "transposed convolution": (Upwards, (4, 3, 16, 16)),
+    "group norm": (
+        lambda: nn.Sequential(nn.Conv2d(3, 16, 3), nn.GroupNorm(4, 16), nn.SiLU(), nn.AvgPool2d(2)),
+        (8, 3, 16, 16),
+    ),
+    "two directions": (lambda: nn.LSTM(32, 64, 2, batch_first=True, bidirectional=True), (4, 16, 32)),
+    "gated recurrent": (lambda: nn.GRU(32, 64, 2, batch_first=True, dropout=0.1), (4, 16, 32)),
+    "recurrent": (lambda: nn.RNN(32, 64, batch_first=True), (4, 16, 32)),
+}
+
+
+def benchmark(name, optimiser, device):
+    task = MODELS[name](torch.device(device))
+    if optimiser is None:
+        return lambda: inferred(task.model, task.batch)
+    return training(task.model, task.batch, OPTIMISERS[optimiser], task.loss)
+
+
+def inferred(model, batch):
+    with torch.no_grad():
+        model(batch)
+
+
+def training(model, batch, make, loss):
+    optimiser = make(model.parameters())
 
     def step():
         optimiser.zero_grad()
-        model(batch).square().mean().backward()
+        loss(model(batch)).backward()
         optimiser.step()
 
     return step
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_the_peak_is_within_three_percent_of_the_devices(name):
+def other(name, device):
+    make, shape = OTHERS[name]
+
+    def loss(y):
+        return (y[0] if isinstance(y, tuple) else y).square().mean()
+
+    return training(make().to(device), torch.rand(shape, device=device), OPTIMISERS["AdamW"], loss)
+
+
+def compare(make, tolerance):
+    gc.collect()
     before = torch.accelerator.memory_allocated()
-    step = training(name, "openreg")
-    step()
+    step = make("openreg")
+    for _ in range(2):
+        step()
     torch.accelerator.synchronize()
     torch.accelerator.reset_peak_memory_stats()
     step()
     torch.accelerator.synchronize()
     used = torch.accelerator.max_memory_allocated() - before
     with OnMeta():
-        program = trace(training(name, "meta"))
-    assert program.peak == pytest.approx(used, rel=0.03)
+        program = trace(make("meta"))
+    assert program.peak == pytest.approx(used, rel=tolerance)
     assert program.without_rule() == []
+
+
+@pytest.mark.parametrize("optimiser", [None, *OPTIMISERS], ids=lambda name: name or "inference")
+@pytest.mark.parametrize("name", MODELS)
+def test_the_peak_of_the_benchmarks_models_is_the_devices(name, optimiser):
+    compare(lambda device: benchmark(name, optimiser, device), 0.01)
+
+
+@pytest.mark.filterwarnings("ignore:dropout option adds dropout:UserWarning")
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_peak_of_other_models_is_near(name):
+    # On meta PyTorch takes the gradients of a linear layer apart, and one of them lives longer than on the device.
+    compare(lambda device: other(name, device), 0.06 if name == "checkpointed" else 0.03)
+
+
+def test_a_model_that_would_need_gigabytes_needs_none_on_meta():
+    with OnMeta():
+        model = nn.Sequential(*[nn.Linear(16384, 16384, bias=False) for _ in range(4)]).cuda()
+        program = trace(lambda: inferred(model, torch.rand(8, 16384)))
+    assert program.peak >= 4 * 2**30

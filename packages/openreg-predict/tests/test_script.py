@@ -47,8 +47,10 @@ def test_a_script_for_another_device_is_predicted(script, capsys):
     assert {item["name"] for item in found["modules"]} >= {"Sequential.0", "Sequential.2"}
 
 
-def test_the_table_says_how_far_to_trust_it(script, capsys):
-    assert run("run", script, "--device", "v100") == 0
+def test_the_table_says_how_far_to_trust_it(tmp_path, capsys):
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT.replace("DEVICE", "cuda").replace("BATCH = 32", "BATCH = 262144"), "utf-8")
+    assert run("run", path, "--device", "v100") == 0
     assert "validated error: mean" in capsys.readouterr().out
 
 
@@ -118,10 +120,53 @@ def test_a_script_without_a_step_is_recorded_as_a_whole(tmp_path):
     assert [call.name for call in program_of(path).calls] == ["aten::rand", "aten::rand", "aten::mm"]
 
 
+LOOP = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+data = DataLoader(TensorDataset(torch.randn(64, 8), torch.randint(4, (64,))), batch_size=16, shuffle=True)
+model = torch.compile(nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 4)).to(device))
+optimiser = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 10)
+for epoch in range(2):
+    for x, y in data:
+        x, y = x.to(device), y.to(device)
+        with torch.autocast(device, dtype=torch.bfloat16):
+            loss = nn.functional.cross_entropy(model(x), y)
+        optimiser.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+    schedule.step()
+    print(epoch, loss.item())
+raise SystemExit(0)
+"""
+
+
+def test_a_training_loop_as_people_write_it(tmp_path, capsys):
+    path = tmp_path / "loop.py"
+    path.write_text(LOOP, "utf-8")
+    assert run("run", path, "--device", "h100") == 1
+    assert "--assume 1.0" in capsys.readouterr().err
+    assert run("run", path, "--device", "h100", "--assume", "1.0", "--json") == 0
+    out = capsys.readouterr().out
+    found = json.loads(out[out.index("{") :])
+    assert (found["mode"], found["dtype"]) == ("training", "bfloat16")
+    assert found["notes"] == ["predicted without torch.compile: which kernels it would generate is not known"]
+    calls = {item["name"]: item["calls"] for item in found["operators"]}
+    assert calls["aten::addmm"] == 2 * 2 * 4
+    assert calls["aten::_local_scalar_dense"] == 2
+
+
 def test_a_script_that_fails_is_named(tmp_path):
     path = tmp_path / "train.py"
     path.write_text("def step():\n    raise KeyError('x')\n", "utf-8")
     with pytest.raises(ScriptError, match=r"train\.py failed on meta.*KeyError"):
+        program_of(path)
+    path.write_text("raise SystemExit('no data')\ndef step():\n    pass\n", "utf-8")
+    with pytest.raises(ScriptError, match=r"train\.py ended with the status no data"):
         program_of(path)
 
 

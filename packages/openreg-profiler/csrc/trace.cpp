@@ -134,7 +134,7 @@ void Trace::build(const ActivityTypes& wanted, const Annotations& around, const 
     while (next != tasks.end() && task->graph_launch != 0 && next->graph_launch == task->graph_launch) {
       last = next++;
     }
-    bool starts_arrow = has_launches;
+    bool starts_arrow = has_launches && !is_virtual_;
     if (has_launches) {
       add_launch(*task, *last, correlation + 1, find);
     }
@@ -208,7 +208,7 @@ void Trace::add_launch(const Task& first, const Task& last, int64_t correlation,
   activity.nanoseconds = time_of_host(last.accepted) - activity.begin;
   activity.correlation = correlation;
   activity.number = static_cast<uint32_t>(correlation - kFirstCorrelation);
-  activity.flow = activity.number;
+  activity.flow = is_virtual_ ? 0 : activity.number;  // arrows from one clock to another would lead anywhere
   activity.is_flow_start = true;
   activity.operation = operation_of(first, find);
   activity.title = keep(call_of(first));
@@ -227,8 +227,9 @@ void Trace::add_task(const Task& task, int64_t correlation, bool has_launch, con
   activity.flow = has_launch ? activity.number : 0;
   activity.title = name_of(task);
   activity.task = &task;
-  if (task.engine >= 0 && static_cast<size_t>(task.engine) < engines_.size()) {
-    activity.engine = &engines_[static_cast<size_t>(task.engine)];
+  if (task.engine >= 0) {
+    const auto index = static_cast<size_t>(task.engine);  // of a chip whose time is modelled there are more
+    activity.engine = index < engines_.size() ? &engines_[index] : keep("engine " + std::to_string(index));
   }
   if (is_wait(task)) {
     // Kineto's traces draw what has this type wider by a nanosecond on both sides, and show its number as that of an

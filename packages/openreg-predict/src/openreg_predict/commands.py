@@ -19,7 +19,7 @@ from openreg_predict.schedule import busy, write_trace
 from openreg_predict.script import ScriptError
 from openreg_predict.trace import trace
 from openreg_predict.units import show_bytes, show_time
-from openreg_predict.validate import Outcome, as_document, compare, summaries, validations
+from openreg_predict.validate import Outcome, as_document, compare, judged, summaries, validations
 from openreg_predict.write_description import whole, with_efficiencies, with_validations
 
 
@@ -91,7 +91,7 @@ def machine_outcomes(chip: Description) -> list[Outcome]:
                     program = trace(machine_models.step(name, mode == "training"))
                 case = published.Case(chip.name, name, mode, 0, 0, seconds)
                 for way, item in (("calibrated", chip), ("plain roofline", chip.plain())):
-                    outcomes.append(Outcome(case, way, predict(program, item).seconds))
+                    outcomes.append(judged(case, way, predict(program, item)))
     return outcomes
 
 
@@ -110,7 +110,7 @@ def validate(data: Path | None, device: str | None, as_json: bool, write: bool) 
         names = {device} if data is None and device else {outcome.case.device for outcome in outcomes}
         for name in names:
             path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
-            entries = validations(found, load(name).name, note)
+            entries = validations(found, outcomes, load(name).name, note)
             path.write_text(with_validations(path.read_text("utf-8"), entries), "utf-8")
     if as_json:
         print(json.dumps(as_document(outcomes, left_out), indent=1))

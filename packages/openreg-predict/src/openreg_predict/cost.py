@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from openreg_predict.description import Description, Efficiency
 from openreg_predict.work import Work
 
+# Dtypes that compute alike.
+_SAME = {"float8_e4m3fn": "float8", "float8_e5m2": "float8", "uint8": "int8", "bool": "int8"}
 # What a chip without a rate for a dtype computes with instead: wider ones, never narrower.
 _WIDER = {
     "float8": "float16",
@@ -18,10 +20,6 @@ _WIDER = {
     "int8": "float32",
     "complex64": "float32",
     "complex128": "float64",
-    "float8_e4m3fn": "float8",
-    "float8_e5m2": "float8",
-    "uint8": "int8",
-    "bool": "int8",
 }
 
 
@@ -47,11 +45,11 @@ def utilisation(product: tuple[int, int, int, int], tiles: tuple[tuple[int, int]
 
 def rate_of(chip: Description, unit: str, dtype: str) -> tuple[float, str]:
     """(FLOP/s, the dtype they are of): that asked for, or the next wider one for which the chip has a rate."""
-    name = dtype
+    name = _SAME.get(dtype, dtype)
     while True:
         found = chip.rate(unit, name)
         if found is not None:
-            return found.value, name
+            return found.value, dtype if name == _SAME.get(dtype, dtype) else name
         name = _WIDER.get(name, "float32")
 
 
@@ -77,7 +75,10 @@ def cost_of(chip: Description, work: Work, in_graph: bool = False) -> Cost:
         return _over_link(chip, work)
     efficiency = chip.efficiency(work.kind)
     arithmetic, dtype = seconds_of_arithmetic(chip, work, efficiency)
-    memory = work.size / (chip.memory_bandwidth.value * efficiency.memory.at(max(work.size, 1)))
+    bandwidth = chip.memory_bandwidth.value
+    if efficiency.memory.source != "measured":  # a measured one has the caches in it
+        bandwidth = chip.bandwidth_of(work.size)
+    memory = work.size / (bandwidth * efficiency.memory.at(max(work.size, 1)))
     launch = work.kernels * (chip.launch_graph if in_graph else chip.launch_device).value
     longest = max(arithmetic, memory)
     bound = "launch" if launch > longest else "compute" if arithmetic >= memory else "memory"
@@ -91,5 +92,5 @@ def _over_link(chip: Description, work: Work) -> Cost:
         host = chip.links.get("host")
         if host is None:
             return replace(cost_of(chip, replace(work, link="")), bound="memory")
-        return Cost(2 * (host.latency.value + work.size / host.bandwidth.value), "link")
-    return Cost(link.latency.value + work.size / link.bandwidth.value, "link")
+        return Cost(2 * (work.messages * host.latency.value + work.size / host.bandwidth.value), "link")
+    return Cost(work.messages * link.latency.value + work.size / link.bandwidth.value, "link")

@@ -128,7 +128,10 @@ class Cache:
 
 @dataclass(frozen=True)
 class Validation:
-    """Relative errors of predictions: of so many programs that had no part in calibration."""
+    """Relative errors of predictions: of so many programs that had no part in calibration.
+
+    ``classes`` are those in which these programs spent their time; of others nothing is known.
+    """
 
     mode: str
     dtype: str
@@ -137,6 +140,7 @@ class Validation:
     percentile_90: float
     worst: float
     note: str
+    classes: tuple[str, ...] = tuple(CLASSES)
 
 
 @dataclass(frozen=True)
@@ -184,7 +188,16 @@ class Description:
             launch_graph=nothing,
             validations=(),
             power=None,
+            caches=(),
         )
+
+    def bandwidth_of(self, size: int) -> float:
+        """Bytes/s of so many bytes: of the smallest cache that holds them and whose bandwidth is known, or memory's."""
+        fitting = [cache for cache in self.caches if cache.bandwidth is not None and size <= cache.size.value]
+        smallest = min(fitting, key=lambda cache: cache.size.value, default=None)
+        if smallest is None or smallest.bandwidth is None:
+            return self.memory_bandwidth.value
+        return max(smallest.bandwidth.value, self.memory_bandwidth.value)
 
     def ceiling(self, dtype: str) -> float:
         """The FLOP/s that the power allows for long; of other dtypes than float32 nothing is known."""
@@ -338,7 +351,7 @@ def _efficiency(table: Reader) -> Efficiency:
 
 
 def _validation(table: Reader) -> Validation:
-    table.allow("mode", "dtype", "count", "mean", "percentile_90", "worst", "note")
+    table.allow("mode", "dtype", "count", "mean", "percentile_90", "worst", "note", "classes")
     return Validation(
         mode=table.choice("mode", ("inference", "training")),
         dtype=table.choice("dtype", table.DTYPES),
@@ -347,4 +360,5 @@ def _validation(table: Reader) -> Validation:
         percentile_90=table.number("percentile_90", 0, 100),
         worst=table.number("worst", 0, 100),
         note=table.text("note"),
+        classes=table.choices("classes", tuple(CLASSES)) if table.has("classes") else tuple(CLASSES),
     )

@@ -16,6 +16,8 @@ from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from openreg_predict import autocast
+
 _ATEN = torch.ops.aten
 LSTM = 2  # mkldnn_rnn_layer's number for it
 
@@ -27,7 +29,7 @@ class Fused(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         """Calls the function, or the operator in its place."""
-        kwargs = kwargs or {}
+        args, kwargs = autocast.cast(func, args, kwargs or {})
         instead = _INSTEAD.get(func)
         if instead is not None and args and isinstance(args[0], Tensor) and args[0].device.type == "meta":
             return instead(func, *args, **kwargs)
@@ -37,19 +39,25 @@ class Fused(TorchFunctionMode):
 @contextmanager
 def fused() -> Iterator[None]:
     """:class:`Fused`, also inside of PyTorch's own function for attention of several heads, which modes do not see."""
-    original = functional.scaled_dot_product_attention
+    originals = {name: getattr(functional, name) for name in ("scaled_dot_product_attention", "linear")}
 
-    def attention(*args: Any, **kwargs: Any) -> Any:
-        if args and isinstance(args[0], Tensor) and args[0].device.type == "meta":
-            return _attention(original, *args, **kwargs)
-        return original(*args, **kwargs)
+    def instead_of(original: Any, substitute: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = autocast.cast(original, args, kwargs)
+            if args and isinstance(args[0], Tensor) and args[0].device.type == "meta":
+                return substitute(original, *args, **kwargs)
+            return original(*args, **kwargs)
 
-    functional.scaled_dot_product_attention = attention
+        return call
+
+    for name, original in originals.items():
+        setattr(functional, name, instead_of(original, _INSTEAD[original]))
     try:
-        with Fused():
+        with autocast.emulated(), Fused():
             yield
     finally:
-        functional.scaled_dot_product_attention = original
+        for name, original in originals.items():
+            setattr(functional, name, original)
 
 
 def _dropout(original: Any, *args: Any, **kwargs: Any) -> Any:
@@ -73,7 +81,8 @@ def _attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Any:
-    if query.dim() != 4 or query.shape[1] != key.shape[1] or query.shape[-1] != value.shape[-1]:
+    groups = query.dim() == 4 and key.dim() == 4 and enable_gqa and query.shape[1] % key.shape[1] == 0
+    if query.dim() != 4 or (query.shape[1] != key.shape[1] and not groups) or query.shape[-1] != value.shape[-1]:
         options = {"scale": scale, "enable_gqa": enable_gqa}
         return original(query, key, value, attn_mask, dropout_p, is_causal, **options)
     operator = _ATEN._scaled_dot_product_fused_attention_overrideable
@@ -111,25 +120,90 @@ def _rms_norm(
     return _fused_rms_norm(source, weight)[0]
 
 
+@torch.library.custom_op("openreg_predict::linear", mutates_args=(), device_types="meta")
+def _fused_linear(source: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    return source.new_empty(*source.shape[:-1], weight.shape[0])
+
+
+@torch.library.custom_op("openreg_predict::linear_backward", mutates_args=(), device_types="meta")
+def _fused_linear_backward(source: Tensor, gradient: Tensor, weight: Tensor, wanted: list[bool]) -> list[Tensor]:
+    shapes = [source.shape, weight.shape, weight.shape[:1]]
+    return [source.new_empty(shape) for shape, is_wanted in zip(shapes, wanted, strict=True) if is_wanted]
+
+
+def _keep_linear(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    del output
+    ctx.save_for_backward(inputs[0], inputs[1])
+
+
+def _linear_gradients(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    wanted = list(ctx.needs_input_grad[:3])
+    found = iter(_fused_linear_backward(ctx.saved_tensors[0], gradient, ctx.saved_tensors[1], wanted))
+    return tuple(next(found) if is_wanted else None for is_wanted in wanted)
+
+
+_fused_linear.register_autograd(_linear_gradients, setup_context=_keep_linear)
+
+
+def _linear(original: Any, source: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
+    """Of an input with gaps: PyTorch makes a copy of it on meta, which the device does not need."""
+    if source.dim() < 3 or source.is_contiguous():
+        return original(source, weight, bias)
+    return _fused_linear(source, weight, bias)
+
+
 def _lstm(original: Any, source: Tensor, *args: Any) -> Any:
-    """Of one direction, with biases, on sequences of one length; others stay as they are."""
+    """On sequences of one length, without projections; others stay as they are."""
     states, parameters, has_biases, layers, dropout, training, bidirectional, batch_first = args
-    if isinstance(states, Tensor) or not has_biases or bidirectional or len(parameters) != 4 * layers:
+    directions = 2 if bidirectional else 1
+    if isinstance(states, Tensor) or not has_biases or len(parameters) != 4 * layers * directions:
         return original(source, *args)
-    x = source.transpose(0, 1) if batch_first else source
+    x = (source.transpose(0, 1) if batch_first else source).contiguous()
+    keeps = training and torch.is_grad_enabled() and any(item.requires_grad for item in (source, *parameters))
     hidden, cells = [], []
     for layer in range(layers):
-        weights = parameters[4 * layer : 4 * layer + 4]
-        width = weights[1].shape[1]
-        x, last, cell, _ = _ATEN.mkldnn_rnn_layer(
-            x, *weights, states[0][layer], states[1][layer], False, [], LSTM, width, 1, True, False,
-            batch_first, training,
-        )  # fmt: skip
-        hidden.append(last)
-        cells.append(cell)
+        outputs = []
+        for direction in range(directions):
+            index = layer * directions + direction
+            weights = parameters[4 * index : 4 * index + 4]
+            output, last, cell, _ = _ATEN.mkldnn_rnn_layer(
+                x, *weights, states[0][index], states[1][index], direction == 1, [], LSTM, weights[1].shape[1], 1, True,
+                False, batch_first, keeps,
+            )  # fmt: skip
+            outputs.append(output)
+            hidden.append(last)
+            cells.append(cell)
+        x = torch.cat(outputs, -1) if bidirectional else outputs[0]
         if dropout and training and layer < layers - 1:
             x = torch.native_dropout(x, dropout, True)[0]
-    return x.transpose(0, 1) if batch_first else x, torch.stack(hidden), torch.stack(cells)
+    last = tuple(items[0].unsqueeze(0) if len(items) == 1 else torch.stack(items) for items in (hidden, cells))
+    return x.transpose(0, 1) if batch_first else x, *last
+
+
+def _gru(original: Any, source: Tensor, *args: Any) -> Any:
+    """On sequences of one length, step by step; others stay as they are."""
+    hx, parameters, has_biases, layers, dropout, training, bidirectional, batch_first = args
+    directions = 2 if bidirectional else 1
+    if not isinstance(hx, Tensor) or not has_biases or len(parameters) != 4 * layers * directions:
+        return original(source, *args)
+    x = source.transpose(0, 1) if batch_first else source
+    last = []
+    for layer in range(layers):
+        outputs = []
+        for direction in range(directions):
+            index = layer * directions + direction
+            of_input, of_state, input_bias, state_bias = parameters[4 * index : 4 * index + 4]
+            state, steps = hx[index], []
+            for step in x.unbind(0)[:: -1 if direction else 1]:
+                gates = step.mm(of_input.t()), state.mm(of_state.t())
+                state = _ATEN._thnn_fused_gru_cell(*gates, state, input_bias, state_bias)[0]
+                steps.append(state)
+            outputs.append(torch.stack(steps[:: -1 if direction else 1]))
+            last.append(state)
+        x = torch.cat(outputs, -1) if bidirectional else outputs[0]
+        if dropout and training and layer < layers - 1:
+            x = torch.native_dropout(x, dropout, True)[0]
+    return x.transpose(0, 1) if batch_first else x, torch.stack(last)
 
 
 _INSTEAD: dict[Any, Callable[..., Any]] = {
@@ -138,6 +212,15 @@ _INSTEAD: dict[Any, Callable[..., Any]] = {
     torch.rms_norm: _rms_norm,
     functional.rms_norm: _rms_norm,
     torch.lstm: _lstm,
+    torch.gru: _gru,
+    functional.linear: _linear,
+}
+# What the operators of this file are called where people read it: as those that they stand for.
+NAMES = {
+    "openreg_predict::linear": "aten::linear",
+    "openreg_predict::linear_backward": "aten::linear_backward",
+    "openreg_predict::rms_norm": "aten::_fused_rms_norm",
+    "openreg_predict::rms_norm_backward": "aten::_fused_rms_norm_backward",
 }
 
 
@@ -166,4 +249,12 @@ def run_on_meta(name: str, args: tuple[Any, ...]) -> Any:
         return source.new_empty(length, batch, width), torch.empty_like(hidden), torch.empty_like(cell), workspace
     if name == "aten::mkldnn_rnn_layer_backward":
         return tuple(torch.empty_like(item) for item in args[:7])
+    if name == "aten::_thnn_fused_gru_cell":
+        state = args[2]
+        return torch.empty_like(state), state.new_empty(state.shape[0], 5 * state.shape[1])
+    if name == "aten::_thnn_fused_gru_cell_backward":
+        state, batch = args[0], args[0].shape[0]
+        gates = 3 * state.shape[1]
+        found = state.new_empty(batch, gates), state.new_empty(batch, gates), torch.empty_like(state)
+        return (*found, state.new_empty(gates), state.new_empty(gates)) if args[2] else (*found, None, None)
     return None

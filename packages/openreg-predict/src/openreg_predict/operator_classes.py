@@ -12,7 +12,7 @@ import torch
 _FREE = re.compile(
     r"aten::(_unsafe_view|_reshape_alias|empty\w*|new_empty\w*|detach_?|alias|lift\w*|is_\w+|"
     r"_version|set_|resize_|record_stream|_has_compatible_shallow_copy_type|_nested_\w*view\w*|sym_\w+|"
-    r"_efficientzerotensor|unsafe_split\w*|pin_memory|_pin_memory|_fused_sdp_choice|result_type|item)"
+    r"_efficientzerotensor|transpose_|t_|squeeze_|unsqueeze_|as_strided_|swap(axes|dims)_|unsafe_split\w*|pin_memory|_pin_memory|_fused_sdp_choice|result_type|item)"
     r"|c10d::barrier|_c10d_functional::(wait_tensor|_wrap_tensor_autograd)|prim::device"
 )
 # The first pattern that fits gives the class.

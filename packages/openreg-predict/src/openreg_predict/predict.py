@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from openreg_predict.cost import Cost, cost_of
 from openreg_predict.description import Description, Validation
@@ -16,6 +16,8 @@ from openreg_predict.work import NOTHING, Work
 
 # The range of a prediction that nothing validates: a factor down and up.
 UNKNOWN = 0.5
+# What part of the time may be of classes that no validated program has, and still the errors of those say something.
+ELSEWHERE = 0.1
 # Bytes of gradients that go around the ring at a time.
 BUCKET = 25 * 2**20
 BOUNDS = ("compute", "memory", "launch", "link")
@@ -48,6 +50,7 @@ class Prediction:
     costs: tuple[Cost, ...]
     dtype: str
     validation: Validation | None
+    not_validated: str = ""  # why not, where errors of other programs are known
 
     @property
     def mode(self) -> str:
@@ -78,7 +81,8 @@ class Prediction:
         """The validated error, or that there is none."""
         found = self.validation
         if found is None:
-            return f"not validated for {self.mode} in {self.dtype} on {self.chip.name}"
+            reason = f": {self.not_validated}" if self.not_validated else ""
+            return f"not validated for {self.mode} in {self.dtype} on {self.chip.name}{reason}"
         return (
             f"validated error: mean {found.mean:.1%}, 90th percentile {found.percentile_90:.1%}, "
             f"worst {found.worst:.1%} ({found.count} programs, {found.mode}, {found.dtype}; {found.note})"
@@ -86,7 +90,7 @@ class Prediction:
 
     def notes(self) -> list[str]:
         """What a reader has to know: operators without a rule, dtypes without a rate, memory that does not suffice."""
-        notes = []
+        notes = list(self.program.notes)
         unknown = Counter(self.program.without_rule())
         if unknown:
             names = ", ".join(f"{name} ({count})" for name, count in sorted(unknown.items()))
@@ -168,18 +172,41 @@ def predict(program: Program, chip: Description, in_graph: bool = False, devices
                 timeline.synchronise(number)
             if call.is_backward:
                 buckets.after(cost.seconds, timeline)
-    dtype = main_dtype(program.calls)
-    mode = "training" if program.is_training else "inference"
-    return Prediction(
+    found = Prediction(
         chip,
         program,
         timeline.finish(),
         timeline.host,
         sum(cost.seconds for cost in costs),
         costs,
-        dtype,
-        None if in_graph or devices > 1 else chip.validation(mode, dtype),
+        main_dtype(program.calls),
+        None,
     )
+    validation = None if in_graph or devices > 1 else chip.validation(found.mode, found.dtype)
+    if validation is None:
+        return found
+    reason = _why_not(found, validation)
+    return replace(found, not_validated=reason) if reason else replace(found, validation=validation)
+
+
+def shares_of_classes(prediction: Prediction) -> dict[str, float]:
+    """What part of the engines' time calls of each class take, the largest first."""
+    seconds: dict[str, float] = {}
+    for call, cost in zip(prediction.program.calls, prediction.costs, strict=True):
+        seconds[call.work.kind] = seconds.get(call.work.kind, 0.0) + cost.seconds
+    whole = sum(seconds.values()) or 1.0
+    return dict(sorted(((kind, own / whole) for kind, own in seconds.items()), key=lambda item: -item[1]))
+
+
+def _why_not(prediction: Prediction, validation: Validation) -> str:
+    """Why the errors of other programs say nothing of this one; empty if they do."""
+    if prediction.host_seconds > prediction.device_seconds:
+        return "it is bound by the host's launches, and no validated program was"
+    other = {kind: share for kind, share in shares_of_classes(prediction).items() if kind not in validation.classes}
+    if sum(other.values()) > ELSEWHERE:
+        worst = next(iter(other))
+        return f"{other[worst]:.0%} of its time is in operators of the class {worst!r}, which no validated program had"
+    return ""
 
 
 class _Buckets:
@@ -190,7 +217,8 @@ class _Buckets:
         self._total = sum(cost.seconds for call, cost in zip(program.calls, costs, strict=True) if call.is_backward)
         self._done, self._sent = 0.0, 0
         size = program.parameters / max(1, self._count) * 2 * (devices - 1) / devices
-        self._seconds = cost_of(chip, Work("copy", size=int(size), link="peer")).seconds
+        ring = Work("copy", size=int(size), link="peer", messages=2 * (devices - 1))
+        self._seconds = cost_of(chip, ring).seconds
 
     def await_all(self, timeline: Timeline) -> None:
         """What follows the backward pass needs the sums."""

@@ -77,6 +77,14 @@ class Reader:
             raise self.error(key, f"is {found!r}; it has to be one of {', '.join(choices)}")
         return found
 
+    def choices(self, key: str, choices: tuple[str, ...]) -> tuple[str, ...]:
+        """A list of some words."""
+        found = self._get(key, list, "a list of texts")
+        for item in found:
+            if item not in choices:
+                raise self.error(key, f"has {item!r}; it has to be a list of {', '.join(choices)}")
+        return tuple(found)
+
     def integer(self, key: str, least: int, most: int) -> int:
         """A whole number within limits."""
         found: int = self._get(key, int, f"a whole number from {least} to {most}")

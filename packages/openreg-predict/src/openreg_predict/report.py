@@ -135,11 +135,11 @@ def _show_lenders(summaries: Sequence[Summary], console: Console) -> None:
     lent = [item for item in summaries if item.way.startswith(LENDER) and item.device != "all"]
     if not lent:
         return
-    names = sorted({item.way for item in lent})
-    table = Table("mean error of", "mode", *(name.removeprefix(LENDER) for name in names), title="Efficiencies lent by")
-    for device, mode in sorted({(item.device, item.mode) for item in lent}):
-        own = {item.way: f"{item.mean:.1%}" for item in lent if (item.device, item.mode) == (device, mode)}
-        table.add_row(device, mode, *(own.get(name, "") for name in names))
+    sets = sorted({(item.device, item.mode) for item in lent})
+    table = Table("efficiencies of", *(f"{device}\n{mode}" for device, mode in sets), title="Mean errors")
+    for way in sorted({item.way for item in lent}):
+        own = {(item.device, item.mode): f"{item.mean:.1%}" for item in lent if item.way == way}
+        table.add_row(way.removeprefix(LENDER), *(own.get(place, "") for place in sets))
     console.print(table)
 
 

@@ -10,17 +10,22 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
+from openreg_predict.autocast import emulated
 from openreg_predict.trace import Program, TraceError, collect, recording, trace
 
 STEP = "step"
+_OWN = f"{__package__}."
+_OF_THE_HOST = ("torch.utils.data.sampler", "torch.utils.data.dataloader", "torch.utils.data._utils.worker")
 _DEVICE = re.compile(r"(cuda|openreg|cpu|xpu|mps|npu|hpu|privateuseone)(:\d+)?")
 
 
@@ -29,12 +34,17 @@ class ScriptError(ValueError):
 
 
 class OnMeta(TorchFunctionMode):
-    """Whatever device is asked for, or none, tensors are made on meta and stay there."""
+    """Whatever device is asked for, or none, tensors are made on meta and stay there.
+
+    Those that a data loader makes to choose samples stay on the host: it reads them.
+    """
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         """Calls the function with other devices."""
+        if _caller().startswith(_OF_THE_HOST):
+            return func(*args, **(kwargs or {}))
         changed = dict(kwargs or {})
         if changed.get("device") is not None or func in _device_constructors():
             # A number, such as an optimiser's count of steps, keeps its value: on the host, as on a real device.
@@ -48,6 +58,15 @@ class OnMeta(TorchFunctionMode):
         if name == "to":
             args = tuple("meta" if _is_device(item) else item for item in args)
         return func(*args, **changed)
+
+
+def _caller() -> str:
+    """The module that calls a function of PyTorch, through however many modes of this package."""
+    frame: FrameType | None = sys._getframe(2)
+    name = ""
+    while frame is not None and (name := str(frame.f_globals.get("__name__", ""))).startswith(_OWN):
+        frame = frame.f_back
+    return name
 
 
 def _is_device(item: object) -> bool:
@@ -84,18 +103,48 @@ def program_of(path: str | Path, values: Mapping[str, object] | None = None, ass
     space: dict[str, Any] = {"__name__": "openreg_predict_script" if has_step else "__main__", "__file__": str(path)}
     folder = str(Path(path).resolve().parent)
     sys.path.insert(0, folder)
+    notes: list[str] = []
     try:
-        with OnMeta():
+        with OnMeta(), emulated(), _uncompiled(notes):
             if not has_step:
                 with recording("meta", assume) as (recorder, memory):
                     _run(path, lambda: exec(code, space))
-                return collect(recorder, memory)
-            _run(path, lambda: exec(code, space))
-            found: list[Program] = []
-            _run(path, lambda: found.append(trace(space[STEP], assume)))
-            return found[0]
+                program = collect(recorder, memory)
+            else:
+                _run(path, lambda: exec(code, space))
+                found: list[Program] = []
+                _run(path, lambda: found.append(trace(space[STEP], assume)))
+                program = found[0]
     finally:
         sys.path.remove(folder)
+    program.notes += notes
+    return program
+
+
+@contextmanager
+def _uncompiled(notes: list[str]) -> Iterator[None]:
+    """Models stay as they are where a script compiles them: which kernels a compiler would generate is not known."""
+    function, method = torch.compile, torch.nn.Module.compile
+
+    def note() -> None:
+        text = "predicted without torch.compile: which kernels it would generate is not known"
+        if text not in notes:
+            notes.append(text)
+
+    def compile_function(model: Any = None, **options: Any) -> Any:
+        del options
+        note()
+        return model if model is not None else lambda decorated: decorated
+
+    def compile_module(module: Any, *args: Any, **options: Any) -> None:
+        del module, args, options
+        note()
+
+    torch.compile, torch.nn.Module.compile = compile_function, compile_module  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        torch.compile, torch.nn.Module.compile = function, method  # type: ignore[method-assign]
 
 
 def _run(path: str | Path, call: Callable[[], object]) -> None:
@@ -103,6 +152,9 @@ def _run(path: str | Path, call: Callable[[], object]) -> None:
         call()
     except TraceError:
         raise
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            raise ScriptError(f"{path} ended with the status {error.code}") from error
     except Exception as error:
         raise ScriptError(
             f"{path} failed on meta, where tensors have no values: {type(error).__name__}: {error}"

@@ -129,8 +129,8 @@ def simulate(chip: Description) -> Iterator[Run]:
             yield run
     finally:
         keeper.stop()
-    run.calls, run.peak = recorder.calls, memory.peak
-    _fill(run, keeper)
+        run.calls, run.peak = recorder.calls, memory.peak
+        _fill(run, keeper)
 
 
 def _fill(run: Run, keeper: _C.Timekeeper) -> None:

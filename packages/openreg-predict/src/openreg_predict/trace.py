@@ -6,6 +6,7 @@ On ``meta`` nothing is computed and no memory is needed, so a model of any size 
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,11 +15,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.optim import optimizer
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.module_tracker import ModuleTracker
 
-from openreg_predict.fused import fused, run_on_meta
+from openreg_predict.fused import NAMES, fused, run_on_meta
 from openreg_predict.work import NOTHING, Work, describe, name_of, tensors
 
 # Allocators of devices round up to this.
@@ -57,6 +57,7 @@ class Program:
     kept: int = 0
     is_training: bool = False
     parameters: int = 0  # bytes of those that have gradients
+    notes: list[str] = field(default_factory=list)  # what a reader has to know of how it was recorded
 
     def without_rule(self) -> list[str]:
         """Operators that no rule describes, as often as they were called."""
@@ -133,6 +134,8 @@ class Recorder(TorchDispatchMode):
         try:
             if is_meta and name in _ASKS_FOR_VALUES:
                 result: Any = self._answer(name, given)
+            elif is_meta and _leaves_meta(name, given, kwargs):
+                result = self._copy_to_host(name, given[0])
             else:
                 result = _run(func, name, args, kwargs, is_meta)
         finally:
@@ -167,19 +170,34 @@ class Recorder(TorchDispatchMode):
             leaves = given[0].device.type == "cpu" and before != {"cpu"}
         waits = asks or (leaves and not kwargs.get("non_blocking", name == "aten::copy_" and args[2:3] == (True,)))
         work = describe(func, args, kwargs, result)
-        return Call(name, work, self._module(), bool(self._tracker.is_bw), is_on_host, leaves, waits)
+        return Call(NAMES.get(name, name), work, self._module(), bool(self._tracker.is_bw), is_on_host, leaves, waits)
 
     def _module(self) -> str:
         return max(self._tracker.parents, key=lambda name: (name != "Global", len(name)), default="Global")
 
     def _answer(self, name: str, given: list[Tensor]) -> Any:
         if self._assume is None:
-            raise TraceError(
-                f"{name} asks for the value of a tensor of the shape {tuple(given[0].shape)}, and on meta there are no "
-                "values. Leave .item(), float() and print() of tensors out of the step, give a number that answers all "
-                "of them (--assume 1.0), or run the program on the device itself (--on openreg)"
-            )
+            raise TraceError(_no_values(name, given[0]))
         return bool(self._assume) if given[0].dtype == torch.bool or name == "aten::equal" else self._assume
+
+    def _copy_to_host(self, name: str, source: Tensor) -> Tensor:
+        """Numbers of a list, say, which programs read from a tensor."""
+        if self._assume is None:
+            raise TraceError(_no_values(name, source))
+        return torch.full(source.shape, self._assume, dtype=source.dtype, device="cpu")
+
+
+def _no_values(name: str, tensor: Tensor) -> str:
+    return (
+        f"{name} asks for the values of a tensor of the shape {tuple(tensor.shape)}, and on meta there are none. Leave "
+        ".item(), .tolist(), float() and print() of tensors out of the step, give a number that answers all of them "
+        "(--assume 1.0), or run the program on the device itself (--on openreg)"
+    )
+
+
+def _leaves_meta(name: str, given: list[Tensor], kwargs: Mapping[str, Any]) -> bool:
+    target = kwargs.get("device")
+    return name == "aten::_to_copy" and target is not None and torch.device(target).type == "cpu" and given[0].is_meta
 
 
 def _run(func: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], is_meta: bool) -> Any:
@@ -189,11 +207,17 @@ def _run(func: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any],
     except (NotImplementedError, RuntimeError) as error:
         if not is_meta:
             raise
-        if isinstance(error, NotImplementedError) or "data-dependent" in str(error) or "dynamic" in str(error):
+        text = str(error)
+        on_device = "or run the program on the device itself (--on openreg)"
+        if "nonzero" in text or "data-dependent" in text or "DynamicOutputShape" in type(error).__name__:
             raise TraceError(
-                f"{name} cannot run on meta: {str(error).splitlines()[0]}. The shape of its result depends on data; "
-                "take a form of fixed shape (torch.where instead of a mask as index), or run the program on the device "
-                "itself (--on openreg)"
+                f"{name} cannot run on meta: the shape of its result depends on data. Take a form of fixed shape "
+                f"(torch.where instead of a mask as index), {on_device}"
+            ) from error
+        if isinstance(error, NotImplementedError):
+            raise TraceError(
+                f"{name} cannot run on meta: nobody has told PyTorch the shape of its result. Tell it with "
+                f"torch.library.register_fake({name!r}), {on_device}"
             ) from error
         raise
 
@@ -209,13 +233,23 @@ def recording(device: str = "meta", assume: float | None = None) -> Iterator[tup
 
 @contextmanager
 def _optimisers_of_lists() -> Iterator[None]:
-    """Optimisers take parameters of meta in lists, as they do on accelerators."""
-    original = optimizer._get_foreach_kernels_supported_devices  # type: ignore[attr-defined]
-    optimizer._get_foreach_kernels_supported_devices = lambda: [*original(), "meta"]  # type: ignore[attr-defined]
+    """Optimisers take parameters of meta in lists, and as one kernel where asked to, as they do on accelerators."""
+    names = ("_get_foreach_kernels_supported_devices", "_get_fused_kernels_supported_devices")
+    # Modules of optimisers have names of their own for these functions.
+    places = [
+        (module, name, getattr(module, name))
+        for module in list(sys.modules.values())
+        if getattr(module, "__name__", "").startswith(("torch.optim", "torch.utils._foreach_utils"))
+        for name in names
+        if hasattr(module, name)
+    ]
+    for module, name, original in places:
+        setattr(module, name, lambda original=original: [*original(), "meta"])
     try:
         yield
     finally:
-        optimizer._get_foreach_kernels_supported_devices = original  # type: ignore[attr-defined]
+        for module, name, original in places:
+            setattr(module, name, original)
 
 
 def trace(step: Callable[[], object], assume: float | None = None, warm_up: int = 1) -> Program:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from openreg_predict.description import Curve, Description, Efficiency, Validation, load
-from openreg_predict.predict import predict
+from openreg_predict.predict import Prediction, predict, shares_of_classes
 from openreg_predict.published import models
 from openreg_predict.published.data import Case, cases, split
 from openreg_predict.trace import Program, trace
@@ -29,6 +29,7 @@ class Outcome:
     case: Case
     way: str
     predicted: float
+    classes: tuple[str, ...] = ()  # in which at least a hundredth of the time was
 
     @property
     def error(self) -> float:
@@ -104,8 +105,14 @@ def compare(data: Path) -> tuple[list[Outcome], dict[str, str]]:
             step = models.step(case.model, case.mode == "training", case.length, case.batch)
             programs[key] = trace(step, warm_up=0)
         for way, chip in seen[case.device].items():
-            outcomes.append(Outcome(case, way, predict(programs[key], chip).seconds))
+            outcomes.append(judged(case, way, predict(programs[key], chip)))
     return outcomes, left_out
+
+
+def judged(case: Case, way: str, prediction: Prediction) -> Outcome:
+    """A prediction beside its measurement."""
+    shares = shares_of_classes(prediction)
+    return Outcome(case, way, prediction.seconds, tuple(kind for kind, share in shares.items() if share >= 0.01))
 
 
 def summaries(outcomes: Iterable[Outcome]) -> list[Summary]:
@@ -121,10 +128,20 @@ def summaries(outcomes: Iterable[Outcome]) -> list[Summary]:
     return [summarise(*key, errors) for key, errors in ordered]
 
 
-def validations(found: Iterable[Summary], device: str, note: str) -> list[Validation]:
+def validations(found: Iterable[Summary], outcomes: Iterable[Outcome], device: str, note: str) -> list[Validation]:
     """What a description says of its errors."""
+    own = [outcome for outcome in outcomes if outcome.case.device == device and outcome.way == "calibrated"]
     return [
-        Validation(item.mode, "float32", item.count, item.mean, item.percentile_90, item.worst, note)
+        Validation(
+            item.mode,
+            "float32",
+            item.count,
+            item.mean,
+            item.percentile_90,
+            item.worst,
+            note,
+            tuple(sorted({kind for outcome in own if outcome.case.mode == item.mode for kind in outcome.classes})),
+        )
         for item in found
         if item.device == device and item.way == "calibrated"
     ]

@@ -23,7 +23,11 @@ from openreg_predict import operator_classes
 
 @dataclass(frozen=True)
 class Work:
-    """Of one call. ``product`` is (batch, rows, columns, depth) of a matrix product; ``kernels`` are launched."""
+    """Of one call.
+
+    ``product`` is (batch, rows, columns, depth) of a matrix product; ``kernels`` are launched. Over a link ``size`` is
+    what one member sends, in so many ``messages`` one after the other.
+    """
 
     kind: str
     dtype: str = "float32"
@@ -33,6 +37,7 @@ class Work:
     product: tuple[int, int, int, int] | None = None
     kernels: int = 1
     link: str = ""  # "host" of a copy between host and device, "peer" of a collective
+    messages: int = 1
     has_rule: bool = True
 
 
@@ -139,6 +144,15 @@ def _product(seen: _Seen) -> Work:
         sum(map(moved, inputs)) + sum(map(moved, seen.results)),
         (batch, rows, columns, depth),
     )
+
+
+def _narrow_product(seen: _Seen) -> Work:
+    """Products of float8 or int8 with scales of their own, which give a wider dtype."""
+    left, right = seen.args[:2]
+    rows, depth, columns = left.shape[0], left.shape[1], right.shape[1]
+    size = sum(map(moved, seen.operands)) + sum(map(moved, seen.results))
+    dtype = str(left.dtype).removeprefix("torch.")
+    return Work("matmul", dtype, "matrix", 2 * rows * columns * depth, size, (1, rows, columns, depth))
 
 
 def _linear(seen: _Seen) -> Work:
@@ -264,12 +278,19 @@ def _one_number(seen: _Seen) -> Work:
     return Work("copy", _dtype(seen.operands), size=seen.operands[0].element_size(), link="host")
 
 
-def _collective(factor: Callable[[int], float]) -> Callable[..., Work]:
+def _collective(rounds: int) -> Callable[..., Work]:
+    """Of a ring: in each round every member passes on all parts but one, one message per part.
+
+    0: one message with all of it, to whoever waits for it.
+    """
+
     def rule(seen: _Seen) -> Work:
         members = _group_size(seen)
         # What is gathered or scattered is the larger of an operator's arguments.
         size = max(sum(map(moved, tensors(part))) for part in (*seen.args, seen.result))
-        return Work("copy", _dtype(seen.operands + seen.results), size=int(size * factor(members)), link="peer")
+        messages = rounds * (members - 1)
+        own = size * messages // members if rounds else size
+        return Work("copy", _dtype(seen.operands + seen.results), size=own, link="peer", messages=messages or 1)
 
     return rule
 
@@ -291,20 +312,16 @@ def _resolve_process_group(name: str) -> Any:
     return resolve(name)  # type: ignore[arg-type]
 
 
-def _ring(members: int) -> float:
-    """Of a ring: each member sends this share of the whole once."""
-    return (members - 1) / members
-
-
 _ATTENTION = re.compile(r"aten::_?(scaled_dot_product|(flash|efficient)_attention)")
 _RULES: dict[str, Callable[..., Work]] = {
     **dict.fromkeys(("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_addmm_activation"), _product),
+    **dict.fromkeys(("aten::_scaled_mm", "aten::_int_mm"), _narrow_product),
     **dict.fromkeys(("aten::mv", "aten::addmv", "aten::dot", "aten::vdot"), _vector_product),
     **dict.fromkeys(("aten::convolution", "aten::_convolution"), _convolution),
     "aten::mkldnn_rnn_layer": _recurrent,
     "aten::mkldnn_rnn_layer_backward": _recurrent,
-    "aten::linear": _linear,
-    "aten::linear_backward": _linear_backward,
+    **dict.fromkeys(("aten::linear", "openreg_predict::linear"), _linear),
+    **dict.fromkeys(("aten::linear_backward", "openreg_predict::linear_backward"), _linear_backward),
     "aten::convolution_overrideable": _convolution,
     "aten::convolution_backward": _convolution_backward,
     "aten::embedding": _embedding,
@@ -325,7 +342,7 @@ _RULES: dict[str, Callable[..., Work]] = {
     "aten::_local_scalar_dense": _one_number,
     **dict.fromkeys(
         ("c10d::allreduce_", "_c10d_functional::all_reduce", "_c10d_functional::all_reduce_"),
-        _collective(lambda members: 2 * _ring(members)),
+        _collective(2),
     ),
     **dict.fromkeys(
         (
@@ -339,10 +356,10 @@ _RULES: dict[str, Callable[..., Work]] = {
             "_c10d_functional::reduce_scatter_tensor",
             "_c10d_functional::all_to_all_single",
         ),
-        _collective(_ring),
+        _collective(1),
     ),
     **dict.fromkeys(
         ("c10d::broadcast_", "c10d::reduce_", "c10d::send", "c10d::recv_", "_c10d_functional::broadcast"),
-        _collective(lambda _: 1.0),
+        _collective(0),
     ),
 }

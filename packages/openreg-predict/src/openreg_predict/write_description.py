@@ -54,10 +54,11 @@ def with_validations(text: str, found: Iterable[Validation]) -> str:
     """A description with what is known of the errors of its predictions."""
     bare = _VALIDATIONS.sub("", text).rstrip() + "\n"
     for item in found:
+        classes = ", ".join(f'"{name}"' for name in item.classes)
         bare += (
             f'\n[[validated]]\nmode = "{item.mode}"\ndtype = "{item.dtype}"\ncount = {item.count}\n'
             f"mean = {item.mean:.3f}\npercentile_90 = {item.percentile_90:.3f}\nworst = {item.worst:.3f}\n"
-            f'note = "{item.note}"\n'
+            f'note = "{item.note}"\nclasses = [{classes}]\n'
         )
     return bare
 
@@ -84,6 +85,8 @@ def whole(chip: Description) -> str:
     lines.append(f"bandwidth = {_quantity(chip.memory_bandwidth, 'GB/s', 1e9)}")
     for cache in chip.caches:
         lines += ["", "[[cache]]", f"level = {cache.level}", f"size = {_quantity(cache.size, 'KiB', 2.0**10)}"]
+        if cache.bandwidth is not None:
+            lines.append(f"bandwidth = {_quantity(cache.bandwidth, 'GB/s', 1e9)}")
     lines += ["", "[launch]"]
     for name in ("host", "device", "graph"):
         lines.append(f"{name} = {_quantity(getattr(chip, f'launch_{name}'), 'us', 1e-6)}")

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Autocast on ``meta``: PyTorch casts for the devices that it has, and a script that asks for one of them runs on meta.
+
+While :func:`emulated` is entered, ``torch.autocast`` of any device casts the operands of functions on meta, as it does
+on an accelerator: products in the narrow dtype, what loses numbers in float32, and a parameter once per block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree
+
+# By the names of functions and of methods of tensors.
+NARROW = frozenset(
+    "matmul mm bmm mv addmm addbmm baddbmm addmv addr linear bilinear einsum chain_matmul multi_dot vecdot prelu "
+    "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution "
+    "scaled_dot_product_attention lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell".split()
+)
+WIDE = frozenset(
+    "acos asin cosh sinh tan erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt pow softplus layer_norm group_norm "
+    "norm cosine_similarity nll_loss cross_entropy cross_entropy_loss hinge_embedding_loss kl_div l1_loss mse_loss "
+    "smooth_l1_loss huber_loss margin_ranking_loss multilabel_margin_loss soft_margin_loss triplet_margin_loss "
+    "multi_margin_loss binary_cross_entropy_with_logits poisson_nll_loss cosine_embedding_loss dist pdist cdist renorm "
+    "logsumexp softmax log_softmax prod cumprod cumsum sum".split()
+)
+
+
+class _Blocks:
+    """The open blocks, each with the dtype that it casts to or None, and parameters that were cast already."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.dtypes: list[torch.dtype | None] = []
+        self.parameters: dict[tuple[int, torch.dtype], tuple[Tensor, Tensor]] = {}
+
+
+_blocks = _Blocks()
+
+
+def cast(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments as the innermost block wants them; those of other functions, and outside of blocks, as they are."""
+    narrow = _blocks.dtypes[-1] if _blocks.dtypes else None
+    if narrow is None:
+        return args, dict(kwargs)
+    name = _name(function)
+    if name in NARROW:
+        wanted = narrow
+    elif name in WIDE:
+        wanted = torch.float32
+    else:
+        return args, dict(kwargs)
+    changed: tuple[tuple[Any, ...], dict[str, Any]] = _pytree.tree_map_only(
+        Tensor, lambda tensor: _as(tensor, wanted), (args, dict(kwargs))
+    )
+    return changed
+
+
+def _name(function: Any) -> str:
+    """Without what operators of Python have around it, as ``__rmatmul__`` has."""
+    name = str(getattr(function, "__name__", ""))
+    return name.strip("_").removeprefix("r") if name in ("__matmul__", "__rmatmul__", "__pow__", "__rpow__") else name
+
+
+def _as(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    if tensor.device.type != "meta" or tensor.dtype == dtype or not tensor.is_floating_point():
+        return tensor
+    if tensor.dtype == torch.float64:
+        return tensor
+    if not (tensor.is_leaf and tensor.requires_grad):
+        return tensor.to(dtype)
+    key = (id(tensor), dtype)
+    if key not in _blocks.parameters:
+        _blocks.parameters[key] = (tensor, tensor.to(dtype))  # the first keeps the number its own
+    return _blocks.parameters[key][1]
+
+
+def _initialise(block: Any, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: Any = None) -> None:
+    del cache_enabled
+    default = torch.bfloat16 if device_type == "cpu" else torch.float16
+    block.device, block.fast_dtype, block._enabled = device_type, dtype or default, enabled
+
+
+def _enter(block: Any) -> Any:
+    _blocks.dtypes.append(block.fast_dtype if getattr(block, "_enabled", True) else None)
+    return block
+
+
+def _exit(block: Any, *details: object) -> None:
+    del block, details
+    _blocks.dtypes.pop()
+    if not _blocks.dtypes:
+        _blocks.parameters.clear()
+
+
+@contextmanager
+def emulated() -> Iterator[None]:
+    """``torch.autocast``, whatever its device, is that of this module; may be entered again inside."""
+    kind: Any = torch.amp.autocast_mode.autocast
+    originals = {name: getattr(kind, name) for name in ("__init__", "__enter__", "__exit__")}
+    if _blocks.depth == 0:
+        kind.__init__, kind.__enter__, kind.__exit__ = _initialise, _enter, _exit
+    _blocks.depth += 1
+    try:
+        yield
+    finally:
+        _blocks.depth -= 1
+        if _blocks.depth == 0:
+            for name, original in originals.items():
+                setattr(kind, name, original)
+            _blocks.dtypes.clear()
+            _blocks.parameters.clear()
