@@ -9,6 +9,8 @@ import torch
 from torch._inductor import config, metrics
 from torch._inductor.utils import fresh_inductor_cache, run_and_get_code
 
+from openreg_testing.budgets import launch_budget
+
 DEVICE = "openreg"
 
 pytestmark = pytest.mark.filterwarnings("ignore:::torch")
@@ -129,11 +131,17 @@ def test_one_kernel_for_what_the_cpu_has_one_for():
     assert counts[0] == counts[1] > 0
 
 
+@pytest.mark.no_fallback
 def test_nothing_falls_back_to_the_cpu():
-    torch.openreg.reset_fallback_stats()
     x = torch.randn(6, 6, device=DEVICE)
     torch.compile(lambda x: (x @ x).softmax(1).sort(0).values + x.cumsum(1))(x)
-    assert torch.openreg.fallback_stats() == {}
+
+
+def test_a_fused_function_is_one_launch():
+    compiled, x = torch.compile(double), torch.ones(8, device=DEVICE)
+    compiled(x)
+    with launch_budget(1, copies=0):
+        compiled(x)
 
 
 def test_settings_of_other_devices_stay():

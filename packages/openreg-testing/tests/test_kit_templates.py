@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests that PyTorch writes once for every device of a compiler, as those of Inductor: a small file of their structure."""
+"""Tests that PyTorch writes once for every device of a compiler: a small file of the structure of Inductor's."""
 
 import importlib.util
 import unittest
@@ -14,7 +14,7 @@ from openreg_testing.conformance.templates import made_of_templates
 
 DEVICE = "openreg"
 # What the names do in PyTorch's file, in a few lines.
-FILE = '''
+FILE = """
 import torch
 from torch.testing._internal.common_utils import TestCase
 
@@ -44,7 +44,7 @@ class AllSizesCommonTemplate:
         x = torch.arange(12.0).view(3, 4).t()[1:, 1:].requires_grad_()
         self.common(torch.nn.Linear(2, 3), (x,), {})
         self.common(lambda x, scale: x * scale, (x,), {"scale": torch.tensor(2.0)})
-'''
+"""
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import openreg_ops  # noqa: E402, F401  (generated code allocates, copies and mu
 
 
 def _inductor_backend_init() -> None:
-    """Registers with Inductor; torch 2.15 and later call it, as a function of the device's module, before they compile."""
+    """Registers with Inductor. torch 2.15 and later call it, by this name of the device's module, before compiling."""
     from openreg_compile import registration as registration
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests that PyTorch writes once for every device of a compiler: Inductor's ``CommonTemplate`` and its like.
 
-A file with such a class says itself for which devices of PyTorch its tests are made, by ``copy_tests()``; other backends
-call that from outside. Each test says ``self.common(function, inputs)``, with inputs on the CPU where they are no matter,
-and ``self.device``.
+A file with such a class says itself for which devices of PyTorch its tests are made, by ``copy_tests()``; other
+backends call that from outside. Each test says ``self.common(function, inputs)``, with inputs on the CPU where they are
+no matter, and ``self.device``.
 """
 
 from __future__ import annotations
