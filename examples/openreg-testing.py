@@ -43,6 +43,17 @@ def test_dtype():
     assert normalise(torch.ones(4, dtype=torch.float64)).dtype == torch.float64
 """
 
+BUDGET = """\
+import torch
+
+from openreg_testing.budgets import launch_budget
+
+
+def test_two_kernels(device):
+    x = torch.ones(4, device=device)
+    with launch_budget(2, copies=0):
+        x * 2 + 1
+"""
 
 STREAMS = """\
 import pytest
@@ -95,6 +106,12 @@ output, status = run("--device", "openreg", "--check-leaks")
 print("\n".join(line for line in output.splitlines() if "stay on openreg" in line))
 check(status == 1, "the check finds the bug")
 check("in library._SEEN" in output, "and names the variable that keeps the tensor")
+
+output, status = run("--device", "openreg", tests=BUDGET)
+check(status == 0, "two operators are two kernels")
+output, status = run("--device", "openreg", tests=BUDGET.replace("x * 2 + 1", "x * 2 + 1 - x"))
+print("\n".join(line for line in output.splitlines() if "the budget is" in line))
+check(status == 1, "a third one exceeds the budget")
 
 output, status = run(tests=STREAMS)
 check(status == 0, "the copy is waited for under 40 orders of streams")

@@ -162,6 +162,11 @@ def convolution(x, weight):
     return functional.max_pool2d(functional.conv2d(x, weight, padding=1).relu(), 2), functional.avg_pool2d(x, 3)
 
 
+@case(numbers(2, 3, 6, 7))
+def pooling_turned(x):
+    return functional.max_pool2d(x.transpose(2, 3), 3, 2, return_indices=True), functional.max_pool2d(x.mT + 1, (2, 3))
+
+
 @case(numbers(2, 4, 8, 8))
 def resizing(x):
     return functional.interpolate(x, scale_factor=2, mode="bilinear"), functional.interpolate(x, size=(5, 5))

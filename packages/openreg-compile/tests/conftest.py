@@ -17,6 +17,12 @@ import openreg_amp  # noqa: E402, F401
 import openreg_compile  # noqa: E402, F401
 
 
+def pytest_collection_modifyitems(items):
+    """A kernel that fails unnoticed fails the test that launched it, and no other."""
+    for item in items:
+        item.add_marker("sound_device")
+
+
 def pytest_unconfigure():
     """After the last test."""
     shutil.rmtree(CACHE, ignore_errors=True)

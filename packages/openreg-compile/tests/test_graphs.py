@@ -103,6 +103,18 @@ def test_an_input_that_is_written_to_is_the_callers(recordings):
         assert other.tolist() == [number + 1.0] * 4
 
 
+def test_inputs_that_overlap_are_one_memory(recordings):
+    def add(x, y):
+        x.add_(1)
+        return y * 2
+
+    function = compiled(add)
+    for _ in range(4):
+        ours, theirs = (torch.arange(8.0, device=DEVICE) for _ in range(2))
+        torch.testing.assert_close(function(ours[:4], ours[2:6]), add(theirs[:4], theirs[2:6]))
+        torch.testing.assert_close(ours, theirs)
+
+
 def test_training_is_that_of_the_plain_model(recordings):
     torch.manual_seed(0)
     plain = torch.nn.Sequential(

@@ -9,6 +9,7 @@ import textwrap
 
 import pytest
 import torch
+from torch._inductor.utils import run_and_get_code
 from torch.export.passes import move_to_device_pass
 
 from openreg_compile import registration
@@ -48,6 +49,21 @@ def test_the_order_of_imports_does_not_matter(first):
     assert (done.stdout, done.stderr) == ("True\n", "")
 
 
+def test_inductor_calls_the_devices_module_where_nothing_is_registered():
+    done = python(
+        """
+        import torch
+        import openreg_compile
+        torch.openreg._inductor_backend_init()  # Inductor is not imported yet; older releases never call it
+        torch.openreg._inductor_backend_init()
+        from torch._inductor.codegen import common
+        common.init_backend_registration()
+        print(common.get_scheduling_for_device("openreg").__module__)
+        """
+    )
+    assert (done.stdout, done.stderr) == ("openreg_compile.registration\n", "")
+
+
 def test_what_generated_python_says_of_devices_is_python():
     ops = registration.DeviceOps()
     lines = [ops.import_get_raw_stream_as("raw"), "handle = raw(0)", ops.synchronize(), ops.set_device(0)]
@@ -67,8 +83,6 @@ def test_without_a_compiler_the_error_says_what_to_install(tmp_path):
     settings = {"CXX": str(tmp_path / "no-such-compiler"), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
     done = python(COMPILE, **settings)
     assert "no C++ compiler works here. Install one, such as g++" in done.stderr
-    done = python(COMPILE.replace("+ 1)", '+ 1, backend="aot_eager")'), **settings)
-    assert done.stdout == "[3.0, 3.0, 3.0]\n", done.stderr
 
 
 def test_code_of_another_version_is_not_taken_from_the_cache(tmp_path):
@@ -99,6 +113,32 @@ def test_what_cannot_be_had_is_refused_with_the_way_out(option):
     torch._dynamo.reset()
     with pytest.raises(Exception, match=f"Inductor's {re.escape(REFUSED[option])}.*ompile with"):
         torch.compile(lambda x: x + 1, options={option: True})(torch.ones(3, device=DEVICE))
+
+
+def test_the_kernels_of_flex_attention_are_refused_with_the_devices_name():
+    from torch.nn.attention.flex_attention import flex_attention
+
+    q = torch.randn(1, 1, 128, 16, device=DEVICE)
+    with pytest.raises(Exception, match=f"FlexAttention .* {DEVICE}"):
+        torch.compile(flex_attention)(q, q, q)
+
+
+def test_autotuning_leaves_products_to_the_operators():
+    torch._dynamo.reset()
+    x = torch.randn(8, 8, device=DEVICE)
+    result, (code,) = run_and_get_code(torch.compile(lambda x: (x @ x).relu(), mode="max-autotune-no-cudagraphs"), x)
+    torch.testing.assert_close(result, (x @ x).relu())
+    assert "extern_kernels.mm(" in code
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_other_backends_of_pytorch_need_no_compiler(tmp_path, backend):
+    done = python(
+        COMPILE.replace("+ 1)", f'+ 1, backend="{backend}")'),
+        CXX=str(tmp_path / "no-such-compiler"),
+        TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "cache"),
+    )
+    assert done.stdout == "[3.0, 3.0, 3.0]\n", done.stderr
 
 
 def test_a_device_that_is_not_there_is_refused():

@@ -200,19 +200,19 @@ def test_the_scale_can_be_set():
     assert scaler.get_scale() == 16.0
 
 
+@pytest.mark.no_fallback
 def test_what_the_scaler_asks_of_the_device_is_native_and_does_not_wait(gate):
     weight = torch.ones(1000, device="openreg", requires_grad=True)
     optimizer = torch.optim.SGD([weight], lr=1.0, fused=True)
     scaler = torch.amp.GradScaler("openreg", init_scale=4.0, growth_interval=1)
     torch.openreg.synchronize()
-    with torch.openreg.fallback_mode("error"):
-        gate.close()
-        scaler.scale(weight.sum()).backward()
-        scaler.unscale_(optimizer)
-        scaler.step(optimizer)
-        scaler.update()
-        assert not torch.openreg.current_stream().query()
-        gate.open()
+    gate.close()
+    scaler.scale(weight.sum()).backward()
+    scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    scaler.update()
+    assert not torch.openreg.current_stream().query()
+    gate.open()
     assert weight.detach().cpu().unique().tolist() == [0.0]
     assert scaler.get_scale() == 8.0
 

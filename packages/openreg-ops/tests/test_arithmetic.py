@@ -5,7 +5,7 @@ import pytest
 import torch
 from parity import DEVICE, check
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 X, Y = torch.randn(3, 4), torch.randn(4)
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from parity import DEVICE, is_busy
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 
 def test_a_true_assertion_does_not_wait(gate):

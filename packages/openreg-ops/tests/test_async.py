@@ -23,7 +23,7 @@ LAUNCHES = {
 
 
 @pytest.mark.parametrize("name", LAUNCHES)
-@pytest.mark.usefixtures("native")
+@pytest.mark.no_fallback
 def test_the_host_goes_on(name, gate):
     x = torch.ones(16, device=DEVICE)
     LAUNCHES[name](x)

@@ -7,7 +7,7 @@ from parity import DEVICE, check, gradients
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention as attention
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 FORWARD = torch.ops.aten._scaled_dot_product_fused_attention_overrideable
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}

@@ -7,7 +7,7 @@ import pytest
 import torch
 from parity import DEVICE, assert_same, check, move_all
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 NORMS = {2: torch.nn.BatchNorm1d, 3: torch.nn.BatchNorm1d, 4: torch.nn.BatchNorm2d, 5: torch.nn.BatchNorm3d}
 SHAPES = {2: (6, 4), 3: (3, 4, 5), 4: (3, 4, 5, 6), 5: (2, 4, 3, 4, 5)}

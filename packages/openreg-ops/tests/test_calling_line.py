@@ -6,7 +6,7 @@ import torch
 from parity import DEVICE, check, check_failure
 from torch.nn import functional
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 INT, DOUBLE = torch.int32, torch.float64
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from parity import DEVICE, check
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 VIEWS = {
     "plain": lambda z: z,

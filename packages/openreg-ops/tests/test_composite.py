@@ -7,7 +7,7 @@ import pytest
 import torch
 from parity import DEVICE, check, launches_of
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 ODD = [0.0, -1.5, float("inf"), float("-inf"), float("nan")]
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from parity import DEVICE
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 F = torch.nn.functional
 REDUCED = [torch.float16, torch.bfloat16]

@@ -49,7 +49,7 @@ CASES = {
 }
 
 
-@pytest.mark.usefixtures("native")
+@pytest.mark.no_fallback
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
 def test_values_are_those_of_the_operators_it_is_made_of(name, dtype):
@@ -225,7 +225,7 @@ def test_clipping_gradients_equals_pytorchs(max_norm):
         torch.testing.assert_close(mine.grad.cpu(), reference.grad)
 
 
-@pytest.mark.usefixtures("native")
+@pytest.mark.no_fallback
 def test_clipping_gradients_does_not_wait(gate):
     ours = parameters(DEVICE, *[(3, 3)] * 8)
     gate.close()

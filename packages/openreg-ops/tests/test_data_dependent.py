@@ -7,7 +7,7 @@ import pytest
 import torch
 from parity import DEVICE, assert_same, check
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 SPARSE = torch.tensor([[0.0, 1.0, 0.0, -2.0], [3.0, 0.0, 0.0, 0.0]])
 REPEATED = torch.tensor([[2, 1, 2], [3, 1, 2], [2, 1, 2]])

@@ -5,7 +5,7 @@ import pytest
 import torch
 from parity import DEVICE, check_failure, is_busy
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 
 def ours(values, **options):

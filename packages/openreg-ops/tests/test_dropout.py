@@ -5,7 +5,7 @@ import pytest
 import torch
 from parity import DEVICE
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 COUNT = 100_000
 

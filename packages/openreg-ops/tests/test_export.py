@@ -7,7 +7,7 @@ from parity import DEVICE
 from torch import nn
 
 pytestmark = [
-    pytest.mark.usefixtures("native"),
+    pytest.mark.no_fallback,
     pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec.:FutureWarning"),
     pytest.mark.filterwarnings("ignore:The tensor attributes? self._flat_weights"),
 ]

@@ -10,7 +10,7 @@ from failure_cases import AT_THE_CALL, LATER, NEVER, evaluate
 from parity import DEVICE, assert_same, is_busy
 
 pytestmark = [
-    pytest.mark.usefixtures("native"),
+    pytest.mark.no_fallback,
     pytest.mark.filterwarnings("ignore:.*uint8 is now deprecated"),
     pytest.mark.filterwarnings("ignore:.*experimental"),
 ]

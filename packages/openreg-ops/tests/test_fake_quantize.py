@@ -5,7 +5,7 @@ import pytest
 import torch
 from parity import DEVICE, check, move_all
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 

@@ -6,7 +6,7 @@ import torch
 from parity import DEVICE, check, is_busy
 from torch.torch_version import TorchVersion
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 ONE_DIMENSION = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]

@@ -5,7 +5,7 @@ import pytest
 import torch
 from parity import DEVICE, check
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 DTYPES = [torch.uint8, torch.int64, torch.bool, torch.bfloat16, torch.float32, torch.complex64]
 

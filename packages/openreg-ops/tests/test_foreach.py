@@ -5,7 +5,7 @@ import pytest
 import torch
 from parity import DEVICE, assert_same, move_all
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 REGISTERED = sorted(
     name.removeprefix("aten::")

@@ -5,7 +5,7 @@ import pytest
 import torch
 from parity import DEVICE
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 
 def one(value=1.0, dtype=torch.float32, device=DEVICE):

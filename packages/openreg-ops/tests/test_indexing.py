@@ -5,7 +5,7 @@ import pytest
 import torch
 from parity import DEVICE, assert_same, check, check_failure, is_busy
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 X = torch.arange(12.0).view(3, 4)
 IMAGE = torch.randn(2, 3, 4, 5)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from parity import DEVICE, is_busy
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])

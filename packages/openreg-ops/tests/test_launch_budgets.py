@@ -16,11 +16,12 @@ import test_optimizer
 import test_rnn
 import test_rnn_layer
 import torch
-from parity import DEVICE, launches_of, move_all, tensors_in
+from parity import DEVICE, move_all, tensors_in
 from torch import nn
 from torch.nn import functional
 
 from openreg_ops.functional import add_rms_norm, clip_grad_norm_, swiglu
+from openreg_testing.budgets import launch_budget
 
 aten = torch.ops.aten
 
@@ -37,36 +38,21 @@ class Workload:
     gradients: bool = True  # False: under no_grad()
 
 
-def excess(workload):
-    """What a workload does that it should not, in words."""
-    with torch.openreg.fallback_mode("allow"):
-        return list(_excess(workload))
-
-
-def _excess(workload):
-    operands, results = workload.operands(), []
-
-    def forward():
-        with contextlib.nullcontext() if workload.gradients else torch.no_grad():
-            results.append(workload.function(*operands))
-
-    yield from _over("forward", forward, workload.forward)
+def run(workload):
+    """A call, and its backward, each within its budget."""
+    operands = workload.operands()
+    with contextlib.nullcontext() if workload.gradients else torch.no_grad(), within(workload.forward):
+        result = workload.function(*operands)
     if workload.backward is not None:
-        outputs = [tensor for tensor in tensors_in(results[0]) if tensor.requires_grad][:1]
+        outputs = [tensor for tensor in tensors_in(result) if tensor.requires_grad][:1]
         wanted = [tensor for tensor in tensors_in(operands) if tensor.requires_grad]
         grads = [torch.ones_like(output) for output in outputs]
-        yield from _over("backward", lambda: torch.autograd.grad(outputs, wanted, grads), workload.backward)
+        with within(workload.backward):
+            torch.autograd.grad(outputs, wanted, grads)
 
 
-def _over(phase, operation, budget):
-    torch.openreg.reset_fallback_stats()
-    launches, copies = launches_of(operation)
-    if launches > budget:
-        yield f"{phase}: {launches} launches, at most {budget}"
-    if copies:
-        yield f"{phase}: {copies} copies"
-    if torch.openreg.fallback_stats():
-        yield f"{phase}: {', '.join(torch.openreg.fallback_stats())} fell back to the CPU"
+def within(launches):
+    return launch_budget(launches, copies=0)
 
 
 def randn(*shape):
@@ -286,41 +272,25 @@ OF_OUR_OWN = {
 }
 
 
+@pytest.mark.no_fallback
 @pytest.mark.parametrize("name", BUDGETS)
 def test_an_operation_stays_within_its_budget(name):
-    assert excess(BUDGETS[name]) == [], BUDGETS[name].reason
+    run(BUDGETS[name])
 
 
 def test_so_do_the_kernels_of_our_own_that_have_to_be_chosen(run_python, request):
     code = f"import sys; sys.path.insert(0, {str(request.path.parent)!r})\nimport openreg_ops, test_launch_budgets\n"
-    code += "print({name: found for name, row in test_launch_budgets.OF_OUR_OWN.items()\n"
-    code += "       if (found := test_launch_budgets.excess(row))})"
-    result = run_python(code, OPENREG_KERNELS="raw")
-    assert (result.stdout, result.returncode) == ("{}\n", 0), result.stderr
-
-
-# The table itself
+    code += "for row in test_launch_budgets.OF_OUR_OWN.values():\n    test_launch_budgets.run(row)\n"
+    result = run_python(code, OPENREG_KERNELS="raw", OPENREG_FALLBACK="error")
+    assert result.returncode == 0, result.stderr
 
 
 def twice(x):
     return (x * 2) * 2
 
 
-@pytest.mark.parametrize(
-    ("workload", "found"),
-    [
-        (Workload(twice, lambda: (leaf(3),), 2, 2), []),
-        (Workload(twice, lambda: (leaf(3),), 3, 3), []),  # fewer than allowed
-        (Workload(twice, lambda: (leaf(3),), 1, 2), ["forward: 2 launches, at most 1"]),
-        (Workload(twice, lambda: (leaf(3),), 2, 1), ["backward: 2 launches, at most 1"]),
-        (Workload(lambda x: x.cpu(), lambda: (randn(3),), 0), ["forward: 1 copies"]),
-    ],
-)
-def test_the_table_sees_launches_above_a_budget_and_copies(workload, found):
-    assert excess(workload) == found
-
-
-def test_the_table_sees_a_fallback(custom):
-    operation = custom("tripled(Tensor x) -> Tensor", lambda x: x * 3)
-    found = excess(Workload(operation, lambda: (randn(3),), 9))
-    assert any("::tripled fell back to the CPU" in item for item in found)
+@pytest.mark.parametrize(("forward", "backward"), [(1, 2), (2, 1)])
+def test_each_pass_has_a_budget_of_its_own(forward, backward):
+    run(Workload(twice, lambda: (leaf(3),), 2, 2))
+    with pytest.raises(AssertionError, match="2 launches, and the budget is 1"):
+        run(Workload(twice, lambda: (leaf(3),), forward, backward))

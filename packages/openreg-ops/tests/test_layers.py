@@ -8,7 +8,7 @@ from structured_samples import spread
 from torch.nn import functional
 from torch.torch_version import TorchVersion
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 
 def leaf(*shape):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from parity import DEVICE, check, check_failure, is_busy, move_all
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 DTYPES = [torch.float32, torch.complex64]

@@ -6,7 +6,7 @@ import torch
 from parity import DEVICE, check, check_failure, is_busy
 from torch.nn.functional import linear
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 
 @pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 4), (0, 4), (2, 0, 4)])

@@ -6,7 +6,7 @@ import torch
 from parity import DEVICE, check
 from torch.nn import functional
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 TARGETS = torch.tensor([1, 0, 4, 2, 4, 3])
 

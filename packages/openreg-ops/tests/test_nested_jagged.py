@@ -15,7 +15,7 @@ from torch.utils import _pytree as pytree
 from openreg_testing.conformance.jagged import assert_same
 
 pytestmark = [
-    pytest.mark.usefixtures("native"),
+    pytest.mark.no_fallback,
     pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage"),
 ]
 

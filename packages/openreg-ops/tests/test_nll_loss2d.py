@@ -6,7 +6,7 @@ import torch
 from parity import DEVICE, assert_same, check, move_all
 from torch.nn import functional
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 aten = torch.ops.aten
 REDUCTIONS = ["none", "mean", "sum"]

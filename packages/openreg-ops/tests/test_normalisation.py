@@ -9,7 +9,7 @@ from parity import DEVICE, assert_same, check, gradients
 from torch import nn
 from torch.nn import functional
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 aten = torch.ops.aten
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}

@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 import openreg_ops._C
 
 pytestmark = [
-    pytest.mark.usefixtures("native"),
+    pytest.mark.no_fallback,
     pytest.mark.filterwarnings("ignore:.*deprecated"),
     pytest.mark.filterwarnings("ignore:index_reduce.. is in beta"),
 ]

@@ -7,7 +7,7 @@ import pytest
 import torch
 from parity import DEVICE, launches_of
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 OPTIMIZERS = [
     (torch.optim.SGD, {"lr": 0.1}),

@@ -10,7 +10,7 @@ from parity import DEVICE
 
 from openreg_testing.conformance.operators.outcome import attempt
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 ROWS, COLUMNS = 3, 4
 MASK = torch.tensor([True, False, True, False])

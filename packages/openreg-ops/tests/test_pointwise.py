@@ -5,7 +5,7 @@ import pytest
 import torch
 from parity import DEVICE, assert_same, check, move_all
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 VALUES = [
     torch.tensor([-2, 0, 3], dtype=torch.int64),

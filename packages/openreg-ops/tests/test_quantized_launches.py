@@ -11,7 +11,7 @@ from parity import DEVICE, is_busy
 from quantized_samples import assert_equal, convolution_weights, linear_weights, numbers, quantised, signed
 
 pytestmark = [
-    pytest.mark.usefixtures("native"),
+    pytest.mark.no_fallback,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]

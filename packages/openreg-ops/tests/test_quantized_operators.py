@@ -9,7 +9,7 @@ import torch
 from parity import DEVICE
 
 pytestmark = [
-    pytest.mark.usefixtures("native"),
+    pytest.mark.no_fallback,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]

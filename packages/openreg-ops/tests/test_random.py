@@ -7,7 +7,7 @@ import pytest
 import torch
 from parity import DEVICE, is_busy
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 COUNT = 200_000
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]

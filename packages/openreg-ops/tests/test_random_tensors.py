@@ -6,7 +6,7 @@ import torch
 from parity import DEVICE, check
 from torch.nn import functional
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 COUNT = 100_000
 

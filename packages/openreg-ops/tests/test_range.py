@@ -7,7 +7,7 @@ from parity import DEVICE
 
 from openreg_testing.conformance.operators.outcome import attempt
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 
 @pytest.mark.parametrize(

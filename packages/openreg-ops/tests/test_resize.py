@@ -5,7 +5,7 @@ import pytest
 import torch
 from parity import DEVICE, is_busy
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 
 def test_a_larger_tensor_keeps_its_values():

@@ -7,7 +7,7 @@ from _platform import IS_LINUX
 from parity import DEVICE, check
 from torch.nn import functional
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 PEAK = r"""
 import pathlib, re, torch, openreg_ops

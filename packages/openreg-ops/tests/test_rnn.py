@@ -9,7 +9,7 @@ from parity import DEVICE, assert_same, gradients, tensors_in
 from torch import nn
 from torch.nn.utils import rnn
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 NETWORKS = {

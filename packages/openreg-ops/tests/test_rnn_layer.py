@@ -10,7 +10,7 @@ from parity import DEVICE, assert_same, gradients, launches_of, move_all, tensor
 from torch import nn
 
 pytestmark = [
-    pytest.mark.usefixtures("native"),
+    pytest.mark.no_fallback,
     pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this PyTorch was built without oneDNN"),
 ]
 

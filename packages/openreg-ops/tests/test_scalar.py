@@ -5,7 +5,7 @@ import pytest
 import torch
 from parity import DEVICE, check_failure
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 NUMBERS = {
     torch.uint8: 200,

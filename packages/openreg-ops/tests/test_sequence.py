@@ -5,7 +5,7 @@ import pytest
 import torch
 from parity import DEVICE, assert_same, is_busy
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 FACTORIES = {
     "linspace": lambda device: torch.linspace(-1, 2, 7, device=device),

@@ -11,7 +11,7 @@ import torch
 from parity import DEVICE, is_busy
 from sparse_samples import COMPRESSED, COO, KINDS, members
 
-pytestmark = [pytest.mark.usefixtures("native"), pytest.mark.filterwarnings("ignore::UserWarning")]
+pytestmark = [pytest.mark.no_fallback, pytest.mark.filterwarnings("ignore::UserWarning")]
 
 LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 

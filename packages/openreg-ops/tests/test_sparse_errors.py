@@ -7,7 +7,7 @@ import sparse_samples
 import torch
 from parity import DEVICE
 
-pytestmark = [pytest.mark.usefixtures("native"), pytest.mark.filterwarnings("ignore::UserWarning")]
+pytestmark = [pytest.mark.no_fallback, pytest.mark.filterwarnings("ignore::UserWarning")]
 
 VALUES = [1.0, 2.0]
 CSR, CSC = torch.sparse_csr_tensor, torch.sparse_csc_tensor

@@ -8,7 +8,7 @@ from parity import DEVICE
 from sparse_samples import COMPRESSED, COO, CPU_KEYS
 
 pytestmark = [
-    pytest.mark.usefixtures("native"),
+    pytest.mark.no_fallback,
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from parity import DEVICE
 from sparse_samples import dense, flat, like, matrices, matrix_for, own_strided, places_of
 
-pytestmark = [pytest.mark.usefixtures("native"), pytest.mark.filterwarnings("ignore::UserWarning")]
+pytestmark = [pytest.mark.no_fallback, pytest.mark.filterwarnings("ignore::UserWarning")]
 
 DTYPES = (torch.float32, torch.float64, torch.int64, torch.int32, torch.complex64, torch.bfloat16, torch.bool)
 SIZES = st.integers(0, 5)

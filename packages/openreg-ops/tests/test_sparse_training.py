@@ -6,7 +6,7 @@ import torch
 from parity import DEVICE
 from torch import nn
 
-pytestmark = [pytest.mark.usefixtures("native"), pytest.mark.filterwarnings("ignore::UserWarning")]
+pytestmark = [pytest.mark.no_fallback, pytest.mark.filterwarnings("ignore::UserWarning")]
 
 ROWS = 20
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from parity import DEVICE, check, check_failure, tensors_in
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 X = torch.randperm(24).float().view(2, 3, 4)  # no two are equal, so that the place of an extremum is unique
 LAYOUTS = [X, X.transpose(0, 2), X[:, ::2]]

@@ -10,7 +10,7 @@ from parity import DEVICE, assert_same, check, is_busy, move_all, tensors_in
 from structured_samples import OPTIONS, make_samples
 
 pytestmark = [
-    pytest.mark.usefixtures("native"),
+    pytest.mark.no_fallback,
     pytest.mark.filterwarnings("ignore:.*deprecated"),
     pytest.mark.filterwarnings("ignore:index_reduce.. is in beta"),
 ]

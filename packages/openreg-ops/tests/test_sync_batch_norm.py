@@ -9,7 +9,7 @@ import torch
 from parity import DEVICE, assert_same, is_busy
 from torch import nn
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 EPS = 1e-3
 CHANNELS = 4

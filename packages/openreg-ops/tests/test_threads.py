@@ -29,7 +29,7 @@ def run_threads(work):
     assert not failures, failures
 
 
-@pytest.mark.usefixtures("native")
+@pytest.mark.no_fallback
 def test_everybody_gets_their_own_results():
     def work(number):
         device = f"{DEVICE}:{number % 2}"

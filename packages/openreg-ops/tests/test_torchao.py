@@ -21,7 +21,7 @@ with warnings.catch_warnings():
     logging.disable(logging.NOTSET)
 
 pytestmark = [
-    pytest.mark.usefixtures("native"),
+    pytest.mark.no_fallback,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::UserWarning"),

@@ -8,7 +8,7 @@ import torch
 from parity import DEVICE, assert_same, check, gradients, move_all, tensors_in
 from torch import nn
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 aten = torch.ops.aten
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}

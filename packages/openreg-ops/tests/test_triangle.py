@@ -5,7 +5,7 @@ import pytest
 import torch
 from parity import DEVICE, check
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 BATCH = torch.linspace(-3, 3, 2 * 3 * 4 * 5).view(2, 3, 4, 5)
 

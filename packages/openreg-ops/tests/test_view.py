@@ -5,7 +5,7 @@ import pytest
 import torch
 from parity import DEVICE, check_failure, launches_of
 
-pytestmark = pytest.mark.usefixtures("native")
+pytestmark = pytest.mark.no_fallback
 
 VIEWS = {
     "view": lambda t: t.view(6, 4),

@@ -16,8 +16,15 @@ openreg_runtime.require_matching_build(__name__)
 import openreg_ops  # noqa: E402, F401  (generated code allocates, copies and multiplies)
 
 
-def _register(_registry: ModuleType) -> None:
+def _inductor_backend_init() -> None:
+    """Registers with Inductor. torch 2.15 and later call it, by this name of the device's module, before compiling."""
     from openreg_compile import registration as registration
 
 
+def _register(_registry: ModuleType) -> None:
+    _inductor_backend_init()
+
+
+openreg_runtime.extend("_inductor_backend_init", _inductor_backend_init)
+# For older ones, and for who asks Inductor's registry without compiling.
 openreg_runtime.after_import("torch._inductor.codegen.common", _register)

@@ -29,7 +29,8 @@ def lower_as_for_cpu(gm: GraphModule) -> None:
     """Puts a node in front of a graph's operators, at which Inductor is told about the others."""
     first = next(node for node in gm.graph.nodes if node.op != "placeholder")
     with gm.graph.inserting_before(first):
-        gm.graph.call_function(_prepare)
+        node = gm.graph.call_function(_prepare)
+        node.meta["val"] = None  # which says that it yields nothing; torch 2.14 and later want to be told
     gm.recompile()
 
 

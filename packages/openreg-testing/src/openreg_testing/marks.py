@@ -2,7 +2,7 @@
 """What a test must keep on the device, by a mark or for the whole run: the test that does not fails.
 
 Each check has a mark and an option: ``no_fallback``, ``no_sync``, ``memory_limit`` and ``check_leaks``. A mark's
-argument counts more than the option's.
+argument counts more than the option's. ``launch_budget`` is a mark alone (``budgets.py``).
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from openreg_testing.budgets import budget
 from openreg_testing.options import settings
 from openreg_testing.sizes import show_bytes, show_exactly, size_in_bytes
-from openreg_testing.usage import CURRENT, RECORD, Record, refuse_lost_device
+from openreg_testing.usage import CURRENT, RECORD, Record, refuse_lost_device, shown
 
 if TYPE_CHECKING:
     import torch
@@ -27,6 +28,8 @@ _MARKS = {
     "no_sync": "no_sync(strict=False): a wait of the host for the device, made by a library's code, ends the test "
     "there; strict=True: also one that the test's own file makes",
     "memory_limit": 'memory_limit(size): the test fails if tensors needed more on the device ("512MiB")',
+    "sound_device": "sound_device: the test is waited for, so that an error of its kernels is its own, and the next "
+    "test gets a device without one; with --device each test is",
     "check_leaks": 'check_leaks(allowed="0"): the test fails if more than this many bytes stay on the device after it',
 }
 _MOST_NAMED = 5
@@ -61,6 +64,8 @@ def _problem(item: pytest.Item) -> str:
         _strict(item)
         _limit(item)
         _allowed(item)
+        _flag(item, "sound_device")
+        budget(item)
     except (TypeError, ValueError) as error:
         return str(error)
     return ""
@@ -69,7 +74,7 @@ def _problem(item: pytest.Item) -> str:
 def _flag(item: pytest.Item, name: str) -> bool:
     mark = item.get_closest_marker(name)
     if mark is not None and (mark.args or mark.kwargs):
-        raise TypeError(f"the mark {name} takes no arguments, got {_shown(mark)}")
+        raise TypeError(f"the mark {name} takes no arguments, got {shown(mark)}")
     return mark is not None
 
 
@@ -79,7 +84,7 @@ def _strict(item: pytest.Item) -> bool | None:
     if mark is None:
         return False if settings(item.config).no_sync else None
     if mark.args or set(mark.kwargs) - {"strict"} or not isinstance(mark.kwargs.get("strict", False), bool):
-        raise TypeError(f"the mark is no_sync or no_sync(strict=True), got {_shown(mark)}")
+        raise TypeError(f"the mark is no_sync or no_sync(strict=True), got {shown(mark)}")
     return bool(mark.kwargs.get("strict", False))
 
 
@@ -88,7 +93,7 @@ def _limit(item: pytest.Item) -> int | None:
     if mark is None:
         return settings(item.config).memory_limit
     if len(mark.args) != 1 or mark.kwargs:
-        raise TypeError(f'the mark is memory_limit("512MiB"), got {_shown(mark)}')
+        raise TypeError(f'the mark is memory_limit("512MiB"), got {shown(mark)}')
     return _size(mark, mark.args[0])
 
 
@@ -98,7 +103,7 @@ def _allowed(item: pytest.Item) -> int | None:
     if mark is None:
         return 0 if settings(item.config).check_leaks else None
     if mark.args or set(mark.kwargs) - {"allowed"}:
-        raise TypeError(f'the mark is check_leaks or check_leaks(allowed="1MiB"), got {_shown(mark)}')
+        raise TypeError(f'the mark is check_leaks or check_leaks(allowed="1MiB"), got {shown(mark)}')
     return _size(mark, mark.kwargs.get("allowed", 0))
 
 
@@ -106,12 +111,7 @@ def _size(mark: pytest.Mark, value: object) -> int:
     try:
         return size_in_bytes(value)
     except ValueError as error:
-        raise ValueError(f"the mark {_shown(mark)}: {error}") from None
-
-
-def _shown(mark: pytest.Mark) -> str:
-    arguments = [*map(repr, mark.args), *(f"{name}={value!r}" for name, value in mark.kwargs.items())]
-    return f"{mark.name}({', '.join(arguments)})"
+        raise ValueError(f"the mark {shown(mark)}: {error}") from None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -166,7 +166,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
             context = record.backend.refuse_fallbacks()
             if context is not None:
                 stack.enter_context(context)
-        if strict is not None:
+        if strict is not None and record.waits is not None:
             stack.enter_context(record.waits.telling(refuse))
         outcome = yield
     if refused:  # and the library went on with whatever it does after an error

@@ -9,6 +9,7 @@ pytest_plugins = (
     "openreg_testing.options",
     "openreg_testing.usage",
     "openreg_testing.marks",
+    "openreg_testing.budgets",
     "openreg_testing.fixtures",
     "openreg_testing.summary",
     "openreg_testing.report",

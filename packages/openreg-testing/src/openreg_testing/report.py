@@ -56,7 +56,11 @@ def render(device: str, found: list[Result]) -> str:
     for result in found:
         outcomes[result.outcome] = outcomes.get(result.outcome, 0) + 1
     return template.render(
-        device=device, tests=found, lines=lines(watched) if watched else [], outcomes=outcomes, idle=len(_idle(found))
+        device=device,
+        tests=found,
+        lines=lines(watched, idle=True) if watched else [],
+        outcomes=outcomes,
+        idle=len(_idle(found)),
     )
 
 

@@ -79,12 +79,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         return
     device = settings(config).target or watched[0].facts["device"]
     terminalreporter.section(f"device {device}", sep="=")
-    for line in lines(watched):
+    for line in lines(watched, idle=bool(settings(config).target)):
         terminalreporter.write_line(line)
 
 
-def lines(watched: list[Result]) -> list[str]:
-    """The section."""
+def lines(watched: list[Result], *, idle: bool) -> list[str]:
+    """The section; with the tests that were to use the device and did not."""
     return [
         *_totals(watched),
         *_fallbacks(watched),
@@ -92,7 +92,7 @@ def lines(watched: list[Result]) -> list[str]:
         *_memory(watched),
         *_leaks(watched),
         *_errors(watched),
-        *_idle(watched),
+        *(_idle(watched) if idle else []),
     ]
 
 

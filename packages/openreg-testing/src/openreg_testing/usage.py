@@ -18,7 +18,7 @@ from openreg_testing.options import settings
 from openreg_testing.waits import HostWaits
 
 PREFIX = "openreg."
-MARKS = ("no_fallback", "no_sync", "memory_limit", "check_leaks")
+MARKS = ("no_fallback", "no_sync", "memory_limit", "check_leaks", "launch_budget", "sound_device")
 
 RECORD = pytest.StashKey["Record"]()
 CURRENT = pytest.StashKey["pytest.Item | None"]()  # of the config: the test that is watched now
@@ -32,7 +32,7 @@ class Record:
 
     backend: Backend
     before: Counts
-    waits: HostWaits
+    waits: HostWaits | None  # None where nobody asks for them: looking for them costs each wait a warning
     failed: bool = False
     error: str = ""  # of the device
     facts: dict[str, Any] = field(default_factory=dict)  # what checks add
@@ -42,6 +42,12 @@ def facts_of(report: pytest.TestReport) -> Mapping[str, Any]:
     """What a report says of the device, without the prefix; empty for a test that was not watched."""
     found = ((name, value) for name, value in report.user_properties if name.startswith(PREFIX))
     return {name.removeprefix(PREFIX): value for name, value in found}
+
+
+def shown(mark: pytest.Mark) -> str:
+    """A mark as it was written."""
+    arguments = [*map(repr, mark.args), *(f"{name}={value!r}" for name, value in mark.kwargs.items())]
+    return f"{mark.name}({', '.join(arguments)})"
 
 
 def backend(item: pytest.Item) -> Backend | None:
@@ -63,15 +69,21 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     devices = backend(item)
     if devices is None:
         return (yield)
-    waits = HostWaits(item.path, item.config.rootpath)
+    waits = HostWaits(item.path, item.config.rootpath) if _asks_for_waits(item) else None
     item.stash[RECORD] = Record(devices, devices.counts(), waits)
     devices.reset_peak()
     item.config.stash[CURRENT] = item
     try:
+        if waits is None:
+            return (yield)
         with devices.warning_of_waits(), waits.recording():
             return (yield)
     finally:
         item.config.stash[CURRENT] = None
+
+
+def _asks_for_waits(item: pytest.Item) -> bool:
+    return bool(settings(item.config).target) or item.get_closest_marker("no_sync") is not None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -145,15 +157,15 @@ def _look(item: pytest.Item) -> str:
 
 
 def _put_down(item: pytest.Item, record: Record) -> None:
-    counts = record.backend.counts().since(record.before)
+    counts, waits = record.backend.counts().since(record.before), record.waits
     facts: dict[str, Any] = {
         "device": record.backend.type,
         "launches": counts.launches,
         "copies": counts.copies,
         "bytes_copied": counts.bytes_copied,
         "fallbacks": counts.fallbacks,
-        "waits": None if "host waits" in record.backend.unknown else record.waits.total,
-        "waits_of_library": dict(record.waits.of_library) or None,
+        "waits": None if waits is None or "host waits" in record.backend.unknown else waits.total,
+        "waits_of_library": None if waits is None else dict(waits.of_library) or None,
         "peak_bytes": record.backend.peak(),
         "error": record.error or None,
         **record.facts,

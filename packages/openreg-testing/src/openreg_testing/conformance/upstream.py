@@ -175,6 +175,10 @@ def _tests(file: Path) -> dict[str, unittest.TestCase]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
+    from .operators import subject
+    from .templates import made_of_templates
+
+    vars(module).update(made_of_templates(module, subject.device()))
     classes = {
         name: value
         for name, value in vars(module).items()
