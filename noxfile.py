@@ -27,7 +27,7 @@ from tools.lane import (  # noqa: E402
     run_combinations,
 )
 from tools.macos import build_for_macos  # noqa: E402
-from tools.native_driver import cross_compile, run_emulated, run_sanitizer, run_tidy  # noqa: E402
+from tools.native_driver import brought_sources, cross_compile, run_emulated, run_sanitizer, run_tidy  # noqa: E402
 from tools.packages import BUILD_TOOLS, discover, refuse  # noqa: E402
 from tools.parallel import TIMES, run_parallel  # noqa: E402
 from tools.recipe import run_recipe  # noqa: E402
@@ -52,6 +52,8 @@ DRIVER = tuple(
     f"packages/openreg-runtime/{part}"
     for part in ("csrc/driver/*", "csrc/memory/*", "include/*", "cmake/*", "tests/driver/*", "tests/memory/*")
 )
+# The same, and what packages bring to be stressed.
+STRESSED = (*DRIVER, *brought_sources())
 DEFAULT = [
     Session("lint", budget=150),
     *map(lane_session, PACKAGES.values()),
@@ -64,8 +66,8 @@ DEFAULT = [
     ),
     Session("combinations", ("openreg-ops",), budget=60),
     Session("cross", files=DRIVER, budget=450),
-    Session("tsan", files=DRIVER, budget=120),
-    Session("asan", files=DRIVER, budget=150),
+    Session("tsan", files=STRESSED, budget=120),
+    Session("asan", files=STRESSED, budget=150),
 ]
 RECIPE = ("docs/operators/adding.md", "tests/recipe/*", "packages/openreg-ops/*")
 # What takes longer: CI runs it, and `nox` without arguments does not.
@@ -97,8 +99,8 @@ SLOW = [
         ("packages/openreg-meta/tests/endurance/*", *DRIVER),
         1800,
     ),
-    Session("stress", files=DRIVER, budget=900),
-    Session("tidy", files=DRIVER, budget=150),
+    Session("stress", files=STRESSED, budget=900),
+    Session("tidy", files=STRESSED, budget=150),
     Session("emulated", files=DRIVER, budget=900),
     Session("macos", ("openreg-ops", "openreg-amp"), budget=3600),
 ]
@@ -403,13 +405,13 @@ def macos(session: nox.Session) -> None:
 
 @nox.session
 def tidy(session: nox.Session) -> None:
-    """Check names, exceptions and globals of the device and the runtime's memory by clang-tidy (.clang-tidy)."""
+    """Check names, exceptions and globals of the device and what else needs no torch by clang-tidy (.clang-tidy)."""
     run_tidy(session, STOPWATCH)
 
 
 @nox.session
 def tsan(session: nox.Session) -> None:
-    """Stress the driver, then the runtime's memory, 8 s each under the thread sanitizer; `-- --seconds 600`."""
+    """Stress the driver and what else needs no torch, 8 s each under the thread sanitizer; `-- --seconds 600`."""
     run_sanitizer(session, STOPWATCH, "thread")
 
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The simulated device, and the runtime's memory, without torch: for other operating systems, and under sanitizers.
+"""The simulated device, and what else needs no torch: for other operating systems, and under sanitizers.
 
 What runs programs of other systems here is not on PyPI.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -21,6 +22,8 @@ from tools.stopwatch import Stopwatch
 
 RUNTIME = ROOT / "packages" / "openreg-runtime"
 PROJECT = RUNTIME / "tests" / "driver"
+# What describes a stress program that a package brings, beside its CMakeLists.txt (run_stress.py).
+STRESS = "stress.json"
 BUILD_TOOLS = ("cmake>=3.24", "ninja>=1.11")
 ZIG = "ziglang==0.17.*"
 TIDY = "clang-tidy==23.1.4"
@@ -100,6 +103,20 @@ def configure_cross(target: str) -> list[str]:
     ]
 
 
+def brought_programs() -> list[Path]:
+    """The folders of the stress programs that packages bring."""
+    return sorted(path.parent for path in ROOT.glob(f"packages/*/tests/*/{STRESS}"))
+
+
+def brought_sources() -> list[str]:
+    """Patterns of the files that these programs are made of, from the root of the repository."""
+    return [
+        (folder.parents[1].relative_to(ROOT) / pattern).as_posix()
+        for folder in brought_programs()
+        for pattern in json.loads((folder / STRESS).read_text("utf-8"))["sources"]
+    ]
+
+
 def run_sanitizer(session: nox.Session, stopwatch: Stopwatch, sanitizer: str, seconds: int = 8) -> None:
     """Runs the stress programs under a sanitizer, after seeing that the sanitizer reports planted faults.
 
@@ -110,16 +127,19 @@ def run_sanitizer(session: nox.Session, stopwatch: Stopwatch, sanitizer: str, se
     build = session.cache_dir.resolve() / "build-trees" / f"driver-{sanitizer}"
     with stopwatch.step(session.name, f"stress, {sanitizer}"):
         script = str(PROJECT / "run_stress.py")
-        arguments = ("--build", str(build), "--seconds", str(seconds), *session.posargs)
+        also = [argument for folder in brought_programs() for argument in ("--also", str(folder))]
+        arguments = ("--build", str(build), "--seconds", str(seconds), *also, *session.posargs)
         session.run("python", script, sanitizer, *arguments)
 
 
 def run_tidy(session: nox.Session, stopwatch: Stopwatch) -> None:
-    """Runs clang-tidy on the device and the runtime's memory, after seeing that it reports each kind of fault."""
+    """Runs clang-tidy on the device and what else needs no torch, after seeing that it reports each kind of fault."""
     with stopwatch.step(session.name, "install"):
         session.install(*BUILD_TOOLS, TIDY)
     build = session.cache_dir.resolve() / "build-trees" / "driver-tidy"
-    session.run("cmake", "-S", str(PROJECT), "-B", str(build), "-G", "Ninja", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    folders = f"-DOPENREG_STRESS_FOLDERS={';'.join(folder.as_posix() for folder in brought_programs())}"
+    compile_commands = "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"
+    session.run("cmake", "-S", str(PROJECT), "-B", str(build), "-G", "Ninja", compile_commands, folders)
     planted = build / "planted.cpp"
     planted.write_text("\n".join(FAULTS.values()), "utf-8")
     check = ("clang-tidy", "--quiet", f"--config-file={ROOT / '.clang-tidy'}", str(planted), "--", "-std=c++20")
@@ -128,9 +148,7 @@ def run_tidy(session: nox.Session, stopwatch: Stopwatch) -> None:
     if missed:
         session.error(f"clang-tidy did not report what was planted for {', '.join(missed)}")
     with stopwatch.step(session.name, "clang-tidy"):
-        session.run(
-            "run-clang-tidy.py", "-quiet", "-p", str(build), "-j", str(usable_cores()), "/csrc/(driver|memory)/"
-        )
+        session.run("run-clang-tidy.py", "-quiet", "-p", str(build), "-j", str(usable_cores()), "/csrc/")
 
 
 class Emulator(NamedTuple):

@@ -4,6 +4,7 @@
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include "faults.h"
 #include "process_group.h"
 #include "trace.h"
 
@@ -17,6 +18,7 @@ using openreg::distributed::ProcessGroup;
 PYBIND11_MODULE(_C, module) {
   module.doc() = "Native part of openreg_distributed: the process group.";
   py::module_::import("torch.distributed");  // which knows the base class
+  openreg::distributed::register_faults();
   module.def(
       "_dump_trace",
       [](bool stacks, bool only_active) { return py::bytes(openreg::distributed::dump_trace(stacks, only_active)); },

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "control_link.h"
+#include "faults.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
@@ -188,6 +189,7 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
       std::move(description), std::move(terms), record(call), std::move(ticket),
       post_all(*transport_, progress_, std::move(steps.transfers), call.route.peer != Route::kCollective),
       std::move(held));
+  operation->set_injected(next_fault(device));
   progress_->submit(operation, call.route.channel());
   order.unlock();
 

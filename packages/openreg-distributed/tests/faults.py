@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -181,3 +182,35 @@ def lost_store(rank: int, size: int) -> tuple[str, str]:
             "occl", store=store, rank=rank, world_size=size, timeout=timedelta(seconds=1)
         )
     )
+
+
+def injected(rank: int, size: int, specification: str, calls: int) -> dict[str, Any]:
+    """Calls until one raises; on rank 1 a fault is ordered for one of them."""
+    distributed.barrier()
+    begin = time.monotonic()
+    faults = torch.openreg.inject_faults(specification) if rank == 1 else contextlib.nullcontext()
+    told_of: tuple[str, str] = ("", "")
+    sums = []
+    with faults:
+        for _ in range(calls):
+            tensor = x()
+            told_of = told(lambda tensor=tensor: (distributed.all_reduce(tensor), torch.openreg.synchronize()))
+            if told_of[0]:
+                break
+            sums.append(tensor[0].item())
+    torch.openreg.reset_device()
+    return {"error": told_of, "sums": sums, "after": time.monotonic() - begin}
+
+
+def ordered_by_the_environment(rank: int, size: int) -> list[float]:
+    """Two calls with either device of the process; the setting names one of them."""
+    sums = []
+    for device in (0, 1):
+        with torch.openreg.device(device):
+            tensor = x()
+            distributed.all_reduce(tensor)
+            begin = time.monotonic()
+            torch.openreg.synchronize()
+            sums.append(time.monotonic() - begin)
+            assert tensor.tolist() == [size] * 4
+    return sums

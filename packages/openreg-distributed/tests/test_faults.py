@@ -2,10 +2,12 @@
 """Failures: who hears of them, when, and what the error says."""
 
 import re
+import signal
 import socket
 
 import faults
 import pytest
+import torch
 from ranks import RankFailedError
 
 SAID = r"all_reduce number 2 \(float32 \[4, 2\], 32 bytes, SUM\) on rank 0 of 2 in the group 'default_pg'"
@@ -152,3 +154,52 @@ def test_a_store_that_answers_nobody(own):
     ((kind, text), _) = own(2, with_group=False).run(faults.lost_store)
     assert kind == "DistBackendError"
     assert re.search("occl: rank 0 could not connect with the other 1 ranks within 0:00:01: .*start all ranks", text)
+
+
+def test_a_call_that_is_dropped_is_missed_by_all(own):
+    ranks = own(2, TEST_TIMEOUT="2")
+    others, its = ranks.run(faults.injected, "drop:3", 5)
+    assert others["sums"] == its["sums"] == [2.0, 2.0]
+    assert "its messages were lost, by an injected fault" in its["error"][1] + others["error"][1]
+    for rank, told in enumerate((others, its)):
+        assert re.search(rf"all_reduce (number 4 .*)?on rank {rank} of 2 .*within its timeout of 2000 ms", told["error"][1])
+    assert ranks.end() == [0, 0]
+
+
+def test_a_call_that_is_delayed_begins_a_second_late(own):
+    ranks = own(2)
+    for told in ranks.run(faults.injected, "delay:2", 3):
+        assert told["sums"] == [2.0] * 3
+        assert told["error"][0] == ""
+        assert told["after"] >= 1
+    assert ranks.end() == [0, 0]
+
+
+def test_a_delay_may_be_longer_than_the_timeout(own):
+    ranks = own(2, TEST_TIMEOUT="0.3")
+    for told in ranks.run(faults.injected, "delay:2", 3):
+        assert told["sums"] == [2.0]
+        assert "within its timeout of 300 ms" in told["error"][1]
+    assert ranks.end() == [0, 0]
+
+
+def test_a_rank_is_killed_at_a_call(own):
+    ranks = own(2)
+    ranks.begin(faults.injected, "kill:2", 3)
+    with pytest.raises(RankFailedError, match=f"rank 1 has ended with {-signal.SIGKILL}"):
+        ranks.answer(1)
+    told = ranks.answer(0)
+    assert told["sums"] == [2.0]
+    assert "rank 1 has ended, or closed its connections" in told["error"][1]
+
+
+def test_the_environment_orders_a_fault_for_one_device(own):
+    ranks = own(2, OPENREG_FAULTS="delay:1@1")
+    for first, second in ranks.run(faults.ordered_by_the_environment):
+        assert first < 1 <= second
+    assert ranks.end() == [0, 0]
+
+
+def test_a_kind_of_fault_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="KIND one of .*delay, drop, kill"), torch.openreg.inject_faults("loose:1"):
+        pass

@@ -51,6 +51,10 @@ void Agreement::ready(std::shared_ptr<Operation> operation) {
   }
 }
 
+void Agreement::hold_back(std::shared_ptr<Operation> operation) {
+  held_back_.push_back(std::move(operation));
+}
+
 std::string Agreement::hear(int peer, Announcement announcement) {
   Peer& from = peers_[static_cast<size_t>(peer)];
   if (announcement.kind == Announcement::Kind::kMessage) {
@@ -77,6 +81,16 @@ void Agreement::lose(int peer, std::string reason) {
   }
   from.lost = std::move(reason);
   receives_.remove_if([&](const std::shared_ptr<Operation>& one) { return match(one); });
+}
+
+std::string Agreement::lost() const {
+  std::string reasons;
+  for (const Peer& peer : peers_) {
+    if (!peer.lost.empty()) {
+      reasons += (reasons.empty() ? "" : ", ") + peer.lost;
+    }
+  }
+  return reasons;
 }
 
 // A message from a rank that is lost counts as matched, with a problem.
@@ -157,7 +171,8 @@ Agreement::Next Agreement::next() {
 }
 
 std::vector<std::shared_ptr<Operation>> Agreement::drain() {
-  std::vector<std::shared_ptr<Operation>> all(collectives_.begin(), collectives_.end());
+  std::vector<std::shared_ptr<Operation>> all = std::exchange(held_back_, {});
+  all.insert(all.end(), collectives_.begin(), collectives_.end());
   all.insert(all.end(), receives_.begin(), receives_.end());
   for (Next& next : matched_) {
     all.push_back(std::move(next.operation));
@@ -192,6 +207,9 @@ std::string Agreement::disagreement(const Operation& operation) const {
 }
 
 std::string Agreement::missing(const Operation& operation) const {
+  if (std::any_of(held_back_.begin(), held_back_.end(), [&](const auto& one) { return one.get() == &operation; })) {
+    return "its messages were lost, by an injected fault";
+  }
   const Terms& terms = operation.terms();
   const std::string peer = rank_named(terms.peer);
   switch (terms.kind) {

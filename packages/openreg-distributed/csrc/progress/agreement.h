@@ -28,10 +28,14 @@ class Agreement {
 
   // The device has come to the operation. Collectives come in the order of their numbers.
   void ready(std::shared_ptr<Operation> operation);
+  // The device has come to an operation that never begins, because that was ordered.
+  void hold_back(std::shared_ptr<Operation> operation);
   // Another rank has announced a collective or a message. Gives what is wrong with that, or nothing.
   std::string hear(int peer, Announcement announcement);
   // Another rank announces nothing any more.
   void lose(int peer, std::string reason);
+  // The reasons of all that are lost.
+  std::string lost() const;
 
   struct Next {
     std::shared_ptr<Operation> operation;
@@ -70,6 +74,7 @@ class Agreement {
   uint64_t begun_ = 0;
   std::list<std::shared_ptr<Operation>> receives_;  // ready, no message announced
   std::deque<Next> matched_;
+  std::vector<std::shared_ptr<Operation>> held_back_;
   uint64_t arrivals_ = 0;
 };
 

@@ -55,6 +55,14 @@ struct Terms {
   }
 };
 
+// What a test has ordered for an operation.
+enum class Injected : uint8_t {
+  kNothing,
+  kDelayed,  // it begins a second late
+  kDropped,  // it gets lost, and all later ones of its group
+  kKilled,   // the process ends instead
+};
+
 // Where an operation touches the device: a stream that has come to `ready`, and then waits for the semaphore to reach
 // `value`. Owns the event.
 class Ticket {
@@ -119,6 +127,10 @@ class Operation {
   // Blocks the calling thread until the outcome is decided, or for so long; 0: without a limit. False: not decided.
   bool wait(std::chrono::milliseconds limit) const;
 
+  // Before it is submitted.
+  void set_injected(Injected injected) noexcept { injected_ = injected; }
+  Injected injected() const noexcept { return injected_; }
+
   // How to make the transport let go early, where it can: called once, when the operation fails otherwise.
   void set_cancel(std::function<void()> cancel);
   void cancel() noexcept;
@@ -143,6 +155,7 @@ class Operation {
   const Terms terms_;
   const std::shared_ptr<Flight> flight_;
   const std::unique_ptr<Ticket> ticket_;
+  Injected injected_ = Injected::kNothing;
 
   mutable std::mutex mutex_;
   mutable std::condition_variable decided_;

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "progress.h"
 
+#include <cstdlib>
 #include <exception>
 #include <thread>
 #include <utility>
+
+#ifndef _WIN32
+#include <signal.h>
+#include <unistd.h>
+#endif
 
 namespace openreg::distributed {
 
@@ -14,8 +20,20 @@ constexpr const char* kAdvice =
     "usable again";
 constexpr const char* kGone = " has ended, or closed its connections";
 
+// In which another rank says why its connections are closed.
+constexpr std::chrono::milliseconds kPatience{200};
+// Of an operation for which that was ordered.
+constexpr std::chrono::seconds kDelay{1};
+
 std::string rank_named(int rank) {
   return "rank " + std::to_string(rank);
+}
+
+[[noreturn]] void end_process() {
+#ifndef _WIN32
+  ::kill(::getpid(), SIGKILL);
+#endif
+  std::_Exit(9);
 }
 
 }  // namespace
@@ -65,21 +83,35 @@ void Progress::take_up(const Channel::Batch& batch) {
       }
     }
     if (!problem.empty()) {
-      transport_done(operation, problem);
+      finish(operation, problem);
       continue;
     }
     limit(operation, operation->timeout());
+    if (operation->injected() == Injected::kKilled) {
+      end_process();
+    }
+    if (operation->injected() == Injected::kDelayed) {
+      operation->wait(kDelay);  // which a failure cuts short
+    }
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      agreement_.ready(operation);
+      silent_ = silent_ || operation->injected() == Injected::kDropped;
+      if (silent_) {
+        agreement_.hold_back(operation);
+      } else {
+        agreement_.ready(operation);
+      }
     }
     begin_ready();
   }
 }
 
 void Progress::announce(const Channel::Batch& batch) {
-  if (!failure().empty()) {
-    return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (silent_ || !failure_.empty()) {
+      return;
+    }
   }
   std::vector<Announcement> announcements;
   for (int peer = 0; peer < size_; ++peer) {
@@ -88,6 +120,9 @@ void Progress::announce(const Channel::Batch& batch) {
     }
     announcements.clear();
     for (const OperationPtr& operation : batch) {
+      if (operation->injected() == Injected::kDropped) {
+        break;
+      }
       Announcement announcement;
       if (agreement_.announce(*operation, peer, announcement)) {
         announcements.push_back(std::move(announcement));
@@ -118,7 +153,7 @@ void Progress::begin_ready() {
       }
       lock.unlock();
       for (const OperationPtr& operation : left) {
-        transport_done(operation, reason);
+        finish(operation, reason);
       }
     } else {
       const Agreement::Next next = agreement_.next();
@@ -135,13 +170,13 @@ void Progress::begin_ready() {
 
 void Progress::begin(const OperationPtr& operation, const std::string& problem) {
   if (!problem.empty()) {
-    transport_done(operation, problem);
+    finish(operation, problem);
     return;
   }
   try {
     operation->post(operation);
   } catch (const std::exception& error) {
-    transport_done(operation, error.what());
+    finish(operation, error.what());
   }
 }
 
@@ -162,10 +197,22 @@ void Progress::limit(const OperationPtr& operation, std::chrono::milliseconds ti
 }
 
 void Progress::transport_done(const OperationPtr& operation, const std::string& error) {
-  if (error.empty()) {
+  finish(operation, error.empty() ? error : explained(error));
+}
+
+// Nearly always an error of the transport is a connection that is closed, and another rank is about to say why.
+std::string Progress::explained(const std::string& error) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  heard_.wait_for(lock, kPatience, [&] { return !failure_.empty() || !agreement_.lost().empty(); });
+  const std::string lost = agreement_.lost();
+  return lost.empty() ? error : lost + ": " + error;
+}
+
+void Progress::finish(const OperationPtr& operation, const std::string& problem) {
+  if (problem.empty()) {
     operation->settle(Outcome::kSuccess, {});
   } else {
-    fail(operation, error);
+    fail(operation, problem);
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   outstanding_.erase(operation->watched().place);
@@ -210,6 +257,7 @@ bool Progress::refuse(Outcome outcome, const std::string& reason) {
   }
   failure_ = reason;
   closed_outcome_ = outcome;
+  heard_.notify_all();
   return true;
 }
 
@@ -322,6 +370,7 @@ void Progress::lose(int peer, const std::string& reason) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     agreement_.lose(peer, reason);
+    heard_.notify_all();
   }
   begin_ready();
 }

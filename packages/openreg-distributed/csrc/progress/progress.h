@@ -92,6 +92,9 @@ class Progress : public std::enable_shared_from_this<Progress> {
   // Begins what may begin. One thread at a time does; others leave it what they have found.
   void begin_ready();
   void begin(const OperationPtr& operation, const std::string& problem);
+  // Nobody uses the operation's memory any more. A problem is empty, or why it failed.
+  void finish(const OperationPtr& operation, const std::string& problem);
+  std::string explained(const std::string& error);
   void start_readers();
   void read(int peer);
   void hear(int peer, std::string_view message);
@@ -114,6 +117,7 @@ class Progress : public std::enable_shared_from_this<Progress> {
   mutable std::mutex mutex_;
   mutable std::condition_variable idle_;  // nothing is outstanding, or the link not in use
   std::condition_variable watch_;         // an earlier deadline, or the end
+  std::condition_variable heard_;         // another rank is lost, or the group has failed
   std::map<int, std::unique_ptr<Channel>> channels_;
   Agreement agreement_;
   std::list<OperationPtr> outstanding_;
@@ -126,6 +130,7 @@ class Progress : public std::enable_shared_from_this<Progress> {
   bool beginning_ = false;
   bool watching_ = false;
   bool closed_ = false;
+  bool silent_ = false;  // an injected fault has cut the link: nothing new is announced or begun
   Waiters waiters_;
 };
 

@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Build and run the stress programs: run_stress.py thread|address|none [--seconds N].
+"""Build and run the stress programs: run_stress.py thread|address|none [--seconds N] [--also FOLDER]...
 
 First run the checks of the scheduler's parts (parts.cpp). Before its run each program does wrong, on purpose, what the
 sanitizer is there for; the sanitizer has to report it.
+
+A folder brings a program of another package: a CMakeLists.txt that adds it to the project here, and a stress.json with
+its name (`program`), the files that it is made of (`sources`), and by sanitizer what it does wrong (`planted`, as below).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -59,12 +64,14 @@ def environment() -> dict[str, str]:
     return {**{name: value for name, value in os.environ.items() if not name.startswith("OPENREG_")}, **SETTINGS}
 
 
-def build(sanitizer: str, folder: Path) -> Path:
+def build(sanitizer: str, folder: Path, programs: Sequence[str], also: Sequence[Path]) -> Path:
     """Compile the programs with a sanitizer; gives the folder that they are in."""
-    subprocess.run(
-        ["cmake", "-S", str(HERE), "-B", str(folder), "-G", "Ninja", f"-DOPENREG_SANITIZER={sanitizer}"], check=True
+    settings = (
+        f"-DOPENREG_SANITIZER={sanitizer}",
+        f"-DOPENREG_STRESS_FOLDERS={';'.join(path.resolve().as_posix() for path in also)}",
     )
-    subprocess.run(["cmake", "--build", str(folder), "--target", PARTS, *PLANTED[sanitizer]], check=True)
+    subprocess.run(["cmake", "-S", str(HERE), "-B", str(folder), "-G", "Ninja", *settings], check=True)
+    subprocess.run(["cmake", "--build", str(folder), "--target", PARTS, *programs], check=True)
     return folder
 
 
@@ -89,15 +96,20 @@ def main() -> int:
     parser.add_argument("sanitizer", choices=list(PLANTED))
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--also", type=Path, action="append", default=[], help="the folder of a further program")
     parser.add_argument("--build", type=Path, help="keep the build here; else a temporary folder")
     options = parser.parse_args()
+    programs = dict(PLANTED[options.sanitizer])
+    for path in options.also:
+        brought = json.loads((path / "stress.json").read_text("utf-8"))
+        programs[brought["program"]] = brought["planted"][options.sanitizer]
     with tempfile.TemporaryDirectory() as temporary:
-        folder = build(options.sanitizer, options.build or Path(temporary))
+        folder = build(options.sanitizer, options.build or Path(temporary), list(programs), options.also)
         parts = subprocess.run([str(folder / PARTS)], env=environment(), timeout=300, check=False)
         print(f"parts with sanitizer {options.sanitizer}: exit status {parts.returncode}", flush=True)
         if parts.returncode != 0:
             return parts.returncode
-        for name, faults in PLANTED[options.sanitizer].items():
+        for name, faults in programs.items():
             program = folder / name
             silent = unreported(program, faults)
             if silent:

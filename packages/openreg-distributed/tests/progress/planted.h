@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Faults planted on purpose, for each kind of sanitizer: a report of each is expected before silence means anything.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "checks.h"
+#include "fake_rank.h"
+
+namespace progress_test {
+
+// The agreement has no lock of its own.
+inline void plant_race_in_the_agreement() {
+  Agreement agreement(0, 2);
+  const Announcement announcement = announced(agreement, message(Terms::Kind::kSend, 0, 0, 8), 0);
+  std::atomic<bool> started{false};
+  std::thread reader([&] {
+    started.store(true, std::memory_order_relaxed);
+    for (int i = 0; i < 1000; ++i) {
+      agreement.hear(1, announcement);
+    }
+  });
+  while (!started.load(std::memory_order_relaxed)) {
+  }
+  for (int i = 0; i < 1000; ++i) {
+    agreement.ready(operation_of(message(Terms::Kind::kReceive, 1, 0, 8)));
+  }
+  reader.join();
+}
+
+// A transport that tells the end of a collective before it has written the result: the device reads at the same time.
+inline void plant_end_before_the_last_write() {
+  Network network(2, 1, true);
+  std::vector<std::thread> ranks;
+  for (int self = 0; self < 2; ++self) {
+    ranks.emplace_back([&network, self] {
+      Rank rank(network, self, 2, std::chrono::milliseconds(10'000));
+      for (int i = 0; i < 200; ++i) {
+        rank.add(kNumbers);
+      }
+      rank.synchronize();
+      rank.close();
+      network.end(self);
+    });
+  }
+  for (std::thread& rank : ranks) {
+    rank.join();
+  }
+}
+
+// A group that does not wait until its threads have left the link.
+inline void plant_link_that_ends_before_its_readers() {
+  auto network = std::make_unique<Network>(2, 1);
+  auto rank = std::make_unique<Rank>(*network, 0, 2, std::chrono::milliseconds(10'000));
+  rank->add(1);
+  network->end(1);
+  rank->progress->close();
+  network.reset();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  rank->progress->wait_closed();
+}
+
+// An operation that is held by what it holds.
+inline void plant_leak_of_an_operation() {
+  for (int i = 0; i < 10; ++i) {  // the address of the last may still lie somewhere
+    auto operation = operation_of(collective(0, 8));
+    operation->set_cancel([operation] {});
+  }
+}
+
+// A message whose head tells of more than there is.
+inline void plant_message_that_is_cut() {
+  std::vector<Announcement> heard;
+  const std::string whole =
+      distributed::encode({{Announcement::Kind::kCollective, 1, 2, 3, 4, 5, std::string(200, 'x')}}).front();
+  const std::unique_ptr<char[]> cut(new char[40]);
+  std::memcpy(cut.get(), whole.data(), 40);
+  distributed::decode(std::string_view(cut.get(), whole.size()), heard);
+}
+
+// False when there is no such fault.
+inline bool plant(const char* name) {
+  struct Fault {
+    const char* name;
+    void (*run)();
+  };
+  constexpr Fault kFaults[] = {{"race_in_the_agreement", plant_race_in_the_agreement},
+                               {"end_before_the_last_write", plant_end_before_the_last_write},
+                               {"link_that_ends_before_its_readers", plant_link_that_ends_before_its_readers},
+                               {"leak_of_an_operation", plant_leak_of_an_operation},
+                               {"message_that_is_cut", plant_message_that_is_cut}};
+  for (const Fault& fault : kFaults) {
+    if (std::strcmp(name, fault.name) == 0) {
+      fault.run();
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace progress_test
