@@ -74,9 +74,7 @@ def test_a_model_of_them_with_dynamic_shapes(check):
 
 @pytest.mark.parametrize("opset", [18, 20, 23])
 def test_opsets(check, opset):
-    program = check(
-        Calls(swiglu), (operands((2, 8), (2, 8)), {}), custom_translation_table=TABLE, opset_version=opset
-    )
+    program = check(Calls(swiglu), (operands((2, 8), (2, 8)), {}), custom_translation_table=TABLE, opset_version=opset)
     assert program.model.opset_imports[""] == opset
 
 

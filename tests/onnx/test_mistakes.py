@@ -27,7 +27,10 @@ CASES = {
     "a choice by the data": (Calls(lambda x: x + 1 if x.sum() > 0 else x - 1), {}),
     "a size that the model does not have": (Calls(lambda x: x @ torch.ones(3, 3, device=x.device)), {}),
     "an operator that ONNX does not have": (Calls(lambda x: torch.linalg.qr(x)[0]), {}),
-    "dynamic shapes of another number of inputs": (Calls(torch.relu), {"dynamic_shapes": ({0: Dim("b")}, {0: Dim("b")})}),
+    "dynamic shapes of another number of inputs": (
+        Calls(torch.relu),
+        {"dynamic_shapes": ({0: Dim("b")}, {0: Dim("b")})},
+    ),
 }
 
 

@@ -162,7 +162,9 @@ def test_a_call_that_is_dropped_is_missed_by_all(own):
     assert others["sums"] == its["sums"] == [2.0, 2.0]
     assert "its messages were lost, by an injected fault" in its["error"][1] + others["error"][1]
     for rank, told in enumerate((others, its)):
-        assert re.search(rf"all_reduce (number 4 .*)?on rank {rank} of 2 .*within its timeout of 2000 ms", told["error"][1])
+        assert re.search(
+            rf"all_reduce (number 4 .*)?on rank {rank} of 2 .*within its timeout of 2000 ms", told["error"][1]
+        )
     assert ranks.end() == [0, 0]
 
 

@@ -67,7 +67,9 @@ def masked(device):
 
 
 def holes(device):
-    return torch.nested.narrow(numbers(device, 3, 5, 4), 1, 1, torch.tensor([2, 3, 1], device=device), layout=torch.jagged)
+    return torch.nested.narrow(
+        numbers(device, 3, 5, 4), 1, 1, torch.tensor([2, 3, 1], device=device), layout=torch.jagged
+    )
 
 
 MADE = {
@@ -107,7 +109,13 @@ ATTRIBUTES = {
         *(aten.is_non_overlapping_and_dense.default(x), torch.ops.prim.layout.default(x)),
     ),
     "parts": lambda x: (
-        *(x.values(), x.offsets(), x.lengths(), aten._nested_get_values.default(x), aten._nested_get_offsets.default(x)),
+        *(
+            x.values(),
+            x.offsets(),
+            x.lengths(),
+            aten._nested_get_values.default(x),
+            aten._nested_get_offsets.default(x),
+        ),
         *(aten._nested_get_lengths.default(x), aten._nested_get_ragged_idx.default(x)),
         *(aten._nested_get_min_seqlen.default(x).shape, aten._nested_get_max_seqlen.default(x).shape),
     ),
@@ -230,7 +238,11 @@ OTHERS = {
 }
 
 RESULTS = (
-    {name: lambda device, call=call: call(jagged(device)) for table in (MADE, ATTRIBUTES, VIEWS, REDUCED) for name, call in table.items()}
+    {
+        name: lambda device, call=call: call(jagged(device))
+        for table in (MADE, ATTRIBUTES, VIEWS, REDUCED)
+        for name, call in table.items()
+    }
     | {f"gradient of {name}": call for name, call in DERIVED.items()}
     | CHANGED
     | OTHERS
@@ -251,8 +263,9 @@ REFUSED = {
         [numbers(device, 2, 3), numbers(device, 3, 2)], layout=torch.jagged
     ),
     "other lengths": lambda device: jagged(device) + jagged(device, lengths=(1, 2, 3)),
-    "another layout": lambda device: jagged(device)
-    + torch.nested.nested_tensor([numbers(device, 2, 4), numbers(device, 3, 4)]),
+    "another layout": lambda device: (
+        jagged(device) + torch.nested.nested_tensor([numbers(device, 2, 4), numbers(device, 3, 4)])
+    ),
     "size": lambda device: aten.size.default(jagged(device)),
     "unbind of another dimension": lambda device: jagged(device).unbind(1),
     "chunk of the ragged dimension": lambda device: jagged(device).chunk(2, 1),
@@ -267,5 +280,5 @@ REFUSED = {
 
 # What has no result to compare.
 UNCOMPARED = {
-    "_pin_memory": lambda device: jagged("cpu").pin_memory(),  # noqa: ARG005  (of the CPU)
+    "_pin_memory": lambda device: jagged("cpu").pin_memory(),
 }

@@ -139,7 +139,8 @@ MADE = {
     "native_dropout": lambda device: torch.native_dropout(rows(device), 1.0, True),
     "gradient of dropout": derived(lambda x: F.dropout(x, 1.0), rows),
     "embedding": lambda device: F.embedding(
-        torch.nested.nested_tensor([torch.tensor([1, 5]), torch.tensor([0, 2, 2])], device=device), numbers(device, 6, 4)
+        torch.nested.nested_tensor([torch.tensor([1, 5]), torch.tensor([0, 2, 2])], device=device),
+        numbers(device, 6, 4),
     ),
     "as_nested_tensor": lambda device: torch.nested.as_nested_tensor([numbers(device, 2, 3), numbers(device, 3, 3)]),
     "gradients of as_nested_tensor": derived(
@@ -216,7 +217,9 @@ PRODUCTS = {
     "matmul of integers": lambda device: torch.matmul(
         rows(device, dtype=torch.int64), columns(device, dtype=torch.int64)
     ),
-    "matmul with a dense matrix": lambda device: torch.matmul(nested(device, (2, 3, 4), (5, 3, 4)), numbers(device, 4, 2)),
+    "matmul with a dense matrix": lambda device: torch.matmul(
+        nested(device, (2, 3, 4), (5, 3, 4)), numbers(device, 4, 2)
+    ),
     "matmul with out=": lambda device: torch.matmul(
         rows(device), columns(device), out=nested(device, (2, 2), (3, 3), (1, 5))
     ),
@@ -224,7 +227,9 @@ PRODUCTS = {
     "linear": lambda device: F.linear(rows(device), numbers(device, 5, 4), numbers(device, 5)),
     "linear without a bias": lambda device: F.linear(rows(device), numbers(device, 5, 4)),
     "gradients of linear": derived(F.linear, rows, weight(5, 4), weight(5)),
-    "attention": lambda device: F.scaled_dot_product_attention(heads(device), heads(device, seed=1), heads(device, seed=2)),
+    "attention": lambda device: F.scaled_dot_product_attention(
+        heads(device), heads(device, seed=1), heads(device, seed=2)
+    ),
     "gradients of attention": derived(F.scaled_dot_product_attention, heads, heads, heads),
     "_fused_sdp_choice": lambda device: torch._fused_sdp_choice(heads(device), heads(device), heads(device)),
 }
@@ -233,7 +238,9 @@ PADDED = {
     "to_padded_tensor": lambda device: rows(device).to_padded_tensor(-1.5),
     "to_padded_tensor of uneven ones": lambda device: uneven(device).to_padded_tensor(0.5),
     "to_padded_tensor of a size": lambda device: rows(device).to_padded_tensor(0.0, (3, 5, 6)),
-    "to_padded_tensor of no components": lambda device: torch.nested.nested_tensor([], device=device).to_padded_tensor(0),
+    "to_padded_tensor of no components": lambda device: torch.nested.nested_tensor([], device=device).to_padded_tensor(
+        0
+    ),
     "to_padded_tensor of integers": lambda device: rows(device, dtype=torch.int64).to_padded_tensor(-7.0),
     "gradient of to_padded_tensor": derived(lambda x: x.to_padded_tensor(0.0), rows),
     "_nested_from_padded": lambda device: torch._nested_from_padded(
@@ -252,7 +259,9 @@ PADDED = {
         nested(device, (2, 12), (3, 12)), numbers(device, 12), 2
     ),
     "_test_autograd_multiple_dispatch": lambda device: torch._test_autograd_multiple_dispatch(rows(device)),
-    "_test_autograd_multiple_dispatch.ntonly": lambda device: torch._test_autograd_multiple_dispatch(rows(device), True),
+    "_test_autograd_multiple_dispatch.ntonly": lambda device: torch._test_autograd_multiple_dispatch(
+        rows(device), True
+    ),
 }
 
 
@@ -286,7 +295,9 @@ GAPS = torch.tensor([[True, False, True], [True, False, False]])
 
 # The host has to know numbers that are on the device.
 WAITING = {
-    "_nested_tensor_from_mask": lambda device: torch._nested_tensor_from_mask(numbers(device, 2, 3, 4), MASK.to(device)),
+    "_nested_tensor_from_mask": lambda device: torch._nested_tensor_from_mask(
+        numbers(device, 2, 3, 4), MASK.to(device)
+    ),
     "_nested_tensor_from_mask_left_aligned": lambda device: [
         torch._nested_tensor_from_mask_left_aligned(numbers(device, 2, 3, 4), mask.to(device)) for mask in (MASK, GAPS)
     ],
@@ -302,8 +313,9 @@ REFUSED = {
     "nested and dense": lambda device: rows(device) + numbers(device, 4),
     "other sizes": lambda device: rows(device) + nested(device, (2, 4), (2, 4), (1, 4)),
     "copy_ of other sizes": lambda device: rows(device).copy_(uneven(device)),
-    "another layout": lambda device: rows(device)
-    + torch.nested.nested_tensor([numbers(device, 2, 4), numbers(device, 3, 4)], layout=torch.jagged),
+    "another layout": lambda device: (
+        rows(device) + torch.nested.nested_tensor([numbers(device, 2, 4), numbers(device, 3, 4)], layout=torch.jagged)
+    ),
     "unbind of another dimension": lambda device: rows(device).unbind(1),
     "select beyond the components": lambda device: rows(device).select(0, 5),
     "select beyond a component": lambda device: uneven(device).select(1, 0),
@@ -326,7 +338,9 @@ REFUSED = {
     "linear of another width": lambda device: F.linear(rows(device), numbers(device, 5, 3)),
     "linear of four dimensions": lambda device: F.linear(heads(device), numbers(device, 5, 4)),
     "layer_norm without weights": lambda device: F.layer_norm(rows(device), (4,)),
-    "layer_norm of uneven rows": lambda device: F.layer_norm(uneven(device), (3,), numbers(device, 3), numbers(device, 3)),
+    "layer_norm of uneven rows": lambda device: F.layer_norm(
+        uneven(device), (3,), numbers(device, 3), numbers(device, 3)
+    ),
     "layer_norm of a transposed one": lambda device: F.layer_norm(
         heads(device).transpose(1, 2), (4,), numbers(device, 4), numbers(device, 4)
     ),
@@ -342,11 +356,13 @@ REFUSED = {
         heads(device), heads(device), heads(device), attn_mask=numbers(device, 2, 1, 1, 5)
     ),
     "a mask with gaps": lambda device: torch._nested_tensor_from_mask(numbers(device, 2, 3, 4), GAPS.to(device)),
-    "a mask of numbers": lambda device: torch._nested_tensor_from_mask(numbers(device, 2, 3, 4), MASK.float().to(device)),
+    "a mask of numbers": lambda device: torch._nested_tensor_from_mask(
+        numbers(device, 2, 3, 4), MASK.float().to(device)
+    ),
     "reading a number": lambda device: nested(device, (1,)).item(),
     "another operator": lambda device: rows(device).exp(),
     "a reduction that PyTorch lacks": lambda device: rows(device).mean(-1, keepdim=True),
-    "training MultiheadAttention": lambda device: nn.MultiheadAttention(8, 2, batch_first=True)
-    .to(device)
-    .train()(*[nested(device, (2, 8), (3, 8))] * 3),
+    "training MultiheadAttention": lambda device: (
+        nn.MultiheadAttention(8, 2, batch_first=True).to(device).train()(*[nested(device, (2, 8), (3, 8))] * 3)
+    ),
 }

@@ -438,7 +438,5 @@ def test_an_encoder_gives_what_it_gives_for_each_sequence():
     model = Encoder().to(DEVICE).eval()
     (tokens, _), *_ = batches(1)
     batch = torch.nested.nested_tensor(tokens, layout=torch.jagged, device=DEVICE)
-    one_by_one = [
-        model(torch.nested.nested_tensor([each], layout=torch.jagged, device=DEVICE)) for each in tokens
-    ]
+    one_by_one = [model(torch.nested.nested_tensor([each], layout=torch.jagged, device=DEVICE)) for each in tokens]
     torch.testing.assert_close(model(batch), torch.cat(one_by_one), **CLOSE)

@@ -71,7 +71,7 @@ class Names(TorchDispatchMode):
         super().__init__()
         self.seen = set()
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # noqa: ARG002  (the names are given)
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name, overload = func._schema.name, func._schema.overload_name
         self.seen.add(f"{name}.{overload}" if overload else name)
         return func(*args, **(kwargs or {}))
@@ -180,9 +180,7 @@ def test_the_number_of_components_costs_no_launches(name):
         "matmul": lambda x: torch.matmul(x, x.transpose(1, 2)),
         "sum": lambda x: x.sum(-1, keepdim=True),
         "to_padded_tensor": lambda x: x.to_padded_tensor(0.0),
-        "_nested_from_padded": lambda x: torch._nested_from_padded(
-            dense[: x.size(0)], x._nested_tensor_size().clone()
-        ),
+        "_nested_from_padded": lambda x: torch._nested_from_padded(dense[: x.size(0)], x._nested_tensor_size().clone()),
         "_nested_tensor_softmax_with_shape": lambda x: torch.ops.aten._nested_tensor_softmax_with_shape(
             scores[: x.size(0)], x
         ),

@@ -22,7 +22,9 @@ def coo_tensors(draw, dtype):
     sparse_dim = draw(st.integers(1, len(shape)))
     most = 9 if all(shape[:sparse_dim]) else 0
     coalesced = draw(st.booleans())
-    return sparse_samples.coo(shape, sparse_dim, draw(st.integers(0, most)), dtype, coalesced=coalesced, seed=draw(SIZES))
+    return sparse_samples.coo(
+        shape, sparse_dim, draw(st.integers(0, most)), dtype, coalesced=coalesced, seed=draw(SIZES)
+    )
 
 
 @st.composite

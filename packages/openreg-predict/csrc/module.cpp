@@ -49,9 +49,7 @@ PYBIND11_MODULE(_C, module) {
       .def("stop", &Timekeeper::stop, WithoutGil())
       .def("set_cost",
            [](Timekeeper& keeper, int64_t call, uint64_t engine_time, uint64_t graph_time, int engine,
-              bool is_collective) {
-             keeper.set_cost(call, Cost{engine_time, graph_time, engine, is_collective});
-           })
+              bool is_collective) { keeper.set_cost(call, Cost{engine_time, graph_time, engine, is_collective}); })
       .def("entries", &entries)
       .def("waits", &Timekeeper::waits)
       .def("begin", &Timekeeper::begin);

@@ -42,7 +42,7 @@ struct Entry {
   uint64_t bytes = 0;  // of a copy or fill; of a kernel those of its operands
   uint64_t graph_launch = 0;
   uint64_t node = 0;
-  bool is_first = false;  // of its call
+  bool is_first = false;   // of its call
   std::string name;        // of a kernel
   uint64_t host_time = 0;  // which the host took to enqueue it
   int engine = -1;         // of its device; -1: none

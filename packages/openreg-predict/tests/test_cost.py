@@ -294,9 +294,7 @@ def test_errors_of_other_programs_say_nothing_of_other_operators():
         return predict(trace(step), chip).error_text()
 
     assert text(lambda: product @ product).startswith("validated error: mean")
-    assert "of its time is in operators of the class 'convolution'" in text(
-        lambda: nn.functional.conv2d(image, weight)
-    )
+    assert "of its time is in operators of the class 'convolution'" in text(lambda: nn.functional.conv2d(image, weight))
     assert "bound by the host's launches" in text(lambda: small @ small)
 
 

@@ -102,7 +102,11 @@ def test_a_class_without_efficiency_takes_that_of_its_substitute():
         ("tiles = [[64, 64]]", "tiles = [[64]]", r"tiles\[0\] is \[64\]; a tile is"),
         ("{ value = 0.8,", "{ value = 0.8, points = [[1, 1]],", r"elementwise\.memory needs either value or points"),
         ("[copy]", "[copy", "is no TOML"),
-        ('limit = { value = 300, unit = "W"', 'limit = { value = 300, unit = "kg"', r"power\.limit\.unit 'kg' is no known"),
+        (
+            'limit = { value = 300, unit = "W"',
+            'limit = { value = 300, unit = "kg"',
+            r"power\.limit\.unit 'kg' is no known",
+        ),
         ("value = 15", "value = -15", r"power\.energy\.value is -15; .* not negative"),
         ("energy =", "# energy =", r"power\.energy is missing"),
         ("columns = { value = 1.0", "columns = { value = 0", r"columns\.value is 0; a fraction"),

@@ -16,8 +16,8 @@
  *   - Fork: in a child of a process that used the device every call returns orErrorForkedChild. Exceptions: releases
  *     (orFree, orFreeHost, orStreamDestroy, orEventDestroy, orGraphDestroy, orSemaphoreDestroy, orUnsubscribe,
  *     orIpcCloseMemHandle) do nothing and succeed; what needs no device answers as ever: errors, versions,
- * orDriverIsUsable(), orThreadSetProgress(), orOperandsWanted(), orRegisterFaultKind(), and the count, properties, peers,
- * priorities and current index of devices.
+ * orDriverIsUsable(), orThreadSetProgress(), orOperandsWanted(), orRegisterFaultKind(), and the count, properties,
+ * peers, priorities and current index of devices.
  *   - Exit: work still queued when the process exits is dropped; the kernel that is running is waited for. From then on
  *     calls answer as in a forked child, with orErrorDeinitialized, and so do calls that were waiting for dropped work.
  *   - Asynchronous failure: a kernel that fails, or a semaphore that does while a stream waits for it, puts the device
@@ -212,10 +212,10 @@ OPENREG_API orError_t orDeviceCanAccessPeer(int* canAccess, int device, int peer
  * or of those that orRegisterFaultKind() has added. Counting starts at 1, over all devices unless one is named; each
  * fault happens once. */
 OPENREG_API orError_t orSetFaults(const char* specification);
-/* Adds a kind of faults, which OPENREG_FAULTS and orSetFaults() take from then on: for libraries above the driver, whose
- * operations it does not know. The name has lower-case letters and underscores; a name that is known gives its kind
- * again. To be called when the library is loaded: the environment is read on first use, and a kind that is not there by
- * then is refused. Uses no device. */
+/* Adds a kind of faults, which OPENREG_FAULTS and orSetFaults() take from then on: for libraries above the driver,
+ * whose operations it does not know. The name has lower-case letters and underscores; a name that is known gives its
+ * kind again. To be called when the library is loaded: the environment is read on first use, and a kind that is not
+ * there by then is refused. Uses no device. */
 OPENREG_API orError_t orRegisterFaultKind(int* kind, const char* name);
 /* Counts one operation of a registered kind on a device. *strikes is 1 when a fault was ordered for it, 0 otherwise;
  * what happens then is the caller's business. Cheap while nothing is armed. */
@@ -457,14 +457,14 @@ typedef struct orTaskInfo {
   int device;
   orStream_t stream;
   uint32_t queue;
-  uint64_t ticket;           /* its place in the queue */
-  const char* name;          /* of a kernel; null otherwise */
-  uint64_t bytes;            /* of a copy or fill */
-  uint64_t graph_launch;     /* number of the launch of a graph that it belongs to; 0: of none */
-  uint64_t node;             /* number of what it repeats, among all that captures have recorded; 0: a wait, or no graph */
-  orEvent_t event;           /* of an event record */
-  uint32_t waited_queue;     /* of an event wait: passes when this queue ... */
-  uint64_t waited_ticket;    /* ... has completed this ticket */
+  uint64_t ticket;        /* its place in the queue */
+  const char* name;       /* of a kernel; null otherwise */
+  uint64_t bytes;         /* of a copy or fill */
+  uint64_t graph_launch;  /* number of the launch of a graph that it belongs to; 0: of none */
+  uint64_t node;          /* number of what it repeats, among all that captures have recorded; 0: a wait, or no graph */
+  orEvent_t event;        /* of an event record */
+  uint32_t waited_queue;  /* of an event wait: passes when this queue ... */
+  uint64_t waited_ticket; /* ... has completed this ticket */
   orSemaphore_t semaphore;   /* of a semaphore wait, with ... */
   uint64_t value;            /* ... the value */
   const orOperand* operands; /* null: nobody has told them, or they are a kernel's and the subscription did not ask */
@@ -478,12 +478,12 @@ typedef struct orTaskCompletion {
   orStream_t stream;
   uint32_t queue;
   uint64_t ticket;
-  int engine;       /* as in orEngineGetStats(), or of the chip whose time is modelled; -1: none was needed */
+  int engine;        /* as in orEngineGetStats(), or of the chip whose time is modelled; -1: none was needed */
   uint64_t launched; /* when it was enqueued */
-  uint64_t begin;   /* when an engine took it; of waits, delays and records: when it was their turn */
-  uint64_t end;     /* when it was done */
-  orError_t status; /* orSuccess; orErrorLaunchFailure or orErrorDeviceLost when it failed or was skipped */
-  int skipped;      /* 1: not run, because its device had failed before */
+  uint64_t begin;    /* when an engine took it; of waits, delays and records: when it was their turn */
+  uint64_t end;      /* when it was done */
+  orError_t status;  /* orSuccess; orErrorLaunchFailure or orErrorDeviceLost when it failed or was skipped */
+  int skipped;       /* 1: not run, because its device had failed before */
 } orTaskCompletion;
 
 typedef enum orSyncKind {

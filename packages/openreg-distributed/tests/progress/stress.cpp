@@ -31,9 +31,9 @@ enum class Ending { kWell, kAbort, kHang, kDisagree, kGone, kDrop, kLeft, kEndin
 
 struct Round {
   Ending ending;
-  int culprit;     // the rank
-  size_t moment;   // the call at which it does so
-  uint64_t seed;   // of what all ranks call
+  int culprit;    // the rank
+  size_t moment;  // the call at which it does so
+  uint64_t seed;  // of what all ranks call
 };
 
 // What one rank does, in the same order as all others; false where it ends its part before the end.

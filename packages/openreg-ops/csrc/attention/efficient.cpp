@@ -114,9 +114,9 @@ kernels::AttentionOptions options_of(const kernels::VarlenOptions& options) {
 }
 
 void efficient_kernel(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, MaybeTensor bias,
-                    MaybeTensor starts, MaybeTensor key_starts, kernels::VarlenOptions options,
-                    runtime::PhiloxState random, at::Tensor& output, at::Tensor& logsumexp, at::Tensor& seed,
-                    at::Tensor& offset) {
+                      MaybeTensor starts, MaybeTensor key_starts, kernels::VarlenOptions options,
+                      runtime::PhiloxState random, at::Tensor& output, at::Tensor& logsumexp, at::Tensor& seed,
+                      at::Tensor& offset) {
   if (is_given(starts)) {
     at::Tensor rows = unbatched(output);
     kernels::varlen_attention_forward(unbatched(query), unbatched(key), unbatched(value), *starts, *key_starts, options,
@@ -136,22 +136,23 @@ void efficient_kernel(const at::Tensor& query, const at::Tensor& key, const at::
 
 using EfficientResults = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt>;
 
-EfficientResults efficient_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, MaybeTensor bias,
-                            MaybeTensor starts, MaybeTensor key_starts, std::optional<int64_t> longest,
-                            std::optional<int64_t> longest_key, double dropout_p, int64_t visible,
-                            bool wants_logsumexp, std::optional<double> scale, MaybeTensor key_lengths,
-                            std::optional<int64_t> window_size) {
+EfficientResults efficient_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                                     MaybeTensor bias, MaybeTensor starts, MaybeTensor key_starts,
+                                     std::optional<int64_t> longest, std::optional<int64_t> longest_key,
+                                     double dropout_p, int64_t visible, bool wants_logsumexp,
+                                     std::optional<double> scale, MaybeTensor key_lengths,
+                                     std::optional<int64_t> window_size) {
   const OperandsDevice device(kEfficient, query, key, value, bias, starts, key_starts);
   refuse_windows(key_lengths, window_size);
   const int64_t none = is_given(starts) ? -1 : 0;
-  EfficientOperands x{query,
-                      key,
-                      value,
-                      bias,
-                      starts,
-                      key_starts,
-                      {dropout_p, static_cast<kernels::Visible>(visible), scale, longest.value_or(none),
-                       longest_key.value_or(none)}};
+  EfficientOperands x{
+      query,
+      key,
+      value,
+      bias,
+      starts,
+      key_starts,
+      {dropout_p, static_cast<kernels::Visible>(visible), scale, longest.value_or(none), longest_key.value_or(none)}};
   check_efficient(kEfficient, x);
   if (!x.is_ragged()) {
     x.options.longest = query.size(1);
@@ -161,8 +162,8 @@ EfficientResults efficient_attention(const at::Tensor& query, const at::Tensor& 
   std::vector<int64_t> sizes = query.sizes().vec();
   sizes.back() = value.size(3);
   at::Tensor output = make_output(sizes, {}, plain);
-  at::Tensor logsumexp = make_output(x.sizes_of_logsumexp(wants_logsumexp), {},
-                                     plain.dtype(at::toOpMathType(query.scalar_type())));
+  at::Tensor logsumexp =
+      make_output(x.sizes_of_logsumexp(wants_logsumexp), {}, plain.dtype(at::toOpMathType(query.scalar_type())));
   at::Tensor seed = make_output({}, {}, plain.dtype(at::kLong));
   at::Tensor offset = make_output({}, {}, plain.dtype(at::kLong));
   const runtime::PhiloxState random =
@@ -170,15 +171,15 @@ EfficientResults efficient_attention(const at::Tensor& query, const at::Tensor& 
                     : runtime::PhiloxState(0, 0);
   launch(kEfficient, device, &efficient_kernel, query, key, value, bias, starts, key_starts, x.options, random, output,
          logsumexp, seed, offset);
-  return {std::move(output), std::move(logsumexp), std::move(seed), std::move(offset), x.options.longest,
-          x.options.longest_key};
+  return {std::move(output), std::move(logsumexp), std::move(seed),
+          std::move(offset), x.options.longest,    x.options.longest_key};
 }
 
-void efficient_backward_kernel(const at::Tensor& grad, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                     MaybeTensor bias, MaybeTensor starts, MaybeTensor key_starts, const at::Tensor& output,
-                     const at::Tensor& logsumexp, kernels::VarlenOptions options, const at::Tensor& seed,
-                     const at::Tensor& offset, at::Tensor& grad_query, at::Tensor& grad_key, at::Tensor& grad_value,
-                     at::Tensor& grad_bias) {
+void efficient_backward_kernel(const at::Tensor& grad, const at::Tensor& query, const at::Tensor& key,
+                               const at::Tensor& value, MaybeTensor bias, MaybeTensor starts, MaybeTensor key_starts,
+                               const at::Tensor& output, const at::Tensor& logsumexp, kernels::VarlenOptions options,
+                               const at::Tensor& seed, const at::Tensor& offset, at::Tensor& grad_query,
+                               at::Tensor& grad_key, at::Tensor& grad_value, at::Tensor& grad_bias) {
   if (is_given(starts)) {
     at::Tensor of_query = unbatched(grad_query);
     at::Tensor of_key = unbatched(grad_key);
@@ -239,8 +240,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention_b
               ", but needs what the forward computes with compute_log_sumexp=True, ", x.sizes_of_logsumexp(true));
   auto [grad_query, grad_key, grad_value] = make_gradients(query, key, value, share_storage);
   at::Tensor grad_bias = wants_grad_bias && is_given(bias) ? make_output_like(*bias) : at::Tensor();
-  launch(kEfficientBackward, device, &efficient_backward_kernel, grad, query, key, value, bias, starts, key_starts, output,
-         logsumexp, x.options, seed, offset, grad_query, grad_key, grad_value, grad_bias);
+  launch(kEfficientBackward, device, &efficient_backward_kernel, grad, query, key, value, bias, starts, key_starts,
+         output, logsumexp, x.options, seed, offset, grad_query, grad_key, grad_value, grad_bias);
   return {std::move(grad_query), std::move(grad_key), std::move(grad_value), std::move(grad_bias)};
 }
 

@@ -49,9 +49,9 @@ enum class Hears : uint8_t {
   kUnlessCaptured,  // from every call, except that a capture records it
 };
 
-// What a kernel's choice of code for a dtype can depend on: the operator and its options; of each operand dtype, layout,
-// number of dimensions, and whether it is contiguous, empty and on the device. Two launches of one kind refuse the same
-// dtypes.
+// What a kernel's choice of code for a dtype can depend on: the operator and its options; of each operand dtype,
+// layout, number of dimensions, and whether it is contiguous, empty and on the device. Two launches of one kind refuse
+// the same dtypes.
 class LaunchKind {
  public:
   explicit LaunchKind(const char* name);

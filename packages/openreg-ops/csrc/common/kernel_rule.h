@@ -88,10 +88,10 @@ struct KernelRule {
   DtypeSet refused = 0;  // in some modes or shapes, at least: the kernel has the last word
   Agreement agreement = Agreement::kNone;
   Verdict verdict = Verdict::kNone;
-  bool by_kind = false;                // whether what it takes shows only when it runs: the first launch of a kind waits
-  bool elementwise = false;            // of a structured operator: see ElementwiseOperands in declare/structured.h
-  bool expands = false;                // of an in-place operator: whether its operand may be an expanded tensor
-  OverlapRule overlap = {};            // of a structured operator: what its kernel refuses of outputs
+  bool by_kind = false;      // whether what it takes shows only when it runs: the first launch of a kind waits
+  bool elementwise = false;  // of a structured operator: see ElementwiseOperands in declare/structured.h
+  bool expands = false;      // of an in-place operator: whether its operand may be an expanded tensor
+  OverlapRule overlap = {};  // of a structured operator: what its kernel refuses of outputs
   std::array<ModeRule, 3> modes = {};  // those that it refuses more in
 
   bool takes_all_dtypes() const { return refused == 0 && agreement == Agreement::kNone; }

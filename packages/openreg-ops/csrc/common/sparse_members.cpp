@@ -85,11 +85,10 @@ SparseMembers contiguous_members_of(const at::Tensor& sparse) {
 at::Tensor assemble(const SparseShape& shape, const SparseMembers& members) {
   const c10::Device device = members[2].device();
   const c10::DispatchKey key = c10::computeDispatchKey(c10::typeMetaToScalarType(shape.dtype), shape.layout, device);
-  at::Tensor sparse =
-      is_coo(shape.layout)
-          ? at::detail::make_tensor<at::SparseTensorImpl>(c10::DispatchKeySet(key), shape.dtype)
-          : at::detail::make_tensor<at::SparseCsrTensorImpl>(c10::DispatchKeySet(key), device, shape.layout,
-                                                             shape.dtype);
+  at::Tensor sparse = is_coo(shape.layout)
+                          ? at::detail::make_tensor<at::SparseTensorImpl>(c10::DispatchKeySet(key), shape.dtype)
+                          : at::detail::make_tensor<at::SparseCsrTensorImpl>(c10::DispatchKeySet(key), device,
+                                                                             shape.layout, shape.dtype);
   assign(sparse, shape, members);
   return sparse;
 }

@@ -68,7 +68,8 @@ void refuse_invalid_results(const torch::jit::Stack& results) {
         try {
           check_places(SparseShape(tensor), members_of(tensor));
         } catch (c10::Error& error) {
-          error.add_context("PyTorch's kernel for the CPU gave an invalid result; convert the operands to another layout");
+          error.add_context(
+              "PyTorch's kernel for the CPU gave an invalid result; convert the operands to another layout");
           throw;
         }
       }

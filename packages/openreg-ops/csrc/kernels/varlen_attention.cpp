@@ -53,8 +53,8 @@ std::vector<Sequence> sequences_of(const at::Tensor& query, const at::Tensor& ke
     sequences.push_back({bounds[i], bounds[i + 1] - bounds[i], key_bounds[i], key_bounds[i + 1] - key_bounds[i]});
     const Sequence& last = sequences.back();
     TORCH_CHECK(last.length <= options.longest && last.key_length <= options.longest_key, "attention: sequence ", i,
-                " has ", last.length, " queries and ", last.key_length, " keys, more than the longest is said to have, ",
-                options.longest, " and ", options.longest_key);
+                " has ", last.length, " queries and ", last.key_length,
+                " keys, more than the longest is said to have, ", options.longest, " and ", options.longest_key);
   }
   return sequences;
 }
@@ -106,10 +106,9 @@ void varlen_attention_forward(const at::Tensor& query, const at::Tensor& key, co
     const Sequence& sequence = sequences[i];
     const runtime::PhiloxState own(random.seed(), random.offset() + i * steps);
     at::Tensor result = sequence.rows(output);
-    at::Tensor sums = logsumexp.numel() > 0
-                          ? sums_of(logsumexp, i, sequence)
-                          : at::empty({1, query.size(1), sequence.length},
-                                      query.options().dtype(at::toOpMathType(query.scalar_type())));
+    at::Tensor sums = logsumexp.numel() > 0 ? sums_of(logsumexp, i, sequence)
+                                            : at::empty({1, query.size(1), sequence.length},
+                                                        query.options().dtype(at::toOpMathType(query.scalar_type())));
     attention_forward(sequence.rows(query), sequence.key_rows(key), sequence.key_rows(value),
                       mask_for(options, sequence), options_of(options), own, result, sums, unused, unused);
   }

@@ -220,7 +220,9 @@ at::Tensor masked_softmax(const at::Tensor& scores, const at::Tensor& query) {
   return output;
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) { function<op::_nested_from_padded>(library, from_padded); }
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  function<op::_nested_from_padded>(library, from_padded);
+}
 
 TORCH_LIBRARY_IMPL(aten, NestedTensorPrivateUse1, library) {
   library.impl("_nested_sum_backward", TORCH_FN(sum_backward));

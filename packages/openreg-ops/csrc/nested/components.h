@@ -40,8 +40,8 @@ inline std::vector<at::Tensor> components_of(const at::Tensor& tensor) {
 // undefined. `sizes` is on the host and belongs to it from then on.
 inline at::Tensor make_nested(const at::Tensor& sizes, const c10::TensorOptions& options) {
   const int64_t count = sizes.prod(1).sum().item<int64_t>();
-  return at::detail::make_tensor<at::native::NestedTensorImpl>(
-      make_output({count}, {}, options.layout(c10::kStrided)), sizes);
+  return at::detail::make_tensor<at::native::NestedTensorImpl>(make_output({count}, {}, options.layout(c10::kStrided)),
+                                                               sizes);
 }
 
 // The largest size in each dimension of the components, of a tensor that is_packed().

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nested tensors of strided layout: which of PyTorch's functions for those on the CPU run on the device as they are, and
-// what becomes of the others.
+// Nested tensors of strided layout: which of PyTorch's functions for those on the CPU run on the device as they are,
+// and what becomes of the others.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/_nested_tensor_from_mask_left_aligned_native.h>
 #include <ATen/ops/_nested_tensor_from_mask_native.h>

@@ -11,8 +11,7 @@ namespace openreg::ops {
 namespace {
 
 void check_cast(c10::ScalarType common, c10::ScalarType out) {
-  TORCH_CHECK(c10::canCast(common, out), "Can't convert result type ", common, " to output ", out,
-              " in add operation");
+  TORCH_CHECK(c10::canCast(common, out), "Can't convert result type ", common, " to output ", out, " in add operation");
 }
 
 OutputSpec describe_sum(const at::Tensor& self, const at::Tensor& other, const at::Tensor& out) {
@@ -26,8 +25,7 @@ OutputSpec describe_sum(const at::Tensor& self, const at::Tensor& other, const a
   return spec;
 }
 
-OutputSpec describe_coo(const at::Tensor& self, const at::Tensor& other, const at::Scalar& /*alpha*/,
-                        at::Tensor& out) {
+OutputSpec describe_coo(const at::Tensor& self, const at::Tensor& other, const at::Scalar& /*alpha*/, at::Tensor& out) {
   TORCH_CHECK(!is_sparse(out), "add: expected 'out' to be strided, as one of the operands is, but got layout ",
               out.layout());
   return describe_sum(self, other, out);
@@ -40,8 +38,10 @@ OutputSpec describe_compressed(const at::Tensor& self, const at::Tensor& other, 
               "add: expected a sparse operand of layout SparseCsr or SparseCsc beside a strided one, but got ",
               sparse.layout());
   // PyTorch's kernel takes the dense dimensions for elements, and reads beyond the values.
-  TORCH_CHECK(sparse.dense_dim() == 0, "add: expected a sparse operand without dense dimensions beside a strided one, "
-              "but got ", sparse.dense_dim(), "; make it dense (.to_dense()) first");
+  TORCH_CHECK(sparse.dense_dim() == 0,
+              "add: expected a sparse operand without dense dimensions beside a strided one, "
+              "but got ",
+              sparse.dense_dim(), "; make it dense (.to_dense()) first");
   TORCH_CHECK(out.is_contiguous(), "out argument must be contiguous, but got: ", out.suggest_memory_format());
   return describe_sum(self, other, out);
 }

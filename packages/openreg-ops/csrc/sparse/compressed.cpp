@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sparse tensors of the layouts torch.sparse_csr, sparse_csc, sparse_bsr and sparse_bsc, which share a dispatch key: what
-// PyTorch's functions do to indices and values by other operators, and those whose results have as many elements as the
-// data say (csrc/declare/layout.h).
+// Sparse tensors of the layouts torch.sparse_csr, sparse_csc, sparse_bsr and sparse_bsc, which share a dispatch key:
+// what PyTorch's functions do to indices and values by other operators, and those whose results have as many elements
+// as the data say (csrc/declare/layout.h).
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -19,60 +19,60 @@ at::Tensor to_blocks(const at::Tensor& self, c10::IntArrayRef blocksize, std::op
 
 // Members, sizes, memory.
 constexpr const char* kCompressedMembers[] = {"_nnz",
-                                    "_pin_memory",
-                                    "ccol_indices",
-                                    "clone",
-                                    "col_indices",
-                                    "copy_",
-                                    "crow_indices",
-                                    "dense_dim",
-                                    "empty.memory_format",
-                                    "empty_like",
-                                    "is_pinned",
-                                    "resize_",
-                                    "resize_as_sparse_",
-                                    "row_indices",
-                                    "select.int",
-                                    "select_copy.int",
-                                    "sparse_dim",
-                                    "values",
-                                    "zero_"};
+                                              "_pin_memory",
+                                              "ccol_indices",
+                                              "clone",
+                                              "col_indices",
+                                              "copy_",
+                                              "crow_indices",
+                                              "dense_dim",
+                                              "empty.memory_format",
+                                              "empty_like",
+                                              "is_pinned",
+                                              "resize_",
+                                              "resize_as_sparse_",
+                                              "row_indices",
+                                              "select.int",
+                                              "select_copy.int",
+                                              "sparse_dim",
+                                              "values",
+                                              "zero_"};
 
 // Of one element each, where zero stays zero.
-constexpr const char* kCompressedUnary[] = {"abs",   "asin",   "asinh", "atan",  "atanh",   "ceil",  "deg2rad", "erf",
-                                  "erfinv", "expm1",  "floor", "frac",  "log1p",   "neg",   "rad2deg", "round",
-                                  "sgn",   "sign",   "sin",   "sinh",  "sqrt",    "tan",   "tanh",    "trunc"};
+constexpr const char* kCompressedUnary[] = {"abs",    "asin",  "asinh", "atan", "atanh", "ceil", "deg2rad", "erf",
+                                            "erfinv", "expm1", "floor", "frac", "log1p", "neg",  "rad2deg", "round",
+                                            "sgn",    "sign",  "sin",   "sinh", "sqrt",  "tan",  "tanh",    "trunc"};
 
 constexpr const char* kCompressedElementwise[] = {"_conj_physical",
-                                        "add.Tensor",
-                                        "add_.Tensor",
-                                        "angle",
-                                        "angle.out",
-                                        "conj_physical.out",
-                                        "conj_physical_",
-                                        "fill_.Scalar",
-                                        "isinf",
-                                        "isnan",
-                                        "isneginf",
-                                        "isneginf.out",
-                                        "isposinf",
-                                        "isposinf.out",
-                                        "mul.Scalar",
-                                        "mul.out",
-                                        "mul_.Scalar",
-                                        "mul_.Tensor",
-                                        "normal_",
-                                        "relu",
-                                        "relu_",
-                                        "signbit",
-                                        "signbit.out",
-                                        "threshold_backward",
-                                        "threshold_backward.grad_input"};
+                                                  "add.Tensor",
+                                                  "add_.Tensor",
+                                                  "angle",
+                                                  "angle.out",
+                                                  "conj_physical.out",
+                                                  "conj_physical_",
+                                                  "fill_.Scalar",
+                                                  "isinf",
+                                                  "isnan",
+                                                  "isneginf",
+                                                  "isneginf.out",
+                                                  "isposinf",
+                                                  "isposinf.out",
+                                                  "mul.Scalar",
+                                                  "mul.out",
+                                                  "mul_.Scalar",
+                                                  "mul_.Tensor",
+                                                  "normal_",
+                                                  "relu",
+                                                  "relu_",
+                                                  "signbit",
+                                                  "signbit.out",
+                                                  "threshold_backward",
+                                                  "threshold_backward.grad_input"};
 
 constexpr const char* kCompressedProductsAndSums[] = {"addmm", "mm", "mm.out", "sum", "sum.dim_IntList"};
 
-constexpr const char* kCompressedConversions[] = {"_to_dense",      "_to_sparse",     "_to_sparse.sparse_dim",
-                                        "_to_sparse_csc", "_to_sparse_csr"};
+constexpr const char* kCompressedConversions[] = {"_to_dense", "_to_sparse", "_to_sparse.sparse_dim", "_to_sparse_csc",
+                                                  "_to_sparse_csr"};
 
 constexpr const char* kCompressedWaiting[] = {"_sparse_csr_prod.dim_dtype", "_sparse_csr_sum.dim_dtype"};
 

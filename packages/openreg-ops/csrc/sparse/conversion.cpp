@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From strided tensors to sparse ones, the check of compressed indices, and what conversions between sparse layouts need
-// of the device.
+// From strided tensors to sparse ones, the check of compressed indices, and what conversions between sparse layouts
+// need of the device.
 #include <ATen/native/DispatchStub.h>
 
 #include "common/sparse_members.h"
@@ -33,17 +33,17 @@ at::Tensor flatten_indices(const at::Tensor& indices, c10::IntArrayRef size) {
 }
 
 constexpr const char* kStridedToSparse[] = {"_to_sparse",     "_to_sparse.sparse_dim", "_to_sparse_bsc",
-                                        "_to_sparse_bsr", "_to_sparse_csc",        "_to_sparse_csr"};
+                                            "_to_sparse_bsr", "_to_sparse_csc",        "_to_sparse_csr"};
 
 // The check tells the caller what it finds; of the diagonals, as many elements are in the matrix as the offsets say.
 constexpr const char* kStridedWaiting[] = {"_spdiags", "_validate_compressed_sparse_indices"};
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   constexpr KernelRule kWhole{.refused = kBoolean | kFloating | kComplex};
-  structured<meta::structured__convert_indices_from_coo_to_csr, op::_convert_indices_from_coo_to_csr>(
-      library, compress, kWhole);
-  structured<meta::structured__convert_indices_from_csr_to_coo, op::_convert_indices_from_csr_to_coo>(
-      library, expand, kWhole);
+  structured<meta::structured__convert_indices_from_coo_to_csr, op::_convert_indices_from_coo_to_csr>(library, compress,
+                                                                                                      kWhole);
+  structured<meta::structured__convert_indices_from_csr_to_coo, op::_convert_indices_from_csr_to_coo>(library, expand,
+                                                                                                      kWhole);
   composed<kStrided>(library, kStridedToSparse);
   waiting<kStrided>(library, kStridedWaiting);
 }

@@ -16,9 +16,10 @@ constexpr Operator kProjection{op::_sparse_mask_projection::name, {.by_kind = tr
 void check_same_shape(const char* name, const at::Tensor& self, const at::Tensor& mask) {
   TORCH_CHECK(self.sizes() == mask.sizes(), name, "(): operands have incompatible sizes; self has size ", self.sizes(),
               " but mask has size ", mask.sizes());
-  TORCH_CHECK(self.sparse_dim() == mask.sparse_dim(), name,
-              "(): the number of sparse dimensions in `self` should match that of the `mask`. Got `self.sparse_dim() == ",
-              self.sparse_dim(), "` != `mask.sparse_dim() == ", mask.sparse_dim(), "`.");
+  TORCH_CHECK(
+      self.sparse_dim() == mask.sparse_dim(), name,
+      "(): the number of sparse dimensions in `self` should match that of the `mask`. Got `self.sparse_dim() == ",
+      self.sparse_dim(), "` != `mask.sparse_dim() == ", mask.sparse_dim(), "`.");
 }
 
 bool both_have_elements(const at::Tensor& one, const at::Tensor& other) {
@@ -42,8 +43,8 @@ at::Tensor mask_coo(const at::Tensor& self, const at::Tensor& mask) {
 }
 
 void project_kernel(const at::Tensor& self, const at::Tensor& mask, bool accumulate, at::Tensor& values) {
-  put_values(kProjection,
-             op::_sparse_mask_projection::redispatch(c10::DispatchKeySet(kCoo), self, mask, accumulate), values);
+  put_values(kProjection, op::_sparse_mask_projection::redispatch(c10::DispatchKeySet(kCoo), self, mask, accumulate),
+             values);
 }
 
 at::Tensor project(const at::Tensor& self, const at::Tensor& mask, bool accumulate) {

@@ -49,16 +49,14 @@ void check_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tenso
                  const at::Scalar& alpha) {
   check_coo_product(mat1, mat2);
   const OutputSpec spec = describe_addmm(self, mat1, mat2, beta, alpha);
-  TORCH_CHECK(self.sizes() == spec.sizes, "addmm: Argument #1 (t): Expected size ", spec.sizes, ", got ",
-              self.sizes());
+  TORCH_CHECK(self.sizes() == spec.sizes, "addmm: Argument #1 (t): Expected size ", spec.sizes, ", got ", self.sizes());
 }
 
 OutputSpec describe_bmm(const at::Tensor& self, const at::Tensor& mat2) {
   TORCH_CHECK(mat2.layout() == c10::kStrided, "bmm_sparse: Tensor 'mat2' must be dense");
   TORCH_CHECK(self.layout() == c10::kSparse, "bmm_sparse: Tensor 'self' must be sparse");
   TORCH_CHECK(self.dense_dim() == 0, "bmm_sparse: Tensor 'self' must have 0 dense dims, but has ", self.dense_dim());
-  TORCH_CHECK(self.sparse_dim() == 3, "bmm_sparse: Tensor 'self' must have 3 sparse dims, but has ",
-              self.sparse_dim());
+  TORCH_CHECK(self.sparse_dim() == 3, "bmm_sparse: Tensor 'self' must have 3 sparse dims, but has ", self.sparse_dim());
   TORCH_CHECK(mat2.dim() == 3, "bmm_sparse: Tensor 'mat2' must have 3 dims, but has ", mat2.dim());
   TORCH_CHECK(self.size(0) == mat2.size(0), "bmm_sparse: 'self.size(0)' and 'mat2.size(0)' must match");
   TORCH_CHECK(self.size(2) == mat2.size(1), "bmm_sparse: 'self.size(2)' and 'mat2.size(1)' must match");
@@ -72,8 +70,8 @@ OutputSpec describe_bmm(const at::Tensor& self, const at::Tensor& mat2) {
 
 OutputSpec describe_compressed_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2,
                                      const at::Scalar& /*beta*/, const at::Scalar& /*alpha*/, at::Tensor& out) {
-  TORCH_CHECK(mat1.dim() == 2 && mat2.dim() == 2, "addmm: expected mat1 and mat2 to be matrices, but got ",
-              mat1.dim(), "-D and ", mat2.dim(), "-D tensors");
+  TORCH_CHECK(mat1.dim() == 2 && mat2.dim() == 2, "addmm: expected mat1 and mat2 to be matrices, but got ", mat1.dim(),
+              "-D and ", mat2.dim(), "-D tensors");
   TORCH_CHECK(mat1.size(1) == mat2.size(0), "mat1 and mat2 shapes cannot be multiplied (", mat1.size(0), "x",
               mat1.size(1), " and ", mat2.size(0), "x", mat2.size(1), ")");
   const c10::DimVector sizes{mat1.size(0), mat2.size(1)};
@@ -83,8 +81,8 @@ OutputSpec describe_compressed_addmm(const at::Tensor& self, const at::Tensor& m
   return output_of(sizes, out.scalar_type());
 }
 
-const auto kAddmm = described_form<describe_compressed_addmm, op::addmm_out>(
-    at::native::addmm_out_sparse_compressed_cpu, kByKind);
+const auto kAddmm =
+    described_form<describe_compressed_addmm, op::addmm_out>(at::native::addmm_out_sparse_compressed_cpu, kByKind);
 
 at::Tensor& compressed_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2,
                              const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {

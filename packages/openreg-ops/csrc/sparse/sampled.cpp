@@ -22,12 +22,11 @@ void check_sampled(const at::Tensor& self, const at::Tensor& mat1, const at::Ten
               self.layout());
   for (const at::Tensor* const each : {&mat1, &mat2}) {
     const char* name = each == &mat1 ? "mat1" : "mat2";
-    TORCH_CHECK(each->layout() == c10::kStrided, "sampled_addmm: Expected ", name,
-                " to have strided layout, but got ", each->layout());
+    TORCH_CHECK(each->layout() == c10::kStrided, "sampled_addmm: Expected ", name, " to have strided layout, but got ",
+                each->layout());
     TORCH_CHECK(each->scalar_type() == self.scalar_type(), "sampled_addmm: Expected ", name,
                 " and self to have the same dtype, but got ", each->scalar_type(), " and ", self.scalar_type());
-    TORCH_CHECK(each->dim() >= 2, "sampled_addmm: Expected ", name, " to be a matrix, got ", each->dim(),
-                "-D tensor");
+    TORCH_CHECK(each->dim() >= 2, "sampled_addmm: Expected ", name, " to be a matrix, got ", each->dim(), "-D tensor");
   }
   TORCH_CHECK(self.dense_dim() == 0, "sampled_addmm: Expected non-hybrid self tensor");
   const c10::ScalarType dtype = self.scalar_type();
@@ -66,8 +65,8 @@ at::Tensor& sampled_addmm_out(const at::Tensor& self, const at::Tensor& mat1, co
   return out;
 }
 
-at::Tensor sampled_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2,
-                         const at::Scalar& beta, const at::Scalar& alpha) {
+at::Tensor sampled_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2, const at::Scalar& beta,
+                         const at::Scalar& alpha) {
   const OperandsDevice device(kSampled, self, mat1, mat2);
   check_sampled(self, mat1, mat2);
   at::Tensor out = empty_of_pattern(self, self.scalar_type(), at::kLong);
@@ -111,8 +110,7 @@ void reduce_kernel(const at::Tensor& self, const at::Tensor& other, std::string_
   put_result(kReduce.name, found, places);
 }
 
-std::tuple<at::Tensor, at::Tensor> mm_reduce(const at::Tensor& self, const at::Tensor& other,
-                                             std::string_view reduce) {
+std::tuple<at::Tensor, at::Tensor> mm_reduce(const at::Tensor& self, const at::Tensor& other, std::string_view reduce) {
   const OperandsDevice device(kReduce, self, other);
   check_reduce("sparse_mm_reduce", self, other);
   const bool picks = picks_one(reduce);
@@ -150,8 +148,8 @@ std::tuple<at::Tensor, at::Tensor> mm_reduce_backward(const at::Tensor& self, co
   const at::Tensor of_self = wanted[0] ? empty_of_pattern(self, self.scalar_type()) : at::Tensor();
   at::Tensor of_weight = output_if(wanted[1], weight.sizes(), weight.options());
   launch(kReduceBackward, device, &reduce_backward_kernel, self, grad, weight, reduce,
-         places.numel() > 0 ? places : at::Tensor(), wanted,
-         of_self.defined() ? of_self.values() : at::Tensor(), of_weight);
+         places.numel() > 0 ? places : at::Tensor(), wanted, of_self.defined() ? of_self.values() : at::Tensor(),
+         of_weight);
   return {of_self, std::move(of_weight)};
 }
 

@@ -17,16 +17,93 @@ from torch.utils import _pytree
 
 # By the names of functions and of methods of tensors.
 NARROW = frozenset(
-    "matmul mm bmm mv addmm addbmm baddbmm addmv addr linear bilinear einsum chain_matmul multi_dot vecdot prelu "
-    "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution "
-    "scaled_dot_product_attention lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell".split()
+    [
+        "matmul",
+        "mm",
+        "bmm",
+        "mv",
+        "addmm",
+        "addbmm",
+        "baddbmm",
+        "addmv",
+        "addr",
+        "linear",
+        "bilinear",
+        "einsum",
+        "chain_matmul",
+        "multi_dot",
+        "vecdot",
+        "prelu",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "conv_tbc",
+        "conv_transpose1d",
+        "conv_transpose2d",
+        "conv_transpose3d",
+        "convolution",
+        "scaled_dot_product_attention",
+        "lstm",
+        "gru",
+        "rnn_tanh",
+        "rnn_relu",
+        "lstm_cell",
+        "gru_cell",
+        "rnn_tanh_cell",
+        "rnn_relu_cell",
+    ]
 )
 WIDE = frozenset(
-    "acos asin cosh sinh tan erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt pow softplus layer_norm group_norm "
-    "norm cosine_similarity nll_loss cross_entropy cross_entropy_loss hinge_embedding_loss kl_div l1_loss mse_loss "
-    "smooth_l1_loss huber_loss margin_ranking_loss multilabel_margin_loss soft_margin_loss triplet_margin_loss "
-    "multi_margin_loss binary_cross_entropy_with_logits poisson_nll_loss cosine_embedding_loss dist pdist cdist renorm "
-    "logsumexp softmax log_softmax prod cumprod cumsum sum".split()
+    [
+        "acos",
+        "asin",
+        "cosh",
+        "sinh",
+        "tan",
+        "erfinv",
+        "exp",
+        "expm1",
+        "log",
+        "log10",
+        "log2",
+        "log1p",
+        "reciprocal",
+        "rsqrt",
+        "pow",
+        "softplus",
+        "layer_norm",
+        "group_norm",
+        "norm",
+        "cosine_similarity",
+        "nll_loss",
+        "cross_entropy",
+        "cross_entropy_loss",
+        "hinge_embedding_loss",
+        "kl_div",
+        "l1_loss",
+        "mse_loss",
+        "smooth_l1_loss",
+        "huber_loss",
+        "margin_ranking_loss",
+        "multilabel_margin_loss",
+        "soft_margin_loss",
+        "triplet_margin_loss",
+        "multi_margin_loss",
+        "binary_cross_entropy_with_logits",
+        "poisson_nll_loss",
+        "cosine_embedding_loss",
+        "dist",
+        "pdist",
+        "cdist",
+        "renorm",
+        "logsumexp",
+        "softmax",
+        "log_softmax",
+        "prod",
+        "cumprod",
+        "cumsum",
+        "sum",
+    ]
 )
 
 
@@ -79,7 +156,9 @@ def _as(tensor: Tensor, dtype: torch.dtype) -> Tensor:
     return _blocks.parameters[key][1]
 
 
-def _initialise(block: Any, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: Any = None) -> None:
+def _initialise(
+    block: Any, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: Any = None
+) -> None:
     del cache_enabled
     default = torch.bfloat16 if device_type == "cpu" else torch.float16
     block.device, block.fast_dtype, block._enabled = device_type, dtype or default, enabled

@@ -267,7 +267,9 @@ def parse(text: str, where: str, name: str) -> Description:
 
 
 def _build(top: Reader, name: str) -> Description:
-    top.allow("schema", "title", "compute", "memory", "cache", "launch", "copy", "link", "power", "efficiency", "validated")
+    top.allow(
+        "schema", "title", "compute", "memory", "cache", "launch", "copy", "link", "power", "efficiency", "validated"
+    )
     top.version(1)
     compute, memory, launch = top.table("compute"), top.table("memory"), top.table("launch")
     compute.allow("parallel_units", "matrix", "vector")
@@ -335,7 +337,8 @@ def _links(table: Reader) -> dict[str, Link]:
 def _power(table: Reader) -> Power:
     table.allow("limit", "energy")
     return Power(
-        Quantity(*table.quantity("limit", "power", 0.01, 1e5)), Quantity(*table.quantity("energy", "energy", 1e-15, 1e-6))
+        Quantity(*table.quantity("limit", "power", 0.01, 1e5)),
+        Quantity(*table.quantity("energy", "energy", 1e-15, 1e-6)),
     )
 
 

@@ -123,7 +123,8 @@ def summaries(outcomes: Iterable[Outcome]) -> list[Summary]:
             groups.setdefault((device, outcome.case.mode, outcome.way), []).append(outcome.error)
     ways = {way: number for number, way in enumerate(WAYS)}
     ordered = sorted(
-        groups.items(), key=lambda item: (item[0][0] == "all", *item[0][:2], ways.get(item[0][2], len(ways)), item[0][2])
+        groups.items(),
+        key=lambda item: (item[0][0] == "all", *item[0][:2], ways.get(item[0][2], len(ways)), item[0][2]),
     )
     return [summarise(*key, errors) for key, errors in ordered]
 

@@ -149,7 +149,9 @@ def _draw_rows(axes: Any, rows: list[Row], first: float, last: float) -> None:
                 hatch="///" if is_wait else None,
                 linewidth=0.5,
             )
-            _write(axes, item.name.removeprefix("aten::").removeprefix("c10d::"), begin, end, height, last - first, is_wait)
+            _write(
+                axes, item.name.removeprefix("aten::").removeprefix("c10d::"), begin, end, height, last - first, is_wait
+            )
     axes.set_yticks(range(len(rows)), [name for (name, *_), _ in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     for side in ("top", "right", "left"):

@@ -161,8 +161,8 @@ orError_t orMalloc(void** devPtr, size_t size) {
       *devPtr = nullptr;
       return orSuccess;
     }
-    OPENREG_DRIVER_CHECK(!driver.faults.should_fail(kAllocationFault, device.index), orErrorMemoryAllocation,
-                         "device ", device.index, " is out of memory for ", size,
+    OPENREG_DRIVER_CHECK(!driver.faults.should_fail(kAllocationFault, device.index), orErrorMemoryAllocation, "device ",
+                         device.index, " is out of memory for ", size,
                          " bytes: an injected fault (OPENREG_FAULTS or orSetFaults())");
     *devPtr = device.memory.allocate(size);
     driver.report_memory(orMemoryAllocated, device.index, *devPtr);

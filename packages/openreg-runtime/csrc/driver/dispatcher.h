@@ -14,8 +14,8 @@
 
 namespace openreg::driver {
 
-// Between ready streams by priority, then in the order in which they became ready, or as a schedule says that holds work
-// back. Guarded by the scheduler's mutex, which it gives up while a task runs.
+// Between ready streams by priority, then in the order in which they became ready, or as a schedule says that holds
+// work back. Guarded by the scheduler's mutex, which it gives up while a task runs.
 class Dispatcher final : public EngineWork {
  public:
   // `held_back` is null while work is not held back; it changes while nothing is queued.

@@ -14,8 +14,8 @@ namespace openreg::driver {
 // OpenMP down; large copies, which need no parallelism, run on a second engine. Guarded by the scheduler's mutex.
 class Engines {
  public:
-  // While it is set the compute engine runs everything, as schedules need it that hold work back: a second one would let
-  // time pass while the first runs a task. Changed while nothing is queued.
+  // While it is set the compute engine runs everything, as schedules need it that hold work back: a second one would
+  // let time pass while the first runs a task. Changed while nothing is queued.
   void set_one_at_a_time(bool value) { one_at_a_time_ = value; }
   // The one that runs work meant for `index`.
   Engine& serving(EngineIndex index) { return engines_[one_at_a_time_ ? kCompute : index]; }

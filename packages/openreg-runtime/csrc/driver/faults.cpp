@@ -93,8 +93,8 @@ int register_fault_kind(const std::string& name) {
       return kFirstRegisteredFault + i;
     }
   }
-  throw Error(orErrorInvalidValue, join("there are ", kMostRegistered, " kinds of faults already, and no room for '",
-                                        name, "'"));
+  throw Error(orErrorInvalidValue,
+              join("there are ", kMostRegistered, " kinds of faults already, and no room for '", name, "'"));
 }
 
 int fault_kind_count() {

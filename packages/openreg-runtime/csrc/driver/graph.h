@@ -22,7 +22,7 @@ class Objects;
 struct GraphNode {
   size_t lane = 0;
   uint64_t number = 0;  // among all that were recorded; of a wait 0
-  Task task;  // of a wait only the kind counts:
+  Task task;            // of a wait only the kind counts:
   size_t wait_lane = 0;
   uint64_t wait_place = 0;
   std::vector<orOperand> operands;  // kept for observers of replays, whoever observes the capture

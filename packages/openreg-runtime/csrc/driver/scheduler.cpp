@@ -29,8 +29,7 @@ Scheduler::Scheduler(const AddressSpace& space, std::vector<std::unique_ptr<Devi
       captures_(objects_, mutex_),
       tracer_(observers_, space, clock_),
       semaphores_(order_ != nullptr, tracer_, completions_),
-      processor_(objects_, engines_, deadlines_, semaphores_, tracer_, faults, clock_, modelled_,
-                 completions_),
+      processor_(objects_, engines_, deadlines_, semaphores_, tracer_, faults, clock_, modelled_, completions_),
       replay_(processor_),
       seeded_(order_ == nullptr ? nullptr
                                 : std::make_unique<SeededSchedule>(*order_, engines_[kCompute], deadlines_, semaphores_,

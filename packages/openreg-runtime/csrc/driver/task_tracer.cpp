@@ -159,7 +159,7 @@ int TaskTracer::engine(const Stream& stream, const Task& task) {
   orTaskInfo info = describe(stream, task, stream.completed + 1);
   const int answer = observers_.engine(task.observation, info);
   return answer < static_cast<int>(ModelledTime::kEngines) ? std::max(answer, ModelledTime::kNoEngine)
-                                                            : ModelledTime::kNoEngine;
+                                                           : ModelledTime::kNoEngine;
 }
 
 uint64_t TaskTracer::host_time(const Stream& stream, const Task& task) {

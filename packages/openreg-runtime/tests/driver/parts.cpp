@@ -23,19 +23,28 @@ struct Check {
 
 #define CHECK_OF(name) {#name, name}
 constexpr Check kChecks[] = {
-    CHECK_OF(ready_streams_run_by_priority_then_in_order), CHECK_OF(a_seed_chooses_among_the_highest_priority),
-    CHECK_OF(delays_end_in_the_order_of_their_times),      CHECK_OF(a_destroyed_stream_is_used_again_when_it_is_empty),
-    CHECK_OF(a_stream_waits_for_the_ticket_of_another),    CHECK_OF(a_long_chain_of_waits_is_no_recursion),
-    CHECK_OF(only_demanded_work_runs_under_a_seed),        CHECK_OF(a_signal_ends_the_waits_that_it_reaches),
-    CHECK_OF(a_failed_semaphore_fails_who_waits),          CHECK_OF(under_a_seed_a_signal_waits_for_its_turn),
-    CHECK_OF(a_demand_finds_the_wait_in_its_way),          CHECK_OF(observers_are_told_of_each_task_once),
-    CHECK_OF(a_capture_records_a_fork_and_its_join),       CHECK_OF(a_capture_that_is_not_joined_is_invalidated),
-    CHECK_OF(what_a_capture_cannot_repeat_is_refused),     CHECK_OF(a_replay_runs_what_was_recorded_in_its_order),
+    CHECK_OF(ready_streams_run_by_priority_then_in_order),
+    CHECK_OF(a_seed_chooses_among_the_highest_priority),
+    CHECK_OF(delays_end_in_the_order_of_their_times),
+    CHECK_OF(a_destroyed_stream_is_used_again_when_it_is_empty),
+    CHECK_OF(a_stream_waits_for_the_ticket_of_another),
+    CHECK_OF(a_long_chain_of_waits_is_no_recursion),
+    CHECK_OF(only_demanded_work_runs_under_a_seed),
+    CHECK_OF(a_signal_ends_the_waits_that_it_reaches),
+    CHECK_OF(a_failed_semaphore_fails_who_waits),
+    CHECK_OF(under_a_seed_a_signal_waits_for_its_turn),
+    CHECK_OF(a_demand_finds_the_wait_in_its_way),
+    CHECK_OF(observers_are_told_of_each_task_once),
+    CHECK_OF(a_capture_records_a_fork_and_its_join),
+    CHECK_OF(a_capture_that_is_not_joined_is_invalidated),
+    CHECK_OF(what_a_capture_cannot_repeat_is_refused),
+    CHECK_OF(a_replay_runs_what_was_recorded_in_its_order),
     CHECK_OF(an_entry_begins_when_all_that_it_needs_is_there),
     CHECK_OF(no_answer_makes_a_clock_go_back),
     CHECK_OF(tickets_of_a_stream_that_was_used_before_are_told_apart),
     CHECK_OF(what_has_begun_by_the_hosts_clock_runs_without_a_wait),
-    CHECK_OF(engines_work_until_they_are_stopped),         CHECK_OF(a_pause_waits_for_the_task_and_holds_the_next_back),
+    CHECK_OF(engines_work_until_they_are_stopped),
+    CHECK_OF(a_pause_waits_for_the_task_and_holds_the_next_back),
 };
 
 int run(const char* name) {

@@ -126,7 +126,9 @@ def test_a_library_brings_a_kind_of_its_own(faulty: Api) -> None:
 
 def test_what_is_no_kind_is_refused_with_those_there_are(faulty: Api) -> None:
     faulty.register_fault_kind("melt")
-    with pytest.raises(DriverError, match=r"'freeze:1' are not accepted; .* alloc, copy, launch, lose,.* melt") as caught:
+    with pytest.raises(
+        DriverError, match=r"'freeze:1' are not accepted; .* alloc, copy, launch, lose,.* melt"
+    ) as caught:
         faulty.set_faults("freeze:1")
     assert caught.value.code == Error.orErrorInvalidValue
 

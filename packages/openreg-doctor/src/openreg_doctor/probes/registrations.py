@@ -135,6 +135,8 @@ def _flatten_indices(device: Device) -> None:
         raise Unseen("needs kernels of SparseCsrPrivateUse1")
     places = torch.arange(3).to(device.first)
     torch.sparse_csr_tensor(places, places[:2], device.tensor(), (2, 2)).to_sparse_csc()
+
+
 def _jagged_attention(device: Device) -> None:
     values = device.tensor().reshape(2, 1, 1)
     try:
