@@ -120,14 +120,3 @@ def gate() -> Iterator[Gate]:
     gate = Gate()
     yield gate
     gate.end()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Opens the gate when the test's body has ended: whoever looks at the device then, before fixtures end, would wait."""
-    try:
-        return (yield)
-    finally:
-        held = getattr(item, "funcargs", {}).get("gate")
-        if held is not None:
-            held.open()
