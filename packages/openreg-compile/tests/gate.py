@@ -101,6 +101,17 @@ class Gate:
         self._pairs.clear()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Opens what the test left closed, before openreg-testing waits for the test's work; imported by a conftest.py."""
+    try:
+        return (yield)
+    finally:
+        gate = getattr(item, "funcargs", {}).get("gate")
+        if gate is not None:
+            gate.open()
+
+
 @pytest.fixture
 def gate() -> Iterator[Gate]:
     """Open at first."""
@@ -109,14 +120,3 @@ def gate() -> Iterator[Gate]:
     gate = Gate()
     yield gate
     gate.end()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Opens the gate when the test's body has ended: whoever looks at the device then, before fixtures end, would wait."""
-    try:
-        return (yield)
-    finally:
-        held = getattr(item, "funcargs", {}).get("gate")
-        if held is not None:
-            held.open()
