@@ -38,7 +38,7 @@ c10::intrusive_ptr<c10::ivalue::Future> complete_future(const std::vector<at::Te
   return future;
 }
 
-std::shared_ptr<Link> link_over(c10d::Backend& transport) {
+std::shared_ptr<PeerLink> link_over(c10d::Backend& transport) {
   return transport.getSize() > 1 ? std::make_shared<ControlLink>(transport) : nullptr;
 }
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
@@ -18,9 +17,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from _platform import START_METHOD
+
 LONGEST = 240  # seconds, a guard against hangs
-# Importing torch takes seconds: processes are forked from one that has done that, and used no device.
-METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 
 Connections = list[Connection]
 
@@ -82,8 +81,8 @@ class Ranks:
         """Starts the processes, if they are not there."""
         if self._processes:
             return
-        context = multiprocessing.get_context(METHOD)
-        if METHOD == "forkserver":
+        context = multiprocessing.get_context(START_METHOD)
+        if START_METHOD == "forkserver":
             context.set_forkserver_preload(["torch.distributed", "openreg_distributed"])
         handle, store = tempfile.mkstemp()
         os.close(handle)
