@@ -131,13 +131,14 @@ class Ranks:
             self.kill()
             raise
 
-    def end(self) -> list[int]:
-        """Lets the ranks end by themselves; gives their exit codes."""
+    def end(self, but: int | None = None) -> list[int]:
+        """Lets the ranks end by themselves, but for one of which no more is expected; gives their exit codes."""
         for connection in self._connections:
             connection.close()
-        for process in self._processes:
+        waited = [process for rank, process in enumerate(self._processes) if rank != but]
+        for process in waited:
             process.join(LONGEST)
-        codes = [process.exitcode for process in self._processes]
+        codes = [process.exitcode for process in waited]
         self.kill()
         return codes
 
