@@ -216,5 +216,5 @@ def test_the_environment_orders_a_fault_for_one_device(own):
 
 
 def test_a_kind_of_fault_that_is_none_is_refused():
-    with pytest.raises(ValueError, match="KIND one of .*delay, drop, kill"), torch.openreg.inject_faults("loose:1"):
+    with pytest.raises(ValueError, match=r"KIND one of .*delay, drop, kill"), torch.openreg.inject_faults("loose:1"):
         pass
