@@ -11,7 +11,7 @@ import tempfile
 CACHE = tempfile.mkdtemp(prefix="openreg-compile-")
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = CACHE
 
-from gate import gate  # noqa: E402, F401  (a fixture)
+from gate import gate, pytest_runtest_call  # noqa: E402, F401  (a fixture, a hook)
 
 import openreg_amp  # noqa: E402, F401
 import openreg_compile  # noqa: E402, F401

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Collectives, which no engine runs: in the trace from the moment at which their operands are ready to the last message.
+"""Collectives, which no engine runs: in the trace from the moment when their operands are ready to the last message.
 
 Needs openreg-distributed, which this package does not.
 """

@@ -16,14 +16,13 @@
  *   - Fork: in a child of a process that used the device every call returns orErrorForkedChild. Exceptions: releases
  *     (orFree, orFreeHost, orStreamDestroy, orEventDestroy, orGraphDestroy, orSemaphoreDestroy, orUnsubscribe,
  *     orIpcCloseMemHandle) do nothing and succeed; what needs no device answers as ever: errors, versions,
- * orDriverIsUsable(), orThreadSetProgress(), orOperandsWanted(), orRegisterFaultKind(), and the count, properties,
- * peers, priorities and current index of devices.
+ *     orDriverIsUsable(), orThreadSetProgress(), orOperandsWanted(), orRegisterFaultKind(), and of devices the count,
+ *     properties, peers, priorities and current index.
  *   - Exit: work still queued when the process exits is dropped; the kernel that is running is waited for. From then on
  *     calls answer as in a forked child, with orErrorDeinitialized, and so do calls that were waiting for dropped work.
  *   - Asynchronous failure: a kernel that fails, or a semaphore that does while a stream waits for it, puts the device
- * of the stream into a sticky error state. Later work of that device is skipped, and every enqueueing or synchronising
- * call on it returns orErrorLaunchFailure until orDeviceReset(). A device that was lost returns orErrorDeviceLost for
- * the rest of the process.
+ *     into a sticky error state: later work is skipped, and calls that enqueue on the device or synchronise it return
+ *     orErrorLaunchFailure until orDeviceReset(). Of a lost device it is orErrorDeviceLost, until the process ends.
  *   - Capture: between orStreamBeginCapture() and orStreamEndCapture() work is recorded, not run. A call that needs
  *     the result of recorded work returns orErrorStreamCaptureUnsupported and invalidates the capture.
  */
@@ -108,8 +107,7 @@ typedef struct orDeviceProp {
   int minor;               /* API version, minor part */
 } orDeviceProp;
 
-/* Counters of one device since the process started or orDeviceReset(). What an engine is working on counts up to now.
- */
+/* Counters of one device since the process started or orDeviceReset(); an engine's present work counts up to now. */
 typedef struct orDeviceStats {
   uint64_t launches;         /* kernels that ran */
   uint64_t copies;           /* copies and fills that ran */
@@ -142,9 +140,8 @@ typedef enum orStreamCaptureStatus {
   orStreamCaptureStatusInvalidated = 2
 } orStreamCaptureStatus;
 
-/* Which calls are refused while a capture runs, because they would wait for a device whose stream is capturing:
- * orDeviceSynchronize, orDeviceReset, orMemcpy, orMemset, orFree, orFreeHost, orIpcGetMemHandle, orIpcCloseMemHandle.
- */
+/* Which threads are refused, while a capture runs, calls that would wait for a device whose stream is capturing:
+ * orDeviceSynchronize, orDeviceReset, orMemcpy, orMemset, orFree, orFreeHost, orIpcGetMemHandle, orIpcCloseMemHandle */
 typedef enum orStreamCaptureMode {
   orStreamCaptureModeGlobal = 0,      /* from every thread */
   orStreamCaptureModeThreadLocal = 1, /* from the thread that began the capture */
@@ -196,8 +193,7 @@ OPENREG_API orError_t orDeviceGetUtilization(int* percent, int device);
 /* Number of engines that serve all devices, and what each has done. */
 OPENREG_API orError_t orGetEngineCount(int* count);
 OPENREG_API orError_t orEngineGetStats(orEngineStats* stats, int engine);
-/* Sticky error of a device without waiting: orSuccess, orErrorLaunchFailure or
- * orErrorDeviceLost, with its text as last message. */
+/* Sticky error of a device, without waiting: orSuccess, orErrorLaunchFailure or orErrorDeviceLost; see the message. */
 OPENREG_API orError_t orDeviceGetError(int device);
 /* Range for orStreamCreateWithPriority(): a lower number is served first. */
 OPENREG_API orError_t orDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPriority);
@@ -228,9 +224,8 @@ OPENREG_API orError_t orDriverGetVersion(int* version);
 
 /* ---- Memory ------------------------------------------------------------------------------------------------- */
 
-/* Allocates on the current device; the address is aligned to 4 KiB and its content is undefined (0xFF
- * with OPENREG_POISON=1). Size 0 gives a null address. The host must not dereference it: that faults. Owned by the
- * caller until orFree(). */
+/* Allocates on the current device; the address is aligned to 4 KiB and its content is undefined (0xFF with
+ * OPENREG_POISON=1). Size 0 gives null. For the host to dereference it is a fault. The caller's until orFree(). */
 OPENREG_API orError_t orMalloc(void** devPtr, size_t size);
 /* Releases; waits for all work of the owning device first. Null is allowed. */
 OPENREG_API orError_t orFree(void* devPtr);
@@ -377,8 +372,7 @@ OPENREG_API orError_t orLaunchKernel(orStream_t stream, const orKernel* kernel);
 /* What a task does with an operand. */
 typedef enum orAccess { orAccessRead = 1, orAccessWrite = 2, orAccessReadWrite = 3 } orAccess;
 
-/* A range of memory that a task reads or writes: addresses of device memory as orMalloc() gives them, or of the host.
- */
+/* A range of memory that a task reads or writes: of device memory as orMalloc() gives it, or of the host. */
 typedef struct orOperand {
   const void* address;
   size_t size; /* in bytes; of an operand with gaps, from its first byte to its last */

@@ -24,10 +24,11 @@ _Table = dict[Any, Callable[..., Any]]
 
 def _is_overridden(operator: Any) -> bool:
     """Whether it is composite, and has a kernel of ours all the same."""
+    if not isinstance(operator, torch._ops.OpOverload):
+        return False
+    name = str(operator.name())  # type: ignore[no-untyped-call]
     has = torch._C._dispatch_has_kernel_for_dispatch_key
-    return isinstance(operator, torch._ops.OpOverload) and all(
-        has(operator.name(), key) for key in ("CompositeImplicitAutograd", "PrivateUse1")
-    )
+    return has(name, "CompositeImplicitAutograd") and has(name, "PrivateUse1")
 
 
 def _sum(*terms: Tensor | None) -> Tensor:
@@ -113,7 +114,7 @@ def _attention(
 def _of_accelerators(table: _Table) -> _Table:
     """Decompositions of these, where the composite operators that they stand for are to be taken apart."""
     aten = torch.ops.aten
-    stands_for = {
+    stands_for: dict[Any, tuple[Any, Callable[..., Any]]] = {
         aten._thnn_fused_lstm_cell.default: (aten.lstm_cell.default, _lstm_cell),
         aten._thnn_fused_gru_cell.default: (aten.gru_cell.default, _gru_cell),
         aten._scaled_dot_product_fused_attention_overrideable.default: (
@@ -129,13 +130,12 @@ def _keep_decompositions(exported_program: ModuleType) -> None:
 
     def split_here(table: _Table) -> tuple[_Table, _Table]:
         """The decompositions that autograd applies, and those that the tracer applies to what is left."""
-        left = {operator: rule for operator, rule in table.items() if _is_overridden(operator)} | _of_accelerators(
-            table
-        )
+        left = {operator: rule for operator, rule in table.items() if _is_overridden(operator)}
+        left |= _of_accelerators(table)
         of_autograd, of_tracer = split(table)
         return of_autograd, {**left, **of_tracer}
 
-    exported_program._split_decomp_table_to_cia_and_python_decomp = split_here
+    exported_program._split_decomp_table_to_cia_and_python_decomp = split_here  # type: ignore[attr-defined]
 
 
 openreg_runtime.after_import("torch.export.exported_program", _keep_decompositions)

@@ -51,7 +51,7 @@ def _add_choice(sdpa: ModuleType) -> None:
             return SDPBackend.EFFICIENT_ATTENTION
         return choose(query, key, value, *options)
 
-    sdpa._select_sdp_backend = choose_here
+    sdpa._select_sdp_backend = choose_here  # type: ignore[attr-defined]
 
 
 openreg_runtime.after_import("torch.nested._internal.sdpa", _add_choice)

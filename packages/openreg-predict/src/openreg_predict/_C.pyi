@@ -6,7 +6,7 @@
 Entry = tuple[int, int, int, int, int, int, str, int, int, int, int, int]
 
 class Timekeeper:
-    """From start() to stop() all openreg devices run in the time of a chip, which takes for a call what set_cost() says.
+    """From start() to stop() all openreg devices run in the time of a chip, where a call takes what set_cost() says.
 
     What no call explains takes the defaults: time per byte of memory or link, and per launch.
     """

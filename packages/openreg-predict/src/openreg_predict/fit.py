@@ -127,6 +127,7 @@ class _Products:
         self.tiles, self.ramp, self.memory = tiles, ramp, memory
         self.compute: Curve | None = None
         self.columns = ALL
+        self.error = math.inf
         ideal = [_seconds_at_the_peak(chip, sample.work, tiles, ramp) for sample in samples]
         moving = [sample.work.size / (chip.memory_bandwidth.value * memory) for sample in samples]
         launch = chip.launch_device.value

@@ -147,8 +147,8 @@ def write_trace(schedule: Schedule, path: str | Path, title: str) -> None:
         name = f"{title}, device {device}" if device else title
         events.append({"ph": "M", "name": "process_name", "pid": device + 1, "args": {"name": name}})
     for device, stream in sorted({(item.device, item.stream) for item in schedule.slices}):
-        name = {"name": f"stream {stream}"}
-        events.append({"ph": "M", "name": "thread_name", "pid": device + 1, "tid": stream, "args": name})
+        shown = {"name": f"stream {stream}"}
+        events.append({"ph": "M", "name": "thread_name", "pid": device + 1, "tid": stream, "args": shown})
     for what, begin, end in schedule.host_slices:
         events.append({"ph": "X", "name": what, "pid": 0, "tid": 0, "ts": begin * 1e6, "dur": (end - begin) * 1e6})
     for number, item in enumerate(schedule.slices):

@@ -51,7 +51,7 @@ class Run:
         return sorted({call.name for call in self.calls if not call.work.has_rule} | set(self.generated))
 
 
-class _Recorder(Recorder):
+class _Recorder(Recorder):  # type: ignore[no-untyped-call]  # of TorchDispatchMode, for a subclass
     """Tells the keeper of the time which call a thread is in, and what it costs."""
 
     def __init__(self, memory: Memory, chip: Description, keeper: _C.Timekeeper) -> None:
@@ -68,6 +68,7 @@ class _Recorder(Recorder):
         _C.enter_call(number)
 
     def end(self, number: int) -> None:
+        del number
         from openreg_predict import _C
 
         _C.enter_call(-1)
@@ -143,8 +144,8 @@ def _fill(run: Run, keeper: _C.Timekeeper) -> None:
         is_message = kind == _SEMAPHORE_WAIT and call >= 0
         if kind in _SHOWN or is_message:
             where = LINK if is_message else _ENGINES[engine] if engine >= 0 else NONE
-            times = ((time - zero) * 1e-9 for time in (launched, begin, end))
-            run.timeline.slices.append(Slice(own, queue, where, *times, device))
+            first, taken, done = ((time - zero) * 1e-9 for time in (launched, begin, end))
+            run.timeline.slices.append(Slice(own, queue, where, first, taken, done, device))
         if kind == _KERNEL and call < 0:
             run.generated.append(name)
     run.timeline.slices.sort(key=lambda item: (item.begin, item.launched))

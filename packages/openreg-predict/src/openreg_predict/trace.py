@@ -35,8 +35,8 @@ class TraceError(RuntimeError):
 class Call:
     """An operator that was called: its work, the module that called it, and whether in the backward pass.
 
-    ``is_on_host`` where all tensors were the CPU's, ``leaves_device`` where the result alone is, and ``waits`` where the
-    host waits for it.
+    ``is_on_host`` where all tensors were the CPU's, ``leaves_device`` where the result alone is, and ``waits`` where
+    the host waits for it.
     """
 
     name: str

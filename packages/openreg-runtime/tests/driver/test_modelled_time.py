@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from types import SimpleNamespace
 
@@ -174,7 +175,7 @@ def test_events_have_the_chips_time(api: Api, chip: Chip, streams: list[int]) ->
     chip.launch(streams[0], "b", "11")
     api.record(events[2], streams[0])
     api.synchronize()
-    assert [api.elapsed(*pair) for pair in zip(events, events[1:])] == [7, 13]  # noqa: RUF007
+    assert [api.elapsed(*pair) for pair in itertools.pairwise(events)] == [7, 13]
     for event in events:
         api.destroy_event(event)
 

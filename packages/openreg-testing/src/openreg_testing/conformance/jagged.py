@@ -42,7 +42,7 @@ def is_jagged(value: Any) -> bool:
 
 
 class Mover:
-    """Copies values to a device. Offsets and lengths that tensors share stay shared: PyTorch compares them by object."""
+    """Copies values to a device. What tensors share of offsets and lengths stays shared: PyTorch compares objects."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -57,7 +57,7 @@ class Mover:
             return self._dense(tensor).requires_grad_(tensor.requires_grad)
         from torch.nested._internal.nested_tensor import nested_view_from_values_offsets_lengths
 
-        moved: torch.Tensor = nested_view_from_values_offsets_lengths(
+        moved: torch.Tensor = nested_view_from_values_offsets_lengths(  # type: ignore[no-untyped-call]
             self._dense(tensor._values),
             self._same(tensor._offsets),
             self._same(tensor._lengths),

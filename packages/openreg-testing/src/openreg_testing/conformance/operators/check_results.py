@@ -85,7 +85,7 @@ def noncontiguous(sample: Any) -> Any:
 
     def change(value: Any) -> Any:
         is_dense = not isinstance(value, torch.Tensor) or value.layout == torch.strided
-        return SampleInput(value).noncontiguous().input if is_dense else value
+        return SampleInput(value).noncontiguous().input if is_dense else value  # type: ignore[no-untyped-call]
 
     is_dense = all(tensor.layout == torch.strided for tensor in tensors_in(inputs_of(sample)))
     return sample.noncontiguous() if is_dense else sample.transform(change)

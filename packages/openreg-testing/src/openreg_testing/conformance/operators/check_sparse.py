@@ -34,7 +34,7 @@ def check_sparse(op: Any, dtype: torch.dtype, report: Report) -> None:
     for layout in LAYOUTS:
         if not op.supports_sparse_layout(layout):
             continue
-        name = f"sparse: {name_of(layout).removeprefix('sparse_')}"
+        name = f"sparse: {str(layout).removeprefix('torch.sparse_')}"
         gradient = differentiable(op, dtype)
         for sample in report.choose(list(samples_in(op, layout, dtype, gradient)), SAMPLES):
             check_sample(op, dtype, sample, gradient, report, name)
@@ -69,7 +69,7 @@ def converted(sample: Any, layout: torch.layout, gradient: bool) -> Iterator[Any
     for operand in structures(x, layout):
         if gradient and (operand.is_floating_point() or operand.is_complex()):
             operand = operand.requires_grad_()
-        yield SampleInput(operand, args=sample.args, kwargs=sample.kwargs)
+        yield SampleInput(operand, args=sample.args, kwargs=sample.kwargs)  # type: ignore[no-untyped-call]
 
 
 def structures(x: torch.Tensor, layout: torch.layout) -> Iterator[torch.Tensor]:

@@ -22,7 +22,7 @@ def parts(device: torch.device, *lengths: int, width: int = 4) -> list[torch.Ten
     return [(torch.arange(n * width).reshape(n, width) / 8 - 1).to(device) for n in lengths]
 
 
-def ragged(device: torch.device, *lengths: int, heads: int = 2, width: int = 8, seed: int = 1) -> torch.Tensor:
+def ragged(device: torch.device, *lengths: int, heads: int = 2, width: int = 8, seed: int = 1) -> Any:
     """Sequences of rows with heads, a leaf."""
     generator = torch.Generator().manual_seed(seed)
     values = torch.randn(sum(lengths), heads, width, generator=generator)
@@ -62,7 +62,7 @@ def test_jagged_tensors_are_made_and_taken_apart(device: Device) -> None:
 @promise(PADDING)
 def test_jagged_tensors_move_there_and_back(device: Device) -> None:
     """Tensor.to() moves values and offsets."""
-    here = torch.nested.nested_tensor(parts(torch.device("cpu"), 2, 3), layout=torch.jagged)
+    here: Any = torch.nested.nested_tensor(parts(torch.device("cpu"), 2, 3), layout=torch.jagged)
     there = here.to(device.first)
     assert there.device == there.offsets().device == device.first
     back = there.to("cpu")
@@ -81,13 +81,14 @@ def test_attention_on_jagged_tensors_is_that_of_each_sequence(accelerator: Devic
     found = functional.scaled_dot_product_attention(
         query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), is_causal=causal
     )
-    found.transpose(1, 2).values().square().sum().backward()
+    found.transpose(1, 2).values().square().sum().backward()  # type: ignore[no-untyped-call]
     plain = [ragged(torch.device("cpu"), 5, 2, 7, seed=seed) for seed in (1, 2, 3)]
     expected = []
     for sequence in zip(*(x.unbind() for x in plain), strict=True):
-        heads_first = (rows.transpose(0, 1).unsqueeze(0) for rows in sequence)
-        expected.append(functional.scaled_dot_product_attention(*heads_first, is_causal=causal)[0].transpose(0, 1))
-    torch.cat(expected).square().sum().backward()
+        query, key, value = (rows.transpose(0, 1).unsqueeze(0) for rows in sequence)
+        attended = functional.scaled_dot_product_attention(query, key, value, is_causal=causal)
+        expected.append(attended[0].transpose(0, 1))
+    torch.cat(expected).square().sum().backward()  # type: ignore[no-untyped-call]
     torch.testing.assert_close(found.transpose(1, 2).values().cpu(), torch.cat(expected), rtol=1e-3, atol=1e-4)
     for one, other in zip(operands, plain, strict=True):
         assert one.grad is not None
