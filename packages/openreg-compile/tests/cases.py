@@ -107,6 +107,13 @@ def scattering(x, index, values):
     return added, put, x.scatter_add(0, index.view(4, 1).expand(4, 4), values), x.scatter(1, index[1:2].view(1, 1), 7.0)
 
 
+@case(numbers(10, 4), torch.tensor([3, 0, 9, 3]), numbers(4, 4))
+def sums_at_indices(x, index, values):
+    rows = index.view(4, 1).expand(4, 4)
+    alone = x.scatter_reduce(0, rows, values * 2, "sum", include_self=False)
+    return alone + 1, x.scatter_reduce(0, rows, values, "amax"), x.long().scatter_add(0, rows, values.long())
+
+
 @case(numbers(12, dtype=torch.int64), numbers(12, dtype=torch.int32), numbers(12, dtype=torch.bool))
 def whole_numbers(x, y, flags):
     return x // 3, x % 5, (x + y) * 2, x << 1, flags & (y > 0), x.float() / 2, x.to(torch.uint8), (x > y).sum()

@@ -154,6 +154,24 @@ def test_a_variance_of_many_numbers_is_welfords():
     assert "welford" in kernels(lambda x: torch.var_mean(x, 1), many)[0]
 
 
+def summed(x, index, y):
+    return x.scatter_add(0, index, y) * 2, x.scatter_reduce(0, index, y, "sum", include_self=False)
+
+
+# The index is no kernel's result: nothing is computed here, and the operator looks at it.
+SUMMED = (torch.ones(4, 8), torch.zeros(4, 8, dtype=torch.int64), torch.ones(4, 8))
+
+
+def test_sums_at_indices_are_an_operators():
+    """In loops on several threads each number would be added atomically."""
+    assert not any("atomic_add" in source for source in kernels(summed, *SUMMED))
+
+
+def test_sums_at_indices_become_loops_where_inductor_is_told_so():
+    with config.patch({"cpp.fallback_scatter_reduce_sum": False}):
+        assert any("atomic_add" in source for source in kernels(summed, *SUMMED))
+
+
 @pytest.mark.parametrize("value", [torch.ones(3), [torch.ones(3)], None, 3])
 def test_a_node_of_another_device_is_not_ours(value):
     node = torch.fx.Graph().placeholder("x")

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch._inductor import config
+from torch._inductor.graph import GraphLowering
 from torch._inductor.virtualized import V
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
@@ -86,6 +87,34 @@ def _variance_in_two_steps(node: Node) -> None:
     node.graph.erase_node(node)
 
 
+def _scatter_by_operator(node: Node) -> None:
+    """Sums at indices: by the operator, as on the CPU. Loops on several threads add each number atomically."""
+    reduce = node.args[4] if len(node.args) > 4 else node.kwargs.get("reduce", "sum")
+    include_self = node.kwargs.get("include_self", True)
+    if reduce != "sum" or len(node.args) < 4 or not config.cpp.fallback_scatter_reduce_sum:
+        return
+    new = node.graph.call_function(_sum_at_indices, (*node.args[:4], include_self))
+    new.meta.update(node.meta)
+    node.replace_all_uses_with(new)
+    node.graph.erase_node(node)
+
+
+def _sum_at_indices(into: Any, dim: int, index: Any, source: Any, include_self: bool) -> Any:
+    """What stands in the graph for it: called by Inductor to lower it, and by others, who trace or run the graph."""
+    if not isinstance(V.graph, GraphLowering):
+        return _aten.scatter_reduce.two(into, dim, index, source, "sum", include_self=include_self)
+    from torch._inductor import ir
+    from torch._inductor.lowering import clone
+
+    result = clone(into)
+    call = _aten.scatter_reduce_.two
+    ir.ScatterFallback(call, result, dim, index, source, reduce="sum", include_self=include_self)
+    return result
+
+
+_sum_at_indices._inductor_lowering_function = True  # type: ignore[attr-defined]
+
+
 def _dims(node: Node) -> Any:
     return node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
 
@@ -104,5 +133,7 @@ def _count(value: torch.Tensor, dims: Sequence[int] | None) -> int | None:
 _REWRITTEN: dict[Any, Callable[[Node], None]] = {
     _aten.argmax.default: _position_in_a_row,
     _aten.argmin.default: _position_in_a_row,
+    _aten.scatter_add.default: _scatter_by_operator,
+    _aten.scatter_reduce.two: _scatter_by_operator,
     _aten.var_mean.correction: _variance_in_two_steps,
 }
