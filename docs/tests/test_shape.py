@@ -7,10 +7,10 @@ import pytest
 from pages import DOCS, name_of
 
 # Overviews, a recipe, generated lists.
-NOT_CHAPTERS = {"index.md", "adding.md", "late_errors.md", "layouts.md", "stub_list.md"}
+NOT_CHAPTERS = {"index.md", "adding.md", "late_errors.md", "stub_list.md"}
 OF_PACKAGES = [
     DOCS / f"{name}.md"
-    for name in ("amp", "autoload", "doctor", "nested", "onnx", "packaging", "quantized", "upgrading")
+    for name in ("amp", "autoload", "doctor", "nested", "onnx", "packaging", "quantized", "sparse", "upgrading")
 ]
 IN_FOLDERS = [path for part in ("runtime", "operators") for path in sorted((DOCS / part).glob("*.md"))]
 CHAPTERS = [path for path in [*IN_FOLDERS, *OF_PACKAGES] if path.name not in NOT_CHAPTERS]

@@ -22,13 +22,19 @@ set(
   csrc/progress/flight_recorder.h
   csrc/progress/lane.cpp
   csrc/progress/lane.h
-  csrc/progress/link.h
   csrc/progress/operation.cpp
   csrc/progress/operation.h
+  csrc/progress/peer_link.h
+  csrc/progress/platform.h
   csrc/progress/progress.cpp
   csrc/progress/progress.h
   csrc/progress/waiters.cpp
   csrc/progress/waiters.h
 )
+if(WIN32)
+  list(APPEND OPENREG_PROGRESS_SOURCES csrc/progress/platform_windows.cpp)
+else()
+  list(APPEND OPENREG_PROGRESS_SOURCES csrc/progress/platform_posix.cpp)
+endif()
 list(TRANSFORM OPENREG_PROGRESS_SOURCES PREPEND "${OPENREG_PROGRESS_PACKAGE_DIR}/")
 set(OPENREG_PROGRESS_INCLUDES "${OPENREG_PROGRESS_PACKAGE_DIR}/csrc")

@@ -8,12 +8,12 @@
 #include <mutex>
 #include <vector>
 
-#include "progress/link.h"
+#include "progress/peer_link.h"
 
 namespace openreg::distributed {
 
 // The link of a group: messages of the transport with a tag of their own. Does not own the transport.
-class ControlLink final : public Link {
+class ControlLink final : public PeerLink {
  public:
   // No message of the program may have it.
   static constexpr int kTag = 0x7FFFFFFF;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lanes.h"
 
-#include <limits>
-
 #include "openreg/runtime/stream.h"
 
 namespace openreg::distributed {
@@ -13,7 +11,7 @@ DeviceLane& Lanes::next(c10::DeviceIndex device, const Route& route) {
   Ring& ring = rings_[{device, route.peer, route.receives, route.tag % kTags}];
   std::unique_ptr<DeviceLane>& lane = ring.lanes[ring.next++ % kLanesPerRoute];
   if (lane == nullptr) {
-    lane = std::make_unique<DeviceLane>(runtime::new_stream(device, std::numeric_limits<int>::min()));
+    lane = std::make_unique<DeviceLane>(runtime::new_stream(device, priority_));
   }
   return *lane;
 }

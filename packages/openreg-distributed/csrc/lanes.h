@@ -36,10 +36,12 @@ struct DeviceLane {
 };
 
 // The lanes of one group, made as they are needed. A route has a few on each device, taken in turn: so many of its
-// operations overlap. They have the highest priority, for what they enqueue is short and peers wait for it. Not
-// thread-safe.
+// operations overlap. Not thread-safe.
 class Lanes {
  public:
+  // The priority of their streams, as PyTorch counts them.
+  explicit Lanes(int priority) : priority_(priority) {}
+
   DeviceLane& next(c10::DeviceIndex device, const Route& route);
 
  private:
@@ -52,6 +54,7 @@ class Lanes {
     std::array<std::unique_ptr<DeviceLane>, kLanesPerRoute> lanes;
     size_t next = 0;
   };
+  const int priority_;
   std::map<std::tuple<c10::DeviceIndex, int, bool, int>, Ring> rings_;
 };
 

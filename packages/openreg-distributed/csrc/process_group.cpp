@@ -8,6 +8,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include <atomic>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -25,6 +26,10 @@ namespace openreg::distributed {
 namespace {
 
 constexpr std::chrono::hours kLongestTimeout{24 * 365};
+// The highest, for what lanes enqueue is short and peers wait for it.
+constexpr int kUrgent = std::numeric_limits<int>::min();
+// Where a seed decides, it decides between a lane and the program's own streams, too.
+constexpr int kLikeOthers = 0;
 
 // Operands and staging.
 struct Held {
@@ -38,7 +43,7 @@ c10::intrusive_ptr<c10::ivalue::Future> complete_future(const std::vector<at::Te
   return future;
 }
 
-std::shared_ptr<Link> link_over(c10d::Backend& transport) {
+std::shared_ptr<PeerLink> link_over(c10d::Backend& transport) {
   return transport.getSize() > 1 ? std::make_shared<ControlLink>(transport) : nullptr;
 }
 
@@ -78,7 +83,8 @@ ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chr
       global_rank_(global_rank(*transport_)),
       ranks_(global_ranks(*transport_)),
       progress_(Progress::create(rank_, size_, link_over(*transport_), [rank = global_rank_] { write_trace(rank); })),
-      timeout_(timeout) {
+      timeout_(timeout),
+      lanes_(copies_operands ? kLikeOthers : kUrgent) {
   runtime::ensure_initialized();
 }
 
@@ -175,9 +181,14 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
   Steps steps = before();
 
   auto held = std::make_shared<Held>();
-  held->tensors = operands;
+  // What the transport works on. Not the operands where it has copies: when it lets go depends on real time, and the
+  // end of memory that several streams have used is work of these streams, which a seed would then order in another
+  // way.
+  if (!copies_operands_) {
+    held->tensors = operands;
+  }
   for (const at::Tensor& tensor : operands) {
-    // Freed while the transport still uses it, the memory is not handed out before the lane has come to its end.
+    // Freed while it is still used, the memory is not handed out before the lane has come to its end.
     runtime::device_allocator().recordStream(tensor.storage().data_ptr(), lane.stream);
   }
   held->tensors.insert(held->tensors.end(), steps.staging.begin(), steps.staging.end());

@@ -184,6 +184,21 @@ def lost_store(rank: int, size: int) -> tuple[str, str]:
     )
 
 
+def store_that_ends(rank: int, size: int, port: int) -> tuple[str, str]:
+    """The rank that has the store is killed, and the other one makes a further group."""
+    distributed.init_process_group(
+        "occl",
+        init_method=f"tcp://127.0.0.1:{port}",
+        rank=rank,
+        world_size=size,
+        timeout=timedelta(seconds=5),
+    )
+    distributed.barrier()
+    if rank == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return told(lambda: distributed.new_group([0, 1]))
+
+
 def injected(rank: int, size: int, specification: str, calls: int) -> dict[str, Any]:
     """Calls until one raises; on rank 1 a fault is ordered for one of them."""
     distributed.barrier()

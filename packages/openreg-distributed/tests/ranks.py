@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
@@ -18,9 +17,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from _platform import START_METHOD
+
 LONGEST = 240  # seconds, a guard against hangs
-# Importing torch takes seconds: processes are forked from one that has done that, and used no device.
-METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 
 Connections = list[Connection]
 
@@ -82,8 +81,8 @@ class Ranks:
         """Starts the processes, if they are not there."""
         if self._processes:
             return
-        context = multiprocessing.get_context(METHOD)
-        if METHOD == "forkserver":
+        context = multiprocessing.get_context(START_METHOD)
+        if START_METHOD == "forkserver":
             context.set_forkserver_preload(["torch.distributed", "openreg_distributed"])
         handle, store = tempfile.mkstemp()
         os.close(handle)
@@ -132,13 +131,14 @@ class Ranks:
             self.kill()
             raise
 
-    def end(self) -> list[int]:
-        """Lets the ranks end by themselves; gives their exit codes."""
+    def end(self, but: int | None = None) -> list[int]:
+        """Lets the ranks end by themselves, but for one of which no more is expected; gives their exit codes."""
         for connection in self._connections:
             connection.close()
-        for process in self._processes:
+        waited = [process for rank, process in enumerate(self._processes) if rank != but]
+        for process in waited:
             process.join(LONGEST)
-        codes = [process.exitcode for process in self._processes]
+        codes = [process.exitcode for process in waited]
         self.kill()
         return codes
 

@@ -133,11 +133,14 @@ def test_a_group_that_was_made_for_a_device_takes_no_tensor_of_another(own):
         assert re.search(r"a tensor is on openreg:., but the group was made for openreg:.", text)
 
 
-def test_a_world_that_is_never_complete(own):
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    for kind, _text in own(2, with_group=False).run(faults.never_complete, port):
+        return probe.getsockname()[1]
+
+
+def test_a_world_that_is_never_complete(own):
+    for kind, _text in own(2, with_group=False).run(faults.never_complete, free_port()):
         assert kind in ("DistStoreError", "DistBackendError", "DistNetworkError")
 
 
@@ -154,6 +157,16 @@ def test_a_store_that_answers_nobody(own):
     ((kind, text), _) = own(2, with_group=False).run(faults.lost_store)
     assert kind == "DistBackendError"
     assert re.search("occl: rank 0 could not connect with the other 1 ranks within 0:00:01: .*start all ranks", text)
+
+
+def test_a_store_that_is_gone(own):
+    ranks = own(2, with_group=False)
+    ranks.begin(faults.store_that_ends, free_port())
+    with pytest.raises(RankFailedError, match="rank 0 has ended"):
+        ranks.answer(0)
+    kind, text = ranks.answer(1)
+    assert kind == "DistBackendError"
+    assert re.search("occl: rank 1 could not connect with the other 1 ranks .*start all ranks", text)
 
 
 def test_a_call_that_is_dropped_is_missed_by_all(own):
@@ -203,5 +216,5 @@ def test_the_environment_orders_a_fault_for_one_device(own):
 
 
 def test_a_kind_of_fault_that_is_none_is_refused():
-    with pytest.raises(ValueError, match="KIND one of .*delay, drop, kill"), torch.openreg.inject_faults("loose:1"):
+    with pytest.raises(ValueError, match=r"KIND one of .*delay, drop, kill"), torch.openreg.inject_faults("loose:1"):
         pass

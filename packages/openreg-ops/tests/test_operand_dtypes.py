@@ -70,12 +70,21 @@ BY_HAND = {
     "_adaptive_avg_pool3d": lambda x: functional.adaptive_avg_pool3d(x.expand(1, 3, 3, 3), 2),
     "_cdist_forward": lambda x: torch.ops.aten._cdist_forward(x[None], x[None], 2.0, None),
     "_ctc_loss": lambda x: torch.ops.aten._ctc_loss(x.expand(2, 1, 3), at(x, 1)[None], [2], [1]),
+    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams": lambda x: (
+        torch.ops.aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
+            x, torch.ones(1, device=x.device), at(x, 0).int(), at(x, 1), 0, 9
+        )
+    ),
     "_pdist_forward": lambda x: torch.ops.aten._pdist_forward(torch.stack([x, x])),
     "_prelu_kernel": lambda x: torch.ops.aten._prelu_kernel(x, x),
     "binary_cross_entropy": lambda x: functional.binary_cross_entropy(x, x),
     "binary_cross_entropy_backward": lambda x: torch.ops.aten.binary_cross_entropy_backward(x, x, x),
     "col2im": lambda x: functional.fold(x[0].expand(1, 4, 4), 3, 2),
     "convolution_overrideable": lambda x: torch.conv1d(x.expand(1, 1, 3), x.expand(1, 1, 3)),
+    "fake_quantize_per_channel_affine_cachemask": lambda x: torch.fake_quantize_per_channel_affine(
+        x, torch.ones(3, device=x.device), at(x, 0, 0, 0).int(), 0, 0, 9
+    ),
+    "fake_quantize_per_tensor_affine_cachemask": lambda x: torch.fake_quantize_per_tensor_affine(x, 1.0, 0, 0, 9),
     "grid_sampler_2d": lambda x: torch.grid_sampler_2d(x.expand(1, 1, 3, 3), x[:2].expand(1, 2, 2, 2), 0, 0, False),
     "grid_sampler_3d": lambda x: torch.grid_sampler_3d(x.expand(1, 1, 3, 3, 3), x.expand(1, 2, 2, 2, 3), 0, 0, False),
     "hardswish": functional.hardswish,

@@ -196,3 +196,5 @@ def test_published_models_are_predicted_as_the_descriptions_say():
             assert item.mean <= 0.10
             assert item.percentile_90 <= 0.25
             assert item.mean <= found[device, mode, "plain roofline"].mean / 2
+            assert found[device, mode, "other chip"].mean <= 0.25
+            assert found[device, mode, "data sheet"].mean <= 0.35

@@ -8,9 +8,9 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from profiles import Profile, check
+from profiles import Exported, check
 
-from openreg_profiler import resources, trace
+from openreg_profiler import resources
 
 pytestmark = [
     pytest.mark.every_subset,
@@ -62,13 +62,6 @@ def run(rank, store):
 if __name__ == "__main__":
     multiprocessing.spawn(run, args=(sys.argv[1],), nprocs=2)
 """
-
-
-class Exported(Profile):
-    """A profile of which only the trace is left."""
-
-    def __init__(self, path):
-        self.trace = trace.read(path)
 
 
 @pytest.fixture(scope="module")

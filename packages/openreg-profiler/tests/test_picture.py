@@ -21,7 +21,7 @@ def trace(tmp_path_factory):
     torch.openreg.synchronize()
     with profiled(tmp_path_factory.mktemp("trace"), profile_memory=True) as found:
         with record_function("first"), torch.openreg.stream(side):
-            torch.openreg._sleep(3_000_000)
+            torch.openreg._sleep(100_000_000)  # so long that the host, slow as it may be, is ahead
             x.mul(2)
         torch.openreg.current_stream().wait_stream(side)
         with record_function("second"):
@@ -51,6 +51,24 @@ def test_a_range_is_drawn_with_its_kernels_alone(trace, tmp_path):
     (last,) = [item for item in trace.work if item.name == "aten::exp"]
     assert begin < pause.begin < pause.end < end <= last.begin
     assert "loader" in texts(tmp_path / "first.svg")
+
+
+def test_a_range_is_drawn_up_to_its_last_kernel_on_any_stream(tmp_path):
+    x, streams = torch.ones(64, device="openreg"), (torch.openreg.Stream(), torch.openreg.Stream())
+    torch.openreg.synchronize()
+    with profiled(tmp_path) as found:
+        for _ in range(2):
+            with record_function("step"):
+                with torch.openreg.stream(streams[0]):
+                    x.exp()
+                streams[1].wait_stream(streams[0])
+                with torch.openreg.stream(streams[1]):
+                    x.mul(2)
+        torch.openreg.synchronize()
+    _, end = picture.stretch(found[0].trace, None, None, "step")
+    products = [item for item in found[0].trace.work if item.name == "aten::mul"]
+    assert products[0].end <= end + 0.003
+    assert end < products[1].begin
 
 
 @pytest.mark.parametrize("suffix", ["png", "pdf"])

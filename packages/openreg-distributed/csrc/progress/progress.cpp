@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "progress.h"
 
-#include <cstdlib>
 #include <exception>
 #include <thread>
 #include <utility>
 
-#ifndef _WIN32
-#include <signal.h>
-#include <unistd.h>
-#endif
+#include "platform.h"
 
 namespace openreg::distributed {
 
@@ -29,13 +25,6 @@ std::string rank_named(int rank) {
   return "rank " + std::to_string(rank);
 }
 
-[[noreturn]] void end_process() {
-#ifndef _WIN32
-  ::kill(::getpid(), SIGKILL);
-#endif
-  std::_Exit(9);
-}
-
 }  // namespace
 
 Progress::Use::Use(Progress& progress) : progress_(progress) {
@@ -50,10 +39,10 @@ Progress::Use::~Use() {
   }
 }
 
-Progress::Progress(int rank, int size, std::shared_ptr<Link> link, std::function<void()> on_failure)
+Progress::Progress(int rank, int size, std::shared_ptr<PeerLink> link, std::function<void()> on_failure)
     : rank_(rank), size_(size), link_(std::move(link)), on_failure_(std::move(on_failure)), agreement_(rank, size) {}
 
-std::shared_ptr<Progress> Progress::create(int rank, int size, std::shared_ptr<Link> link,
+std::shared_ptr<Progress> Progress::create(int rank, int size, std::shared_ptr<PeerLink> link,
                                            std::function<void()> on_failure) {
   return std::shared_ptr<Progress>(new Progress(rank, size, std::move(link), std::move(on_failure)));
 }
@@ -88,7 +77,7 @@ void Progress::take_up(const Channel::Batch& batch) {
     }
     limit(operation, operation->timeout());
     if (operation->injected() == Injected::kKilled) {
-      end_process();
+      platform::kill_this_process();
     }
     if (operation->injected() == Injected::kDelayed) {
       operation->wait(kDelay);  // which a failure cuts short

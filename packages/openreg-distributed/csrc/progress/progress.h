@@ -14,8 +14,8 @@
 
 #include "agreement.h"
 #include "channel.h"
-#include "link.h"
 #include "operation.h"
+#include "peer_link.h"
 #include "waiters.h"
 
 namespace openreg::distributed {
@@ -32,7 +32,7 @@ class Progress : public std::enable_shared_from_this<Progress> {
  public:
   // The link is used until the threads have ended (wait_closed()); null where there is no other rank. `on_failure` is
   // called when the group fails, not when it is aborted, after all were told; it must not throw.
-  static std::shared_ptr<Progress> create(int rank, int size, std::shared_ptr<Link> link,
+  static std::shared_ptr<Progress> create(int rank, int size, std::shared_ptr<PeerLink> link,
                                           std::function<void()> on_failure);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -86,7 +86,7 @@ class Progress : public std::enable_shared_from_this<Progress> {
     Progress& progress_;
   };
 
-  Progress(int rank, int size, std::shared_ptr<Link> link, std::function<void()> on_failure);
+  Progress(int rank, int size, std::shared_ptr<PeerLink> link, std::function<void()> on_failure);
   void take_up(const Channel::Batch& batch);
   void announce(const Channel::Batch& batch);
   // Begins what may begin. One thread at a time does; others leave it what they have found.
@@ -111,7 +111,7 @@ class Progress : public std::enable_shared_from_this<Progress> {
 
   const int rank_;
   const int size_;
-  const std::shared_ptr<Link> link_;
+  const std::shared_ptr<PeerLink> link_;
   const std::function<void()> on_failure_;
 
   mutable std::mutex mutex_;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The last calls of all process groups ``occl`` of this process, and how far each came.
 
-PyTorch has such a recorder for each of its backends (source: c10d's ``FlightRecorder.hpp``). Settings, records and files
-have the same form: ``python -m torch.distributed.flight_recorder.fr_trace`` compares those of all ranks.
+PyTorch has such a recorder for each of its backends (source: c10d's ``FlightRecorder.hpp``). Settings, records and
+files have the same form: ``python -m torch.distributed.flight_recorder.fr_trace`` compares those of all ranks.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "progress/link.h"
+#include "progress/peer_link.h"
 
 namespace progress_test {
 
@@ -277,7 +277,7 @@ class Network {
 };
 
 // The link of one rank.
-class FakeLink final : public distributed::Link {
+class FakeLink final : public distributed::PeerLink {
  public:
   FakeLink(Network& network, int rank) : network_(network), rank_(rank) {}
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The short forms of operators on tensors that are made of others, sparse ones, and on quantised ones. What PyTorch has
-// for the CPU under their key serves in three ways, and a declaration says which (rehearsed.h has a fourth):
+// The short forms of operators on tensors that are made of others, sparse and nested ones, and on quantised ones. What
+// PyTorch has for the CPU under their key serves in three ways, and a declaration says which (rehearsed.h has a
+// fourth):
 //
 //   composed   the function touches memory through other operators alone: it runs on the host as it is, they launch
 //   described  it reads memory, and the host knows the size of its result: a launch, as of any other operator
@@ -33,6 +34,7 @@ inline constexpr c10::DispatchKey kStrided = c10::DispatchKey::CPU;
 inline constexpr c10::DispatchKey kCoo = c10::DispatchKey::SparseCPU;
 inline constexpr c10::DispatchKey kCompressed = c10::DispatchKey::SparseCsrCPU;
 inline constexpr c10::DispatchKey kQuantized = c10::DispatchKey::QuantizedCPU;
+inline constexpr c10::DispatchKey kNested = c10::DispatchKey::NestedTensorCPU;
 
 // Calls the function that the CPU has under `key`, with the device of the operands as the current one.
 void run_composed(const c10::OperatorHandle& op, c10::DispatchKey key, torch::jit::Stack* stack);
@@ -55,13 +57,13 @@ void enter_waiting(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 template <c10::DispatchKey kKey>
 void composed(torch::Library& library, c10::ArrayRef<const char*> names) {
   for (const char* name : names) {
-    register_boxed(library, name, torch::CppFunction::makeFromBoxedFunction<&enter_composed<kKey>>(), Way::kComposed);
+    register_boxed(library, name, torch::CppFunction::makeFromBoxedFunction<&enter_composed<kKey>>());
   }
 }
 template <c10::DispatchKey kKey>
 void waiting(torch::Library& library, c10::ArrayRef<const char*> names) {
   for (const char* name : names) {
-    register_boxed(library, name, torch::CppFunction::makeFromBoxedFunction<&enter_waiting<kKey>>(), Way::kWaiting);
+    register_boxed(library, name, torch::CppFunction::makeFromBoxedFunction<&enter_waiting<kKey>>());
   }
 }
 

@@ -13,9 +13,10 @@ namespace openreg::ops {
 
 namespace {
 
-constexpr std::array<c10::DispatchKey, 5> kKeys = {
-    c10::DispatchKey::PrivateUse1, c10::DispatchKey::AutogradPrivateUse1, c10::DispatchKey::QuantizedPrivateUse1,
-    c10::DispatchKey::SparsePrivateUse1, c10::DispatchKey::SparseCsrPrivateUse1};
+constexpr std::array<c10::DispatchKey, 6> kKeys = {
+    c10::DispatchKey::PrivateUse1,          c10::DispatchKey::AutogradPrivateUse1,
+    c10::DispatchKey::QuantizedPrivateUse1, c10::DispatchKey::SparsePrivateUse1,
+    c10::DispatchKey::SparseCsrPrivateUse1, c10::DispatchKey::NestedTensorPrivateUse1};
 constexpr std::array<std::string_view, 4> kLibraries = {"aten", "openreg", "quantized", "sparse"};
 constexpr const char* kAten = "aten::";
 constexpr const char* kUnknown = ", which PyTorch does not have; name the operator as native_functions.yaml does";
@@ -23,7 +24,6 @@ constexpr const char* kUnknown = ", which PyTorch does not have; name the operat
 // What has been declared while the module was loaded, by one thread.
 struct Declared {
   std::map<std::string, KernelRule> rules;
-  std::map<std::string, Way> ways;
   std::string mistake;                                          // the first one
   std::string key;                                              // of DeclaresFor: "@SparsePrivateUse1"
   std::string library = kAten;                                  // of DeclaresFor: "quantized::"
@@ -103,10 +103,9 @@ void register_form(torch::Library& library, const c10::OperatorName& form, const
   }
 }
 
-void register_boxed(torch::Library& library, const char* name, torch::CppFunction&& function, Way way) {
+void register_boxed(torch::Library& library, const char* name, torch::CppFunction&& function) {
   const c10::OperatorNameView parsed = c10::OperatorNameView::parse(name);
   const c10::OperatorName form(declared().library + std::string(parsed.name), std::string(parsed.overload_name));
-  declared().ways.emplace(declared_name(form), way);
   register_form(library, form, {}, std::move(function));
 }
 
@@ -133,10 +132,6 @@ void require_sound_declarations() {
 
 const std::map<std::string, KernelRule>& declared_rules() {
   return declared().rules;
-}
-
-const std::map<std::string, Way>& declared_ways() {
-  return declared().ways;
 }
 
 }  // namespace openreg::ops

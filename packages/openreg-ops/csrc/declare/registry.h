@@ -127,17 +127,13 @@ class DeclaresFor {
   DeclaresFor& operator=(DeclaresFor&&) = delete;
 };
 
-// How a call is served: by a launch, by other operators, by a kernel for which the host waits (layout.h), or by one for
-// which it waits the first time (rehearsed.h).
-enum class Way : uint8_t { kLaunch, kComposed, kWaiting, kRehearsed };
-
 // Registers one form of an operator. A form that was declared before, or that PyTorch does not have, is a mistake that
 // require_sound_declarations() reports: nothing may be thrown while a library loads.
 void register_form(torch::Library& library, const c10::OperatorName& form, const KernelRule& rule,
                    torch::CppFunction&& function);
 
 // The same for a boxed function, by a name as "add.out".
-void register_boxed(torch::Library& library, const char* name, torch::CppFunction&& function, Way way);
+void register_boxed(torch::Library& library, const char* name, torch::CppFunction&& function);
 
 // The same for the out= form of the operator whose functional form this is: PyTorch has one overload that takes the
 // same arguments and then outputs.
@@ -171,8 +167,5 @@ void require_sound_declarations();
 // another key than strided ones the key follows: "add.out@SparsePrivateUse1". A form that follows from another has none
 // of its own.
 const std::map<std::string, KernelRule>& declared_rules();
-
-// How the forms are served that are not served by launches alone, by the same names.
-const std::map<std::string, Way>& declared_ways();
 
 }  // namespace openreg::ops

@@ -459,7 +459,7 @@ void run_rehearsed(const c10::OperatorHandle& op, Stack* stack) {
 
 void rehearsed(torch::Library& library, c10::ArrayRef<const char*> names) {
   for (const char* name : names) {
-    register_boxed(library, name, torch::CppFunction::makeFromBoxedFunction<&run_rehearsed>(), Way::kRehearsed);
+    register_boxed(library, name, torch::CppFunction::makeFromBoxedFunction<&run_rehearsed>());
   }
 }
 

@@ -48,7 +48,7 @@ void matmul_kernel(at::TensorList outputs, at::TensorList left, at::TensorList r
 // PyTorch's function pads, multiplies, and then asks the device which elements to keep.
 at::Tensor matmul(const at::Tensor& self, const at::Tensor& other) {
   if (!are_factors(self, other)) {
-    return op::matmul::redispatch(kNestedOfCpu, self, other);
+    return call_composed<op::matmul>(kNested, self, other);
   }
   const CurrentDevice current(self.device());
   at::Tensor sizes = nested(self).get_nested_sizes().clone();
@@ -80,7 +80,7 @@ at::Tensor sum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdi
   const bool is_served = is_sum_of_rows(self, dims, keepdim) && !dtype.has_value() &&
                          (dtype_bit(self.scalar_type()) & (kIntegers | kFloating)) != 0;
   if (!is_served) {
-    return op::sum_dim_IntList::redispatch(kNestedOfCpu, self, dims, keepdim, dtype);
+    return call_composed<op::sum_dim_IntList>(kNested, self, dims, keepdim, dtype);
   }
   const CurrentDevice current(self.device());
   at::Tensor sizes = nested(self).get_nested_sizes().clone();
@@ -99,7 +99,7 @@ void broadcast_kernel(at::TensorList outputs, at::TensorList operands) {
 
 at::Tensor sum_backward(const at::Tensor& grad, const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim) {
   if (!is_sum_of_rows(self, dims, keepdim) || !is_packed(grad) || grad.size(0) != self.size(0)) {
-    return op::_nested_sum_backward::redispatch(kNestedOfCpu, grad, self, dims, keepdim);
+    return call_composed<op::_nested_sum_backward>(kNested, grad, self, dims, keepdim);
   }
   const CurrentDevice current(self.device());
   at::Tensor output = make_nested(nested(self).get_nested_sizes().clone(), grad.options());
@@ -130,7 +130,7 @@ at::Tensor to_padded(const at::Tensor& self, double padding, at::OptionalIntArra
   const auto of_cpu = [&] {
     const at::OptionalSymIntArrayRef size =
         output_size.has_value() ? at::OptionalSymIntArrayRef(c10::fromIntArrayRefSlow(*output_size)) : std::nullopt;
-    return op::to_padded_tensor::redispatch(kNestedOfCpu, self, padding, size);
+    return call_composed<op::to_padded_tensor>(kNested, self, padding, size);
   };
   if (!is_packed(self)) {
     return of_cpu();
@@ -202,7 +202,7 @@ void masked_softmax_kernel(const at::Tensor& scores, c10::IntArrayRef lengths, a
 }
 
 at::Tensor masked_softmax(const at::Tensor& scores, const at::Tensor& query) {
-  const auto of_cpu = [&] { return op::_nested_tensor_softmax_with_shape::redispatch(kNestedOfCpu, scores, query); };
+  const auto of_cpu = [&] { return call_composed<op::_nested_tensor_softmax_with_shape>(kNested, scores, query); };
   if (!is_packed(query) || scores.is_nested() || scores.dim() != 4 || scores.size(0) != query.size(0) ||
       scores.size(2) != scores.size(3) || !at::isFloatingType(scores.scalar_type())) {
     return of_cpu();
@@ -225,11 +225,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 }
 
 TORCH_LIBRARY_IMPL(aten, NestedTensorPrivateUse1, library) {
-  library.impl("_nested_sum_backward", TORCH_FN(sum_backward));
-  library.impl("_nested_tensor_softmax_with_shape", TORCH_FN(masked_softmax));
-  library.impl("matmul", TORCH_FN(matmul));
-  library.impl("sum.dim_IntList", TORCH_FN(sum));
-  library.impl("to_padded_tensor", TORCH_FN(to_padded));
+  const DeclaresFor strided(c10::DispatchKey::NestedTensorPrivateUse1);
+  function<op::_nested_sum_backward>(library, sum_backward);
+  function<op::_nested_tensor_softmax_with_shape>(library, masked_softmax);
+  function<op::matmul>(library, matmul);
+  function<op::sum_dim_IntList>(library, sum);
+  function<op::to_padded_tensor>(library, to_padded);
 }
 
 }  // namespace

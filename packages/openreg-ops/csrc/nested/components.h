@@ -17,10 +17,6 @@
 
 namespace openreg::ops {
 
-// The kernels of PyTorch's CPU for nested tensors, for Operator::redispatch(). They find the mistakes of a call that
-// our own kernel does not take, in PyTorch's words, and know rare cases.
-inline constexpr c10::DispatchKeySet kNestedOfCpu{c10::DispatchKey::NestedTensorCPU};
-
 inline const at::native::NestedTensorImpl& nested(const at::Tensor& tensor) {
   return *at::native::get_nested_tensor_impl(tensor);
 }

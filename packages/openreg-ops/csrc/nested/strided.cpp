@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Nested tensors of strided layout: which of PyTorch's functions for those on the CPU run on the device as they are,
 // and what becomes of the others.
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/_nested_tensor_from_mask_left_aligned_native.h>
 #include <ATen/ops/_nested_tensor_from_mask_native.h>
 #include <ATen/ops/_nested_view_from_buffer_native.h>
@@ -14,19 +13,15 @@ namespace openreg::ops {
 
 namespace {
 
-void run_function_of_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  op.redispatchBoxed(kNestedOfCpu, stack);
-}
-
 void refuse_nested(const c10::OperatorHandle& op, torch::jit::Stack* /*stack*/) {
   TORCH_CHECK_NOT_IMPLEMENTED(false, op.operator_name(),
                               ": the openreg device has no such operator for nested tensors of strided layout; make "
                               "the tensor with layout=torch.jagged, or keep it on the CPU");
 }
 
-// Functions that touch the buffer through ordinary operators alone, or not at all. tests/test_nested_strided.py runs
-// each, and names those of PyTorch that stand neither here nor in components.cpp.
-constexpr const char* kOrdinary[] = {
+// Functions that touch the buffer through ordinary operators alone, or not at all (declare/layout.h).
+// tests/test_nested_strided.py runs each, and names those of PyTorch that stand neither here nor in components.cpp.
+constexpr const char* kComposed[] = {
     "_fused_sdp_choice",
     "_native_multi_head_attention",
     "_nested_from_padded_and_nested_example",
@@ -142,11 +137,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 }
 
 TORCH_LIBRARY_IMPL(aten, NestedTensorPrivateUse1, library) {
-  for (const char* name : kOrdinary) {
-    library.impl(name, torch::CppFunction::makeFromBoxedFunction<&run_function_of_cpu>());
-  }
-  library.impl("_transform_bias_rescale_qkv", TORCH_FN(rescale_qkv));
-  library.impl("record_stream", TORCH_FN(record_stream));
+  const DeclaresFor strided(c10::DispatchKey::NestedTensorPrivateUse1);
+  composed<kNested>(library, kComposed);
+  function<op::_transform_bias_rescale_qkv>(library, rescale_qkv);
+  function<op::record_stream>(library, record_stream);
 }
 
 TORCH_LIBRARY_IMPL(_, NestedTensorPrivateUse1, library) {

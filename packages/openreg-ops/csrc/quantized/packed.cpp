@@ -54,7 +54,7 @@ void pack(const c10::OperatorHandle& op, Stack* stack) {
 
 void packed(torch::Library& library, c10::ArrayRef<const char*> names) {
   for (const char* name : names) {
-    register_boxed(library, name, torch::CppFunction::makeFromBoxedFunction<&pack>(), Way::kWaiting);
+    register_boxed(library, name, torch::CppFunction::makeFromBoxedFunction<&pack>());
   }
 }
 
@@ -68,7 +68,7 @@ void refuse_legacy(const c10::OperatorHandle& op, Stack* /*stack*/) {
 
 void legacy(torch::Library& library, c10::ArrayRef<const char*> names) {
   for (const char* name : names) {
-    register_boxed(library, name, torch::CppFunction::makeFromBoxedFunction<&refuse_legacy>(), Way::kLaunch);
+    register_boxed(library, name, torch::CppFunction::makeFromBoxedFunction<&refuse_legacy>());
   }
 }
 

@@ -34,12 +34,12 @@ def stretch(trace: Trace, begin: float | None, end: float | None, within: str | 
     first, last = trace.begin, trace.end
     if within is not None:
         found = [item for item in trace.host if item.name == within and item.category == "user_annotation"]
-        tasks = [item for item in trace.ranges if item.name == within]
         if not found:
             raise PictureError(f"{trace.path} has no range {within!r}; give the name of a record_function()")
-        first = found[0].begin
-        own = [item.end for item in tasks if item.begin >= first]
-        last = max([found[0].end, *own[:1]])
+        first, number = found[0].begin, found[0].args.get("External id")
+        # It has one on each stream that got work in it.
+        own = [item.end for item in trace.ranges if item.name == within and item.args.get("External id") == number]
+        last = max([found[0].end, *own])
     if begin is not None:
         first = trace.begin + begin * 1000
     if end is not None:

@@ -7,6 +7,7 @@ import bisect
 import contextlib
 from collections.abc import Iterator
 
+import torch
 from torch._C._profiler import _ExperimentalConfig
 from torch.autograd.profiler import profile
 
@@ -39,6 +40,16 @@ def operators(wanted: bool = True) -> Iterator[set[str]]:
                 on_cpu.append((event.start_ns(), event.end_ns()))
     inside, outside = Spans(on_device), Spans(on_cpu)
     seen.update(name for start, name in events if inside.holds(start) and not outside.holds(start))
+
+
+@contextlib.contextmanager
+def paused() -> Iterator[None]:
+    """Nothing of this thread is recorded in the block: each comparison of a sort is an operator in some of PyTorch's own."""
+    torch.autograd._enable_record_function(False)
+    try:
+        yield
+    finally:
+        torch.autograd._enable_record_function(True)
 
 
 class Spans:

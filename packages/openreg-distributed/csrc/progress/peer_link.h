@@ -8,9 +8,9 @@ namespace openreg::distributed {
 
 // Carries short messages between the ranks of a group, in order for each pair, beside what the operations move.
 // Thread-safe.
-class Link {
+class PeerLink {
  public:
-  virtual ~Link() = default;
+  virtual ~PeerLink() = default;
 
   // Hands a message over. May block while the other rank is far behind. Throws std::exception where it is gone.
   virtual void send(int peer, const std::string& message) = 0;

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <cstdlib>
+
+#include "platform.h"
+
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+
+namespace openreg::distributed::platform {
+
+void kill_this_process() noexcept {
+  TerminateProcess(GetCurrentProcess(), 9);
+  std::_Exit(9);  // not reached
+}
+
+}  // namespace openreg::distributed::platform

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A rank fails, or all end, at a moment that chance picks: nobody hangs or crashes, and all others are told."""
+
+import random
+from collections.abc import Callable
+
+import breakdowns
+import pytest
+from ranks import Ranks
+
+TIMEOUT = 4  # seconds, of the group
+
+
+def break_down(own: Callable[..., Ranks], seed: int, way: str) -> None:
+    """One run, in which one rank fails in this way."""
+    choice = random.Random(seed)
+    size = choice.choice((2, 2, 3, 4))
+    culprit, moment = choice.randrange(size), choice.randrange(breakdowns.CALLS)
+    where = f"seed {seed}: rank {culprit} of {size} {way} at call {moment}"
+    ranks = own(size, TEST_TIMEOUT=str(TIMEOUT))
+    ranks.begin(breakdowns.breakdown, way, culprit, moment, seed)
+    for rank in sorted(set(range(size)) - {culprit}):
+        kind, text = ranks.answer(rank)
+        assert kind in ("AcceleratorError", "DistBackendError"), f"{where}: rank {rank} was told {kind}: {text}"
+        assert f"on rank {rank} of {size}" in text, where
+    codes = ranks.end(but=culprit)
+    assert codes == [0] * (size - 1), f"{where}: exit codes {codes}"
+
+
+def depart(own: Callable[..., Ranks], seed: int) -> None:
+    """One run, in which all ranks end with work under way."""
+    size = random.Random(seed).choice((2, 2, 3))
+    ranks = own(size, TEST_TIMEOUT="1")  # for which an end may wait
+    ranks.begin(breakdowns.departure, seed)
+    codes = ranks.end()
+    assert codes == [0] * size, f"seed {seed}: exit codes {codes}"
+
+
+@pytest.mark.parametrize("way", breakdowns.WAYS)
+def test_a_rank_fails_at_some_moment(own, way):
+    break_down(own, random.randrange(10**6), way)
+
+
+def test_all_end_with_work_under_way(own):
+    for _ in range(3):
+        depart(own, random.randrange(10**6))
+
+
+@pytest.mark.endurance
+@pytest.mark.timeout(3600)
+def test_ranks_fail_at_200_moments(own):
+    first = random.randrange(10**6)
+    print(f"seeds from {first} on")
+    for i in range(200):
+        break_down(own, first + i, breakdowns.WAYS[i % len(breakdowns.WAYS)])
+
+
+@pytest.mark.endurance
+@pytest.mark.timeout(3600)
+def test_200_ends_with_work_under_way(own):
+    first = random.randrange(10**6)
+    print(f"seeds from {first} on")
+    for i in range(200):
+        depart(own, first + i)
