@@ -5,7 +5,8 @@ First run the checks of the scheduler's parts (parts.cpp). Before its run each p
 sanitizer is there for; the sanitizer has to report it.
 
 A folder brings a program of another package: a CMakeLists.txt that adds it to the project here, and a stress.json with
-its name (`program`), the files that it is made of (`sources`), and by sanitizer what it does wrong (`planted`, as below).
+its name (`program`), the files that it is made of (`sources`), and by sanitizer what it does wrong (`planted`, as
+below).
 """
 
 from __future__ import annotations
