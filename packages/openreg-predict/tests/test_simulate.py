@@ -4,6 +4,7 @@
 import contextlib
 import dataclasses
 import threading
+import time
 
 import pytest
 import torch
@@ -236,10 +237,11 @@ def test_an_exception_inside_ends_it():
         fails()
     assert runs[0].seconds == 1 + 2 * SIZE
     begin, end = torch.Event("openreg", enable_timing=True), torch.Event("openreg", enable_timing=True)
+    started = time.monotonic()
     begin.record()
     end.record()
     end.synchronize()
-    assert begin.elapsed_time(end) < 1000  # real time
+    assert begin.elapsed_time(end) <= (time.monotonic() - started) * 1000  # real time
 
 
 def test_a_profile_shows_the_chips_times(tmp_path):

@@ -44,12 +44,12 @@ def operators(wanted: bool = True) -> Iterator[set[str]]:
 
 @contextlib.contextmanager
 def paused() -> Iterator[None]:
-    """Nothing of this thread is recorded in the block: each comparison of a sort is an operator in some of PyTorch's own."""
-    torch.autograd._enable_record_function(False)
+    """Nothing of this thread is recorded in the block: some of PyTorch's own samples are a million operators."""
+    torch.autograd._enable_record_function(False)  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        torch.autograd._enable_record_function(True)
+        torch.autograd._enable_record_function(True)  # type: ignore[attr-defined]
 
 
 class Spans:
