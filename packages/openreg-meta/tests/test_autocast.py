@@ -189,3 +189,12 @@ def test_autocast_needs_no_fallback(dtype):
         loss = functional.cross_entropy(model(x), target)
     loss.backward()
     assert loss.dtype is torch.float32
+
+
+@pytest.mark.no_fallback
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage")
+def test_attention_on_ragged_batches_runs_in_the_lower_precision():
+    values = torch.ones(5, 2, 8, device="openreg")
+    operand = torch.nested.nested_tensor_from_jagged(values, torch.tensor([0, 2, 5], device="openreg")).transpose(1, 2)
+    with torch.autocast("openreg", dtype=torch.bfloat16):
+        assert functional.scaled_dot_product_attention(operand, operand, operand).dtype is torch.bfloat16

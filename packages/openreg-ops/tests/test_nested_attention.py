@@ -163,14 +163,6 @@ def test_rows_of_a_ragged_number_of_heads():
         torch.testing.assert_close(mine, expected, **CLOSE)
 
 
-def test_under_autocast():
-    import openreg_ops  # noqa: F401
-
-    operand = ragged(rows(DEVICE, (2, 3), 2, 8, seed=1), starts((2, 3)), (2, 3))
-    with torch.autocast(DEVICE, torch.bfloat16):
-        assert attention(operand, operand, operand).dtype == torch.bfloat16
-
-
 @pytest.mark.parametrize("kernel", [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION])
 def test_code_that_asks_for_a_fused_kernel_gets_it(kernel):
     with sdpa_kernel([kernel]):

@@ -121,6 +121,15 @@ def less_exact_with_out():
     LIBRARY.impl("erfinv.out", lambda x, *, out: out.copy_(torch.erfinv(x) + 1e-3), "PrivateUse1")
 
 
+def refuses_strides_with_out():
+    def with_out(x, *, out):
+        if not out.is_contiguous():
+            raise RuntimeError("out is not contiguous")
+        return out.copy_(torch.erfinv(x))
+
+    LIBRARY.impl("erfinv.out", with_out, "PrivateUse1")
+
+
 def compiled():
     """Inductor's code gives one more."""
 

@@ -94,6 +94,12 @@ def test_an_out_overload_is_as_exact_as_the_entry_has_to_be():
     assert problems(erfinv=Operator(tolerances={"float32": (0, 1e-2)})) == []
 
 
+def test_an_out_overload_that_refuses_what_the_cpu_takes_is_found():
+    card = run.run(setup_of("refuses_strides_with_out"), ["float32"], ["erfinv"], ["overloads"], jobs=1)
+    (problem,) = card.problems()
+    assert "out is not contiguous" in problem
+
+
 def test_an_operator_with_wrong_code_is_found():
     card = run.run(setup_of("compiled"), ["float32"], ["erf"], [COMPILED], jobs=1)
     (problem,) = card.problems()
