@@ -136,6 +136,12 @@ def operators_of_ours():
     torch._assert_async(ones())
 
 
+def sparse_tensors():
+    torch.sparse.spdiags(ones(1, 4), torch.tensor([0], device=DEVICE), (4, 4))
+    pointers, columns = torch.tensor([0, 1, 2], device=DEVICE), torch.tensor([0, 1], device=DEVICE)
+    torch.sparse_csr_tensor(pointers, columns, ones(2), (2, 2), check_invariants=True)
+
+
 def quantised():
     for name, samples in quantized_samples.SAMPLES.items():
         if torch._C._dispatch_has_kernel_for_dispatch_key(name, "PrivateUse1"):
@@ -229,6 +235,7 @@ CALLS = [
     outputs,
     forward_derivatives,
     operators_of_ours,
+    sparse_tensors,
     quantised,
     fake_quantisation,
     packed_weights,
