@@ -58,14 +58,15 @@ def test_operands_on_different_devices(operation, other):
     names(error, "device", "openreg:0", other)
 
 
-def test_an_unsupported_layout():
-    with pytest.raises(RuntimeError) as error:
-        torch.eye(2, device="openreg").to_sparse()
-    assert re.search("sparse", str(error.value), re.IGNORECASE)
-    names(error, "openreg")
-    with pytest.raises(RuntimeError) as error:
-        torch.empty(2, 2, layout=torch.sparse_coo, device="openreg")
-    assert re.search("sparse", str(error.value), re.IGNORECASE)
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_a_layout_that_the_device_or_the_operator_does_not_have():
+    for make in (torch.Tensor.to_mkldnn, lambda x: torch.empty_like(x, layout=torch._mkldnn)):
+        with pytest.raises(RuntimeError, match="mkldnn") as error:
+            make(torch.ones(2, 2, device="openreg"))
+        names(error, "openreg")
+    with pytest.raises(NotImplementedError) as error:
+        torch.eye(2, device="openreg").to_sparse().exp()
+    names(error, "aten::exp", "sparse", "openreg", "to_dense")
 
 
 def test_numpy_needs_a_copy():

@@ -143,7 +143,8 @@ def test_the_compiler_knows_the_device():
     assert interface.get_compute_capability(0) == torch.openreg.get_device_properties(0)[-2:]
     assert interface.is_bf16_supported()
     assert interface.is_dtype_supported(torch.float32)
-    assert not interface.is_dtype_supported(torch.quint8)
+    assert interface.is_dtype_supported(torch.quint8)
+    assert not interface.is_dtype_supported(torch.bits8)
     assert not interface.is_triton_capable()
 
 

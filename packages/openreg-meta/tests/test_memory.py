@@ -271,6 +271,7 @@ def test_stacks_of_a_backward_pass_are_recorded_on_its_thread():
 CONTENT_OF_EVERY_DTYPE = """
 import math, torch, torch_openreg, warnings
 warnings.filterwarnings("ignore", "B?Complex.* support is experimental")
+warnings.filterwarnings("ignore", ".*quantized tensor creation functions.* are deprecated")
 
 DTYPES = sorted({value for value in vars(torch).values() if isinstance(value, torch.dtype)}, key=str)
 INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64}
