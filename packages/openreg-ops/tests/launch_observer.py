@@ -30,6 +30,7 @@ class _TaskInfo(ctypes.Structure):
         ("name", c_char_p),
         ("bytes", c_uint64),
         ("graph_launch", c_uint64),
+        ("node", c_uint64),
         ("event", c_void_p),
         ("waited_queue", c_uint32),
         ("waited_ticket", c_uint64),
@@ -40,12 +41,15 @@ class _TaskInfo(ctypes.Structure):
     ]
 
 
+_CALLBACKS = ("submit", "complete", "sync", "memory", "capture", "duration", "engine", "host")
+
+
 class _Subscriber(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
         ("version", c_uint),
         ("flags", c_uint),
-        *((name, c_void_p) for name in ("submit", "complete", "sync", "memory", "duration")),
+        *((name, c_void_p) for name in _CALLBACKS),
     ]
 
 
