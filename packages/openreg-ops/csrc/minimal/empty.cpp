@@ -21,8 +21,8 @@ constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
 c10::Device checked_device(const char* name, std::optional<c10::Device> device, std::optional<c10::Layout> layout,
                            std::optional<bool> pin_memory) {
   TORCH_CHECK_NOT_IMPLEMENTED(layout.value_or(c10::kStrided) == c10::kStrided, name,
-                              ": the openreg device stores only strided tensors, not layout ", *layout,
-                              "; make the tensor on the CPU, or with layout=torch.strided");
+                              ": makes strided tensors on the openreg device, not layout ", *layout,
+                              "; use layout=torch.strided, or torch.nested for tensors of layout Jagged");
   TORCH_CHECK(!pin_memory.value_or(false), name,
               ": only dense CPU tensors can be pinned, not tensors on openreg; drop pin_memory or the device");
   const bool has_index = device.has_value() && device->has_index();
