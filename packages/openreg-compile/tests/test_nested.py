@@ -39,6 +39,7 @@ def learned(model, lengths):
 
 def test_a_block_on_ragged_batches_is_one_graph_for_all_lengths():
     torch.manual_seed(0)
+    torch._dynamo.utils.counters.clear()
     model = Block().to("openreg")
     compiled = torch.compile(copy.deepcopy(model), fullgraph=True)
     with torch.openreg.fallback_mode("error"):

@@ -12,6 +12,9 @@ from openreg_testing.conformance import upstream
 from openreg_testing.conformance.bring_up import Setup
 from openreg_testing.conformance.templates import made_of_templates
 
+# PyTorch's test utilities say so where hypothesis is not installed, which they do not need here.
+pytestmark = pytest.mark.filterwarnings("ignore:Fail to import hypothesis:ImportWarning")
+
 DEVICE = "openreg"
 # What the names do in PyTorch's file, in a few lines.
 FILE = """
