@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Mistakes: one error that names the thing and the way out, and a process that goes on working."""
 
-import re
-
 import pytest
 import torch
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Kernels that torch.compile generated, by their names. Needs openreg-compile, which this package does not."""
 
+import importlib
 import importlib.util
 
 import pytest
@@ -18,6 +19,8 @@ pytestmark = [
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # Inductor's own
 def test_generated_kernels_have_their_names(tmp_path):
+    importlib.import_module("openreg_compile")
+
     @torch.compile(fullgraph=True)
     def activation(x, y):
         return torch.nn.functional.gelu(x * y + 1).sum(-1)

@@ -20,9 +20,10 @@ _EXPECTED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "_utils": (inspect.ismodule, "should be a module"),
     "memory": (inspect.ismodule, "should be a module"),
     "amp": (inspect.ismodule, "should be a module"),
+    "profiler": (inspect.ismodule, "should be a module"),
 }
 # Names that are values; all others are called.
-_VALUES = {"_initialized", "default_generators", "_utils", "memory", "amp"}
+_VALUES = {"_initialized", "default_generators", "_utils", "memory", "amp", "profiler"}
 
 
 def look_up(device: Device, names: Iterable[str]) -> dict[str, str]:
