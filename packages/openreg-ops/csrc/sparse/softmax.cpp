@@ -26,6 +26,9 @@ at::Tensor softmax(const at::Tensor& self, int64_t dim, bool half_to_float) {
   const OperandsDevice device(kOperator<Op>, self);
   TORCH_CHECK(!half_to_float, Op::name, ": half to float conversion is not supported on ", self.device());
   at::maybe_wrap_dim(dim, self.dim());
+  if (self.numel() == 0) {
+    return at::zeros_like(self);  // the CPU drops the places of values without elements
+  }
   const at::Tensor input = self.coalesce();
   at::Tensor output = empty_of_pattern(input, input.scalar_type());
   launch(kOperator<Op>, device, &softmax_kernel<Op>, input, dim, half_to_float, output._values());
