@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "common/failure.h"
 
+#include <ATen/SparseCsrTensorUtils.h>
 #include <c10/util/Exception.h>
 #include <c10/util/hash.h>
 
@@ -44,6 +45,10 @@ void LaunchKind::add(const at::Tensor& operand) {
     const SparseShape shape(operand);
     mix(static_cast<uint64_t>(shape.layout));
     mix((static_cast<uint64_t>(shape.sizes.size()) << 1) | (shape.is_coalesced ? 1U : 0U));
+    if (shape.layout == c10::kSparseBsr || shape.layout == c10::kSparseBsc) {
+      const auto block = at::sparse_csr::getBlockSize(operand);
+      mix(block[0] == block[1] ? 1 : 2);  // MKL's products take square blocks alone
+    }
     for (const at::Tensor& member : members_of(operand)) {
       add(member);
     }

@@ -50,8 +50,8 @@ enum class Hears : uint8_t {
 };
 
 // What a kernel's choice of code for a dtype can depend on: the operator and its options; of each operand dtype,
-// layout, number of dimensions, and whether it is contiguous, empty and on the device. Two launches of one kind refuse
-// the same dtypes.
+// layout, number of dimensions, and whether it is contiguous, empty and on the device, or has square blocks. Two
+// launches of one kind refuse the same dtypes.
 class LaunchKind {
  public:
   explicit LaunchKind(const char* name);
