@@ -159,9 +159,11 @@ def test_arrows_lead_from_what_an_event_marks_to_the_streams_that_wait_for_it(ga
     (found,) = found
     check(found)
     work = {item.name: item for item in found.trace.work}
-    ends = {name: (item.process, item.track, round(item.end, 2)) for name, item in work.items()}
-    arrows = sorted((*arrow.stream, round(arrow.done, 2)) for arrow in found.trace.dependencies)
-    assert arrows == sorted([ends["aten::exp"], ends["aten::exp"], ends["aten::cos"]])
+    ends = {name: (item.process, item.track, item.end) for name, item in work.items()}
+    arrows = sorted((*arrow.stream, arrow.done) for arrow in found.trace.dependencies)
+    marked = sorted([ends["aten::exp"], ends["aten::exp"], ends["aten::cos"]])
+    assert [arrow[:2] for arrow in arrows] == [end[:2] for end in marked]
+    assert [arrow[2] for arrow in arrows] == pytest.approx([end[2] for end in marked], rel=0, abs=0.004)
     waits = {(item.process, item.track): item for item in found.trace.waits}
     for arrow in found.trace.dependencies:
         assert arrow.released == pytest.approx(waits[arrow.waiting].end, abs=0.004)
