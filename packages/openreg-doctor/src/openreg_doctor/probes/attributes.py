@@ -11,7 +11,8 @@ import torch
 
 from .device import Device
 
-# What PyTorch expects of a name beyond that it exists, and what it does not say itself when it is not so.
+# What PyTorch expects of a name beyond that it exists, and what it does not say itself when it is not so. All
+# others are called.
 _EXPECTED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "_initialized": (lambda value: isinstance(value, bool), "should be a bool that is always up to date"),
     "Stream": (lambda value: inspect.isclass(value) and issubclass(value, torch.Stream), "should derive torch.Stream"),
@@ -22,8 +23,6 @@ _EXPECTED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "amp": (inspect.ismodule, "should be a module"),
     "profiler": (inspect.ismodule, "should be a module"),
 }
-# Names that are values; all others are called.
-_VALUES = {"_initialized", "default_generators", "_utils", "memory", "amp", "profiler"}
 
 
 def look_up(device: Device, names: Iterable[str]) -> dict[str, str]:
@@ -45,9 +44,5 @@ def _look_up(device: Device, name: str) -> str:
             return f"missing ({error})"
         except Exception as error:
             return f"raises {type(error).__name__}: {error}"
-    accepts, expectation = _EXPECTED.get(name, (None, ""))
-    if accepts is not None and not accepts(value):
-        return f"{expectation}, is {type(value).__name__}"
-    if accepts is None and name not in _VALUES and not callable(value):
-        return f"should be callable, is {type(value).__name__}"
-    return ""
+    accepts, expectation = _EXPECTED.get(name, (callable, "should be callable"))
+    return "" if accepts(value) else f"{expectation}, is {type(value).__name__}"
