@@ -120,6 +120,23 @@ def outputs():
             make(start, end, 3, out=empty())
 
 
+def signs_of_python():
+    whole = ones(3, dtype=torch.int32)
+    for shift in ("lshift", "rshift", "ilshift", "irshift"):
+        for amount in (1, whole):
+            getattr(whole, f"__{shift}__")(amount)
+    whole.is_set_to(whole)
+    torch.remainder(5, whole)
+
+
+def second_names():
+    torch.ops.aten.unique_dim_consecutive(ones(3, 2), 0)
+    torch.ops.aten._functional_assert_async.msg(ones(), "never told", ones(1))
+    lists = ([ones(3)] for _ in range(3))
+    options = {"lr_decay": 0.0, "weight_decay": 0.0, "eps": 1e-10, "maximize": False}
+    torch._fused_adagrad_(*lists, [ones()], lr=torch.tensor(0.1), **options)
+
+
 def forward_derivatives():
     x, tangent = ones(3, 4), ones(3, 4)
     torch.func.jvp(lambda t: functional.glu(t, 1), (x,), (tangent,))
@@ -233,6 +250,8 @@ CALLS = [
     nested_tensors,
     embeddings,
     outputs,
+    signs_of_python,
+    second_names,
     forward_derivatives,
     operators_of_ours,
     sparse_tensors,

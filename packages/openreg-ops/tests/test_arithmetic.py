@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Element by element: complex numbers from parts, floor division, reversed subtraction, frexp, logit."""
+"""Element by element: complex numbers from parts, floor division, numbers before tensors, shifts, frexp, logit."""
 
 import pytest
 import torch
@@ -40,6 +40,28 @@ def test_reversed_subtraction():
     check(lambda t: 5 - t, torch.tensor([1, 2]))
     with pytest.raises(RuntimeError, match="two bool tensors"):
         torch.rsub(X.to(DEVICE) > 0, Y.to(DEVICE) > 0)
+
+
+def test_remainders_of_a_number():
+    for number in (7, -7, 2.5):
+        check(lambda t, number=number: number % t, torch.tensor([2, -3, 5]))
+        check(lambda t, number=number: torch.remainder(number, t), X)
+    check(lambda t: 7 % t, torch.tensor([2, 3], dtype=torch.uint8))
+
+
+def test_shifts_by_pythons_signs():
+    whole = torch.tensor([[1, 5, -7], [0, 3, 64]])
+    for amount in (2, torch.tensor([1, 2, 3]), torch.tensor(3, dtype=torch.int8)):
+        check(lambda t, n=amount: t << (n if isinstance(n, int) else n.to(t.device)), whole)
+        check(lambda t, n=amount: t >> (n if isinstance(n, int) else n.to(t.device)), whole.t().contiguous().t())
+        check(lambda t, n=amount: t.__ilshift__(n if isinstance(n, int) else n.to(t.device)), whole.clone())
+        check(lambda t, n=amount: t.__irshift__(n if isinstance(n, int) else n.to(t.device)), whole.clone())
+    check(lambda t: 2 << t, torch.tensor([1, 2]))
+    check(lambda t: t << 7, torch.tensor([1, 2], dtype=torch.uint8))
+    with pytest.raises(NotImplementedError, match="lshift_cpu"):
+        X.to(DEVICE) << 1
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        whole.to(DEVICE).__ilshift__(Y[:3].to(DEVICE))
 
 
 def test_frexp():

@@ -24,6 +24,18 @@ def test_a_false_assertion_is_found_at_the_next_wait(arguments, text):
     torch.openreg.reset_device()
 
 
+def test_an_assertion_in_a_programs_flow_of_data_passes_its_token_on():
+    check = torch.ops.aten._functional_assert_async.msg
+    token = torch.tensor([2.0, 3.0], device=DEVICE)
+    passed = check(token.sum() > 0, "must be positive", token)
+    assert passed.tolist() == [2, 3]
+    assert passed.data_ptr() != token.data_ptr()
+    check(token.sum() < 0, "must be negative", token)
+    with pytest.raises(torch.AcceleratorError, match="must be negative"):
+        torch.openreg.synchronize()
+    torch.openreg.reset_device()
+
+
 def test_only_one_value_can_be_asserted():
     with pytest.raises(RuntimeError, match=r"more than one"):
         torch._assert_async(torch.ones(2, device=DEVICE))

@@ -95,6 +95,7 @@ def test_unique():
     check(lambda t: torch.unique(t, dim=1), REPEATED.t())
     check(lambda t: torch.unique_consecutive(t, return_inverse=True, return_counts=True), REPEATED.view(-1))
     check(lambda t: torch.unique_consecutive(t, dim=1), REPEATED)
+    check(lambda t: torch.ops.aten.unique_dim_consecutive(t, 1, True, True), REPEATED)
     check(torch.unique, torch.empty(0))
 
 

@@ -68,6 +68,24 @@ def test_lists_are_the_default_and_fused_is_one_launch():
     assert of_fused <= of_lists < of_single
 
 
+def test_a_learning_rate_of_adagrad_may_be_a_tensor():
+    results = []
+    for device in (DEVICE, "cpu"):
+        parameter, gradient, total, step = (
+            torch.tensor(values, device=device) for values in ([1.0, 2.0], [0.5, -1.0], [0.0, 1.0], 1.0)
+        )
+        torch._fused_adagrad_(
+            *([parameter], [gradient], [total], [step]),
+            lr=torch.tensor(0.1, device=device),
+            lr_decay=0.1,
+            weight_decay=0.01,
+            eps=1e-10,
+            maximize=False,
+        )
+        results.append((parameter.cpu(), total.cpu()))
+    torch.testing.assert_close(*results)
+
+
 def test_state_moves_with_its_parameters():
     net = model().to(DEVICE)
     optimizer = torch.optim.Adam(net.parameters(), lr=0.01)

@@ -57,6 +57,13 @@ def test_complex_as_real_and_back():
     assert z.real.cpu().tolist() == [9, 3]
 
 
+def test_tensors_are_set_to_each_other_if_they_are_the_same_view_of_the_same_memory():
+    x = torch.arange(6.0, device=DEVICE)
+    others = {"itself": x, "alias": x.view(6), "shape": x.view(2, 3), "part": x[1:], "copy": x.clone()}
+    assert [name for name, other in others.items() if x.is_set_to(other)] == ["itself", "alias"]
+    assert not x.view(2, 3).is_set_to(x.view(3, 2).t())
+
+
 def test_a_view_that_does_not_fit_is_refused():
     x = torch.arange(6.0)
     check_failure(lambda t: t.view(4, 2), x)

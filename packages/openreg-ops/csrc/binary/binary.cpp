@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Arithmetic of two operands and more, element by element.
+#include <ATen/ScalarOps.h>
 #include <ATen/ops/div.h>
+#include <ATen/ops/remainder.h>
 #include <ATen/ops/sub.h>
 
 #include "common/torch_versions.h"
@@ -42,6 +44,10 @@ at::Tensor& floor_divide_out(const at::Tensor& self, const at::Tensor& other, at
 at::Tensor& floor_divide_(at::Tensor& self, const at::Tensor& other) {
   check_floor_divide(self, other);
   return self.div_(other, "floor");
+}
+
+at::Tensor remainder_of_number(const at::Scalar& self, const at::Tensor& other) {
+  return at::remainder(at::native::wrapped_scalar_tensor(self), other);
 }
 
 at::Tensor rsub(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha) {
@@ -93,6 +99,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                                                                                          kElementwise);
   structured<meta::structured_pow_Tensor_Tensor, op::pow_Tensor_Tensor, op::pow__Tensor>(library, cpu::pow_outf,
                                                                                          {.refused = kBoolean});
+  function<op::remainder_Scalar_Tensor>(library, remainder_of_number);
   structured<meta::structured_remainder_Tensor, op::remainder_Tensor, op::remainder__Tensor>(
       library, cpu::remainder_outf, {.refused = kBoolean | kComplex, .verdict = Verdict::kOfDivisor});
   function<op::rsub_Tensor>(library, rsub);

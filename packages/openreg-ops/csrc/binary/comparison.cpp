@@ -1,15 +1,40 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Comparisons, logical and bit operations of two operands.
+#include <ATen/ops/bitwise_left_shift.h>
+#include <ATen/ops/bitwise_right_shift.h>
+
 #include "declare/declare.h"
 
 namespace openreg::ops {
 
 namespace {
 
+// What Python's `x << n` calls: operators of their own, and the same as those with names.
+constexpr auto shift_left = [](const at::Tensor& self, const auto& other) {
+  return at::bitwise_left_shift(self, other);
+};
+constexpr auto shift_right = [](const at::Tensor& self, const auto& other) {
+  return at::bitwise_right_shift(self, other);
+};
+constexpr auto shift_left_ = [](at::Tensor& self, const auto& other) -> at::Tensor& {
+  return self.bitwise_left_shift_(other);
+};
+constexpr auto shift_right_ = [](at::Tensor& self, const auto& other) -> at::Tensor& {
+  return self.bitwise_right_shift_(other);
+};
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   constexpr KernelRule kNoComplex{.refused = kComplex};
   constexpr KernelRule kBits{.refused = kFloating | kComplex};
   constexpr KernelRule kWhole{.refused = kBoolean | kFloating | kComplex};
+  function<op::__ilshift___Scalar>(library, shift_left_);
+  function<op::__ilshift___Tensor>(library, shift_left_);
+  function<op::__irshift___Scalar>(library, shift_right_);
+  function<op::__irshift___Tensor>(library, shift_right_);
+  function<op::__lshift___Scalar>(library, shift_left);
+  function<op::__lshift___Tensor>(library, shift_left);
+  function<op::__rshift___Scalar>(library, shift_right);
+  function<op::__rshift___Tensor>(library, shift_right);
   structured<meta::structured_bitwise_and_Tensor, op::bitwise_and_Tensor, op::bitwise_and__Tensor>(
       library, cpu::bitwise_and_outf, kBits);
   structured<meta::structured_bitwise_left_shift_Tensor, op::bitwise_left_shift_Tensor, op::bitwise_left_shift__Tensor>(

@@ -111,6 +111,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::repeat_interleave_Tensor>(library, repeat_interleave);
   function<op::unique_consecutive>(library, data_dependent<op::unique_consecutive, cpu::unique_consecutive>);
   function<op::unique_dim>(library, data_dependent<op::unique_dim, cpu::unique_dim>);
+  function<op::unique_dim_consecutive>(library,
+                                       data_dependent<op::unique_dim_consecutive, cpu::unique_dim_consecutive>);
 }
 
 }  // namespace

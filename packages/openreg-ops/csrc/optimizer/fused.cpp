@@ -110,6 +110,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<unchecked, op::_fused_adamw_>(library, cpu::_fused_adamw_);
   described<unchecked, op::_fused_adamw__tensor_lr>(library, cpu::_fused_adamw_);
   described<unchecked, op::_fused_adagrad_>(library, cpu::_fused_adagrad_);
+  described<unchecked, op::_fused_adagrad__tensor_lr>(library, cpu::_fused_adagrad_);
   function<op::_fused_sgd_>(library, sgd);
   function<op::_fused_sgd__tensor_lr>(library, sgd_tensor_lr);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Choosing by a condition or by bounds, and tests of elements: where, clamp, isnan, isin, _assert_async.
+#include <ATen/ops/_assert_async.h>
 #include <ATen/ops/ne.h>
 
 #include "declare/declare.h"
@@ -12,6 +13,12 @@ constexpr auto check_assert = [](const at::Tensor& self, const auto&... /*messag
   TORCH_CHECK(self.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
   TORCH_CHECK(self.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
 };
+
+// torch.export puts it into a program's flow of data, so that it is neither left out nor moved.
+at::Tensor functional_assert(const at::Tensor& self, std::string_view message, const at::Tensor& token) {
+  at::_assert_async(self, message);
+  return token.clone();
+}
 
 // Not by the meta function, as its other forms: that announces an empty output, and the kernel gives one number.
 OutputSpec describe_isin(const at::Scalar& /*element*/, const at::Tensor& /*tests*/, bool /*assume_unique*/,
@@ -44,6 +51,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   // One that fails becomes the device's error at the next synchronisation.
   described<check_assert, op::_assert_async>(library, cpu::_assert_async);
   described<check_assert, op::_assert_async_msg>(library, cpu::_assert_async);
+  function<op::_functional_assert_async_msg>(library, functional_assert);
   structured<meta::structured_clamp, op::clamp, op::clamp_>(library, cpu::clamp_outf, kNoComplex);
   structured<meta::structured_clamp_Tensor, op::clamp_Tensor, op::clamp__Tensor>(library, cpu::clamp_outf,
                                                                                  {.refused = kBoolean | kComplex});
