@@ -76,7 +76,7 @@ SLOW = [
     Session("release", ALL, ("examples/openreg-*", "examples/quickstart.py", "packages/*/README.md"), 1800),
     Session("subsets", ALL, ("packages/*/tests/*", "packages/*/docs/*", "examples/openreg-*", "tests/subsets/*"), 2400),
     Session("template", ("openreg-ops",), ("templates/*", "packages/*/tests/test_isolation.py"), 300),
-    Session("recipe", ("openreg-runtime", "openreg-autoload"), RECIPE, 420),
+    Session("recipe", ("openreg-runtime", "openreg-autoload", "openreg-testing"), RECIPE, 420),
     Session("tutorial", files=("docs/tutorial/*", "examples/tutorial/*"), budget=1000),
     Session(
         "conformance",

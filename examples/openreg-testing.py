@@ -46,13 +46,44 @@ def test_dtype():
 BUDGET = """\
 import torch
 
-from openreg_testing.budgets import launch_budget
+from openreg_testing.budgets import count_launches, launch_budget
 
 
 def test_two_kernels(device):
     x = torch.ones(4, device=device)
     with launch_budget(2, copies=0):
         x * 2 + 1
+
+
+def test_as_many_for_any_length(device):
+    counts = []
+    for length in (4, 400):
+        x = torch.ones(length, device=device)
+        with count_launches() as count:
+            x * 2 + 1
+        counts.append((count.launches, count.copies))
+    assert counts[0] == counts[1]
+"""
+
+GATE = """\
+import torch
+
+
+def test_the_host_does_not_wait(gate):
+    x = torch.ones(4, device="openreg")
+    gate.close()
+    y = x * 2  # returns, although nothing runs
+    assert not torch.accelerator.current_stream().query()
+    gate.open()
+    assert y.sum().item() == 8
+
+
+def test_the_host_waits(gate):
+    x = torch.ones(4, device="openreg")
+    gate.close()
+    gate.open_soon()  # while the next call waits
+    x.sum().item()
+    assert gate.is_open
 """
 
 STREAMS = """\
@@ -107,8 +138,8 @@ print("\n".join(line for line in output.splitlines() if "stay on openreg" in lin
 check(status == 1, "the check finds the bug")
 check("in library._SEEN" in output, "and names the variable that keeps the tensor")
 
-output, status = run("--device", "openreg", tests=BUDGET)
-check(status == 0, "two operators are two kernels")
+output, status = run("--device", "openreg", tests=BUDGET + GATE)
+check(status == 0, "two operators are two kernels, and the host goes on while the device is held")
 output, status = run("--device", "openreg", tests=BUDGET.replace("x * 2 + 1", "x * 2 + 1 - x"))
 print("\n".join(line for line in output.splitlines() if "the budget is" in line))
 check(status == 1, "a third one exceeds the budget")

@@ -65,7 +65,7 @@ def tree(tmp_path):
         f"{EXTRA}/CMakeLists.txt": "project(openreg_extra)\nopenreg_install_python_modules(_C)\n# csrc/module.cpp\n",
         f"{EXTRA}/csrc/module.cpp": '#include "openreg.h"\n#include "openreg/runtime/version.h"\n',
         f"{EXTRA}/src/openreg_extra/__init__.py": f"import openreg_runtime\n{ASKS}from openreg_extra import _C\n{ADDS}",
-        f"{EXTRA}/tests/gate.py": LICENCE,
+        f"{EXTRA}/tests/doctor_site.py": LICENCE,
         f"{RUNTIME}/CMakeLists.txt": "project(openreg_runtime)\nadd_library(openreg csrc/driver/device.cpp\n"
         "csrc/driver/device.h csrc/driver/platform_linux.cpp include/openreg.h include/openreg/runtime/version.h)\n",
         f"{RUNTIME}/include/openreg/runtime/version.h": "constexpr int kAbiVersion = 1;\n",
@@ -108,7 +108,7 @@ PLANTED = [
     ("same_in_every_package", f"{OPS}/LICENSE", "", "x"),
     ("same_in_every_package", f"{OPS}/tests/test_isolation.py", "", "x"),
     ("same_in_every_package", "templates/package/tests/test_isolation.py", "", "x"),
-    ("same_in_every_package", f"{OPS}/tests/gate.py", "", "x"),
+    ("same_in_every_package", f"{OPS}/tests/doctor_site.py", "", "x"),
     ("names_derive_from_one", OPS, GONE, "packages/ops"),
     ("names_derive_from_one", f"{OPS}/src/openreg_ops", GONE, f"{OPS}/src/ops"),
     ("names_derive_from_one", f"{OPS}/CMakeLists.txt", "", "project(ops)\n"),
@@ -152,6 +152,10 @@ PLANTED = [
     ("runtime_names_no_other_package", f"{DRIVER}/device.cpp", "", "namespace openreg::ops {}\n"),
     ("runtime_names_no_other_package", HEADER, "", '#include "openreg/ops/kernel.h"\n'),
     ("runtime_names_no_other_package", f"{RUNTIME}/CMakeLists.txt", "", "# openreg-meta brings it\n"),
+    (
+        *("runtime_names_no_other_package", f"{RUNTIME}/pyproject.toml", ""),
+        "[project.optional-dependencies]\ntest = ['openreg-extra']\n",
+    ),
     *(
         ("tests_need_no_fast_machine", TEST, "", text)
         for text in (
@@ -234,6 +238,16 @@ def test_the_runtime_may_name_itself_and_what_it_depends_on(tree):
     assert repo_checks.runtime_names_no_other_package(tree) != []
     damage(tree, f"{RUNTIME}/pyproject.toml", '["torch==2.13.*"]', '["torch==2.13.*", "openreg-below"]')
     assert repo_checks.runtime_names_no_other_package(tree) == []
+
+
+def test_the_tests_of_the_runtime_may_ask_for_what_does_not_build_on_it(tree):
+    add_package(tree, "openreg-tool")
+    asks = "[project.optional-dependencies]\ntest = ['{}']\n"
+    damage(tree, f"{RUNTIME}/pyproject.toml", "", asks.format("openreg-tool==2.13.*"))
+    assert repo_checks.runtime_names_no_other_package(tree) == []
+    damage(tree, RUNTIME_INIT, "", "# openreg_tool does it\n")
+    (problem,) = repo_checks.runtime_names_no_other_package(tree)
+    assert problem.startswith(RUNTIME_INIT)
 
 
 HEADER = """\

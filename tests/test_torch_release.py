@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The checkout is for one release of PyTorch, is made for another by one command, and is refused beside others."""
 
+import re
+import shlex
 import shutil
 import sys
+from itertools import pairwise
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+import yaml
 from tiny_wheels import chosen, write_wheel
 
 from tools import torch_lanes, torch_mismatch, torch_release
@@ -66,6 +70,23 @@ def test_pages_show_the_files_of_the_other_release_and_say_what_they_said(tmp_pa
     after = (tmp_path / "docs" / "packaging.md").read_text("utf-8")
     assert before != after
     assert EXCERPT.sub("", before) == EXCERPT.sub("", after)
+
+
+def test_the_workflow_runs_pytorchs_tests_of_that_release_and_its_example_of_a_backend(capsys):
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "torch.yml").read_text("utf-8"))
+    steps = workflow["jobs"]["pytorch-tests"]["steps"]
+    (tag,) = (step["run"] for step in steps if step.get("id") == "torch")
+    (checkout,) = (step["with"] for step in steps if "repository" in step.get("with", {}))
+    assert tag == 'echo "tag=v$(python -m tools.torch_release).0" >> "$GITHUB_OUTPUT"'
+    assert checkout["ref"] == "${{ steps.torch.outputs.tag }}"
+    assert torch_release.main() == 0
+    assert capsys.readouterr().out.strip() == torch_release.current()
+    (command,) = (shlex.split(step["run"]) for step in steps if "--pytorch-tests" in step.get("run", ""))
+    options = list(pairwise(command))
+    assert ("--pytorch-tests", f"$GITHUB_WORKSPACE/{checkout['path']}/{checkout['sparse-checkout']}") in options
+    kit = ROOT / "packages" / "openreg-testing" / "src" / "openreg_testing" / "conformance" / "upstream.py"
+    (example,) = re.findall(r'(?m)^OF_OPENREG = "(.+)"$', kit.read_text("utf-8"))
+    assert ("--file", example) in options
 
 
 @pytest.mark.parametrize("release", ["2.12", "2.16", "2.13.0", "nightly", ""])

@@ -253,12 +253,13 @@ class Copy:
 
 def run_recipe(session: nox.Session, wheelhouse: Wheelhouse, stopwatch: Stopwatch) -> None:
     """Follows the page in a copy, and runs the tests of that copy."""
-    wheels = wheelhouse.provide(session, ["openreg-runtime", "openreg-autoload"])
+    wheels = wheelhouse.provide(session, ["openreg-runtime", "openreg-autoload", "openreg-testing"])
     with stopwatch.step(session.name, "install"):
         session.install(
             *("--constraint", str(wheelhouse.constraints(session)), "torch", *BUILD_TOOLS),
             *("scikit-build-core>=0.11", "tomli", "nox>=2024.10.9", "packaging>=24.2", "numpy>=1.26"),
             *("pytest>=8.3", "pytest-timeout>=2.3", "hypothesis>=6.100", "expecttest>=0.2.1"),
+            *("jinja2>=3", "rich>=13"),
         )
         with unchanged_headers(Path(session.virtualenv.location)):
             session.install("--no-deps", "--no-index", "--force-reinstall", *map(str, wheels.values()))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tools import hooks
 from tools.abi import headers_are_needed, headers_have_their_number
-from tools.packages import closure, discover, read_toml
+from tools.packages import closure, discover, read_toml, siblings
 from tools.providers import TABLE, brought_by_one_package, declarations_are_written, planned
 from tools.torch_release import pins_are_of_one_release
 
@@ -24,7 +24,7 @@ NATIVE = {".cpp", ".h"}
 SKIPPED_FOLDERS = {"build", "dist", "__pycache__"}
 
 SAME_IN_EVERY_PACKAGE = ("LICENSE", "tests/test_isolation.py")
-SAME_WHERE_PRESENT = ("tests/gate.py", "tests/doctor_site.py")
+SAME_WHERE_PRESENT = ("tests/doctor_site.py",)
 SAME_CLASSIFIERS = ("Development Status", "Programming Language :: Python", "Typing")
 PACKAGE_FILES = ("README.md", "CHANGELOG.md", "pyproject.toml", *SAME_IN_EVERY_PACKAGE)
 
@@ -199,18 +199,26 @@ def names_of(package: str) -> str:
 
 
 def runtime_names_no_other_package(root: Path) -> list[str]:
-    """The runtime knows no package that builds on it: what they bring stands in one table, written from them."""
+    """The runtime knows no package that builds on it: what they bring stands in one table, written from them.
+
+    Its tests may ask for a package that does not need it.
+    """
     packages = discover(root)
     if RUNTIME not in packages:
         return []
     below = set(closure(RUNTIME, packages))
     others = sorted({*packages, *planned(root).values()} - below)
-    pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(names_of, others))})(?![\w-])")
+    tools = siblings(packages[RUNTIME].extras.get("test", ()), packages)
+    declared = [name for name in others if name not in tools or RUNTIME in closure(name, packages)]
+    anywhere, in_metadata = (
+        re.compile(rf"(?<![\w-])(?:{'|'.join(map(names_of, names))})(?![\w-])") for names in (others, declared)
+    )
     folder = packages[RUNTIME].folder
     places = [folder / name for name in SOURCES]
     paths = [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*")))]
     problems = []
     for path in paths:
+        pattern = in_metadata if path == folder / "pyproject.toml" else anywhere
         if path.suffix in TEXTS and path != root / TABLE:
             problems += [
                 f"{path.relative_to(root).as_posix()}:{number}: names {match.group()}; what packages bring is in "

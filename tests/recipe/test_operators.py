@@ -16,17 +16,9 @@ from tools.recipe import FOLDER
 COPY = Path(os.environ[FOLDER])
 sys.path.append(str(ROOT / "packages" / "openreg-ops" / "tests"))
 
-from gate import gate  # noqa: E402, F401  (a fixture)
 from parity import DEVICE, check, is_busy  # noqa: E402
 
-
-@pytest.fixture(autouse=True)
-def nothing_falls_back():
-    torch.openreg.reset_fallback_stats()
-    with torch.openreg.fallback_mode("error"):
-        yield
-        torch.openreg.synchronize()
-    assert torch.openreg.fallback_stats() == {}
+pytestmark = [pytest.mark.no_fallback, pytest.mark.sound_device]
 
 
 def unit():
@@ -125,7 +117,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_launch_returns_before_its_kernel_ran(name, gate):  # noqa: F811  (the fixture)
+def test_a_launch_returns_before_its_kernel_ran(name, gate):
     x = unit().to(DEVICE)
     CALLS[name](x)
     torch.openreg.synchronize()

@@ -11,8 +11,6 @@ import tempfile
 CACHE = tempfile.mkdtemp(prefix="openreg-compile-")
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = CACHE
 
-from gate import gate, pytest_runtest_call  # noqa: E402, F401  (a fixture, a hook)
-
 import openreg_amp  # noqa: E402, F401
 import openreg_compile  # noqa: E402, F401
 

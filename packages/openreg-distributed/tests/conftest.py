@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ranks for the tests of a module, and a gate that holds a stream."""
+"""Ranks for the tests of a module."""
 
 from collections.abc import Callable, Iterator
 
 import pytest
-from gate import gate  # noqa: F401  (a fixture)
 from ranks import Ranks, ranks_of
 
 import openreg_distributed  # noqa: F401

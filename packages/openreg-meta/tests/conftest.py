@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-from gate import gate, pytest_runtest_call  # noqa: F401  (a fixture, a hook)
 
 
 @pytest.fixture

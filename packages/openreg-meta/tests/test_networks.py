@@ -50,27 +50,21 @@ def losses_of_the_cpu(name, optimizer, autocast=None):
         torch._C._set_mkldnn_enabled(enabled)
 
 
-def train_natively(*args, **kwargs):
-    torch.openreg.reset_fallback_stats()
-    with torch.openreg.fallback_mode("error"):
-        result = train(*args, **kwargs)
-    assert torch.openreg.fallback_stats() == {}
-    return result
-
-
+@pytest.mark.no_fallback
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize(("optimizer", "form"), PAIRS)
 def test_losses_equal_the_cpus(name, optimizer, form):
-    losses, _ = train_natively(name, "openreg", optimizer, form)
+    losses, _ = train(name, "openreg", optimizer, form)
     torch.testing.assert_close(losses, losses_of_the_cpu(name, optimizer), rtol=2e-3, atol=2e-4)
     assert losses[-1] < losses[0]
 
 
+@pytest.mark.no_fallback
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize("form", ["foreach", "fused"])
 def test_losses_equal_the_cpus_under_autocast(name, dtype, form):
-    losses, model = train_natively(name, "openreg", "AdamW", form, autocast=dtype)
+    losses, model = train(name, "openreg", "AdamW", form, autocast=dtype)
     torch.testing.assert_close(losses, losses_of_the_cpu(name, "AdamW", dtype), rtol=0.05, atol=0.02)
     assert losses[-1] < losses[0]
     assert all(parameter.dtype == torch.float32 for parameter in model.parameters())

@@ -8,7 +8,6 @@ import uuid
 
 import pytest
 import torch
-from gate import gate, pytest_runtest_call  # noqa: F401  (a fixture, a hook)
 from manifest import SETUP
 
 import openreg_ops  # noqa: F401  (registers the operators; the tests use them through torch)

@@ -5,6 +5,8 @@ import pytest
 import torch
 from torch.utils import _pytree as pytree
 
+from openreg_testing.budgets import count_launches
+
 DEVICE = "openreg"
 
 
@@ -70,14 +72,11 @@ def check_failure(operation, *values):
     torch.openreg.synchronize()
 
 
-def launches_of(operation, device=0):
+def launches_of(operation):
     """Kernels and copies that an operation enqueues."""
-    torch.openreg.synchronize(device)
-    before = torch.openreg.device_stats(device)
-    operation()
-    torch.openreg.synchronize(device)
-    after = torch.openreg.device_stats(device)
-    return after.launches - before.launches, after.copies - before.copies
+    with count_launches() as count:
+        operation()
+    return count.launches, count.copies
 
 
 def is_busy(device=0):

@@ -17,13 +17,6 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 KEYS = ("NestedTensorPrivateUse1", "NestedTensorCPU")
 
 
-@pytest.fixture
-def never_waiting():
-    torch.openreg.set_sync_debug_mode("error")
-    yield
-    torch.openreg.set_sync_debug_mode("default")
-
-
 def assert_same(ours, theirs):
     """Numbers, dtypes, and of nested tensors sizes, strides and offsets; ours are on the device."""
     mine, others = pytree.tree_leaves(ours), pytree.tree_leaves(theirs)
@@ -41,11 +34,12 @@ def assert_same(ours, theirs):
             torch.testing.assert_close(part.detach().cpu(), other_part.detach(), equal_nan=True, **CLOSE)
 
 
+@pytest.mark.no_sync(strict=True)
 @pytest.mark.parametrize("name", RESULTS)
-def test_a_call_gives_what_the_cpu_gives_without_waiting(name, never_waiting):
+def test_a_call_gives_what_the_cpu_gives_without_waiting(name, allow_sync):
     theirs, ours = RESULTS[name]("cpu"), RESULTS[name](DEVICE)
-    torch.openreg.set_sync_debug_mode("default")
-    assert_same(ours, theirs)
+    with allow_sync():
+        assert_same(ours, theirs)
 
 
 @pytest.mark.parametrize("name", WAITING)

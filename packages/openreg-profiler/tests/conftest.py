@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-from gate import gate  # noqa: F401  (a fixture)
 
 import openreg_ops  # noqa: F401
 import openreg_profiler  # noqa: F401

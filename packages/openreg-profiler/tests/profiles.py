@@ -40,21 +40,6 @@ class Exported(Profile):
         self.trace = trace.read(path)
 
 
-class Launches:
-    """How many kernels, copies and fills the driver has run since it was made, on all devices."""
-
-    def __init__(self):
-        self._before = self._now()
-
-    @staticmethod
-    def _now():
-        stats = [torch.openreg.device_stats(device) for device in range(torch.openreg.device_count())]
-        return sum(item.launches for item in stats), sum(item.copies for item in stats)
-
-    def since(self):
-        return tuple(now - before for now, before in zip(self._now(), self._before, strict=True))
-
-
 @contextmanager
 def profiled(tmp_path, activities=BOTH, **options):
     """Profiles a block; what it gives is complete after the block."""

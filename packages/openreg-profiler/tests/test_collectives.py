@@ -5,7 +5,6 @@ Needs openreg-distributed, which this package does not.
 """
 
 import importlib.util
-from pathlib import Path
 
 import pytest
 from profiles import Exported, check
@@ -27,8 +26,7 @@ import torch
 from torch import distributed, multiprocessing
 from torch.profiler import ProfilerActivity, profile
 import openreg_distributed, openreg_ops, openreg_profiler
-sys.path.insert(0, sys.argv[2])
-from gate import Gate
+from openreg_testing.gate import Gate
 
 def step(x, parts):
     gate = Gate()
@@ -76,7 +74,7 @@ def traces(python, folder, tmp_path):
     if not output.exists():
         program = tmp_path / "program.py"
         program.write_text(PROGRAM, "utf-8")
-        result = python("", str(program), str(tmp_path / "store"), str(Path(__file__).parent))
+        result = python("", str(program), str(tmp_path / "store"))
         assert result.returncode == 0, result.stderr
         for name in ("both", "device"):
             (tmp_path / f"{name}.json").rename(folder / f"{name}.json")

@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 import torch
-from gate import driver
 from profiles import check, profiled
 
 import openreg_profiler  # noqa: F401
+from openreg_testing.gate import driver
 
 DEVICE = "openreg"
 

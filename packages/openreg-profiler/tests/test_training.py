@@ -3,8 +3,10 @@
 
 import pytest
 import torch
-from profiles import Launches, check, operators, profiled
+from profiles import check, operators, profiled
 from torch import nn
+
+from openreg_testing.budgets import count_launches
 
 
 @pytest.fixture
@@ -31,16 +33,13 @@ def training():
 
 
 def test_every_kernel_of_a_step_is_there_once_inside_its_operator(training, tmp_path):
-    with profiled(tmp_path) as found:
-        count = Launches()
+    with profiled(tmp_path) as found, count_launches() as count:
         training()
-        torch.openreg.synchronize()
-        launches, copies = count.since()
     (found,) = found
     check(found)
     kernels = [item for item in found.trace.work if item.category == "kernel"]
-    assert len(kernels) == launches
-    assert len(found.trace.work) - len(kernels) == copies
+    assert len(kernels) == count.launches
+    assert len(found.trace.work) - len(kernels) == count.copies
     hosts = operators(found)
     assert all(item.args["External id"] in hosts for item in kernels)
     # A kernel bears the name of an operator's functional form.

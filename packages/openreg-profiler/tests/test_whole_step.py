@@ -6,7 +6,6 @@ Needs openreg-compile and openreg-distributed, which this package does not.
 
 import importlib.util
 import json
-from pathlib import Path
 
 import pytest
 from profiles import Exported, check, operators
@@ -23,10 +22,9 @@ PROGRAM = """
 import json, sys, warnings
 import torch
 from torch import distributed, multiprocessing, nn
-from torch.profiler import profile
+from torch.profiler import ProfilerActivity, profile
 import openreg_compile, openreg_distributed, openreg_ops, openreg_profiler
-sys.path.insert(0, sys.argv[2])
-from profiles import BOTH, Launches
+from openreg_testing.budgets import count_launches
 
 warnings.filterwarnings("ignore", ".*torch.jit", DeprecationWarning)  # Inductor's own
 
@@ -63,13 +61,13 @@ def run(rank, store):
     step()
     synchronize()
     distributed.barrier()
-    count = Launches()
-    with profile(activities=list(BOTH)) as profiler:
+    activities = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
+    with count_launches() as count, profile(activities=activities) as profiler:
         step()
         synchronize()
     if rank == 0:
         profiler.export_chrome_trace("trace.json")
-        print(json.dumps(count.since()))
+        print(json.dumps([count.launches, count.copies]))
     distributed.barrier()
     distributed.destroy_process_group()
 
@@ -81,7 +79,7 @@ if __name__ == "__main__":
 def test_every_task_of_a_step_that_uses_everything_is_there_once(python, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM, "utf-8")
-    result = python("", str(program), str(tmp_path / "store"), str(Path(__file__).parent))
+    result = python("", str(program), str(tmp_path / "store"))
     assert result.returncode == 0, result.stderr
     launches, copies = json.loads(result.stdout.splitlines()[-1])
     found = Exported(tmp_path / "trace.json")

@@ -11,7 +11,6 @@ import pytest
 from driver.conftest import find_library
 from driver.device_api import Api
 from fresh_process import FreshProcesses, Outcome
-from gate import gate  # noqa: F401  (a fixture)
 
 RunPython = Callable[..., Outcome]
 

@@ -6,9 +6,9 @@ import time
 import pytest
 import torch
 from driver.device_api import DriverError
-from gate import Gate
 
 from openreg_runtime import openreg
+from openreg_testing.gate import Gate
 
 pytestmark = pytest.mark.usefixtures("clean_device")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pytest in processes forked from one that has imported torch, because that import is most of a short run.
+"""pytest in processes forked from one that has imported torch, because such imports are most of a short run.
 
 ``run`` is for tests; as a program this file is the process that forks. A run starts from nothing where its environment
 differs in what torch or a backend reads when it is imported, and where nothing can be forked.
@@ -80,7 +80,7 @@ class _Server:
 
 def _serve():
     import pytest  # noqa: F401  (what the children need not do)
-    import torch  # noqa: F401
+    import torch._dynamo  # noqa: F401  (which optimizers and torch.testing import when they are first used)
 
     gc.freeze()  # nor collect again
     for line in sys.stdin.buffer:

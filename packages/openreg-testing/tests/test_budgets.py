@@ -5,7 +5,7 @@ import pytest
 import torch
 from library_runs import refused, run, says, says_not
 
-from openreg_testing.budgets import launch_budget
+from openreg_testing.budgets import count_launches, launch_budget
 
 pytest_plugins = ["pytester"]
 
@@ -53,10 +53,20 @@ def test_an_error_inside_is_not_replaced(x):
 
 def test_a_device_that_does_not_count_is_told():
     with (
-        pytest.raises(RuntimeError, match=r"cannot be checked on cpu: torch\.cpu has no device_stats"),
+        pytest.raises(RuntimeError, match=r"cannot be counted on cpu: torch\.cpu has no device_stats"),
         launch_budget(1, device="cpu"),
     ):
         pass
+
+
+def test_what_a_piece_of_code_launches_is_counted_on_all_devices(x):
+    other = torch.ones(3, device=f"{DEVICE}:1")
+    with count_launches() as outer:
+        with count_launches() as inner:
+            x * 2 + 1
+        (other * 2).cpu()
+    assert (inner.launches, inner.copies) == (2, 0)
+    assert (outer.launches, outer.copies) == (3, 1)
 
 
 def test_the_mark_counts_what_the_test_launches(pytester, monkeypatch):

@@ -132,6 +132,8 @@ def test_the_suites_are_listed(capsys):
         (["--device", "npu", "--test", "streams::*", "--op", "abs"], "give one of them"),
         (["--device", "npu", "--compare", "absent.json"], "absent.json: cannot be read as JSON"),
         (["--device", "npu", "--json", "absent/card.json"], "there is no folder"),
+        (["--device", "npu", "--html", "."], ".: is a folder; name a file in it"),
+        (["--device", "npu", "--relay", "x" * 300], "name a file that can be written"),
         (["--manifest", "absent.toml"], "absent.toml: cannot be read"),
     ],
 )
@@ -198,6 +200,12 @@ def test_a_manifest_with_unknown_operators_and_tests_is_refused(kit, tmp_path):
     done = kit("conformance", "--manifest", "card.toml", "--test", "dlpack::*")
     assert done.returncode == 2
     assert "card.toml: [tests] 'streams::x' names no test of the kit" in done.stderr
+    done = kit("conformance", "--manifest", "card.toml", "--suite", "streams")
+    assert done.returncode == 2
+    assert "card.toml: [tests] 'streams::x' names no test of the kit" in done.stderr
+    done = kit("conformance", "--manifest", "card.toml", "--suite", "dlpack", "--json", "card.json")
+    assert done.returncode == 0
+    assert (tmp_path / "card.json").is_file()
 
 
 def test_a_table_that_is_not_there_is_told(kit):

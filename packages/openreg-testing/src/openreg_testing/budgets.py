@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many kernels and copies a piece of code may launch: a context, and the mark ``launch_budget`` for a whole test.
+"""How many kernels and copies a piece of code launches, or may: contexts, and the mark ``launch_budget`` for a test.
 
 Launches are what an eager program waits for; a change that makes two of one is noticed here and by no result.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import pytest
 
@@ -28,13 +29,37 @@ def launch_budget(launches: int, *, copies: int | None = None, device: str = "")
     ``device`` is the type, by default that of the current accelerator. Waits for the devices at both ends; an error of
     theirs is raised. Raises RuntimeError where there is no such device, or where its backend does not count.
     """
-    name = device or accelerator_type()
-    if not name:
-        raise RuntimeError("launch_budget: this process has no accelerator whose launches could be counted")
-    counting = _Counting(Backend(name))
+    counting = _Counting(_backend(device))
     yield
     if excess := counting.excess(launches, copies):
         raise AssertionError(excess)
+
+
+@dataclass
+class Launched:
+    """What the code of ``count_launches()`` did, on all devices together; known when its context has ended."""
+
+    launches: int | None = None
+    copies: int | None = None
+
+
+@contextmanager
+def count_launches(*, device: str = "") -> Iterator[Launched]:
+    """Counts the kernels and the copies that its code launches.
+
+    ``device``, what is waited for and what is raised are as of ``launch_budget``.
+    """
+    counting, found = _Counting(_backend(device)), Launched()
+    yield found
+    counts = counting.so_far()
+    found.launches, found.copies = counts.launches, counts.copies
+
+
+def _backend(device: str) -> Backend:
+    name = device or accelerator_type()
+    if not name:
+        raise RuntimeError("this process has no accelerator whose launches could be counted")
+    return Backend(name)
 
 
 class _Counting:
@@ -42,18 +67,22 @@ class _Counting:
 
     def __init__(self, backend: Backend) -> None:
         if why := backend.unknown.get("launches"):
-            raise RuntimeError(f"launch_budget cannot be checked on {backend.type}: {why}")
+            raise RuntimeError(f"launches cannot be counted on {backend.type}: {why}")
         self._backend = backend
         self._before = self._now()
 
     def _now(self) -> Counts:
         if error := self._backend.wait():
-            raise RuntimeError(f"launch_budget: the device failed: {error}")
+            raise RuntimeError(f"launches cannot be counted: the device failed: {error}")
         return self._backend.counts()
+
+    def so_far(self) -> Counts:
+        """What was launched, when the devices have done it."""
+        return self._now().since(self._before)
 
     def excess(self, launches: int, copies: int | None) -> str:
         """What was too much, in words; empty if nothing was."""
-        counts = self._now().since(self._before)
+        counts = self.so_far()
         limits = ((counts.launches, launches, "launches"), (counts.copies, copies, "copies"))
         found = [
             f"{count} {what}, and the budget is {most}"

@@ -11,6 +11,7 @@ pytest_plugins = (
     "openreg_testing.marks",
     "openreg_testing.budgets",
     "openreg_testing.fixtures",
+    "openreg_testing.gate",
     "openreg_testing.summary",
     "openreg_testing.report",
     "openreg_testing.isolation",

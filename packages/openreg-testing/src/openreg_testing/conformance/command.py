@@ -174,8 +174,7 @@ def _conformance(options: argparse.Namespace) -> int:
     suites = _suites(options)
     old = comparison.read(options.compare) if options.compare is not None else None
     for path in filter(None, (options.json, options.html, options.relay)):
-        if not path.resolve().parent.is_dir():
-            raise WrongUseError(f"{path}: there is no folder {path.resolve().parent}")
+        _refuse_unwritable(path)
     setup = _setup(options)
     if options.pytorch_tests is not None:
         upstream.refuse_other_version(options.pytorch_tests, metadata.version("torch"))
@@ -253,6 +252,22 @@ def _fuzz(options: argparse.Namespace) -> int:
     failures, calls = fuzz.fuzz(setup, options.seconds, seed, options.count or math.inf, options.table)
     print(f"{calls} calls, {len(failures)} failures")
     return PROBLEMS if failures or not calls else PASSED
+
+
+def _refuse_unwritable(path: Path) -> None:
+    """Before anything runs: a run takes minutes, and its results would be lost. The file stays as it is."""
+    folder = path.resolve().parent
+    try:
+        if not folder.is_dir():
+            raise WrongUseError(f"{path}: there is no folder {folder}")
+        if path.is_dir():
+            raise WrongUseError(f"{path}: is a folder; name a file in it")
+        is_new = not path.exists()
+        path.open("a").close()
+        if is_new:
+            path.unlink()
+    except OSError as error:
+        raise WrongUseError(f"{path}: {error.strerror}; name a file that can be written") from error
 
 
 def _suites(options: argparse.Namespace) -> list[str]:

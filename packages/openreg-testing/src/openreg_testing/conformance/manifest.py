@@ -9,7 +9,7 @@ PyTorch's own. A file that ends in .yaml or .yml is read as torch-spyre's (see `
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -106,10 +106,14 @@ class Manifest:
         """Whether an entry is to be run."""
         return not self.operator(name).skip and (not self.only_listed or self._operator(name) is not None)
 
-    def refuse_unknown(self, table: str, names: Iterable[str]) -> None:
-        """Raises ManifestError where an entry of [operators], [tests] or [pytorch] names nothing there is."""
+    def refuse_unknown(self, table: str, names: Iterable[str], suites: Sequence[str] = ()) -> None:
+        """Raises ManifestError where an entry of [operators], [tests] or [pytorch] names nothing there is.
+
+        With suites only entries of these are looked at.
+        """
         known = list(names)
-        for name in getattr(self, table):
+        entries = [name for name in getattr(self, table) if not suites or name.partition("::")[0] in suites]
+        for name in entries:
             of_variants = self.variants and table == "operators"
             if not any(fnmatchcase(item, name) or (of_variants and item.startswith(f"{name}.")) for item in known):
                 close = get_close_matches(name, known, 3)

@@ -143,8 +143,7 @@ def run(
         if isinstance(collected, Lost):
             raise SuiteError(f"{collected.reason}\n{collected.output}")
         tests: list[Listed] = collected.value
-        if whole:
-            manifest.refuse_unknown("tests", [test.name for test in tests])
+        manifest.refuse_unknown("tests", [test.name for test in tests], () if whole else suites)
         wanted = [
             test
             for test in tests
