@@ -14,6 +14,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
+from _platform import slow_links
 from processes import run_script, turn
 from results import Family
 
@@ -25,9 +26,12 @@ CALL = "all_reduce 4 KiB, until return"
 STEP = "DistributedDataParallel step"
 BOTH = "all_reduce beside computation"
 APART = ("all_reduce alone", "computation alone")
+LINK = 125_000_000  # bytes per second in each direction: 1 Gbit/s
+BOTH_LINKED = "all_reduce over a link, beside computation"
+APART_LINKED = ("all_reduce over a link, alone", "computation as long as over a link")
 REPORT = "a missing rank is reported, beyond the timeout"
 LIMIT = 1.0  # seconds, of the group that nobody answers
-WORKLOADS = (*SUMS, CALL, STEP, BOTH, *APART, REPORT)
+WORKLOADS = (*SUMS, CALL, STEP, BOTH, *APART, BOTH_LINKED, *APART_LINKED, REPORT)
 
 
 def measure_here(rank: int, device_name: str, seconds: float, file: str, into: str) -> None:
@@ -110,25 +114,31 @@ def measure_here(rank: int, device_name: str, seconds: float, file: str, into: s
     results[STEP] = median(step)
 
     if not on_cpu:
-        # About as much computation as communication.
         sent, matrix = torch.ones(SIZES["16 MiB"], device=device), torch.randn(512, 512).to(device)
-        alone = median(lambda: distributed.all_reduce(sent))
-        products = [None] * SIZE
-        distributed.all_gather_object(products, alone / median(lambda: matrix @ matrix))
-        count = max(1, round(statistics.fmean(products)))
 
-        def compute() -> None:
-            for _ in range(count):
-                matrix @ matrix
+        def beside(both: str, apart: tuple[str, str]) -> None:
+            """A sum and about as much computation, together and each alone."""
+            alone = median(lambda: distributed.all_reduce(sent))
+            products = [None] * SIZE
+            distributed.all_gather_object(products, alone / median(lambda: matrix @ matrix))
+            count = max(1, round(statistics.fmean(products)))
 
-        def together() -> None:
-            work = distributed.all_reduce(sent, async_op=True)
-            compute()
-            work.wait()
+            def compute() -> None:
+                for _ in range(count):
+                    matrix @ matrix
 
-        results[BOTH] = median(together)
-        results[APART[0]] = median(lambda: distributed.all_reduce(sent))
-        results[APART[1]] = median(compute)
+            def together() -> None:
+                work = distributed.all_reduce(sent, async_op=True)
+                compute()
+                work.wait()
+
+            results[both] = median(together)
+            results[apart[0]] = median(lambda: distributed.all_reduce(sent))
+            results[apart[1]] = median(compute)
+
+        beside(BOTH, APART)
+        if slow_links(LINK):
+            beside(BOTH_LINKED, APART_LINKED)
         results[REPORT] = reported(rank, small)
     if rank == 0:
         Path(into).write_text(json.dumps(results))
