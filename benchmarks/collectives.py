@@ -61,21 +61,21 @@ def measure_here(rank: int, device_name: str, seconds: float, file: str, into: s
         if not on_cpu:
             torch.accelerator.synchronize()
 
-    def median(call: Callable[[], object], count: int = 1, synchronizes: bool = True) -> float:
-        """Seconds per call. Blocks of `count` calls, as many in each process."""
-        times = []
-        for _ in range(2):
+    def medians(*calls: Callable[[], object], count: int = 1, synchronizes: bool = True) -> list[float]:
+        """Seconds per call, of each. Blocks of `count` calls, as many in each process, of all calls in turn."""
+        for call in calls * 2:
             call()
         synchronize()
-        once = torch.zeros(1)
         distributed.barrier()
         begin = time.perf_counter()
-        call()
+        for call in calls:
+            call()
         synchronize()
-        once[0] = time.perf_counter() - begin
         shared = [None] * SIZE
-        distributed.all_gather_object(shared, once.item())
-        for _ in range(max(5, min(1000, int(seconds / max(*shared, 1e-6) / count)))):
+        distributed.all_gather_object(shared, (time.perf_counter() - begin) / len(calls))
+        blocks = max(5, min(1000, int(seconds / max(*shared, 1e-6) / count)))
+        times = []
+        for call in calls * blocks:
             distributed.barrier()
             begin = time.perf_counter()
             for _ in range(count):
@@ -84,7 +84,10 @@ def measure_here(rank: int, device_name: str, seconds: float, file: str, into: s
                 synchronize()
             times.append((time.perf_counter() - begin) / count)
             synchronize()
-        return statistics.median(times)
+        return [statistics.median(times[i :: len(calls)]) for i in range(len(calls))]
+
+    def median(call: Callable[[], object], count: int = 1, synchronizes: bool = True) -> float:
+        return medians(call, count=count, synchronizes=synchronizes)[0]
 
     results = {}
     for size, name in zip(SIZES.values(), SUMS, strict=True):
@@ -132,9 +135,9 @@ def measure_here(rank: int, device_name: str, seconds: float, file: str, into: s
                 compute()
                 work.wait()
 
-            results[both] = median(together)
-            results[apart[0]] = median(lambda: distributed.all_reduce(sent))
-            results[apart[1]] = median(compute)
+            # In turn, for they are subtracted from each other.
+            found = medians(together, lambda: distributed.all_reduce(sent), compute)
+            results.update(zip((both, *apart), found, strict=True))
 
         beside(BOTH, APART)
         if slow_links(LINK):
