@@ -14,6 +14,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
+from _platform import slow_links
 from processes import run_script, turn
 from results import Family
 
@@ -25,9 +26,12 @@ CALL = "all_reduce 4 KiB, until return"
 STEP = "DistributedDataParallel step"
 BOTH = "all_reduce beside computation"
 APART = ("all_reduce alone", "computation alone")
+LINK = 125_000_000  # bytes per second in each direction: 1 Gbit/s
+BOTH_LINKED = "all_reduce over a link, beside computation"
+APART_LINKED = ("all_reduce over a link, alone", "computation as long as over a link")
 REPORT = "a missing rank is reported, beyond the timeout"
 LIMIT = 1.0  # seconds, of the group that nobody answers
-WORKLOADS = (*SUMS, CALL, STEP, BOTH, *APART, REPORT)
+WORKLOADS = (*SUMS, CALL, STEP, BOTH, *APART, BOTH_LINKED, *APART_LINKED, REPORT)
 
 
 def measure_here(rank: int, device_name: str, seconds: float, file: str, into: str) -> None:
@@ -57,21 +61,21 @@ def measure_here(rank: int, device_name: str, seconds: float, file: str, into: s
         if not on_cpu:
             torch.accelerator.synchronize()
 
-    def median(call: Callable[[], object], count: int = 1, synchronizes: bool = True) -> float:
-        """Seconds per call. Blocks of `count` calls, as many in each process."""
-        times = []
-        for _ in range(2):
+    def medians(*calls: Callable[[], object], count: int = 1, synchronizes: bool = True) -> list[float]:
+        """Seconds per call, of each. Blocks of `count` calls, as many in each process, of all calls in turn."""
+        for call in calls * 2:
             call()
         synchronize()
-        once = torch.zeros(1)
         distributed.barrier()
         begin = time.perf_counter()
-        call()
+        for call in calls:
+            call()
         synchronize()
-        once[0] = time.perf_counter() - begin
         shared = [None] * SIZE
-        distributed.all_gather_object(shared, once.item())
-        for _ in range(max(5, min(1000, int(seconds / max(*shared, 1e-6) / count)))):
+        distributed.all_gather_object(shared, (time.perf_counter() - begin) / len(calls))
+        blocks = max(5, min(1000, int(seconds / max(*shared, 1e-6) / count)))
+        times = []
+        for call in calls * blocks:
             distributed.barrier()
             begin = time.perf_counter()
             for _ in range(count):
@@ -80,7 +84,10 @@ def measure_here(rank: int, device_name: str, seconds: float, file: str, into: s
                 synchronize()
             times.append((time.perf_counter() - begin) / count)
             synchronize()
-        return statistics.median(times)
+        return [statistics.median(times[i :: len(calls)]) for i in range(len(calls))]
+
+    def median(call: Callable[[], object], count: int = 1, synchronizes: bool = True) -> float:
+        return medians(call, count=count, synchronizes=synchronizes)[0]
 
     results = {}
     for size, name in zip(SIZES.values(), SUMS, strict=True):
@@ -110,25 +117,31 @@ def measure_here(rank: int, device_name: str, seconds: float, file: str, into: s
     results[STEP] = median(step)
 
     if not on_cpu:
-        # About as much computation as communication.
         sent, matrix = torch.ones(SIZES["16 MiB"], device=device), torch.randn(512, 512).to(device)
-        alone = median(lambda: distributed.all_reduce(sent))
-        products = [None] * SIZE
-        distributed.all_gather_object(products, alone / median(lambda: matrix @ matrix))
-        count = max(1, round(statistics.fmean(products)))
 
-        def compute() -> None:
-            for _ in range(count):
-                matrix @ matrix
+        def beside(both: str, apart: tuple[str, str]) -> None:
+            """A sum and about as much computation, together and each alone."""
+            alone = median(lambda: distributed.all_reduce(sent))
+            products = [None] * SIZE
+            distributed.all_gather_object(products, alone / median(lambda: matrix @ matrix))
+            count = max(1, round(statistics.fmean(products)))
 
-        def together() -> None:
-            work = distributed.all_reduce(sent, async_op=True)
-            compute()
-            work.wait()
+            def compute() -> None:
+                for _ in range(count):
+                    matrix @ matrix
 
-        results[BOTH] = median(together)
-        results[APART[0]] = median(lambda: distributed.all_reduce(sent))
-        results[APART[1]] = median(compute)
+            def together() -> None:
+                work = distributed.all_reduce(sent, async_op=True)
+                compute()
+                work.wait()
+
+            # In turn, for they are subtracted from each other.
+            found = medians(together, lambda: distributed.all_reduce(sent), compute)
+            results.update(zip((both, *apart), found, strict=True))
+
+        beside(BOTH, APART)
+        if slow_links(LINK):
+            beside(BOTH_LINKED, APART_LINKED)
         results[REPORT] = reported(rank, small)
     if rank == 0:
         Path(into).write_text(json.dumps(results))

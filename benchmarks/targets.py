@@ -188,8 +188,8 @@ TARGETS = (
     Target("a collective, host time until return", (collectives.CALL,), longest, 30e-6),
     Target("a step of DistributedDataParallel, two processes", (collectives.STEP,), worst_ratio, 1.0),
     Target(
-        "share of communication that computation does not hide",
-        (collectives.BOTH, *collectives.APART),
+        "share of communication over a link that computation does not hide",
+        (collectives.BOTH_LINKED, *collectives.APART_LINKED),
         *(exposed, 0.2),
     ),
     Target("a missing rank is reported, beyond the timeout", (collectives.REPORT,), longest, 0.5),

@@ -2,6 +2,7 @@
 """What the benchmarks make of numbers: statistics, targets, and the comparison of two runs. Nothing here is timed."""
 
 import math
+import socket
 
 import compare
 import curves
@@ -10,7 +11,10 @@ import pytest
 import results
 import run
 import targets
+from _platform import SO_MAX_PACING_RATE, slow_links
 from targets import Target, against, exposed, longest, mean_ratio, mean_to_eager, worst_ratio, worst_to_eager_on_cpu
+
+from tools._platform import IS_LINUX
 
 
 def times(**by_device):
@@ -111,6 +115,18 @@ def test_what_computation_hides_of_communication_is_not_exposed():
     found = verdict(Target("exposed", tuple(workloads), exposed, 0.2), workloads)
     assert math.isclose(found.measured.value, 0.25)
     assert found.met is False
+
+
+@pytest.mark.skipif(not IS_LINUX, reason="only Linux lets a program slow its connections")
+def test_connections_become_slow_links_and_pipes_do_not():
+    rate = 125_000_000
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        before = slow_links(rate)
+        left, right = socket.socketpair(socket.AF_UNIX)
+        with left, right, socket.create_connection(server.getsockname()) as connection:
+            assert connection.getsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE) != rate
+            assert slow_links(rate) == before + 1
+            assert connection.getsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE) == rate
 
 
 def test_every_curve_is_judged_against_its_first_point():

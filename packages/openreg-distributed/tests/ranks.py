@@ -50,9 +50,13 @@ def serve(rank: int, size: int, store: str, settings: dict[str, str], connection
             init_method=f"file://{store}",
             rank=rank,
             world_size=size,
-            timeout=timedelta(seconds=float(settings.get("TEST_TIMEOUT", 120))),
+            timeout=timedelta(seconds=120),
             device_id=device,
         )
+        if "TEST_TIMEOUT" in settings:  # of calls, not of how long a busy machine takes to start processes
+            assert distributed.group.WORLD is not None
+            distributed.group.WORLD.set_timeout(timedelta(seconds=float(settings["TEST_TIMEOUT"])))
+    connection.send((True, None))
     while True:
         try:
             function, arguments = connection.recv()
@@ -95,6 +99,7 @@ class Ranks:
             theirs.close()
             self._processes.append(process)
             self._connections.append(ours)
+        self._answers()  # when all have met: none begins before the others could answer it
 
     @property
     def pids(self) -> list[int]:
@@ -125,6 +130,9 @@ class Ranks:
     def run(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """What each rank's call returned. Raises RankFailedError, and ends the ranks, when one raises."""
         self.begin(function, *arguments)
+        return self._answers()
+
+    def _answers(self) -> list[Any]:
         try:
             return [self.answer(rank) for rank in range(self.size)]
         except RankFailedError:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A seed shows the races of programs with several ranks, and shows them again."""
 
-from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -33,13 +32,13 @@ def test_seeds_show_races_and_repeat_them(own):
 
 
 @pytest.mark.endurance
-@pytest.mark.timeout(7200)
-def test_5_of_100_seeds_show_each_race(own):
+def test_5_percent_of_300_seeds_show_each_race(own):
     seeds = range(1000, 1300)
-    counts: Counter[str] = Counter()
+    counts = dict.fromkeys(sorted(NAMES), 0)
     for seed in seeds:
         shown = shown_by(own, seed)
-        counts.update(name for name in NAMES if any(shown[name]))
+        for name in NAMES:
+            counts[name] += any(shown[name])
         assert shown_by(own, seed) == shown, f"seed {seed} shows something else the second time"
-    print(f"of {len(seeds)} seeds: {dict(counts)}")
-    assert min(counts[name] for name in NAMES) >= len(seeds) * 0.05, counts
+    print(f"of {len(seeds)} seeds show it: {counts}")
+    assert min(counts.values()) >= len(seeds) * 0.05, counts
