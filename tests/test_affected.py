@@ -20,7 +20,10 @@ NEEDS = {
     "openreg-amp": ("openreg-runtime",),
     "openreg-autoload": (),
     "openreg-meta": ("openreg-ops", "openreg-amp", "openreg-autoload"),
+    "openreg-testing": (),
 }
+# What only the tests of a package ask for.
+TESTS_NEED = {"openreg-ops": ("openreg-testing",)}
 DRIVER = Session("tsan", files=("packages/openreg-runtime/csrc/driver/*", "packages/openreg-runtime/tests/driver/*"))
 
 
@@ -48,7 +51,8 @@ def initial(tmp_path_factory):
     git(root, "init", "--quiet", "--initial-branch", "main")
     for name, needed in NEEDS.items():
         table = f'[build-system]\nrequires = []\n[project]\nname = "{name}"\nversion = "0.1.0"\n'
-        write(root, f"packages/{name}/pyproject.toml", f"{table}dependencies = {list(needed)}\n")
+        extras = f"[project.optional-dependencies]\ntest = {list(TESTS_NEED.get(name, ()))}\n"
+        write(root, f"packages/{name}/pyproject.toml", f"{table}dependencies = {list(needed)}\n{extras}")
         for file in ("README.md", "CMakeLists.txt", "csrc/module.cpp", "src/module/__init__.py", "tests/test_it.py"):
             write(root, f"packages/{name}/{file}", "first\n")
         write(root, f"examples/{name}.py", "first\n")
@@ -74,7 +78,7 @@ def touched(root, revision="HEAD"):
     return {name.removeprefix("test-openreg-") for name in names}
 
 
-EVERYTHING = {"lint", "runtime", "ops", "amp", "autoload", "meta", "tsan"}
+EVERYTHING = {"lint", "runtime", "ops", "amp", "autoload", "meta", "testing", "tsan"}
 
 
 @pytest.mark.parametrize(
@@ -87,6 +91,7 @@ EVERYTHING = {"lint", "runtime", "ops", "amp", "autoload", "meta", "tsan"}
         ([f"packages/openreg-ops/{name}" for name in ("csrc/module.cpp", "CMakeLists.txt")], {"ops", "meta"}),
         (["packages/openreg-ops/pyproject.toml"], {"ops", "meta"}),
         (["packages/openreg-autoload/src/module/__init__.py"], {"autoload", "meta"}),
+        (["packages/openreg-testing/src/module/__init__.py"], {"testing", "ops"}),
         (["packages/openreg-meta/src/module/__init__.py"], {"meta"}),
         (["packages/openreg-ops/tests/test_it.py", "examples/openreg-ops.py", "examples/openreg-ops-x.py"], {"ops"}),
         (["packages/openreg-ops/README.md", "packages/openreg-ops/CHANGELOG.md", "docs/guide/index.md"], set()),

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
-from tools.packages import Package, closure
+from tools.packages import Package, closure, siblings
 from tools.wheelhouse import NOT_SOURCES
 
 LINT = "lint"
+LANE = "test-"
 # Folders whose files are read by the sessions that say so, and by lint.
 READ_BY_SOME = {"benchmarks", "examples", "templates", "tests"}
 
@@ -42,7 +43,17 @@ def lane_session(package: Package) -> Session:
     place = f"packages/{package.name}"
     examples = (f"examples/{package.name}.py", f"examples/{package.name}-*.py")
     files = (f"{place}/tests/*", f"{place}/docs/*", *examples)
-    return Session(f"test-{package.name}", (package.name,), files, package.budget.get("lane", 0))
+    return Session(f"{LANE}{package.name}", (package.name,), files, package.budget.get("lane", 0))
+
+
+def installed(session: Session, packages: Mapping[str, Package]) -> set[str]:
+    """The packages that a session installs: its own with all that they need, and in a lane what its tests ask for."""
+    wanted = list(session.packages)
+    if session.name.startswith(LANE):
+        wanted += [
+            item for name in session.packages for item in siblings(packages[name].extras.get("test", ()), packages)
+        ]
+    return {name for item in wanted for name in closure(item, packages)}
 
 
 def touches(file: str, session: Session, packages: Mapping[str, Package]) -> bool:
@@ -58,7 +69,7 @@ def touches(file: str, session: Session, packages: Mapping[str, Package]) -> boo
         return first not in READ_BY_SOME
     name, *rest = inside
     is_source = not NOT_SOURCES.intersection(rest) and rest[0] != "docs"
-    return is_source and any(name in closure(used, packages) for used in session.packages)
+    return is_source and name in installed(session, packages)
 
 
 def affected(files: Iterable[str], sessions: Iterable[Session], packages: Mapping[str, Package]) -> list[str]:
