@@ -126,7 +126,7 @@ def signs_of_python():
         for amount in (1, whole):
             getattr(whole, f"__{shift}__")(amount)
     whole.is_set_to(whole)
-    torch.remainder(5, whole)
+    torch.remainder(5, ones(3, dtype=torch.int32))
 
 
 def second_names():
