@@ -17,6 +17,7 @@
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
+#include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
 #include "trace.h"
 #include "work.h"
@@ -193,7 +194,8 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
   }
   held->tensors.insert(held->tensors.end(), steps.staging.begin(), steps.staging.end());
   // First what may throw: a call that other ranks hear of has a number.
-  std::unique_ptr<Ticket> ticket = lane.lane.hold();
+  std::unique_ptr<Ticket> ticket;
+  OPENREG_CHECK(lane.lane.hold(ticket));
   Description description = describe(call, operands);
   Terms terms = terms_of(call);
   const auto operation = std::make_shared<Operation>(

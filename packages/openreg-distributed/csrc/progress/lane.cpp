@@ -2,21 +2,14 @@
 #include "lane.h"
 
 #include <stdexcept>
+#include <utility>
 
 namespace openreg::distributed {
 
-namespace {
-
-void check(orError_t status) {
-  if (status != orSuccess) {
+Lane::Lane(orStream_t stream) : stream_(stream) {
+  if (orSemaphoreCreate(&semaphore_, 0) != orSuccess) {
     throw std::runtime_error(orGetLastErrorMessage());
   }
-}
-
-}  // namespace
-
-Lane::Lane(orStream_t stream) : stream_(stream) {
-  check(orSemaphoreCreate(&semaphore_, 0));
 }
 
 Lane::~Lane() {
@@ -24,14 +17,22 @@ Lane::~Lane() {
   orSemaphoreDestroy(semaphore_);
 }
 
-std::unique_ptr<Ticket> Lane::hold() {
+orError_t Lane::hold(std::unique_ptr<Ticket>& ticket) {
   orEvent_t ready = nullptr;
-  check(orEventCreateWithFlags(&ready, orEventDisableTiming));
-  auto ticket = std::make_unique<Ticket>(ready, semaphore_, value_ + 1);
-  check(orEventRecord(ready, stream_));
-  check(orStreamWaitSemaphore(stream_, semaphore_, value_ + 1));
-  ++value_;
-  return ticket;
+  orError_t status = orEventCreateWithFlags(&ready, orEventDisableTiming);
+  if (status != orSuccess) {
+    return status;
+  }
+  auto held = std::make_unique<Ticket>(ready, semaphore_, value_ + 1);
+  status = orEventRecord(ready, stream_);
+  if (status == orSuccess) {
+    status = orStreamWaitSemaphore(stream_, semaphore_, value_ + 1);
+  }
+  if (status == orSuccess) {
+    ++value_;
+    ticket = std::move(held);
+  }
+  return status;
 }
 
 }  // namespace openreg::distributed

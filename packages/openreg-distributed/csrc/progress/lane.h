@@ -22,8 +22,9 @@ class Lane {
   ~Lane();
 
   // Enqueues the wait of the next operation: the ticket is ready when what the stream holds now is done, and what is
-  // enqueued from now on runs when the ticket is signalled. Throws std::runtime_error with the driver's text.
-  std::unique_ptr<Ticket> hold();
+  // enqueued from now on runs when the ticket is signalled. Gives the driver's code, and no ticket, where the device
+  // has failed since the call began.
+  orError_t hold(std::unique_ptr<Ticket>& ticket);
 
  private:
   orStream_t stream_;

@@ -192,9 +192,7 @@ class Rank {
     if (!launch(stream_, fill, {data, count, before}) || !follow(route.stream, stream_)) {
       return nullptr;
     }
-    try {
-      ticket = route.lane->hold();
-    } catch (const std::exception&) {
+    if (route.lane->hold(ticket) != orSuccess) {
       return nullptr;
     }
     distributed::Description description;
