@@ -87,6 +87,7 @@ def storages():
         assert y.data_ptr() == x.data_ptr()
     assert torch.empty(2, device=DEVICE).set_().numel() == 0
     assert torch._has_compatible_shallow_copy_type(x, x)
+    assert x.is_set_to(x)
     x.record_stream(torch.openreg.current_stream())
     out = torch.empty(0, device=DEVICE)
     torch.ops.aten._copy_from_and_resize(torch.ones(3), out)
