@@ -115,18 +115,15 @@ def exits_at_work(rank: int, size: int) -> None:
 
 
 def a_failing_kernel_before(rank: int, size: int) -> tuple[str, str]:
-    """The work before a collective fails on rank 0. The device stays as it is: the group may not have looked yet."""
+    """The work before a collective fails on rank 0, which resets its device before the group may have looked."""
     distributed.barrier()
     tensor = x(1)
     if rank == 0:
         tensor = x(4)[torch.tensor([99], device="openreg")]
     # On rank 0 the call itself raises where the kernel has failed by then.
-    return told(lambda: (distributed.all_reduce(tensor), torch.openreg.synchronize()))
-
-
-def reset(rank: int, size: int) -> None:
-    """Takes the device into use again."""
+    error = told(lambda: (distributed.all_reduce(tensor), torch.openreg.synchronize()))
     torch.openreg.reset_device()
+    return error
 
 
 def bad_input(rank: int, size: int) -> dict[str, tuple[str, str]]:

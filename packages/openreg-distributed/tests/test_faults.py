@@ -99,8 +99,7 @@ def test_work_that_failed_before_is_named(own):
     assert kind == "AcceleratorError"
     assert "index" in text
     # Where the kernel has failed by then, rank 0 does not make the call.
-    assert re.search("rank 0 has (failed: all_reduce .*index 99|made 1 collective calls)", of_the_other)
-    ranks.run(faults.reset)
+    assert re.search("rank 0 has (failed: all_reduce .*(index 99|was skipped)|made 1 collective calls)", of_the_other)
     assert ranks.end() == [0, 0]
 
 

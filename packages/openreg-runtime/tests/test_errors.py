@@ -54,6 +54,20 @@ def test_a_reset_brings_the_device_back(failed):
     assert event.query()
 
 
+def test_an_event_of_skipped_work_fails_after_the_reset_too(driver, gate):
+    event = torch.Event(device="openreg")
+    gate.close()
+    driver.launch(None, lambda: "division by zero", name=b"broken_kernel")
+    event.record()
+    gate.open()
+    openreg.reset_device()
+    for use in (event.query, event.synchronize, event.wait):
+        with pytest.raises(torch.AcceleratorError, match="was skipped"):
+            use()
+    event.record()
+    event.synchronize()
+
+
 def test_memory_is_released_and_reused_on_a_failed_device(failed, driver, capfd, gate):
     openreg.reset_device()
     before = openreg.memory_stats()["active_bytes.all.current"]

@@ -129,8 +129,9 @@ orError_t orDeviceSynchronize(void) {
     Driver& driver = Driver::get();
     Device& device = driver.current();
     Lock lock = driver.scheduler.lock();
+    const uint64_t resets = device.resets;
     driver.scheduler.drain(device, lock);
-    device.check_healthy();
+    device.check_healthy_since(resets);
     return orSuccess;
   });
 }
@@ -144,6 +145,7 @@ orError_t orDeviceReset(void) {
     if (device.lost) {
       device.check_healthy();
     }
+    device.resets += device.failed ? 1 : 0;
     device.failed = false;
     device.failure.clear();
     device.counters = {};

@@ -16,6 +16,7 @@ void check_timed(const Event& event, const char* which) {
                        " event was created without orEventEnableTiming; create both with it");
   OPENREG_DRIVER_CHECK(event.stream != nullptr, orErrorInvalidValue, "the ", which,
                        " event was never recorded; call orEventRecord() on both first");
+  Objects::check_not_skipped(event);
 }
 
 }  // namespace
@@ -63,6 +64,7 @@ orError_t orEventRecord(orEvent_t event, orStream_t stream) {
       return orSuccess;
     }
     ++mark.record;
+    mark.skipped = false;
     mark.captured = nullptr;
     mark.stream = &target;
     mark.device = target.device;
@@ -89,12 +91,13 @@ orError_t orEventQuery(orEvent_t event) {
       driver.scheduler.event(event, lock);  // refuses it if another thread has destroyed it meanwhile
     }
     driver.scheduler.captures(lock).check_not_captured(mark);
-    if (mark.stream != nullptr) {
-      mark.device->check_healthy();
-    }
     if (!driver.scheduler.is_over(mark.stream, mark.ticket, lock)) {
       return orErrorNotReady;
     }
+    if (mark.stream != nullptr) {
+      mark.device->check_healthy();
+    }
+    Objects::check_not_skipped(mark);
     driver.scheduler.tracer(lock).sync(orSyncEventQuery, device_of(driver, mark), mark.stream, mark.ticket, event);
     return orSuccess;
   });
@@ -106,6 +109,7 @@ orError_t orEventSynchronize(orEvent_t event) {
     Lock lock = driver.scheduler.lock();
     const Event& mark = driver.scheduler.event(event, lock);
     driver.scheduler.captures(lock).check_not_captured(mark);
+    Objects::check_not_skipped(mark);
     if (mark.stream != nullptr) {
       driver.scheduler.wait(*mark.stream, *mark.device, mark.ticket, lock, event);
     } else {

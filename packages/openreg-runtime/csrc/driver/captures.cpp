@@ -90,6 +90,7 @@ uint64_t Captures::record(Stream& stream, const Task& task, const Operands& oper
 
 void Captures::record_event(Event& event, Stream& stream) {
   ++event.record;
+  event.skipped = false;
   event.stream = nullptr;
   event.captured =
       std::make_shared<CaptureMark>(CaptureMark{stream.capture->id, stream.lane, stream.capture->clocks[stream.lane]});

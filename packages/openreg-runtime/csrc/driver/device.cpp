@@ -13,6 +13,12 @@ void Device::refuse_work() const {
                                          "; later work was skipped, reset the device to use it again"));
 }
 
+void Device::check_healthy_since(uint64_t resets_before) const {
+  check_healthy();
+  OPENREG_DRIVER_CHECK(resets == resets_before, orErrorLaunchFailure, "device ", index,
+                       " failed, and another thread reset it while this call waited; work was skipped, run it again");
+}
+
 int& current_device() {
   thread_local int index = 0;
   return index;

@@ -22,12 +22,17 @@ struct Device {
     }
   }
 
+  // The same, and throws Error(orErrorLaunchFailure) when the device was reset after a failure since `resets_before`:
+  // who waited from then on did so for work that may have been skipped.
+  void check_healthy_since(uint64_t resets_before) const;
+
   const int index;
   DeviceMemory memory;
   Stream* default_stream = nullptr;
   // Guarded by the scheduler's mutex:
   bool failed = false;
   bool lost = false;    // failed for good
+  uint64_t resets = 0;  // how often it was reset after a failure
   std::string failure;  // what failed and why
   Counters counters;
   BusyMeter busy;

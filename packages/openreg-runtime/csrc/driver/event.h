@@ -24,6 +24,7 @@ struct Event : HandleSlot {
   uint64_t ticket = 0;
   uint64_t record = 0;       // counts records, so that a superseded timestamp is not stored
   uint64_t nanoseconds = 0;  // of the scheduler's clock, when the mark was passed
+  bool skipped = false;      // the device failed before the mark was passed, so work before it was skipped
   // Set instead of stream and ticket when a capturing stream recorded the event.
   std::shared_ptr<const CaptureMark> captured;
 };

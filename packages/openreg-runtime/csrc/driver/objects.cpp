@@ -57,6 +57,7 @@ void Objects::destroy_stream(Stream& stream) {
 Event& Objects::create_event(bool timed) {
   Event& event = events_.create();
   event.timed = timed;
+  event.skipped = false;
   return event;
 }
 
@@ -66,6 +67,25 @@ void Objects::destroy_event(Event& event) {
   event.captured = nullptr;
   ++event.record;  // a timestamp still queued must not reach the event that reuses this object
   events_.recycle(event);
+}
+
+void Objects::note_skipped_events(const Device& device) {
+  for (Event& event : events_.objects()) {
+    if (event.stream != nullptr && event.device == &device && event.stream->completed < event.ticket) {
+      event.skipped = true;
+    }
+  }
+}
+
+void Objects::check_not_skipped(const Event& event) {
+  if (!event.skipped) {
+    return;
+  }
+  event.device->check_healthy();  // says what failed, as long as the device knows
+  throw Error(orErrorLaunchFailure,
+              join("the event marks work of device ", event.device->index,
+                   " that was skipped because the device had failed before it, and the device has been reset since; run "
+                   "the work again and record the event again"));
 }
 
 Graph& Objects::create_graph(std::shared_ptr<GraphBody> body) {

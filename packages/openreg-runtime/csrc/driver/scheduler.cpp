@@ -28,7 +28,7 @@ Scheduler::Scheduler(const AddressSpace& space, std::vector<std::unique_ptr<Devi
       objects_(devices),
       captures_(objects_, mutex_),
       tracer_(observers_, space, clock_),
-      semaphores_(order_ != nullptr, tracer_, completions_),
+      semaphores_(order_ != nullptr, objects_, tracer_, completions_),
       processor_(objects_, engines_, deadlines_, semaphores_, tracer_, faults, clock_, modelled_, completions_),
       replay_(processor_),
       seeded_(order_ == nullptr ? nullptr
@@ -141,9 +141,10 @@ void Scheduler::take_signal() {
 }
 
 void Scheduler::wait(Stream& stream, const Device& device, uint64_t ticket, Lock& lock, orEvent_t event) {
+  const uint64_t resets = device.resets;
   wait_for_ticket(stream, ticket, lock);
   tracer_.sync(event == nullptr ? orSyncStream : orSyncEvent, device, &stream, ticket, event);
-  device.check_healthy();
+  device.check_healthy_since(resets);
 }
 
 void Scheduler::drain(Device& device, Lock& lock) {

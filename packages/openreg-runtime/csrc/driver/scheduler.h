@@ -93,7 +93,7 @@ class Scheduler {
   void fail(TimelineSemaphore& semaphore, std::string reason, const Lock& lock);
 
   // Waits until the ticket is done, which `event` marks if there is one. Throws Error(orErrorLaunchFailure) when
-  // `device`, to which the stream belonged when the ticket was drawn, has failed; Error(orErrorNotSupported) when
+  // `device`, to which the stream belonged when the ticket was drawn, has failed, be it reset meanwhile; Error(orErrorNotSupported) when
   // called by a kernel; Error(orErrorDeinitialized) when the process exits first.
   void wait(Stream& stream, const Device& device, uint64_t ticket, Lock& lock, orEvent_t event = nullptr);
   // Waits for everything that all streams of the device hold now, unless Captures::check_may_block() refuses. Does not

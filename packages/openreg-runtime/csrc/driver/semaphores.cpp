@@ -21,8 +21,12 @@ uint32_t generation_of_this_process() {
 
 }  // namespace
 
-Semaphores::Semaphores(bool deferred, TaskTracer& tracer, Completions& completions)
-    : deferred_(deferred), tracer_(tracer), completions_(completions), table_(generation_of_this_process()) {}
+Semaphores::Semaphores(bool deferred, Objects& objects, TaskTracer& tracer, Completions& completions)
+    : deferred_(deferred),
+      objects_(objects),
+      tracer_(tracer),
+      completions_(completions),
+      table_(generation_of_this_process()) {}
 
 TimelineSemaphore& Semaphores::find(orSemaphore_t handle) {
   TimelineSemaphore* semaphore = table_.find(reinterpret_cast<uintptr_t>(handle));
@@ -114,6 +118,7 @@ void Semaphores::fail_wait(Stream& stream, const TimelineSemaphore& semaphore) {
 void Semaphores::fail_device(Device& device, std::string reason) {
   device.failed = true;
   device.failure = std::move(reason);
+  objects_.note_skipped_events(device);
   for (TimelineSemaphore& semaphore : table_.objects()) {
     std::erase_if(semaphore.waiters, [&](const SemaphoreWaiter& waiter) {
       const bool ends = waiter.stream->device == &device;

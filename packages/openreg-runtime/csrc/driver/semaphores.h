@@ -8,6 +8,7 @@
 #include "completions.h"
 #include "device.h"
 #include "handle_table.h"
+#include "objects.h"
 #include "openreg.h"
 #include "stream.h"
 #include "task_tracer.h"
@@ -19,7 +20,7 @@ namespace openreg::driver {
 class Semaphores {
  public:
   // `deferred`: streams see a value or a failure only when reach() or fail_wait() says so, as a seed needs it.
-  Semaphores(bool deferred, TaskTracer& tracer, Completions& completions);
+  Semaphores(bool deferred, Objects& objects, TaskTracer& tracer, Completions& completions);
   Semaphores(const Semaphores&) = delete;
   Semaphores& operator=(const Semaphores&) = delete;
 
@@ -45,11 +46,12 @@ class Semaphores {
   void reach(TimelineSemaphore& semaphore, uint64_t value);
   // Lets a stream see the failure of the semaphore that its head waits for: its device fails.
   void fail_wait(Stream& stream, const TimelineSemaphore& semaphore);
-  // Fails the device. What it still holds is skipped, so its waits order nothing any more and end.
+  // Fails the device. What it still holds is skipped: its events say so, and its waits order nothing any more and end.
   void fail_device(Device& device, std::string reason);
 
  private:
   const bool deferred_;
+  Objects& objects_;
   TaskTracer& tracer_;
   Completions& completions_;
   HandleTable<TimelineSemaphore> table_;

@@ -89,11 +89,8 @@ void Event::record_for_release(c10::Stream stream) noexcept {
 }
 
 bool Event::query_for_release() const noexcept {
-  try {
-    return query();
-  } catch (const c10::Error&) {
-    return false;
-  }
+  // Work that was skipped is over, too.
+  return event_ == nullptr || orEventQuery(event_) != orErrorNotReady;
 }
 
 void Event::synchronize() const {

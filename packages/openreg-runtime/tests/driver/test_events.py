@@ -240,5 +240,90 @@ def test_an_event_of_a_failed_device_says_so(api: Api, stream: int, event: int, 
         with pytest.raises(DriverError, match="broken") as caught:
             call(event)
         assert caught.value.code == Error.orErrorLaunchFailure
+
+
+def skipped(api: Api, stream: int, gate: Gate, *events: int) -> None:
+    """Record the events behind a kernel that fails, and reset the device."""
+    gate.reason = "broken"
+    gate.close(stream)
+    for event in events:
+        api.record(event, stream)
+    gate.open()
     api.reset()
+
+
+USES = {
+    "query": lambda api, event: api.event_ready(event),
+    "synchronize": lambda api, event: api.synchronize_event(event),
+    "wait": lambda api, event: api.wait_event(api.default_stream(0), event),
+    "wait of another device": lambda api, event: api.wait_event(api.default_stream(1), event),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_an_event_of_skipped_work_says_so_after_the_reset_too(
+    api: Api, stream: int, event: int, gate: Gate, use: str
+) -> None:
+    skipped(api, stream, gate, event)
+    for _ in range(2):
+        with pytest.raises(DriverError, match="device 0 that was skipped .* record the event again") as caught:
+            USES[use](api, event)
+        assert caught.value.code == Error.orErrorLaunchFailure
+    api.record(event, stream)
+    USES[use](api, event)
+    assert api.event_ready(event)
+
+
+def test_skipped_work_has_no_time(api: Api, stream: int, timed: list[int], gate: Gate) -> None:
+    skipped(api, stream, gate, *timed)
+    with pytest.raises(DriverError, match="was skipped") as caught:
+        api.elapsed(*timed)
+    assert caught.value.code == Error.orErrorLaunchFailure
+
+
+def test_an_event_that_was_passed_before_the_failure_stays_passed(api: Api, stream: int, event: int, gate: Gate) -> None:
+    api.launch(stream, lambda: None)
+    api.record(event, stream)
     api.synchronize_event(event)
+    unused, elsewhere = api.event(), api.event()
+    api.record(elsewhere, api.default_stream(1))
+    skipped(api, stream, gate)
+    for each in (event, unused, elsewhere):
+        assert api.event_ready(each)
+        api.synchronize_event(each)
+    api.destroy_event(unused)
+    api.destroy_event(elsewhere)
+
+
+def test_a_handle_made_after_the_failure_is_a_new_event(api: Api, stream: int, gate: Gate) -> None:
+    old = api.event()
+    skipped(api, stream, gate, old)
+    api.destroy_event(old)
+    new = api.event()  # the object of the old one
+    assert api.event_ready(new)
+    api.destroy_event(new)
+
+
+@pytest.mark.parametrize("what", ["event", "stream", "device"])
+def test_who_waits_while_another_thread_resets_hears_of_the_failure(
+    api: Api, stream: int, event: int, gate: Gate, what: str
+) -> None:
+    gate.reason = "broken"
+    gate.close(stream)
+    api.record(event, stream)
+    waits = {
+        "event": lambda: api.c.orEventSynchronize(event),
+        "stream": lambda: api.c.orStreamSynchronize(stream),
+        "device": lambda: api.c.orDeviceSynchronize(),
+    }
+    codes: list[int] = []
+    threads = [threading.Thread(target=lambda: codes.append(waits[what]())) for _ in range(4)]
+    resets = [threading.Thread(target=api.c.orDeviceReset) for _ in range(4)]
+    for thread in [*threads, *resets]:
+        thread.start()
+    for thread in threads:
+        thread.join(0.02)  # most of them wait by then; one that comes too late for the stream finds it idle
+    gate.open()
+    for thread in [*threads, *resets]:
+        thread.join(PATIENCE)
+    assert codes == [Error.orErrorLaunchFailure] * 4
