@@ -126,14 +126,17 @@ def test_the_number_of_threads_is_that_of_the_engine_when_the_kernel_runs():
     assert "omp_get_max_threads()" in source
 
 
-def test_one_thread_here_leaves_room_for_several_there():
-    """A small loop among large ones is for one of the engine's threads, even if this process has but one."""
+@pytest.fixture
+def set_threads():
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        (source,) = kernels(lambda x, y: (x * 2, y + 1, x - 1), torch.ones(2**18), torch.ones(3))
-    finally:
-        torch.set_num_threads(threads)
+    yield torch.set_num_threads
+    torch.set_num_threads(threads)
+
+
+def test_one_thread_here_leaves_room_for_several_there(set_threads):
+    """A small loop among large ones is for one of the engine's threads, even if this process has but one."""
+    set_threads(1)
+    (source,) = kernels(lambda x, y: (x * 2, y + 1, x - 1), torch.ones(2**18), torch.ones(3))
     assert "#pragma omp parallel" in source
     assert "#pragma omp single" in source
 
@@ -162,14 +165,21 @@ def summed(x, index, y):
 SUMMED = (torch.ones(4, 8), torch.zeros(4, 8, dtype=torch.int64), torch.ones(4, 8))
 
 
-def test_sums_at_indices_are_an_operators():
+def test_sums_at_indices_are_an_operators(set_threads):
     """In loops on several threads each number would be added atomically."""
+    set_threads(2)
     assert not any("atomic_add" in source for source in kernels(summed, *SUMMED))
 
 
-def test_sums_at_indices_become_loops_where_inductor_is_told_so():
+def test_sums_at_indices_become_loops_where_inductor_is_told_so(set_threads):
+    set_threads(2)
     with config.patch({"cpp.fallback_scatter_reduce_sum": False}):
         assert any("atomic_add" in source for source in kernels(summed, *SUMMED))
+
+
+def test_sums_at_indices_become_loops_where_the_process_has_one_thread(set_threads):
+    set_threads(1)
+    assert any("atomic_add" in source for source in kernels(summed, *SUMMED))
 
 
 @pytest.mark.parametrize("value", [torch.ones(3), [torch.ones(3)], None, 3])

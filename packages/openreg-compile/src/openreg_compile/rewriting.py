@@ -91,7 +91,9 @@ def _scatter_by_operator(node: Node) -> None:
     """Sums at indices: by the operator, as on the CPU. Loops on several threads add each number atomically."""
     reduce = node.args[4] if len(node.args) > 4 else node.kwargs.get("reduce", "sum")
     include_self = node.kwargs.get("include_self", True)
-    if reduce != "sum" or len(node.args) < 4 or not config.cpp.fallback_scatter_reduce_sum:
+    if reduce != "sum" or len(node.args) < 4:
+        return
+    if not config.cpp.fallback_scatter_reduce_sum or torch.get_num_threads() == 1:
         return
     new = node.graph.call_function(_sum_at_indices, (*node.args[:4], include_self))
     new.meta.update(node.meta)
