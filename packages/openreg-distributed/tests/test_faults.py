@@ -173,8 +173,8 @@ def test_a_call_that_is_dropped_is_missed_by_all(own):
     ranks = own(2, TEST_TIMEOUT="2")
     others, its = ranks.run(faults.injected, "drop:3", 5)
     assert others["sums"] == its["sums"] == [2.0, 2.0]
-    # The rank whose time is up first says why; the timeouts of both begin at about the same time.
-    assert re.search("its messages were lost, by an injected fault|rank 1 has made 3 coll", its["error"][1])
+    # Whichever rank's time is up first: the timeouts of both begin at about the same time.
+    assert "its messages were lost, by an injected fault" in its["error"][1]
     for rank, told in enumerate((others, its)):
         assert re.search(
             rf"all_reduce (number 4 .*)?on rank {rank} of 2 .*within its timeout of 2000 ms", told["error"][1]

@@ -252,11 +252,15 @@ bool Progress::refuse(Outcome outcome, const std::string& reason) {
 
 void Progress::settle_closed(const OperationPtr& operation, const std::string& reason) {
   Outcome outcome;
+  std::string text = "occl: " + operation->description().text() + ": ";
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     outcome = closed_outcome_;
+    if (agreement_.is_held_back(*operation)) {  // another rank may have missed it before its own time was up
+      text += std::string(kLostByFault) + "; ";
+    }
   }
-  operation->settle(outcome, "occl: " + operation->description().text() + ": " + reason);
+  operation->settle(outcome, text + reason);
 }
 
 void Progress::end(const std::string& reason, bool also_posted) {
