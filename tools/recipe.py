@@ -22,7 +22,7 @@ import nox
 from tools._platform import usable_cores
 from tools.lane import PYTEST, lane_variables
 from tools.markers import ADDITION
-from tools.packages import BUILD_TOOLS, ROOT
+from tools.packages import BUILD_TOOLS, ROOT, requirement_name
 from tools.stopwatch import Stopwatch
 from tools.wheelhouse import NOT_SOURCES, Wheelhouse, unchanged_headers
 
@@ -254,12 +254,13 @@ class Copy:
 def run_recipe(session: nox.Session, wheelhouse: Wheelhouse, stopwatch: Stopwatch) -> None:
     """Follows the page in a copy, and runs the tests of that copy."""
     wheels = wheelhouse.provide(session, ["openreg-runtime", "openreg-autoload", "openreg-testing"])
+    packages = wheelhouse.packages
+    asked = {*packages[PACKAGE.name].extras["test"], *(item for name in wheels for item in packages[name].requirements)}
+    others = sorted(item for item in asked if requirement_name(item) not in packages)
     with stopwatch.step(session.name, "install"):
         session.install(
-            *("--constraint", str(wheelhouse.constraints(session)), "torch", *BUILD_TOOLS),
-            *("scikit-build-core>=0.11", "tomli", "nox>=2024.10.9", "packaging>=24.2", "numpy>=1.26"),
-            *("pytest>=8.3", "pytest-timeout>=2.3", "hypothesis>=6.100", "expecttest>=0.2.1"),
-            *("jinja2>=3", "rich>=13"),
+            *("--constraint", str(wheelhouse.constraints(session)), *others, *BUILD_TOOLS),
+            *("scikit-build-core>=0.11", "tomli", "nox>=2024.10.9"),  # to build, and for tools.recipe
         )
         with unchanged_headers(Path(session.virtualenv.location)):
             session.install("--no-deps", "--no-index", "--force-reinstall", *map(str, wheels.values()))
