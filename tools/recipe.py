@@ -254,8 +254,9 @@ class Copy:
 def run_recipe(session: nox.Session, wheelhouse: Wheelhouse, stopwatch: Stopwatch) -> None:
     """Follows the page in a copy, and runs the tests of that copy."""
     wheels = wheelhouse.provide(session, ["openreg-runtime", "openreg-autoload", "openreg-testing"])
-    packages = wheelhouse.packages
-    asked = {*packages[PACKAGE.name].extras["test"], *(item for name in wheels for item in packages[name].requirements)}
+    packages, copied = wheelhouse.packages, wheelhouse.packages[PACKAGE.name]
+    asked = {*copied.requirements, *copied.extras["test"]}
+    asked.update(item for name in wheels for item in packages[name].requirements)
     others = sorted(item for item in asked if requirement_name(item) not in packages)
     with stopwatch.step(session.name, "install"):
         session.install(

@@ -312,3 +312,32 @@ def test_pinned_memory_may_come_and_go_in_a_capture(stream):
         graph.replay()
         torch.accelerator.synchronize()
         assert [target.cpu().unique().tolist() for target in targets] == [[0], [1], [2]]
+
+
+def test_pinned_memory_of_before_may_go_in_a_capture(stream):
+    held = [torch.full((16,), 5.0, pin_memory=True)]
+    target = torch.empty(16, device=DEVICE)
+
+    def work():
+        target.copy_(held[0], non_blocking=True)
+        held.clear()
+
+    graph, _ = capture(work, stream)
+    other = torch.full((16,), 7.0, pin_memory=True)
+    graph.replay()
+    torch.accelerator.synchronize()
+    assert target.cpu().unique().tolist() == [5]
+    assert other.unique().tolist() == [7]
+
+
+def test_a_graph_whose_replay_was_skipped_serves_after_the_reset(stream):
+    graph, noise = capture(lambda: torch.rand(4, device=DEVICE), stream)
+    graph.replay()
+    drawn = noise.cpu()
+    with torch.openreg.inject_faults("launch:1"):
+        graph.replay()
+        with pytest.raises(torch.AcceleratorError):
+            torch.accelerator.synchronize()
+    torch.openreg.reset_device()
+    graph.replay()
+    assert not torch.equal(noise.cpu(), drawn)

@@ -185,7 +185,7 @@ OPENREG_API orError_t orDeviceGetStats(orDeviceStats* stats, int device);
 /* Waits until all work of the current device is done. */
 OPENREG_API orError_t orDeviceSynchronize(void);
 /* Waits for the current device, then clears its sticky error and its counters. What skipped kernels should have written
- * is undefined, and an event that marks skipped work answers orErrorLaunchFailure until it is recorded again. A healthy
+ * is undefined, and queries of and waits for an event that marks it fail until it is recorded again. A healthy
  * device whose stream waits for a semaphore is waited for like any other: orSemaphoreFail() ends that. */
 OPENREG_API orError_t orDeviceReset(void);
 /* Percentage, 0 to 100, of the past second in which an engine worked for the device (source: NVML's utilisation). */

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import torch
 from torch._inductor.codegen.common import (
     DeviceOpOverrides,
     register_backend_for_device,
@@ -91,8 +92,8 @@ class _BeforeCode(CustomGraphModulePass):
         lower_as_for_cpu(gm)
 
     def uuid(self) -> str:
-        """The packages that the code depends on, with their versions."""
-        return versions()
+        """What the code depends on and Inductor does not know: the packages, and whether there is one thread."""
+        return versions() + (", one thread" if torch.get_num_threads() == 1 else "")
 
 
 @functools.cache

@@ -206,14 +206,7 @@ std::string Agreement::disagreement(const Operation& operation) const {
   return {};
 }
 
-bool Agreement::is_held_back(const Operation& operation) const {
-  return std::any_of(held_back_.begin(), held_back_.end(), [&](const auto& one) { return one.get() == &operation; });
-}
-
 std::string Agreement::missing(const Operation& operation) const {
-  if (is_held_back(operation)) {
-    return kLostByFault;
-  }
   const Terms& terms = operation.terms();
   const std::string peer = rank_named(terms.peer);
   switch (terms.kind) {

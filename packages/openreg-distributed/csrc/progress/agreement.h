@@ -14,8 +14,6 @@
 
 namespace openreg::distributed {
 
-constexpr const char* kLostByFault = "its messages were lost, by an injected fault";
-
 // Which operations may begin: what this rank has come to, and what the others have announced. A collective begins when
 // all ranks have announced theirs with its number, a receive when a message for it is announced, a send at once.
 // Whoever gives another size or makes another call is found before anything moves.
@@ -51,8 +49,6 @@ class Agreement {
 
   // Who keeps an operation that is ready from beginning or from ending, for an error.
   std::string missing(const Operation& operation) const;
-  // Whether hold_back() had it.
-  bool is_held_back(const Operation& operation) const;
 
  private:
   struct Message {

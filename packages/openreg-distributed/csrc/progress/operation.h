@@ -147,6 +147,7 @@ class Operation {
     std::list<std::shared_ptr<Operation>>::iterator place;  // among what is outstanding
     std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
     std::chrono::milliseconds timeout{};
+    bool is_silenced = false;  // an injected fault has lost its messages
   };
   Watched& watched() noexcept { return watched_; }
 

@@ -15,6 +15,7 @@ constexpr const char* kAdvice =
     "; end the group with torch.distributed.destroy_process_group(), and torch.openreg.reset_device() makes the device "
     "usable again";
 constexpr const char* kGone = " has ended, or closed its connections";
+constexpr const char* kLostByFault = "its messages were lost, by an injected fault";
 
 // In which another rank says why its connections are closed.
 constexpr std::chrono::milliseconds kPatience{200};
@@ -86,6 +87,7 @@ void Progress::take_up(const Channel::Batch& batch) {
       const std::lock_guard<std::mutex> lock(mutex_);
       silent_ = silent_ || operation->injected() == Injected::kDropped;
       if (silent_) {
+        operation->watched().is_silenced = true;
         agreement_.hold_back(operation);
       } else {
         agreement_.ready(operation);
@@ -256,7 +258,7 @@ void Progress::settle_closed(const OperationPtr& operation, const std::string& r
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     outcome = closed_outcome_;
-    if (agreement_.is_held_back(*operation)) {  // another rank may have missed it before its own time was up
+    if (operation->watched().is_silenced) {  // another rank may have missed it before its own time was up
       text += std::string(kLostByFault) + "; ";
     }
   }
@@ -397,7 +399,7 @@ void Progress::time_out(const OperationPtr& late) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     cause += std::to_string(late->watched().timeout.count()) + " ms";
-    cause += ": " + agreement_.missing(*late);
+    cause += ": " + (late->watched().is_silenced ? kLostByFault : agreement_.missing(*late));
   }
   fail(late, cause + "; look for a rank that has ended, hangs, or did not make this call");
 }

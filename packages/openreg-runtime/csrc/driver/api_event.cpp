@@ -11,12 +11,18 @@ Device& device_of(Driver& driver, const Event& event) {
   return event.stream != nullptr ? *event.device : driver.current();
 }
 
+void check_not_skipped(const Event& event) {
+  if (event.skipped) {
+    event.device->refuse_skipped();
+  }
+}
+
 void check_timed(const Event& event, const char* which) {
   OPENREG_DRIVER_CHECK(event.timed, orErrorInvalidValue, "the ", which,
                        " event was created without orEventEnableTiming; create both with it");
   OPENREG_DRIVER_CHECK(event.stream != nullptr, orErrorInvalidValue, "the ", which,
                        " event was never recorded; call orEventRecord() on both first");
-  Objects::check_not_skipped(event);
+  check_not_skipped(event);
 }
 
 }  // namespace
@@ -91,13 +97,13 @@ orError_t orEventQuery(orEvent_t event) {
       driver.scheduler.event(event, lock);  // refuses it if another thread has destroyed it meanwhile
     }
     driver.scheduler.captures(lock).check_not_captured(mark);
-    if (!driver.scheduler.is_over(mark.stream, mark.ticket, lock)) {
-      return orErrorNotReady;
-    }
     if (mark.stream != nullptr) {
       mark.device->check_healthy();
     }
-    Objects::check_not_skipped(mark);
+    check_not_skipped(mark);
+    if (!driver.scheduler.is_over(mark.stream, mark.ticket, lock)) {
+      return orErrorNotReady;
+    }
     driver.scheduler.tracer(lock).sync(orSyncEventQuery, device_of(driver, mark), mark.stream, mark.ticket, event);
     return orSuccess;
   });
@@ -109,9 +115,10 @@ orError_t orEventSynchronize(orEvent_t event) {
     Lock lock = driver.scheduler.lock();
     const Event& mark = driver.scheduler.event(event, lock);
     driver.scheduler.captures(lock).check_not_captured(mark);
-    Objects::check_not_skipped(mark);
     if (mark.stream != nullptr) {
-      driver.scheduler.wait(*mark.stream, *mark.device, mark.ticket, lock, event);
+      const Event marked = mark;  // another thread may destroy it or record it again meanwhile
+      driver.scheduler.wait(*marked.stream, *marked.device, marked.ticket, lock, event);
+      check_not_skipped(marked);
     } else {
       driver.scheduler.tracer(lock).sync(orSyncEvent, device_of(driver, mark), nullptr, 0, event);
     }

@@ -85,7 +85,6 @@ orError_t orStreamWaitEvent(orStream_t stream, orEvent_t event, unsigned int fla
       driver.scheduler.captures(lock).wait_for_event(target, mark);
       return orSuccess;
     }
-    Objects::check_not_skipped(mark);
     driver.scheduler.tracer(lock).sync(orSyncEventWait, *target.device, mark.stream, mark.ticket, event, &target);
     if (mark.stream != &target && !driver.scheduler.is_over(mark.stream, mark.ticket, lock)) {
       Task task;

@@ -16,7 +16,15 @@ void Device::refuse_work() const {
 void Device::check_healthy_since(uint64_t resets_before) const {
   check_healthy();
   OPENREG_DRIVER_CHECK(resets == resets_before, orErrorLaunchFailure, "device ", index,
-                       " failed, and another thread reset it while this call waited; work was skipped, run it again");
+                       " failed while this call waited; run the skipped work again, now that another thread has reset "
+                       "the device");
+}
+
+void Device::refuse_skipped() const {
+  check_healthy();  // says what failed, as long as the device knows
+  throw Error(orErrorLaunchFailure,
+              join("the event marks work that may have been skipped, because device ", index,
+                   " failed before it was done; run it and record the event again, now that the device was reset"));
 }
 
 int& current_device() {

@@ -25,6 +25,8 @@ struct Device {
   // The same, and throws Error(orErrorLaunchFailure) when the device was reset after a failure since `resets_before`:
   // who waited from then on did so for work that may have been skipped.
   void check_healthy_since(uint64_t resets_before) const;
+  // The same, for work that was skipped because the device had failed.
+  [[noreturn]] void refuse_skipped() const;
 
   const int index;
   DeviceMemory memory;

@@ -77,17 +77,6 @@ void Objects::note_skipped_events(const Device& device) {
   }
 }
 
-void Objects::check_not_skipped(const Event& event) {
-  if (!event.skipped) {
-    return;
-  }
-  event.device->check_healthy();  // says what failed, as long as the device knows
-  throw Error(orErrorLaunchFailure,
-              join("the event marks work of device ", event.device->index,
-                   " that was skipped because the device had failed before it, and the device has been reset since; run "
-                   "the work again and record the event again"));
-}
-
 Graph& Objects::create_graph(std::shared_ptr<GraphBody> body) {
   Graph& graph = graphs_.create();
   graph.body = std::move(body);

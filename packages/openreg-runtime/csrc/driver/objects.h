@@ -39,8 +39,6 @@ class Objects {
   void destroy_event(Event& event);
   // Of a device that fails: notes which events mark work that is not done, since it is going to be skipped.
   void note_skipped_events(const Device& device);
-  // Throws Error(orErrorLaunchFailure) for an event that marks skipped work, until it is recorded again.
-  static void check_not_skipped(const Event& event);
   Graph& create_graph(std::shared_ptr<GraphBody> body);
   // Gives what the handle owned; the caller drops it after the lock.
   std::shared_ptr<GraphBody> destroy_graph(Graph& graph);

@@ -77,8 +77,10 @@ void Scheduler::submit_and_wait(Stream& stream, const Task& task, Lock& lock, co
   check_may_wait();  // before the task is taken
   Captures::check_not_capturing(stream);
   const Device& device = *stream.device;
+  wait_for_capacity(stream, lock);
+  const uint64_t resets = device.resets;  // submit() may give up the lock after it has taken the task
   const uint64_t ticket = submit(stream, task, lock, operands);
-  wait(stream, device, ticket, lock);
+  wait_since(resets, stream, device, ticket, lock, nullptr);
 }
 
 void Scheduler::wait_for_capacity(Stream& stream, Lock& lock) {
@@ -141,7 +143,11 @@ void Scheduler::take_signal() {
 }
 
 void Scheduler::wait(Stream& stream, const Device& device, uint64_t ticket, Lock& lock, orEvent_t event) {
-  const uint64_t resets = device.resets;
+  wait_since(device.resets, stream, device, ticket, lock, event);
+}
+
+void Scheduler::wait_since(uint64_t resets, Stream& stream, const Device& device, uint64_t ticket, Lock& lock,
+                           orEvent_t event) {
   wait_for_ticket(stream, ticket, lock);
   tracer_.sync(event == nullptr ? orSyncStream : orSyncEvent, device, &stream, ticket, event);
   device.check_healthy_since(resets);

@@ -93,8 +93,8 @@ class Scheduler {
   void fail(TimelineSemaphore& semaphore, std::string reason, const Lock& lock);
 
   // Waits until the ticket is done, which `event` marks if there is one. Throws Error(orErrorLaunchFailure) when
-  // `device`, to which the stream belonged when the ticket was drawn, has failed, be it reset meanwhile; Error(orErrorNotSupported) when
-  // called by a kernel; Error(orErrorDeinitialized) when the process exits first.
+  // `device`, to which the stream belonged when the ticket was drawn, has failed, be it reset meanwhile;
+  // Error(orErrorNotSupported) when called by a kernel; Error(orErrorDeinitialized) when the process exits first.
   void wait(Stream& stream, const Device& device, uint64_t ticket, Lock& lock, orEvent_t event = nullptr);
   // Waits for everything that all streams of the device hold now, unless Captures::check_may_block() refuses. Does not
   // look at the error state.
@@ -145,6 +145,8 @@ class Scheduler {
   void set_held_back(HeldBack* schedule);
   void take_signal();
   void spin_until(const Stream& stream, uint64_t ticket, Lock& lock);
+  // wait(), for work that was enqueued when the device had been reset so often.
+  void wait_since(uint64_t resets, Stream& stream, const Device& device, uint64_t ticket, Lock& lock, orEvent_t event);
   void wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock);
   void update_operands_wanted();
 

@@ -54,10 +54,12 @@ void record_event(orEvent_t& event, c10::Stream stream, bool timed) {
   OPENREG_CHECK(enqueue_without_gil([&] { return orEventRecord(event, handle); }));
 }
 
-Event::Event(Event&& other) noexcept : timed_(other.timed_), event_(std::exchange(other.event_, nullptr)) {}
+Event::Event(Event&& other) noexcept
+    : timed_(other.timed_), device_(other.device_), event_(std::exchange(other.event_, nullptr)) {}
 
 Event& Event::operator=(Event&& other) noexcept {
   std::swap(timed_, other.timed_);
+  std::swap(device_, other.device_);
   std::swap(event_, other.event_);
   return *this;
 }
@@ -69,6 +71,7 @@ Event::~Event() {
 }
 
 void Event::record(c10::Stream stream) {
+  device_ = stream.device_index();
   record_event(event_, stream, timed_);
 }
 
@@ -89,8 +92,14 @@ void Event::record_for_release(c10::Stream stream) noexcept {
 }
 
 bool Event::query_for_release() const noexcept {
-  // Work that was skipped is over, too.
-  return event_ == nullptr || orEventQuery(event_) != orErrorNotReady;
+  const orError_t status = event_ == nullptr ? orSuccess : orEventQuery(event_);
+  if (status == orSuccess || status == orErrorNotReady) {
+    return status == orSuccess;
+  }
+  // Once the device was reset, what it skipped is over. Until then another of its kernels may still run.
+  const bool is_over = status == orErrorLaunchFailure && orDeviceGetError(device_) == orSuccess;
+  orGetLastError();
+  return is_over;
 }
 
 void Event::synchronize() const {

@@ -33,7 +33,7 @@ class OPENREG_RUNTIME_API Event {
   // Whether the marked work is done; true if nothing was recorded.
   bool query() const;
   // The same two for allocators, which must not fail when memory is released. A failed device skips what its streams
-  // hold: there nothing is recorded, and work that was skipped counts as done.
+  // hold, so there nothing is recorded, and a mark from before counts as not done until the device is reset.
   void record_for_release(c10::Stream stream) noexcept;
   bool query_for_release() const noexcept;
   // Waits for the mark. Releases the GIL meanwhile.
@@ -41,6 +41,7 @@ class OPENREG_RUNTIME_API Event {
 
  private:
   bool timed_;
+  c10::DeviceIndex device_ = -1;  // of the stream on which it was recorded last
   orEvent_t event_ = nullptr;
 };
 

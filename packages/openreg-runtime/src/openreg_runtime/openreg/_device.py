@@ -161,7 +161,8 @@ def synchronize(device: DeviceLike = None) -> None:
 def reset_device(device: DeviceLike = None) -> None:
     """Waits for a device and clears its error state and counters; tensors, streams and events stay valid.
 
-    What skipped kernels should have written is undefined.
+    What skipped kernels should have written is undefined. An event that marks skipped work raises
+    ``torch.AcceleratorError`` when it is queried or waited for by the host, until it is recorded again.
     """
     _C._reset_device(device_index(device))
 
