@@ -62,7 +62,9 @@ def test_an_event_of_skipped_work_fails_after_the_reset_too(driver, gate):
     gate.open()
     openreg.reset_device()
     for use in (event.query, event.synchronize):
-        with pytest.raises(torch.AcceleratorError, match=r"may have been skipped.*reset \(torch.openreg.reset_device\(\)\)"):
+        with pytest.raises(
+            torch.AcceleratorError, match=r"may have been skipped.*reset \(torch.openreg.reset_device\(\)\)"
+        ):
             use()
     event.wait()
     event.record()

@@ -258,7 +258,7 @@ def test_an_event_of_skipped_work_says_so_after_the_reset_too(
 ) -> None:
     skipped(api, stream, gate, event)
     for _ in range(2):
-        with pytest.raises(DriverError, match="device 0 failed .* record the event again") as caught:
+        with pytest.raises(DriverError, match=r"device 0 failed .* record the event again") as caught:
             getattr(api, use)(event)
         assert caught.value.code == Error.orErrorLaunchFailure
     api.record(event, stream)
@@ -303,7 +303,9 @@ def test_skipped_work_has_no_time(api: Api, stream: int, timed: list[int], gate:
     assert caught.value.code == Error.orErrorLaunchFailure
 
 
-def test_an_event_that_was_passed_before_the_failure_stays_passed(api: Api, stream: int, event: int, gate: Gate) -> None:
+def test_an_event_that_was_passed_before_the_failure_stays_passed(
+    api: Api, stream: int, event: int, gate: Gate
+) -> None:
     api.launch(stream, lambda: None)
     api.record(event, stream)
     api.synchronize_event(event)
