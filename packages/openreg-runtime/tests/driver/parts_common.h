@@ -59,7 +59,7 @@ inline Task delay(uint64_t nanoseconds) {
 // Everything below the dispatcher. With an order, what a seed makes of it.
 struct Queues {
   explicit Queues(SeededOrder* order = nullptr)
-      : clock(order, modelled), semaphores(order != nullptr, tracer, completions) {
+      : clock(order, modelled), semaphores(order != nullptr, objects, tracer, completions) {
     engines.set_one_at_a_time(order != nullptr);
   }
 

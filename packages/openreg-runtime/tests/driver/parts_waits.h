@@ -42,12 +42,23 @@ inline void a_failed_semaphore_fails_who_waits() {
   queues.processor.enqueue(first, queues.semaphores.make_wait(semaphore, 1));
   queues.processor.enqueue(beside, queues.semaphores.make_wait(other, 1));
   queues.processor.enqueue(elsewhere, queues.semaphores.make_wait(other, 1));
+  const auto mark = [&](Stream& stream, uint64_t ticket) -> Event& {
+    Event& event = queues.objects.create_event(false);
+    event.stream = &stream;
+    event.device = stream.device;
+    event.ticket = ticket;
+    return event;
+  };
+  const Event& before = mark(first, 0);
+  const Event& behind = mark(first, 1);
+  const Event& on_another_device = mark(elsewhere, 1);
   queues.semaphores.fail(semaphore, "the link is down");
   queues.processor.settle();
   CHECK(refuses(orErrorLaunchFailure, [&] { queues.devices[0]->check_healthy(); }));
   CHECK(queues.devices[0]->failure.find("the link is down") != std::string::npos);
   CHECK(first.completed == 1 && beside.completed == 1);  // what a failed device holds is skipped
   CHECK(elsewhere.completed == 0 && !queues.devices[1]->failed);
+  CHECK(behind.skipped && !before.skipped && !on_another_device.skipped);
   CHECK(refuses(orErrorIllegalState, [&] { queues.semaphores.signal(semaphore, 1); }));
 }
 
