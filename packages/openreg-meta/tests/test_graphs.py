@@ -334,10 +334,12 @@ def test_a_graph_whose_replay_was_skipped_serves_after_the_reset(stream):
     graph, noise = capture(lambda: torch.rand(4, device=DEVICE), stream)
     graph.replay()
     drawn = noise.cpu()
-    with torch.openreg.inject_faults("launch:1"):
-        graph.replay()
-        with pytest.raises(torch.AcceleratorError):
+    try:
+        # The replay itself raises where its first kernel has failed by then.
+        with torch.openreg.inject_faults("launch:1"), pytest.raises(torch.AcceleratorError):  # noqa: PT012
+            graph.replay()
             torch.accelerator.synchronize()
-    torch.openreg.reset_device()
+    finally:
+        torch.openreg.reset_device()
     graph.replay()
     assert not torch.equal(noise.cpu(), drawn)
