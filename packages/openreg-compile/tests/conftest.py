@@ -11,8 +11,19 @@ import tempfile
 CACHE = tempfile.mkdtemp(prefix="openreg-compile-")
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = CACHE
 
+import pytest  # noqa: E402
+import torch  # noqa: E402
+
 import openreg_amp  # noqa: E402, F401
 import openreg_compile  # noqa: E402, F401
+
+
+@pytest.fixture
+def set_threads():
+    """Sets the number of threads of the process, for one test."""
+    threads = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(threads)
 
 
 def pytest_collection_modifyitems(items):

@@ -126,13 +126,6 @@ def test_the_number_of_threads_is_that_of_the_engine_when_the_kernel_runs():
     assert "omp_get_max_threads()" in source
 
 
-@pytest.fixture
-def set_threads():
-    threads = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(threads)
-
-
 def test_one_thread_here_leaves_room_for_several_there(set_threads):
     """A small loop among large ones is for one of the engine's threads, even if this process has but one."""
     set_threads(1)

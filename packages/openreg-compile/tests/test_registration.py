@@ -153,13 +153,11 @@ def test_the_key_of_the_cache_names_the_packages():
     assert all(package in name for package in ("openreg-compile ", "openreg-ops ", "openreg-runtime "))
 
 
-def test_the_key_of_the_cache_tells_one_thread_from_several():
-    threads = torch.get_num_threads()
+def test_the_key_of_the_cache_tells_one_thread_from_several(set_threads):
     keys = []
     for count in (1, 2, 3):
-        torch.set_num_threads(count)
+        set_threads(count)
         keys.append(registration._BeforeCode().uuid())
-    torch.set_num_threads(threads)
     assert keys[0] != keys[1] == keys[2]
 
 
