@@ -202,7 +202,8 @@ def scans(x):
 
 @case(numbers(12), torch.tensor(2.5), torch.tensor(3))
 def numbers_on_the_host(x, factor, count):
-    return x * factor + count
+    either = torch.cond(x.sum() > 0, lambda x, factor: factor - x, lambda x, factor: factor / x, (x, factor))
+    return x * factor + count, count - x, torch.where(factor > 2, count, x), -factor, either
 
 
 @case(numbers(8))

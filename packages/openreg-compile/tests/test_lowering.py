@@ -71,6 +71,20 @@ INPUTS = {
 }
 
 
+def where(number, x):
+    return torch.where(number > 0, x, number)
+
+
+def in_a_branch(number, x):
+    return torch.cond(number > 0, torch.sub, torch.mul, (number, x))
+
+
+@pytest.mark.parametrize("function", [torch.sub, torch.atan2, where, in_a_branch])
+def test_what_is_computed_with_a_number_of_the_host_is_on_the_device(function):
+    y = torch.compile(function, fullgraph=True)(torch.tensor(2.0), torch.ones(3, device=DEVICE))
+    assert y.device == torch.device(DEVICE, 0)
+
+
 @pytest.mark.parametrize("function", INPUTS, ids=lambda function: function.__name__)
 def test_loops_are_those_of_the_cpu(function):
     inputs = [torch.randn(size) for size in INPUTS[function]]

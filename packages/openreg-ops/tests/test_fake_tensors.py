@@ -27,25 +27,49 @@ def check(function, *inputs):
     return real
 
 
-FORMATS = (torch.contiguous_format, torch.channels_last)
+# Which kernel the CPU takes, and thus its memory format, depends on all of these.
+@pytest.fixture(params=[1, 2], ids=["one thread", "two threads"])
+def threads(request):
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield
+    torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize("of_weight", FORMATS, ids=str)
-@pytest.mark.parametrize("of_input", FORMATS, ids=str)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_convolutions_have_the_memory_format_of_their_operands(of_input, of_weight, dtype):
-    x = torch.randn(2, 3, 6, 5, dtype=dtype).contiguous(memory_format=of_input)
-    weight = torch.randn(4, 3, 3, 3, dtype=dtype).contiguous(memory_format=of_weight)
-    y = check(lambda x, w: functional.conv2d(x, w, padding=1), x, weight)
-    check(lambda x, w: functional.conv_transpose2d(x, w.transpose(0, 1)), x, weight)
-    options = ([0], [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True, True, False])
+CHANNELS_LAST = {2: torch.channels_last, 3: torch.channels_last_3d}
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("last", [(), ("input",), ("weight",), ("input", "weight")], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("edge", [1, 3])
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_convolutions_have_the_memory_format_of_their_operands(dimensions, edge, batch, dtype, last):
+    x = torch.randn(batch, 3, *[6] * dimensions, dtype=dtype)
+    weight = torch.randn(4, 3, *[edge] * dimensions, dtype=dtype)
+    if "input" in last:
+        x = x.contiguous(memory_format=CHANNELS_LAST[dimensions])
+    if "weight" in last:
+        weight = weight.contiguous(memory_format=CHANNELS_LAST[dimensions])
+    convolutions(dimensions, x, weight)
+
+
+def convolutions(dimensions, x, weight):
+    """A convolution, its backward, and the transposed one."""
+    ones, zeros = [1] * dimensions, [0] * dimensions
+    y = check(lambda x, w: torch.convolution(x, w, None, ones, zeros, ones, False, zeros, 1), x, weight)
+    options = ([4], ones, zeros, ones, False, zeros, 1, [True, True, True])
     check(lambda g, x, w: torch.ops.aten.convolution_backward(g, x, w, *options), y.cpu(), x, weight)
+    check(lambda x, w: torch.convolution(x, w.transpose(0, 1), None, ones, zeros, ones, True, zeros, 1), x, weight)
 
 
-@pytest.mark.parametrize("dimensions", [1, 3])
-def test_convolutions_of_other_dimensions(dimensions):
-    convolution = getattr(functional, f"conv{dimensions}d")
-    check(convolution, torch.randn(2, 3, *[5] * dimensions), torch.randn(4, 3, *[2] * dimensions))
+@pytest.mark.parametrize("channels", [1, 3])
+def test_convolutions_of_rows(channels):
+    x, weight = torch.randn(2, channels, 5), torch.randn(4, channels, 2)
+    convolutions(1, x, weight)
+    convolutions(1, x.transpose(1, 2).contiguous().transpose(1, 2), weight)
+    convolutions(1, x, weight.transpose(1, 2).contiguous().transpose(1, 2))
 
 
 def test_convolutions_of_other_devices_are_pytorchs():

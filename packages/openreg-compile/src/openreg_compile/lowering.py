@@ -7,13 +7,15 @@ hold while a node of our device is lowered, and by the graph's own attributes, w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch._inductor import config
 from torch._inductor.graph import GraphLowering
 from torch._inductor.ir import Pointwise, Reduction, StorageBox, TensorBox
+from torch._inductor.lowering import fallbacks
 from torch._inductor.virtualized import V
 from torch.fx import GraphModule, Node
 
@@ -51,7 +53,7 @@ def _prepare_graph(graph: Any) -> None:
     if not graph.layout_opt and _prefers_channels_last(graph.module):
         graph.layout_opt = True
         graph.nodes_prefer_channels_last = graph.find_nodes_prefer_channels_last()
-    graph.run_node = _RunNode(graph.run_node)
+    graph.run_node = _RunNode(graph)
     make_subgraph = graph.make_subgraph
 
     def make_prepared(*args: Any, **kwargs: Any) -> Any:
@@ -65,17 +67,42 @@ def _prepare_graph(graph: Any) -> None:
 class _RunNode:
     """Lowers a node: one of our device with what holds for the CPU."""
 
-    def __init__(self, run_node: Callable[[Node], Any]) -> None:
-        self._run_node = run_node
+    def __init__(self, graph: GraphLowering) -> None:
+        self._graph = graph
+        self._run_node: Callable[[Node], Any] = graph.run_node
 
     def __call__(self, node: Node) -> Any:
         if node.op != "call_function" or not is_ours(node):
             return self._run_node(node)
-        with config.patch(_settings(node)):
+        with config.patch(_settings(node)), _scalars_on_the_device(node, self._graph.env):
             result = self._run_node(node)
         if len(node.users) > 1 and _is_heavy(result):
             result.realize()
         return result
+
+
+@contextlib.contextmanager
+def _scalars_on_the_device(node: Node, environment: dict[Node, Any]) -> Iterator[None]:
+    """Has loops take tensors of the host without dimensions, which may stand beside ours, for the device's.
+
+    Inductor takes a result's device from the first operand, unless one is on a GPU that it knows. The loops still read
+    these numbers from the host, and an operator that is called gets them as they are.
+    """
+    operands = {given: given.meta.get("val") for given in node.all_input_nodes}
+    tensors = {given: value for given, value in operands.items() if isinstance(value, torch.Tensor)}
+    device = next((value.device for value in tensors.values() if value.device.type == "openreg"), None)
+    known = {}
+    if device is not None and isinstance(node.target, torch._ops.OpOverload) and node.target not in fallbacks:
+        scalars = [given for given, value in tensors.items() if value.device.type == "cpu" and value.dim() == 0]
+        known = {given: environment[given] for given in scalars}
+    for given, value in known.items():
+        environment[given] = Pointwise.create(
+            device=device, dtype=value.get_dtype(), inner_fn=value.make_loader(), ranges=[]
+        )
+    try:
+        yield
+    finally:
+        environment.update(known)
 
 
 def _prefers_channels_last(gm: GraphModule) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._prims_common import suggest_memory_format
 from torch.utils import _pytree as pytree
 
 import openreg_runtime
@@ -40,19 +41,45 @@ def _gru_cell_backward(
 
 
 def _convolution(fake_mode: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """Convolution of this device's fake tensors: what the CPU's would be, since its kernel is what runs."""
+    """Convolution of this device's fake tensors: the CPU's shapes, in the memory format of csrc/convolution.
+
+    The CPU's format would be another wherever it has no kernel for channels last: that depends on dtype, size and the
+    number of threads.
+    """
     tensors = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
     devices = {tensor.device for tensor in tensors}
     device = devices.pop()
     if device.type != "openreg" or devices:
         return NotImplemented  # PyTorch goes on as without this function
+    given = dict(zip((argument.name for argument in func._schema.arguments), args, strict=False)) | kwargs
 
-    def moved(tensor: Tensor, to: torch.device) -> Tensor:
-        return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device=to)
+    def on_the_cpu(tensor: Tensor) -> Tensor:
+        return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device="cpu")
 
     with fake_mode:
-        args, kwargs = pytree.tree_map_only(Tensor, lambda tensor: moved(tensor, torch.device("cpu")), (args, kwargs))
-        return pytree.tree_map_only(Tensor, lambda tensor: moved(tensor, device), func(*args, **kwargs))
+        memory_format = _memory_format(given["input"], given["weight"], given["transposed"])
+        args, kwargs = pytree.tree_map_only(Tensor, on_the_cpu, (args, kwargs))
+        results = func(*args, **kwargs)
+        return pytree.tree_map_only(Tensor, lambda result: _laid_out(result, device, memory_format), results)
+
+
+def _memory_format(image: Tensor, weight: Tensor, transposed: bool) -> torch.memory_format:
+    """That of a convolution's results: output_format() in csrc/convolution/convolution.cpp."""
+    if image.dim() == 3:  # PyTorch hands over rows of numbers as images of one line
+        image, weight = image.contiguous().unsqueeze(2), weight.unsqueeze(2)
+    if transposed and image.dim() == 5:
+        return torch.contiguous_format
+    memory_format: torch.memory_format = suggest_memory_format(image)
+    return suggest_memory_format(weight) if memory_format is torch.contiguous_format else memory_format
+
+
+def _laid_out(tensor: Tensor, device: torch.device, memory_format: torch.memory_format) -> Tensor:
+    """An empty tensor for one of a convolution's results."""
+    if tensor.dim() < 3:  # the gradient of a bias
+        return torch.empty_like(tensor, device=device)
+    size = tensor.unsqueeze(2).size() if tensor.dim() == 3 else tensor.size()
+    result = torch.empty(size, dtype=tensor.dtype, device=device, memory_format=memory_format)
+    return result.squeeze(2) if tensor.dim() == 3 else result
 
 
 def _lstm_cell(fake_mode: Any, func: Any, *operands: Tensor | None) -> Any:  # noqa: ARG001  (PyTorch's form)
