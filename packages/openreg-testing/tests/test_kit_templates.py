@@ -2,8 +2,10 @@
 """Tests that PyTorch writes once for every device of a compiler: a small file of the structure of Inductor's."""
 
 import importlib.util
+import sys
 import unittest
 from importlib import metadata
+from types import ModuleType
 
 import pytest
 import torch
@@ -65,6 +67,14 @@ def test_each_template_becomes_a_class_of_tests(module):
     assert sorted(made) == ["AllSizesCommonTemplateOPENREG", "CommonTemplateOPENREG"]
     names = unittest.TestLoader().getTestCaseNames(made["CommonTemplateOPENREG"])
     assert names == ["test_of_the_device_openreg", "test_right_openreg", "test_wrong_openreg"]
+
+
+def test_a_template_is_made_for_the_file_that_has_it(module, monkeypatch):
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    twin = ModuleType("test_twin")
+    vars(twin).update({name: value for name, value in vars(module).items() if not name.startswith("__")})
+    twin.TwinCommonTemplate = type("TwinCommonTemplate", (module.CommonTemplate,), {"__module__": twin.__name__})
+    assert list(made_of_templates(twin, DEVICE)) == ["TwinCommonTemplateOPENREG"]
 
 
 def test_operands_come_to_the_device_as_they_lie(module):

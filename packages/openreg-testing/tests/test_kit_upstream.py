@@ -41,9 +41,9 @@ def checkout(tmp_path):
     return folder
 
 
-def run(checkout, manifest=None, patterns=(), files=("test_shapes.py",)):
+def run(checkout, manifest=None, patterns=(), files=("test_shapes.py",), shard=(1, 1)):
     setup = Setup("openreg", ("torch_openreg",), manifest or Manifest())
-    found = list(upstream.run(setup, checkout, files, patterns, jobs=2, limit=300))
+    found = list(upstream.run(setup, checkout, files, patterns, jobs=2, limit=300, shard=shard))
     results = {re.sub(r"test_shapes::\w+::", "", result.name): result for result, _ in found}
     return results, [note for _, note in found if note]
 
@@ -126,6 +126,15 @@ def test_a_file_that_makes_no_tests_for_devices_is_run_as_it_is(checkout):
         "torch_openreg/test_plain::TestPlain::test_right": "passed",
         "torch_openreg/test_plain::TestPlain::test_wrong": "failed",
     }
+
+
+def test_a_shard_is_a_part_and_all_of_them_are_the_whole(checkout):
+    for name in ("first", "second", "third"):
+        (checkout / f"test_{name}.py").write_text(PLAIN, "utf-8")
+    files, patterns = ["test_first.py", "test_second.py", "test_third.py"], ["*right"]
+    parts = [run(checkout, files=files, patterns=patterns, shard=(k, 2))[0] for k in (1, 2)]
+    right = [f"test_{name}::TestPlain::test_right" for name in ("first", "second", "third")]
+    assert [list(part) for part in parts] == [right[::2], right[1::2]]
 
 
 def test_a_folder_stands_for_its_files_which_find_what_lies_beside_them(checkout):

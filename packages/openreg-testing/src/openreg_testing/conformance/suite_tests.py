@@ -119,7 +119,7 @@ def _pytest(arguments: list[str], recorder: _Recorder) -> int:
     for variable in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
         os.environ.pop(variable, None)
     own = ["-p", "openreg_testing.conformance.harness", "-p", "no:cacheprovider", "--import-mode=importlib"]
-    places = ["-c", os.devnull, "--rootdir", str(FOLDER), "--confcutdir", str(FOLDER)]
+    places = ["-c", str(FOLDER / "pytest.ini"), "--rootdir", str(FOLDER), "--confcutdir", str(FOLDER)]
     return int(pytest.main([*own, *places, "-q", "-s", *arguments], plugins=[recorder]))
 
 

@@ -8,6 +8,7 @@ no matter, and ``self.device``.
 
 from __future__ import annotations
 
+import sys
 import unittest
 from collections.abc import Callable
 from types import ModuleType
@@ -25,12 +26,18 @@ def made_of_templates(module: ModuleType, device: str) -> dict[str, type[unittes
         return {}
     made: dict[str, type[unittest.TestCase]] = {}
     for name, template in list(vars(module).items()):
-        if isinstance(template, type) and name.endswith(_NAME):
+        if isinstance(template, type) and name.endswith(_NAME) and not _is_imported(template, module):
             title = f"{name}{device.upper()}"
             attributes = {"common": _on(device, module.check_model), "device": device, "device_type": device}
             made[title] = type(title, (module.TestCase,), {**attributes, "__module__": module.__name__})
             module.copy_tests(template, made[title], device)
     return made
+
+
+def _is_imported(template: type, module: ModuleType) -> bool:
+    """Whether a template is another file's, which its twin is derived from."""
+    home = sys.modules.get(template.__module__)
+    return home is not module and getattr(home, template.__name__, None) is template
 
 
 def _on(device: str, check: Callable[..., Any]) -> Callable[..., Any]:

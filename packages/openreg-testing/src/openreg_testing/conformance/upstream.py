@@ -11,6 +11,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import io
+import itertools
 import os
 import re
 import sys
@@ -225,12 +226,17 @@ def run(
     patterns: Sequence[str],
     jobs: int,
     limit: float,
+    shard: tuple[int, int] = (1, 1),
 ) -> Iterator[tuple[Result, str]]:
-    """Yields every result, and what is wrong with what the manifest says of it, or ""."""
+    """Yields every result, and what is wrong with what the manifest says of it, or "".
+
+    `shard` is the part of the chosen tests to run and of how many; it is counted on from file to file.
+    """
     folder = folder.resolve()
     chosen = _chosen(folder, files, setup.device)
     manifest = setup.manifest
     every: list[str] = []
+    number = itertools.count()
     for file in chosen:
         suite = file.relative_to(folder).with_suffix("").as_posix()
         listing = ListFile(file)
@@ -241,7 +247,11 @@ def run(
                 continue
             names = {f"{suite}::{name}": name for name in listed.value}
             every += names
-            wanted = {full: name for full, name in names.items() if _matches(full, patterns)}
+            wanted = {
+                full: name
+                for full, name in names.items()
+                if _matches(full, patterns) and next(number) % shard[1] == shard[0] - 1
+            }
             tasks = []
             for full, name in wanted.items():
                 if skip := manifest.pytorch_test(full).skip:
