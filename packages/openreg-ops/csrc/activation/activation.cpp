@@ -59,7 +59,6 @@ void check_relu(const at::Tensor& self) {
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kFloats{.refused = kNotFloating};
   constexpr KernelRule kRealNumbers{.refused = kBoolean | kComplex};
   structured<meta::structured__addmm_activation, op::_addmm_activation>(library, cpu::_addmm_activation_outf,
                                                                         kRealNumbers);

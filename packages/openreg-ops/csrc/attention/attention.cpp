@@ -18,8 +18,8 @@ namespace openreg::ops {
 
 namespace {
 
-constexpr Operator kForward{op::_scaled_dot_product_fused_attention_overrideable::name};
-constexpr Operator kBackward{op::_scaled_dot_product_fused_attention_overrideable_backward::name};
+constexpr Operator kAttention{op::_scaled_dot_product_fused_attention_overrideable::name};
+constexpr Operator kAttentionBackward{op::_scaled_dot_product_fused_attention_overrideable_backward::name};
 
 // Our form is a flash kernel too: it also serves who asks for one of PyTorch's, as code written for GPUs does.
 bool fused_is_enabled() {
@@ -71,7 +71,7 @@ int64_t fused_sdp_choice(const at::Tensor& query, const at::Tensor& key, const a
 // The mistakes that a direct call can make; scaled_dot_product_attention() never gets here with them.
 void check_operands(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, MaybeTensor mask,
                     double dropout_p) {
-  TORCH_CHECK(fits_fused(query, key, value, std::nullopt, false, true), kForward.name,
+  TORCH_CHECK(fits_fused(query, key, value, std::nullopt, false, true), kAttention.name,
               ": query, key and value must be (batch, heads, length, width) or (heads, length, width), of one floating "
               "dtype, with the same batch and width, and heads a multiple of those of key and value; got ",
               query.sizes(), ", ", key.sizes(), " and ", value.sizes());
@@ -79,7 +79,7 @@ void check_operands(const at::Tensor& query, const at::Tensor& key, const at::Te
   if (is_given(mask)) {
     std::vector<int64_t> scores = query.sizes().vec();
     scores.back() = key.size(-2);
-    TORCH_CHECK(at::is_expandable_to(mask->sizes(), scores), kForward.name, ": the mask of shape ", mask->sizes(),
+    TORCH_CHECK(at::is_expandable_to(mask->sizes(), scores), kAttention.name, ": the mask of shape ", mask->sizes(),
                 " does not broadcast to the scores, ", scores);
   }
 }
@@ -108,9 +108,9 @@ using Forward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::
 
 Forward fused_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, MaybeTensor mask,
                         double dropout_p, bool is_causal, bool return_debug_mask, std::optional<double> scale) {
-  const OperandsDevice device(kForward, query, key, value, mask);
+  const OperandsDevice device(kAttention, query, key, value, mask);
   check_operands(query, key, value, mask, dropout_p);
-  TORCH_CHECK(!return_debug_mask, kForward.name,
+  TORCH_CHECK(!return_debug_mask, kAttention.name,
               ": the openreg device keeps no debug mask; pass return_debug_mask=False");
   const auto plain = query.options().memory_format(std::nullopt);
   const int64_t batch = query.dim() == 4 ? query.size(0) : 1;
@@ -124,7 +124,7 @@ Forward fused_attention(const at::Tensor& query, const at::Tensor& key, const at
   const runtime::PhiloxState random = dropout_p > 0
                                           ? reserve_random(std::nullopt, device.index(), batch * heads * queries * keys)
                                           : runtime::PhiloxState(0, 0);
-  launch(kForward, device, &kernels::attention_forward, query, key, value, mask,
+  launch(kAttention, device, &kernels::attention_forward, query, key, value, mask,
          kernels::AttentionOptions{dropout_p, is_causal, scale}, random, output, logsumexp, seed, offset);
   return {std::move(output), std::move(logsumexp), at::Tensor(), at::Tensor(), queries, keys,
           std::move(seed),   std::move(offset),    at::Tensor()};
@@ -138,10 +138,10 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> fused_attention_backw
   if (!grad.defined()) {
     return {};
   }
-  const OperandsDevice device(kBackward, grad, query, key, value, mask, output, logsumexp, seed, offset);
+  const OperandsDevice device(kAttentionBackward, grad, query, key, value, mask, output, logsumexp, seed, offset);
   const std::optional<at::Tensor> maybe_mask = mask.defined() ? std::optional(mask) : std::nullopt;
   check_operands(query, key, value, maybe_mask, dropout_p);
-  TORCH_CHECK(grad.sizes() == output.sizes(), kBackward.name, ": the gradient has shape ", grad.sizes(),
+  TORCH_CHECK(grad.sizes() == output.sizes(), kAttentionBackward.name, ": the gradient has shape ", grad.sizes(),
               ", the output ", output.sizes());
   const auto gradient_of = [](bool needed, const at::Tensor& operand) {
     return needed && operand.defined() ? at::empty_like(operand) : at::Tensor();
@@ -150,9 +150,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> fused_attention_backw
   at::Tensor grad_key = gradient_of(wanted[1], key);
   at::Tensor grad_value = gradient_of(wanted[2], value);
   at::Tensor grad_mask = gradient_of(wanted[3], mask);
-  launch(kBackward, device, &kernels::attention_backward, grad, query, key, value, maybe_mask, output, logsumexp,
-         kernels::AttentionOptions{dropout_p, is_causal, scale}, seed, offset, grad_query, grad_key, grad_value,
-         grad_mask);
+  launch(kAttentionBackward, device, &kernels::attention_backward, grad, query, key, value, maybe_mask, output,
+         logsumexp, kernels::AttentionOptions{dropout_p, is_causal, scale}, seed, offset, grad_query, grad_key,
+         grad_value, grad_mask);
   return {std::move(grad_query), std::move(grad_key), std::move(grad_value), std::move(grad_mask)};
 }
 

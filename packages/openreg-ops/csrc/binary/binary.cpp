@@ -57,7 +57,6 @@ at::Tensor rsub(const at::Tensor& self, const at::Tensor& other, const at::Scala
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   constexpr KernelRule kElementwise{.elementwise = true};
   constexpr KernelRule kNoComplex{.refused = kComplex};
-  constexpr KernelRule kFloats{.refused = kNotFloating};
   constexpr KernelRule kFractions{.refused = kBoolean | kIntegers};
   constexpr KernelRule kWhole{.refused = kBoolean | kFloating | kComplex};
   structured<meta::structured_add_Tensor, op::add_Tensor, op::add__Tensor>(library, cpu::add_outf, kElementwise);

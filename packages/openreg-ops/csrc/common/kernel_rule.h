@@ -97,6 +97,9 @@ struct KernelRule {
   bool takes_all_dtypes() const { return refused == 0 && agreement == Agreement::kNone; }
 };
 
+// Of most kernels that know real floating point alone.
+constexpr KernelRule kFloats{.refused = kNotFloating};
+
 // Throws c10::Error in PyTorch's words when a dtype is not the first operand's.
 [[noreturn]] void refuse_second_dtype(const char* name, c10::ScalarType expected, c10::ScalarType found);
 

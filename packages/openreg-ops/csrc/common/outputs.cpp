@@ -13,16 +13,17 @@ namespace openreg::ops {
 
 namespace {
 
-constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
+constexpr c10::DispatchKeySet kOutputKeys(c10::DispatchKey::PrivateUse1);
 
 }  // namespace
 
 at::Tensor make_output(c10::IntArrayRef sizes, c10::IntArrayRef strides, const c10::TensorOptions& options) {
   const c10::ScalarType dtype = c10::typeMetaToScalarType(options.dtype());
   if (strides.empty()) {
-    return at::detail::empty_generic(sizes, &runtime::device_allocator(), kKeys, dtype, options.memory_format_opt());
+    return at::detail::empty_generic(sizes, &runtime::device_allocator(), kOutputKeys, dtype,
+                                     options.memory_format_opt());
   }
-  return at::detail::empty_strided_generic(sizes, strides, &runtime::device_allocator(), kKeys, dtype);
+  return at::detail::empty_strided_generic(sizes, strides, &runtime::device_allocator(), kOutputKeys, dtype);
 }
 
 c10::DimVector dense_strides_like(const at::Tensor& tensor) {

@@ -20,9 +20,9 @@ c10::MemoryFormat output_format(const at::Tensor& input, const at::Tensor& weigh
   return format == c10::MemoryFormat::Contiguous ? weight.suggest_memory_format() : format;
 }
 
-OutputSpec describe_forward(const at::Tensor& input, const at::Tensor& weight, MaybeTensor bias,
-                            c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation,
-                            bool transposed, c10::IntArrayRef output_padding, int64_t groups) {
+OutputSpec describe_convolution(const at::Tensor& input, const at::Tensor& weight, MaybeTensor bias,
+                                c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation,
+                                bool transposed, c10::IntArrayRef output_padding, int64_t groups) {
   TORCH_CHECK(weight.dtype() == input.dtype() && (!is_given(bias) || bias->dtype() == input.dtype()),
               "convolution: input (", input.dtype(), "), weight (", weight.dtype(),
               ") and bias should have the same dtype; convert the operand with .to()");
@@ -35,11 +35,11 @@ OutputSpec describe_forward(const at::Tensor& input, const at::Tensor& weight, M
   return spec;
 }
 
-std::array<OutputSpec, 3> describe_backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& weight,
-                                            c10::IntArrayRef /*stride*/, c10::IntArrayRef /*padding*/,
-                                            c10::IntArrayRef /*dilation*/, bool transposed,
-                                            c10::IntArrayRef /*output_padding*/, int64_t /*groups*/,
-                                            std::array<bool, 3> wanted) {
+std::array<OutputSpec, 3> describe_convolution_backward(const at::Tensor& grad, const at::Tensor& input,
+                                                        const at::Tensor& weight, c10::IntArrayRef /*stride*/,
+                                                        c10::IntArrayRef /*padding*/, c10::IntArrayRef /*dilation*/,
+                                                        bool transposed, c10::IntArrayRef /*output_padding*/,
+                                                        int64_t /*groups*/, std::array<bool, 3> wanted) {
   const auto spec_if = [&](bool is_wanted, c10::IntArrayRef sizes, c10::MemoryFormat format) {
     OutputSpec spec = is_wanted ? output_of(sizes, input.scalar_type()) : OutputSpec();
     spec.format = format;
@@ -50,19 +50,19 @@ std::array<OutputSpec, 3> describe_backward(const at::Tensor& grad, const at::Te
           spec_if(wanted[2], {grad.size(1)}, c10::MemoryFormat::Contiguous)};
 }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> backward(const at::Tensor& grad, const at::Tensor& input,
-                                                        const at::Tensor& weight, c10::IntArrayRef stride,
-                                                        c10::IntArrayRef padding, c10::IntArrayRef dilation,
-                                                        bool transposed, c10::IntArrayRef output_padding,
-                                                        int64_t groups, std::array<bool, 3> wanted) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Tensor& grad, const at::Tensor& input,
+                                                                    const at::Tensor& weight, c10::IntArrayRef stride,
+                                                                    c10::IntArrayRef padding, c10::IntArrayRef dilation,
+                                                                    bool transposed, c10::IntArrayRef output_padding,
+                                                                    int64_t groups, std::array<bool, 3> wanted) {
   return at::convolution_backward(grad, input, weight, c10::IntArrayRef(grad.size(1)), stride, padding, dilation,
                                   transposed, output_padding, groups, wanted);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_forward, op::convolution_overrideable>(library, at::convolution,
-                                                            {.refused = kBoolean | kIntegers});
-  described<describe_backward, op::convolution_backward_overrideable>(library, backward);
+  described<describe_convolution, op::convolution_overrideable>(library, at::convolution,
+                                                                {.refused = kBoolean | kIntegers});
+  described<describe_convolution_backward, op::convolution_backward_overrideable>(library, convolution_backward);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace openreg::ops {
 
 namespace {
 
-constexpr std::array<c10::DispatchKey, 6> kKeys = {
+constexpr std::array<c10::DispatchKey, 6> kOfDevice = {
     c10::DispatchKey::PrivateUse1,          c10::DispatchKey::AutogradPrivateUse1,
     c10::DispatchKey::QuantizedPrivateUse1, c10::DispatchKey::SparsePrivateUse1,
     c10::DispatchKey::SparseCsrPrivateUse1, c10::DispatchKey::NestedTensorPrivateUse1};
@@ -64,8 +64,8 @@ bool is_out_form(const std::vector<c10::Argument>& arguments, const std::vector<
 void note_kernels_without_operator() {
   for (const c10::OperatorHandle& op : c10::Dispatcher::singleton().findDanglingImpls()) {
     const c10::OperatorName& name = op.operator_name();
-    const bool is_ours =
-        std::any_of(kKeys.begin(), kKeys.end(), [&](c10::DispatchKey key) { return op.hasKernelForDispatchKey(key); });
+    const bool is_ours = std::any_of(kOfDevice.begin(), kOfDevice.end(),
+                                     [&](c10::DispatchKey key) { return op.hasKernelForDispatchKey(key); });
     const auto library = name.getNamespace();
     if (is_ours && library.has_value() &&
         std::find(kLibraries.begin(), kLibraries.end(), *library) != kLibraries.end()) {

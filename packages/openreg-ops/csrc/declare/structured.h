@@ -2,7 +2,7 @@
 // The short form for operators that have a structured meta function and a CPU kernel; csrc/ways/structured.cpp is what
 // it abbreviates.
 //
-//   structured<meta::structured_hypot, op::hypot, op::hypot_>(library, cpu::hypot_outf, {.refused = kNotFloating});
+//   structured<meta::structured_hypot, op::hypot, op::hypot_>(library, cpu::hypot_outf, kFloats);
 //
 // declares the functional form, the out= form, and where it is named the in-place form. A call runs in three steps: (1)
 // on the host, PyTorch's own meta function checks the operands and asks for outputs, which we allocate or check; (2)

@@ -17,14 +17,14 @@ namespace {
 constexpr Operator kEmbedding{"aten::embedding"};
 constexpr Operator kEmbeddingBackward{"aten::embedding_dense_backward"};
 
-void check_indices(const char* name, const at::Tensor& indices) {
+void check_embedding_indices(const char* name, const at::Tensor& indices) {
   at::checkScalarTypes(name, at::TensorArg(indices, "indices", 1), {at::kLong, at::kInt});
 }
 
 at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices, int64_t /*padding_idx*/,
                      bool /*scale_grad_by_freq*/, bool /*sparse*/) {
   TORCH_CHECK(weight.dim() == 2, "'weight' must be 2-D");
-  check_indices("embedding", indices);
+  check_embedding_indices("embedding", indices);
   const OperandsDevice device(kEmbedding, weight, indices);
   const at::Tensor places = indices.contiguous();
   c10::DimVector sizes(indices.sizes());
@@ -46,7 +46,7 @@ at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices, int64_
 
 at::Tensor embedding_dense_backward(const at::Tensor& grad_output, const at::Tensor& indices, int64_t num_weights,
                                     int64_t padding_idx, bool scale_grad_by_freq) {
-  check_indices("embedding_backward", indices);
+  check_embedding_indices("embedding_backward", indices);
   const OperandsDevice device(kEmbeddingBackward, grad_output, indices);
   const std::optional<raw::Type> type = raw_type(grad_output.scalar_type());
   TORCH_CHECK_NOT_IMPLEMENTED(type.has_value() && raw::embedding_backward_serves(*type),
@@ -71,7 +71,7 @@ void check_renorm(const at::Tensor& self, const at::Tensor& /*indices*/, double 
       "embedding_renorm_: the norm of a row needs floating-point or complex numbers, but got ", self.scalar_type());
 }
 
-constexpr int64_t kSum = 0;
+constexpr int64_t kSumMode = 0;
 constexpr int64_t kMax = 2;
 
 // The output, the bag of each index, the sizes of bags, and for each maximum the index. In the shapes of a GPU, which
@@ -92,7 +92,7 @@ std::array<OutputSpec, 4> describe_bags(const at::Tensor& weight, const at::Tens
   TORCH_CHECK(!include_last_offset || offsets.size(0) >= 1,
               "include_last_offset: number of offset should be at least 1");
   if (is_given(sample_weights)) {
-    TORCH_CHECK(mode == kSum, "embedding_bag: per_sample_weights only supported with mode='sum'");
+    TORCH_CHECK(mode == kSumMode, "embedding_bag: per_sample_weights only supported with mode='sum'");
     TORCH_CHECK(sample_weights->scalar_type() == weight.scalar_type() && sample_weights->dim() == 1 &&
                     sample_weights->numel() == indices.numel(),
                 "embedding_bag: expected one sample weight of ", weight.scalar_type(), " for each of ", indices.numel(),
@@ -166,7 +166,7 @@ at::Tensor embedding_bag_backward(const at::Tensor& grad, const at::Tensor& indi
 OutputSpec describe_sample_weights_backward(const at::Tensor& grad, const at::Tensor& /*weight*/,
                                             const at::Tensor& indices, const at::Tensor& /*offsets*/,
                                             const at::Tensor& /*offset2bag*/, int64_t mode, int64_t /*padding_idx*/) {
-  TORCH_CHECK(mode == kSum, "embedding_bag: per_sample_weights only supported with mode='sum'");
+  TORCH_CHECK(mode == kSumMode, "embedding_bag: per_sample_weights only supported with mode='sum'");
   return output_of({indices.numel()}, grad.scalar_type());
 }
 

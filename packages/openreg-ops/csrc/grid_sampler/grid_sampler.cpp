@@ -30,16 +30,17 @@ c10::DimVector sampled_sizes(const at::Tensor& input, const at::Tensor& grid) {
 }
 
 template <int kDims>
-OutputSpec describe_forward(const at::Tensor& input, const at::Tensor& grid, int64_t interpolation_mode,
-                            int64_t /*padding_mode*/, bool /*align_corners*/) {
+OutputSpec describe_grid_sampler(const at::Tensor& input, const at::Tensor& grid, int64_t interpolation_mode,
+                                 int64_t /*padding_mode*/, bool /*align_corners*/) {
   check<kDims>(input, grid, interpolation_mode);
   return output_of(sampled_sizes<kDims>(input, grid), input.scalar_type());
 }
 
 template <int kDims>
-std::array<OutputSpec, 2> describe_backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& grid,
-                                            int64_t interpolation_mode, int64_t /*padding_mode*/,
-                                            bool /*align_corners*/, std::array<bool, 2> output_mask) {
+std::array<OutputSpec, 2> describe_grid_sampler_backward(const at::Tensor& grad, const at::Tensor& input,
+                                                         const at::Tensor& grid, int64_t interpolation_mode,
+                                                         int64_t /*padding_mode*/, bool /*align_corners*/,
+                                                         std::array<bool, 2> output_mask) {
   check<kDims>(input, grid, interpolation_mode);
   // Before 2.15 PyTorch's kernels read beyond a gradient of another shape.
   const c10::DimVector sizes = sampled_sizes<kDims>(input, grid);
@@ -49,11 +50,10 @@ std::array<OutputSpec, 2> describe_backward(const at::Tensor& grad, const at::Te
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kFloats{.refused = kNotFloating};
-  described<describe_forward<2>, op::grid_sampler_2d>(library, cpu::grid_sampler_2d, kFloats);
-  described<describe_backward<2>, op::grid_sampler_2d_backward>(library, cpu::grid_sampler_2d_backward);
-  described<describe_forward<3>, op::grid_sampler_3d>(library, cpu::grid_sampler_3d, kFloats);
-  described<describe_backward<3>, op::grid_sampler_3d_backward>(library, cpu::grid_sampler_3d_backward);
+  described<describe_grid_sampler<2>, op::grid_sampler_2d>(library, cpu::grid_sampler_2d, kFloats);
+  described<describe_grid_sampler_backward<2>, op::grid_sampler_2d_backward>(library, cpu::grid_sampler_2d_backward);
+  described<describe_grid_sampler<3>, op::grid_sampler_3d>(library, cpu::grid_sampler_3d, kFloats);
+  described<describe_grid_sampler_backward<3>, op::grid_sampler_3d_backward>(library, cpu::grid_sampler_3d_backward);
 }
 
 }  // namespace

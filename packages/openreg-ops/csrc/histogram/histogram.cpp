@@ -11,7 +11,7 @@ namespace openreg::ops {
 namespace {
 
 using MaybeRange = std::optional<c10::ArrayRef<double>>;
-using Pair = std::array<OutputSpec, 2>;
+using SpecPair = std::array<OutputSpec, 2>;
 
 void check_bin_counts(c10::IntArrayRef bins, const char* name) {
   for (size_t i = 0; i < bins.size(); ++i) {
@@ -92,7 +92,7 @@ OutputSpec describe_histc(const at::Tensor& self, int64_t bins, const at::Scalar
   return spec;
 }
 
-Pair describe_histogram(const at::Tensor& self, const at::Tensor& bins, MaybeTensor weight, bool /*density*/) {
+SpecPair describe_histogram(const at::Tensor& self, const at::Tensor& bins, MaybeTensor weight, bool /*density*/) {
   check_dtype(self, "histogramdd");
   check_bin_tensors(self, bins);
   if (is_given(weight)) {
@@ -101,8 +101,8 @@ Pair describe_histogram(const at::Tensor& self, const at::Tensor& bins, MaybeTen
   return {output_of({bins.numel() - 1}, self.scalar_type()), output_of({bins.numel()}, self.scalar_type())};
 }
 
-Pair describe_histogram_of_count(const at::Tensor& self, int64_t bins, const MaybeRange& range, MaybeTensor weight,
-                                 bool /*density*/) {
+SpecPair describe_histogram_of_count(const at::Tensor& self, int64_t bins, const MaybeRange& range, MaybeTensor weight,
+                                     bool /*density*/) {
   check_dtype(self, "histogramdd");
   check_bin_counts({bins}, "torch.histogram");
   if (is_given(weight)) {

@@ -51,9 +51,9 @@ int64_t longest_target(const at::Tensor& targets, c10::IntArrayRef target_length
   return longest;
 }
 
-std::array<OutputSpec, 2> describe_forward(const at::Tensor& log_probs, const at::Tensor& targets,
-                                           c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths,
-                                           int64_t blank, bool /*zero_infinity*/) {
+std::array<OutputSpec, 2> describe_ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets,
+                                            c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths,
+                                            int64_t blank, bool /*zero_infinity*/) {
   check_lengths(log_probs, targets, input_lengths, target_lengths, blank);
   const int64_t steps = log_probs.size(0);
   const int64_t batch = log_probs.size(1);
@@ -61,23 +61,24 @@ std::array<OutputSpec, 2> describe_forward(const at::Tensor& log_probs, const at
   return {output_of({batch}, log_probs.scalar_type()), output_of({batch, steps, states}, log_probs.scalar_type())};
 }
 
-OutputSpec describe_backward(const at::Tensor& /*grad*/, const at::Tensor& log_probs, const at::Tensor& targets,
-                             c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths,
-                             const at::Tensor& /*loss*/, const at::Tensor& /*log_alpha*/, int64_t blank,
-                             bool /*zero_infinity*/) {
+OutputSpec describe_ctc_loss_backward(const at::Tensor& /*grad*/, const at::Tensor& log_probs,
+                                      const at::Tensor& targets, c10::IntArrayRef input_lengths,
+                                      c10::IntArrayRef target_lengths, const at::Tensor& /*loss*/,
+                                      const at::Tensor& /*log_alpha*/, int64_t blank, bool /*zero_infinity*/) {
   check_lengths(log_probs, targets, input_lengths, target_lengths, blank);
   return output_of_shape(log_probs);
 }
 
-const auto kForward = described_operator<describe_forward, op::_ctc_loss, SchemaOf<op::_ctc_loss>>(
+const auto kCtcLoss = described_operator<describe_ctc_loss, op::_ctc_loss, SchemaOf<op::_ctc_loss>>(
     cpu::_ctc_loss, {.refused = kBoolean | kIntegers | kReduced | kComplex});
-const auto kBackward = described_operator<describe_backward, op::_ctc_loss_backward, SchemaOf<op::_ctc_loss_backward>>(
-    cpu::_ctc_loss_backward);
+const auto kCtcLossBackward =
+    described_operator<describe_ctc_loss_backward, op::_ctc_loss_backward, SchemaOf<op::_ctc_loss_backward>>(
+        cpu::_ctc_loss_backward);
 
 std::tuple<at::Tensor, at::Tensor> ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets,
                                             c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths,
                                             int64_t blank, bool zero_infinity) {
-  return kForward.functional(log_probs, targets.to(log_probs.device()), input_lengths, target_lengths, blank,
+  return kCtcLoss.functional(log_probs, targets.to(log_probs.device()), input_lengths, target_lengths, blank,
                              zero_infinity);
 }
 
@@ -90,8 +91,8 @@ std::tuple<at::Tensor, at::Tensor> ctc_loss_tensor(const at::Tensor& log_probs, 
 at::Tensor ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
                              c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths, const at::Tensor& loss,
                              const at::Tensor& log_alpha, int64_t blank, bool zero_infinity) {
-  return kBackward.functional(grad, log_probs, targets.to(log_probs.device()), input_lengths, target_lengths, loss,
-                              log_alpha, blank, zero_infinity);
+  return kCtcLossBackward.functional(grad, log_probs, targets.to(log_probs.device()), input_lengths, target_lengths,
+                                     loss, log_alpha, blank, zero_infinity);
 }
 
 at::Tensor ctc_loss_backward_tensor(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
@@ -103,7 +104,7 @@ at::Tensor ctc_loss_backward_tensor(const at::Tensor& grad, const at::Tensor& lo
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  function<op::_ctc_loss>(library, ctc_loss, kForward.op.rule);
+  function<op::_ctc_loss>(library, ctc_loss, kCtcLoss.op.rule);
   function<op::_ctc_loss_Tensor>(library, ctc_loss_tensor);
   function<op::_ctc_loss_backward>(library, ctc_loss_backward);
   function<op::_ctc_loss_backward_Tensor>(library, ctc_loss_backward_tensor);

@@ -68,7 +68,6 @@ OutputSpec describe_multilabel_backward(const at::Tensor& /*grad*/, const at::Te
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kFloats{.refused = kNotFloating};
   structured<meta::structured_mse_loss, op::mse_loss>(library, cpu::mse_loss_outf, kFloats);
   described<shape_of_second, op::mse_loss_backward>(library, cpu::mse_loss_backward_outf);
   structured<meta::structured_smooth_l1_loss, op::smooth_l1_loss>(library, cpu::smooth_l1_loss_outf, kFloats);

@@ -53,7 +53,6 @@ at::Tensor& backward2d(const at::Tensor& grad, const at::Tensor& self, const at:
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kFloats{.refused = kNotFloating};
   constexpr KernelRule kOneType{.refused = kNotFloating, .agreement = Agreement::kAllButIndices};
   structured<meta::structured_nll_loss_forward, op::nll_loss_forward>(library, cpu::nll_loss_forward_outf, kOneType);
   structured<meta::structured_nll_loss_backward, op::nll_loss_backward>(library, cpu::nll_loss_backward_outf, kOneType);

@@ -12,7 +12,7 @@ namespace openreg::ops {
 
 namespace {
 
-constexpr Operator kLayerNorm{"aten::native_layer_norm", {.refused = kNotFloating}};
+constexpr Operator kLayerNorm{"aten::native_layer_norm", kFloats};
 constexpr Operator kLayerNormBackward{"aten::native_layer_norm_backward"};
 
 // An operand of so many rows; of one dimension where there is one.

@@ -124,7 +124,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> rescale_qkv(const at::Tensor& qkv
   return at::_transform_bias_rescale_qkv(qkv.to_padded_tensor(0.0), bias, heads);
 }
 
-void record_stream(at::Tensor& self, c10::Stream stream) {
+void record_nested_stream(at::Tensor& self, c10::Stream stream) {
   nested(self).get_unsafe_storage_as_tensor().record_stream(stream);
 }
 
@@ -140,7 +140,7 @@ TORCH_LIBRARY_IMPL(aten, NestedTensorPrivateUse1, library) {
   const DeclaresFor strided(c10::DispatchKey::NestedTensorPrivateUse1);
   composed<kNested>(library, kComposed);
   function<op::_transform_bias_rescale_qkv>(library, rescale_qkv);
-  function<op::record_stream>(library, record_stream);
+  function<op::record_stream>(library, record_nested_stream);
 }
 
 TORCH_LIBRARY_IMPL(_, NestedTensorPrivateUse1, library) {

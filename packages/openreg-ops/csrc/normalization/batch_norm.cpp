@@ -10,8 +10,6 @@ namespace {
 using Tensors = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 using Specs = std::array<OutputSpec, 3>;
 
-constexpr KernelRule kFloats{.refused = kNotFloating};
-
 Specs describe_batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
                           MaybeTensor running_var, bool training, double /*momentum*/, double /*eps*/) {
   // In evaluation nothing is saved, and PyTorch gives empty tensors.
@@ -57,7 +55,7 @@ Specs describe_batch_norm_backward(const at::Tensor& /*grad*/, const at::Tensor&
           wanted[2] ? parameter : OutputSpec()};
 }
 
-const auto kBackward =
+const auto kBatchNormBackward =
     described_operator<describe_batch_norm_backward, op::native_batch_norm_backward>(cpu::native_batch_norm_backward);
 
 // Running statistics that are always there, or never.
@@ -98,8 +96,8 @@ Tensors batch_norm_backward(const at::Tensor& grad, const at::Tensor& input, con
                             MaybeTensor running_mean, MaybeTensor running_var, MaybeTensor save_mean,
                             MaybeTensor save_invstd, bool update, double eps, std::array<bool, 3> wanted,
                             const at::Tensor& /*reserve*/) {
-  return kBackward.functional(grad, input, weight, running_mean, running_var, save_mean, save_invstd, update, eps,
-                              wanted);
+  return kBatchNormBackward.functional(grad, input, weight, running_mean, running_var, save_mean, save_invstd, update,
+                                       eps, wanted);
 }
 
 // The out forms put the results in their places afterwards.

@@ -70,7 +70,7 @@ Tensors group_norm_backward(const at::Tensor& grad, const at::Tensor& input, con
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_group_norm, op::native_group_norm>(library, group_norm, {.refused = kNotFloating});
+  described<describe_group_norm, op::native_group_norm>(library, group_norm, kFloats);
   described<describe_group_norm_backward, op::native_group_norm_backward>(library, group_norm_backward);
 }
 

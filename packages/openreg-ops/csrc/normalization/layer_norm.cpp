@@ -126,7 +126,7 @@ Pair rms_norm_backward(const at::Tensor& grad, const at::Tensor& input, c10::Int
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_layer_norm, op::native_layer_norm>(library, cpu::native_layer_norm, {.refused = kNotFloating});
+  described<describe_layer_norm, op::native_layer_norm>(library, cpu::native_layer_norm, kFloats);
   described<describe_layer_norm_backward, op::native_layer_norm_backward>(library, layer_norm_backward);
   described<describe_rms_norm, op::_fused_rms_norm>(library, rms_norm);
   described<describe_rms_norm_backward, op::_fused_rms_norm_backward>(library, rms_norm_backward);

@@ -26,7 +26,7 @@ OutputSpec describe_reflection(const at::Tensor& self, c10::IntArrayRef padding)
 
 // The derivative has the shape of the input and its memory format, and the gradient that of the output.
 template <int kDims>
-OutputSpec describe_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef padding) {
+OutputSpec describe_padding_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef padding) {
   TORCH_CHECK(padding.size() == 2 * kDims, "padding size is expected to be ", 2 * kDims, ", but got: ", padding.size());
   for (int64_t i = 0; i < kDims; ++i) {
     const int64_t expected = self.size(-1 - i) + padding[2 * i] + padding[2 * i + 1];
@@ -43,7 +43,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_reflection_pad1d_backward, op::reflection_pad1d_backward>(
       library, cpu::reflection_pad1d_backward_outf, kBackward);
   described<describe_reflection, op::reflection_pad2d>(library, cpu::reflection_pad2d_outf, kForward);
-  described<describe_backward<2>, op::reflection_pad2d_backward>(library, cpu::reflection_pad2d_backward_outf);
+  described<describe_padding_backward<2>, op::reflection_pad2d_backward>(library, cpu::reflection_pad2d_backward_outf);
   structured<meta::structured_reflection_pad3d, op::reflection_pad3d>(library, cpu::reflection_pad3d_outf, kForward);
   structured<meta::structured_reflection_pad3d_backward, op::reflection_pad3d_backward>(
       library, cpu::reflection_pad3d_backward_outf, kBackward);
@@ -51,9 +51,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_replication_pad1d_backward, op::replication_pad1d_backward>(
       library, cpu::replication_pad1d_backward_outf, kBackward);
   structured<meta::structured_replication_pad2d, op::replication_pad2d>(library, cpu::replication_pad2d_outf, kForward);
-  described<describe_backward<2>, op::replication_pad2d_backward>(library, cpu::replication_pad2d_backward_outf);
+  described<describe_padding_backward<2>, op::replication_pad2d_backward>(library,
+                                                                          cpu::replication_pad2d_backward_outf);
   structured<meta::structured_replication_pad3d, op::replication_pad3d>(library, cpu::replication_pad3d_outf, kForward);
-  described<describe_backward<3>, op::replication_pad3d_backward>(library, cpu::replication_pad3d_backward_outf);
+  described<describe_padding_backward<3>, op::replication_pad3d_backward>(library,
+                                                                          cpu::replication_pad3d_backward_outf);
 }
 
 }  // namespace

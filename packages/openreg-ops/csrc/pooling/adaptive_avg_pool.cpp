@@ -27,12 +27,10 @@ OutputSpec describe_adaptive_out(const at::Tensor& self, c10::IntArrayRef output
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_adaptive<2>, op::_adaptive_avg_pool2d>(library, cpu::_adaptive_avg_pool2d,
-                                                            {.refused = kNotFloating});
+  described<describe_adaptive<2>, op::_adaptive_avg_pool2d>(library, cpu::_adaptive_avg_pool2d, kFloats);
   described<describe_adaptive_out, op::adaptive_avg_pool2d_out>(library, cpu::adaptive_avg_pool2d_outf);
   described<format_of_second, op::_adaptive_avg_pool2d_backward>(library, cpu::_adaptive_avg_pool2d_backward);
-  described<describe_adaptive<3>, op::_adaptive_avg_pool3d>(library, cpu::_adaptive_avg_pool3d,
-                                                            {.refused = kNotFloating});
+  described<describe_adaptive<3>, op::_adaptive_avg_pool3d>(library, cpu::_adaptive_avg_pool3d, kFloats);
   described<describe_adaptive_out, op::adaptive_avg_pool3d_out>(library, cpu::adaptive_avg_pool3d_outf);
   described<shape_of_second, op::_adaptive_avg_pool3d_backward>(library, cpu::_adaptive_avg_pool3d_backward);
   described<shape_of_second, op::adaptive_avg_pool3d_backward_grad_input>(library,

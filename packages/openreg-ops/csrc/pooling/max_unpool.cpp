@@ -72,7 +72,6 @@ at::Tensor& unpool3d(const at::Tensor& self, const at::Tensor& indices, c10::Int
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kFloats{.refused = kNotFloating};
   described<describe_unpool<2>, op::max_unpool2d>(library, unpool2d, kFloats);
   described<describe_unpool3d, op::max_unpool3d>(library, unpool3d, kFloats);
 }

@@ -14,7 +14,7 @@ namespace openreg::ops {
 
 namespace {
 
-constexpr const char* kName = "aten::_copy_from";
+constexpr const char* kCopyFrom = "aten::_copy_from";
 
 // Numbers into a quantised tensor, which keeps its quantiser.
 void quantize_into(const at::Tensor& numbers, const at::Tensor& destination) {
@@ -59,7 +59,7 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
               self.scalar_type(), " and ", dst.scalar_type());
   at::Tensor source = integers_of(self);
   if (is_below_byte(self.scalar_type())) {
-    TORCH_CHECK(self.sizes() == dst.sizes() && is_whole(self) && is_whole(dst), kName, ": tensors of ",
+    TORCH_CHECK(self.sizes() == dst.sizes() && is_whole(self) && is_whole(dst), kCopyFrom, ": tensors of ",
                 self.scalar_type(), " are copied as a whole; copy no view of one");
   } else if (self.sizes() != dst.sizes()) {
     source = source.expand(dst.sizes());
@@ -82,14 +82,14 @@ at::Tensor to_copy(const at::Tensor& self, std::optional<c10::ScalarType> dtype,
   return at::native::_to_copy(source, dtype, layout, device, pin_memory, non_blocking, format);
 }
 
-bool equal(const at::Tensor& self, const at::Tensor& other) {
+bool equal_quantized(const at::Tensor& self, const at::Tensor& other) {
   check_same_device("aten::equal", self.device(), other);
   return self.is_quantized() && other.is_quantized() && quantizer_of(self)->equalTo(quantizer_of(other)) &&
          self.sizes() == other.sizes() && self.element_size() == other.element_size() &&
          at::equal(integers_of(self), integers_of(other));
 }
 
-void record_stream(at::Tensor& self, c10::Stream stream) {
+void record_quantized_stream(at::Tensor& self, c10::Stream stream) {
   const at::QuantizerPtr quantizer = quantizer_of(self);
   const QuantizerKind kind = kind_of(*quantizer);
   if (const auto* per_channel = std::get_if<const at::PerChannelAffineQuantizer*>(&kind)) {
@@ -104,8 +104,8 @@ TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, library) {
   function<op::_copy_from>(library, copy_from);
   function<op::_copy_from_and_resize>(library, copy_from_and_resize);
   function<op::_to_copy>(library, to_copy);
-  function<op::equal>(library, equal);
-  function<op::record_stream>(library, record_stream);
+  function<op::equal>(library, equal_quantized);
+  function<op::record_stream>(library, record_quantized_stream);
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ c10::Device checked_device(const char* name, MaybeDevice device, std::optional<b
   return {runtime::kDeviceType, index};
 }
 
-at::Tensor empty(c10::IntArrayRef size, MaybeDtype dtype, MaybeLayout /*layout*/, MaybeDevice device,
-                 std::optional<bool> pin_memory, MaybeFormat format) {
+at::Tensor empty_quantized(c10::IntArrayRef size, MaybeDtype dtype, MaybeLayout /*layout*/, MaybeDevice device,
+                           std::optional<bool> pin_memory, MaybeFormat format) {
   const CurrentDevice current(checked_device("aten::empty", device, pin_memory));
   return make_quantized(size, {}, format.value_or(c10::MemoryFormat::Contiguous), *dtype,
                         at::make_unknown_quantizer(*dtype));
@@ -88,7 +88,7 @@ TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, library) {
   const DeclaresFor quantized(c10::DispatchKey::QuantizedPrivateUse1);
   function<op::_empty_affine_quantized>(library, empty_affine);
   function<op::_empty_per_channel_affine_quantized>(library, empty_per_channel);
-  function<op::empty_memory_format>(library, empty);
+  function<op::empty_memory_format>(library, empty_quantized);
   // They end in those above. PyTorch has no strided ones, and says so.
   composed<kQuantized>(library, {"clone", "empty_like", "empty_quantized", "empty_strided"});
 }

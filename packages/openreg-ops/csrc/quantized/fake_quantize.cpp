@@ -41,8 +41,6 @@ constexpr auto describe_per_channel = [](const at::Tensor& self, const auto&... 
   return numbers_and_mask(self);
 };
 
-constexpr KernelRule kFloats{.refused = kNotFloating};
-
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_per_tensor, op::fake_quantize_per_tensor_affine_cachemask>(
       library, cpu::fake_quantize_per_tensor_affine_cachemask, kFloats);

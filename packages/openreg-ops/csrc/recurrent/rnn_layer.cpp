@@ -11,8 +11,8 @@ namespace openreg::ops {
 
 namespace {
 
-constexpr Operator kForward{op::mkldnn_rnn_layer::name};
-constexpr Operator kBackward{op::mkldnn_rnn_layer_backward::name};
+constexpr Operator kRnnLayer{op::mkldnn_rnn_layer::name};
+constexpr Operator kRnnLayerBackward{op::mkldnn_rnn_layer_backward::name};
 
 constexpr int64_t kLstmMode = 2;  // oneDNN's wrapper numbers the kinds of cells so
 
@@ -50,9 +50,9 @@ auto run_forward(const at::Tensor& input, const at::Tensor& weight0, const at::T
                                layer.train);
 }
 
-void forward_kernel(const at::Tensor& input, const at::Tensor& weight0, const at::Tensor& weight1,
-                    const at::Tensor& weight2, const at::Tensor& weight3, const at::Tensor& hx, const at::Tensor& cx,
-                    Layer layer, at::Tensor& output, at::Tensor& hy, at::Tensor& cy, at::Tensor& workspace) {
+void rnn_layer_kernel(const at::Tensor& input, const at::Tensor& weight0, const at::Tensor& weight1,
+                      const at::Tensor& weight2, const at::Tensor& weight3, const at::Tensor& hx, const at::Tensor& cx,
+                      Layer layer, at::Tensor& output, at::Tensor& hy, at::Tensor& cy, at::Tensor& workspace) {
   const bool training = workspace.defined();
   const at::Tensor content = training ? workspace.narrow(0, kHeader, workspace.numel() - kHeader) : at::Tensor();
   ResultsInPlace results({output, hy, cy}, content);
@@ -70,18 +70,18 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> rnn_layer(
     const at::Tensor& weight3, const at::Tensor& hx, const at::Tensor& cx, bool reverse, c10::IntArrayRef batch_sizes,
     int64_t mode, int64_t hidden_size, int64_t num_layers, bool has_biases, bool bidirectional, bool batch_first,
     bool train) {
-  const OperandsDevice device(kForward, input, weight0, weight1, weight2, weight3, hx, cx);
-  TORCH_CHECK_NOT_IMPLEMENTED(mode == kLstmMode && batch_sizes.empty(), kForward.name,
+  const OperandsDevice device(kRnnLayer, input, weight0, weight1, weight2, weight3, hx, cx);
+  TORCH_CHECK_NOT_IMPLEMENTED(mode == kLstmMode && batch_sizes.empty(), kRnnLayer.name,
                               ": only an LSTM of unpacked sequences has this kernel; use torch.gru or torch.lstm");
   TORCH_CHECK(input.dim() == 3 && hx.dim() == 2 && hx.size(0) == input.size(1) && hx.size(1) == hidden_size &&
                   cx.sizes() == hx.sizes(),
-              kForward.name, ": expected an input of (steps, batch, width) and states of (batch, ", hidden_size,
+              kRnnLayer.name, ": expected an input of (steps, batch, width) and states of (batch, ", hidden_size,
               "), but got ", input.sizes(), ", ", hx.sizes(), " and ", cx.sizes());
   const int64_t gates = 4 * hidden_size;
   TORCH_CHECK(weight0.numel() == gates * input.size(2) && weight1.numel() == gates * hidden_size &&
                   weight2.numel() >= gates && weight3.numel() >= gates,
-              kForward.name, ": expected weights for ", gates, " gates of ", input.size(2), " inputs and ", hidden_size,
-              " states, but got ", weight0.sizes(), ", ", weight1.sizes(), ", ", weight2.sizes(), " and ",
+              kRnnLayer.name, ": expected weights for ", gates, " gates of ", input.size(2), " inputs and ",
+              hidden_size, " states, but got ", weight0.sizes(), ", ", weight1.sizes(), ", ", weight2.sizes(), " and ",
               weight3.sizes());
   const auto options = input.options().memory_format(std::nullopt);
   at::Tensor output = make_output({input.size(0), input.size(1), hidden_size}, {}, options);
@@ -90,17 +90,18 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> rnn_layer(
   const int64_t bound = workspace_bound(input.size(0), input.size(1), input.size(2), hidden_size);
   at::Tensor workspace = output_if(c10::GradMode::is_enabled(), {bound}, options.dtype(at::kByte));
   const Layer layer{reverse, hidden_size, num_layers, has_biases, bidirectional, batch_first, train};
-  launch(kForward, device, &forward_kernel, input, weight0, weight1, weight2, weight3, hx, cx, layer, output, hy, cy,
+  launch(kRnnLayer, device, &rnn_layer_kernel, input, weight0, weight1, weight2, weight3, hx, cx, layer, output, hy, cy,
          workspace);
   return {std::move(output), std::move(hy), std::move(cy), std::move(workspace)};
 }
 
-void backward_kernel(const at::Tensor& input, const at::Tensor& weight0, const at::Tensor& weight1,
-                     const at::Tensor& weight2, const at::Tensor& weight3, const at::Tensor& hx, const at::Tensor& cx,
-                     const at::Tensor& output, const at::Tensor& hy, const at::Tensor& cy, MaybeTensor grad_output,
-                     MaybeTensor grad_hy, MaybeTensor grad_cy, Layer layer, const at::Tensor& workspace,
-                     at::Tensor& grad_input, at::Tensor& grad_weight0, at::Tensor& grad_weight1, at::Tensor& grad_bias,
-                     at::Tensor& grad_hx, at::Tensor& grad_cx) {
+void rnn_layer_backward_kernel(const at::Tensor& input, const at::Tensor& weight0, const at::Tensor& weight1,
+                               const at::Tensor& weight2, const at::Tensor& weight3, const at::Tensor& hx,
+                               const at::Tensor& cx, const at::Tensor& output, const at::Tensor& hy,
+                               const at::Tensor& cy, MaybeTensor grad_output, MaybeTensor grad_hy, MaybeTensor grad_cy,
+                               Layer layer, const at::Tensor& workspace, at::Tensor& grad_input,
+                               at::Tensor& grad_weight0, at::Tensor& grad_weight1, at::Tensor& grad_bias,
+                               at::Tensor& grad_hx, at::Tensor& grad_cx) {
   at::Tensor content;
   if (bytes_in(workspace) > 0) {
     content = workspace.narrow(0, kHeader, bytes_in(workspace));
@@ -128,10 +129,11 @@ SevenTensors rnn_layer_backward(const at::Tensor& input, const at::Tensor& weigh
   if (!is_given(grad_output) && !is_given(grad_hy) && !is_given(grad_cy)) {
     return {};
   }
-  const OperandsDevice device(kBackward, input, weight0, weight1, weight2, weight3, hx, cx, output, hy, cy, grad_output,
-                              grad_hy, grad_cy, workspace);
+  const OperandsDevice device(kRnnLayerBackward, input, weight0, weight1, weight2, weight3, hx, cx, output, hy, cy,
+                              grad_output, grad_hy, grad_cy, workspace);
   TORCH_CHECK(workspace.scalar_type() == at::kByte && workspace.dim() == 1 && workspace.numel() >= kHeader,
-              kBackward.name, ": expected the workspace that aten::mkldnn_rnn_layer gives while gradients are enabled");
+              kRnnLayerBackward.name,
+              ": expected the workspace that aten::mkldnn_rnn_layer gives while gradients are enabled");
   const auto gradient_of = [](const at::Tensor& operand) {
     return make_output(operand.sizes(), {}, operand.options().memory_format(std::nullopt));
   };
@@ -142,9 +144,9 @@ SevenTensors rnn_layer_backward(const at::Tensor& input, const at::Tensor& weigh
   at::Tensor grad_hx = gradient_of(hx);
   at::Tensor grad_cx = gradient_of(cx);
   const Layer layer{reverse, hidden_size, num_layers, has_biases, bidirectional, batch_first, train};
-  launch(kBackward, device, &backward_kernel, input, weight0, weight1, weight2, weight3, hx, cx, output, hy, cy,
-         grad_output, grad_hy, grad_cy, layer, workspace, grad_input, grad_weight0, grad_weight1, grad_bias, grad_hx,
-         grad_cx);
+  launch(kRnnLayerBackward, device, &rnn_layer_backward_kernel, input, weight0, weight1, weight2, weight3, hx, cx,
+         output, hy, cy, grad_output, grad_hy, grad_cy, layer, workspace, grad_input, grad_weight0, grad_weight1,
+         grad_bias, grad_hx, grad_cx);
   // Both biases are added to the same gates.
   at::Tensor grad_bias_too = grad_bias;
   return {std::move(grad_input),    std::move(grad_weight0), std::move(grad_weight1), std::move(grad_bias),

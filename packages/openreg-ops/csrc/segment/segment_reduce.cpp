@@ -37,17 +37,18 @@ OutputSpec describe_segment_reduce(const at::Tensor& data, std::string_view redu
   return spec;
 }
 
-OutputSpec describe_backward(const at::Tensor& grad, const at::Tensor& /*output*/, const at::Tensor& data,
-                             std::string_view reduce, MaybeTensor lengths, MaybeTensor offsets, int64_t /*axis*/,
-                             const std::optional<at::Scalar>& /*initial*/) {
+OutputSpec describe_segment_reduce_backward(const at::Tensor& grad, const at::Tensor& /*output*/,
+                                            const at::Tensor& data, std::string_view reduce, MaybeTensor lengths,
+                                            MaybeTensor offsets, int64_t /*axis*/,
+                                            const std::optional<at::Scalar>& /*initial*/) {
   at::native::get_reduction_enum(reduce);
   TORCH_CHECK(is_given(lengths) || is_given(offsets), "segment_reduce(): Either lengths or offsets must be defined.");
   return output_of(data.sizes(), grad.scalar_type());
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_backward, op::_segment_reduce_backward>(library, cpu::_segment_reduce_backward);
-  described<describe_segment_reduce, op::segment_reduce>(library, cpu::segment_reduce, {.refused = kNotFloating});
+  described<describe_segment_reduce_backward, op::_segment_reduce_backward>(library, cpu::_segment_reduce_backward);
+  described<describe_segment_reduce, op::segment_reduce>(library, cpu::segment_reduce, kFloats);
 }
 
 }  // namespace

@@ -131,12 +131,13 @@ std::tuple<at::Tensor&, at::Tensor&> triangular_solve(const at::Tensor& self, co
 
 // linear() is one operator of this device, whose derivative PyTorch asks from here; on the CPU it is made of products
 // that have derivatives of their own. The gradient of a sparse operand is strided, as of those.
-std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor& input, const at::Tensor& grad,
-                                                               const at::Tensor& weight, std::array<bool, 3> mask) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor> sparse_linear_backward(const at::Tensor& input, const at::Tensor& grad,
+                                                                      const at::Tensor& weight,
+                                                                      std::array<bool, 3> mask) {
   const OperandsDevice device({op::linear_backward::name}, input, grad, weight);
   if (weight.dim() == 1) {
     // A vector is a matrix of one row, whose product loses its last dimension.
-    auto [of_input, of_weight, of_bias] = linear_backward(input, grad.unsqueeze(-1), weight.unsqueeze(0), mask);
+    auto [of_input, of_weight, of_bias] = sparse_linear_backward(input, grad.unsqueeze(-1), weight.unsqueeze(0), mask);
     return {of_input, mask[1] ? of_weight.squeeze(0) : of_weight, mask[2] ? of_bias.squeeze(0) : of_bias};
   }
   const auto as_rows = [](const at::Tensor& tensor) {
@@ -163,14 +164,14 @@ TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
   described<describe_addmm, op::addmm>(library, at::native::addmm_out_sparse_dense_cpu, kByKind);
   described<check_addmm, op::addmm_>(library, at::native::s_addmm_sparse_dense_cpu_, kByKind);
   described<describe_bmm, op::bmm>(library, at::native::bmm_out_sparse_cpu, kByKind);
-  function<op::linear_backward>(library, linear_backward);
+  function<op::linear_backward>(library, sparse_linear_backward);
 }
 
 TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, library) {
   const DeclaresFor sparse(c10::DispatchKey::SparseCsrPrivateUse1);
   function<op::addmm_out>(library, compressed_addmm);
   described<describe_addmv, op::addmv_out>(library, at::native::addmv_out_sparse_compressed, kByKind);
-  function<op::linear_backward>(library, linear_backward);
+  function<op::linear_backward>(library, sparse_linear_backward);
   function<op::triangular_solve_X>(library, triangular_solve);
 }
 

@@ -22,7 +22,7 @@ void softmax_kernel(const at::Tensor& self, int64_t dim, bool half_to_float, at:
 }
 
 template <class Op>
-at::Tensor softmax(const at::Tensor& self, int64_t dim, bool half_to_float) {
+at::Tensor sparse_softmax(const at::Tensor& self, int64_t dim, bool half_to_float) {
   const OperandsDevice device(kOperator<Op>, self);
   TORCH_CHECK(!half_to_float, Op::name, ": half to float conversion is not supported on ", self.device());
   at::maybe_wrap_dim(dim, self.dim());
@@ -42,7 +42,8 @@ void softmax_backward_kernel(const at::Tensor& grad, const at::Tensor& output, i
 }
 
 template <class Op>
-at::Tensor softmax_backward(const at::Tensor& grad, const at::Tensor& output, int64_t dim, const at::Tensor& self) {
+at::Tensor sparse_softmax_backward(const at::Tensor& grad, const at::Tensor& output, int64_t dim,
+                                   const at::Tensor& self) {
   const OperandsDevice device(kOperator<Op>, grad, output, self);
   at::maybe_wrap_dim(dim, output.dim());
   TORCH_CHECK(grad.is_sparse() && grad.sizes() == output.sizes(), Op::name,
@@ -53,14 +54,15 @@ at::Tensor softmax_backward(const at::Tensor& grad, const at::Tensor& output, in
   return result;
 }
 
-constexpr Operator kSumBackward{op::_sparse_sum_backward::name, {.by_kind = true}};
+constexpr Operator kSparseSumBackward{op::_sparse_sum_backward::name, {.by_kind = true}};
 
 void sum_backward_kernel(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef dim, at::Tensor& values) {
-  put_values(kSumBackward, op::_sparse_sum_backward::redispatch(c10::DispatchKeySet(kCoo), grad, self, dim), values);
+  put_values(kSparseSumBackward, op::_sparse_sum_backward::redispatch(c10::DispatchKeySet(kCoo), grad, self, dim),
+             values);
 }
 
 at::Tensor sum_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef dim) {
-  const OperandsDevice device(kSumBackward, grad, self);
+  const OperandsDevice device(kSparseSumBackward, grad, self);
   if ((grad.is_sparse() && grad._nnz() == 0) || grad.numel() == 0) {
     return at::zeros_like(self);
   }
@@ -72,17 +74,18 @@ at::Tensor sum_backward(const at::Tensor& grad, const at::Tensor& self, c10::Int
               all ? "dense since all sparse dims are summed" : "sparse, but got dense");
   const at::Tensor input = self.coalesce();
   at::Tensor result = empty_of_pattern(input, grad.scalar_type());
-  launch(kSumBackward, device, &sum_backward_kernel, grad.is_sparse() ? grad.coalesce() : grad, input, dim,
+  launch(kSparseSumBackward, device, &sum_backward_kernel, grad.is_sparse() ? grad.coalesce() : grad, input, dim,
          result._values());
   return result;
 }
 
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
   const DeclaresFor sparse(c10::DispatchKey::SparsePrivateUse1);
-  function<op::_sparse_softmax>(library, softmax<op::_sparse_softmax>);
-  function<op::_sparse_log_softmax>(library, softmax<op::_sparse_log_softmax>);
-  function<op::_sparse_softmax_backward_data>(library, softmax_backward<op::_sparse_softmax_backward_data>);
-  function<op::_sparse_log_softmax_backward_data>(library, softmax_backward<op::_sparse_log_softmax_backward_data>);
+  function<op::_sparse_softmax>(library, sparse_softmax<op::_sparse_softmax>);
+  function<op::_sparse_log_softmax>(library, sparse_softmax<op::_sparse_log_softmax>);
+  function<op::_sparse_softmax_backward_data>(library, sparse_softmax_backward<op::_sparse_softmax_backward_data>);
+  function<op::_sparse_log_softmax_backward_data>(library,
+                                                  sparse_softmax_backward<op::_sparse_log_softmax_backward_data>);
   function<op::_sparse_sum_backward>(library, sum_backward);
 }
 

@@ -94,7 +94,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   constexpr KernelRule kElementwise{.elementwise = true};
   constexpr KernelRule kNoComplex{.refused = kComplex};
   constexpr KernelRule kRealNumbers{.refused = kBoolean | kComplex};
-  constexpr KernelRule kFloats{.refused = kNotFloating};
   structured<meta::structured_acos, op::acos, op::acos_>(library, cpu::acos_outf);
   structured<meta::structured_acosh, op::acosh, op::acosh_>(library, cpu::acosh_outf);
   function<op::angle>(library, angle);

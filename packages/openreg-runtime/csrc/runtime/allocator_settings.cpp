@@ -104,7 +104,7 @@ void read() {
 }
 
 // PyTorch has one place for the parser of the device type, which a CUDA build of torch has taken: both are called.
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool settings_are_registered = [] {
   auto previous = AcceleratorAllocatorConfig::getConfigParserHook();
   AcceleratorAllocatorConfig::getMutableKeys().insert(kFraction);
   AcceleratorAllocatorConfig::getConfigParserHook() = [previous](const std::string& settings) {

@@ -95,7 +95,7 @@ class Stubs final : public ProfilerStubs {
   void rangePop() const override {}
 };
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool stubs_are_registered = [] {
   static Stubs stubs;
   torch::profiler::impl::registerPrivateUse1Methods(&stubs);
   return true;

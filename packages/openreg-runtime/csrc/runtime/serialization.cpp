@@ -44,7 +44,7 @@ void load(const at::Tensor& tensor, Metadata& metadata) {
   attach(tensor, metadata);
 }
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool serialization_is_registered = [] {
   torch::jit::TensorBackendMetaRegistry(kDeviceType, &save, &load);
   return true;
 }();
