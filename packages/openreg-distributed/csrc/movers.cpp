@@ -19,7 +19,7 @@ Tensors joined(Tensors first, const Tensors& second) {
   return first;
 }
 
-std::vector<int64_t> bytes_of(const Tensors& tensors) {
+std::vector<int64_t> byte_counts(const Tensors& tensors) {
   std::vector<int64_t> sizes;
   for (const at::Tensor& tensor : tensors) {
     sizes.push_back(static_cast<int64_t>(tensor.nbytes()));
@@ -268,8 +268,8 @@ ProcessGroup::WorkPtr ProcessGroup::exchange(Call call, const Tensors& sent, con
   return enqueue(std::move(call), [&] {
     const at::Tensor packed = pack(sent, copies_operands_);
     const at::Tensor room = room_for(received, copies_operands_);
-    const auto transfer = [in = host_bytes(packed), out = host_bytes(room), sent_bytes = bytes_of(sent),
-                           received_bytes = bytes_of(received),
+    const auto transfer = [in = host_bytes(packed), out = host_bytes(room), sent_bytes = byte_counts(sent),
+                           received_bytes = byte_counts(received),
                            options](c10d::Backend& transport, const Operation& /*operation*/) mutable {
       return transport.alltoall_base(out, in, received_bytes, sent_bytes, options);
     };

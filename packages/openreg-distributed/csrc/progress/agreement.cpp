@@ -11,11 +11,11 @@ namespace {
 constexpr const char* kSameCalls =
     "; all ranks have to make the same collective calls, in the same order and with the same sizes";
 
+}  // namespace
+
 std::string rank_named(int rank) {
   return "rank " + std::to_string(rank);
 }
-
-}  // namespace
 
 Agreement::Agreement(int rank, int size) : rank_(rank), peers_(static_cast<size_t>(size)) {}
 

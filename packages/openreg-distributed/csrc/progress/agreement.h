@@ -14,6 +14,9 @@
 
 namespace openreg::distributed {
 
+// What messages call a rank.
+std::string rank_named(int rank);
+
 // Which operations may begin: what this rank has come to, and what the others have announced. A collective begins when
 // all ranks have announced theirs with its number, a receive when a message for it is announced, a send at once.
 // Whoever gives another size or makes another call is found before anything moves.

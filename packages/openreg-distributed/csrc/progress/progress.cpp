@@ -22,10 +22,6 @@ constexpr std::chrono::milliseconds kPatience{200};
 // Of an operation for which that was ordered.
 constexpr std::chrono::seconds kDelay{1};
 
-std::string rank_named(int rank) {
-  return "rank " + std::to_string(rank);
-}
-
 }  // namespace
 
 Progress::Use::Use(Progress& progress) : progress_(progress) {

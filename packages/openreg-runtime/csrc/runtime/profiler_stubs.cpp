@@ -27,7 +27,7 @@ orEvent_t handle(const Mark* mark) {
   return static_cast<orEvent_t>(mark->get());
 }
 
-void release(void* event) {
+void release_event(void* event) {
   OPENREG_WARN(orEventDestroy(static_cast<orEvent_t>(event)));
 }
 
@@ -53,7 +53,7 @@ class Stubs final : public ProfilerStubs {
     }
     orEvent_t event = nullptr;
     if (orEventCreateWithFlags(&event, orEventEnableTiming) == orSuccess) {
-      *mark = Mark(event, &release);
+      *mark = Mark(event, &release_event);
       if (enqueue_without_gil([&] { return orEventRecord(event, native_handle(stream)); }) == orSuccess) {
         return;
       }

@@ -14,7 +14,7 @@ namespace openreg::runtime {
 
 namespace {
 
-c10::DataPtr allocate_on(c10::DeviceIndex index, size_t size) {
+c10::DataPtr allocate_for_storage(c10::DeviceIndex index, size_t size) {
   const CurrentDevice current(index);
   return device_allocator().allocate(size);
 }
@@ -26,7 +26,7 @@ void resize_storage(c10::StorageImpl& storage, size_t new_size) {
               ", not on an openreg device");
   TORCH_CHECK(storage.resizable(), "Trying to resize storage that is not resizable (on ", storage.device(), ")");
   const c10::DeviceIndex index = storage.device().index();
-  c10::DataPtr data = allocate_on(index, new_size);
+  c10::DataPtr data = allocate_for_storage(index, new_size);
   const size_t kept = std::min(storage.nbytes(), new_size);
   if (kept > 0) {
     const orStream_t stream = native_handle(current_stream(index));
