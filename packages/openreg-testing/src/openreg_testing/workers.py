@@ -293,6 +293,7 @@ def _answer(connection: socket.socket, serve: Callable[[Any], Any], output: int)
             except ConnectionError:
                 break
             value = serve(request)
+            _flush()  # whoever has the answer looks at the output
             connection.sendall(wire.packed(("answer", (value, _late_imports()))))
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -304,10 +305,14 @@ def _answer(connection: socket.socket, serve: Callable[[Any], Any], output: int)
         with contextlib.suppress(OSError):
             connection.sendall(wire.packed(("raised", f"raised {type(error).__name__}: {error}")))
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(Exception):
-                stream.flush()
+        _flush()
         os._exit(status)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
 
 
 if __name__ == "__main__":
