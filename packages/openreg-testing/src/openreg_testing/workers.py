@@ -180,6 +180,7 @@ def _import_silently(modules: list[str]) -> None:
     """Nobody asked this process for what a module has to say; the worker said it."""
     kept = [os.dup(1), os.dup(2)]
     nothing = os.open(os.devnull, os.O_WRONLY)
+    _flush()
     try:
         for number in (1, 2):
             os.dup2(nothing, number)
@@ -189,6 +190,7 @@ def _import_silently(modules: list[str]) -> None:
                 with contextlib.suppress(Exception):  # it may need what a test had prepared
                     importlib.import_module(module)
     finally:
+        _flush()  # else workers would inherit, and write, what stands in Python's buffers
         for number, handle in enumerate(kept, 1):
             os.dup2(handle, number)
         for handle in (nothing, *kept):
