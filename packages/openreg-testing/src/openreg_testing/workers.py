@@ -304,6 +304,7 @@ def _answer(connection: socket.socket, serve: Callable[[Any], Any], output: int)
     except BaseException as error:
         status = 1
         traceback.print_exc()
+        _flush()
         with contextlib.suppress(OSError):
             connection.sendall(wire.packed(("raised", f"raised {type(error).__name__}: {error}")))
     finally:
