@@ -181,8 +181,8 @@ def _conformance(options: argparse.Namespace) -> int:
     found = _probe(setup)
     card = cards.Card(setup.device, found["torch"])
     if options.pytorch_tests is not None:
-        given = (options.pytorch_tests, options.file, options.test, options.jobs, options.limit, options.shard)
-        _add(card, upstream.run(setup, *given))
+        how: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "shard": options.shard}
+        _add(card, upstream.run(setup, options.pytorch_tests, options.file, options.test, **how))
     else:
         others = [suite for suite in suites if suite != OPERATORS]
         if others:
