@@ -140,6 +140,7 @@ def main() -> None:
         exec(compile(request["script"], "<script>", "exec"), {"__name__": "__main__"})
     except Exception:
         traceback.print_exc()
+        sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)
 
