@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The few imported targets an accelerator needs from an installed torch wheel, and the two helpers
-# that every native package of this repository shares.
+# The few imported targets an accelerator needs from an installed torch wheel, and the helpers that
+# every native package of this repository shares.
 #
 # Why not find_package(Torch): for a CUDA build of torch (what PyPI serves on Linux) it insists on a
 # CUDA toolkit, even from a consumer that contains no CUDA. The headers and libraries needed here
@@ -41,10 +41,16 @@
 #     directories carry torch's own pybind11 headers: use those and no other copy, because types
 #     that cross into torch's bindings have to be torch's. The default RPATH reaches the libraries
 #     of the openreg-runtime wheel and those of torch.
+#
+#   openreg_unity_build(<files> <target>...)
+#     So many files of a target are one translation unit, because parsing PyTorch's headers takes longer than what most
+#     files add. So no two files of a target give the same name to two things. Who edits compiles file by file, with
+#     -DOPENREG_UNITY_BUILD=OFF.
 
 include_guard(DIRECTORY)
 
 option(OPENREG_WARNINGS_AS_ERRORS "Compiler warnings end the build" OFF)
+option(OPENREG_UNITY_BUILD "Compile several files as one translation unit" ON)
 
 # Prints "<directory>|<version>" of the torch that the interpreter would import, the version of a debug build with a
 # word about that. The first entry of sys.path is dropped because with -c it is the current directory.
@@ -233,4 +239,8 @@ function(openreg_add_python_module target)
   python_add_library(${target} MODULE WITH_SOABI ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LINK} torch::torch_python)
   openreg_library_defaults(${target} RPATH ${arg_RPATH})
+endfunction()
+
+function(openreg_unity_build files)
+  set_target_properties(${ARGN} PROPERTIES UNITY_BUILD "${OPENREG_UNITY_BUILD}" UNITY_BUILD_BATCH_SIZE ${files})
 endfunction()
