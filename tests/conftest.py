@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes the repository's own tools and the scripts of the benchmarks importable."""
+"""Makes the repository's own tools and the scripts of the benchmarks importable, and copies of it to change."""
 
 import os
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
@@ -12,3 +14,23 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 # `nox -s onnx`. Those of the recipe need a copy of a package, which `nox -s recipe` makes.
 NEEDS = {"subsets": "OPENREG_TEST_LANE", "onnx": "OPENREG_TEST_LANE", "recipe": "OPENREG_TEST_RECIPE"}
 collect_ignore = [folder for folder, variable in NEEDS.items() if not os.environ.get(variable)]
+
+
+@pytest.fixture(scope="session")
+def copied(tmp_path_factory):
+    """A copy of the repository, as a repository of its own; tests use `checkout`."""
+    from tools.torch_lanes import copy_repository  # needs nox, which the environments above do not have
+
+    root = tmp_path_factory.mktemp("copied") / "repository"
+    copy_repository(root)
+    return root
+
+
+@pytest.fixture
+def checkout(copied):
+    """A copy of the repository to change: what other tests did to it is undone."""
+    from tools.affected import git
+
+    git(copied, "clean", "--quiet", "--force", "-dx")
+    git(copied, "checkout-index", "--all", "--force")
+    return copied
