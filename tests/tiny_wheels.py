@@ -3,16 +3,14 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 from pyproject_metadata import StandardMetadata
 
 from tools import torch_release
-from tools.packages import ROOT, discover, read_toml
+from tools.packages import discover, read_toml
 
 # A release of PyTorch that nobody serves yet comes last.
 TORCH = ("2.12.1", *(f"{release}.{patch}" for release in torch_release.SUPPORTED for patch in (0, 1)), "2.99.0")
@@ -35,16 +33,6 @@ def write_wheel(folder, name, version, metadata="", tag="py3-none-any", files=No
     return path
 
 
-def copy_declarations(checkout):
-    """What all packages declare, in another folder."""
-    for path in torch_release.pinned_files(ROOT):
-        copy = checkout / path.relative_to(ROOT)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        for file in (path, path.with_name("LICENSE"), path.with_name("README.md")):
-            if file.is_file():
-                shutil.copy2(file, copy.parent)
-
-
 def write_declared(folder, checkout):
     """The wheels of the packages of a checkout."""
     for package in discover(checkout).values():
@@ -61,31 +49,29 @@ def write_foreign(folder):
         write_wheel(folder, name, version)
 
 
-def write_all(folder: Path, checkouts: Path) -> Path:
-    """A folder of wheels as a package index has them after a release."""
+def write_all(folder, checkout):
+    """A folder of wheels as a package index has them after a release; leaves the checkout for the last one."""
     folder.mkdir()
     for release in torch_release.SUPPORTED:
-        copy_declarations(checkouts / release)
-        torch_release.retarget(checkouts / release, release)
-        write_declared(folder, checkouts / release)
+        torch_release.retarget(checkout, release)
+        write_declared(folder, checkout)
     write_foreign(folder)
     return folder
 
 
-def run_pip(index, *arguments, into=()):
-    """pip with these wheels and no setting of this machine."""
+def run_pip(index, *arguments, **settings):
+    """pip with these wheels and no setting of this machine, but the ones that are given, as PIP_NAME="value"."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
-    env["PIP_CONFIG_FILE"] = os.devnull
+    env |= {"PIP_CONFIG_FILE": os.devnull, **settings}
     install = ("install", "--no-index", "--find-links", str(index), "--disable-pip-version-check")
-    command = [sys.executable, "-m", "pip", *into, *install, *arguments]
+    command = [sys.executable, "-m", "pip", *install, *arguments]
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
 
 
-def chosen(index, folder, *arguments, into=()):
-    """What pip would install into an empty folder, or into an environment: name -> version."""
+def chosen(index, folder, *arguments):
+    """What pip would install into an empty folder: name -> version."""
     report = folder / "report.json"
-    where = () if into else ("--target", str(folder / "target"))
-    result = run_pip(index, "--dry-run", "--report", str(report), *where, *arguments, into=into)
+    result = run_pip(index, "--dry-run", "--report", str(report), "--target", str(folder / "target"), *arguments)
     assert result.returncode == 0, result.stderr
     installed = json.loads(report.read_text("utf-8"))["install"]
     return {item["metadata"]["name"]: item["metadata"]["version"] for item in installed}
