@@ -108,7 +108,7 @@ STOPWATCH = Stopwatch(budgets([*DEFAULT, *SLOW], PACKAGES))
 WHEELHOUSE = Wheelhouse(ROOT, PACKAGES, STOPWATCH)
 
 # What `nox -s excerpts` writes with; the tests in tests/ that compare its work need the same.
-EXCERPTS = ("cogapp>=3.4,<4", "tree-sitter>=0.25,<1", "tree-sitter-cpp>=0.23,<1")
+EXCERPTS = ("cogapp>=3.6,<4", "tree-sitter>=0.25,<1", "tree-sitter-cpp>=0.23,<1")
 
 # Tests of numbers alone. The other tests also count launches and see the host go on, which these settings change.
 COMPARED_WITH_THE_CPU = {

@@ -2,12 +2,13 @@
 """What documents show of the repository: files, symbols of C++ and Python, and what `x + y` passes; all of it fresh."""
 
 import re
+import sys
 
 import pytest
-from cogapp.cogapp import CogError
+from helpers import replace, run, write_files
 
 from tools import trace
-from tools.excerpts import LONGEST, Page, filled, pages, stale
+from tools.excerpts import LONGEST, Page
 from tools.packages import ROOT, discover
 from tools.passed_files import Part, read, summary, table
 from tools.symbols import SymbolError, find_symbol
@@ -27,116 +28,99 @@ int question();
 """
 
 
-def marked(call):
-    return f"# Page\n\n<!--[[[cog {call}]]]-->\n<!--[[[end]]]-->\n\nMore.\n"
+def excerpts(root):
+    """How cog judges all documents."""
+    return run(sys.executable, "-m", "tools.excerpts", "--check", "--diff", cwd=root)
 
 
 @pytest.fixture
-def tree(tmp_path):
-    """A repository with a page that shows a function, all of it fresh."""
-    for name, text in {
-        "src/code.cpp": CODE,
-        "src/long.py": "\n".join(f"x{number} = {number}" for number in range(LONGEST + 1)),
-        "src/fence.md": "```text\nwords\n```\n",
-        "docs/page.md": marked('source("src/code.cpp", "answer")'),
-        "docs/tutorial/step1.md": marked('source("src/long.py")'),
-    }.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    page = tmp_path / "docs" / "page.md"
-    page.write_text(filled(page, tmp_path), encoding="utf-8")
-    return tmp_path
+def page(tmp_path):
+    """A page, and files that it can show."""
+    texts = {"src/code.cpp": CODE, "src/fence.md": "```text\nwords\n```\n", "src/other.py": "// The answer.\n"}
+    long = "\n".join(f"x{number} = {number}" for number in range(LONGEST + 1))
+    write_files(tmp_path, {**texts, "src/long.py": long})
+    return Page(tmp_path / "docs" / "page.md", tmp_path)
 
 
-def shown(root, call):
-    page = root / "docs" / "page.md"
-    page.write_text(marked(call), encoding="utf-8")
-    return filled(page, root)
+def test_the_excerpts_of_the_documents_are_fresh():
+    result = excerpts(ROOT)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
-@pytest.mark.parametrize("page", [path.relative_to(ROOT).as_posix() for path in pages()])
-def test_the_excerpts_of_a_document_are_fresh(page):
-    problems = stale(ROOT / page)
-    assert not problems, "\n".join(problems)
+STALE = ("--- current docs/packaging.md\n", "run nox -s excerpts\n")
+AT_A_LINE = 'File "docs/packaging.md", line '
 
 
-def test_an_excerpt_is_a_block_of_code_with_a_link_to_its_file(tree):
-    assert (tree / "docs" / "page.md").read_text("utf-8") == (
-        "# Page\n\n"
-        '<!--[[[cog source("src/code.cpp", "answer")]]]-->\n'
-        "From [`src/code.cpp`](../src/code.cpp):\n\n"
-        "```cpp\n// The answer.\nint answer() {\n  return 42;\n}\n```\n"
-        "<!--[[[end]]]-->\n\n"
-        "More.\n"
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        ("packages/openreg-runtime/cmake/torch_targets.cmake", "set(arg_RPATH ..", "set(arg_RPATH .", STALE),
+        ("docs/packaging.md", "set(arg_RPATH ..", "set(arg_RPATH .", STALE),
+        ("docs/packaging.md", 'version.h", "kAbi', 'version.h", "kGone', (AT_A_LINE, "has no symbol 'kGoneVersion'")),
+        ("docs/packaging.md", ', last="build-backend"', "", (AT_A_LINE, "a page shows at most 30")),
+    ],
+)
+def test_a_page_that_does_not_show_what_is_there_is_named(checkout, file, old, new, said):
+    replace(checkout / file, old, new)
+    result = excerpts(checkout)
+    assert result.returncode != 0
+    assert [text for text in said if text not in result.stdout + result.stderr] == []
+
+
+def test_an_excerpt_is_a_block_of_code_with_a_link_to_its_file(page):
+    assert page.source("src/code.cpp", "answer") == (
+        "From [`src/code.cpp`](../src/code.cpp):\n\n```cpp\n// The answer.\nint answer() {\n  return 42;\n}\n```\n"
     )
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "fresh"),
-    [
-        ("src/code.cpp", "42", "43", False),
-        ("src/code.cpp", "question", "query", True),
-        ("docs/page.md", "return 42", "return 43", False),
-        ("docs/page.md", "```cpp\n// The answer.\nint answer() {\n  return 42;\n}\n```\n", "", False),
-        ("docs/page.md", "More.", "More.\n\n```text\ntensor([[[1.]]])\n```\n\n<!-- a comment -->", True),
-    ],
-)
-def test_a_block_that_is_not_what_the_file_says_is_shown_with_the_command_that_mends_it(tree, file, old, new, fresh):
-    page = tree / "docs" / "page.md"
-    assert stale(page, tree) == []
-    text = (tree / file).read_text("utf-8")
-    assert old in text
-    (tree / file).write_text(text.replace(old, new), encoding="utf-8")
-    problems = stale(page, tree)
-    assert problems == [] if fresh else problems[:2] == ["--- docs/page.md", "+++ nox -s excerpts"]
-    page.write_text(filled(page, tree), encoding="utf-8")
-    assert stale(page, tree) == []
-
-
-@pytest.mark.parametrize(
-    ("call", "text"),
+    ("show", "arguments", "marks", "text"),
     [
         (
-            'source("src/code.cpp", first="int a", last="}")',
-            "From [`src/code.cpp`](../src/code.cpp):\n\n```cpp\nint answer() {\n  return 42;\n}\n```",
+            Page.source,
+            ["src/code.cpp"],
+            {"first": "int a", "last": "}"},
+            ":\n\n```cpp\nint answer() {\n  return 42;\n}\n```",
         ),
-        ('source("src/code.cpp")', "[`src/code.cpp`](../src/code.cpp):\n\n```cpp\n#include <x.h>"),
-        ('source("src/fence.md")', "````markdown\n```text\nwords\n```\n````\n"),
-        ('difference("src/long.py", "src/code.cpp")', "[`src/long.py`](../src/long.py), changed:\n\n```diff\n@@"),
+        (Page.source, ["src/code.cpp"], {}, "[`src/code.cpp`](../src/code.cpp):\n\n```cpp\n#include <x.h>"),
+        (Page.source, ["src/fence.md"], {}, "````markdown\n```text\nwords\n```\n````\n"),
+        (
+            Page.difference,
+            ["src/other.py", "src/code.cpp"],
+            {},
+            "[`src/other.py`](../src/other.py), changed:\n\n```diff\n@@",
+        ),
     ],
 )
-def test_a_page_can_show(tree, call, text):
-    (tree / "src" / "long.py").write_text("// The answer.\n", encoding="utf-8")
-    assert text in shown(tree, call)
+def test_a_page_can_show(page, show, arguments, marks, text):
+    assert text in show(page, *arguments, **marks)
 
 
 @pytest.mark.parametrize(
-    ("call", "complaint"),
+    ("show", "arguments", "marks", "complaint"),
     [
-        ('source("src/nothing.cpp", "answer")', r"docs/page\.md\(3\): src/nothing\.cpp: no file"),
-        ('source("src/code.cpp", "reply")', r"docs/page\.md\(3\): src/code\.cpp: .* has no symbol 'reply'"),
-        ('source("src/code.cpp", first="never written")', "no line contains 'never written'"),
-        ('source("src/code.cpp", "answer", last="x")', "goes without `first`"),
-        ('source("src/fence.md", "words")', "symbols are known in C"),
-        ('source("src/long.py")', "a page shows at most"),
-        ('difference("src/code.cpp", "src/code.cpp")', "are the same"),
-        ('difference("src/code.cpp", "src/nothing.cpp")', "no file src/nothing.cpp"),
+        (Page.source, ["src/nothing.cpp", "answer"], {}, r"no file src/nothing\.cpp"),
+        (Page.source, ["src/code.cpp", "reply"], {}, "has no symbol 'reply'"),
+        (Page.source, ["src/code.cpp"], {"first": "never written"}, "no line contains 'never written'"),
+        (Page.source, ["src/code.cpp", "answer"], {"last": "x"}, "goes without `first`"),
+        (Page.source, ["src/fence.md", "words"], {}, "symbols are known in C"),
+        (Page.source, ["src/long.py"], {}, "a page shows at most"),
+        (Page.difference, ["src/code.cpp", "src/code.cpp"], {}, "are the same"),
+        (Page.difference, ["src/code.cpp", "src/nothing.cpp"], {}, "no file src/nothing.cpp"),
     ],
 )
-def test_a_page_that_shows_what_is_not_there_or_too_much_is_named(tree, call, complaint):
-    with pytest.raises(CogError, match=complaint):
-        shown(tree, call)
+def test_what_is_not_there_or_too_much_is_refused(page, show, arguments, marks, complaint):
+    with pytest.raises(SymbolError, match=complaint):
+        show(page, *arguments, **marks)
 
 
-def test_a_page_of_the_tutorial_shows_files_of_any_length_and_lines_without_a_space_at_their_end(tree):
-    page = Page(tree / "docs" / "tutorial" / "step1.md", tree)
-    assert len(page.source("src/long.py").splitlines()) > LONGEST
-    (tree / "src" / "long.py").write_text(CODE.replace("42", "43"), encoding="utf-8")
-    text = page.difference("src/long.py", "src/code.cpp")
+def test_a_page_of_the_tutorial_shows_files_of_any_length_and_lines_without_a_space_at_their_end(page):
+    step = Page(page.root / "docs" / "tutorial" / "step1.md", page.root)
+    assert len(step.source("src/long.py").splitlines()) > LONGEST
+    (page.root / "src" / "other.py").write_text(CODE.replace("42", "43"), encoding="utf-8")
+    text = step.difference("src/other.py", "src/code.cpp")
     assert [line for line in text.splitlines() if line != line.rstrip()] == []
     assert "+  return 43;" in text
-    assert sorted(pages(tree)) == [tree / "docs" / "page.md", tree / "docs" / "tutorial" / "step1.md"]
 
 
 CPP = """\

@@ -1,27 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Fills the excerpts of the documents from the files that they show: `nox -s excerpts`.
 
+usage: python -m tools.excerpts [--check --diff]
+
 A document says what it shows in one line, and cog (https://cog.readthedocs.io) writes the block between it and its end:
 
     <!--[[[cog source("packages/openreg-runtime/csrc/runtime/guard.cpp", "exchangeDevice")]]]-->
     <!--[[[end]]]-->
 
 `Page.source`, `Page.difference` and `Page.passed` are what such a line can call. tests/test_excerpts.py keeps the
-blocks fresh.
+blocks fresh: with --check, cog changes nothing and fails where it would.
 """
 
 from __future__ import annotations
 
 import difflib
-import io
 import os
 import re
+import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from cogapp.cogapp import Cog, CogError
+from cogapp import Cog
 
 from tools import passed_files
 from tools.markers import BEGIN, BEGIN_ENDS, END
@@ -29,7 +32,6 @@ from tools.packages import ROOT
 from tools.repo_checks import SPDX, files
 from tools.symbols import SymbolError, find_symbol
 
-COMMAND = "nox -s excerpts"
 # What a reader takes in between two paragraphs. Pages of the tutorial hold all of their step's code.
 LONGEST = 30
 COMPLETE = "docs/tutorial"
@@ -133,58 +135,29 @@ class Page:
             raise SymbolError(f"{lines} lines, and a page shows at most {LONGEST}: name a part, or write a link")
 
 
-def pages(root: Path = ROOT) -> Iterator[Path]:
-    """The documents of the repository that have excerpts."""
-    for path in files(root, {".md"}):
-        if BEGIN in path.read_text("utf-8"):
-            yield path
-
-
-def filled(path: Path, root: Path = ROOT) -> str:
-    """A document with what its excerpts show today. Raises CogError, with the line, for one that shows nothing."""
-    cog, page, result = Cog(), Page(path, root), io.StringIO()
-    cog.options.begin_spec, cog.options.end_spec, cog.options.end_output = BEGIN, BEGIN_ENDS, END
-    name = path.relative_to(root).as_posix()
+def calls(cog: Any) -> tuple[Callable[..., None], ...]:
+    """What a line of the document that cog is at can call."""
+    page = Page(Path(cog.inFile).resolve())
 
     def writer(show: Callable[..., str]) -> Callable[..., None]:
-        def write(*names: str, **marks: str) -> None:
-            try:
-                cog.cogmodule.out(show(*names, **marks))
-            except ValueError as error:
-                raise CogError(": ".join([*names[:1], str(error)]), name, cog.cogmodule.firstLineNum) from error
+        return lambda *names, **marks: cog.out(show(*names, **marks))
 
-        return write
-
-    functions = {name: writer(getattr(page, name)) for name in ("source", "difference", "passed")}
-    cog.process_file(io.StringIO(path.read_text("utf-8")), result, name, functions)
-    return result.getvalue()
+    return writer(page.source), writer(page.difference), writer(page.passed)
 
 
-def stale(path: Path, root: Path = ROOT) -> list[str]:
-    """How a document differs from what its excerpts show today, or what one of them cannot show."""
-    text, name = path.read_text("utf-8"), path.relative_to(root).as_posix()
-    try:
-        fresh = filled(path, root)
-    except CogError as error:
-        return [str(error)]
-    return list(difflib.unified_diff(text.splitlines(), fresh.splitlines(), name, COMMAND, lineterm=""))
+OPTIONS = (
+    *("-I", str(ROOT), "--markers", f"{BEGIN} {BEGIN_ENDS} {END}", "--verbosity", "1"),
+    *("-p", "from tools.excerpts import calls; source, difference, passed = calls(cog)"),
+    *("--check-fail-msg", "to write what the files say today, run nox -s excerpts"),
+)
 
 
-def main() -> int:
-    """Writes what changed; the status is 1 where an excerpt shows what is not there."""
-    problems = []
-    for path in pages():
-        try:
-            text = filled(path)
-        except CogError as error:
-            problems.append(str(error))
-            continue
-        if text != path.read_text("utf-8"):
-            path.write_text(text, encoding="utf-8")
-            print(f"wrote {path.relative_to(ROOT).as_posix()}")
-    print("\n".join(problems), end="\n" if problems else "")
-    return 1 if problems else 0
+def main(*arguments: str) -> int:
+    """Runs cog on all documents; without arguments it writes them."""
+    documents = [os.path.relpath(path) for path in files(ROOT, {".md"})]
+    status: int = Cog().main(["cog", *OPTIONS, *(arguments or ["-r"]), *documents])
+    return status
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(*sys.argv[1:]))
