@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What packages declare to the doctor is true, what is made of it is current, and what is untrue is found out.
+"""What packages declare to the doctor is true, and what is untrue is found out.
 
 Whether the questions are complete is tested where PyTorch is installed: packages/openreg-doctor/tests.
 """
@@ -19,9 +19,8 @@ TESTS, PROJECT = (f"packages/openreg-profiler/{name}" for name in ("tests", "pyp
 NO_SENSORS = "not applicable: a simulated device has no sensors and one process"
 
 
-def test_what_the_packages_declare_is_true_and_what_is_made_of_it_current():
+def test_what_the_packages_declare_is_true():
     assert hooks.problems() == []
-    assert hooks.out_of_date() == []
     assert {item.package.name for item in hooks.declarations()} >= {
         *("openreg-runtime", "openreg-ops", "openreg-amp", "openreg-autoload", "openreg-meta"),
     }
@@ -79,12 +78,6 @@ def test_what_is_said_of_a_package_that_is_not_installed():
     without = "torch.profiler records the host alone"
     brought = {"module": "openreg_profiler", "without": without, "settings": ["OPENREG_PROFILE"], "hooks": answered}
     assert hooks.absent_packages(ROOT, ["openreg-profiler", "openreg-silent"]) == {"openreg-profiler": brought}
-
-
-@pytest.mark.parametrize("made", [hooks.PAGE, hooks.MODELS])
-def test_a_file_that_was_not_made_again_is_named(checkout, made):
-    replace(checkout / made, "profiler.py", "other.py")
-    assert hooks.out_of_date(checkout) == [f"{made.as_posix()} is out of date: run python -m tools.hooks"]
 
 
 def test_the_settings_that_packages_read_are_declared_and_those_are_in_the_readme():

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What PyTorch asks of a device and which package answers: checked against the tree, and written where it is read.
-
-usage: python -m tools.hooks    writes the two files that are made of it
+"""What PyTorch asks of a device and which package answers: checked against the tree, and made into a page and a table.
 
 The questions stand in the doctor (QUESTIONS), the answers in the doctor.toml of each package; the README of
 openreg-doctor describes both. Of them are made PAGE, for readers, and MODELS, where the doctor finds what somebody who
-writes a backend may copy. What is known of packages that are not installed is in the table of tools/providers.py.
+writes a backend may copy. tools/providers.py writes them, and what is known of packages that are not installed.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -40,7 +37,7 @@ HEADING = """\
 PyTorch finds an accelerator's parts by name: functions of the device's module, virtual functions of C++
 interfaces, registrations. This page lists them all, each with the file that answers and the tests that
 fail without the answer. It is made from [hooks.toml](../src/openreg_doctor/hooks.toml) and the doctor.toml of each
-package by `python -m tools.hooks`; tests keep
+package by `python -m tools.providers`; tests keep
 all of them true, and fail when a new PyTorch asks for more. "Since" is the release that began to ask, or
 the oldest one that is served.
 """
@@ -221,28 +218,3 @@ def absent_packages(root: Path, names: Iterable[str]) -> dict[str, dict[str, Any
         for name in names
         if (item := declared.get(name)) is not None
     }
-
-
-def made(root: Path = ROOT) -> dict[Path, str]:
-    """Every file that is made of the questions and answers, and its text."""
-    return {PAGE: render(root), MODELS: json.dumps(models(root), indent=1) + "\n"}
-
-
-def out_of_date(root: Path = ROOT) -> list[str]:
-    """One line for each of these files that says something else."""
-    return [
-        f"{path.as_posix()} is out of date: run python -m tools.hooks"
-        for path, text in made(root).items()
-        if not (root / path).is_file() or (root / path).read_text("utf-8") != text
-    ]
-
-
-def main() -> None:
-    """Writes the files."""
-    for path, text in made().items():
-        (ROOT / path).write_text(text, encoding="utf-8")
-        print(f"wrote {path.as_posix()}")
-
-
-if __name__ == "__main__":
-    main()

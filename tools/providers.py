@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the packages declare that they bring, written where others read it.
+"""What the packages declare that they bring and answer, written where others read it.
 
 usage: python -m tools.providers
 
@@ -9,11 +9,12 @@ A package declares in its pyproject.toml, and nowhere else,
 - the features that it brings, as `tensors` and `autocast`: entry points `feature = "module"` of `openreg.features`;
 - whether it is an extra of openreg-meta: `extra = true` under `[tool.openreg]`.
 
-and in its doctor.toml, what the doctor says where the package is not installed (tools/hooks.py).
+and in its doctor.toml, what it answers of what PyTorch asks, and what the doctor says where it is not installed
+(tools/hooks.py).
 
 From that this writes the table with which openreg-runtime and its doctor say what to install, for the packages that
-openreg-meta brings, extras included; and the extras of openreg-meta. What any other package brings the runtime learns
-where that package is installed.
+openreg-meta brings, extras included; the extras of openreg-meta; and the page and the table of the doctor about hooks.
+What any other package brings the runtime learns where that package is installed.
 """
 
 from __future__ import annotations
@@ -102,33 +103,43 @@ def brought_by_one_package(root: Path) -> list[str]:
     return problems
 
 
+def texts(root: Path) -> dict[Path, str]:
+    """Every file that is written of what packages declare, and its text."""
+    return {
+        TABLE: table_text(root),
+        EXTRAS: with_extras((root / EXTRAS).read_text("utf-8"), discover(root)),
+        hooks.PAGE: hooks.render(root),
+        hooks.MODELS: json.dumps(hooks.models(root), indent=1) + "\n",
+    }
+
+
+def changed(root: Path) -> dict[Path, str]:
+    """Those that say something else today."""
+    return {
+        path: text
+        for path, text in texts(root).items()
+        if not (root / path).is_file() or (root / path).read_text("utf-8") != text
+    }
+
+
 def declarations_are_written(root: Path) -> list[str]:
-    """The runtime's table and the extras of openreg-meta are what the packages declare."""
-    problems = []
-    table = root / TABLE
-    if table.parent.is_dir() and (not table.is_file() or table.read_text("utf-8") != table_text(root)):
-        problems.append(f"{TABLE.as_posix()}: not what the packages declare: {COMMAND}")
-    if (root / EXTRAS).is_file():
-        text = (root / EXTRAS).read_text("utf-8")
-        if not WRITTEN.search(text):
-            problems.append(f"{EXTRAS.as_posix()}: no place for the extras, from {BEGIN.strip()!r} to {END.strip()!r}")
-        elif with_extras(text, discover(root)) != text:
-            problems.append(f"{EXTRAS.as_posix()}: the extras are not what the packages declare: {COMMAND}")
+    """What is made of the packages' declarations is what they declare."""
+    problems = [f"{path.as_posix()}: not what the packages declare: {COMMAND}" for path in changed(root)]
+    if not WRITTEN.search((root / EXTRAS).read_text("utf-8")):
+        problems.append(f"{EXTRAS.as_posix()}: no place for the extras, from {BEGIN.strip()!r} to {END.strip()!r}")
     return problems
 
 
 def write(root: Path) -> list[Path]:
-    """Writes the table and the extras; gives the files that changed."""
-    whole = root / EXTRAS
-    texts = {root / TABLE: table_text(root), whole: with_extras(whole.read_text("utf-8"), discover(root))}
-    changed = [path for path, text in texts.items() if not path.is_file() or path.read_text("utf-8") != text]
-    for path in changed:
-        path.write_text(texts[path], encoding="utf-8")
-    return changed
+    """Writes what changed; gives the files."""
+    found = changed(root)
+    for path, text in found.items():
+        (root / path).write_text(text, encoding="utf-8")
+    return list(found)
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         refuse(__doc__ or "")
     for item in write(ROOT):
-        print(f"wrote {item.relative_to(ROOT).as_posix()}")
+        print(f"wrote {item.as_posix()}")

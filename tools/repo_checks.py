@@ -230,7 +230,7 @@ def runtime_names_no_other_package(root: Path) -> list[str]:
 
 
 def plugins_tell_the_doctor(root: Path) -> list[str]:
-    """What adds to a device ships a doctor.toml, so that its absence can be told (`python -m tools.hooks`)."""
+    """What adds to a device ships a doctor.toml, so that its absence can be told (tools/hooks.py)."""
     problems = []
     for package in discover(root).values():
         place = package.folder.relative_to(root) / "src" / package.import_name / hooks.DECLARATION

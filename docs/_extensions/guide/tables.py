@@ -74,7 +74,7 @@ class SettingsDirective(TableDirective):
 
 
 class HooksDirective(TableDirective):
-    """What PyTorch asks of the device, from the files that `python -m tools.hooks` reads."""
+    """What PyTorch asks of the device, from the files that tools/hooks.py reads."""
 
     def run(self) -> list[nodes.Node]:
         """A section per interface."""
