@@ -32,6 +32,10 @@ PLANTED = [
     ("driver-without-torch", f"{RUNTIME}/csrc/memory/block.h", "#include <c10/core/Stream.h>"),
     ("device-by-its-interface", f"{RUNTIME}/csrc/runtime/stream.cpp", '#include "../driver/device.h"'),
     ("device-by-its-interface", f"{RUNTIME}/tests/driver/checks.h", '#include "driver/device.h"'),
+    ("threaded-loops", f"{OPS}/csrc/loop.cpp", "  at::parallel_for(0, n, 1, body);"),
+    ("threaded-loops", f"{OPS}/csrc/loop.h", "for_each_item(n, 1, body);"),
+    ("threaded-loops", f"{OPS}/tests/loop.cpp", "#include <ATen/native/cpu/Loops.h>"),
+    ("threaded-loops", f"{OPS}/csrc/sum/loop.cpp", '#include "kernels/parallel.h"'),
     ("platform-header", f"{DRIVER}/b.cpp", "#include <pthread.h>"),
     ("platform-header", f"{DRIVER}/c.cpp", "#include <sys/stat.h>"),
     ("platform-header", f"{DRIVER}/d.cpp", "#define _GNU_SOURCE"),
@@ -59,6 +63,8 @@ PLANTED = [
     ("identity", ".github/workflows/e.yml", "      id-token: write"),
 ]
 GOOD = {
+    f"{OPS}/csrc/kernels/good.cpp": "#include <omp.h>\nat::parallel_for(0, n, 1, body);",
+    f"{OPS}/csrc/good.cpp": 'log("parallel_for"); // parallel_for()\n * parallel_for',
     f"{DRIVER}/good.cpp": '// fork() and "dlopen()"\n#include "device.h"\nlog("fork()"); own_fork(); item.fork();',
     f"{RUNTIME}/tests/driver/parts_device.h": '#include "driver/device.h"',
     f"{DRIVER}/platform_linux.cpp": "#include <sys/mman.h>\nmmap(0);",

@@ -17,7 +17,7 @@ DRIVER = f"{RUNTIME}/csrc/driver"
 RUNTIME_INIT, EXTRA_INIT = f"{RUNTIME}/src/openreg_runtime/__init__.py", f"{EXTRA}/src/openreg_profiler/__init__.py"
 RUNTIME_TOML, OPS_TOML, EXTRA_TOML = (f"{folder}/pyproject.toml" for folder in (RUNTIME, OPS, EXTRA))
 META = "packages/openreg-meta/pyproject.toml"
-MODULE, HEADER, TEST = f"{EXTRA}/csrc/module.cpp", f"{RUNTIME}/include/openreg.h", f"{OPS}/tests/test_one.py"
+HEADER, TEST = f"{RUNTIME}/include/openreg.h", f"{OPS}/tests/test_one.py"
 ADDED, INCLUDES = f"{RUNTIME}/include/openreg/runtime/added.h", '#include "openreg/runtime/added.h"\n'
 TABLE = providers.TABLE.as_posix()
 GONE = None
@@ -60,8 +60,6 @@ PLANTED = [
     ("sources_listed", f"{DRIVER}/linux.cpp", "", "\n"),
     ("sources_listed", f"{DRIVER}/added.h", "", "\n"),
     ("sources_listed", ADDED, "", "\n"),
-    ("parallel_loops_use_threads", MODULE, "", "  at::parallel_for(0, n, 1, body);\n"),
-    ("parallel_loops_use_threads", MODULE, "", "#include <ATen/native/cpu/Loops.h>\n"),
     ("pins_are_of_one_release", EXTRA_TOML, f'version = "{RELEASE}', f'version = "{OTHER_RELEASE}'),
     ("pins_are_of_one_release", EXTRA_TOML, f'version = "{RELEASE}', 'version = "2.12'),
     ("pins_are_of_one_release", RUNTIME_TOML, f'  "torch=={RELEASE}.*"', f'  "torch>={RELEASE}"'),

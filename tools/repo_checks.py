@@ -28,13 +28,6 @@ SAME_WHERE_PRESENT = ("tests/doctor_site.py",)
 SAME_CLASSIFIERS = ("Development Status", "Programming Language :: Python", "Typing")
 PACKAGE_FILES = ("README.md", "CHANGELOG.md", "pyproject.toml", *SAME_IN_EVERY_PACKAGE)
 
-STRING_OR_COMMENT = re.compile(r'"(\\.|[^"\\])*"|//.*|/\*.*?(\*/|$)|^\s\*\s.*')
-# ATen's loops over threads are templates, threaded only where a source is compiled with OpenMP; and the headers that
-# have them inside.
-PARALLEL_LOOP = re.compile(
-    r"\bparallel_(for|reduce)\b|#\s*include\s*<(omp\.h|ATen/(cpu/vml|native/(cpu/(Loops|Reduce|utils)|im2col|nested/"
-    r"NestedTensorUtils))\.h)>"
-)
 SPDX = "SPDX-License-Identifier: BSD-3-Clause"
 # Code in a document, where `[](x)` is no link.
 CODE_BLOCK = re.compile(r"(?ms)^ *(```+).*?^ *\1 *$")
@@ -126,21 +119,6 @@ def sources_listed(root: Path) -> list[str]:
             name = re.escape(path.relative_to(folder).as_posix())
             if not re.search(rf"(?<![\w/.]){name}(?![\w.])", listed):
                 problems.append(f"{path.relative_to(root)}: not named in CMakeLists.txt")
-    return problems
-
-
-def parallel_loops_use_threads(root: Path) -> list[str]:
-    """Loops of ATen stand in csrc/kernels, which is compiled with OpenMP as a whole."""
-    problems = []
-    for package in discover(root).values():
-        for path in files(package.folder, NATIVE):
-            if path.parent == package.folder / "csrc" / "kernels":
-                continue
-            for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-                found = PARALLEL_LOOP.search(STRING_OR_COMMENT.sub("", line))
-                if found:
-                    advice = "runs on one thread here; move the loop to csrc/kernels"
-                    problems.append(f"{path.relative_to(root)}:{number}: {found.group()!r}: {advice}")
     return problems
 
 
@@ -291,7 +269,7 @@ def tests_need_no_fast_machine(root: Path) -> list[str]:
 
 CHECKS = (
     *(package_shape, same_in_every_package, names_derive_from_one, metadata_is_alike, sources_listed),
-    *(parallel_loops_use_threads, pins_are_of_one_release, documents_tell_the_truth, native_parts_ask_first),
+    *(pins_are_of_one_release, documents_tell_the_truth, native_parts_ask_first),
     *(headers_are_needed, headers_have_their_number, brought_by_one_package, declarations_are_written),
     *(runtime_names_no_other_package, plugins_tell_the_doctor, tests_need_no_fast_machine),
 )
