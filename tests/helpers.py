@@ -14,10 +14,10 @@ def write_files(root, texts):
 
 
 def replace(path, old, new):
-    """Replaces the first occurrence of a text, which has to be there."""
-    text = path.read_text("utf-8")
+    """Replaces the first occurrence of a text, which has to be there; where that is empty, appends to the file."""
+    text = path.read_text("utf-8") if old or path.exists() else ""
     assert old in text
-    path.write_text(text.replace(old, new, 1), "utf-8")
+    path.write_text(text.replace(old, new, 1) if old else text + new, "utf-8")
 
 
 def run(*command, cwd=None, **variables):

@@ -3,10 +3,10 @@
 
 import fnmatch
 import json
-import subprocess
 
 import nox
 import pytest
+from helpers import write_files
 
 import noxfile
 from tools import affected, packages
@@ -29,14 +29,11 @@ DRIVER = Session("tsan", files=("packages/openreg-runtime/csrc/driver/*", "packa
 
 def git(root, *arguments):
     identity = ("-c", "user.name=Tester", "-c", "user.email=tester@example.org")
-    command = ["git", "-C", str(root), *identity, *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    return affected.git(root, *identity, *arguments).strip()
 
 
 def write(root, file, text="changed\n"):
-    path = root / file
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    write_files(root, {file: text})
 
 
 def commit(root):

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 import yaml
+from helpers import write_files
 
 from tools.affected import git
 from tools.packages import ROOT
@@ -83,9 +84,8 @@ def found(tmp_path_factory):
     root = tmp_path_factory.mktemp("planted")
     shutil.copy2(ROOT / ".pre-commit-config.yaml", root)
     for file, text in {**GOOD, **{file: text for _, file, text in PLANTED}, "unlicensed.py": "import sys"}.items():
-        (root / file).parent.mkdir(parents=True, exist_ok=True)
         licence = {".py": PYTHON, ".cpp": NATIVE, ".h": NATIVE}.get((root / file).suffix, "")
-        (root / file).write_text(f"{'' if file.startswith('un') else licence}{text}\n", "utf-8")
+        write_files(root, {file: f"{'' if file.startswith('un') else licence}{text}\n"})
     git(root, "init", "--quiet")
     git(root, "add", "--all")
     others = ",".join(hook["id"] for hook in HOOKS if hook["id"] not in LINES)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from helpers import replace
 from tiny_wheels import chosen, run_pip, write_all
 
 from tools import new_package, providers, torch_release
@@ -85,9 +86,9 @@ def test_the_extras_and_the_table_follow_from_what_the_packages_say(checkout):
     before = json.loads((checkout / providers.TABLE).read_text("utf-8"))["names"]
     for name in ("tally", "event-log", "apart"):
         new_package.create(checkout, f"openreg-{name}", "One more axis")
-        path = checkout / "packages" / f"openreg-{name}" / "pyproject.toml"
         is_extra = "false" if name == "apart" else "true"
-        path.write_text(path.read_text("utf-8") + f"\n[tool.openreg]\nextra = {is_extra}\n", "utf-8")
+        project = checkout / "packages" / f"openreg-{name}" / "pyproject.toml"
+        replace(project, "", f"\n[tool.openreg]\nextra = {is_extra}\n")
     assert providers.declarations_are_written(checkout) != []
     assert set(providers.write(checkout)) >= {providers.TABLE, providers.EXTRAS}
     assert providers.declarations_are_written(checkout) == []

@@ -24,14 +24,12 @@ GONE = None
 
 
 def damage(root, file, old, new):
-    """Replaces text of a file, appends to it or, with GONE, takes it away or renames it."""
+    """Replaces text of a file or appends to it; with GONE, takes it away or renames it."""
     path = root / file
     if old is GONE:
         path.rename(root / (new or "gone"))
-    elif old:
-        replace(path, old, new)
     else:
-        write_files(root, {file: (path.read_text("utf-8") if path.exists() else "") + new})
+        replace(path, old, new)
 
 
 def one_test(*lines, before=""):
@@ -208,7 +206,7 @@ def test_code_is_a_change_and_comments_and_layout_are_none(other, same):
 
 
 def added(include):
-    (include / "openreg/runtime/added.h").write_text("#pragma once\n", "utf-8")
+    replace(include / "openreg/runtime/added.h", "", "#pragma once\n")
 
 
 @pytest.mark.parametrize(
