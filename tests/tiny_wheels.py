@@ -33,29 +33,19 @@ def write_wheel(folder, name, version, metadata="", tag="py3-none-any", files=No
     return path
 
 
-def write_declared(folder, checkout):
-    """The wheels of the packages of a checkout."""
-    for package in discover(checkout).values():
-        tables = read_toml(package.folder / "pyproject.toml")
-        metadata = StandardMetadata.from_pyproject(tables, project_dir=package.folder)
-        write_wheel(folder, package.name, package.version, str(metadata.as_rfc822()))
-
-
-def write_foreign(folder):
-    """What our packages need of others, PyTorch in many versions."""
-    for version in TORCH:
-        write_wheel(folder, "torch", version, files={"torch/__init__.py": ""})
-    for name, version in {"numpy": "2.4", "packaging": "26.0", "rich": "15.0", "tomli": "2.3"}.items():
-        write_wheel(folder, name, version)
-
-
 def write_all(folder, checkout):
     """A folder of wheels as a package index has them after a release; leaves the checkout for the last one."""
     folder.mkdir()
     for release in torch_release.SUPPORTED:
         torch_release.retarget(checkout, release)
-        write_declared(folder, checkout)
-    write_foreign(folder)
+        for package in discover(checkout).values():
+            tables = read_toml(package.folder / "pyproject.toml")
+            metadata = StandardMetadata.from_pyproject(tables, project_dir=package.folder)
+            write_wheel(folder, package.name, package.version, str(metadata.as_rfc822()))
+    for version in TORCH:
+        write_wheel(folder, "torch", version, files={"torch/__init__.py": ""})
+    for name, version in {"numpy": "2.4", "packaging": "26.0", "rich": "15.0", "tomli": "2.3"}.items():
+        write_wheel(folder, name, version)
     return folder
 
 
