@@ -24,6 +24,8 @@ from tools.packages import ROOT, Package, requirement_name, siblings
 from tools.stopwatch import Stopwatch
 from tools.wheelhouse import PYTHON_TAG, Wheelhouse, read_json, write_json
 
+# Of noxfile.py, for sessions that run others, or import what imports nox.
+NOX = "nox>=2026.10.20"
 # The arguments of an interpreter that runs tests from any directory.
 PYTEST = ("-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-p", "no:cacheprovider")
 
@@ -104,7 +106,9 @@ def lane_variables(requested: Iterable[str]) -> dict[str, str | None]:
     Removes what is meant for other processes, and tells tests/test_isolation.py what to expect.
     """
     env: dict[str, str | None] = {
-        name: None for name in os.environ if name.startswith(("OPENREG_", "TORCH_")) or name == "PYTHONPATH"
+        name: None
+        for name in os.environ
+        if name.startswith(("OPENREG_", "TORCH_")) or name in {"PYTHONPATH", "NOX_PARALLEL"}
     }
     env["PYTHONDONTWRITEBYTECODE"] = "1"
     lane = " ".join(requested)

@@ -20,7 +20,7 @@ from pathlib import Path
 import nox
 
 from tools._platform import usable_cores
-from tools.lane import PYTEST, lane_variables
+from tools.lane import NOX, PYTEST, lane_variables
 from tools.markers import ADDITION
 from tools.packages import BUILD_TOOLS, ROOT, requirement_name
 from tools.stopwatch import Stopwatch
@@ -261,7 +261,7 @@ def run_recipe(session: nox.Session, wheelhouse: Wheelhouse, stopwatch: Stopwatc
     with stopwatch.step(session.name, "install"):
         session.install(
             *("--constraint", str(wheelhouse.constraints(session)), *others, *BUILD_TOOLS),
-            *("scikit-build-core>=0.11", "tomli", "nox>=2024.10.9"),  # to build, and for tools.recipe
+            *("scikit-build-core>=0.11", "tomli", NOX),  # to build, and for tools.recipe
         )
         with unchanged_headers(Path(session.virtualenv.location)):
             session.install("--no-deps", "--no-index", "--force-reinstall", *map(str, wheels.values()))

@@ -17,13 +17,13 @@ from typing import Any
 
 import nox
 
-from tools.lane import Environment, example_scripts, lane_variables, python_of
+from tools.lane import NOX, Environment, example_scripts, lane_variables, python_of
 from tools.packages import ROOT, Package, refuse
 from tools.torch_lanes import copy_repository
 from tools.wheel_quality import CHECKERS, check, new_folder
 from tools.wheelhouse import Wheelhouse, file_digest
 
-PROGRAMS = ("build>=1.2", "cyclonedx-bom>=7", "nox>=2024.10.9", "scikit-build-core>=0.11")
+PROGRAMS = ("build>=1.2", "cyclonedx-bom>=7", NOX, "scikit-build-core>=0.11")
 # What the rebuild needs of the repository besides the sdists.
 TO_BUILD = ("noxfile.py", "tools")
 

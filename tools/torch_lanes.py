@@ -15,7 +15,7 @@ from nox.command import CommandFailed
 
 from tools import torch_release
 from tools.affected import git
-from tools.lane import lane_variables
+from tools.lane import NOX, lane_variables
 from tools.new_package import LONGEST_NAME
 from tools.packages import ROOT, refuse
 from tools.stopwatch import Stopwatch
@@ -37,7 +37,7 @@ def run_torch_lanes(session: nox.Session, lanes: Iterable[str], stopwatch: Stopw
     if asked != NIGHTLY:
         torch_release.checked(asked)
     with stopwatch.step(session.name, "install"):
-        session.install("nox>=2024.10.9", "tomli")
+        session.install(NOX, "tomli")
     place = Path(session.cache_dir).resolve() / f"torch-{asked}"
     copy = place / "repository"
     release, variables = asked, lane_variables([])
@@ -115,7 +115,7 @@ def run_template(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """Makes packages, then runs the lint of the repository and one's lane, and edits nothing else."""
     stopwatch = wheelhouse.stopwatch
     with stopwatch.step(session.name, "install"):
-        session.install("nox>=2024.10.9", "tomli")
+        session.install(NOX, "tomli")
     wheels = wheelhouse.provide(session, list(NEEDS))
     clone = Path(session.create_tmp()).resolve() / "repository"
     copy_repository(clone)

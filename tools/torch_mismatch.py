@@ -25,6 +25,7 @@ import nox
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools import torch_release
+from tools.lane import NOX
 from tools.wheelhouse import PYTHON_TAG, Wheelhouse
 
 # Everything that may lead to the native parts.
@@ -112,7 +113,7 @@ def try_all(folders: Mapping[str, list[Path]], pythons: Mapping[str, Path]) -> l
 
 def run_torch_mismatch(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """Builds the wheels of every release, and tries each with the torch of every build environment."""
-    session.install("nox>=2024.10.9", "tomli")
+    session.install(NOX, "tomli")
     cache = wheelhouse.cache(session)
     wheelhouse.provide(session, list(wheelhouse.packages))
     folders, pythons = [wheelhouse.dist], [wheelhouse.python(session)]
