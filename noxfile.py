@@ -117,10 +117,9 @@ COMPARED_WITH_THE_CPU = {
     "openreg-meta": ("test_networks.py", "test_training.py"),
 }
 
-CIBUILDWHEEL = "cibuildwheel==4.2.0"
 # The tests of tools/ import what the tools use.
 LINT_NEEDS = (
-    *(CIBUILDWHEEL, *CHECKERS, "deptry==0.25.1", "lief>=0.17", NOX, "packaging>=24.2", "pre-commit>=4"),
+    *(*CHECKERS, "deptry==0.25.1", "lief>=0.17", NOX, "packaging>=24.2", "pre-commit>=4"),
     *("pytest>=8.3", "pytest-timeout>=2.3", "pyyaml>=6"),
 )
 
@@ -186,7 +185,7 @@ def release(session: nox.Session) -> None:
 @nox.session
 def cibuildwheel(session: nox.Session) -> None:
     """Build the native wheels for every Python into wheelhouse/, in containers on Linux (CIBW_BUILD chooses)."""
-    session.install(CIBUILDWHEEL)
+    session.install("cibuildwheel==4.2.0")
     for package in PACKAGES.values():
         if (package.folder / "CMakeLists.txt").is_file():
             folder = package.folder.relative_to(ROOT).as_posix()

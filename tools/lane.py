@@ -92,12 +92,9 @@ def holds(environment: Path, wheels: Mapping[str, Path]) -> bool:
     installed = {item.name.split("-")[0].replace("_", "-"): item for item in installed_distributions(environment)}
     if set(installed) != set(wheels):
         return False
-    for name, item in installed.items():
-        with zipfile.ZipFile(wheels[name]) as archive:
-            (record,) = (file for file in archive.namelist() if file.endswith(".dist-info/RECORD"))
-            if not read_record(archive.read(record).decode()) <= read_record((item / "RECORD").read_text("utf-8")):
-                return False
-    return True
+    return all(
+        record_of(wheels[name]) <= read_record((item / "RECORD").read_text("utf-8")) for name, item in installed.items()
+    )
 
 
 def lane_variables(requested: Iterable[str]) -> dict[str, str | None]:
@@ -126,6 +123,13 @@ def example_scripts(name: str) -> list[Path]:
 def read_record(text: str) -> set[tuple[str, ...]]:
     """File name and digest of every hashed line of a RECORD file."""
     return {tuple(row[:2]) for row in csv.reader(text.splitlines()) if row and row[1]}
+
+
+def record_of(wheel: Path) -> set[tuple[str, ...]]:
+    """The same of a wheel: everything in it but that file itself."""
+    with zipfile.ZipFile(wheel) as archive:
+        (record,) = (file for file in archive.namelist() if file.endswith(".dist-info/RECORD"))
+        return read_record(archive.read(record).decode())
 
 
 @contextmanager
