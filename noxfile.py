@@ -120,7 +120,7 @@ COMPARED_WITH_THE_CPU = {
 # The tests of tools/ import what the tools use.
 LINT_NEEDS = (
     *(*CHECKERS, "deptry==0.25.1", "lief>=0.17", NOX, "packaging>=24.2", "pre-commit>=4"),
-    *("pytest>=8.3", "pytest-timeout>=2.3", "pyyaml>=6"),
+    *("pytest>=8.3", "pytest-timeout>=2.3", "pyproject-metadata>=0.9", "pyyaml>=6", "tomli"),
 )
 
 nox.needs_version = ">=2026.10.20"  # tools/lane.py names it, too
