@@ -43,7 +43,7 @@ from tools.torch_lanes import (  # noqa: E402
 from tools.torch_mismatch import run_torch_mismatch  # noqa: E402
 from tools.trace import run_trace  # noqa: E402
 from tools.tutorial import STEPS  # noqa: E402
-from tools.wheel_quality import CHECKERS, run_wheel_quality  # noqa: E402
+from tools.wheel_quality import run_wheel_quality  # noqa: E402
 from tools.wheelhouse import Wheelhouse  # noqa: E402
 
 PACKAGES = discover(ROOT)
@@ -119,7 +119,7 @@ COMPARED_WITH_THE_CPU = {
 
 # The tests of tools/ import what the tools use.
 LINT_NEEDS = (
-    *(*CHECKERS, "deptry==0.25.1", "lief>=0.17", NOX, "packaging>=24.2", "pre-commit>=4"),
+    *("check-wheel-contents>=0.6", "deptry==0.25.1", "lief>=0.17", NOX, "packaging>=24.2", "pre-commit>=4"),
     *("pytest>=8.3", "pytest-timeout>=2.3", "pyproject-metadata>=0.9", "pyyaml>=6", "tomli"),
 )
 
