@@ -217,7 +217,7 @@ def interfaces(session: nox.Session) -> None:
     run_interfaces(session, WHEELHOUSE)
 
 
-@nox.session(name="torch-mismatch")
+@nox.session(name="torch-mismatch", venv_backend="none")
 def torch_mismatch(session: nox.Session) -> None:
     """Wheels for every release of PyTorch beside each of the releases: each pair works or is refused, none crashes."""
     run_torch_mismatch(session, WHEELHOUSE)
