@@ -130,7 +130,7 @@ nox.options.error_on_external_run = True
 
 # More than one session at a time, as .ci/run asks for: then the wheels are made before all that needs one, otherwise
 # by whoever needs one first.
-PARALLEL = os.environ.get("NOX_PARALLEL", "1") != "1"
+PARALLEL = (os.environ.get("NOX_PARALLEL") or "1") != "1"
 if PARALLEL:
     nox.options.sessions = ["wheels", *(item.name for item in in_order(DEFAULT))]
     # nox ends the processes of its sessions where it is interrupted. They do not hear of anything else that ends it.
