@@ -64,7 +64,7 @@ def run_release(session: nox.Session, wheelhouse: Wheelhouse) -> None:
         found = differences(wheel, rebuilt[name])
         if found:
             session.error(f"{wheel.name} is another one when it is built from its sdist: {', '.join(found)}")
-    environment = install_by_name(session, wheelhouse, folder)
+    environment = install_by_name(session, wheelhouse, folder, place / "environment")
     write_bill(session, packages, environment, wheelhouse.dist)
     with stopwatch.step(session.name, "install for examples"):
         pip_install(session, environment, folder, "numpy", "rich", "scikit-learn")
@@ -124,10 +124,13 @@ def pip_install(session: nox.Session, environment: Environment, folder: Path, *a
     session.run(*pip, "--find-links", str(folder), *arguments)
 
 
-def install_by_name(session: nox.Session, wheelhouse: Wheelhouse, folder: Path) -> Environment:
-    """An environment that holds what `pip install` brings for the names of all packages, and nothing else."""
+def install_by_name(session: nox.Session, wheelhouse: Wheelhouse, folder: Path, place: Path) -> Environment:
+    """An environment that holds what `pip install` brings for the names of all packages, and nothing else.
+
+    Not in the session's own temporary folder: the examples would make their files there too, below the settings that
+    this repository has for pytest.
+    """
     names = list(wheelhouse.packages)
-    place = Path(session.create_tmp()).resolve() / "environment"
     environment = Environment(session, wheelhouse.stopwatch, place, session.name, names)
     with wheelhouse.stopwatch.step(session.name, "install by name"):
         session.run("python", "-m", "venv", "--clear", "--without-pip", str(place))
