@@ -133,7 +133,7 @@ nox.options.error_on_external_run = True
 PARALLEL = (os.environ.get("NOX_PARALLEL") or "1") != "1"
 if PARALLEL:
     nox.options.sessions = ["wheels", *(item.name for item in in_order(DEFAULT))]
-    # nox ends the processes of its sessions where it is interrupted. They do not hear of anything else that ends it.
+    # nox ends the processes of its sessions where it is interrupted, and leaves them behind where it is terminated.
     for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         if signal.getsignal(number) is signal.SIG_DFL:  # and not ignored, as by nohup
             signal.signal(number, signal.default_int_handler)
