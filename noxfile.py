@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -20,8 +21,9 @@ sys.path.insert(0, str(ROOT))
 
 from tools import torch_release  # noqa: E402
 from tools.affected import Session, affected, changed_files, lane_session, publish  # noqa: E402
-from tools.budgets import budgets  # noqa: E402
+from tools.budgets import budgets, in_order  # noqa: E402
 from tools.lane import (  # noqa: E402
+    NOX,
     PYTEST,
     Lane,
     run_combinations,
@@ -29,7 +31,6 @@ from tools.lane import (  # noqa: E402
 from tools.macos import build_for_macos  # noqa: E402
 from tools.native_driver import brought_sources, cross_compile, run_emulated, run_sanitizer, run_tidy  # noqa: E402
 from tools.packages import BUILD_TOOLS, discover, refuse  # noqa: E402
-from tools.parallel import TIMES, run_parallel  # noqa: E402
 from tools.recipe import run_recipe  # noqa: E402
 from tools.release import run_release  # noqa: E402
 from tools.stopwatch import Stopwatch  # noqa: E402
@@ -42,7 +43,7 @@ from tools.torch_lanes import (  # noqa: E402
 from tools.torch_mismatch import run_torch_mismatch  # noqa: E402
 from tools.trace import run_trace  # noqa: E402
 from tools.tutorial import STEPS  # noqa: E402
-from tools.wheel_quality import CHECKERS, run_wheel_quality  # noqa: E402
+from tools.wheel_quality import run_wheel_quality  # noqa: E402
 from tools.wheelhouse import Wheelhouse  # noqa: E402
 
 PACKAGES = discover(ROOT)
@@ -116,23 +117,32 @@ COMPARED_WITH_THE_CPU = {
     "openreg-meta": ("test_networks.py", "test_training.py"),
 }
 
-CIBUILDWHEEL = "cibuildwheel==4.2.0"
 # The tests of tools/ import what the tools use.
 LINT_NEEDS = (
-    *(CIBUILDWHEEL, *CHECKERS, "deptry==0.25.1", "lief>=0.17", "nox>=2024.10.9", "packaging>=24.2", "pre-commit>=4"),
-    *("pytest>=8.3", "pytest-timeout>=2.3", "pyyaml>=6"),
+    *("check-wheel-contents>=0.6", "deptry==0.25.1", "lief>=0.17", NOX, "packaging>=24.2", "pre-commit>=4"),
+    *("pytest>=8.3", "pytest-timeout>=2.3", "pyproject-metadata>=0.9", "pyyaml>=6", "tomli"),
 )
 
-nox.needs_version = ">=2024.10.9"
+nox.needs_version = ">=2026.10.20"  # tools/lane.py names it, too
 nox.options.default_venv_backend = "venv"
 nox.options.reuse_venv = "yes"
 nox.options.error_on_external_run = True
-nox.options.sessions = [item.name for item in DEFAULT]
+
+# More than one session at a time, as .ci/run asks for: then the wheels are made before all that needs one, otherwise
+# by whoever needs one first.
+PARALLEL = (os.environ.get("NOX_PARALLEL") or "1") != "1"
+if PARALLEL:
+    nox.options.sessions = ["wheels", *(item.name for item in in_order(DEFAULT))]
+    # nox ends the processes of its sessions where it is interrupted, and leaves them behind where it is terminated.
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        if signal.getsignal(number) is signal.SIG_DFL:  # and not ignored, as by nohup
+            signal.signal(number, signal.default_int_handler)
+else:
+    nox.options.sessions = [item.name for item in DEFAULT]
 
 # An environment made by another Python is made anew instead of reused.
 os.environ.setdefault("NOX_ENABLE_STALENESS_CHECK", "1")
-# Beside other sessions (tools/parallel.py), whoever started this one says where.
-atexit.register(STOPWATCH.report, Path(os.environ.get(TIMES, ROOT / ".nox" / "times.txt")))
+atexit.register(STOPWATCH.report, ROOT / ".nox" / "times.txt", parallel=PARALLEL)
 
 
 def lane(session: nox.Session) -> Lane:
@@ -148,7 +158,9 @@ def lint(session: nox.Session) -> None:
     with STOPWATCH.step(session.name, "pre-commit"):
         session.run("pre-commit", "run", "--all-files", "--show-diff-on-failure")
     with STOPWATCH.step(session.name, "pytest"):
-        session.run("python", "-m", "pytest", "-p", "no:cacheprovider", "tests", *session.posargs)
+        # Tests that start nox mean one session.
+        env = {"NOX_PARALLEL": None}
+        session.run("python", "-m", "pytest", "-p", "no:cacheprovider", "tests", *session.posargs, env=env)
 
 
 @nox.session(venv_backend="none")
@@ -173,7 +185,7 @@ def release(session: nox.Session) -> None:
 @nox.session
 def cibuildwheel(session: nox.Session) -> None:
     """Build the native wheels for every Python into wheelhouse/, in containers on Linux (CIBW_BUILD chooses)."""
-    session.install(CIBUILDWHEEL)
+    session.install("cibuildwheel==4.2.0")
     for package in PACKAGES.values():
         if (package.folder / "CMakeLists.txt").is_file():
             folder = package.folder.relative_to(ROOT).as_posix()
@@ -205,7 +217,7 @@ def interfaces(session: nox.Session) -> None:
     run_interfaces(session, WHEELHOUSE)
 
 
-@nox.session(name="torch-mismatch")
+@nox.session(name="torch-mismatch", venv_backend="none")
 def torch_mismatch(session: nox.Session) -> None:
     """Wheels for every release of PyTorch beside each of the releases: each pair works or is refused, none crashes."""
     run_torch_mismatch(session, WHEELHOUSE)
@@ -431,12 +443,6 @@ def stress(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
-def ci(session: nox.Session) -> None:
-    """What `nox` without arguments runs, two sessions at a time (-- --list: which, and their budgets)."""
-    run_parallel(session, DEFAULT, PACKAGES, STOPWATCH)
-
-
-@nox.session(venv_backend="none")
 def lanes(session: nox.Session) -> None:
     """Print the default sessions, the slow ones and the releases of PyTorch as JSON; workflows make jobs of them."""
     names = {"lanes": [item.name for item in DEFAULT], "slow": [item.name for item in SLOW]}
@@ -460,3 +466,11 @@ def print_affected(session: nox.Session) -> None:
         print(name)
     for line in publish(lists):
         session.log(line)
+
+
+# Any other session writes what these read, and so runs alone.
+if PARALLEL:
+    for item in [Session("wheels"), *DEFAULT]:
+        function = nox.registry.get()[item.name]
+        function.allow_parallel = True
+        function.requires = ["wheels"] if item.packages else []

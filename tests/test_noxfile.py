@@ -1,140 +1,37 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The noxfile is loaded by a nox that was installed alone; its sessions run two at a time, within their budgets."""
+"""Sessions run two at a time, within their budgets, and refuse what they do not know."""
 
-import re
+import json
+import os
 import subprocess
 import sys
-import threading
 from dataclasses import replace
-from unittest.mock import Mock
 
 import pytest
 
 import noxfile
-from tools import budgets, new_package, parallel, stopwatch
+from tools import budgets, new_package, stopwatch
 from tools.affected import Session, lane_session
 from tools.packages import ROOT, discover, read_package
 from tools.stopwatch import Stopwatch
 
-NOT_RUN = "FAILED: not run, as a wheel could not be built"
-SESSIONS = [Session("ops", ("openreg-ops",)), Session("lint"), Session("amp", ("openreg-amp",)), Session("asan")]
 
-
-@pytest.fixture(autouse=True)
-def cores(monkeypatch):
-    monkeypatch.setattr(parallel, "usable_cores", lambda: 8)
-
-
-@pytest.mark.parametrize(
-    ("failing", "run", "lost"),
-    [
-        ([], ["wheels", "lint", "asan", "ops", "amp"], {}),
-        (["lint", "ops"], ["wheels", "lint", "asan", "ops", "amp"], {"lint": parallel.FAILED, "ops": parallel.FAILED}),
-        (["wheels"], ["wheels", "lint", "asan"], {"wheels": "FAILED", **dict.fromkeys(["ops", "amp"], NOT_RUN)}),
-    ],
-)
-def test_all_run_after_the_wheels_that_they_need_and_a_failure_stops_no_other(failing, run, lost):
-    begun, ended = {}, []
-
-    def one(name):
-        begun[name] = [name for name, _ in ended]
-        return name not in failing
-
-    outcomes = parallel.run_all(SESSIONS, one, lambda *what: ended.append(what))
-    assert {**dict.fromkeys(["wheels", "lint", "asan", "ops", "amp"], "passed"), **lost} == outcomes
-    assert sorted(ended) == sorted((name, name not in failing) for name in run)
-    assert begun["wheels"] == []
-    assert all("wheels" in begun[name] for name in ("ops", "amp") if name in begun)
-
-
-def test_two_run_at_a_time():
-    # Each waits for another one, so that one after the other they would wait in vain; a third would be free to begin.
-    barrier, free = threading.Barrier(2), threading.Semaphore(2)
-
-    def run(name):
-        assert free.acquire(blocking=False)
-        barrier.wait(timeout=120)
-        free.release()
-        return True
-
-    sessions = [Session(str(number)) for number in range(6)]
-    assert set(parallel.run_all(sessions, run, lambda *_: None).values()) == {"passed"}
-
-
-def test_an_error_ends_the_run():
-    with pytest.raises(OSError, match="no space left"):
-        parallel.run_all(SESSIONS, Mock(side_effect=OSError("no space left")), lambda *_: None)
-
-
-PROJECT = f"""
-import atexit, os, pathlib, sys
-import nox
-sys.path.insert(0, {str(ROOT)!r})
-from tools.affected import Session
-from tools.parallel import TIMES, run_parallel
-from tools.stopwatch import Stopwatch
-HERE = pathlib.Path(__file__).resolve()
-STOPWATCH = Stopwatch({{"good": 1}})
-atexit.register(STOPWATCH.report, pathlib.Path(os.environ.get(TIMES, HERE.parent / "times.txt")))
-
-@nox.session(venv_backend="none")
-def ci(session):
-    run_parallel(session, [Session("good", budget=1), Session("bad")], {{}}, STOPWATCH, HERE)
-
-@nox.session(venv_backend="none")
-def good(session):
-    with STOPWATCH.step("good", "sleep"):
-        session.run(sys.executable, "-c", "import time; time.sleep(1.2); print('a' + 'ha')", external=True)
-
-@nox.session(venv_backend="none")
-def bad(session):
-    session.error("broken")
-"""
-
-
-def test_what_each_session_printed_its_times_and_its_outcome_are_shown(tmp_path, monkeypatch):
-    # This test is run by a nox that has its own.
-    monkeypatch.delenv(parallel.TIMES, raising=False)
-    (tmp_path / "noxfile.py").write_text(PROJECT, "utf-8")
-    command = [sys.executable, "-m", "nox", "-s", "ci"]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert result.returncode == 1
-    said = result.stdout
-    assert said.index("===== good =====") < said.index("\naha\n") < said.index("===== good passed =====")
-    assert "===== bad FAILED =====" in said
-    assert "good  passed\n" in said
-    assert "bad   FAILED\n" in said
-    assert said.index("good  sleep") < said.index("OVER BUDGET") < said.index("good took ")
-    assert "broken" in (tmp_path / ".nox" / "logs" / "bad.log").read_text("utf-8")
-
-
-def test_ci_lists_what_nox_runs():
-    command = [sys.executable, "-m", "nox", "-f", str(ROOT / "noxfile.py"), "-s", "ci", "--", "--list"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    listed = {line.split()[0] for line in result.stdout.splitlines() if line}
-    assert listed == {item.name for item in noxfile.DEFAULT} | {"wheels", "all"}
-    assert "set -- -s ci\n" in (ROOT / ".ci" / "run").read_text("utf-8")
-
-
-MODULES = {"pyyaml": "yaml", "pyproject-metadata": "pyproject_metadata", "cogapp": "cogapp.cogapp"}
-NEEDS = [re.match(r"[\w-]+", item)[0] for item in (*noxfile.LINT_NEEDS, *noxfile.EXCERPTS)]
-# nox itself, what it needs, and what stands in for a module that newer interpreters bring.
-INSTALLED_LATER = sorted(set(NEEDS) - {"nox", "packaging", "tomli"})
-
-
-def load(*missing):
-    """Loads the noxfile in a process where some modules are not there."""
-    program = f"import sys; sys.modules.update(dict.fromkeys({missing!r})); import noxfile"
-    return subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
-
-
-def test_it_needs_nothing_that_a_session_installs():
-    done = load(*(MODULES.get(name, name.replace("-", "_")) for name in INSTALLED_LATER))
-    assert done.returncode == 0, done.stderr
-    for module in ("nox", "packaging"):
-        done = load(module)
-        assert done.returncode != 0
-        assert module in done.stderr
+def test_under_nox_parallel_the_wheels_come_first_and_exactly_what_has_packages_waits_for_them():
+    program = (
+        "import json, nox, noxfile; functions = nox.registry.get(); print(json.dumps([nox.options.sessions, "
+        "{name: functions[name].requires for name in functions if functions[name].allow_parallel}]))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env={**os.environ, "NOX_PARALLEL": "2"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    order, needs = json.loads(result.stdout)
+    assert order == ["wheels", *(item.name for item in budgets.in_order(noxfile.DEFAULT))]
+    assert needs == {"wheels": [], **{item.name: ["wheels"] * bool(item.packages) for item in noxfile.DEFAULT}}
 
 
 @pytest.mark.parametrize(
@@ -142,7 +39,6 @@ def test_it_needs_nothing_that_a_session_installs():
     [
         ("affected -- nonsense", "affected: 'nonsense' and HEAD have no commit in common"),
         ("affected", "usage: nox -s affected -- REVISION"),
-        ("ci -- --all", "usage: nox -s ci [-- --list]"),
         ("release -- v999", "the tag v999 does not fit"),
         ("torch -- 2.12", "choose one of 2.13"),
         ("subsets -- ops+amp", "no subset is called 'ops+amp'; there are: runtime,"),
@@ -195,18 +91,15 @@ def test_a_wheel_counts_for_its_package_whoever_needs_it_first(clock):
     assert watch.taken() == {"build openreg-ops": (60, 0), "lint": (5, 0)}
 
 
-def test_steps_of_other_processes_count_and_failed_ones_too(clock, tmp_path, capsys):
+def test_failed_steps_count_and_a_session_beside_others_writes_a_file_of_its_own(clock, tmp_path, capsys):
     watch = measured(clock, 0, 0, 7, 7, steps=("install",))
     clock.append(12)
     with pytest.raises(RuntimeError), watch.step("lint", "pytest"):
         raise RuntimeError
-    watch.report(tmp_path / "lint.json")
-    assert capsys.readouterr().out == ""
-    watch = Stopwatch(BUDGETS)
-    watch.add(tmp_path / "lint.json")
-    watch.add(tmp_path / "one that failed before its first step.json")
-    watch.report(tmp_path / "times.txt")
+    watch.report(tmp_path / "times.txt", parallel=True)
     assert OVER in capsys.readouterr().out
+    assert OVER in (tmp_path / "times-lint.txt").read_text("utf-8")
+    assert not (tmp_path / "times.txt").exists()
 
 
 def test_time_between_steps_is_the_environments_only_before_the_first_one(clock):

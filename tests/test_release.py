@@ -3,8 +3,6 @@
 
 import re
 import shlex
-import subprocess
-import sys
 import zipfile
 from dataclasses import replace
 from itertools import pairwise
@@ -40,66 +38,24 @@ def test_packages_of_several_numbers_are_refused_with_all_of_them(capsys):
     assert "openreg-ops 2.13.4, openreg-ops 2.13.5" in capsys.readouterr().err
 
 
-CONTENT = {"a/__init__.py": "1", "a/_C": "2", "a-1.dist-info/RECORD": "3"}
+CONTENT = {"a/__init__.py": "1", "a/_C": "2"}
 
 
 @pytest.mark.parametrize(
     ("other", "found"),
     [
         (CONTENT, []),
-        ({**CONTENT, "a-1.dist-info/RECORD": "4"}, []),
         ({**CONTENT, "a/_C": "4"}, ["a/_C"]),
         ({**CONTENT, "a/new.py": ""}, ["a/new.py"]),
-        ({"a-1.dist-info/RECORD": "3", "a/_C": "2"}, ["a/__init__.py"]),
+        ({"a/_C": "2"}, ["a/__init__.py"]),
     ],
 )
 def test_wheels_are_compared_file_by_file(tmp_path, other, found):
     for path, files in ((tmp_path / "one", CONTENT), (tmp_path / "other", other)):
+        record = "".join(f"{name},sha256={text},1\n" for name, text in files.items())
         with zipfile.ZipFile(path, "w") as archive:
-            for name, text in files.items():
-                archive.writestr(name, text)
+            archive.writestr("a-1.dist-info/RECORD", record)
     assert release.differences(tmp_path / "one", tmp_path / "other") == found
-
-
-def reported(name, digest="aa"):
-    return {"metadata": {"name": name}, "download_info": {"archive_info": {"hashes": {"sha256": digest}}}}
-
-
-def test_a_package_with_other_content_is_found():
-    foreign = [reported("openreg-4"), reported("torch", "cc")]
-    for last, found in (
-        ([reported("openreg-5")], []),
-        ([], ["openreg-5"]),
-        ([reported("openreg-5", "b")], ["openreg-5"]),
-    ):
-        assert release.not_from([*foreign, *last], numbered(4, 5), {"aa"}) == found
-
-
-@pytest.mark.parametrize(
-    ("components", "missing"),
-    [
-        ({"openreg-5": "2.13.5", "torch": "2.13.0"}, []),
-        ({"openreg-5": "2.13.4", "torch": "2.13.0"}, ["openreg-5 2.13.5"]),
-        ({"openreg-5": "2.13.5"}, ["torch"]),
-    ],
-)
-def test_what_a_bill_of_materials_lacks_is_found(components, missing):
-    listed = [{"name": name, "version": version} for name, version in components.items()]
-    bill = {"metadata": {"component": {"name": "openreg-4", "version": "2.13.4"}}, "components": listed}
-    assert release.not_listed(bill, numbered(4, 5)) == missing
-
-
-@pytest.mark.parametrize(
-    ("platform", "architecture"),
-    [("linux", "x86_64"), ("linux", "aarch64"), ("macos", "arm64"), ("windows", "AMD64")],
-)
-def test_wheels_are_built_for_every_python_that_the_packages_name(platform, architecture):
-    command = [sys.executable, "-m", "cibuildwheel", "--config-file", "pyproject.toml", "--print-build-identifiers"]
-    command += ["--platform", platform, "--archs", architecture, "packages/openreg-ops"]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    assert [line.partition("-")[0] for line in result.stdout.split()] == PYTHONS
-    assert "musl" not in result.stdout
 
 
 def test_the_workflow_builds_what_cibuildwheel_is_configured_for():

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which subsets there are follows from what the packages declare; how their environments are asked for."""
+"""Which subsets there are follows from what the packages declare."""
 
-import contextlib
 import re
 from itertools import pairwise
-from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
 from tools import lane, packages, subsets
 from tools.packages import ROOT, Package
-from tools.stopwatch import Stopwatch
 
 
 def package(name, *requirements, group=None, extras=None):
@@ -181,55 +178,9 @@ def test_an_unknown_subset_is_refused_with_the_names_there_are(argument):
 def test_a_lane_names_the_packages_it_was_asked_for_and_hides_settings(monkeypatch):
     monkeypatch.setenv("OPENREG_OPS", "minimal")
     monkeypatch.setenv("PYTHONPATH", "x")
+    monkeypatch.setenv("NOX_PARALLEL", "2")
     variables = lane.lane_variables(["openreg-amp", "openreg-ops"])
     assert variables["OPENREG_TEST_LANE"] == "openreg-amp openreg-ops"
     assert variables["OPENREG_OPS"] is None
     assert variables["PYTHONPATH"] is None
-
-
-TESTS = {"openreg-runtime": ("numpy>=1.26", "pytest>=8.3"), "openreg-ops": ("pytest>=8.3", "rich>=13")}
-NEEDS = {"openreg-runtime": "torch==2.13.*", "openreg-ops": "openreg-runtime==0.1.*"}
-PACKAGES = {
-    name: Package(name, Path(name), "0.1.0", (needed,), (), {}, {"test": TESTS[name]}) for name, needed in NEEDS.items()
-}
-
-
-@pytest.fixture
-def session(tmp_path):
-    found = Mock(create_tmp=lambda: str(tmp_path), chdir=lambda _: contextlib.nullcontext())
-    found.name = "subsets"
-    return found
-
-
-@pytest.fixture
-def house(tmp_path):
-    """A wheelhouse whose wheels are there."""
-    found = Mock(packages=PACKAGES, stopwatch=Stopwatch(), dist=tmp_path / "dist", cache=lambda _: tmp_path)
-    found.torch_version = lambda _: "2.13.0"
-    found.run_python.side_effect = lambda *_: (tmp_path / f"downloads-{lane.PYTHON_TAG}").mkdir(exist_ok=True)
-    return found
-
-
-def test_what_comes_from_elsewhere_is_downloaded_once_with_the_torch_of_the_build(session, house):
-    for _ in range(2):
-        lane.Environments(session, house)
-    house.run_python.assert_called_once()
-    wanted = ("torch==2.13.0", "numpy>=1.26", "pytest>=8.3", "rich>=13", "torch==2.13.*")
-    assert house.run_python.call_args.args[-5:] == wanted
-
-
-@pytest.mark.parametrize(("needed", "built"), [(["openreg-runtime"], ["openreg-runtime"]), ([], list(PACKAGES))])
-def test_only_the_wheels_that_are_needed_are_built(session, house, needed, built):
-    lane.Environments(session, house, needed)
-    house.provide.assert_called_once_with(session, built)
-
-
-@pytest.mark.parametrize("plain", [True, False])
-def test_packages_are_installed_without_a_network_and_plainly_with_the_given_variables_only(session, house, plain):
-    options = {"extra": "", "variables": {"PATH": "nothing"}} if plain else {}
-    lane.Environments(session, house).create("label", list(PACKAGES), **options)
-    command, settings = session.run.call_args
-    assert command[-2:] == tuple(f"{name}{'' if plain else '[test]'}" for name in PACKAGES)
-    assert {"--offline", "--no-index"} <= set(command)
-    assert settings["include_outer_env"] is not plain
-    assert settings["env"].get("PATH") == ("nothing" if plain else None)
+    assert variables["NOX_PARALLEL"] is None  # a session that starts nox means one of its own

@@ -146,19 +146,6 @@ def test_the_pre_commit_file_pins_every_tool():
     assert [first for first, *_ in installed if "==" not in first] == []
 
 
-MARKED = "import pytest\n@pytest.mark.endurance\ndef test_for_an_hour(): pass\ndef test_at_once(): pass\n"
-
-
-@pytest.mark.parametrize(("arguments", "ran"), [((), "test_at_once"), (("-m", "endurance"), "test_for_an_hour")])
-def test_a_lane_leaves_out_what_lasts(tmp_path, arguments, ran):
-    (tmp_path / "test_it.py").write_text(MARKED, "utf-8")
-    command = [sys.executable, *lane.PYTEST, "--verbose", *arguments, str(tmp_path / "test_it.py")]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert result.returncode == 0
-    assert f"{ran} PASSED" in result.stdout
-    assert "1 passed, 1 deselected" in result.stdout
-
-
 BUILT = 1_600_000_000_000_000_000  # when what is built beside the copy ended, in nanoseconds
 
 

@@ -11,7 +11,6 @@ from unittest.mock import Mock
 import pytest
 import yaml
 from helpers import run
-from tiny_wheels import chosen, write_wheel
 
 from tools import torch_lanes, torch_mismatch, torch_release
 from tools.markers import EXCERPT
@@ -92,15 +91,6 @@ def test_the_release_of_a_nightly_build_is_read_from_pips_report():
     version = torch_lanes.nightly_version(Mock(run=lambda *_, **__: report))
     assert version == "2.16.0.dev20261101+cpu"
     assert torch_release.release_of(version) == "2.16"
-
-
-def test_pip_takes_a_nightly_build_of_torch_and_no_pre_release_of_another_project(tmp_path):
-    version = "2.16.0.dev20261101+cpu"
-    for name, released in (("torch", version), ("numpy", "2.3.0"), ("numpy", "3.0.0rc1")):
-        write_wheel(tmp_path, name, released)
-    constraint = torch_lanes.allowing(version, tmp_path / "place")["PIP_CONSTRAINT"]
-    found = chosen(tmp_path, tmp_path, "--constraint", constraint, "torch==2.16.*", "numpy")
-    assert found == {"numpy": "2.3.0", "torch": version}
 
 
 def test_a_failure_opens_with_the_changed_interfaces():

@@ -26,10 +26,7 @@ def budgets(sessions: Iterable[Session], packages: Mapping[str, Package]) -> dic
 
 
 def expected(sessions: Iterable[Session], packages: Mapping[str, Package], jobs: int = JOBS) -> int:
-    """Seconds that a run takes whose lanes use up their budgets, so many at a time in the order of tools/parallel.py.
-
-    Beside the wheels run sessions that need none; the others come after all wheels.
-    """
+    """Seconds that a run takes whose lanes use up their budgets, so many at a time, the wheels and then `in_order`."""
     ends = [0] * jobs
 
     def run(seconds: int, not_before: int = 0) -> int:
@@ -37,17 +34,16 @@ def expected(sessions: Iterable[Session], packages: Mapping[str, Package], jobs:
         ends[first] = max(ends[first], not_before) + seconds
         return ends[first]
 
-    chosen = longest_first(sessions)
     built = run(sum(package.budget.get("build", 0) for package in packages.values()))
-    for session in chosen:
-        if not session.packages:
-            run(session.budget)
-    for session in chosen:
-        if session.packages:
-            run(session.budget, built)
+    for session in in_order(sessions):
+        run(session.budget, built if session.packages else 0)
     return max(ends)
 
 
-def longest_first(sessions: Iterable[Session]) -> list[Session]:
-    """The order in which sessions that run beside each other are begun, so that none is left alone at the end."""
-    return sorted(sessions, key=lambda session: -session.budget)
+def in_order(sessions: Iterable[Session]) -> list[Session]:
+    """The order in which sessions that run beside each other are begun.
+
+    Those that need no wheels come first, as they run beside the builds; of each kind the longest ones, so that none is
+    left alone at the end.
+    """
+    return sorted(sessions, key=lambda session: (bool(session.packages), -session.budget))

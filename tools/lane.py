@@ -24,6 +24,8 @@ from tools.packages import ROOT, Package, requirement_name, siblings
 from tools.stopwatch import Stopwatch
 from tools.wheelhouse import PYTHON_TAG, Wheelhouse, read_json, write_json
 
+# Of noxfile.py, for sessions that run others, or import what imports nox.
+NOX = "nox>=2026.10.20"
 # The arguments of an interpreter that runs tests from any directory.
 PYTEST = ("-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-p", "no:cacheprovider")
 
@@ -90,12 +92,9 @@ def holds(environment: Path, wheels: Mapping[str, Path]) -> bool:
     installed = {item.name.split("-")[0].replace("_", "-"): item for item in installed_distributions(environment)}
     if set(installed) != set(wheels):
         return False
-    for name, item in installed.items():
-        with zipfile.ZipFile(wheels[name]) as archive:
-            (record,) = (file for file in archive.namelist() if file.endswith(".dist-info/RECORD"))
-            if not read_record(archive.read(record).decode()) <= read_record((item / "RECORD").read_text("utf-8")):
-                return False
-    return True
+    return all(
+        record_of(wheels[name]) <= read_record((item / "RECORD").read_text("utf-8")) for name, item in installed.items()
+    )
 
 
 def lane_variables(requested: Iterable[str]) -> dict[str, str | None]:
@@ -104,7 +103,9 @@ def lane_variables(requested: Iterable[str]) -> dict[str, str | None]:
     Removes what is meant for other processes, and tells tests/test_isolation.py what to expect.
     """
     env: dict[str, str | None] = {
-        name: None for name in os.environ if name.startswith(("OPENREG_", "TORCH_")) or name == "PYTHONPATH"
+        name: None
+        for name in os.environ
+        if name.startswith(("OPENREG_", "TORCH_")) or name in {"PYTHONPATH", "NOX_PARALLEL"}
     }
     env["PYTHONDONTWRITEBYTECODE"] = "1"
     lane = " ".join(requested)
@@ -122,6 +123,13 @@ def example_scripts(name: str) -> list[Path]:
 def read_record(text: str) -> set[tuple[str, ...]]:
     """File name and digest of every hashed line of a RECORD file."""
     return {tuple(row[:2]) for row in csv.reader(text.splitlines()) if row and row[1]}
+
+
+def record_of(wheel: Path) -> set[tuple[str, ...]]:
+    """The same of a wheel: everything in it but that file itself."""
+    with zipfile.ZipFile(wheel) as archive:
+        (record,) = (file for file in archive.namelist() if file.endswith(".dist-info/RECORD"))
+        return read_record(archive.read(record).decode())
 
 
 @contextmanager

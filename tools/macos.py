@@ -16,8 +16,8 @@ from pathlib import Path
 import nox
 
 from tools import torch_release
-from tools.native_driver import BUILD_TOOLS, ZIG, configure_cross, zig_environment
-from tools.packages import Package, closure, refuse
+from tools.native_driver import ZIG, configure_cross, zig_environment
+from tools.packages import BUILD_TOOLS, Package, closure, refuse
 from tools.stopwatch import Stopwatch
 
 TARGET = "aarch64-macos"

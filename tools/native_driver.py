@@ -17,14 +17,13 @@ from typing import NamedTuple
 import nox
 
 from tools._platform import DRIVER_LIBRARIES, usable_cores
-from tools.packages import ROOT, refuse
+from tools.packages import BUILD_TOOLS, ROOT, refuse
 from tools.stopwatch import Stopwatch
 
 RUNTIME = ROOT / "packages" / "openreg-runtime"
 PROJECT = RUNTIME / "tests" / "driver"
 # What describes a stress program that a package brings, beside its CMakeLists.txt (run_stress.py).
 STRESS = "stress.json"
-BUILD_TOOLS = ("cmake>=3.24", "ninja>=1.11")
 ZIG = "ziglang==0.17.*"
 TIDY = "clang-tidy==23.1.4"
 # What each check of .clang-tidy has to find.

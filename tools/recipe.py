@@ -20,11 +20,12 @@ from pathlib import Path
 import nox
 
 from tools._platform import usable_cores
-from tools.lane import PYTEST, lane_variables
+from tools.lane import NOX, PYTEST, lane_variables
 from tools.markers import ADDITION
 from tools.packages import BUILD_TOOLS, ROOT, requirement_name
 from tools.stopwatch import Stopwatch
-from tools.wheelhouse import NOT_SOURCES, Wheelhouse, unchanged_headers
+from tools.torch_lanes import copy_folder
+from tools.wheelhouse import Wheelhouse, unchanged_headers
 
 PAGE = ROOT / "docs" / "operators" / "adding.md"
 PACKAGE = ROOT / "packages" / "openreg-ops"
@@ -161,34 +162,6 @@ def changed_files(page: str) -> dict[str, str]:
     return result
 
 
-def write(path: Path, text: str | bytes) -> None:
-    """Writes a file unless it is so already: what is not newer is not compiled again."""
-    content = text.encode() if isinstance(text, str) else text
-    if not path.is_file() or path.read_bytes() != content:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-
-
-def make_copy(target: Path, page: str) -> None:
-    """The package as it is after the page, in a folder that may hold an earlier copy."""
-    files = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.rglob("*")) if is_source(path)}
-    changed = changed_files(page)
-    for name in {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}:
-        if name not in {*files, *changed}:
-            (target / name).unlink()
-    for name, path in files.items():
-        write(target / name, changed[name] if name in changed else path.read_bytes())
-    for name in changed.keys() - files.keys():
-        write(target / name, changed[name])
-
-
-def is_source(path: Path) -> bool:
-    """Whether a file of the package is not made by a build; tests belong to the copy."""
-    parts = path.relative_to(PACKAGE).parts
-    hidden = any(part.startswith(".") for part in parts)
-    return path.is_file() and not hidden and not (NOT_SOURCES - {"tests", "CHANGELOG.md"}).intersection(parts)
-
-
 class Copy:
     """A copy of the package with the page's operators, its build and where it is installed."""
 
@@ -217,7 +190,7 @@ class Copy:
 
     def make(self, page: str) -> None:
         """Copies, builds a wheel and installs it, into a folder that takes precedence by PYTHONPATH."""
-        make_copy(self.package, page)
+        copy_folder(PACKAGE, self.package, changed_files(page))
         pip = (sys.executable, "-m", "pip")
         # File by file, so that a mistake is compiled again alone, and each file shows that it includes what it needs.
         settings = (
@@ -261,7 +234,7 @@ def run_recipe(session: nox.Session, wheelhouse: Wheelhouse, stopwatch: Stopwatc
     with stopwatch.step(session.name, "install"):
         session.install(
             *("--constraint", str(wheelhouse.constraints(session)), *others, *BUILD_TOOLS),
-            *("scikit-build-core>=0.11", "tomli", "nox>=2024.10.9"),  # to build, and for tools.recipe
+            *("scikit-build-core>=0.11", "tomli", NOX),  # to build, and for tools.recipe
         )
         with unchanged_headers(Path(session.virtualenv.location)):
             session.install("--no-deps", "--no-index", "--force-reinstall", *map(str, wheels.values()))

@@ -7,23 +7,20 @@ Nothing is uploaded.
 
 from __future__ import annotations
 
-import json
 import shutil
 import tarfile
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import nox
 
-from tools.lane import Environment, example_scripts, lane_variables, python_of
+from tools.lane import NOX, Environment, example_scripts, holds, lane_variables, python_of, record_of
 from tools.packages import ROOT, Package, refuse
 from tools.torch_lanes import copy_repository
 from tools.wheel_quality import CHECKERS, check, new_folder
-from tools.wheelhouse import Wheelhouse, file_digest
+from tools.wheelhouse import Wheelhouse
 
-PROGRAMS = ("build>=1.2", "cyclonedx-bom>=7", "nox>=2024.10.9", "scikit-build-core>=0.11")
+PROGRAMS = ("build>=1.2", "cyclonedx-bom>=7", NOX, "scikit-build-core>=0.11")
 # What the rebuild needs of the repository besides the sdists.
 TO_BUILD = ("noxfile.py", "tools")
 
@@ -67,7 +64,7 @@ def run_release(session: nox.Session, wheelhouse: Wheelhouse) -> None:
         found = differences(wheel, rebuilt[name])
         if found:
             session.error(f"{wheel.name} is another one when it is built from its sdist: {', '.join(found)}")
-    environment = install_by_name(session, wheelhouse, folder)
+    environment = install_by_name(session, wheelhouse, folder, place / "environment")
     write_bill(session, packages, environment, wheelhouse.dist)
     with stopwatch.step(session.name, "install for examples"):
         pip_install(session, environment, folder, "numpy", "rich", "scikit-learn")
@@ -102,7 +99,7 @@ def build_from_sdists(
         (copy / "unpacked" / f"{stem(name)}-{package.version}").rename(copy / "packages" / name)
     with session.chdir(copy):
         session.run("python", "-m", "nox", "-s", "wheels", env=lane_variables([]))
-    return {name: next((copy / "dist").glob(f"{stem(name)}-*.whl")) for name in packages}
+    return {name: wheel_of(name, copy / "dist") for name in packages}
 
 
 def stem(name: str) -> str:
@@ -110,13 +107,15 @@ def stem(name: str) -> str:
     return name.replace("-", "_")
 
 
+def wheel_of(name: str, folder: Path) -> Path:
+    """The wheel of a package in a folder."""
+    (wheel,) = folder.glob(f"{stem(name)}-*.whl")
+    return wheel
+
+
 def differences(one: Path, other: Path) -> list[str]:
-    """The files that are in one of two wheels only, or differ; the list of digests differs with them."""
-    with zipfile.ZipFile(one) as first, zipfile.ZipFile(other) as second:
-        names = set(first.namelist()) ^ set(second.namelist())
-        both = set(first.namelist()) & set(second.namelist())
-        names |= {name for name in both if first.read(name) != second.read(name)}
-    return sorted(name for name in names if not name.endswith(".dist-info/RECORD"))
+    """The files that are in one of two wheels only, or differ."""
+    return sorted({file for file, _ in record_of(one) ^ record_of(other)})
 
 
 def pip_install(session: nox.Session, environment: Environment, folder: Path, *arguments: str) -> None:
@@ -125,30 +124,21 @@ def pip_install(session: nox.Session, environment: Environment, folder: Path, *a
     session.run(*pip, "--find-links", str(folder), *arguments)
 
 
-def install_by_name(session: nox.Session, wheelhouse: Wheelhouse, folder: Path) -> Environment:
-    """An environment that holds what `pip install openreg-meta` brings, and nothing else."""
-    place = Path(session.create_tmp()).resolve() / "environment"
-    environment = Environment(session, wheelhouse.stopwatch, place, session.name, ["openreg-meta"])
-    report = place.with_suffix(".json")
-    with wheelhouse.stopwatch.step(session.name, "install openreg-meta by name"):
+def install_by_name(session: nox.Session, wheelhouse: Wheelhouse, folder: Path, place: Path) -> Environment:
+    """An environment that holds what `pip install` brings for the names of all packages, and nothing else.
+
+    Not in the session's own temporary folder: the examples would make their files there too, below the settings that
+    this repository has for pytest.
+    """
+    names = list(wheelhouse.packages)
+    environment = Environment(session, wheelhouse.stopwatch, place, session.name, names)
+    with wheelhouse.stopwatch.step(session.name, "install by name"):
         session.run("python", "-m", "venv", "--clear", "--without-pip", str(place))
         release = wheelhouse.packages["openreg-meta"].torch
-        pip_install(session, environment, folder, "--report", str(report), "openreg-meta", f"torch=={release}.*")
-    installed = json.loads(report.read_text("utf-8"))["install"]
-    found = not_from(installed, wheelhouse.packages, {file_digest(path) for path in folder.glob("*.whl")})
-    if found:
-        session.error(f"pip did not take these from {folder}: {', '.join(found)}")
+        pip_install(session, environment, folder, *names, f"torch=={release}.*")
+    if not holds(place, {name: wheel_of(name, folder) for name in names}):
+        session.error(f"pip did not take the wheels of all packages from {folder}")
     return environment
-
-
-def not_from(installed: list[dict[str, Any]], packages: Mapping[str, Package], digests: set[str]) -> list[str]:
-    """The packages that pip's report lacks, or whose wheels have other content than those with these digests."""
-    ours = {
-        item["metadata"]["name"]
-        for item in installed
-        if item["download_info"]["archive_info"]["hashes"]["sha256"] in digests
-    }
-    return sorted(set(packages) - ours)
 
 
 def write_bill(session: nox.Session, packages: Mapping[str, Package], environment: Environment, dist: Path) -> None:
@@ -158,15 +148,3 @@ def write_bill(session: nox.Session, packages: Mapping[str, Package], environmen
     command = ("cyclonedx-py", "environment", "--pyproject", str(meta.folder / "pyproject.toml"))
     kind = ("--mc-type", "library", "--output-reproducible", "--output-file", str(bill))
     session.run(*command, *kind, str(python_of(environment.folder)), env=lane_variables([]))
-    missing = not_listed(json.loads(bill.read_text("utf-8")), packages)
-    if missing:
-        session.error(f"dist/{bill.name} does not list {', '.join(missing)}")
-
-
-def not_listed(bill: Mapping[str, Any], packages: Mapping[str, Package]) -> list[str]:
-    """The packages that a bill of materials lacks, with their versions, and torch if it lacks that."""
-    root = bill["metadata"]["component"]
-    listed = {(item["name"], item.get("version")) for item in [root, *bill["components"]]}
-    wanted = {(name, package.version) for name, package in packages.items()}
-    missing = [" ".join(item) for item in sorted(wanted - listed)]
-    return missing + ([] if any(name == "torch" for name, _ in listed) else ["torch"])

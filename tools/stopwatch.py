@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 
@@ -79,18 +78,17 @@ class Stopwatch:
         )
         return "\n".join([f"{'session':<{width}}  {'step':<{wide}}  seconds  of processors", *lines])
 
-    def report(self, path: Path) -> None:
+    def report(self, path: Path, *, parallel: bool = False) -> None:
         """Prints the table and which budgets were exceeded, and writes both to `path`.
 
-        For a run that collects the steps of several processes, `path` ends in `.json` and gets the steps alone.
+        Sessions that run in `parallel` have a process each: `path` gets the name of this one's.
         """
         table = self.table()
         if not table:
             return
+        if parallel:
+            path = path.with_stem(f"{path.stem}-{self._steps[0].session}")
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".json":
-            path.write_text(json.dumps([astuple(step) for step in self._steps]), encoding="utf-8")
-            return
         print(f"\nWhere the time went (also in {path}):\n{table}", flush=True)
         over = [
             f"{name} took {seconds:.0f} s, and its budget is {allowed} s (processors worked {worked:.0f} s for it)"
@@ -104,9 +102,3 @@ class Stopwatch:
         if os.environ.get("GITHUB_ACTIONS") == "true":  # its summary shows annotations
             for line in over:
                 print(f"::warning title=over budget::{line}", flush=True)
-
-    def add(self, path: Path) -> None:
-        """The steps that another process has written to a `.json` file, if it came to that."""
-        if path.is_file():
-            self._steps += [Step(*step) for step in json.loads(path.read_text("utf-8"))]
-        self._idle_since, self._idle_worked = time.monotonic(), processor_seconds()

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import filecmp
 import json
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import nox
@@ -15,7 +14,7 @@ from nox.command import CommandFailed
 
 from tools import torch_release
 from tools.affected import git
-from tools.lane import lane_variables
+from tools.lane import NOX, lane_variables
 from tools.new_package import LONGEST_NAME
 from tools.packages import ROOT, refuse
 from tools.stopwatch import Stopwatch
@@ -37,7 +36,7 @@ def run_torch_lanes(session: nox.Session, lanes: Iterable[str], stopwatch: Stopw
     if asked != NIGHTLY:
         torch_release.checked(asked)
     with stopwatch.step(session.name, "install"):
-        session.install("nox>=2024.10.9", "tomli")
+        session.install(NOX, "tomli")
     place = Path(session.cache_dir).resolve() / f"torch-{asked}"
     copy = place / "repository"
     release, variables = asked, lane_variables([])
@@ -115,7 +114,7 @@ def run_template(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """Makes packages, then runs the lint of the repository and one's lane, and edits nothing else."""
     stopwatch = wheelhouse.stopwatch
     with stopwatch.step(session.name, "install"):
-        session.install("nox>=2024.10.9", "tomli")
+        session.install(NOX, "tomli")
     wheels = wheelhouse.provide(session, list(NEEDS))
     clone = Path(session.create_tmp()).resolve() / "repository"
     copy_repository(clone)
@@ -139,23 +138,31 @@ def run_template(session: nox.Session, wheelhouse: Wheelhouse) -> None:
 
 
 def copy_repository(target: Path) -> None:
-    """The files of the checkout, committed or not, as the first commit of a new repository.
+    """The files of the checkout, committed or not, as the first commit of a new repository."""
+    shutil.rmtree(target / ".git", ignore_errors=True)
+    copy_folder(ROOT, target, {})
+    git(target, "init", "--quiet")
+    git(target, "add", "--all")
+
+
+def copy_folder(origin: Path, target: Path, changed: Mapping[str, str]) -> None:
+    """The files of a folder that git knows or would, with other texts for those that `changed` names.
 
     A file that is what it was in an earlier copy keeps its time, and any other gets the present one. Builds that are
     kept beside the copy compare times: one of an object that was compiled from the earlier file has to be older.
     """
-    shutil.rmtree(target / ".git", ignore_errors=True)
-    names = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z").split("\0")
-    wanted = {target / name: ROOT / name for name in names if name and (ROOT / name).is_file()}
+    names = git(origin, "ls-files", "--cached", "--others", "--exclude-standard", "-z").split("\0")
+    wanted = {target / name: (origin / name).read_bytes() for name in names if name and (origin / name).is_file()}
+    wanted.update({target / name: text.encode() for name, text in changed.items()})
     for path in files(target):
         if path not in wanted:
             path.unlink()
-    for path, origin in wanted.items():
-        if not path.is_file() or not filecmp.cmp(origin, path, shallow=False):
+    for path, content in wanted.items():
+        if not path.is_file() or path.read_bytes() != content:
             path.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(origin, path)
-    git(target, "init", "--quiet")
-    git(target, "add", "--all")
+            path.write_bytes(content)
+            if (source := origin / path.relative_to(target)).is_file():
+                shutil.copymode(source, path)
 
 
 def files(folder: Path) -> list[Path]:

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Wheels for one release of PyTorch beside another one: each pair works or is refused with a message; none crashes.
 
-usage: python tools/torch_mismatch.py --wheels FOLDER... --python INTERPRETER...
-
-Each folder has the wheels of all packages for one release, each interpreter one release of torch. The wheels are
-installed by force, as `pip install --no-deps` does, in front of what the interpreter's environment has.
+The wheels are installed by force, as `pip install --no-deps` does, in front of what an environment with torch has.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import subprocess
@@ -21,10 +17,8 @@ from typing import NamedTuple
 
 import nox
 
-# The repository's own modules, wherever this runs.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from tools import torch_release
+from tools.lane import lane_variables
 from tools.wheelhouse import PYTHON_TAG, Wheelhouse
 
 # Everything that may lead to the native parts.
@@ -62,6 +56,11 @@ def run(python: Path, folder: Path, name: str, code: str, *, autoload: bool) -> 
     return Attempt(name, result.returncode, result.stdout + result.stderr)
 
 
+def torch_of(python: Path) -> str:
+    """The version of the torch of an environment, as torch says it."""
+    return run(python, Path(), "version", "import torch; print(torch.__version__)", autoload=False).output.split()[0]
+
+
 def problems(tried: Iterable[Attempt], wanted: str, torch: str) -> list[str]:
     """What is wrong with how wheels for the release `wanted` started beside a torch of that version."""
     fits = torch_release.release_of(torch) == wanted
@@ -88,7 +87,9 @@ def mixture(own: Iterable[Path], other: Iterable[Path]) -> list[Path]:
     return [replaced[name] if (name := path.name.split("-")[0]) in NATIVE else path for path in own]
 
 
-def try_all(folders: Mapping[str, list[Path]], pythons: Mapping[str, Path]) -> list[str]:
+def try_all(
+    session: nox.Session, wheelhouse: Wheelhouse, folders: Mapping[str, list[Path]], pythons: Mapping[str, Path]
+) -> list[str]:
     """Every pair of wheels and torch, and each torch with a runtime that fits and operators that do not."""
     found = []
     for torch, python in pythons.items():
@@ -99,51 +100,33 @@ def try_all(folders: Mapping[str, list[Path]], pythons: Mapping[str, Path]) -> l
                 sets[f"operators and autocast for {wanted}, the rest for {fits},"] = mixture(folders[fits], wheels)
             for name, chosen in sets.items():
                 with tempfile.TemporaryDirectory() as folder:
-                    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
-                    subprocess.run([*pip, "--target", folder, *map(str, chosen)], check=True)
+                    pip = ("-m", "pip", "install", "--quiet", "--no-deps", "--no-index")
+                    wheelhouse.run_python(session, *pip, "--target", folder, *map(str, chosen))
                     tried = attempts(python, Path(folder))
                 if chosen is not wheels:  # the runtime loads; what needs the operators does not
                     tried = [item for item in tried if re.search("torch$|_ops|_amp|torch_openreg", item.name)]
                 wrong = problems(tried, wanted, torch)
-                print(f"{name} beside torch {torch}: {len(tried)} ways, {len(wrong)} problems", flush=True)
+                session.log(f"{name} beside torch {torch}: {len(tried)} ways, {len(wrong)} problems")
                 found += [f"{name} beside torch {torch}: {line}" for line in wrong]
     return found
 
 
 def run_torch_mismatch(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """Builds the wheels of every release, and tries each with the torch of every build environment."""
-    session.install("nox>=2024.10.9", "tomli")
     cache = wheelhouse.cache(session)
     wheelhouse.provide(session, list(wheelhouse.packages))
-    folders, pythons = [wheelhouse.dist], [wheelhouse.python(session)]
+    places, interpreters = [wheelhouse.dist], [wheelhouse.python(session)]
     for release in torch_release.others():
         with wheelhouse.stopwatch.step(session.name, f"wheels for torch {release}"):
-            command = ("python", "-m", "nox", "--envdir", str(cache.parent), "-s", "torch", "--", release, "wheels")
-            session.run(*command)
+            command = ("-m", "nox", "--envdir", str(cache.parent), "-s", "torch", "--", release, "wheels")
+            session.run(sys.executable, *command, env=lane_variables([]), external=True)
         place = cache / f"torch-{release}"
-        folders.append(place / "repository" / "dist")
+        places.append(place / "repository" / "dist")
         environment = place / "environments" / ".cache" / f"build-env-{PYTHON_TAG}"
-        pythons.append(environment / wheelhouse.python(session).relative_to(wheelhouse.environment(session)))
+        interpreters.append(environment / wheelhouse.python(session).relative_to(wheelhouse.environment(session)))
+    folders = {release_of(wheels): wheels for wheels in (sorted(path.glob("*.whl")) for path in places)}
+    pythons = {torch_of(python): python for python in interpreters}
     with wheelhouse.stopwatch.step(session.name, "pairs"):
-        arguments = ("--wheels", *map(str, folders), "--python", *map(str, pythons))
-        session.run("python", str(Path(__file__).resolve()), *arguments)
-
-
-def main() -> int:
-    """Prints one line for each pair, then what is wrong; 0 if nothing is."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for option in ("--wheels", "--python"):
-        parser.add_argument(option, nargs="+", type=Path, required=True)
-    arguments = parser.parse_args()
-    folders = {release_of(wheels): wheels for wheels in (sorted(path.glob("*.whl")) for path in arguments.wheels)}
-    pythons = {}
-    for python in map(Path.absolute, arguments.python):
-        code = "import torch; print(torch.__version__)"
-        pythons[run(python, Path(), "version", code, autoload=False).output.split()[0]] = python
-    found = try_all(folders, pythons)
-    print("\n".join(found) or "every pair works or is refused with a message")
-    return 1 if found else 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+        found = try_all(session, wheelhouse, folders, pythons)
+    if found:
+        session.error("\n".join(["these neither work nor are refused with a message:", *found]))

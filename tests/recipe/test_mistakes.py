@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.recipe import FOLDER, PAGE, Copy, is_said, mistakes, read, write
+from tools.recipe import FOLDER, PAGE, Copy, is_said, mistakes, read
 
 COPY = Copy(Path(os.environ[FOLDER]))
 ALL = mistakes(PAGE.read_text("utf-8"))
@@ -26,14 +26,14 @@ def mistaken():
     def make(addition):
         path = COPY.package / addition.path
         before[path] = read(path)
-        write(path, addition.apply(before[path]))
+        path.write_text(addition.apply(before[path]), "utf-8")
 
     yield make
     for path, text in before.items():
         if text is None:
             path.unlink()
         else:
-            write(path, text)
+            path.write_text(text, "utf-8")
 
 
 def imported():
