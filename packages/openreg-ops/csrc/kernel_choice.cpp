@@ -2,8 +2,8 @@
 #include "kernel_choice.h"
 
 #include <c10/util/Exception.h>
+#include <c10/util/env.h>
 
-#include <cstdlib>
 #include <string>
 
 namespace openreg::ops {
@@ -11,8 +11,7 @@ namespace openreg::ops {
 namespace {
 
 std::string chosen() {
-  const char* text = std::getenv("OPENREG_KERNELS");
-  return text == nullptr ? "aten" : text;
+  return c10::utils::get_env("OPENREG_KERNELS").value_or("aten");
 }
 
 }  // namespace

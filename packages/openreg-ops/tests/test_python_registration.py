@@ -289,3 +289,20 @@ def test_operators_of_this_package_exist_after_import_torch(run_python, tmp_path
     result = run_python(AFTER_IMPORT, TORCH_DEVICE_BACKEND_AUTOLOAD="1", PYTHONPATH=path)
     assert (result.stdout, result.stderr) == ("[1.0, 1.0]\n", "")
     assert run_python(AFTER_IMPORT, PYTHONPATH=path).returncode == 1  # nothing starts it
+
+
+WITHOUT_OPERATOR = """
+import torch
+library = torch._C._dispatch_library("IMPL", "{namespace}", "PrivateUse1")
+library.impl("no_such", "PrivateUse1", lambda x: x)
+try:
+    import openreg_ops
+except ImportError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("namespace", ["openreg", "_quantized"])
+def test_a_kernel_that_no_operator_will_call_is_a_mistake_of_the_import(run_python, namespace):
+    result = run_python(WITHOUT_OPERATOR.format(namespace=namespace))
+    assert f"declares {namespace}::no_such, which PyTorch does not have" in result.stdout, result.stderr

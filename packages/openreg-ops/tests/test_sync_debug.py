@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """In the sync debug mode, operators that make the host wait are found; asynchronous ones pass."""
 
+import warnings
+
 import pytest
 import torch
 from parity import DEVICE
@@ -43,6 +45,15 @@ def test_what_makes_the_host_wait_is_warned_of(name):
     torch.openreg.set_sync_debug_mode("warn")
     with pytest.warns(UserWarning, match="waits"):
         WAITS[name](x)
+
+
+def test_a_copy_that_waits_for_its_kernel_too_is_warned_of_once():
+    x = torch.zeros(4, 4, device=DEVICE).view(torch.bits8)  # of which the kernel may know no copy
+    torch.openreg.set_sync_debug_mode("warn")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        x[:, 0].cpu()
+    assert len([warning for warning in caught if "waits" in str(warning.message)]) == 1
 
 
 def test_what_lets_the_host_go_on_is_allowed():

@@ -4,12 +4,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
 #include "common/arguments.h"
 #include "openreg.h"
@@ -35,12 +35,7 @@ constexpr bool overwrites(std::string_view name) {
   constexpr std::array<std::string_view, 6> kNames = {"aten::fill_",          "aten::zero_",
                                                       "aten::_foreach_zero_", "aten::_foreach_copy_",
                                                       "aten::_cummax_helper", "aten::_cummin_helper"};
-  for (const std::string_view other : kNames) {
-    if (name == other) {
-      return true;
-    }
-  }
-  return false;
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
 // The text of an argument of a schema, "name(Tensor(a!) self, *, int[2] size=[1, 1]) -> Tensor"; of keywords, too.
@@ -82,17 +77,18 @@ constexpr orAccess access_by_schema(size_t index) {
   }
   return argument.is_keyword || overwrites(Operator::name) ? orAccessWrite : orAccessReadWrite;
 }
-template <class Operator, size_t... Index>
-constexpr std::array<orAccess, sizeof...(Index)> accesses_by_schema(std::index_sequence<Index...> /*arguments*/) {
-  return {access_by_schema<Operator>(Index)...};
-}
 
 // The same for all arguments, one after the other.
 template <class Operator, class Schema>
 constexpr std::nullptr_t kAccessesOf = nullptr;
 template <class Operator, class Result, class... Args>
-constexpr std::array<orAccess, sizeof...(Args)> kAccessesOf<Operator, Result(Args...)> =
-    accesses_by_schema<Operator>(std::index_sequence_for<Args...>());
+constexpr std::array<orAccess, sizeof...(Args)> kAccessesOf<Operator, Result(Args...)> = [] {
+  std::array<orAccess, sizeof...(Args)> accesses{};
+  for (size_t i = 0; i < accesses.size(); ++i) {
+    accesses[i] = access_by_schema<Operator>(i);
+  }
+  return accesses;
+}();
 
 static_assert(schema_argument("f(Tensor(a!) self, int[2] size=[1, 1], *, Tensor(b!) out) -> ()", 0).text ==
               "Tensor(a!) self");

@@ -25,7 +25,6 @@ namespace openreg::ops {
 // take have to be those of the launch.
 class LaunchDtypes {
  public:
-  LaunchDtypes() = default;
   explicit LaunchDtypes(std::optional<c10::ScalarType> computed)
       : computed_(computed.value_or(c10::ScalarType::Undefined)) {}
 

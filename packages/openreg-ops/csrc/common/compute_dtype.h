@@ -96,22 +96,21 @@ struct ComputedIn<kCompute, kKernel, Result (*)(Args...)> {
           (argument.write_back(), ...);
         },
         converted);
-    return returned<Result>(args...);
+    return returned(args...);
   }
 
  private:
   // Kernels return their outputs, the last arguments.
-  template <class R>
-  static R returned(Args... args) {
-    if constexpr (std::is_same_v<R, at::Tensor&>) {
+  static Result returned(Args... args) {
+    if constexpr (std::is_same_v<Result, at::Tensor&>) {
       return std::get<sizeof...(Args) - 1>(std::tie(args...));
-    } else if constexpr (!std::is_void_v<R>) {
-      return last_of<R>(std::tie(args...), std::make_index_sequence<std::tuple_size_v<R>>());
+    } else if constexpr (!std::is_void_v<Result>) {
+      return last_of(std::tie(args...), std::make_index_sequence<std::tuple_size_v<Result>>());
     }
   }
-  template <class R, class All, size_t... Index>
-  static R last_of(All&& all, std::index_sequence<Index...>) {
-    return R(std::get<sizeof...(Args) - sizeof...(Index) + Index>(all)...);
+  template <size_t... Index>
+  static Result last_of(const std::tuple<std::add_lvalue_reference_t<Args>...>& all, std::index_sequence<Index...>) {
+    return Result(std::get<sizeof...(Args) - sizeof...(Index) + Index>(all)...);
   }
 };
 

@@ -183,7 +183,7 @@ void launch_judged(const char* name, c10::Device device, Hears hears, Make&& mak
     return;
   }
   auto task = make();
-  run_and_wait(name, stream, [](void* state) { (*static_cast<decltype(task)*>(state))(); }, &task, operands);
+  run_and_wait(name, stream, task, operands);
   kind.remember();
 }
 

@@ -15,7 +15,6 @@ namespace openreg::ops {
 // As runtime::AliasRecord: made on the host, opened on the engine, once for each run of the launch.
 class OperandRecord {
  public:
-  OperandRecord() = default;
   OperandRecord(const at::Tensor& operand, runtime::Aliases& aliases) {
     if (C10_LIKELY(is_plain(operand))) {
       dense_ = aliases.record(operand);

@@ -20,12 +20,8 @@ OutputSpec output_of_shape(const at::Tensor& tensor) {
   return output_of(tensor.sizes(), tensor.scalar_type());
 }
 
-OutputSpec output_like(const at::Tensor& tensor) {
-  return output_like(tensor, tensor.scalar_type());
-}
-
-OutputSpec output_like(const at::Tensor& tensor, c10::ScalarType dtype) {
-  OutputSpec spec = output_of(tensor.sizes(), dtype);
+OutputSpec output_like(const at::Tensor& tensor, std::optional<c10::ScalarType> dtype) {
+  OutputSpec spec = output_of(tensor.sizes(), dtype.value_or(tensor.scalar_type()));
   spec.strides = dense_strides_like(tensor);
   return spec;
 }
@@ -39,10 +35,6 @@ OutputSpec with_last_sizes(const at::Tensor& tensor, c10::IntArrayRef last) {
 
 OutputSpec scalar_output(c10::ScalarType dtype) {
   return output_of({}, dtype);
-}
-
-OutputSpec reduced_output(const at::Tensor& tensor, int64_t dim, bool keepdim, c10::ScalarType dtype) {
-  return reduced_output(tensor, at::OptionalIntArrayRef(dim), keepdim, dtype);
 }
 
 OutputSpec reduced_output(const at::Tensor& tensor, at::OptionalIntArrayRef dims, bool keepdim, c10::ScalarType dtype) {

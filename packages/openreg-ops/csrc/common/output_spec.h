@@ -10,6 +10,8 @@
 #include <c10/util/DimVector.h>
 #include <c10/util/OptionalArrayRef.h>
 
+#include <optional>
+
 #include "common/device_check.h"
 
 namespace openreg::ops {
@@ -32,9 +34,8 @@ OutputSpec output_of(c10::IntArrayRef sizes, c10::ScalarType dtype);
 // Sizes and dtype of a tensor; contiguous.
 OutputSpec output_of_shape(const at::Tensor& tensor);
 
-// Sizes, dtype and memory format of a tensor, as at::empty_like() makes it: dense in the same order.
-OutputSpec output_like(const at::Tensor& tensor);
-OutputSpec output_like(const at::Tensor& tensor, c10::ScalarType dtype);
+// Sizes, dtype and memory format of a tensor, as at::empty_like() makes it: dense in the same order. Or another dtype.
+OutputSpec output_like(const at::Tensor& tensor, std::optional<c10::ScalarType> dtype = {});
 
 // The same, the last sizes replaced, in the memory format of the tensor: contiguous, or dense in a channels-last one.
 OutputSpec with_last_sizes(const at::Tensor& tensor, c10::IntArrayRef last);
@@ -42,22 +43,17 @@ OutputSpec with_last_sizes(const at::Tensor& tensor, c10::IntArrayRef last);
 // A 0-dim output.
 OutputSpec scalar_output(c10::ScalarType dtype);
 
-// The sizes of a tensor without a dimension, or with 1 in its place. Checks `dim`.
-OutputSpec reduced_output(const at::Tensor& tensor, int64_t dim, bool keepdim, c10::ScalarType dtype);
-
-// The same for several dimensions; none given means all. Checks them, and that none stands twice.
+// The sizes of a tensor without a dimension or several, or with 1 in their places; none given means all. Checks `dims`,
+// and that none stands twice.
 OutputSpec reduced_output(const at::Tensor& tensor, at::OptionalIntArrayRef dims, bool keepdim, c10::ScalarType dtype);
 
 // Throws NotImplementedError, in PyTorch's words, unless the CPU kernel (as PyTorch calls it) takes the dtype.
 void require_dtype(bool supported, const char* kernel, c10::ScalarType dtype);
 
-// Ready descriptions: the output is like the first operand (sizes, dtype, order of strides), has its shape but is
-// contiguous, or is a number of its dtype.
+// Ready descriptions: the output is like the first operand (sizes, dtype, order of strides), or has its shape but is
+// contiguous.
 constexpr auto like_first = [](const at::Tensor& self, const auto&... /*rest*/) { return output_like(self); };
 constexpr auto shape_of_first = [](const at::Tensor& self, const auto&... /*rest*/) { return output_of_shape(self); };
-constexpr auto scalar_of_first = [](const at::Tensor& self, const auto&... /*rest*/) {
-  return scalar_output(self.scalar_type());
-};
 // Of an in-place operator that has nothing to check.
 constexpr auto unchecked = [](const auto&... /*arguments*/) {};
 

@@ -33,12 +33,9 @@ c10::DimVector dense_strides_like(const at::Tensor& tensor) {
   return c10::DimVector(at::infer_dense_strides(tensor.sizes(), tensor.strides()));
 }
 
-at::Tensor make_output_like(const at::Tensor& tensor) {
-  return make_output_like(tensor, tensor.scalar_type());
-}
-
-at::Tensor make_output_like(const at::Tensor& tensor, c10::ScalarType dtype) {
-  return make_output(tensor.sizes(), dense_strides_like(tensor), c10::TensorOptions().dtype(dtype));
+at::Tensor make_output_like(const at::Tensor& tensor, std::optional<c10::ScalarType> dtype) {
+  return make_output(tensor.sizes(), dense_strides_like(tensor),
+                     c10::TensorOptions().dtype(dtype.value_or(tensor.scalar_type())));
 }
 
 void resize_out(const at::Tensor& out, c10::IntArrayRef sizes, c10::IntArrayRef strides,

@@ -6,6 +6,8 @@
 #include <c10/core/TensorOptions.h>
 #include <c10/util/DimVector.h>
 
+#include <optional>
+
 namespace openreg::ops {
 
 // A new tensor on the current device; its content is undefined. Without strides it is contiguous in the memory format
@@ -15,9 +17,9 @@ at::Tensor make_output(c10::IntArrayRef sizes, c10::IntArrayRef strides, const c
 // The strides of a tensor, or where it has gaps or overlaps those of a dense one in the same order.
 c10::DimVector dense_strides_like(const at::Tensor& tensor);
 
-// A new tensor with sizes and dtype of another tensor, dense in its order of strides, as at::empty_like() makes it.
-at::Tensor make_output_like(const at::Tensor& tensor);
-at::Tensor make_output_like(const at::Tensor& tensor, c10::ScalarType dtype);
+// A new tensor with sizes and dtype of another tensor, dense in its order of strides, as at::empty_like() makes it. Or
+// of another dtype.
+at::Tensor make_output_like(const at::Tensor& tensor, std::optional<c10::ScalarType> dtype = {});
 
 // Gives an `out=` tensor the right size, warning as PyTorch does when it had another one and was not empty. Throws
 // c10::Error unless its dtype and device are those of the options.

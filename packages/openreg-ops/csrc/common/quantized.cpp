@@ -38,28 +38,17 @@ void tell_of_deprecation() {
 
 }  // namespace
 
-QuantizerKind kind_of(const at::Quantizer& quantizer) {
-  if (const auto* per_tensor = dynamic_cast<const at::PerTensorAffineQuantizer*>(&quantizer)) {
-    return per_tensor;
-  }
-  if (const auto* per_channel = dynamic_cast<const at::PerChannelAffineQuantizer*>(&quantizer)) {
-    return per_channel;
-  }
-  return {};
-}
-
 at::QuantizerPtr quantizer_of(const at::Tensor& tensor) {
   return at::get_qtensorimpl(tensor)->quantizer();
 }
 
 at::QuantizerPtr quantizer_on(const at::QuantizerPtr& quantizer, c10::Device device) {
-  const QuantizerKind kind = kind_of(*quantizer);
-  const auto* found = std::get_if<const at::PerChannelAffineQuantizer*>(&kind);
-  if (found == nullptr || (*found)->scales().device() == device) {
+  const auto* found = dynamic_cast<const at::PerChannelAffineQuantizer*>(quantizer.get());
+  if (found == nullptr || found->scales().device() == device) {
     return quantizer;
   }
-  return per_channel(quantizer->scalar_type(), (*found)->scales().to(device), (*found)->zero_points().to(device),
-                     (*found)->axis());
+  return per_channel(quantizer->scalar_type(), found->scales().to(device), found->zero_points().to(device),
+                     found->axis());
 }
 
 bool is_below_byte(c10::ScalarType dtype) {
@@ -114,17 +103,16 @@ at::Tensor integers_of(const at::Tensor& quantized) {
 QuantizerRecord::QuantizerRecord(const at::Tensor& quantized, runtime::Aliases& aliases)
     : dtype_(quantized.scalar_type()) {
   const at::QuantizerPtr quantizer = quantizer_of(quantized);
-  const QuantizerKind kind = kind_of(*quantizer);
-  if (const auto* per_tensor = std::get_if<const at::PerTensorAffineQuantizer*>(&kind)) {
-    scheme_ = (*per_tensor)->qscheme();
-    scale_ = (*per_tensor)->scale();
-    zero_point_ = (*per_tensor)->zero_point();
-  } else if (const auto* found = std::get_if<const at::PerChannelAffineQuantizer*>(&kind)) {
-    scheme_ = (*found)->qscheme();
-    axis_ = (*found)->axis();
+  if (const auto* per_tensor = dynamic_cast<const at::PerTensorAffineQuantizer*>(quantizer.get())) {
+    scheme_ = per_tensor->qscheme();
+    scale_ = per_tensor->scale();
+    zero_point_ = per_tensor->zero_point();
+  } else if (const auto* found = dynamic_cast<const at::PerChannelAffineQuantizer*>(quantizer.get())) {
+    scheme_ = found->qscheme();
+    axis_ = found->axis();
     aliases.as(orAccessRead);  // whatever the kernel does with the integers
-    scales_ = aliases.record((*found)->scales());
-    zero_points_ = aliases.record((*found)->zero_points());
+    scales_ = aliases.record(found->scales());
+    zero_points_ = aliases.record(found->zero_points());
   }
 }
 
@@ -148,14 +136,13 @@ at::Tensor with_quantizer(const at::Tensor& integers, at::QuantizerPtr quantizer
 at::Tensor quantized_alias(const at::Tensor& tensor, runtime::Aliases& aliases) {
   const at::Tensor alias = aliases(tensor);
   const at::QuantizerPtr quantizer = quantizer_of(tensor);
-  const QuantizerKind kind = kind_of(*quantizer);
-  const auto* found = std::get_if<const at::PerChannelAffineQuantizer*>(&kind);
+  const auto* found = dynamic_cast<const at::PerChannelAffineQuantizer*>(quantizer.get());
   if (found == nullptr) {
     return with_quantizer(alias, quantizer);
   }
   aliases.as(orAccessRead);
-  return with_quantizer(alias, per_channel(quantizer->scalar_type(), aliases((*found)->scales()),
-                                           aliases((*found)->zero_points()), (*found)->axis()));
+  return with_quantizer(alias, per_channel(quantizer->scalar_type(), aliases(found->scales()),
+                                           aliases(found->zero_points()), found->axis()));
 }
 
 }  // namespace openreg::ops

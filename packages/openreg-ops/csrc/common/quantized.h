@@ -9,19 +9,12 @@
 #include <c10/core/Device.h>
 #include <c10/core/MemoryFormat.h>
 
-#include <optional>
-#include <variant>
-
 #include "openreg/runtime/alias.h"
 
 namespace openreg::ops {
 
+// Of a quantiser without parameters, as that of torch.empty(2, dtype=torch.qint8).
 constexpr auto kUnknownScheme = c10::QScheme::COMPILE_TIME_NUM_QSCHEMES;
-
-// A quantiser as its kind: one unknown has no parameters, as that of torch.empty(2, dtype=torch.qint8).
-using QuantizerKind =
-    std::variant<std::monostate, const at::PerTensorAffineQuantizer*, const at::PerChannelAffineQuantizer*>;
-QuantizerKind kind_of(const at::Quantizer& quantizer);
 
 // The quantiser of a quantised tensor.
 at::QuantizerPtr quantizer_of(const at::Tensor& tensor);

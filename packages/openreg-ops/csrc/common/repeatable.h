@@ -2,7 +2,7 @@
 // Kernels of PyTorch whose threads write or add in no fixed order, unless torch.use_deterministic_algorithms() is on.
 // They ask when they run; on a device it is the launch that counts, so the launch chooses:
 //
-//   launch_described<Kernel, ...>(name, device, repeatable<Kernel, &at::cpu::X>(), ...);
+//   const auto put = described_form<check_put, op::put_>(repeatable<SchemaOf<op::put_>, put_kernel>());
 #pragma once
 
 #include <ATen/Context.h>

@@ -29,9 +29,9 @@ bool is_of_cpu(std::optional<c10::Layout> layout, std::optional<c10::Device> dev
 at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype, std::optional<c10::Layout> layout,
                  std::optional<c10::Device> device, std::optional<bool> pin_memory,
                  std::optional<c10::MemoryFormat> format) {
-  if (is_of_cpu(layout, device, pin_memory)) {
-    at::Tensor output = ResultsInPlace::take(size, std::nullopt, c10::dtype_or_default(dtype),
-                                             format.value_or(c10::MemoryFormat::Contiguous));
+  if (innermost != nullptr && is_of_cpu(layout, device, pin_memory)) {
+    at::Tensor output = innermost->take(size, std::nullopt, c10::dtype_or_default(dtype),
+                                        format.value_or(c10::MemoryFormat::Contiguous));
     if (output.defined()) {
       return output;
     }
@@ -43,9 +43,8 @@ at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype, st
 at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef strides, std::optional<c10::ScalarType> dtype,
                          std::optional<c10::Layout> layout, std::optional<c10::Device> device,
                          std::optional<bool> pin_memory) {
-  if (is_of_cpu(layout, device, pin_memory)) {
-    at::Tensor output =
-        ResultsInPlace::take(size, strides, c10::dtype_or_default(dtype), c10::MemoryFormat::Contiguous);
+  if (innermost != nullptr && is_of_cpu(layout, device, pin_memory)) {
+    at::Tensor output = innermost->take(size, strides, c10::dtype_or_default(dtype), c10::MemoryFormat::Contiguous);
     if (output.defined()) {
       return output;
     }
@@ -106,11 +105,6 @@ void ResultsInPlace::put(std::initializer_list<at::Tensor> results) {
 
 at::Tensor ResultsInPlace::take(c10::IntArrayRef size, at::OptionalIntArrayRef strides, c10::ScalarType dtype,
                                 c10::MemoryFormat format) {
-  return innermost == nullptr ? at::Tensor() : innermost->take_output(size, strides, dtype, format);
-}
-
-at::Tensor ResultsInPlace::take_output(c10::IntArrayRef size, at::OptionalIntArrayRef strides, c10::ScalarType dtype,
-                                       c10::MemoryFormat format) {
   for (size_t i = 0; i < kMost; ++i) {
     const at::Tensor& output = outputs_[i];
     if (output.defined() && !taken_[i] && output.scalar_type() == dtype && output.sizes() == size &&

@@ -24,23 +24,19 @@ class ResultsInPlace {
 
   ResultsInPlace(const ResultsInPlace&) = delete;
   ResultsInPlace& operator=(const ResultsInPlace&) = delete;
-  ResultsInPlace(ResultsInPlace&&) = delete;
-  ResultsInPlace& operator=(ResultsInPlace&&) = delete;
 
   // Ends the redirection and puts each result into the output of the same position. A result may be undefined where its
   // output is.
   void put(std::initializer_list<at::Tensor> results);
 
   // A tensor for a request of this size and dtype, with these strides where they are given, else dense in the format;
-  // undefined where nothing of the thread's innermost ResultsInPlace fits.
-  static at::Tensor take(c10::IntArrayRef size, at::OptionalIntArrayRef strides, c10::ScalarType dtype,
-                         c10::MemoryFormat format);
+  // undefined where nothing fits.
+  at::Tensor take(c10::IntArrayRef size, at::OptionalIntArrayRef strides, c10::ScalarType dtype,
+                  c10::MemoryFormat format);
 
  private:
   static constexpr size_t kMost = 6;
 
-  at::Tensor take_output(c10::IntArrayRef size, at::OptionalIntArrayRef strides, c10::ScalarType dtype,
-                         c10::MemoryFormat format);
   void end();
 
   std::array<at::Tensor, kMost> outputs_;

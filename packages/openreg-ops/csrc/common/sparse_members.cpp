@@ -2,6 +2,7 @@
 #include "common/sparse_members.h"
 
 #include <ATen/SparseCsrTensorImpl.h>
+#include <ATen/SparseCsrTensorUtils.h>
 #include <ATen/SparseTensorImpl.h>
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/diff.h>
@@ -32,10 +33,10 @@ constexpr const char* kCheck = "; check sparse tensors where they are made, with
 
 void check_compressed_places(const SparseShape& shape, const SparseMembers& members) {
   const auto& [compressed, plain, values] = members;
-  const int64_t batches = compressed.dim() - 1;
-  const bool rows = shape.layout == c10::kSparseCsr || shape.layout == c10::kSparseBsr;
-  const int64_t plain_dim = batches + (rows ? 1 : 0);
-  check_compressed_indices(compressed, plain.size(-1), batches + (rows ? 0 : 1));
+  const auto dense_dim = static_cast<size_t>(shape.dense_dim);
+  const size_t plain_dim = at::sparse_csr::plainDimension(shape.layout, shape.sizes, dense_dim);
+  const size_t compressed_dim = at::sparse_csr::compressedDimension(shape.layout, shape.sizes, dense_dim);
+  check_compressed_indices(compressed, plain.size(-1), static_cast<int64_t>(compressed_dim));
   if (plain.numel() > 0) {
     const int64_t in_block = has_blocks(shape.layout) ? values.size(plain_dim + 1) : 1;
     check_indices(plain, shape.sizes[static_cast<size_t>(plain_dim)] / in_block, plain_dim);
@@ -45,11 +46,7 @@ void check_compressed_places(const SparseShape& shape, const SparseMembers& memb
 }  // namespace
 
 bool is_sparse(const at::Tensor& tensor) {
-  if (!tensor.defined()) {
-    return false;
-  }
-  const c10::Layout layout = tensor.layout();
-  return is_coo(layout) || layout == c10::kSparseCsr || layout == c10::kSparseCsc || has_blocks(layout);
+  return tensor.defined() && (is_coo(tensor.layout()) || at::sparse_csr::is_sparse_compressed(tensor));
 }
 
 SparseShape::SparseShape(const at::Tensor& sparse)

@@ -17,12 +17,12 @@ void prepare_to_wait(const char* name, c10::Stream stream) {
   runtime::warn_or_error_on_sync();
 }
 
-void run_and_wait(const char* name, c10::Stream stream, void (*function)(void*), void* state,
+void run_and_wait(const char* name, c10::Stream stream, c10::function_ref<void()> function,
                   const runtime::Operands* operands) {
   std::exception_ptr failure;
   const auto run = [&] {
     try {
-      function(state);
+      function();
     } catch (c10::Error& error) {
       error.add_context(c10::str(name, " on ", stream.device()));
       failure = std::current_exception();

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
+#include <c10/util/FunctionRef.h>
 
 #include <array>
 #include <type_traits>
@@ -19,10 +20,10 @@ namespace openreg::ops {
 // Throws c10::Error with `name` while the stream is capturing, and where the sync debug mode forbids to wait.
 void prepare_to_wait(const char* name, c10::Stream stream);
 
-// Runs `function(state)` on the engine, after the earlier work of the device's current stream, and waits for it. What
+// Runs `function()` on the engine, after the earlier work of the device's current stream, and waits for it. What
 // it throws is thrown here, with the operator's name: it concerns this call alone, and the device stays healthy.
 // `operands` as in runtime::launch().
-void run_and_wait(const char* name, c10::Stream stream, void (*function)(void*), void* state,
+void run_and_wait(const char* name, c10::Stream stream, c10::function_ref<void()> function,
                   const runtime::Operands* operands);
 
 // Both, for `compute()`, which may refer to variables of the caller.
@@ -30,7 +31,7 @@ template <class Compute>
 void wait_for(const char* name, c10::Device device, Compute compute, const runtime::Operands* operands) {
   const c10::Stream stream = runtime::current_stream(device.index());
   prepare_to_wait(name, stream);
-  run_and_wait(name, stream, [](void* state) { (*static_cast<Compute*>(state))(); }, &compute, operands);
+  run_and_wait(name, stream, compute, operands);
 }
 
 // Gives what `kernel(args...)` gives on aliases, having waited for it.

@@ -88,11 +88,7 @@ struct Described<Result(Args...), Kernel, std::index_sequence<Index...>> {
     const Specs specs = describe(args...);
     Outputs outputs{make_described(specs[Index], device)...};
     launch(device, outputs, args...);
-    if constexpr (kOutputs == 1) {
-      return std::move(outputs[0]);
-    } else {
-      return Result(std::move(outputs[Index])...);
-    }
+    return Result(std::move(outputs[Index])...);
   }
 
   OutResult out(Args... args, OutputReference<Index>... outputs) const {
@@ -102,11 +98,7 @@ struct Described<Result(Args...), Kernel, std::index_sequence<Index...>> {
     (prepare_described(outputs, specs[Index], device), ...);
     (check_overlap(outputs, specs[Index], args...), ...);
     launch(device, {outputs...}, args...);
-    if constexpr (kOutputs == 1) {
-      return (outputs, ...);
-    } else {
-      return OutResult(outputs...);
-    }
+    return OutResult(outputs...);
   }
 
   // The forms as the dispatcher calls them. `state` is the operator.
@@ -142,50 +134,39 @@ template <class Signature>
 struct DescribedForm;
 template <class Result, class... Args>
 struct DescribedForm<Result(Args...)> {
+  static constexpr bool kWritesFirst = kIsInplace<Result(Args...)>;
+  static constexpr size_t kOutput = kWritesFirst ? 0 : sizeof...(Args) - 1;
+  using Describe = std::conditional_t<kWritesFirst, void, OutputSpec>(Args...);
+
   Operator op;
   const orAccess* accesses;  // one for each argument
   Result (*kernel)(Args...);
-  OutputSpec (*describe)(Args...) = nullptr;  // of an out= form
-  void (*check)(Args...) = nullptr;           // of an in-place form
+  Describe* describe;
 
-  Result out(Args... args) const {
-    at::Tensor& output = std::get<sizeof...(Args) - 1>(std::tie(args...));
+  Result operator()(Args... args) const {
+    auto& output = std::get<kOutput>(std::tie(args...));  // may be a list of them
     const c10::Device device = device_of(op.name, args...);
     check_same_device_or_scalar(op.name, device, args...);
     const CurrentDevice current(device);
-    const OutputSpec spec = describe(args...);
-    prepare_described(output, spec, device);
-    check_internal_overlap(output, spec);
-    launch_owned<Args...>(op, device, hears_of(op, args...), accesses, kernel, args...);
-    return output;
-  }
-
-  Result inplace(Args... args) const {
-    const c10::Device device = device_of(op.name, args...);
-    check_same_device_or_scalar(op.name, device, args...);
-    if (check != nullptr) {
-      check(args...);
-    }
-    if constexpr (std::is_same_v<std::tuple_element_t<0, std::tuple<Args...>>, at::Tensor&>) {
-      if (!op.rule.expands) {
-        at::assert_no_internal_overlap(std::get<0>(std::tie(args...)));
+    if constexpr (!kWritesFirst) {
+      const OutputSpec spec = describe(args...);
+      prepare_described(output, spec, device);
+      check_internal_overlap(output, spec);  // an expanded tensor that was resized is none any more
+    } else {
+      describe(args...);
+      if constexpr (std::is_same_v<decltype(output), at::Tensor&>) {
+        if (!op.rule.expands) {
+          at::assert_no_internal_overlap(output);
+        }
       }
     }
-    const CurrentDevice current(device);
     launch_owned<Args...>(op, device, hears_of(op, args...), accesses, kernel, args...);
     if constexpr (!std::is_void_v<Result>) {
-      return std::get<0>(std::tie(args...));
+      return output;
     }
   }
 
-  static Result enter(const void* state, Args... args) {
-    const auto& form = *static_cast<const DescribedForm*>(state);
-    if constexpr (kIsInplace<Result(Args...)>) {
-      return form.inplace(args...);
-    } else {
-      return form.out(args...);
-    }
-  }
+  static Result enter(const void* state, Args... args) { return (*static_cast<const DescribedForm*>(state))(args...); }
 };
 
 // A description as a plain function of the arguments of this form.
@@ -216,17 +197,12 @@ constexpr auto described_operator(Kernel* kernel, const KernelRule& rule = {}) {
       {Functional::name, rule}, kernel, plain_description<kDescribe>(kSignature<Signature>)};
 }
 
-// The same of an operator that exists in one form, which writes into its arguments.
+// The same of an operator that exists in one form, which writes into its arguments. A file calls the constant itself.
 template <auto kDescribe, class Form>
 constexpr auto described_form(SchemaOf<Form>* kernel, const KernelRule& rule = {}) {
   using Signature = SchemaOf<Form>;
-  DescribedForm<Signature> result{{Form::name, rule}, kAccessesOf<Form, Signature>.data(), kernel};
-  if constexpr (kIsInplace<Signature>) {
-    result.check = plain_check<kDescribe>(kSignature<Signature>);
-  } else {
-    result.describe = plain_check<kDescribe>(kSignature<Signature>);
-  }
-  return result;
+  return DescribedForm<Signature>{
+      {Form::name, rule}, kAccessesOf<Form, Signature>.data(), kernel, plain_check<kDescribe>(kSignature<Signature>)};
 }
 
 // Declares the form that is named, with a kernel of its signature.

@@ -80,8 +80,8 @@ void launch_owned(const Operator& op, c10::Device device, Hears when, const orAc
 
 // Launches `kernel(args...)`. The types of the kernel's parameters say how the launch owns each argument and what the
 // kernel writes (common/access.h). Whose a failure of the kernel is, the operator's rule says.
-template <class... Parameters, class... Args>
-void launch(const Operator& op, c10::Device device, void (*kernel)(Parameters...), const Args&... args) {
+template <class Result, class... Parameters, class... Args>
+void launch(const Operator& op, c10::Device device, Result (*kernel)(Parameters...), const Args&... args) {
   constexpr std::array<orAccess, sizeof...(Parameters)> kAccesses = accesses_by_type<Parameters...>();
   launch_owned<Parameters...>(op, device, hears_of(op, args...), kAccesses.data(), kernel, args...);
 }
@@ -89,12 +89,6 @@ void launch(const Operator& op, c10::Device device, void (*kernel)(Parameters...
 // A new tensor on the current device if it is wanted, else an undefined one, which kernels leave alone.
 inline at::Tensor output_if(bool wanted, c10::IntArrayRef sizes, const c10::TensorOptions& options) {
   return wanted ? make_output(sizes, {}, options) : at::Tensor();
-}
-
-inline void copy_if_defined(at::Tensor& destination, const at::Tensor& source) {
-  if (destination.defined()) {
-    destination.copy_(source);
-  }
 }
 
 // An optional operand as kernels of PyTorch take it: undefined where it is absent.

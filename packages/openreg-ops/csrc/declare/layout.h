@@ -56,15 +56,11 @@ void enter_waiting(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 // Declare operators by the names that native_functions.yaml has for them: "add.out".
 template <c10::DispatchKey kKey>
 void composed(torch::Library& library, c10::ArrayRef<const char*> names) {
-  for (const char* name : names) {
-    register_boxed(library, name, torch::CppFunction::makeFromBoxedFunction<&enter_composed<kKey>>());
-  }
+  boxed<&enter_composed<kKey>>(library, names);
 }
 template <c10::DispatchKey kKey>
 void waiting(torch::Library& library, c10::ArrayRef<const char*> names) {
-  for (const char* name : names) {
-    register_boxed(library, name, torch::CppFunction::makeFromBoxedFunction<&enter_waiting<kKey>>());
-  }
+  boxed<&enter_waiting<kKey>>(library, names);
 }
 
 // The functional, the out= and the in-place form of operators that have one of each.

@@ -31,61 +31,44 @@ bool fits(at::TensorList list, const at::Scalar& number);
 bool fits(at::TensorList list, at::ArrayRef<at::Scalar> numbers);
 bool fits(at::TensorList list, bool option);
 
+// Gives a list of tensors like its first operand, or writes into the tensors of that.
 template <class Signature>
 struct Listwise;
-
-// Gives a list of tensors like its first operand.
-template <class... Args>
-struct Listwise<std::vector<at::Tensor>(at::TensorList, Args...)> {
-  using Composite = std::vector<at::Tensor>(at::TensorList, Args...);
+template <class Result, class... Args>
+struct Listwise<Result(at::TensorList, Args...)> {
+  using Composite = Result(at::TensorList, Args...);
 
   Operator op;
   const orAccess* accesses;
   Composite* composite;
 
-  static std::vector<at::Tensor> enter(const void* state, at::TensorList self, Args... args) {
+  static Result enter(const void* state, at::TensorList self, Args... args) {
     const auto& [op, accesses, composite] = *static_cast<const Listwise*>(state);
     const c10::Device device = device_of(op.name, self, args...);
     const CurrentDevice current(device);
     if (!is_uniform(self) || !(fits(self, args) && ...)) {
       return composite(self, args...);
     }
-    std::vector<at::Tensor> outputs;
-    outputs.reserve(self.size());
-    for (const at::Tensor& tensor : self) {
-      outputs.push_back(make_output(tensor.sizes(), tensor.strides(), tensor.options()));
-    }
-    const auto kernel = [composite = composite](at::TensorList results, at::TensorList operands, auto&&... rest) {
-      const std::vector<at::Tensor> computed = composite(operands, rest...);
-      for (size_t i = 0; i < computed.size(); ++i) {
-        results[i].copy_(computed[i]);
+    const Hears when = hears_of(op, self, args...);
+    if constexpr (std::is_void_v<Result>) {
+      launch_owned<at::TensorList, Args...>(op, device, when, accesses, composite, self, args...);
+    } else {
+      Result outputs;
+      outputs.reserve(self.size());
+      for (const at::Tensor& tensor : self) {
+        outputs.push_back(make_output(tensor.sizes(), tensor.strides(), tensor.options()));
       }
-    };
-    constexpr auto kAccesses = accesses_by_type<OutputList, at::TensorList, Args...>();
-    launch_owned<OutputList, at::TensorList, Args...>(op, device, hears_of(op, self, args...), kAccesses.data(), kernel,
-                                                      OutputList{outputs}, self, args...);
-    return outputs;
-  }
-};
-
-// Writes into the tensors of its first operand.
-template <class... Args>
-struct Listwise<void(at::TensorList, Args...)> {
-  using Composite = void(at::TensorList, Args...);
-
-  Operator op;
-  const orAccess* accesses;
-  Composite* composite;
-
-  static void enter(const void* state, at::TensorList self, Args... args) {
-    const auto& [op, accesses, composite] = *static_cast<const Listwise*>(state);
-    const c10::Device device = device_of(op.name, self, args...);
-    const CurrentDevice current(device);
-    if (!is_uniform(self) || !(fits(self, args) && ...)) {
-      composite(self, args...);
-      return;
+      const auto kernel = [composite = composite](at::TensorList results, at::TensorList operands, auto&&... rest) {
+        const Result computed = composite(operands, rest...);
+        for (size_t i = 0; i < computed.size(); ++i) {
+          results[i].copy_(computed[i]);
+        }
+      };
+      constexpr auto kAccesses = accesses_by_type<OutputList, at::TensorList, Args...>();
+      launch_owned<OutputList, at::TensorList, Args...>(op, device, when, kAccesses.data(), kernel, OutputList{outputs},
+                                                        self, args...);
+      return outputs;
     }
-    launch_owned<at::TensorList, Args...>(op, device, hears_of(op, self, args...), accesses, composite, self, args...);
   }
 };
 

@@ -17,7 +17,7 @@ constexpr std::array<c10::DispatchKey, 6> kOfDevice = {
     c10::DispatchKey::PrivateUse1,          c10::DispatchKey::AutogradPrivateUse1,
     c10::DispatchKey::QuantizedPrivateUse1, c10::DispatchKey::SparsePrivateUse1,
     c10::DispatchKey::SparseCsrPrivateUse1, c10::DispatchKey::NestedTensorPrivateUse1};
-constexpr std::array<std::string_view, 4> kLibraries = {"aten", "openreg", "quantized", "sparse"};
+constexpr std::array<std::string_view, 5> kLibraries = {"aten", "openreg", "quantized", "_quantized", "sparse"};
 constexpr const char* kAten = "aten::";
 constexpr const char* kUnknown = ", which PyTorch does not have; name the operator as native_functions.yaml does";
 
@@ -59,8 +59,8 @@ bool is_out_form(const std::vector<c10::Argument>& arguments, const std::vector<
          std::all_of(arguments.begin() + static_cast<std::ptrdiff_t>(functional.size()), arguments.end(), is_out);
 }
 
-// PyTorch's own macros take a kernel for any name, as the operator may be defined later. Those of these two namespaces
-// are all defined by now.
+// PyTorch's own macros take a kernel for any name, as the operator may be defined later. Those of these libraries are
+// all defined by now.
 void note_kernels_without_operator() {
   for (const c10::OperatorHandle& op : c10::Dispatcher::singleton().findDanglingImpls()) {
     const c10::OperatorName& name = op.operator_name();

@@ -37,10 +37,12 @@ namespace meta = at::meta;
 template <class Operator>
 using SchemaOf = typename c10::fn_remove_symint<typename Operator::schema>::type;
 
-template <class Result>
-struct OutputCount : std::integral_constant<size_t, 1> {};
-template <class... Outputs>
-struct OutputCount<std::tuple<Outputs...>> : std::integral_constant<size_t, sizeof...(Outputs)> {};
+template <class Signature>
+constexpr size_t kOutputsOf = 0;
+template <class Result, class... Args>
+constexpr size_t kOutputsOf<Result(Args...)> = 1;
+template <class... Outputs, class... Args>
+constexpr size_t kOutputsOf<std::tuple<Outputs...>(Args...)> = sizeof...(Outputs);
 
 template <size_t>
 using OutputReference = at::Tensor&;
@@ -55,32 +57,12 @@ struct OutResult<std::index_sequence<Index...>> {
 template <size_t kOutputs>
 using OutResultOf = typename OutResult<std::make_index_sequence<kOutputs>>::type;
 
-template <class Signature, class Indices = void>
+template <class Signature, class Indices = std::make_index_sequence<kOutputsOf<Signature>>>
 struct OutFormOf;
-template <class Result, class... Args>
-struct OutFormOf<Result(Args...)> : OutFormOf<Result(Args...), std::make_index_sequence<OutputCount<Result>::value>> {};
 template <class Result, class... Args, size_t... Index>
 struct OutFormOf<Result(Args...), std::index_sequence<Index...>> {
   using type = OutResultOf<sizeof...(Index)>(Args..., OutputReference<Index>...);
 };
-
-template <class Signature>
-constexpr size_t kOutputsOf = 0;
-template <class Result, class... Args>
-constexpr size_t kOutputsOf<Result(Args...)> = OutputCount<Result>::value;
-
-// The in-place form: the first operand is the output.
-template <class Signature>
-struct InplaceFormOf {
-  using type = void;
-};
-template <class Result, class... Args>
-struct InplaceFormOf<Result(const at::Tensor&, Args...)> {
-  using type = at::Tensor&(at::Tensor&, Args...);
-};
-template <class Signature>
-using InplaceForm = typename InplaceFormOf<Signature>::type;
-
 template <class Signature>
 using OutForm = typename OutFormOf<Signature>::type;
 
@@ -100,17 +82,13 @@ constexpr bool kIsInplace<Result(First, Args...)> = std::is_void_v<Result> || st
 // A function with a state, as the dispatcher calls it. All operators of one signature share PyTorch's code for boxed
 // calls, which is long. The state lives for ever.
 template <class Signature>
-class Entry;
+struct Entry;
 template <class Result, class... Args>
-class Entry<Result(Args...)> {
- public:
+struct Entry<Result(Args...)> {
   using Call = Result(const void*, Args...);
-  Entry(const void* state, Call* call) : state_(state), call_(call) {}
-  Result operator()(Args... args) const { return call_(state_, std::forward<Args>(args)...); }
-
- private:
-  const void* state_;
-  Call* call_;
+  const void* state;
+  Call* call;
+  Result operator()(Args... args) const { return call(state, std::forward<Args>(args)...); }
 };
 
 // What is declared while one lives is for tensors of this key: SparsePrivateUse1, say; and boxed functions are of this
@@ -123,8 +101,6 @@ class DeclaresFor {
 
   DeclaresFor(const DeclaresFor&) = delete;
   DeclaresFor& operator=(const DeclaresFor&) = delete;
-  DeclaresFor(DeclaresFor&&) = delete;
-  DeclaresFor& operator=(DeclaresFor&&) = delete;
 };
 
 // Registers one form of an operator. A form that was declared before, or that PyTorch does not have, is a mistake that
@@ -134,6 +110,12 @@ void register_form(torch::Library& library, const c10::OperatorName& form, const
 
 // The same for a boxed function, by a name as "add.out".
 void register_boxed(torch::Library& library, const char* name, torch::CppFunction&& function);
+template <auto* kFunction>
+void boxed(torch::Library& library, c10::ArrayRef<const char*> names) {
+  for (const char* name : names) {
+    register_boxed(library, name, torch::CppFunction::makeFromBoxedFunction<kFunction>());
+  }
+}
 
 // The same for the out= form of the operator whose functional form this is: PyTorch has one overload that takes the
 // same arguments and then outputs.
@@ -145,7 +127,7 @@ using Register = void(torch::Library&, const c10::OperatorName&, const KernelRul
 template <class Signature>
 C10_NOINLINE void register_entry_as(torch::Library& library, Register* enter, const char* name, const char* overload,
                                     const KernelRule& rule, const void* state, typename Entry<Signature>::Call* call) {
-  enter(library, {name, overload}, rule, torch::CppFunction(Entry<Signature>(state, call)));
+  enter(library, {name, overload}, rule, torch::CppFunction(Entry<Signature>{state, call}));
 }
 
 // The same for a function with a state.

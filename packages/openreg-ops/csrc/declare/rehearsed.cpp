@@ -42,12 +42,11 @@ struct QuantizerNumbers {
 
 QuantizerNumbers numbers_of(const at::Tensor& quantized) {
   const at::QuantizerPtr quantizer = quantizer_of(quantized);
-  const QuantizerKind kind = kind_of(*quantizer);
-  if (const auto* per_tensor = std::get_if<const at::PerTensorAffineQuantizer*>(&kind)) {
-    return {(*per_tensor)->qscheme(), (*per_tensor)->scale(), (*per_tensor)->zero_point()};
+  if (const auto* per_tensor = dynamic_cast<const at::PerTensorAffineQuantizer*>(quantizer.get())) {
+    return {per_tensor->qscheme(), per_tensor->scale(), per_tensor->zero_point()};
   }
-  if (const auto* per_channel = std::get_if<const at::PerChannelAffineQuantizer*>(&kind)) {
-    return {(*per_channel)->qscheme(), 0, (*per_channel)->axis()};
+  if (const auto* per_channel = dynamic_cast<const at::PerChannelAffineQuantizer*>(quantizer.get())) {
+    return {per_channel->qscheme(), 0, per_channel->axis()};
   }
   return {};
 }
@@ -207,7 +206,8 @@ class Outcomes {
   std::unordered_map<std::string, std::shared_ptr<const Outcome>> outcomes_;
 };
 
-// One argument of a launch: a tensor, tensors of a list, an object of the host, or a value that owns itself.
+// One argument of a launch: a tensor or a list of them, an object of the host or a list of them, or a value that owns
+// itself.
 class OwnedValue {
  public:
   OwnedValue(const c10::IValue& value, runtime::Aliases& aliases);
@@ -215,89 +215,56 @@ class OwnedValue {
   c10::IValue open(runtime::AliasStorages& storages);
 
  private:
-  enum class Form { kValue, kTensor, kTensors, kOptionalTensors, kObject, kObjects };
+  struct Operand {
+    at::Tensor on_host;  // undefined where it is on the device
+    OperandRecord on_device;
+  };
 
   void own(const at::Tensor& tensor, runtime::Aliases& aliases);
-  at::Tensor open(size_t index, runtime::AliasStorages& storages);
 
-  Form form_ = Form::kValue;
-  c10::IValue value_;  // also a list of objects, without its elements
-  std::vector<OperandRecord> operands_;
-  std::vector<at::Tensor> on_host_;  // for each operand; undefined where it is on the device
+  c10::IValue value_;  // without its tensors and objects
+  std::vector<Operand> operands_;
   std::vector<std::shared_ptr<const HostObject>> objects_;
 };
 
 OwnedValue::OwnedValue(const c10::IValue& value, runtime::Aliases& aliases) {
-  if (value.isTensor()) {
-    form_ = Form::kTensor;
-    own(value.toTensor(), aliases);
-  } else if (value.isTensorList()) {
-    form_ = Form::kTensors;
-    for (const at::Tensor& tensor : value.toTensorVector()) {
-      own(tensor, aliases);
-    }
-  } else if (value.isOptionalTensorList()) {
-    form_ = Form::kOptionalTensors;
-    for (const std::optional<at::Tensor> tensor : value.toOptionalTensorList()) {
-      own(tensor.value_or(at::Tensor()), aliases);
-    }
-  } else if (value.isCustomClass()) {
-    form_ = Form::kObject;
+  if (value.isCustomClass()) {
     objects_.push_back(hold_on_host(value));
   } else if (value.isList() && !value.toListRef().empty() && value.toListRef()[0].isCustomClass()) {
-    form_ = Form::kObjects;
     for (const c10::IValue& each : value.toListRef()) {
       objects_.push_back(hold_on_host(each));
     }
     value_ = c10::impl::GenericList(value.toList().elementType());
   } else {
-    value_ = value;
+    value_ = with_tensors(value, [&](const at::Tensor& tensor) {
+      own(tensor, aliases);
+      return at::Tensor();
+    });
   }
 }
 
 void OwnedValue::own(const at::Tensor& tensor, runtime::Aliases& aliases) {
   // A tensor of the host may have a Python object, or change: the launch gets one of its own.
   const bool is_on_host = tensor.defined() && tensor.device().is_cpu() && tensor.dim() > 0;
-  on_host_.push_back(is_on_host ? tensor.clone() : at::Tensor());
-  operands_.emplace_back(is_on_host ? at::Tensor() : tensor, aliases);
-}
-
-at::Tensor OwnedValue::open(size_t index, runtime::AliasStorages& storages) {
-  return on_host_[index].defined() ? on_host_[index] : operands_[index].open(storages);
+  operands_.push_back({is_on_host ? tensor.clone() : at::Tensor(), {is_on_host ? at::Tensor() : tensor, aliases}});
 }
 
 c10::IValue OwnedValue::open(runtime::AliasStorages& storages) {
-  switch (form_) {
-    case Form::kValue:
-      return value_;
-    case Form::kTensor:
-      return open(0, storages);
-    case Form::kTensors: {
-      c10::List<at::Tensor> list;
-      for (size_t i = 0; i < operands_.size(); ++i) {
-        list.push_back(open(i, storages));
-      }
-      return list;
-    }
-    case Form::kOptionalTensors: {
-      c10::List<std::optional<at::Tensor>> list;
-      for (size_t i = 0; i < operands_.size(); ++i) {
-        const at::Tensor tensor = open(i, storages);
-        list.push_back(tensor.defined() ? std::optional<at::Tensor>(tensor) : std::nullopt);
-      }
-      return list;
-    }
-    case Form::kObject:
-      return objects_[0]->value;
-    case Form::kObjects: {
-      c10::impl::GenericList list(value_.toList().elementType());
-      for (const auto& object : objects_) {
-        list.push_back(object->value);
-      }
-      return list;
-    }
+  if (objects_.empty()) {
+    auto next = operands_.begin();
+    return with_tensors(value_, [&](const at::Tensor& /*absent*/) {
+      Operand& operand = *next++;
+      return operand.on_host.defined() ? operand.on_host : operand.on_device.open(storages);
+    });
   }
-  return {};
+  if (!value_.isList()) {
+    return objects_[0]->value;
+  }
+  c10::impl::GenericList list(value_.toList().elementType());
+  for (const auto& object : objects_) {
+    list.push_back(object->value);
+  }
+  return list;
 }
 
 bool is_same_geometry(const at::Tensor& tensor, const Result& expected) {
@@ -427,16 +394,13 @@ void rehearse(const c10::OperatorHandle& op, Stack* stack, c10::Stream stream, c
                               "stream of ",
                               stream.device(), " records work without running it. Run it once before the capture");
   prepare_to_wait(name, stream);
-  const auto last = [stack](size_t count) {
-    return Stack(stack->end() - static_cast<std::ptrdiff_t>(count), stack->end());
-  };
-  const Stack given = last(op.schema().arguments().size());
+  const Stack given = torch::jit::last(*stack, op.schema().arguments().size()).vec();
   FallbackCall call(op, *stack);
   call.run_on_engine(cpu_key_of(op, *stack));
   call.finish();
   // An operand that was written into may have another shape or quantiser now; then the operands are of another kind.
   if (!kind.is_open() && Kind(op, given).bytes() == kind.bytes()) {
-    if (auto outcome = outcome_of(op, given, last(op.schema().returns().size()))) {
+    if (auto outcome = outcome_of(op, given, torch::jit::last(*stack, op.schema().returns().size()).vec())) {
       Outcomes::instance().remember(kind.bytes(), std::move(*outcome));
     }
   }
@@ -458,9 +422,7 @@ void run_rehearsed(const c10::OperatorHandle& op, Stack* stack) {
 }
 
 void rehearsed(torch::Library& library, c10::ArrayRef<const char*> names) {
-  for (const char* name : names) {
-    register_boxed(library, name, torch::CppFunction::makeFromBoxedFunction<&run_rehearsed>());
-  }
+  boxed<&run_rehearsed>(library, names);
 }
 
 }  // namespace openreg::ops

@@ -200,21 +200,13 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
   Result functional(Args... args) const {
     Outputs outputs;
     run(MetaOutputs::Form::kFunctional, outputs, args...);
-    if constexpr (kOutputs == 1) {
-      return std::move(outputs[0]);
-    } else {
-      return Result(std::move(outputs[Index])...);
-    }
+    return Result(std::move(outputs[Index])...);
   }
 
   OutResult out(Args... args, OutputReference<Index>... given) const {
     Outputs outputs{given...};
     run(MetaOutputs::Form::kOut, outputs, args...);
-    if constexpr (kOutputs == 1) {
-      return (given, ...);
-    } else {
-      return OutResult(given...);
-    }
+    return OutResult(given...);
   }
 
   // Of one output, which is the first operand. `rest` are the further arguments.
@@ -318,7 +310,8 @@ void structured(torch::Library& library, const Structured<Signature>& forever) {
   register_out_entry<Functional, Out>(library, &forever, &Operator::enter_out);
   [[maybe_unused]] const auto add_inplace = [&]<class Form, class... Rest>(Form /*form*/,
                                                                            at::Tensor& (*)(at::Tensor&, Rest...)) {
-    static_assert(std::is_same_v<SchemaOf<Form>, InplaceForm<Signature>>, "not the in-place form of this operator");
+    static_assert(std::is_same_v<Signature, at::Tensor(const at::Tensor&, Rest...)>,
+                  "not the in-place form of this operator");
     register_entry<Form, SchemaOf<Form>>(library, {}, &forever, &Operator::template enter_inplace<Rest...>);
   };
   (add_inplace(Inplace(), static_cast<SchemaOf<Inplace>*>(nullptr)), ...);

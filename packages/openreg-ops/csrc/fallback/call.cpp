@@ -161,9 +161,8 @@ FallbackCall::FallbackCall(const c10::OperatorHandle& op, torch::jit::Stack& sta
     : op_(op),
       stack_(stack),
       first_argument_(stack.size() - op.schema().arguments().size()),
-      name_(op.schema().name()),
       device_(device_of_call(stack, op.schema().arguments().size())),
-      aliases_(name_.c_str()) {
+      aliases_(op.schema().name().c_str()) {
   check_devices_of_call(op, stack, device_);
   const auto& arguments = op_.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -197,31 +196,14 @@ void FallbackCall::run_on_engine(c10::DispatchKey key) {
 }
 
 c10::IValue FallbackCall::to_cpu(const c10::IValue& value, const c10::Argument& argument) {
-  const orAccess access = access_of(argument);
   if (is_generator(argument)) {
     return borrow_generator(value, device_.index());
-  }
-  if (value.isTensor()) {
-    return tensor_to_cpu(value.toTensor(), access);
-  }
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> list;
-    for (const at::Tensor& tensor : value.toTensorVector()) {
-      list.push_back(tensor_to_cpu(tensor, access));
-    }
-    return list;
-  }
-  if (value.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> list;
-    for (const std::optional<at::Tensor> tensor : value.toOptionalTensorList()) {
-      list.push_back(tensor.has_value() ? std::optional(tensor_to_cpu(*tensor, orAccessRead)) : std::nullopt);
-    }
-    return list;
   }
   if (value.isDevice()) {
     return c10::Device(c10::kCPU);
   }
-  return value;
+  const orAccess access = access_of(argument);
+  return with_tensors(value, [&](const at::Tensor& tensor) { return tensor_to_cpu(tensor, access); });
 }
 
 at::Tensor FallbackCall::tensor_to_cpu(const at::Tensor& tensor, orAccess access) {
@@ -268,6 +250,7 @@ size_t FallbackCall::finish() {
     write_back(written);
   }
   const auto& schema = op_.schema();
+  const auto to_device = [this](const at::Tensor& tensor) { return tensor_to_device(tensor); };
   std::vector<c10::IValue> results;
   for (size_t i = 0; i < schema.returns().size(); ++i) {
     const auto* alias_info = schema.returns()[i].alias_info();
@@ -281,7 +264,7 @@ size_t FallbackCall::finish() {
     if (original.has_value() && alias_info->isWrite() && cpu_stack_[i].isTensor()) {
       take_over(cpu_stack_[i].toTensor(), original->toTensor());
     }
-    results.push_back(original.has_value() ? *original : to_device(cpu_stack_[i]));
+    results.push_back(original.has_value() ? *original : with_tensors(cpu_stack_[i], to_device));
   }
   torch::jit::drop(stack_, schema.arguments().size());
   for (c10::IValue& result : results) {
@@ -323,20 +306,6 @@ void FallbackCall::take_over(const at::Tensor& result, const at::Tensor& given) 
       copied_bytes_ += result.nbytes();
     }
   }
-}
-
-c10::IValue FallbackCall::to_device(const c10::IValue& value) {
-  if (value.isTensor()) {
-    return tensor_to_device(value.toTensor());
-  }
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> list;
-    for (const at::Tensor& tensor : value.toTensorVector()) {
-      list.push_back(tensor_to_device(tensor));
-    }
-    return list;
-  }
-  return value;
 }
 
 at::Tensor FallbackCall::tensor_to_device(const at::Tensor& tensor) {

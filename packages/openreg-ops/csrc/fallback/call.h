@@ -11,7 +11,6 @@
 #include <c10/core/Device.h>
 
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -43,6 +42,29 @@ void for_each_tensor_in(const c10::IValue& value, Visit&& visit) {
       }
     }
   }
+}
+
+// A boxed argument with `function(tensor)` in the place of every tensor that it has; they may be undefined.
+template <class Function>
+c10::IValue with_tensors(const c10::IValue& value, Function&& function) {
+  if (value.isTensor()) {
+    return function(value.toTensor());
+  }
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor& tensor : value.toTensorVector()) {
+      list.push_back(function(tensor));
+    }
+    return list;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> list;
+    for (const std::optional<at::Tensor> tensor : value.toOptionalTensorList()) {
+      list.push_back(tensor.has_value() ? std::optional<at::Tensor>(function(*tensor)) : std::nullopt);
+    }
+    return list;
+  }
+  return value;
 }
 
 // What the kernel does with an operand.
@@ -86,7 +108,6 @@ class FallbackCall {
   at::Tensor tensor_to_cpu(const at::Tensor& tensor, orAccess access);
   at::Tensor sparse_to_cpu(const at::Tensor& sparse, orAccess access);
   at::Tensor alias_of(const at::Tensor& tensor);
-  c10::IValue to_device(const c10::IValue& value);
   at::Tensor tensor_to_device(const at::Tensor& tensor);
   at::Tensor sparse_to_device(const at::Tensor& sparse);
   SparseMembers members_to_device(const at::Tensor& sparse);
@@ -96,7 +117,6 @@ class FallbackCall {
   const c10::OperatorHandle& op_;
   torch::jit::Stack& stack_;
   const size_t first_argument_;  // index on the caller's stack
-  const std::string name_;
   c10::Device device_;
   runtime::Aliases aliases_;
   torch::jit::Stack cpu_stack_;

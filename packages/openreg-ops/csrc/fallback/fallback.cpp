@@ -12,7 +12,6 @@
 
 #include "common/device_check.h"
 #include "fallback/call.h"
-#include "fallback/refused.h"
 #include "fallback/statistics.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/launch.h"
@@ -22,10 +21,6 @@
 namespace openreg::ops {
 
 namespace {
-
-std::string full_name(const c10::OperatorHandle& op) {
-  return c10::toString(op.operator_name());
-}
 
 void require_cpu_kernel(const c10::OperatorHandle& op, c10::DispatchKey key) {
   const bool is_there = op.hasComputedKernelForDispatchKey(key);
@@ -58,7 +53,7 @@ void run_on_host(const c10::OperatorHandle& op, FallbackCall& call, c10::Dispatc
 }  // namespace
 
 void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  const std::string name = full_name(op);
+  const std::string name = c10::toString(op.operator_name());
   refuse_unfit_for_fallback(op);
   const c10::DispatchKey key = cpu_key_of(op, *stack);
   require_cpu_kernel(op, key);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "fallback/refused.h"
-
 #include <array>
 #include <string>
+
+#include "fallback/fallback.h"
 
 namespace openreg::ops {
 
@@ -34,36 +34,19 @@ constexpr std::array<Refusal, 6> kRefused = {{
                               ". Register a kernel for PrivateUse1.");
 }
 
-bool gives_view(const c10::OperatorHandle& op) {
-  for (const c10::Argument& result : op.schema().returns()) {
-    const auto* alias_info = result.alias_info();
-    if (alias_info != nullptr && !alias_info->isWrite()) {
-      return true;
-    }
-  }
-  return false;
-}
-
-bool gives_object(const c10::OperatorHandle& op) {
-  for (const c10::Argument& result : op.schema().returns()) {
-    if (result.type()->kind() == c10::TypeKind::ClassType) {
-      return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 void refuse_unfit_for_fallback(const c10::OperatorHandle& op) {
-  if (gives_view(op)) {
-    refuse(op, "gives a view, and the CPU's result would not share memory with the operand");
+  for (const c10::Argument& result : op.schema().returns()) {
+    if (result.alias_info() != nullptr && !result.alias_info()->isWrite()) {
+      refuse(op, "gives a view, and the CPU's result would not share memory with the operand");
+    }
+    if (result.type()->kind() == c10::TypeKind::ClassType) {
+      refuse(op, "gives an object of the host, which may keep its operands when their memory has gone");
+    }
   }
   if (op.hasTag(at::Tag::inplace_view)) {
     refuse(op, "changes the sizes or the storage of its operand, and the CPU would change those of a stand-in");
-  }
-  if (gives_object(op)) {
-    refuse(op, "gives an object of the host, which may keep its operands when their memory has gone");
   }
   const std::string name = c10::toString(op.operator_name());
   for (const Refusal& refused : kRefused) {

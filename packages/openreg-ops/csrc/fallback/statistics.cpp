@@ -2,16 +2,15 @@
 #include "fallback/statistics.h"
 
 #include <c10/util/Exception.h>
-
-#include <cstdlib>
+#include <c10/util/env.h>
 
 namespace openreg::ops {
 
 namespace {
 
 FallbackMode read_mode() {
-  const char* text = std::getenv("OPENREG_FALLBACK");
-  return text == nullptr ? FallbackMode::kAllow : parse_fallback_mode(text, "environment variable OPENREG_FALLBACK");
+  const std::string text = c10::utils::get_env("OPENREG_FALLBACK").value_or("allow");
+  return parse_fallback_mode(text, "environment variable OPENREG_FALLBACK");
 }
 
 }  // namespace
@@ -34,16 +33,12 @@ FallbackStatistics& FallbackStatistics::instance() {
 
 FallbackStatistics::FallbackStatistics() : mode_(read_mode()) {}
 
-FallbackMode FallbackStatistics::mode() const {
-  return mode_.load(std::memory_order_relaxed);
-}
-
 FallbackMode FallbackStatistics::exchange_mode(FallbackMode mode) {
   return mode_.exchange(mode);
 }
 
 void FallbackStatistics::admit(const std::string& op) {
-  const FallbackMode current = mode();
+  const FallbackMode current = mode_.load(std::memory_order_relaxed);
   TORCH_CHECK_NOT_IMPLEMENTED(
       current != FallbackMode::kError, "operator ", op,
       " has no kernel for the openreg device, and falling back to the CPU is refused. Allow it with "

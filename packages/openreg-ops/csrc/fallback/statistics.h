@@ -24,9 +24,8 @@ class FallbackStatistics {
  public:
   static FallbackStatistics& instance();
 
-  // At first what OPENREG_FALLBACK says, default allow. One mode for the process, because a backward pass runs on
-  // threads of PyTorch's own.
-  FallbackMode mode() const;
+  // At first the mode is what OPENREG_FALLBACK says, default allow. One for the process, because a backward pass runs
+  // on threads of PyTorch's own.
   FallbackMode exchange_mode(FallbackMode mode);
 
   // Throws c10::Error that names the operator when the mode refuses it; warns once per operator in warn mode.

@@ -20,7 +20,7 @@ at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value) {
   TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
               " dimensions.");
   at::assert_no_internal_overlap(self);  // a tensor is copied, a number is written
-  return value.device().is_cpu() ? self.fill_(value.item()) : kFillTensor.inplace(self, value);
+  return value.device().is_cpu() ? self.fill_(value.item()) : kFillTensor(self, value);
 }
 
 // What the kernel would find out too late for an exception on the caller's line.
@@ -44,7 +44,7 @@ at::Tensor& masked_fill_tensor(at::Tensor& self, const at::Tensor& mask, const a
   check_mask(self, mask);
   TORCH_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
               value.dim(), " dimension(s).");
-  return value.device().is_cpu() ? self.masked_fill_(mask, value.item()) : kMaskedFillTensor.inplace(self, mask, value);
+  return value.device().is_cpu() ? self.masked_fill_(mask, value.item()) : kMaskedFillTensor(self, mask, value);
 }
 
 void check_masked_scatter(const at::Tensor& self, const at::Tensor& mask, const at::Tensor& source) {

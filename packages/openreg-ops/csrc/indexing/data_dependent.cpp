@@ -50,7 +50,9 @@ std::array<at::Tensor, kOutputs> bring(const char* name, c10::Device device, std
   }
   auto copy = [results = std::move(results), to = std::move(to)]() mutable {
     for (size_t i = 0; i < kOutputs; ++i) {
-      copy_if_defined(to[i], results[i]);
+      if (to[i].defined()) {
+        to[i].copy_(results[i]);
+      }
     }
   };
   runtime::launch(name, device.index(), std::move(copy), aliases.operands());

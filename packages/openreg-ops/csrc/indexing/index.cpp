@@ -190,7 +190,7 @@ at::Tensor& index_fill_tensor(at::Tensor& self, int64_t dim, const at::Tensor& i
   if (value.device().is_cpu() && value.dim() == 0) {
     return self.index_fill_(dim, index, value.item());
   }
-  return kIndexFill.inplace(self, dim, index, value);
+  return kIndexFill(self, dim, index, value);
 }
 
 // PyTorch's kernel of products in float16 and bfloat16 fails on slices of one element, which it takes for a number, and

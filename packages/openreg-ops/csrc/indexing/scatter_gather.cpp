@@ -52,7 +52,7 @@ at::Tensor& put_kernel(at::Tensor& self, const at::Tensor& index, const at::Tens
 // Of several elements for one place, the last one stays.
 at::Tensor& put_(at::Tensor& self, const at::Tensor& index, const at::Tensor& source, bool accumulate) {
   const auto put = described_form<check_put, op::put_>(repeatable<SchemaOf<op::put_>, put_kernel>());
-  return put.inplace(self, index, source, accumulate);
+  return put(self, index, source, accumulate);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {

@@ -61,18 +61,20 @@ bool is_itself(const at::Tensor& source, const at::Tensor& destination) {
 }
 
 // Enqueues the copy as one kernel; any strides and lazy bits. Some dtypes of less than a byte, and those that are bits
-// without a meaning, PyTorch's kernel does not convert: then its refusal is the caller's.
-void launch_copy(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream) {
+// without a meaning, PyTorch's kernel does not convert: then its refusal is the caller's, who waits for it.
+// `waits_anyway` tells that the caller has prepared for that already.
+void launch_copy(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream,
+                 bool waits_anyway = false) {
   runtime::Aliases aliases(kName);
   at::Tensor from = is_on_device(source) ? aliases(source) : aliases.borrow_host(source);
   aliases.as(orAccessWrite);
   at::Tensor to = is_on_device(destination) ? aliases(destination) : aliases.borrow_host(destination);
   const bool converted = is_converted(source.scalar_type()) && is_converted(destination.scalar_type());
   if (!converted || conjugates_unknown(source, destination)) {
-    prepare_to_wait(kName, stream);
-    auto copy = [&] { at::native::copy_(to, from, false); };
-    run_and_wait(
-        kName, stream, [](void* state) { (*static_cast<decltype(copy)*>(state))(); }, &copy, aliases.operands());
+    if (!waits_anyway) {
+      prepare_to_wait(kName, stream);
+    }
+    run_and_wait(kName, stream, [&] { at::native::copy_(to, from, false); }, aliases.operands());
     return;
   }
   auto copy = [from = std::move(from), to = std::move(to)]() mutable { at::native::copy_(to, from, false); };
@@ -113,7 +115,7 @@ void copy_with_host(const at::Tensor& source, const at::Tensor& destination, boo
   if (bytes && !parallel) {
     copy_bytes(source, destination, stream);
   } else {
-    launch_copy(source, destination, stream);
+    launch_copy(source, destination, stream, !may_return);
   }
   if (pinned) {
     runtime::host_allocator().record_event(host.storage().mutable_data(), host.storage().data_ptr().get_context(),

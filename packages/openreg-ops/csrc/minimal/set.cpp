@@ -2,9 +2,10 @@
 #include "minimal/set.h"
 
 #include <c10/util/Exception.h>
+#include <c10/util/StringUtil.h>
+#include <c10/util/env.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -16,34 +17,25 @@ namespace {
 constexpr const char* kNamespace = "aten::";
 constexpr const char* kLeaveOut = "OPENREG_OPS_LEAVE_OUT";
 
-std::string read(const char* variable, const char* otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : text;
+std::string text_left_out() {
+  return c10::utils::get_env(kLeaveOut).value_or("");
 }
 
 const std::string& selected() {
-  static const std::string text = read("OPENREG_OPS", "full");
+  static const std::string text = c10::utils::get_env("OPENREG_OPS").value_or("full");
   return text;
 }
 
 const std::vector<std::string>& left_out() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> parts;
-    std::istringstream list(read(kLeaveOut, ""));
+    std::istringstream list(text_left_out());
     for (std::string part; std::getline(list, part, ',');) {
       parts.push_back(part);
     }
     return parts;
   }();
   return names;
-}
-
-std::string names_of_the_set() {
-  std::string text;
-  for (const char* name : kSet) {
-    text += (text.empty() ? "" : ", ") + (kNamespace + std::string(name));
-  }
-  return text;
 }
 
 }  // namespace
@@ -54,14 +46,13 @@ void check_settings() {
   for (const std::string& name : left_out()) {
     const bool known =
         std::any_of(kSet.begin(), kSet.end(), [&](const char* ours) { return kNamespace + std::string(ours) == name; });
-    TORCH_CHECK_VALUE(known, "environment variable ", kLeaveOut, "='", read(kLeaveOut, ""), "' is not accepted: '",
-                      name,
+    TORCH_CHECK_VALUE(known, "environment variable ", kLeaveOut, "='", text_left_out(), "' is not accepted: '", name,
                       "' is not in the minimal set; unset it, or give names of the set, separated by commas, and start "
                       "the process again: ",
-                      names_of_the_set());
+                      kNamespace, c10::Join(std::string(", ") + kNamespace, kSet));
   }
   TORCH_CHECK_VALUE(
-      left_out().empty() || is_alone(), "environment variable ", kLeaveOut, "='", read(kLeaveOut, ""),
+      left_out().empty() || is_alone(), "environment variable ", kLeaveOut, "='", text_left_out(),
       "' is not accepted: it leaves operators out of the minimal set; give OPENREG_OPS=minimal as well, or "
       "unset it, and start the process again");
 }

@@ -87,8 +87,8 @@ void sgd(at::TensorList self, at::TensorList grads, at::TensorList momenta, doub
          MaybeTensor found_inf) {
   const auto arguments = numbers(weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step);
   if (!launch_sgd(self, grads, momenta, arguments, std::nullopt, grad_scale, found_inf)) {
-    kSgd.inplace(self, grads, momenta, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step,
-                 grad_scale, found_inf);
+    kSgd(self, grads, momenta, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step, grad_scale,
+         found_inf);
   }
 }
 
@@ -99,8 +99,8 @@ void sgd_tensor_lr(at::TensorList self, at::TensorList grads, at::TensorList mom
   const auto arguments =
       numbers(weight_decay, momentum, on_host ? lr.item<double>() : 0, dampening, nesterov, maximize, is_first_step);
   if (!launch_sgd(self, grads, momenta, arguments, on_host ? std::nullopt : std::optional(lr), grad_scale, found_inf)) {
-    kSgdTensorLr.inplace(self, grads, momenta, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step,
-                         grad_scale, found_inf);
+    kSgdTensorLr(self, grads, momenta, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step,
+                 grad_scale, found_inf);
   }
 }
 

@@ -120,9 +120,8 @@ at::Tensor dequantize(const at::Tensor& self) {
   constexpr Operator kDequantize{op::dequantize_self::name};
   const OperandsDevice device(kDequantize, self);
   const at::QuantizerPtr quantizer = quantizer_of(self);
-  const QuantizerKind kind = kind_of(*quantizer);
-  if (const auto* per_channel = std::get_if<const at::PerChannelAffineQuantizer*>(&kind)) {
-    check_channels(self, **per_channel, "dequantization");
+  if (const auto* per_channel = dynamic_cast<const at::PerChannelAffineQuantizer*>(quantizer.get())) {
+    check_channels(self, *per_channel, "dequantization");
   }
   const bool by_floats = quantizer->qscheme() == c10::kPerChannelAffineFloatQParams;
   const c10::MemoryFormat format = by_floats ? c10::MemoryFormat::Contiguous : self.suggest_memory_format();

@@ -26,14 +26,13 @@ void quantize_into(const at::Tensor& numbers, const at::Tensor& destination) {
                    numbers.is_contiguous(at::MemoryFormat::ChannelsLast)),
               "Quantized copy only works with contiguous and NHWC Tensors");
   const at::QuantizerPtr quantizer = quantizer_of(destination);
-  const QuantizerKind kind = kind_of(*quantizer);
   const at::Tensor here = numbers.to(destination.device());
-  if (const auto* per_tensor = std::get_if<const at::PerTensorAffineQuantizer*>(&kind)) {
+  if (const auto* per_tensor = dynamic_cast<const at::PerTensorAffineQuantizer*>(quantizer.get())) {
     destination.copy_(
-        at::quantize_per_tensor(here, (*per_tensor)->scale(), (*per_tensor)->zero_point(), destination.scalar_type()));
-  } else if (const auto* per_channel = std::get_if<const at::PerChannelAffineQuantizer*>(&kind)) {
-    destination.copy_(at::quantize_per_channel(here, (*per_channel)->scales(), (*per_channel)->zero_points(),
-                                               (*per_channel)->axis(), destination.scalar_type()));
+        at::quantize_per_tensor(here, per_tensor->scale(), per_tensor->zero_point(), destination.scalar_type()));
+  } else if (const auto* per_channel = dynamic_cast<const at::PerChannelAffineQuantizer*>(quantizer.get())) {
+    destination.copy_(at::quantize_per_channel(here, per_channel->scales(), per_channel->zero_points(),
+                                               per_channel->axis(), destination.scalar_type()));
     at::set_quantizer_(destination, quantizer);
   } else {
     TORCH_CHECK(false, "Quantized copy needs a quantized tensor with a known scale as its destination");
@@ -91,10 +90,9 @@ bool equal_quantized(const at::Tensor& self, const at::Tensor& other) {
 
 void record_quantized_stream(at::Tensor& self, c10::Stream stream) {
   const at::QuantizerPtr quantizer = quantizer_of(self);
-  const QuantizerKind kind = kind_of(*quantizer);
-  if (const auto* per_channel = std::get_if<const at::PerChannelAffineQuantizer*>(&kind)) {
-    (*per_channel)->scales().record_stream(stream);
-    (*per_channel)->zero_points().record_stream(stream);
+  if (const auto* per_channel = dynamic_cast<const at::PerChannelAffineQuantizer*>(quantizer.get())) {
+    per_channel->scales().record_stream(stream);
+    per_channel->zero_points().record_stream(stream);
   }
   integers_of(self).record_stream(stream);
 }

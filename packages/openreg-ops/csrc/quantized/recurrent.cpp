@@ -25,10 +25,8 @@ void run_recurrent(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  for (const char* name :
-       {"quantized_gru.data", "quantized_gru.input", "quantized_lstm.data", "quantized_lstm.input"}) {
-    register_boxed(library, name, torch::CppFunction::makeFromBoxedFunction<&run_recurrent>());
-  }
+  boxed<&run_recurrent>(library,
+                        {"quantized_gru.data", "quantized_gru.input", "quantized_lstm.data", "quantized_lstm.input"});
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ const auto kAddCompressed =
 
 at::Tensor& add_coo(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
   if (!is_sparse(self)) {
-    return kAddCoo.out(self, other, alpha, out);
+    return kAddCoo(self, other, alpha, out);
   }
   const OperandsDevice device({op::add_out::name}, self, other, out);
   // Values that are not contiguous are joined, as they are, by other operators.
@@ -68,7 +68,7 @@ at::Tensor& add_coo(const at::Tensor& self, const at::Tensor& other, const at::S
 
 at::Tensor& add_compressed(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
   if (!is_sparse(self) || !is_sparse(other)) {
-    return kAddCompressed.out(self, other, alpha, out);
+    return kAddCompressed(self, other, alpha, out);
   }
   const OperandsDevice device({op::add_out::name}, self, other, out);
   if (self.is_same(other)) {

@@ -87,7 +87,7 @@ const auto kAddmm =
 at::Tensor& compressed_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2,
                              const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
   if (!is_sparse(self) && !is_sparse(out)) {
-    return kAddmm.out(self, mat1, mat2, beta, alpha, out);
+    return kAddmm(self, mat1, mat2, beta, alpha, out);
   }
   const OperandsDevice device({op::addmm_out::name}, self, mat1, mat2, out);
   call_waiting<op::addmm_out>(kCompressed, self, mat1, mat2, beta, alpha, out);

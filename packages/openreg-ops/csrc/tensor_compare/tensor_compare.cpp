@@ -43,7 +43,7 @@ const auto kWhere = described_form<describe_where, op::where_self_out>(cpu::wher
 at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other) {
   const CurrentDevice current(device_of(kWhere.op.name, condition, self, other));
   at::Tensor out = make_output({0}, {}, self.options().dtype(at::result_type(self, other)));
-  return kWhere.out(condition, self, other, out);
+  return kWhere(condition, self, other, out);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {

@@ -43,7 +43,7 @@ constexpr auto describe_conj_physical = [](const at::Tensor& self, const at::Ten
 const auto kConjPhysical = described_form<describe_conj_physical, op::conj_physical_out>(cpu::conj_physical_outf);
 
 at::Tensor& conj_physical_(at::Tensor& self) {
-  return self.is_complex() ? kConjPhysical.out(self, self) : self;
+  return self.is_complex() ? kConjPhysical(self, self) : self;
 }
 
 std::array<OutputSpec, 2> describe_frexp(const at::Tensor& self) {

@@ -15,18 +15,13 @@ namespace openreg::ops {
 
 namespace {
 
-// For dtypes that our kernel does not serve; PyTorch's refuses some of them.
-void abs_on_cpu(const at::Tensor& self, at::Tensor& out) {
-  at::native::abs_out(self, out);
-}
-
 // Called on the host. The iterator holds device tensors, already broadcast and with their axes merged; the launch takes
 // addresses, sizes and strides from it.
 void abs_kernel(at::TensorIteratorBase& iterator) {
   const std::optional<raw::Type> type = raw_type(iterator.dtype());
   if (!type.has_value() || !raw::abs_serves(*type)) {
-    at::Tensor out = iterator.tensor(0);
-    launch(Operator{"aten::abs"}, iterator.device(0), &abs_on_cpu, iterator.tensor(1), out);
+    // PyTorch's kernel serves dtypes that ours does not, and refuses some of them.
+    launch(Operator{"aten::abs"}, iterator.device(0), &at::native::abs_out, iterator.tensor(1), iterator.tensor(0));
     return;
   }
   if (iterator.numel() == 0) {
