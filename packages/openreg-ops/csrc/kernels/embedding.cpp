@@ -23,7 +23,7 @@ int64_t grain_of(int64_t width) {
 }
 
 int64_t index_at(const void* indices, Type type, int64_t i) {
-  return type == Type::kInt64 ? static_cast<const int64_t*>(indices)[i] : static_cast<const int32_t*>(indices)[i];
+  return type == Type::Long ? static_cast<const int64_t*>(indices)[i] : static_cast<const int32_t*>(indices)[i];
 }
 
 // REAL HW: a kernel cannot throw; it raises the flag that the next synchronisation reads.
@@ -102,10 +102,6 @@ void embedding(const EmbeddingArguments& arguments) {
                        }
                      }
                    });
-}
-
-bool embedding_backward_serves(Type type) {
-  return contains(Floats(), type);
 }
 
 void embedding_backward(const EmbeddingBackwardArguments& arguments) {

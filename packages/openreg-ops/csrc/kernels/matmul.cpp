@@ -94,10 +94,6 @@ void compute_tile(const MatmulArguments& arguments, int64_t first_row, int64_t f
 
 }  // namespace
 
-bool matmul_serves(Type type) {
-  return contains(FloatsAndIntegers(), type);
-}
-
 void matmul(const MatmulArguments& arguments) {
   const int64_t tiles_down = (arguments.rows + kTile - 1) / kTile;
   const int64_t tiles_across = (arguments.columns + kTile - 1) / kTile;

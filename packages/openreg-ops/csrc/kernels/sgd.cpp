@@ -59,10 +59,6 @@ OPENREG_CLONES void update(const SgdArguments& arguments, const Step<Number>& st
 
 }  // namespace
 
-bool sgd_serves(Type type) {
-  return contains(Floats(), type);
-}
-
 void sgd(const SgdArguments& arguments) {
   if (arguments.found_inf != nullptr && *arguments.found_inf == 1) {
     return;

@@ -63,10 +63,6 @@ void backward_line(const Value* gradient, const Value* output, Value* result, co
 
 }  // namespace
 
-bool softmax_serves(Type type) {
-  return contains(Floats(), type);
-}
-
 void softmax(const SoftmaxArguments& arguments) {
   visit(Floats(), arguments.type, [&](auto example) {
     using Value = decltype(example);

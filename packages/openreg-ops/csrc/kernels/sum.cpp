@@ -178,14 +178,14 @@ using Whole = Types<bool, uint8_t, int8_t, int16_t, int32_t, int64_t>;
 
 bool sum_serves(Type input_type, Type output_type) {
   return (input_type == output_type && contains(Floats(), input_type)) ||
-         (output_type == Type::kFloat32 && contains(Widening(), input_type)) ||
-         (output_type == Type::kInt64 && contains(Whole(), input_type));
+         (output_type == Type::Float && contains(Widening(), input_type)) ||
+         (output_type == Type::Long && contains(Whole(), input_type));
 }
 
 void sum(const SumArguments& arguments) {
   if (arguments.input_type == arguments.output_type && contains(Floats(), arguments.input_type)) {
     visit(Floats(), arguments.input_type, [&](auto value) { run<decltype(value), decltype(value)>(arguments); });
-  } else if (arguments.output_type == Type::kFloat32) {
+  } else if (arguments.output_type == Type::Float) {
     visit(Widening(), arguments.input_type, [&](auto value) { run<decltype(value), float>(arguments); });
   } else {
     visit(Whole(), arguments.input_type, [&](auto value) { run<decltype(value), int64_t>(arguments); });

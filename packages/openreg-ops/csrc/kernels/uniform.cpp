@@ -63,10 +63,6 @@ void run(const UniformArguments& arguments, uint64_t seed, uint64_t offset) {
 
 }  // namespace
 
-bool uniform_serves(Type type) {
-  return contains(Floats(), type);
-}
-
 void uniform(const UniformArguments& arguments, uint64_t seed, uint64_t offset) {
   visit(Floats(), arguments.type, [&](auto value) { run<decltype(value)>(arguments, seed, offset); });
 }

@@ -15,8 +15,7 @@ namespace {
 // Whether the kernels serve operands and output: all of one dtype, none over the output's memory.
 template <class... Operands>
 bool served(const at::Tensor& out, const Operands&... operands) {
-  const std::optional<raw::Type> type = raw_type(out.scalar_type());
-  return type.has_value() && raw::softmax_serves(*type) &&
+  return raw::contains(raw::Floats(), out.scalar_type()) &&
          ((operands.scalar_type() == out.scalar_type() &&
            at::get_overlap_status(operands, out) == at::MemOverlapStatus::No) &&
           ...);
@@ -50,8 +49,7 @@ bool softmax(c10::Device device, const at::Tensor& self, int64_t dim, bool /*hal
   if (!served(out, self)) {
     return false;
   }
-  raw::SoftmaxArguments arguments{
-      *raw_type(out.scalar_type()), kernel_address(self), mutable_kernel_address(out), {}, {}};
+  raw::SoftmaxArguments arguments{out.scalar_type(), kernel_address(self), mutable_kernel_address(out), {}, {}};
   set_axes<raw::SoftmaxArguments, 2>(arguments, dim, {&self, &out});
   launch_raw("aten::_softmax", device, &raw::softmax, std::move(arguments), reads(self), writes(out));
   return true;
@@ -62,7 +60,7 @@ bool softmax_backward(c10::Device device, const at::Tensor& gradient, const at::
   if (!served(input_gradient, gradient, output)) {
     return false;
   }
-  raw::SoftmaxBackwardArguments arguments{*raw_type(output.scalar_type()),
+  raw::SoftmaxBackwardArguments arguments{output.scalar_type(),
                                           kernel_address(gradient),
                                           kernel_address(output),
                                           mutable_kernel_address(input_gradient),
