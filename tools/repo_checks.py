@@ -29,10 +29,10 @@ SAME_CLASSIFIERS = ("Development Status", "Programming Language :: Python", "Typ
 PACKAGE_FILES = ("README.md", "CHANGELOG.md", "pyproject.toml", *SAME_IN_EVERY_PACKAGE)
 
 STRING_OR_COMMENT = re.compile(r'"(\\.|[^"\\])*"|//.*|/\*.*?(\*/|$)|^\s\*\s.*')
-# ATen's loops over threads are templates, threaded only where a source is compiled with OpenMP; and the headers that
-# have them inside.
+# ATen's loops over threads are templates, threaded only where a source is compiled with OpenMP; ours over them
+# (openreg-ops, csrc/kernels/parallel.h), and the headers that have them inside.
 PARALLEL_LOOP = re.compile(
-    r"\bparallel_(for|reduce)\b|#\s*include\s*<(omp\.h|ATen/(cpu/vml|native/(cpu/(Loops|Reduce|utils)|im2col|nested/"
+    r"\b(parallel_(for|reduce)|for_each_item)\b|#\s*include\s*<(omp\.h|ATen/(cpu/vml|native/(cpu/(Loops|Reduce|utils)|im2col|nested/"
     r"NestedTensorUtils))\.h)>"
 )
 SPDX = "SPDX-License-Identifier: BSD-3-Clause"

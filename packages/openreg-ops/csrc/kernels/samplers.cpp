@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Samplers that reject: Poisson, binomial, gamma and Dirichlet numbers, with parameters per element.
 #include <ATen/Dispatch.h>
+#include <ATen/core/PhiloxRNGEngine.h>
 #include <ATen/native/Distributions.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/sum.h>
@@ -47,11 +48,9 @@ template <class Value, class Sample>
 void fill_samples(at::Tensor& out, runtime::PhiloxState start, Sample sample) {
   constexpr int64_t kElementsPerThread = 256;
   Value* data = out.mutable_data_ptr<Value>();
-  at::parallel_for(0, out.numel(), kElementsPerThread, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      ElementRandom random(start, i);
-      data[i] = static_cast<Value>(sample(i, random));
-    }
+  for_each_item(out.numel(), kElementsPerThread, [&](int64_t i) {
+    ElementRandom random(start, i);
+    data[i] = static_cast<Value>(sample(i, random));
   });
 }
 
