@@ -3,8 +3,6 @@
 #include <ATen/ops/cumsum.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/minimum.h>
-#include <ATen/ops/searchsorted.h>
 
 #include <numeric>
 #include <vector>
@@ -61,12 +59,18 @@ void multinomial(at::Tensor& out, const at::Tensor& weights, int64_t draws, runt
     }
     TORCH_CHECK(sum[row * categories] >= 0, "invalid multinomial distribution (encountering probability entry < 0)");
   }
-  const at::Tensor table = sums.view({rows, categories});
-  const at::Tensor totals = table.narrow(1, categories - 1, 1).contiguous();
-  const at::Tensor numbers = uniform_doubles({rows, draws}, start).mul_(totals);
-  // A number that was rounded up to the total belongs to the category that reaches it.
-  const at::Tensor last = at::searchsorted(table, totals);
-  out.copy_(at::minimum(at::searchsorted(table, numbers, /*out_int32=*/false, /*right=*/true), last).view_as(out));
+  const at::Tensor numbers = uniform_doubles({rows, draws}, start);
+  at::Tensor chosen = at::empty({rows, draws}, at::kLong);
+  const double* number = numbers.const_data_ptr<double>();
+  int64_t* choice = chosen.mutable_data_ptr<int64_t>();
+  constexpr int64_t kDrawsPerThread = 4096;
+  for_each_item(rows * draws, kDrawsPerThread, [&](int64_t i) {
+    const double* first = sum + i / draws * categories;
+    const double* last = first + categories;
+    const double* found = std::upper_bound(first, last, number[i] * last[-1]);
+    choice[i] = found == last ? std::lower_bound(first, last, last[-1]) - first : found - first;
+  });
+  out.copy_(chosen.view_as(out));
 }
 
 }  // namespace openreg::ops::kernels
