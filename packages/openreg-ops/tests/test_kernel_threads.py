@@ -10,7 +10,7 @@ from _platform import IS_LINUX
 
 TESTS = Path(__file__).resolve().parent
 SOURCES = TESTS.parent / "csrc"
-LOOP = re.compile(r"\b(parallel_for|fill_random|fill_samples)\b[<(]")
+LOOP = re.compile(r"\b(parallel_for|for_each_item|fill_random|fill_each|fill_samples)\b[<(]")
 MEASURE = f"import sys; sys.path.insert(0, {str(TESTS)!r}); import kernel_threads; kernel_threads.main()"
 # A second thread that works has a good part of the first one's time; one that is only woken has next to nothing.
 SHARE = 0.2

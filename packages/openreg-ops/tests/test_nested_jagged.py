@@ -65,6 +65,12 @@ def test_padding_and_back():
         torch.testing.assert_close(torch.ops.aten._padded_dense_to_jagged_forward(dense, [offsets], total), values)
 
 
+def test_a_number_cannot_be_padded():
+    offsets = torch.tensor([0, 1], device=DEVICE)
+    with pytest.raises(RuntimeError, match="at least one dimension"):
+        torch.ops.aten._jagged_to_padded_dense_forward(torch.tensor(1.0, device=DEVICE), [offsets], [2])
+
+
 def test_moving_them():
     assert_same(HERE, jagged("cpu").to(DEVICE), jagged("cpu"))
     assert jagged(DEVICE).cpu().device.type == "cpu"

@@ -112,6 +112,30 @@ def test_poisson(rate):
     assert x.var().item() == pytest.approx(rate, rel=0.04, abs=1e-9)
 
 
+@pytest.mark.parametrize("rate", [2.0**63, 1e30, float("inf")])
+def test_a_poisson_rate_beyond_what_is_drawn_is_refused_and_keeps_no_engine_busy(run_python, rate):
+    code = f"""
+import torch, openreg_ops
+largest = torch.full((3,), 2.0**63 - 1024, dtype=torch.float64, device="openreg")
+print((torch.poisson(largest) / 2.0**63 > 0.99).all().item())
+torch.poisson(torch.full((3,), float("{rate}"), device="openreg"))
+try:
+    torch.openreg.synchronize()
+except torch.AcceleratorError as error:
+    print("below 2^63" in str(error) and "aten::poisson" in str(error))
+"""
+    assert run_python(code).stdout.split() == ["True", "True"]
+
+
+def test_a_binomial_count_that_is_no_number_gives_none(run_python):
+    code = """
+import torch, openreg_ops
+p = torch.tensor([0.3, 0.7, 1.0, float("nan")], device="openreg")
+print(torch.binomial(torch.full((4,), float("nan"), device="openreg"), p).isnan().all().item())
+"""
+    assert run_python(code).stdout.split() == ["True"]
+
+
 @pytest.mark.parametrize(("count", "p"), [(10, 0.0), (10, 1.0), (10, 0.3), (1000, 0.01), (1000, 0.7)])
 def test_binomial(count, p):
     x = torch.binomial(full(count), full(p, 1)).cpu()

@@ -105,12 +105,8 @@ at::Tensor unbatched(const at::Tensor& tensor) {
 // A bias, or the mask that stands in its place.
 std::optional<at::Tensor> mask_for(MaybeTensor bias, const kernels::VarlenOptions& options, const at::Tensor& query,
                                    const at::Tensor& key) {
-  const at::Tensor mask = kernels::mask_of(options.visible, query.size(1), key.size(1));
-  return mask.defined() ? std::optional(mask) : bias;
-}
-
-kernels::AttentionOptions options_of(const kernels::VarlenOptions& options) {
-  return {options.dropout_p, options.visible == kernels::Visible::kUpToRow, options.scale};
+  std::optional<at::Tensor> mask = kernels::mask_of(options.visible, query.size(1), key.size(1));
+  return mask.has_value() ? mask : bias;
 }
 
 void efficient_kernel(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, MaybeTensor bias,

@@ -18,17 +18,16 @@ raw::Matrix matrix_of(const at::Tensor& tensor, const void* address) {
 
 // Gives false for operands that the kernel does not serve: complex ones, sparse ones.
 bool launch_mm(c10::Device device, const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
-  const std::optional<raw::Type> type = raw_type(out.scalar_type());
-  if (!type.has_value() || !raw::matmul_serves(*type) || self.scalar_type() != out.scalar_type() ||
+  if (!raw::contains(raw::FloatsAndIntegers(), out.scalar_type()) || self.scalar_type() != out.scalar_type() ||
       other.scalar_type() != out.scalar_type() || at::get_overlap_status(self, out) != at::MemOverlapStatus::No ||
       at::get_overlap_status(other, out) != at::MemOverlapStatus::No) {
     return false;
   }
-  launch_raw(
-      "aten::mm", device, &raw::matmul,
-      raw::MatmulArguments{*type, matrix_of(self, kernel_address(self)), matrix_of(other, kernel_address(other)),
-                           matrix_of(out, mutable_kernel_address(out)), self.size(0), other.size(1), self.size(1)},
-      reads(self, other), writes(out));
+  launch_raw("aten::mm", device, &raw::matmul,
+             raw::MatmulArguments{out.scalar_type(), matrix_of(self, kernel_address(self)),
+                                  matrix_of(other, kernel_address(other)), matrix_of(out, mutable_kernel_address(out)),
+                                  self.size(0), other.size(1), self.size(1)},
+             reads(self, other), writes(out));
   return true;
 }
 

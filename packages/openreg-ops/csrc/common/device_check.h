@@ -88,6 +88,17 @@ void check_same_device_or_scalar(const char* name, c10::Device device, const Arg
   (for_each_tensor(visit, args), ...);
 }
 
+// The device that a factory is asked for, or the current one, checked: PyTorch itself takes any index. Throws
+// c10::Error where memory is to be pinned, too.
+inline c10::Device factory_device(const char* name, std::optional<c10::Device> device, std::optional<bool> pin_memory) {
+  TORCH_CHECK(!pin_memory.value_or(false), name,
+              ": only dense CPU tensors can be pinned, not tensors on openreg; drop pin_memory or the device");
+  const bool has_index = device.has_value() && device->has_index();
+  const c10::DeviceIndex index = has_index ? device->index() : runtime::current_device();
+  runtime::check_device_index(index);
+  return {runtime::kDeviceType, index};
+}
+
 using runtime::CurrentDevice;
 
 }  // namespace openreg::ops

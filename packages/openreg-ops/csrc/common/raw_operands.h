@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -18,40 +17,6 @@
 #include "openreg/runtime/launch.h"
 
 namespace openreg::ops {
-
-// The kernel's name for a dtype; nothing for one that no kernel knows.
-inline std::optional<raw::Type> raw_type(c10::ScalarType dtype) {
-  switch (dtype) {
-    case at::kBool:
-      return raw::Type::kBool;
-    case at::kByte:
-      return raw::Type::kUInt8;
-    case at::kChar:
-      return raw::Type::kInt8;
-    case at::kShort:
-      return raw::Type::kInt16;
-    case at::kInt:
-      return raw::Type::kInt32;
-    case at::kLong:
-      return raw::Type::kInt64;
-    case at::kHalf:
-      return raw::Type::kFloat16;
-    case at::kBFloat16:
-      return raw::Type::kBFloat16;
-    case at::kFloat:
-      return raw::Type::kFloat32;
-    case at::kDouble:
-      return raw::Type::kFloat64;
-    case at::kComplexHalf:
-      return raw::Type::kComplex32;
-    case at::kComplexFloat:
-      return raw::Type::kComplex64;
-    case at::kComplexDouble:
-      return raw::Type::kComplex128;
-    default:
-      return std::nullopt;
-  }
-}
 
 // Where the kernel finds a device tensor's first element. The memory stays valid until the launch has run: the
 // allocator reuses it only for later work of the same stream.

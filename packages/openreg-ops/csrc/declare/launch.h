@@ -79,11 +79,16 @@ void launch_owned(const Operator& op, c10::Device device, Hears when, const orAc
 }
 
 // Launches `kernel(args...)`. The types of the kernel's parameters say how the launch owns each argument and what the
-// kernel writes (common/access.h). Whose a failure of the kernel is, the operator's rule says.
+// kernel writes (common/access.h); `when`, when the caller hears of its failure.
+template <class Result, class... Parameters, class... Args>
+void launch(const Operator& op, c10::Device device, Hears when, Result (*kernel)(Parameters...), const Args&... args) {
+  constexpr std::array<orAccess, sizeof...(Parameters)> kAccesses = accesses_by_type<Parameters...>();
+  launch_owned<Parameters...>(op, device, when, kAccesses.data(), kernel, args...);
+}
+// The same where the operator's rule says when.
 template <class Result, class... Parameters, class... Args>
 void launch(const Operator& op, c10::Device device, Result (*kernel)(Parameters...), const Args&... args) {
-  constexpr std::array<orAccess, sizeof...(Parameters)> kAccesses = accesses_by_type<Parameters...>();
-  launch_owned<Parameters...>(op, device, hears_of(op, args...), kAccesses.data(), kernel, args...);
+  launch(op, device, hears_of(op, args...), kernel, args...);
 }
 
 // A new tensor on the current device if it is wanted, else an undefined one, which kernels leave alone.

@@ -23,6 +23,8 @@
 #include <ATen/core/stack.h>
 
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "declare/registry.h"
@@ -78,13 +80,18 @@ template <class Op, class... Args>
 decltype(auto) call_composed(c10::DispatchKey key, Args&&... args) {
   return Op::redispatch(c10::DispatchKeySet(key), std::forward<Args>(args)...);
 }
+// Of an out= operator the result is that argument, the last one.
 template <class Op, class... Args>
-at::Tensor call_waiting(c10::DispatchKey key, const Args&... args) {
+decltype(auto) call_waiting(c10::DispatchKey key, Args&&... args) {
   static const c10::OperatorHandle op = c10::Dispatcher::singleton().findSchemaOrThrow(Op::name, Op::overload_name);
   torch::jit::Stack stack;
   torch::jit::push(stack, args...);
   run_waiting(op, key, &stack);
-  return torch::jit::pop(stack).toTensor();
+  if constexpr (std::is_same_v<typename c10::guts::function_traits<typename Op::schema>::return_type, at::Tensor>) {
+    return torch::jit::pop(stack).toTensor();
+  } else {
+    return std::get<sizeof...(Args) - 1>(std::tie(args...));
+  }
 }
 
 }  // namespace openreg::ops

@@ -29,10 +29,9 @@ template <class>
 struct UniformKernel {
   void operator()(at::TensorIterator& iterator, double from, double to, const MaybeGenerator& generator) const {
     const at::Tensor& self = iterator.tensor(0);
-    const std::optional<raw::Type> type = raw_type(self.scalar_type());
-    require_dtype(type.has_value() && raw::uniform_serves(*type), "uniform_", self.scalar_type());
+    require_dtype(raw::contains(raw::Floats(), self.scalar_type()), "uniform_", self.scalar_type());
     const runtime::PhiloxState state = reserve_random(kUniform.name, self, generator);
-    const raw::UniformArguments arguments{*type, mutable_kernel_address(self),
+    const raw::UniformArguments arguments{self.scalar_type(), mutable_kernel_address(self),
                                           merged_axes<1>(self.sizes(), {self.strides()}, AxisOrder::kByIndex), from,
                                           to};
     const RawOperands operands(writes(self));

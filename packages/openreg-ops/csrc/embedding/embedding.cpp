@@ -34,7 +34,7 @@ at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices, int64_
              raw::EmbeddingArguments{kernel_address(weight),
                                      {weight.stride(0), weight.stride(1)},
                                      kernel_address(places),
-                                     *raw_type(places.scalar_type()),
+                                     places.scalar_type(),
                                      mutable_kernel_address(output),
                                      weight.element_size(),
                                      places.numel(),
@@ -48,8 +48,7 @@ at::Tensor embedding_dense_backward(const at::Tensor& grad_output, const at::Ten
                                     int64_t padding_idx, bool scale_grad_by_freq) {
   check_embedding_indices("embedding_backward", indices);
   const OperandsDevice device(kEmbeddingBackward, grad_output, indices);
-  const std::optional<raw::Type> type = raw_type(grad_output.scalar_type());
-  TORCH_CHECK_NOT_IMPLEMENTED(type.has_value() && raw::embedding_backward_serves(*type),
+  TORCH_CHECK_NOT_IMPLEMENTED(raw::contains(raw::Floats(), grad_output.scalar_type()),
                               "\"embedding_backward\" not implemented for '", grad_output.scalar_type(), "'");
   const int64_t width = grad_output.size(-1);
   const at::Tensor places = indices.contiguous();
@@ -58,9 +57,9 @@ at::Tensor embedding_dense_backward(const at::Tensor& grad_output, const at::Ten
               grad_output.sizes(), " does not fit indices of shape ", indices.sizes());
   at::Tensor result = make_output({num_weights, width}, {}, grad_output.options());
   launch_raw(kEmbeddingBackward.name, device, &raw::embedding_backward,
-             raw::EmbeddingBackwardArguments{*type, kernel_address(gradient), kernel_address(places),
-                                             *raw_type(places.scalar_type()), mutable_kernel_address(result),
-                                             places.numel(), num_weights, width, padding_idx, scale_grad_by_freq},
+             raw::EmbeddingBackwardArguments{gradient.scalar_type(), kernel_address(gradient), kernel_address(places),
+                                             places.scalar_type(), mutable_kernel_address(result), places.numel(),
+                                             num_weights, width, padding_idx, scale_grad_by_freq},
              reads(gradient, places), writes(result));
   return result;
 }

@@ -38,9 +38,7 @@ at::Tensor one_hot(const at::Tensor& self, int64_t num_classes) {
     num_classes = 1 + wait_for_kernel<const at::Tensor&>(kOneHot.name, device, &greatest_of, self);
   }
   if (self.numel() > 0) {
-    launch_owned<const at::Tensor&, int64_t>(kOneHot, device, Hears::kUnlessCaptured,
-                                             accesses_by_type<const at::Tensor&, int64_t>().data(), &check_classes,
-                                             self, num_classes);
+    launch(kOneHot, device, Hears::kUnlessCaptured, &check_classes, self, num_classes);
   }
   TORCH_CHECK(num_classes > 0, kOneHot.name, ": num_classes has to be positive, or -1, but is ", num_classes);
   std::vector<int64_t> sizes = self.sizes().vec();

@@ -15,35 +15,18 @@ namespace {
 
 constexpr int64_t kElementsPerRange = 32768;
 
-// Sixteen-bit floats as their bits, so that the compiler can work on many at once: the sign is the highest one.
-struct FloatBits16 {
-  uint16_t bits;
-};
-
-template <class Value>
-struct Stored {
-  using type = Value;
-};
-template <>
-struct Stored<Half> {
-  using type = FloatBits16;
-};
-template <>
-struct Stored<BFloat16> {
-  using type = FloatBits16;
-};
-
-FloatBits16 magnitude(FloatBits16 x) {
-  return {static_cast<uint16_t>(x.bits & 0x7FFF)};
+// Of sixteen-bit floats by their bits, so that the compiler can work on many at once: the sign is the highest one.
+Half magnitude(Half x) {
+  return {static_cast<uint16_t>(x.x & 0x7FFF), Half::from_bits()};
 }
-
-ComplexHalf magnitude(ComplexHalf x) {
-  return {std::hypot(static_cast<float>(x.real), static_cast<float>(x.imag)), 0.0F};
+BFloat16 magnitude(BFloat16 x) {
+  return {static_cast<uint16_t>(x.x & 0x7FFF), BFloat16::from_bits()};
 }
 
 template <class Value>
-std::complex<Value> magnitude(std::complex<Value> x) {
-  return {std::hypot(x.real(), x.imag()), 0};
+c10::complex<Value> magnitude(c10::complex<Value> x) {
+  const c10::complex<Accumulator<Value>> wide = x;
+  return c10::complex<Accumulator<Value>>(std::hypot(wide.real(), wide.imag()));
 }
 
 template <class Value>
@@ -77,18 +60,11 @@ OPENREG_CLONES void abs_row(const Value* input, Value* output, int64_t count, in
   }
 }
 
-using Served = Types<float, double, Half, BFloat16, ComplexHalf, std::complex<float>, std::complex<double>, uint8_t,
-                     int8_t, int16_t, int32_t, int64_t, bool>;
-
 }  // namespace
 
-bool abs_serves(Type type) {
-  return contains(Served(), type);
-}
-
 void abs(const AbsArguments& arguments) {
-  visit(Served(), arguments.type, [&](auto example) {
-    using Value = typename Stored<decltype(example)>::type;
+  visit(AbsTypes(), arguments.type, [&](auto example) {
+    using Value = decltype(example);
     const auto* input = static_cast<const Value*>(arguments.input);
     auto* output = static_cast<Value*>(arguments.output);
     const auto strides = row_strides(arguments.axes);

@@ -3,15 +3,17 @@
 
 #include <ATen/Dispatch.h>
 #include <ATen/OpMathType.h>
-#include <ATen/Parallel.h>
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
+
+#include "kernels/parallel.h"
 
 namespace openreg::ops::kernels {
 
 namespace {
+
+constexpr int64_t kElementsPerThread = 32768;
 
 // 1 / sqrt(mean of squares + eps) of a row.
 template <class Number, class Value>
@@ -22,11 +24,6 @@ Number reciprocal_rms(const Value* row, int64_t width, double eps) {
     squares += x * x;
   }
   return 1 / std::sqrt(squares / static_cast<Number>(width) + static_cast<Number>(eps));
-}
-
-int64_t rows_per_thread(int64_t width) {
-  constexpr int64_t kElementsPerThread = 32768;
-  return std::max<int64_t>(1, kElementsPerThread / std::max<int64_t>(1, width));
 }
 
 }  // namespace
@@ -41,17 +38,15 @@ void add_rms_norm(const at::Tensor& input, const at::Tensor& residual, const at:
     const auto* scale = weight.const_data_ptr<scalar_t>();
     auto* normed = output.mutable_data_ptr<scalar_t>();
     auto* total = sum.mutable_data_ptr<scalar_t>();
-    at::parallel_for(0, input.numel() / width, rows_per_thread(width), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const int64_t first = row * width;
-        for (int64_t i = first; i < first + width; ++i) {
-          total[i] = static_cast<scalar_t>(static_cast<Number>(in[i]) + static_cast<Number>(add[i]));
-        }
-        const auto rstd = reciprocal_rms<Number>(total + first, width, eps);
-        for (int64_t i = 0; i < width; ++i) {
-          const auto x = static_cast<Number>(total[first + i]);
-          normed[first + i] = static_cast<scalar_t>(x * rstd * static_cast<Number>(scale[i]));
-        }
+    for_each_item(input.numel() / width, grain_of(kElementsPerThread, width), [&](int64_t row) {
+      const int64_t first = row * width;
+      for (int64_t i = first; i < first + width; ++i) {
+        total[i] = static_cast<scalar_t>(static_cast<Number>(in[i]) + static_cast<Number>(add[i]));
+      }
+      const auto rstd = reciprocal_rms<Number>(total + first, width, eps);
+      for (int64_t i = 0; i < width; ++i) {
+        const auto x = static_cast<Number>(total[first + i]);
+        normed[first + i] = static_cast<scalar_t>(x * rstd * static_cast<Number>(scale[i]));
       }
     });
   });
@@ -70,36 +65,32 @@ void add_rms_norm_backward(const at::Tensor& grad_output, const at::Tensor& grad
     auto* of_input = grad_input.mutable_data_ptr<scalar_t>();
     auto* of_weight = grad_weight.mutable_data_ptr<scalar_t>();
     std::vector<Number> rstds(static_cast<size_t>(rows));
-    at::parallel_for(0, rows, rows_per_thread(width), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const int64_t first = row * width;
-        const auto rstd = reciprocal_rms<Number>(total + first, width, eps);
-        rstds[static_cast<size_t>(row)] = rstd;
-        Number product = 0;
-        for (int64_t i = 0; i < width; ++i) {
-          product += static_cast<Number>(of_output[first + i]) * static_cast<Number>(scale[i]) *
-                     static_cast<Number>(total[first + i]);
-        }
-        const Number along = product * rstd * rstd / static_cast<Number>(width);
-        for (int64_t i = 0; i < width; ++i) {
-          const auto across = static_cast<Number>(of_output[first + i]) * static_cast<Number>(scale[i]);
-          const auto x = static_cast<Number>(total[first + i]);
-          of_input[first + i] =
-              static_cast<scalar_t>(static_cast<Number>(of_sum[first + i]) + rstd * (across - x * along));
-        }
+    for_each_item(rows, grain_of(kElementsPerThread, width), [&](int64_t row) {
+      const int64_t first = row * width;
+      const auto rstd = reciprocal_rms<Number>(total + first, width, eps);
+      rstds[static_cast<size_t>(row)] = rstd;
+      Number product = 0;
+      for (int64_t i = 0; i < width; ++i) {
+        product += static_cast<Number>(of_output[first + i]) * static_cast<Number>(scale[i]) *
+                   static_cast<Number>(total[first + i]);
+      }
+      const Number along = product * rstd * rstd / static_cast<Number>(width);
+      for (int64_t i = 0; i < width; ++i) {
+        const auto across = static_cast<Number>(of_output[first + i]) * static_cast<Number>(scale[i]);
+        const auto x = static_cast<Number>(total[first + i]);
+        of_input[first + i] =
+            static_cast<scalar_t>(static_cast<Number>(of_sum[first + i]) + rstd * (across - x * along));
       }
     });
     // Each thread has columns of its own, so the sum over rows has one order whatever their number.
-    at::parallel_for(0, width, rows_per_thread(rows), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        Number result = 0;
-        for (int64_t row = 0; row < rows; ++row) {
-          const int64_t place = row * width + i;
-          result += static_cast<Number>(of_output[place]) * static_cast<Number>(total[place]) *
-                    rstds[static_cast<size_t>(row)];
-        }
-        of_weight[i] = static_cast<scalar_t>(result);
+    for_each_item(width, grain_of(kElementsPerThread, rows), [&](int64_t i) {
+      Number result = 0;
+      for (int64_t row = 0; row < rows; ++row) {
+        const int64_t place = row * width + i;
+        result +=
+            static_cast<Number>(of_output[place]) * static_cast<Number>(total[place]) * rstds[static_cast<size_t>(row)];
       }
+      of_weight[i] = static_cast<scalar_t>(result);
     });
   });
 }

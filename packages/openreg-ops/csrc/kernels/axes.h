@@ -29,11 +29,11 @@ int64_t element_count(const Axes<kOperands>& axes) {
   return count;
 }
 
-// Where in each operand the element number `index` is, from axis `first` on.
+// Where in each operand the element number `index` is.
 template <size_t kOperands>
-std::array<int64_t, kOperands> offsets_at(const Axes<kOperands>& axes, int64_t index, size_t first = 0) {
+std::array<int64_t, kOperands> offsets_at(const Axes<kOperands>& axes, int64_t index) {
   std::array<int64_t, kOperands> offsets{};
-  for (size_t i = first; i < axes.size() && index != 0; ++i) {
+  for (size_t i = 0; i < axes.size() && index != 0; ++i) {
     const int64_t coordinate = index % axes[i].size;
     index /= axes[i].size;
     for (size_t k = 0; k < kOperands; ++k) {

@@ -21,17 +21,12 @@ void sort_by_key(std::vector<int64_t>& order, const int64_t* key) {
   const auto count = static_cast<int64_t>(order.size());
   const auto place = [&](int64_t index) { return order.begin() + std::min(index, count); };
   const auto before = [key](int64_t a, int64_t b) { return key[a] != key[b] ? key[a] < key[b] : a < b; };
-  at::parallel_for(0, (count + kBlock - 1) / kBlock, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t block = begin; block < end; ++block) {
-      std::sort(place(block * kBlock), place((block + 1) * kBlock), before);
-    }
-  });
+  for_each_item((count + kBlock - 1) / kBlock, 1,
+                [&](int64_t block) { std::sort(place(block * kBlock), place((block + 1) * kBlock), before); });
   for (int64_t length = kBlock; length < count; length *= 2) {
-    at::parallel_for(0, (count + 2 * length - 1) / (2 * length), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t pair = begin; pair < end; ++pair) {
-        const int64_t first = 2 * length * pair;
-        std::inplace_merge(place(first), place(first + length), place(first + 2 * length), before);
-      }
+    for_each_item((count + 2 * length - 1) / (2 * length), 1, [&](int64_t pair) {
+      const int64_t first = 2 * length * pair;
+      std::inplace_merge(place(first), place(first + length), place(first + 2 * length), before);
     });
   }
 }
@@ -41,9 +36,7 @@ void sort_by_key(std::vector<int64_t>& order, const int64_t* key) {
 // Sorts the indices by random keys, so that every order is equally likely.
 void permutation(at::Tensor& out, runtime::PhiloxState start) {
   at::Tensor keys = at::empty({out.numel()}, at::kLong);
-  fill_random<int64_t, 2>(keys, start, [](const RandomBits& bits, auto& values) {
-    values = {static_cast<int64_t>(long_word(bits, 0)), static_cast<int64_t>(long_word(bits, 1))};
-  });
+  fill_each<int64_t, 2>(keys, start, [](const RandomBits& bits, size_t i) { return long_word(bits, i); });
   std::vector<int64_t> order(static_cast<size_t>(out.numel()));
   std::iota(order.begin(), order.end(), 0);
   sort_by_key(order, keys.const_data_ptr<int64_t>());
@@ -71,13 +64,11 @@ void multinomial(at::Tensor& out, const at::Tensor& weights, int64_t draws, runt
   const double* number = numbers.const_data_ptr<double>();
   int64_t* choice = chosen.mutable_data_ptr<int64_t>();
   constexpr int64_t kDrawsPerThread = 4096;
-  at::parallel_for(0, rows * draws, kDrawsPerThread, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const double* first = sum + i / draws * categories;
-      const double* last = first + categories;
-      const double* found = std::upper_bound(first, last, number[i] * last[-1]);
-      choice[i] = found == last ? std::lower_bound(first, last, last[-1]) - first : found - first;
-    }
+  for_each_item(rows * draws, kDrawsPerThread, [&](int64_t i) {
+    const double* first = sum + i / draws * categories;
+    const double* last = first + categories;
+    const double* found = std::upper_bound(first, last, number[i] * last[-1]);
+    choice[i] = found == last ? std::lower_bound(first, last, last[-1]) - first : found - first;
   });
   out.copy_(chosen.view_as(out));
 }

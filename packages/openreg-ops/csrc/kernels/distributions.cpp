@@ -16,16 +16,14 @@ namespace {
 template <class Value>
 using RandomNumber = std::conditional_t<std::is_same_v<Value, double>, double, float>;
 
-// Fills a range of random numbers by calling `make(number)` with each uniform number of a step, never 0: that stands
-// for the smallest step, so that logarithms are finite.
+// Fills a tensor by calling `make(number)` with each uniform number of a step, never 0: that stands for the smallest
+// step, so that logarithms are finite.
 template <class Value, class Make>
 void fill_by_inversion(at::Tensor& out, runtime::PhiloxState start, Make make) {
   using Number = RandomNumber<Value>;
-  fill_random<Value, kValuesPerStep<Value>>(out, start, [make](const RandomBits& bits, auto& values) {
+  fill_each<Value, kValuesPerStep<Value>>(out, start, [make](const RandomBits& bits, size_t i) {
     constexpr Number kSmallest = std::numeric_limits<Number>::epsilon() / 2;
-    for (size_t i = 0; i < values.size(); ++i) {
-      values[i] = static_cast<Value>(make(std::max(uniform_number<Number>(bits, i), kSmallest)));
-    }
+    return make(std::max(uniform_number<Number>(bits, i), kSmallest));
   });
 }
 
@@ -53,23 +51,12 @@ constexpr uint64_t largest_integer() {
   }
 }
 
-template <class Value, class Number>
-void fill_integers(at::Tensor& out, runtime::PhiloxState start, Number number) {
-  fill_random<Value, 2>(out, start, [number](const RandomBits& bits, auto& values) {
-    for (size_t i = 0; i < values.size(); ++i) {
-      values[i] = static_cast<Value>(static_cast<int64_t>(number(long_word(bits, i))));
-    }
-  });
-}
-
 template <class Value>
-void fill_range(at::Tensor& out, runtime::PhiloxState start, uint64_t range, int64_t from) {
-  if (range == 0) {
-    fill_integers<Value>(out, start, [from](uint64_t word) { return word + static_cast<uint64_t>(from); });
-  } else {
-    fill_integers<Value>(out, start,
-                         [range, from](uint64_t word) { return word % range + static_cast<uint64_t>(from); });
-  }
+void fill_integers(at::Tensor& out, runtime::PhiloxState start, uint64_t range, int64_t from) {
+  fill_each<Value, 2>(out, start, [range, from](const RandomBits& bits, size_t i) {
+    const uint64_t word = long_word(bits, i);
+    return static_cast<int64_t>((range == 0 ? word : word % range) + static_cast<uint64_t>(from));
+  });
 }
 
 }  // namespace
@@ -114,22 +101,17 @@ void cauchy(at::Tensor& out, runtime::PhiloxState start, double median, double s
 void geometric(at::Tensor& out, runtime::PhiloxState start, double p) {
   const double scale = std::log1p(-p);
   AT_DISPATCH_ALL_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "geometric_", [&] {
-    fill_random<scalar_t, 4>(out, start, [scale](const RandomBits& bits, auto& values) {
-      for (size_t i = 0; i < values.size(); ++i) {
-        const double number = (static_cast<double>(bits[i]) + 0.5) * 0x1p-32;
-        values[i] = static_cast<scalar_t>(std::ceil(std::log(number) / scale));
-      }
+    fill_each<scalar_t, 4>(out, start, [scale](const RandomBits& bits, size_t i) {
+      const double number = (static_cast<double>(bits[i]) + 0.5) * 0x1p-32;
+      return std::ceil(std::log(number) / scale);
     });
   });
 }
 
 void bernoulli(at::Tensor& out, runtime::PhiloxState start, double p) {
   AT_DISPATCH_ALL_TYPES_AND3(at::kBool, at::kHalf, at::kBFloat16, out.scalar_type(), "bernoulli_", [&] {
-    fill_random<scalar_t, 4>(out, start, [p](const RandomBits& bits, auto& values) {
-      for (size_t i = 0; i < values.size(); ++i) {
-        values[i] = static_cast<scalar_t>(static_cast<double>(bits[i]) * 0x1p-32 < p);
-      }
-    });
+    fill_each<scalar_t, 4>(
+        out, start, [p](const RandomBits& bits, size_t i) { return static_cast<double>(bits[i]) * 0x1p-32 < p; });
   });
 }
 
@@ -143,7 +125,7 @@ void bernoulli_of_tensor(at::Tensor& out, const at::Tensor& p, runtime::PhiloxSt
 }
 
 void integers(at::Tensor& out, runtime::PhiloxState start, uint64_t range, int64_t from) {
-  AT_DISPATCH_V2(out.scalar_type(), "random_", AT_WRAP([&] { fill_range<scalar_t>(out, start, range, from); }),
+  AT_DISPATCH_V2(out.scalar_type(), "random_", AT_WRAP([&] { fill_integers<scalar_t>(out, start, range, from); }),
                  AT_EXPAND(AT_ALL_TYPES), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), at::kBool, at::kHalf, at::kBFloat16);
 }
 

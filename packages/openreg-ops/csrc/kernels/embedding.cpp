@@ -3,14 +3,13 @@
 // row: no atomics, and the same bits every time.
 #include "kernels/embedding.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "kernels/clones.h"
+#include "kernels/parallel.h"
 
 namespace openreg::ops::raw {
 
@@ -18,12 +17,8 @@ namespace {
 
 constexpr int64_t kGrainElements = 16384;
 
-int64_t grain_of(int64_t width) {
-  return std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, width));
-}
-
 int64_t index_at(const void* indices, Type type, int64_t i) {
-  return type == Type::kInt64 ? static_cast<const int64_t*>(indices)[i] : static_cast<const int32_t*>(indices)[i];
+  return type == Type::Long ? static_cast<const int64_t*>(indices)[i] : static_cast<const int32_t*>(indices)[i];
 }
 
 // REAL HW: a kernel cannot throw; it raises the flag that the next synchronisation reads.
@@ -63,7 +58,7 @@ void backward(const EmbeddingBackwardArguments& arguments) {
   }
   const auto* gradient = static_cast<const Value*>(arguments.gradient);
   auto* result = static_cast<Value*>(arguments.table_gradient);
-  at::parallel_for(0, arguments.rows, grain_of(width), [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, arguments.rows, grain_of(kGrainElements, width), [&](int64_t begin, int64_t end) {
     std::vector<Sum> sums(static_cast<size_t>(width));
     for (int64_t row = begin; row < end; ++row) {
       const int64_t first = starts[static_cast<size_t>(row)];
@@ -84,28 +79,20 @@ void backward(const EmbeddingBackwardArguments& arguments) {
 
 void embedding(const EmbeddingArguments& arguments) {
   const auto size = static_cast<size_t>(arguments.element_size);
-  const auto [row_stride, column_stride] = arguments.table_strides;
-  at::parallel_for(0, arguments.count, grain_of(arguments.width),
-                   [&, row_step = row_stride * arguments.element_size,
-                    column_step = column_stride * arguments.element_size](int64_t begin, int64_t end) {
-                     for (int64_t i = begin; i < end; ++i) {
-                       const int64_t index = checked_index(arguments.indices, arguments.index_type, i, arguments.rows);
-                       const char* source = static_cast<const char*>(arguments.table) + index * row_step;
-                       char* target =
-                           static_cast<char*>(arguments.output) + i * arguments.width * arguments.element_size;
-                       if (column_step == arguments.element_size) {
-                         std::memcpy(target, source, size * static_cast<size_t>(arguments.width));
-                         continue;
-                       }
-                       for (int64_t column = 0; column < arguments.width; ++column) {
-                         std::memcpy(target + column * arguments.element_size, source + column * column_step, size);
-                       }
-                     }
-                   });
-}
-
-bool embedding_backward_serves(Type type) {
-  return contains(Floats(), type);
+  const int64_t row_step = arguments.table_strides[0] * arguments.element_size;
+  const int64_t column_step = arguments.table_strides[1] * arguments.element_size;
+  for_each_item(arguments.count, grain_of(kGrainElements, arguments.width), [&](int64_t i) {
+    const int64_t index = checked_index(arguments.indices, arguments.index_type, i, arguments.rows);
+    const char* source = static_cast<const char*>(arguments.table) + index * row_step;
+    char* target = static_cast<char*>(arguments.output) + i * arguments.width * arguments.element_size;
+    if (column_step == arguments.element_size) {
+      std::memcpy(target, source, size * static_cast<size_t>(arguments.width));
+      return;
+    }
+    for (int64_t column = 0; column < arguments.width; ++column) {
+      std::memcpy(target + column * arguments.element_size, source + column * column_step, size);
+    }
+  });
 }
 
 void embedding_backward(const EmbeddingBackwardArguments& arguments) {

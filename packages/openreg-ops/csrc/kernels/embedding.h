@@ -13,7 +13,7 @@ struct EmbeddingArguments {
   const void* table;
   std::array<int64_t, 2> table_strides;  // between rows, between columns
   const void* indices;
-  Type index_type;  // kInt32 or kInt64
+  Type index_type;  // Int or Long
   void* output;
   int64_t element_size;  // bytes are moved, of any type
   int64_t count;         // indices
@@ -24,7 +24,7 @@ struct EmbeddingArguments {
 // Row r of the table's gradient is the sum, in their order, of the rows of `gradient` whose index is r; divided by how
 // many there are where `by_frequency`. The row `padding` gets zero, -1 means none. All operands are contiguous.
 struct EmbeddingBackwardArguments {
-  Type type;
+  Type type;  // one of Floats
   const void* gradient;
   const void* indices;
   Type index_type;
@@ -37,7 +37,6 @@ struct EmbeddingBackwardArguments {
 };
 
 void embedding(const EmbeddingArguments& arguments);
-bool embedding_backward_serves(Type type);
 void embedding_backward(const EmbeddingBackwardArguments& arguments);
 
 }  // namespace openreg::ops::raw

@@ -3,12 +3,11 @@
 // in the shared memory of a block), and a micro-kernel multiplies them with its sums in registers.
 #include "kernels/matmul.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <array>
 
 #include "kernels/clones.h"
+#include "kernels/parallel.h"
 
 namespace openreg::ops::raw {
 
@@ -94,22 +93,14 @@ void compute_tile(const MatmulArguments& arguments, int64_t first_row, int64_t f
 
 }  // namespace
 
-bool matmul_serves(Type type) {
-  return contains(FloatsAndIntegers(), type);
-}
-
 void matmul(const MatmulArguments& arguments) {
   const int64_t tiles_down = (arguments.rows + kTile - 1) / kTile;
   const int64_t tiles_across = (arguments.columns + kTile - 1) / kTile;
-  const int64_t products_per_tile = std::max<int64_t>(1, arguments.depth) * kTile * kTile;
+  const int64_t grain = grain_of(kGrainProducts, arguments.depth * kTile * kTile);
   visit(FloatsAndIntegers(), arguments.type, [&](auto example) {
-    at::parallel_for(0, tiles_down * tiles_across, std::max<int64_t>(1, kGrainProducts / products_per_tile),
-                     [&](int64_t begin, int64_t end) {
-                       for (int64_t tile = begin; tile < end; ++tile) {
-                         compute_tile<decltype(example)>(arguments, tile / tiles_across * kTile,
-                                                         tile % tiles_across * kTile);
-                       }
-                     });
+    for_each_item(tiles_down * tiles_across, grain, [&](int64_t tile) {
+      compute_tile<decltype(example)>(arguments, tile / tiles_across * kTile, tile % tiles_across * kTile);
+    });
   });
 }
 

@@ -16,7 +16,7 @@ struct Matrix {
 // output (rows x columns) = left (rows x depth) times right (depth x columns), all of `type`. The output overlaps
 // neither operand. Products are summed in the accumulator of the type, in an order that depends on the shapes alone.
 struct MatmulArguments {
-  Type type;
+  Type type;  // one of FloatsAndIntegers
   Matrix left;
   Matrix right;
   Matrix output;
@@ -25,7 +25,6 @@ struct MatmulArguments {
   int64_t depth;
 };
 
-bool matmul_serves(Type type);
 void matmul(const MatmulArguments& arguments);
 
 }  // namespace openreg::ops::raw

@@ -4,12 +4,18 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 namespace openreg::ops::raw {
 
-// The 128 bits that belong to a counter; `seed` is the key. The upper half of the counter is zero here.
-inline std::array<uint32_t, 4> philox(uint64_t seed, uint64_t counter) {
+// One step of the generator: the 128 bits that belong to a counter.
+using RandomBits = std::array<uint32_t, 4>;
+
+// `seed` is the key. The upper half of the counter is zero here.
+inline RandomBits philox(uint64_t seed, uint64_t counter) {
   constexpr int kRounds = 10;
   constexpr uint64_t kMultiplier0 = 0xD2511F53;
   constexpr uint64_t kMultiplier1 = 0xCD9E8D57;
@@ -17,7 +23,7 @@ inline std::array<uint32_t, 4> philox(uint64_t seed, uint64_t counter) {
   constexpr uint32_t kWeyl1 = 0xBB67AE85;
   auto key0 = static_cast<uint32_t>(seed);
   auto key1 = static_cast<uint32_t>(seed >> 32);
-  std::array<uint32_t, 4> bits{static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32), 0, 0};
+  RandomBits bits{static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32), 0, 0};
   for (int round = 0; round < kRounds; ++round) {
     const uint64_t product0 = kMultiplier0 * bits[0];
     const uint64_t product1 = kMultiplier1 * bits[2];
@@ -27,6 +33,27 @@ inline std::array<uint32_t, 4> philox(uint64_t seed, uint64_t counter) {
     key1 += kWeyl1;
   }
   return bits;
+}
+
+// Word `i` of 64 bits of a step, of two.
+inline uint64_t long_word(const RandomBits& bits, size_t i) {
+  return (static_cast<uint64_t>(bits[2 * i]) << 32) | bits[2 * i + 1];
+}
+
+// How many random numbers of type Value one step gives: a double takes 64 bits.
+template <class Value>
+constexpr int kValuesPerStep = std::is_same_v<Value, double> ? 2 : 4;
+
+// Number `i` of a step, uniform in [0, 1) and exact in Value's own precision, so that storing it cannot round up to 1.
+template <class Value>
+auto uniform_number(const RandomBits& bits, size_t i) {
+  if constexpr (std::is_same_v<Value, double>) {
+    return static_cast<double>(long_word(bits, i) >> 11) * 0x1p-53;
+  } else {
+    constexpr int kDigits = std::numeric_limits<Value>::digits;
+    constexpr float kStep = 1.0F / static_cast<float>(1U << kDigits);
+    return static_cast<float>(bits[i] >> (32 - kDigits)) * kStep;
+  }
 }
 
 }  // namespace openreg::ops::raw

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Samplers that reject: Poisson, binomial, gamma and Dirichlet numbers, with parameters per element.
 #include <ATen/Dispatch.h>
+#include <ATen/core/PhiloxRNGEngine.h>
 #include <ATen/native/Distributions.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/sum.h>
@@ -47,11 +48,9 @@ template <class Value, class Sample>
 void fill_samples(at::Tensor& out, runtime::PhiloxState start, Sample sample) {
   constexpr int64_t kElementsPerThread = 256;
   Value* data = out.mutable_data_ptr<Value>();
-  at::parallel_for(0, out.numel(), kElementsPerThread, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      ElementRandom random(start, i);
-      data[i] = static_cast<Value>(sample(i, random));
-    }
+  for_each_item(out.numel(), kElementsPerThread, [&](int64_t i) {
+    ElementRandom random(start, i);
+    data[i] = static_cast<Value>(sample(i, random));
   });
 }
 
@@ -73,11 +72,14 @@ void fill_gamma(at::Tensor& out, const at::Tensor& shape, runtime::PhiloxState s
 
 }  // namespace
 
+// Counts are drawn as int64, which holds none that belong to a rate beyond it: <random> would reject for ever.
 void poisson(const at::Tensor& rate, at::Tensor& out, runtime::PhiloxState start) {
   const at::Tensor rates = rate.to(at::kDouble).contiguous();
   const double* values = rates.const_data_ptr<double>();
   for (int64_t i = 0; i < rates.numel(); ++i) {
     TORCH_CHECK(values[i] >= 0, "invalid Poisson rate, expected rate to be non-negative, but got ", values[i]);
+    TORCH_CHECK(values[i] < 0x1p63, "invalid Poisson rate, expected rate to be below 2^63, but got ", values[i],
+                "; of so large a rate draw normal numbers instead, torch.normal(rate, rate.sqrt())");
   }
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "poisson", [&] {
     fill_samples<scalar_t>(out, start, [values](int64_t i, ElementRandom& random) {
@@ -95,6 +97,9 @@ void binomial(const at::Tensor& count, const at::Tensor& probability, at::Tensor
     fill_samples<scalar_t>(out, start, [n, p](int64_t i, ElementRandom& random) {
       const auto uniform = [&random] { return random.uniform(); };
       BaseSampler<double, decltype(uniform)> sampler(uniform);
+      if (std::isnan(n[i]) && p[i] > 0) {
+        return n[i];  // PyTorch's sampler would look for a sum that exceeds it
+      }
       return sample_binomial<double, double, decltype(uniform)>(n[i], p[i], sampler);
     });
   });

@@ -2,11 +2,10 @@
 // A fused optimiser step: one launch for any number of tensors, cut into chunks that the grid works off.
 #include "kernels/sgd.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 
 #include "kernels/clones.h"
+#include "kernels/parallel.h"
 
 namespace openreg::ops::raw {
 
@@ -59,10 +58,6 @@ OPENREG_CLONES void update(const SgdArguments& arguments, const Step<Number>& st
 
 }  // namespace
 
-bool sgd_serves(Type type) {
-  return contains(Floats(), type);
-}
-
 void sgd(const SgdArguments& arguments) {
   if (arguments.found_inf != nullptr && *arguments.found_inf == 1) {
     return;
@@ -81,11 +76,8 @@ void sgd(const SgdArguments& arguments) {
     const Step<Number> step{static_cast<Number>(learning_rate), static_cast<Number>(arguments.momentum),
                             static_cast<Number>(arguments.dampening), static_cast<Number>(arguments.weight_decay),
                             arguments.scale != nullptr ? static_cast<Number>(*arguments.scale) : Number(1)};
-    at::parallel_for(0, static_cast<int64_t>(chunks.size()), 2, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        update<decltype(example)>(arguments, step, chunks[static_cast<size_t>(i)]);
-      }
-    });
+    for_each_item(static_cast<int64_t>(chunks.size()), 2,
+                  [&](int64_t i) { update<decltype(example)>(arguments, step, chunks[static_cast<size_t>(i)]); });
   });
 }
 

@@ -18,7 +18,7 @@ struct SgdParameter {
 // One step of stochastic gradient descent for a group of parameters, as torch.optim.SGD describes it. Scales and flags
 // that are computed on the device come as addresses of one float32, or null.
 struct SgdArguments {
-  Type type;  // of all tensors
+  Type type;  // of all tensors; one of Floats
   std::vector<SgdParameter> parameters;
   double learning_rate;
   const float* learning_rate_address;  // counts instead of the number where not null
@@ -32,7 +32,6 @@ struct SgdArguments {
   const float* found_inf;  // 1 means: leave everything as it is
 };
 
-bool sgd_serves(Type type);
 void sgd(const SgdArguments& arguments);
 
 }  // namespace openreg::ops::raw

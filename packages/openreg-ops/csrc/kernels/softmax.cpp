@@ -2,11 +2,11 @@
 // Softmax and its gradient: each line is reduced, then written, by one thread.
 #include "kernels/softmax.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "kernels/parallel.h"
 
 namespace openreg::ops::raw {
 
@@ -27,10 +27,6 @@ Sum blocked_sum(int64_t count, Term&& term) {
     total += block;
   }
   return total;
-}
-
-int64_t grain_of(int64_t line_length) {
-  return std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, line_length));
 }
 
 template <class Value>
@@ -63,22 +59,16 @@ void backward_line(const Value* gradient, const Value* output, Value* result, co
 
 }  // namespace
 
-bool softmax_serves(Type type) {
-  return contains(Floats(), type);
-}
-
 void softmax(const SoftmaxArguments& arguments) {
   visit(Floats(), arguments.type, [&](auto example) {
     using Value = decltype(example);
     const auto* input = static_cast<const Value*>(arguments.input);
     auto* output = static_cast<Value*>(arguments.output);
-    at::parallel_for(0, element_count(arguments.lines), grain_of(arguments.along.size),
-                     [&](int64_t begin, int64_t end) {
-                       for (int64_t line = begin; line < end; ++line) {
-                         const auto offsets = offsets_at(arguments.lines, line);
-                         softmax_line(input + offsets[0], output + offsets[1], arguments.along);
-                       }
-                     });
+    const int64_t grain = grain_of(kGrainElements, arguments.along.size);
+    for_each_item(element_count(arguments.lines), grain, [&](int64_t line) {
+      const auto offsets = offsets_at(arguments.lines, line);
+      softmax_line(input + offsets[0], output + offsets[1], arguments.along);
+    });
   });
 }
 
@@ -88,13 +78,11 @@ void softmax_backward(const SoftmaxBackwardArguments& arguments) {
     const auto* gradient = static_cast<const Value*>(arguments.gradient);
     const auto* output = static_cast<const Value*>(arguments.output);
     auto* result = static_cast<Value*>(arguments.input_gradient);
-    at::parallel_for(
-        0, element_count(arguments.lines), grain_of(arguments.along.size), [&](int64_t begin, int64_t end) {
-          for (int64_t line = begin; line < end; ++line) {
-            const auto offsets = offsets_at(arguments.lines, line);
-            backward_line(gradient + offsets[0], output + offsets[1], result + offsets[2], arguments.along);
-          }
-        });
+    const int64_t grain = grain_of(kGrainElements, arguments.along.size);
+    for_each_item(element_count(arguments.lines), grain, [&](int64_t line) {
+      const auto offsets = offsets_at(arguments.lines, line);
+      backward_line(gradient + offsets[0], output + offsets[1], result + offsets[2], arguments.along);
+    });
   });
 }
 

@@ -8,7 +8,7 @@ namespace openreg::ops::raw {
 
 // Along one axis: output = exp(input) / sum(exp(input)), computed from the distance to the largest element.
 struct SoftmaxArguments {
-  Type type;
+  Type type;  // one of Floats
   const void* input;
   void* output;
   Axes<2> lines;  // the other axes: strides of the input, of the output
@@ -17,7 +17,7 @@ struct SoftmaxArguments {
 
 // input_gradient = output * (gradient - sum(gradient * output)).
 struct SoftmaxBackwardArguments {
-  Type type;
+  Type type;  // one of Floats
   const void* gradient;
   const void* output;
   void* input_gradient;
@@ -25,7 +25,6 @@ struct SoftmaxBackwardArguments {
   Axis<3> along;
 };
 
-bool softmax_serves(Type type);
 void softmax(const SoftmaxArguments& arguments);
 void softmax_backward(const SoftmaxBackwardArguments& arguments);
 

@@ -2,11 +2,10 @@
 // A reduction: tiles of outputs, each summed in parts of a fixed length, which are then added up.
 #include "kernels/sum.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 
 #include "kernels/clones.h"
+#include "kernels/parallel.h"
 
 namespace openreg::ops::raw {
 
@@ -130,20 +129,14 @@ void run_tiles(const SumArguments& arguments) {
   };
 
   if (parts == 1) {
-    const int64_t grain = std::max<int64_t>(1, kGrainTerms / std::max<int64_t>(1, terms * kWidth));
-    at::parallel_for(0, tiling.count, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t tile = begin; tile < end; ++tile) {
-        store(tile, total(tile, 0, terms));
-      }
-    });
+    for_each_item(tiling.count, grain_of(kGrainTerms, terms * kWidth),
+                  [&](int64_t tile) { store(tile, total(tile, 0, terms)); });
     return;
   }
   std::vector<Totals> partial(static_cast<size_t>(tiling.count * parts));
-  at::parallel_for(0, tiling.count * parts, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t item = begin; item < end; ++item) {
-      const int64_t first = item % parts * kPart;
-      partial[static_cast<size_t>(item)] = total(item / parts, first, std::min(terms, first + kPart));
-    }
+  for_each_item(tiling.count * parts, 1, [&](int64_t item) {
+    const int64_t first = item % parts * kPart;
+    partial[static_cast<size_t>(item)] = total(item / parts, first, std::min(terms, first + kPart));
   });
   // REAL HW: a second launch, or the block that finishes last.
   for (int64_t tile = 0; tile < tiling.count; ++tile) {
@@ -178,14 +171,14 @@ using Whole = Types<bool, uint8_t, int8_t, int16_t, int32_t, int64_t>;
 
 bool sum_serves(Type input_type, Type output_type) {
   return (input_type == output_type && contains(Floats(), input_type)) ||
-         (output_type == Type::kFloat32 && contains(Widening(), input_type)) ||
-         (output_type == Type::kInt64 && contains(Whole(), input_type));
+         (output_type == Type::Float && contains(Widening(), input_type)) ||
+         (output_type == Type::Long && contains(Whole(), input_type));
 }
 
 void sum(const SumArguments& arguments) {
   if (arguments.input_type == arguments.output_type && contains(Floats(), arguments.input_type)) {
     visit(Floats(), arguments.input_type, [&](auto value) { run<decltype(value), decltype(value)>(arguments); });
-  } else if (arguments.output_type == Type::kFloat32) {
+  } else if (arguments.output_type == Type::Float) {
     visit(Widening(), arguments.input_type, [&](auto value) { run<decltype(value), float>(arguments); });
   } else {
     visit(Whole(), arguments.input_type, [&](auto value) { run<decltype(value), int64_t>(arguments); });

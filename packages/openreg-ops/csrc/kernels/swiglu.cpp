@@ -3,24 +3,16 @@
 
 #include <ATen/Dispatch.h>
 #include <ATen/OpMathType.h>
-#include <ATen/Parallel.h>
 
 #include <cmath>
+
+#include "kernels/parallel.h"
 
 namespace openreg::ops::kernels {
 
 namespace {
 
-// Calls `visit(i)` for each element, on all threads.
-template <class Visit>
-void for_each_element(int64_t count, Visit&& visit) {
-  constexpr int64_t kElementsPerThread = 32768;
-  at::parallel_for(0, count, kElementsPerThread, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      visit(i);
-    }
-  });
-}
+constexpr int64_t kElementsPerThread = 32768;
 
 }  // namespace
 
@@ -30,7 +22,7 @@ void swiglu(const at::Tensor& gate, const at::Tensor& up, at::Tensor& output) {
     const auto* g = gate.const_data_ptr<scalar_t>();
     const auto* u = up.const_data_ptr<scalar_t>();
     auto* out = output.mutable_data_ptr<scalar_t>();
-    for_each_element(output.numel(), [&](int64_t i) {
+    for_each_item(output.numel(), kElementsPerThread, [&](int64_t i) {
       const auto x = static_cast<Number>(g[i]);
       out[i] = static_cast<scalar_t>(x / (1 + std::exp(-x)) * static_cast<Number>(u[i]));
     });
@@ -46,7 +38,7 @@ void swiglu_backward(const at::Tensor& grad, const at::Tensor& gate, const at::T
     const auto* u = up.const_data_ptr<scalar_t>();
     auto* of_gate = grad_gate.mutable_data_ptr<scalar_t>();
     auto* of_up = grad_up.mutable_data_ptr<scalar_t>();
-    for_each_element(grad.numel(), [&](int64_t i) {
+    for_each_item(grad.numel(), kElementsPerThread, [&](int64_t i) {
       const auto delta = static_cast<Number>(d[i]);
       const auto x = static_cast<Number>(g[i]);
       const Number sigmoid = 1 / (1 + std::exp(-x));

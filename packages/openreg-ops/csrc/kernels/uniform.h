@@ -9,14 +9,13 @@ namespace openreg::ops::raw {
 // Fills the output with numbers uniform in [from, to). Which number an element gets depends on its index, the seed and
 // the offset alone: counter offset + i gives the elements 4i to 4i+3, of a double 2i and 2i+1.
 struct UniformArguments {
-  Type type;
+  Type type;  // one of Floats
   void* output;
   Axes<1> axes;  // in the order of the elements' indices
   double from;
   double to;
 };
 
-bool uniform_serves(Type type);
 void uniform(const UniformArguments& arguments, uint64_t seed, uint64_t offset);
 
 }  // namespace openreg::ops::raw

@@ -44,10 +44,8 @@ struct Sequence {
   }
 };
 
-std::vector<Sequence> sequences_of(const at::Tensor& query, const at::Tensor& key, const at::Tensor& starts,
-                                   const at::Tensor& key_starts, const VarlenOptions& options) {
-  const std::vector<int64_t> bounds = bounds_of(starts, query.size(0));
-  const std::vector<int64_t> key_bounds = bounds_of(key_starts, key.size(0));
+std::vector<Sequence> sequences_of(const std::vector<int64_t>& bounds, const std::vector<int64_t>& key_bounds,
+                                   const VarlenOptions& options) {
   std::vector<Sequence> sequences;
   for (size_t i = 0; i + 1 < bounds.size(); ++i) {
     sequences.push_back({bounds[i], bounds[i + 1] - bounds[i], key_bounds[i], key_bounds[i + 1] - key_bounds[i]});
@@ -60,20 +58,11 @@ std::vector<Sequence> sequences_of(const at::Tensor& query, const at::Tensor& ke
 }
 
 // Rows that belong to no sequence.
-void zero_beyond(const at::Tensor& tensor, int64_t begin, int64_t end) {
+void zero_beyond(const at::Tensor& tensor, const std::vector<int64_t>& bounds) {
   if (tensor.defined()) {
-    tensor.narrow(0, 0, begin).zero_();
-    tensor.narrow(0, end, tensor.size(0) - end).zero_();
+    tensor.narrow(0, 0, bounds.front()).zero_();
+    tensor.narrow(0, bounds.back(), tensor.size(0) - bounds.back()).zero_();
   }
-}
-
-AttentionOptions options_of(const VarlenOptions& options) {
-  return {options.dropout_p, options.visible == Visible::kUpToRow, options.scale};
-}
-
-std::optional<at::Tensor> mask_for(const VarlenOptions& options, const Sequence& sequence) {
-  const at::Tensor mask = mask_of(options.visible, sequence.length, sequence.key_length);
-  return mask.defined() ? std::optional(mask) : std::nullopt;
 }
 
 // The part of logsumexp that a sequence has, (1, heads, length).
@@ -83,9 +72,9 @@ at::Tensor sums_of(const at::Tensor& logsumexp, size_t index, const Sequence& se
 
 }  // namespace
 
-at::Tensor mask_of(Visible visible, int64_t queries, int64_t keys) {
+std::optional<at::Tensor> mask_of(Visible visible, int64_t queries, int64_t keys) {
   if (visible != Visible::kUpToRowFromEnd) {
-    return {};
+    return std::nullopt;
   }
   return at::ones({queries, keys}, at::kBool).tril_(keys - queries);
 }
@@ -99,7 +88,9 @@ void varlen_attention_forward(const at::Tensor& query, const at::Tensor& key, co
   if (logsumexp.numel() > 0) {
     logsumexp.fill_(kInfinity);
   }
-  const std::vector<Sequence> sequences = sequences_of(query, key, starts, key_starts, options);
+  const std::vector<int64_t> bounds = bounds_of(starts, query.size(0));
+  const std::vector<int64_t> key_bounds = bounds_of(key_starts, key.size(0));
+  const std::vector<Sequence> sequences = sequences_of(bounds, key_bounds, options);
   const auto steps = static_cast<uint64_t>(steps_of(options, query.size(1)));
   at::Tensor unused = at::empty({}, at::kLong);
   for (size_t i = 0; i < sequences.size(); ++i) {
@@ -110,10 +101,10 @@ void varlen_attention_forward(const at::Tensor& query, const at::Tensor& key, co
                                             : at::empty({1, query.size(1), sequence.length},
                                                         query.options().dtype(at::toOpMathType(query.scalar_type())));
     attention_forward(sequence.rows(query), sequence.key_rows(key), sequence.key_rows(value),
-                      mask_for(options, sequence), options_of(options), own, result, sums, unused, unused);
+                      mask_of(options.visible, sequence.length, sequence.key_length), options_of(options), own, result,
+                      sums, unused, unused);
   }
-  const bool any = !sequences.empty();
-  zero_beyond(output, any ? sequences.front().begin : 0, any ? sequences.back().begin + sequences.back().length : 0);
+  zero_beyond(output, bounds);
 }
 
 void varlen_attention_backward(const at::Tensor& grad, const at::Tensor& query, const at::Tensor& key,
@@ -121,7 +112,9 @@ void varlen_attention_backward(const at::Tensor& grad, const at::Tensor& query, 
                                const at::Tensor& output, const at::Tensor& logsumexp, VarlenOptions options,
                                const at::Tensor& seed, const at::Tensor& offset, at::Tensor& grad_query,
                                at::Tensor& grad_key, at::Tensor& grad_value) {
-  const std::vector<Sequence> sequences = sequences_of(query, key, starts, key_starts, options);
+  const std::vector<int64_t> bounds = bounds_of(starts, query.size(0));
+  const std::vector<int64_t> key_bounds = bounds_of(key_starts, key.size(0));
+  const std::vector<Sequence> sequences = sequences_of(bounds, key_bounds, options);
   const int64_t first = *offset.const_data_ptr<int64_t>();
   const int64_t steps = steps_of(options, query.size(1));
   at::Tensor none;
@@ -132,16 +125,13 @@ void varlen_attention_backward(const at::Tensor& grad, const at::Tensor& query, 
     at::Tensor of_key = sequence.key_rows(grad_key);
     at::Tensor of_value = sequence.key_rows(grad_value);
     attention_backward(sequence.rows(grad), sequence.rows(query), sequence.key_rows(key), sequence.key_rows(value),
-                       mask_for(options, sequence), sequence.rows(output), sums_of(logsumexp, i, sequence),
-                       options_of(options), seed, own, of_query, of_key, of_value, none);
+                       mask_of(options.visible, sequence.length, sequence.key_length), sequence.rows(output),
+                       sums_of(logsumexp, i, sequence), options_of(options), seed, own, of_query, of_key, of_value,
+                       none);
   }
-  const bool any = !sequences.empty();
-  zero_beyond(grad_query, any ? sequences.front().begin : 0,
-              any ? sequences.back().begin + sequences.back().length : 0);
-  const int64_t key_begin = any ? sequences.front().key_begin : 0;
-  const int64_t key_end = any ? sequences.back().key_begin + sequences.back().key_length : 0;
-  zero_beyond(grad_key, key_begin, key_end);
-  zero_beyond(grad_value, key_begin, key_end);
+  zero_beyond(grad_query, bounds);
+  zero_beyond(grad_key, key_bounds);
+  zero_beyond(grad_value, key_bounds);
 }
 
 }  // namespace openreg::ops::kernels

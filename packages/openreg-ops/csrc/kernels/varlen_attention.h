@@ -34,8 +34,13 @@ inline int64_t steps_of(const VarlenOptions& options, int64_t heads) {
   return heads * options.longest * options.longest_key;
 }
 
-// A mask for so many queries and keys; undefined where the options of AttentionOptions say the same.
-at::Tensor mask_of(Visible visible, int64_t queries, int64_t keys);
+// What each sequence asks of the kernels for batches, with mask_of().
+inline AttentionOptions options_of(const VarlenOptions& options) {
+  return {options.dropout_p, options.visible == Visible::kUpToRow, options.scale};
+}
+
+// A mask for so many queries and keys; none where the options of AttentionOptions say the same.
+std::optional<at::Tensor> mask_of(Visible visible, int64_t queries, int64_t keys);
 
 // `logsumexp` (sequences, heads, longest or more) gets the logarithm of each row's sum, infinity beyond the sequence;
 // `seed` and `offset` where the random numbers of dropout start. Throws c10::Error where `starts` leave the tensors, or

@@ -17,18 +17,12 @@ namespace {
 
 constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
 
-// The device that was asked for, checked: PyTorch itself takes any index.
 c10::Device checked_device(const char* name, std::optional<c10::Device> device, std::optional<c10::Layout> layout,
                            std::optional<bool> pin_memory) {
   TORCH_CHECK_NOT_IMPLEMENTED(layout.value_or(c10::kStrided) == c10::kStrided, name,
                               ": makes strided tensors on the openreg device, not layout ", *layout,
                               "; use layout=torch.strided, or torch.nested for tensors of layout Jagged");
-  TORCH_CHECK(!pin_memory.value_or(false), name,
-              ": only dense CPU tensors can be pinned, not tensors on openreg; drop pin_memory or the device");
-  const bool has_index = device.has_value() && device->has_index();
-  const c10::DeviceIndex index = has_index ? device->index() : runtime::current_device();
-  runtime::check_device_index(index);
-  return {runtime::kDeviceType, index};
+  return factory_device(name, device, pin_memory);
 }
 
 // torch.use_deterministic_algorithms() asks for contents that stand out where nothing was written.

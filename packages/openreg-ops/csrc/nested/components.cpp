@@ -7,6 +7,10 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/sum.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <functional>
 
 #include "declare/declare.h"
 #include "nested/components.h"
@@ -54,8 +58,8 @@ at::Tensor matmul(const at::Tensor& self, const at::Tensor& other) {
   at::Tensor sizes = nested(self).get_nested_sizes().clone();
   sizes.select(1, -1).copy_(nested(other).get_nested_sizes().select(1, -1));
   at::Tensor output = make_nested(sizes, self.options());
-  const std::vector<at::Tensor> left = components_of(self);
-  const std::vector<at::Tensor> right = components_of(other);
+  const std::vector<at::Tensor> left = self.unbind();
+  const std::vector<at::Tensor> right = other.unbind();
   launch_on_components<at::TensorList, at::TensorList>(kMatmul, output, &matmul_kernel, left, right);
   return output;
 }
@@ -86,7 +90,7 @@ at::Tensor sum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdi
   at::Tensor sizes = nested(self).get_nested_sizes().clone();
   sizes.select(1, -1).fill_(1);
   at::Tensor output = make_nested(sizes, self.options());
-  const std::vector<at::Tensor> operands = components_of(self);
+  const std::vector<at::Tensor> operands = self.unbind();
   launch_on_components<at::TensorList>(kSum, output, &sum_kernel, operands);
   return output;
 }
@@ -103,7 +107,7 @@ at::Tensor sum_backward(const at::Tensor& grad, const at::Tensor& self, at::Opti
   }
   const CurrentDevice current(self.device());
   at::Tensor output = make_nested(nested(self).get_nested_sizes().clone(), grad.options());
-  const std::vector<at::Tensor> gradients = components_of(grad);
+  const std::vector<at::Tensor> gradients = grad.unbind();
   launch_on_components<at::TensorList>(kSumBackward, output, &broadcast_kernel, gradients);
   return output;
 }
@@ -127,28 +131,22 @@ void to_padded_kernel(at::TensorList components, double padding, at::Tensor& pad
 }
 
 at::Tensor to_padded(const at::Tensor& self, double padding, at::OptionalIntArrayRef output_size) {
-  const auto of_cpu = [&] {
+  std::vector<int64_t> smallest;
+  if (is_packed(self)) {
+    smallest = largest_sizes(self);
+    smallest.insert(smallest.begin(), self.size(0));
+  }
+  const c10::IntArrayRef sizes = output_size.value_or(smallest);
+  const bool is_served =
+      is_packed(self) && std::equal(smallest.begin(), smallest.end(), sizes.begin(), sizes.end(), std::less_equal<>());
+  if (!is_served) {
     const at::OptionalSymIntArrayRef size =
         output_size.has_value() ? at::OptionalSymIntArrayRef(c10::fromIntArrayRefSlow(*output_size)) : std::nullopt;
     return call_composed<op::to_padded_tensor>(kNested, self, padding, size);
-  };
-  if (!is_packed(self)) {
-    return of_cpu();
-  }
-  std::vector<int64_t> sizes = largest_sizes(self);
-  sizes.insert(sizes.begin(), self.size(0));
-  if (output_size.has_value()) {
-    const bool holds_all =
-        output_size->size() == sizes.size() &&
-        std::equal(sizes.begin(), sizes.end(), output_size->begin(), [](int64_t a, int64_t b) { return a <= b; });
-    if (!holds_all) {
-      return of_cpu();
-    }
-    sizes = output_size->vec();
   }
   const CurrentDevice current(self.device());
   at::Tensor padded = make_output(sizes, {}, self.options().layout(c10::kStrided));
-  const std::vector<at::Tensor> components = components_of(self);
+  const std::vector<at::Tensor> components = self.unbind();
   launch(kToPadded, self.device(), &to_padded_kernel, at::TensorList(components), padding, padded);
   return padded;
 }
@@ -161,19 +159,9 @@ void from_padded_kernel(at::TensorList outputs, const at::Tensor& padded) {
 
 // Whether `sizes` has a row for each tensor of the batch that does not go beyond it.
 bool fits_in(const at::Tensor& sizes, const at::Tensor& padded) {
-  if (!sizes.device().is_cpu() || sizes.scalar_type() != at::kLong || sizes.dim() != 2 ||
-      sizes.size(0) != padded.size(0) || sizes.size(1) != padded.dim() - 1) {
-    return false;
-  }
-  const auto values = sizes.accessor<int64_t, 2>();
-  for (int64_t i = 0; i < values.size(0); ++i) {
-    for (int64_t dim = 0; dim < values.size(1); ++dim) {
-      if (values[i][dim] < 0 || values[i][dim] > padded.size(dim + 1)) {
-        return false;
-      }
-    }
-  }
-  return sizes.numel() > 0;
+  return sizes.device().is_cpu() && sizes.scalar_type() == at::kLong && sizes.dim() == 2 && sizes.numel() > 0 &&
+         sizes.size(0) == padded.size(0) && sizes.size(1) == padded.dim() - 1 && sizes.ge(0).all().item<bool>() &&
+         sizes.le(at::tensor(padded.sizes().slice(1))).all().item<bool>();
 }
 
 // `swaps_heads`: the batch is (batch, heads, length, width), and components are (length, heads * width).
@@ -202,21 +190,16 @@ void masked_softmax_kernel(const at::Tensor& scores, c10::IntArrayRef lengths, a
 }
 
 at::Tensor masked_softmax(const at::Tensor& scores, const at::Tensor& query) {
-  const auto of_cpu = [&] { return call_composed<op::_nested_tensor_softmax_with_shape>(kNested, scores, query); };
   if (!is_packed(query) || scores.is_nested() || scores.dim() != 4 || scores.size(0) != query.size(0) ||
-      scores.size(2) != scores.size(3) || !at::isFloatingType(scores.scalar_type())) {
-    return of_cpu();
+      scores.size(2) != scores.size(3) || !at::isFloatingType(scores.scalar_type()) ||
+      largest_sizes(query).front() > scores.size(3)) {
+    return call_composed<op::_nested_tensor_softmax_with_shape>(kNested, scores, query);
   }
-  if (largest_sizes(query).front() > scores.size(3)) {
-    return of_cpu();
-  }
-  std::vector<int64_t> lengths;
-  for (const at::Tensor& component : components_of(query)) {
-    lengths.push_back(component.size(0));
-  }
+  const at::Tensor lengths = nested(query).get_nested_sizes().select(1, 0).contiguous();
   const CurrentDevice current(scores.device());
   at::Tensor output = make_output(scores.sizes(), {}, scores.options());
-  launch(kMaskedSoftmax, scores.device(), &masked_softmax_kernel, scores, c10::IntArrayRef(lengths), output);
+  launch(kMaskedSoftmax, scores.device(), &masked_softmax_kernel, scores,
+         c10::IntArrayRef(lengths.const_data_ptr<int64_t>(), lengths.numel()), output);
   return output;
 }
 

@@ -10,7 +10,6 @@
 
 #include <ATen/NestedTensorImpl.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "declare/launch.h"
@@ -27,11 +26,6 @@ inline bool is_packed(const at::Tensor& tensor) {
          tensor.dim() > 1 && at::native::nested_tensor_impl_is_contiguous(&nested(tensor));
 }
 
-// The components as tensors on the device, which share its memory.
-inline std::vector<at::Tensor> components_of(const at::Tensor& tensor) {
-  return tensor.unbind();
-}
-
 // A new nested tensor on the current device, packed, whose components have the rows of `sizes`; its content is
 // undefined. `sizes` is on the host and belongs to it from then on.
 inline at::Tensor make_nested(const at::Tensor& sizes, const c10::TensorOptions& options) {
@@ -42,15 +36,9 @@ inline at::Tensor make_nested(const at::Tensor& sizes, const c10::TensorOptions&
 
 // The largest size in each dimension of the components, of a tensor that is_packed().
 inline std::vector<int64_t> largest_sizes(const at::Tensor& tensor) {
-  const auto sizes = nested(tensor).get_nested_sizes().accessor<int64_t, 2>();
-  std::vector<int64_t> largest(static_cast<size_t>(sizes.size(1)), 0);
-  for (int64_t i = 0; i < sizes.size(0); ++i) {
-    for (int64_t dim = 0; dim < sizes.size(1); ++dim) {
-      int64_t& size = largest[static_cast<size_t>(dim)];
-      size = std::max(size, sizes[i][dim]);
-    }
-  }
-  return largest;
+  const at::Tensor largest = nested(tensor).get_nested_sizes().amax(0);
+  const auto* sizes = largest.const_data_ptr<int64_t>();
+  return std::vector<int64_t>(sizes, sizes + largest.numel());
 }
 
 // Launches `kernel(outputs, arguments...)`, where `outputs` are the components of a nested tensor that it writes, as a
@@ -59,7 +47,7 @@ template <class... Parameters, class Kernel>
 void launch_on_components(const Operator& op, const at::Tensor& output, Kernel kernel,
                           const std::remove_reference_t<Parameters>&... args) {
   constexpr std::array<orAccess, sizeof...(Parameters) + 1> kAccesses = accesses_by_type<OutputList, Parameters...>();
-  const std::vector<at::Tensor> components = components_of(output);
+  const std::vector<at::Tensor> components = output.unbind();
   launch_owned<OutputList, Parameters...>(op, output.device(), hears_of(op, args...), kAccesses.data(), kernel,
                                           OutputList{components}, args...);
 }

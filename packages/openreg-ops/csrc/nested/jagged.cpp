@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Nested tensors of layout torch.jagged are a subclass of Tensor that PyTorch writes in Python over ordinary tensors:
 // the values of all components in one, and where each begins. They need two operators of their own, which pad.
-// Attention on them is csrc/attention/varlen.cpp.
+// Attention on them is csrc/attention/efficient.cpp.
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -16,6 +16,7 @@ void check_offsets(const char* name, at::TensorList offsets) {
 OutputSpec describe_to_padded(const at::Tensor& values, at::TensorList offsets, c10::IntArrayRef max_lengths,
                               double /*padding*/) {
   check_offsets("_jagged_to_padded_dense_forward", offsets);
+  TORCH_CHECK(values.dim() >= 1, "_jagged_to_padded_dense_forward: expected values with at least one dimension");
   TORCH_CHECK(max_lengths.size() == 1, "_jagged_to_padded_dense_forward: expected one maximal length");
   require_dtype(!values.is_complex(), "_jagged_to_padded_dense_forward", values.scalar_type());
   c10::DimVector sizes(values.sizes());

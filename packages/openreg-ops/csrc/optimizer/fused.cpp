@@ -46,12 +46,11 @@ bool launch_sgd(at::TensorList self, at::TensorList grads, at::TensorList moment
     return false;
   }
   const c10::Device device = self[0].device();
-  const std::optional<raw::Type> type = raw_type(self[0].scalar_type());
-  if (!type.has_value() || !raw::sgd_serves(*type) || !is_readable(learning_rate, device) ||
+  if (!raw::contains(raw::Floats(), self[0].scalar_type()) || !is_readable(learning_rate, device) ||
       !is_readable(scale, device) || !is_readable(found_inf, device)) {
     return false;
   }
-  arguments.type = *type;
+  arguments.type = self[0].scalar_type();
   arguments.learning_rate_address = address_of(learning_rate);
   arguments.scale = address_of(scale);
   arguments.found_inf = address_of(found_inf);

@@ -94,11 +94,8 @@ at::Tensor quantize_per_channel(const at::Tensor& self, const at::Tensor& scales
   check_channels(self, parameters, "quantization");
   const c10::MemoryFormat format = by_floats ? c10::MemoryFormat::Contiguous : self.suggest_memory_format();
   at::Tensor result = make_quantized(self.sizes(), {}, format, dtype, std::move(quantizer));
-  constexpr auto kAccesses =
-      accesses_by_type<const at::Tensor&, const at::Tensor&, const at::Tensor&, int64_t, at::Tensor&>();
-  launch_owned<const at::Tensor&, const at::Tensor&, const at::Tensor&, int64_t, at::Tensor&>(
-      kQuantize, device, by_floats ? Hears::kLater : Hears::kUnlessCaptured, kAccesses.data(),
-      &quantize_per_channel_kernel, self, used_scales, used_zero_points, axis, result);
+  launch(kQuantize, device, by_floats ? Hears::kLater : Hears::kUnlessCaptured, &quantize_per_channel_kernel, self,
+         used_scales, used_zero_points, axis, result);
   return result;
 }
 
@@ -127,9 +124,7 @@ at::Tensor dequantize(const at::Tensor& self) {
   const c10::MemoryFormat format = by_floats ? c10::MemoryFormat::Contiguous : self.suggest_memory_format();
   at::Tensor result = make_output(self.sizes(), {}, c10::TensorOptions().dtype(at::kFloat).memory_format(format));
   const bool is_judged = quantizer->qscheme() == c10::kPerChannelAffine;
-  constexpr auto kAccesses = accesses_by_type<const at::Tensor&, at::Tensor&>();
-  launch_owned<const at::Tensor&, at::Tensor&>(kDequantize, device, is_judged ? Hears::kUnlessCaptured : Hears::kLater,
-                                               kAccesses.data(), &dequantize_kernel, self, result);
+  launch(kDequantize, device, is_judged ? Hears::kUnlessCaptured : Hears::kLater, &dequantize_kernel, self, result);
   return result;
 }
 

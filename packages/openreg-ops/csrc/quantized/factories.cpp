@@ -19,25 +19,16 @@ using MaybeLayout = std::optional<c10::Layout>;
 using MaybeDevice = std::optional<c10::Device>;
 using MaybeFormat = std::optional<c10::MemoryFormat>;
 
-c10::Device checked_device(const char* name, MaybeDevice device, std::optional<bool> pin_memory) {
-  TORCH_CHECK(!pin_memory.value_or(false), name,
-              ": only dense CPU tensors can be pinned, not tensors on openreg; drop pin_memory or the device");
-  const bool has_index = device.has_value() && device->has_index();
-  const c10::DeviceIndex index = has_index ? device->index() : runtime::current_device();
-  runtime::check_device_index(index);
-  return {runtime::kDeviceType, index};
-}
-
 at::Tensor empty_quantized(c10::IntArrayRef size, MaybeDtype dtype, MaybeLayout /*layout*/, MaybeDevice device,
                            std::optional<bool> pin_memory, MaybeFormat format) {
-  const CurrentDevice current(checked_device("aten::empty", device, pin_memory));
+  const CurrentDevice current(factory_device("aten::empty", device, pin_memory));
   return make_quantized(size, {}, format.value_or(c10::MemoryFormat::Contiguous), *dtype,
                         at::make_unknown_quantizer(*dtype));
 }
 
 at::Tensor empty_affine(c10::IntArrayRef size, MaybeDtype dtype, MaybeLayout /*layout*/, MaybeDevice device,
                         std::optional<bool> pin_memory, double scale, int64_t zero_point, MaybeFormat format) {
-  const CurrentDevice current(checked_device("aten::_empty_affine_quantized", device, pin_memory));
+  const CurrentDevice current(factory_device("aten::_empty_affine_quantized", device, pin_memory));
   return make_quantized(size, {}, format.value_or(c10::MemoryFormat::Contiguous), *dtype,
                         at::make_per_tensor_affine_quantizer(scale, zero_point, *dtype));
 }
@@ -51,7 +42,7 @@ at::Tensor empty_per_channel(c10::IntArrayRef size, const at::Tensor& scales, co
     return at::_empty_per_channel_affine_quantized(size, scales.to(other), zero_points.to(other), axis, dtype, layout,
                                                    other, pin_memory, format);
   }
-  const c10::Device here = checked_device("aten::_empty_per_channel_affine_quantized", device, pin_memory);
+  const c10::Device here = factory_device("aten::_empty_per_channel_affine_quantized", device, pin_memory);
   const CurrentDevice current(here);
   at::QuantizerPtr quantizer =
       at::make_per_channel_affine_quantizer(scales.to(here), zero_points.to(here), axis, *dtype);

@@ -39,9 +39,7 @@ void check_mean(const at::Tensor& self, at::OptionalIntArrayRef /*dims*/, bool /
 // converted first.
 bool launch_raw_sum(c10::Device device, const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
                     std::optional<c10::ScalarType> /*dtype*/, at::Tensor& out) {
-  const std::optional<raw::Type> input_type = raw_type(self.scalar_type());
-  const std::optional<raw::Type> output_type = raw_type(out.scalar_type());
-  if (!input_type.has_value() || !output_type.has_value() || !raw::sum_serves(*input_type, *output_type) ||
+  if (!raw::sum_serves(self.scalar_type(), out.scalar_type()) ||
       at::get_overlap_status(self, out) != at::MemOverlapStatus::No) {
     return false;
   }
@@ -56,7 +54,7 @@ bool launch_raw_sum(c10::Device device, const at::Tensor& self, at::OptionalIntA
     }
   }
   launch_raw("aten::sum", device, &raw::sum,
-             raw::SumArguments{*input_type, *output_type, kernel_address(self), mutable_kernel_address(out),
+             raw::SumArguments{self.scalar_type(), out.scalar_type(), kernel_address(self), mutable_kernel_address(out),
                                merged_axes<2>(kept_sizes, {kept_strides, out_strides}, AxisOrder::kByStride),
                                merged_axes<1>(reduced_sizes, {reduced_strides}, AxisOrder::kByStride)},
              reads(self), writes(out));

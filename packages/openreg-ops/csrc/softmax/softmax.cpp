@@ -15,44 +15,31 @@ namespace {
 // Whether the kernels serve operands and output: all of one dtype, none over the output's memory.
 template <class... Operands>
 bool served(const at::Tensor& out, const Operands&... operands) {
-  const std::optional<raw::Type> type = raw_type(out.scalar_type());
-  return type.has_value() && raw::softmax_serves(*type) &&
+  return raw::contains(raw::Floats(), out.scalar_type()) &&
          ((operands.scalar_type() == out.scalar_type() &&
            at::get_overlap_status(operands, out) == at::MemOverlapStatus::No) &&
           ...);
 }
 
 // The axis along which the operands are normalised, and the others.
-template <class Arguments, size_t kOperands>
-void set_axes(Arguments& arguments, int64_t dim, const std::array<const at::Tensor*, kOperands>& operands) {
-  const at::Tensor& first = *operands[0];
-  std::array<c10::DimVector, kOperands> strides;
-  std::array<c10::IntArrayRef, kOperands> views;
+template <class Arguments, class... Operands>
+void set_axes(Arguments& arguments, int64_t dim, const at::Tensor& first, const Operands&... others) {
   c10::DimVector sizes(first.sizes());
   arguments.along.size = 1;  // of a tensor without dimensions
   if (first.dim() > 0) {
     dim = at::maybe_wrap_dim(dim, first.dim());
-    arguments.along.size = sizes[static_cast<size_t>(dim)];
-    sizes.erase(sizes.begin() + dim);
+    arguments.along = {std::exchange(sizes[static_cast<size_t>(dim)], 1), {first.stride(dim), others.stride(dim)...}};
   }
-  for (size_t k = 0; k < kOperands; ++k) {
-    strides[k] = c10::DimVector(operands[k]->strides());
-    if (first.dim() > 0) {
-      arguments.along.strides[k] = strides[k][static_cast<size_t>(dim)];
-      strides[k].erase(strides[k].begin() + dim);
-    }
-    views[k] = strides[k];
-  }
-  arguments.lines = merged_axes<kOperands>(sizes, views, AxisOrder::kByStride);
+  arguments.lines =
+      merged_axes<1 + sizeof...(others)>(sizes, {first.strides(), others.strides()...}, AxisOrder::kByStride);
 }
 
 bool softmax(c10::Device device, const at::Tensor& self, int64_t dim, bool /*half_to_float*/, at::Tensor& out) {
   if (!served(out, self)) {
     return false;
   }
-  raw::SoftmaxArguments arguments{
-      *raw_type(out.scalar_type()), kernel_address(self), mutable_kernel_address(out), {}, {}};
-  set_axes<raw::SoftmaxArguments, 2>(arguments, dim, {&self, &out});
+  raw::SoftmaxArguments arguments{out.scalar_type(), kernel_address(self), mutable_kernel_address(out), {}, {}};
+  set_axes(arguments, dim, self, out);
   launch_raw("aten::_softmax", device, &raw::softmax, std::move(arguments), reads(self), writes(out));
   return true;
 }
@@ -62,13 +49,13 @@ bool softmax_backward(c10::Device device, const at::Tensor& gradient, const at::
   if (!served(input_gradient, gradient, output)) {
     return false;
   }
-  raw::SoftmaxBackwardArguments arguments{*raw_type(output.scalar_type()),
+  raw::SoftmaxBackwardArguments arguments{output.scalar_type(),
                                           kernel_address(gradient),
                                           kernel_address(output),
                                           mutable_kernel_address(input_gradient),
                                           {},
                                           {}};
-  set_axes<raw::SoftmaxBackwardArguments, 3>(arguments, dim, {&gradient, &output, &input_gradient});
+  set_axes(arguments, dim, gradient, output, input_gradient);
   launch_raw("aten::_softmax_backward_data", device, &raw::softmax_backward, std::move(arguments),
              reads(gradient, output), writes(input_gradient));
   return true;

@@ -10,16 +10,13 @@ namespace openreg::ops {
 
 namespace {
 
-void check_cast(c10::ScalarType common, c10::ScalarType out) {
-  TORCH_CHECK(c10::canCast(common, out), "Can't convert result type ", common, " to output ", out, " in add operation");
-}
-
 OutputSpec describe_sum(const at::Tensor& self, const at::Tensor& other, const at::Tensor& out) {
   TORCH_CHECK(self.sizes() == other.sizes(), "add: expected 'self' and 'other' to have same size, but self has size ",
               self.sizes(), " while other has size ", other.sizes(),
               " (FYI: op2-sparse addition does not currently support broadcasting)");
   const c10::ScalarType common = c10::promoteTypes(self.scalar_type(), other.scalar_type());
-  check_cast(common, out.scalar_type());
+  TORCH_CHECK(c10::canCast(common, out.scalar_type()), "Can't convert result type ", common, " to output ",
+              out.scalar_type(), " in add operation");
   OutputSpec spec = output_of(self.sizes(), out.scalar_type());
   spec.quiet = true;
   return spec;
@@ -59,11 +56,8 @@ at::Tensor& add_coo(const at::Tensor& self, const at::Tensor& other, const at::S
   // Values that are not contiguous are joined, as they are, by other operators.
   const bool compares = !is_sparse(other) || (self._nnz() > 0 && other._nnz() > 0 && self._values().is_contiguous() &&
                                               other._values().is_contiguous());
-  if (!compares) {
-    return call_composed<op::add_out>(kCoo, self, other, alpha, out);
-  }
-  call_waiting<op::add_out>(kCoo, self, other, alpha, out);
-  return out;
+  return compares ? call_waiting<op::add_out>(kCoo, self, other, alpha, out)
+                  : call_composed<op::add_out>(kCoo, self, other, alpha, out);
 }
 
 at::Tensor& add_compressed(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
@@ -71,11 +65,8 @@ at::Tensor& add_compressed(const at::Tensor& self, const at::Tensor& other, cons
     return kAddCompressed(self, other, alpha, out);
   }
   const OperandsDevice device({op::add_out::name}, self, other, out);
-  if (self.is_same(other)) {
-    return call_composed<op::add_out>(kCompressed, self, other, alpha, out);
-  }
-  call_waiting<op::add_out>(kCompressed, self, other, alpha, out);
-  return out;
+  return self.is_same(other) ? call_composed<op::add_out>(kCompressed, self, other, alpha, out)
+                             : call_waiting<op::add_out>(kCompressed, self, other, alpha, out);
 }
 
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {

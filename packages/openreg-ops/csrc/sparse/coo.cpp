@@ -7,22 +7,15 @@ namespace openreg::ops {
 
 namespace {
 
-bool is_coo(const at::Tensor& tensor) {
-  return tensor.layout() == c10::kSparse;
-}
-
 // Which indices two sparse tensors have in common shows when they are read. With a number or a strided tensor, the
 // other's indices remain.
 at::Tensor& multiply_coo(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
   const c10::Device device = device_of(op::mul_out::name, out, self, other);
   check_same_device_or_scalar(op::mul_out::name, device, self, other, out);
   const CurrentDevice current(device);
-  const bool compares = is_coo(self) && is_coo(other) && self.dim() > 0 && other.dim() > 0;
-  if (!compares) {
-    return call_composed<op::mul_out>(kCoo, self, other, out);
-  }
-  call_waiting<op::mul_out>(kCoo, self, other, out);
-  return out;
+  const bool compares = self.is_sparse() && other.is_sparse() && self.dim() > 0 && other.dim() > 0;
+  return compares ? call_waiting<op::mul_out>(kCoo, self, other, out)
+                  : call_composed<op::mul_out>(kCoo, self, other, out);
 }
 
 at::Tensor coalesce(const at::Tensor& self) {

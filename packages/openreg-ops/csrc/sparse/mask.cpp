@@ -11,7 +11,6 @@ namespace {
 // COO
 
 constexpr Operator kMask{op::sparse_mask::name, {.by_kind = true}};
-constexpr Operator kProjection{op::_sparse_mask_projection::name, {.by_kind = true}};
 
 void check_same_shape(const char* name, const at::Tensor& self, const at::Tensor& mask) {
   TORCH_CHECK(self.sizes() == mask.sizes(), name, "(): operands have incompatible sizes; self has size ", self.sizes(),
@@ -26,10 +25,6 @@ bool both_have_elements(const at::Tensor& one, const at::Tensor& other) {
   return is_sparse(one) && is_sparse(other) && one._nnz() > 0 && other._nnz() > 0;
 }
 
-void mask_coo_kernel(const at::Tensor& self, const at::Tensor& mask, at::Tensor& values) {
-  put_values(kMask, op::sparse_mask::redispatch(c10::DispatchKeySet(kCoo), self, mask), values);
-}
-
 // A strided tensor is multiplied by ones where the mask has elements, by other operators.
 at::Tensor mask_coo(const at::Tensor& self, const at::Tensor& mask) {
   const OperandsDevice device(kMask, self, mask);
@@ -38,23 +33,18 @@ at::Tensor mask_coo(const at::Tensor& self, const at::Tensor& mask) {
   }
   check_same_shape("sparse_mask", self, mask);
   const at::Tensor result = empty_of_pattern(mask, self.scalar_type());
-  launch(kMask, device, &mask_coo_kernel, self, mask, result._values());
+  launch_values<op::sparse_mask, kCoo>(device, result, self, mask);
   return result;
 }
 
-void project_kernel(const at::Tensor& self, const at::Tensor& mask, bool accumulate, at::Tensor& values) {
-  put_values(kProjection, op::_sparse_mask_projection::redispatch(c10::DispatchKeySet(kCoo), self, mask, accumulate),
-             values);
-}
-
 at::Tensor project(const at::Tensor& self, const at::Tensor& mask, bool accumulate) {
-  const OperandsDevice device(kProjection, self, mask);
+  const OperandsDevice device({op::_sparse_mask_projection::name}, self, mask);
   if (!both_have_elements(self, mask)) {
     return call_composed<op::_sparse_mask_projection>(kCoo, self, mask, accumulate);
   }
   check_same_shape("_sparse_mask_projection", self, mask);
   const at::Tensor result = empty_of_pattern(self, self.scalar_type());
-  launch(kProjection, device, &project_kernel, self, mask, accumulate, result._values());
+  launch_values<op::_sparse_mask_projection, kCoo>(device, result, self, mask, accumulate);
   return result;
 }
 
@@ -62,9 +52,9 @@ at::Tensor project(const at::Tensor& self, const at::Tensor& mask, bool accumula
 
 // The CPU sorts what is not sorted in the mask, so that the plain indices may be others.
 void mask_compressed_kernel(const at::Tensor& self, const at::Tensor& mask, at::Tensor& plain, at::Tensor& values) {
-  const at::Tensor computed = op::sparse_mask::redispatch(c10::DispatchKeySet(kCompressed), self, mask);
-  put_values(kMask, computed, values);
-  plain.copy_(members_of(computed)[1]);
+  const SparseMembers computed = members_of(op::sparse_mask::redispatch(c10::DispatchKeySet(kCompressed), self, mask));
+  put_result(kMask.name, computed[2], values);
+  plain.copy_(computed[1]);
 }
 
 at::Tensor mask_compressed(const at::Tensor& self, const at::Tensor& mask) {

@@ -19,8 +19,4 @@ at::Tensor empty_of_pattern(const at::Tensor& sparse, c10::ScalarType dtype,
   return assemble(shape, members);
 }
 
-void put_values(const Operator& op, const at::Tensor& computed, at::Tensor& values) {
-  put_result(op.name, members_of(computed)[2], values);
-}
-
 }  // namespace openreg::ops

@@ -15,8 +15,21 @@ namespace openreg::ops {
 at::Tensor empty_of_pattern(const at::Tensor& sparse, c10::ScalarType dtype,
                             std::optional<c10::ScalarType> index_dtype = std::nullopt);
 
-// For kernels: puts the values of what the CPU computed into those that the host made. Throws c10::Error that names the
-// operator where there are more or fewer of them.
-void put_values(const Operator& op, const at::Tensor& computed, at::Tensor& values);
+// Puts the values of what the CPU's function under `kKey` computes into those that the host made. Throws c10::Error
+// that names the operator where there are more or fewer of them.
+template <class Op, c10::DispatchKey kKey, class Schema = typename Op::schema>
+struct ValuesKernel;
+template <class Op, c10::DispatchKey kKey, class... Args>
+struct ValuesKernel<Op, kKey, at::Tensor(Args...)> {
+  static void run(Args... args, at::Tensor& values) {
+    put_result(Op::name, members_of(Op::redispatch(c10::DispatchKeySet(kKey), args...))[2], values);
+  }
+};
+
+// Launches it for a result that has its indices.
+template <class Op, c10::DispatchKey kKey, class... Args>
+void launch_values(c10::Device device, const at::Tensor& result, const Args&... args) {
+  launch({Op::name, {.by_kind = true}}, device, &ValuesKernel<Op, kKey>::run, args..., members_of(result)[2]);
+}
 
 }  // namespace openreg::ops

@@ -90,8 +90,7 @@ at::Tensor& compressed_addmm(const at::Tensor& self, const at::Tensor& mat1, con
     return kAddmm(self, mat1, mat2, beta, alpha, out);
   }
   const OperandsDevice device({op::addmm_out::name}, self, mat1, mat2, out);
-  call_waiting<op::addmm_out>(kCompressed, self, mat1, mat2, beta, alpha, out);
-  return out;
+  return call_waiting<op::addmm_out>(kCompressed, self, mat1, mat2, beta, alpha, out);
 }
 
 OutputSpec describe_addmv(const at::Tensor& self, const at::Tensor& mat, const at::Tensor& vec,

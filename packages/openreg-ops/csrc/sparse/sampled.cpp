@@ -15,7 +15,7 @@ constexpr c10::DispatchKeySet kOnCpu(kCompressed);
 
 // sampled_addmm
 
-constexpr Operator kSampled{op::sparse_sampled_addmm::name, {.by_kind = true}};
+constexpr Operator kSampled{op::sparse_sampled_addmm::name};
 
 void check_sampled(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2) {
   TORCH_CHECK(self.layout() == c10::kSparseCsr, "sampled_addmm: Expected self to have sparse csr layout, but got ",
@@ -43,11 +43,6 @@ void check_sampled(const at::Tensor& self, const at::Tensor& mat1, const at::Ten
   TORCH_CHECK(self.size(-1) == mat2.size(-1), "sampled_addmm: self.shape[-1] must match mat2.shape[-1]");
 }
 
-void sampled_kernel(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2, const at::Scalar& beta,
-                    const at::Scalar& alpha, at::Tensor& values) {
-  put_values(kSampled, op::sparse_sampled_addmm::redispatch(kOnCpu, self, mat1, mat2, beta, alpha), values);
-}
-
 at::Tensor& sampled_addmm_out(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2,
                               const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
   const OperandsDevice device(kSampled, self, mat1, mat2, out);
@@ -61,7 +56,7 @@ at::Tensor& sampled_addmm_out(const at::Tensor& self, const at::Tensor& mat1, co
     const at::Tensor pattern = empty_of_pattern(self, self.scalar_type(), out.crow_indices().scalar_type());
     assign(out, SparseShape(pattern), members_of(pattern));
   }
-  launch(kSampled, device, &sampled_kernel, self, mat1, mat2, beta, alpha, out.values());
+  launch_values<op::sparse_sampled_addmm, kCompressed>(device, out, self, mat1, mat2, beta, alpha);
   return out;
 }
 
@@ -70,7 +65,7 @@ at::Tensor sampled_addmm(const at::Tensor& self, const at::Tensor& mat1, const a
   const OperandsDevice device(kSampled, self, mat1, mat2);
   check_sampled(self, mat1, mat2);
   at::Tensor out = empty_of_pattern(self, self.scalar_type(), at::kLong);
-  launch(kSampled, device, &sampled_kernel, self, mat1, mat2, beta, alpha, out.values());
+  launch_values<op::sparse_sampled_addmm, kCompressed>(device, out, self, mat1, mat2, beta, alpha);
   return out;
 }
 
@@ -130,7 +125,7 @@ void reduce_backward_kernel(const at::Tensor& self, const at::Tensor& grad, cons
   const auto [first, second] =
       op::_sparse_mm_reduce_impl_backward::redispatch(kOnCpu, self, grad, weight, reduce, found, wanted);
   if (of_values.defined()) {
-    put_values(kReduceBackward, first, of_values);
+    put_result(kReduceBackward.name, members_of(first)[2], of_values);
   }
   put_result(kReduceBackward.name, second, of_weight);
 }

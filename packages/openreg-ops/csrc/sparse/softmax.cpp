@@ -12,18 +12,10 @@ namespace openreg::ops {
 
 namespace {
 
-// Forward: Op is _sparse_softmax or _sparse_log_softmax.
-template <class Op>
-constexpr Operator kOperator{Op::name, {.by_kind = true}};
-
-template <class Op>
-void softmax_kernel(const at::Tensor& self, int64_t dim, bool half_to_float, at::Tensor& values) {
-  put_values(kOperator<Op>, Op::redispatch(c10::DispatchKeySet(kCoo), self, dim, half_to_float), values);
-}
-
+// Op is _sparse_softmax or _sparse_log_softmax.
 template <class Op>
 at::Tensor sparse_softmax(const at::Tensor& self, int64_t dim, bool half_to_float) {
-  const OperandsDevice device(kOperator<Op>, self);
+  const OperandsDevice device({Op::name}, self);
   TORCH_CHECK(!half_to_float, Op::name, ": half to float conversion is not supported on ", self.device());
   at::maybe_wrap_dim(dim, self.dim());
   if (self.numel() == 0) {
@@ -31,38 +23,25 @@ at::Tensor sparse_softmax(const at::Tensor& self, int64_t dim, bool half_to_floa
   }
   const at::Tensor input = self.coalesce();
   at::Tensor output = empty_of_pattern(input, input.scalar_type());
-  launch(kOperator<Op>, device, &softmax_kernel<Op>, input, dim, half_to_float, output._values());
+  launch_values<Op, kCoo>(device, output, input, dim, half_to_float);
   return output;
-}
-
-template <class Op>
-void softmax_backward_kernel(const at::Tensor& grad, const at::Tensor& output, int64_t dim, const at::Tensor& self,
-                             at::Tensor& values) {
-  put_values(kOperator<Op>, Op::redispatch(c10::DispatchKeySet(kCoo), grad, output, dim, self), values);
 }
 
 template <class Op>
 at::Tensor sparse_softmax_backward(const at::Tensor& grad, const at::Tensor& output, int64_t dim,
                                    const at::Tensor& self) {
-  const OperandsDevice device(kOperator<Op>, grad, output, self);
+  const OperandsDevice device({Op::name}, grad, output, self);
   at::maybe_wrap_dim(dim, output.dim());
   TORCH_CHECK(grad.is_sparse() && grad.sizes() == output.sizes(), Op::name,
               ": expected a sparse gradient of the output's size, but got ", grad.layout(), " of size ", grad.sizes());
   const at::Tensor pattern = output.coalesce();
   at::Tensor result = empty_of_pattern(pattern, pattern.scalar_type());
-  launch(kOperator<Op>, device, &softmax_backward_kernel<Op>, grad.coalesce(), pattern, dim, self, result._values());
+  launch_values<Op, kCoo>(device, result, grad.coalesce(), pattern, dim, self);
   return result;
 }
 
-constexpr Operator kSparseSumBackward{op::_sparse_sum_backward::name, {.by_kind = true}};
-
-void sum_backward_kernel(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef dim, at::Tensor& values) {
-  put_values(kSparseSumBackward, op::_sparse_sum_backward::redispatch(c10::DispatchKeySet(kCoo), grad, self, dim),
-             values);
-}
-
 at::Tensor sum_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef dim) {
-  const OperandsDevice device(kSparseSumBackward, grad, self);
+  const OperandsDevice device({op::_sparse_sum_backward::name}, grad, self);
   if ((grad.is_sparse() && grad._nnz() == 0) || grad.numel() == 0) {
     return at::zeros_like(self);
   }
@@ -74,8 +53,7 @@ at::Tensor sum_backward(const at::Tensor& grad, const at::Tensor& self, c10::Int
               all ? "dense since all sparse dims are summed" : "sparse, but got dense");
   const at::Tensor input = self.coalesce();
   at::Tensor result = empty_of_pattern(input, grad.scalar_type());
-  launch(kSparseSumBackward, device, &sum_backward_kernel, grad.is_sparse() ? grad.coalesce() : grad, input, dim,
-         result._values());
+  launch_values<op::_sparse_sum_backward, kCoo>(device, result, grad.is_sparse() ? grad.coalesce() : grad, input, dim);
   return result;
 }
 

@@ -18,8 +18,7 @@ namespace {
 // Called on the host. The iterator holds device tensors, already broadcast and with their axes merged; the launch takes
 // addresses, sizes and strides from it.
 void abs_kernel(at::TensorIteratorBase& iterator) {
-  const std::optional<raw::Type> type = raw_type(iterator.dtype());
-  if (!type.has_value() || !raw::abs_serves(*type)) {
+  if (!raw::contains(raw::AbsTypes(), iterator.dtype())) {
     // PyTorch's kernel serves dtypes that ours does not, and refuses some of them.
     launch(Operator{"aten::abs"}, iterator.device(0), &at::native::abs_out, iterator.tensor(1), iterator.tensor(0));
     return;
@@ -28,7 +27,7 @@ void abs_kernel(at::TensorIteratorBase& iterator) {
     return;
   }
   raw::AbsArguments arguments{
-      *type, runtime::kernel_view(iterator.data_ptr(1)), runtime::kernel_view(iterator.data_ptr(0)), {}};
+      iterator.dtype(), runtime::kernel_view(iterator.data_ptr(1)), runtime::kernel_view(iterator.data_ptr(0)), {}};
   const int64_t size = iterator.element_size(0);
   for (int axis = 0; axis < iterator.ndim(); ++axis) {
     const auto i = static_cast<size_t>(axis);
