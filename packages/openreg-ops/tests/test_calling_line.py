@@ -29,6 +29,10 @@ MISTAKES = {
     "gelu": lambda: functional.gelu(ones(2), approximate="other"),
     "gelu_backward": lambda: torch.ops.aten.gelu_backward(ones(2), ones(2), approximate="other"),
     "addr": lambda: ones().addr_(ones(2), ones(2)),
+    "addr into a vector": lambda: torch.addr(ones(2, 2), vector := ones(2), ones(2), out=vector),
+    "logit": lambda: torch.logit(ones(2), out=empty(2, dtype=INT)),
+    "linspace": lambda: torch.linspace(0, ones(2), 3, out=empty(3)),
+    "logspace": lambda: torch.logspace(ones(2), 1, 3, out=empty(3)),
 }
 
 

@@ -79,6 +79,23 @@ def test_mistakes_fail_on_the_calling_line(operation):
     check_failure(operation, torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1, 0]))
 
 
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda vector, _: torch.addr(torch.ones(3, 3, device=DEVICE), vector, vector, out=vector),
+        lambda vector, matrix: torch.linalg.householder_product(matrix, vector, out=vector),
+        lambda vector, matrix: torch.linalg.solve_triangular(matrix, vector[:, None], upper=True, out=matrix),
+        lambda _, matrix: torch.std(matrix, 0, out=matrix),
+    ],
+)
+def test_an_operand_that_would_get_another_size_is_refused_as_an_output(operation):
+    vector, matrix = torch.ones(3, device=DEVICE), torch.eye(3, device=DEVICE)
+    with pytest.raises(RuntimeError, match="a single memory location"):
+        operation(vector, matrix)
+    assert vector.cpu().tolist() == [1, 1, 1]
+    assert matrix.cpu().tolist() == torch.eye(3).tolist()
+
+
 def test_an_output_of_another_dtype_is_refused():
     x, index = ours([1.0, 2.0, 3.0]), ours([1, 0])
     with pytest.raises(RuntimeError, match="dtype"):

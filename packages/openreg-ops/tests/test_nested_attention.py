@@ -330,6 +330,10 @@ def test_mistakes_are_told_on_the_calling_line():
         efficient(query, key, value, torch.zeros(2, 3, 5, 7, device=DEVICE), 1)
     with pytest.raises(NotImplementedError, match="window_size"):
         efficient(query, key, value, window_size=2)
+    output, sums, seed, offset, *_ = EFFICIENT(query, key, value, None, None, None, None, None, 0.0, 0, True)
+    saved = (None, output, None, None, 5, 7, sums, 0.0, seed, offset, 0, False)
+    with pytest.raises(NotImplementedError, match=r"_efficient_attention_backward: .*window_size"):
+        torch.ops.aten._efficient_attention_backward(output, query, key, value, *saved, window_size=2)
     with pytest.raises(RuntimeError, match="together"):
         EFFICIENT(query, key, value, None, offsets, None, 6, 6, 0.0, 0)
     with pytest.raises(RuntimeError, match="batch size 1"):

@@ -3,6 +3,7 @@
 
 import pytest
 import torch
+from launch_observer import observe
 from parity import DEVICE, check, check_failure, tensors_in
 
 pytestmark = pytest.mark.no_fallback
@@ -148,6 +149,13 @@ def test_histograms():
     points = torch.rand(10, 2)
     check(lambda t: torch.histogramdd(t, [2, 3]), points)
     check(lambda t, a, b: torch.histogramdd(t, [a, b]), points, torch.tensor([0.0, 0.5, 1]), torch.tensor([0.0, 1]))
+
+
+def test_the_weight_of_a_histogram_is_not_copied_to_be_checked():
+    values, weight = torch.rand(2, 2, device=DEVICE), torch.rand(2, 4, device=DEVICE)[:, :2]
+    with observe() as tasks:
+        torch.histogram(values, 3, range=(0.0, 1.0), weight=weight)
+    assert [task.name for task in tasks] == ["aten::histogram"]
 
 
 @pytest.mark.parametrize("reduction", ["sum", "mean", "max", "min", "prod"])

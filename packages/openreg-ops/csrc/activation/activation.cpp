@@ -2,10 +2,9 @@
 // Activation functions and their derivatives. Those that are functions in general stand in unary/unary.cpp: sigmoid and
 // tanh.
 #include <ATen/native/Activation.h>
-#include <ATen/ops/clamp_min.h>
 #include <ATen/ops/hardtanh_native.h>
+#include <ATen/ops/relu_native.h>
 
-#include "common/torch_versions.h"
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -13,12 +12,9 @@ namespace openreg::ops {
 namespace {
 
 // GELU has two forms by name; the kernels find out that another name is wrong, too late for the calling line.
-void check_gelu(const at::Tensor& /*self*/, std::string_view approximate) {
-  at::native::get_gelutype_enum(approximate);
-}
-void check_gelu_backward(const at::Tensor& /*grad*/, const at::Tensor& /*self*/, std::string_view approximate) {
-  at::native::get_gelutype_enum(approximate);
-}
+constexpr auto check_gelu = [](auto... arguments) {
+  at::native::get_gelutype_enum(std::get<sizeof...(arguments) - 1>(std::tie(arguments...)));
+};
 
 // oneDNN's kernel writes one element after the other, as they lie in the operand.
 at::Tensor& gelu_kernel(const at::Tensor& self, std::string_view approximate, at::Tensor& out) {
@@ -33,9 +29,7 @@ OutputSpec describe_glu_backward_jvp(const at::Tensor& /*grad_x*/, const at::Ten
 }
 
 std::array<OutputSpec, 2> describe_log_sigmoid(const at::Tensor& self) {
-  OutputSpec spec = output_of_shape(self);
-  spec.quiet = true;
-  spec.overlaps = true;
+  const OutputSpec spec = output_of_shape(self).allowing({.overlaps = true, .quiet = true});
   return {spec, spec};
 }
 
@@ -47,28 +41,20 @@ std::array<OutputSpec, 2> describe_prelu_backward(const at::Tensor& grad, const 
   return {of_self, of_weight};
 }
 
-// A clamp in all but name, and that is structured.
-at::Tensor relu(const at::Tensor& self) {
-  OPENREG_CHECK_IMPLEMENTED_SINCE_14(self.scalar_type() != at::kBool, "Boolean inputs not supported for relu");
-  return at::clamp_min(self, 0);
-}
-
 void check_relu(const at::Tensor& self) {
   TORCH_CHECK(self.scalar_type() != at::kBool, "Boolean inputs not supported for relu");
   TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "clamp is not supported for complex types");
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kRealNumbers{.refused = kBoolean | kComplex};
   structured<meta::structured__addmm_activation, op::_addmm_activation>(library, cpu::_addmm_activation_outf,
                                                                         kRealNumbers);
   structured<meta::structured_elu, op::elu, op::elu_>(library, cpu::elu_outf, kFloats);
   structured<meta::structured_elu_backward, op::elu_backward>(library, cpu::elu_backward_outf, kFloats);
   structured<meta::structured_gelu, op::gelu, op::gelu_>(
       library, gelu_kernel, {.refused = kNotFloating, .elementwise = true}, {.check = check_gelu});
-  structured<meta::structured_gelu_backward, op::gelu_backward>(library, cpu::gelu_backward_outf,
-                                                                {.refused = kNotFloating, .agreement = Agreement::kAll},
-                                                                {.check = check_gelu_backward});
+  structured<meta::structured_gelu_backward, op::gelu_backward>(
+      library, cpu::gelu_backward_outf, {.refused = kNotFloating, .agreement = Agreement::kAll}, {.check = check_gelu});
   structured<meta::structured_glu, op::glu>(library, cpu::glu_outf, kFloats);
   described<shape_of_second, op::glu_backward>(library, cpu::glu_backward_outf);
   described<describe_glu_backward_jvp, op::glu_backward_jvp>(library, cpu::glu_backward_jvp);
@@ -96,7 +82,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<like_second, op::mish_backward>(library, cpu::mish_backward);
   described<like_operands, op::_prelu_kernel>(library, cpu::_prelu_kernel, kFloats);
   described<describe_prelu_backward, op::_prelu_kernel_backward>(library, cpu::_prelu_kernel_backward);
-  function<op::relu>(library, relu);
+  // A clamp in all but name, and that is structured.
+  function<op::relu>(library, at::native::relu);
   described<check_relu, op::relu_>(library, cpu::relu_);
   structured<meta::structured_silu, op::silu, op::silu_>(library, cpu::silu_outf,
                                                          {.refused = kBoolean | kIntegers, .elementwise = true});

@@ -7,9 +7,6 @@
 #include <ATen/native/transformers/attention.h>
 #include <ATen/ops/empty_like.h>
 
-#include <algorithm>
-#include <numeric>
-
 #include "common/random.h"
 #include "declare/declare.h"
 #include "kernels/attention.h"
@@ -37,8 +34,7 @@ bool is_plain(const at::Tensor& tensor) {
 bool fits_fused(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, MaybeTensor mask,
                 bool is_causal, bool enable_gqa) {
   const int64_t dims = query.dim();
-  const bool is_served =
-      at::isFloatingType(query.scalar_type()) && (dtype_bit(query.scalar_type()) & kCommonDtypes) != 0;
+  const bool is_served = (dtype_bit(query.scalar_type()) & kFloating) != 0;
   if ((dims != 3 && dims != 4) || key.dim() != dims || value.dim() != dims || !is_served) {
     return false;
   }
@@ -91,16 +87,7 @@ at::Tensor make_output_of_width(const at::Tensor& query, int64_t width) {
   }
   std::vector<int64_t> sizes = query.sizes().vec();
   sizes.back() = width;
-  std::vector<int64_t> order(sizes.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return query.stride(a) > query.stride(b); });
-  std::vector<int64_t> strides(sizes.size());
-  int64_t stride = 1;
-  for (auto dim = order.rbegin(); dim != order.rend(); ++dim) {
-    strides[*dim] = stride;
-    stride *= sizes[*dim];
-  }
-  return make_output(sizes, strides, query.options());
+  return make_output(sizes, at::infer_dense_strides(sizes, query.strides()), query.options());
 }
 
 using Forward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt, at::Tensor,

@@ -90,8 +90,8 @@ void check_efficient(const Operator& op, const EfficientOperands& x) {
   }
 }
 
-void refuse_windows(MaybeTensor key_lengths, std::optional<int64_t> window_size) {
-  TORCH_CHECK_NOT_IMPLEMENTED(!is_given(key_lengths) && !window_size.has_value(), kEfficient.name,
+void refuse_windows(const Operator& op, MaybeTensor key_lengths, std::optional<int64_t> window_size) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!is_given(key_lengths) && !window_size.has_value(), op.name,
                               ": the openreg device has neither seqlen_k nor window_size; give a bias instead");
 }
 
@@ -139,7 +139,7 @@ EfficientResults efficient_attention(const at::Tensor& query, const at::Tensor& 
                                      std::optional<double> scale, MaybeTensor key_lengths,
                                      std::optional<int64_t> window_size) {
   const OperandsDevice device(kEfficient, query, key, value, bias, starts, key_starts);
-  refuse_windows(key_lengths, window_size);
+  refuse_windows(kEfficient, key_lengths, window_size);
   const int64_t none = is_given(starts) ? -1 : 0;
   EfficientOperands x{
       query,
@@ -220,7 +220,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention_b
   }
   const OperandsDevice device(kEfficientBackward, grad, query, key, value, bias, output, starts, key_starts, logsumexp,
                               seed, offset);
-  refuse_windows(std::nullopt, window_size);
+  refuse_windows(kEfficientBackward, std::nullopt, window_size);
   EfficientOperands x{query,
                       key,
                       value,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Arithmetic of two operands and more, element by element.
-#include <ATen/ScalarOps.h>
 #include <ATen/ops/div.h>
-#include <ATen/ops/remainder.h>
-#include <ATen/ops/sub.h>
+#include <ATen/ops/remainder_native.h>
+#include <ATen/ops/rsub_native.h>
 
 #include "common/torch_versions.h"
 #include "declare/declare.h"
@@ -28,35 +27,17 @@ OutputSpec describe_complex(const at::Tensor& a, const at::Tensor& b, const at::
   return by_iterator(a, b, out);
 }
 
-void check_floor_divide(const at::Tensor& self, const at::Tensor& other) {
-  const c10::ScalarType dtype = at::result_type(self, other);
-  require_dtype(!c10::isComplexType(dtype), "div_floor_cpu", dtype);
-}
-
 at::Tensor floor_divide(const at::Tensor& self, const at::Tensor& other) {
-  check_floor_divide(self, other);
   return at::div(self, other, "floor");
 }
 at::Tensor& floor_divide_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
-  check_floor_divide(self, other);
   return at::div_out(out, self, other, "floor");
 }
 at::Tensor& floor_divide_(at::Tensor& self, const at::Tensor& other) {
-  check_floor_divide(self, other);
   return self.div_(other, "floor");
 }
 
-at::Tensor remainder_of_number(const at::Scalar& self, const at::Tensor& other) {
-  return at::remainder(at::native::wrapped_scalar_tensor(self), other);
-}
-
-at::Tensor rsub(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha) {
-  return at::sub(other, self, alpha);
-}
-
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kElementwise{.elementwise = true};
-  constexpr KernelRule kNoComplex{.refused = kComplex};
   constexpr KernelRule kFractions{.refused = kBoolean | kIntegers};
   constexpr KernelRule kWhole{.refused = kBoolean | kFloating | kComplex};
   structured<meta::structured_add_Tensor, op::add_Tensor, op::add__Tensor>(library, cpu::add_outf, kElementwise);
@@ -98,10 +79,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                                                                                          kElementwise);
   structured<meta::structured_pow_Tensor_Tensor, op::pow_Tensor_Tensor, op::pow__Tensor>(library, cpu::pow_outf,
                                                                                          {.refused = kBoolean});
-  function<op::remainder_Scalar_Tensor>(library, remainder_of_number);
+  function<op::remainder_Scalar_Tensor>(library, at::native::remainder);
   structured<meta::structured_remainder_Tensor, op::remainder_Tensor, op::remainder__Tensor>(
       library, cpu::remainder_outf, {.refused = kBoolean | kComplex, .verdict = Verdict::kOfDivisor});
-  function<op::rsub_Tensor>(library, rsub);
+  function<op::rsub_Tensor>(library, at::native::rsub);
   structured<meta::structured_sub_Tensor, op::sub_Tensor, op::sub__Tensor>(library, cpu::sub_outf, kElementwise);
   structured<meta::structured_xlogy_Tensor, op::xlogy_Tensor, op::xlogy__Tensor>(library, cpu::xlogy_outf, kNoComplex);
 }

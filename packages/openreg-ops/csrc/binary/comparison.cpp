@@ -24,7 +24,6 @@ constexpr auto shift_right_ = [](at::Tensor& self, const auto& other) -> at::Ten
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kNoComplex{.refused = kComplex};
   constexpr KernelRule kBits{.refused = kFloating | kComplex};
   constexpr KernelRule kWhole{.refused = kBoolean | kFloating | kComplex};
   function<op::__ilshift___Scalar>(library, shift_left_);

@@ -42,8 +42,7 @@ OutputSpec describe_addbmm(const at::Tensor& self, const at::Tensor& batch1, con
   TORCH_CHECK(self.scalar_type() == batch1.scalar_type() && self.scalar_type() == batch2.scalar_type(),
               "addbmm: self, batch1 and batch2 must have the same dtype, but got ", self.scalar_type(), ", ",
               batch1.scalar_type(), " and ", batch2.scalar_type());
-  OutputSpec spec = output_of({batch1.size(1), batch2.size(2)}, self.scalar_type());
-  spec.quiet = true;
+  OutputSpec spec = output_of({batch1.size(1), batch2.size(2)}, self.scalar_type()).allowing({.quiet = true});
   const bool is_empty = spec.sizes[0] == 0 || spec.sizes[1] == 0;
   require_dtype(self.scalar_type() != at::kBool || is_empty, "addmm_impl_cpu_", self.scalar_type());
   at::inferExpandGeometry(self.sizes(), self.strides(), spec.sizes);  // throws where self cannot be expanded
@@ -56,6 +55,7 @@ at::Tensor& addbmm_out(const at::Tensor& self, const at::Tensor& batch1, const a
                        const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
   const OperandsDevice device(kAddbmm.op, self, batch1, batch2, out);
   const OutputSpec spec = describe_addbmm(self, batch1, batch2, beta, alpha);
+  check_operands_keep_size(out, spec, self);
   prepare_described(out, spec, device);
   check_overlap(out, spec, batch1, batch2);
   if (self.sizes() == out.sizes()) {
@@ -68,13 +68,8 @@ at::Tensor& addbmm_out(const at::Tensor& self, const at::Tensor& batch1, const a
 // `self` takes the size of the product, as on the CPU.
 at::Tensor& addbmm_(at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2, const at::Scalar& beta,
                     const at::Scalar& alpha) {
-  const OperandsDevice device(kAddbmm.op, self, batch1, batch2);
   const OutputSpec spec = describe_addbmm(self, batch1, batch2, beta, alpha);
-  check_overlap(self, spec, batch1, batch2);
-  const at::Tensor addend = self.sizes() == spec.sizes ? self : self.clone();
-  self.resize_(spec.sizes);
-  launch_described<1>(kAddbmm.op, device, kAddbmm.kernel, {self}, addend, batch1, batch2, beta, alpha);
-  return self;
+  return addbmm_out(self.sizes() == spec.sizes ? self : self.clone(), batch1, batch2, beta, alpha, self);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {

@@ -37,10 +37,6 @@ at::Tensor& int_mm_out(const at::Tensor& self, const at::Tensor& other, at::Tens
   return kIntMm.out(self, other, out);
 }
 
-at::Tensor int_mm(const at::Tensor& self, const at::Tensor& other) {
-  return kIntMm.functional(self, other);
-}
-
 OutputSpec describe_int8pack_mm(const at::Tensor& self, const at::Tensor& other, const at::Tensor& scales) {
   constexpr const char* kName = "_weight_int8pack_mm";
   TORCH_CHECK(self.dim() == 2, kName, ": expect A to be 2D tensor.");
@@ -89,7 +85,7 @@ OutputSpec describe_int4pack_mm(const at::Tensor& self, const at::Tensor& packed
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  function<op::_int_mm>(library, int_mm);
+  function<op::_int_mm>(library, [](auto... args) { return kIntMm.functional(args...); });
   function<op::_int_mm_out>(library, int_mm_out);
   described<describe_int8pack_mm, op::_weight_int8pack_mm>(library, cpu::_weight_int8pack_mm);
   described<describe_int4pack, op::_convert_weight_to_int4pack_for_cpu>(library,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Products of vectors: inner ones, and the outer one that is added to a matrix, in one kernel, which rounds once.
 #include <ATen/ExpandUtils.h>
-#include <ATen/TensorIterator.h>
 #include <ATen/ops/result_type.h>
 
 #include "declare/declare.h"
@@ -32,66 +31,37 @@ at::Tensor vdot(const at::Tensor& self, const at::Tensor& other) {
   return kVdot.functional(self, other);
 }
 
-constexpr Operator kAddr{"aten::addr"};
-
-c10::ScalarType check_operands(const at::Tensor& self, const at::Tensor& first, const at::Tensor& second,
-                               const at::Scalar& beta, const at::Scalar& alpha) {
+OutputSpec describe_addr(const at::Tensor& self, const at::Tensor& first, const at::Tensor& second,
+                         const at::Scalar& beta, const at::Scalar& alpha) {
   TORCH_CHECK(first.dim() == 1, "vec1: Expected 1-D argument vec1, but got ", first.dim(), "-D");
   TORCH_CHECK(second.dim() == 1, "vec2: Expected 1-D argument vec2, but got ", second.dim(), "-D");
-  TORCH_CHECK(at::is_expandable_to(self.sizes(), {first.size(0), second.size(0)}), "The expanded size of the tensor (",
-              first.size(0), ", ", second.size(0), ") must match the existing size ", self.sizes());
+  const c10::DimVector sizes{first.size(0), second.size(0)};
+  TORCH_CHECK(at::is_expandable_to(self.sizes(), sizes), "The expanded size of the tensor (", first.size(0), ", ",
+              second.size(0), ") must match the existing size ", self.sizes());
   const c10::ScalarType dtype = c10::promoteTypes(at::result_type(self, first), at::result_type(first, second));
   TORCH_CHECK(!(beta.isBoolean() || alpha.isBoolean()) || dtype == at::kBool,
               "Boolean beta and alpha only supported for Boolean results.");
   TORCH_CHECK(
       at::isFloatingType(dtype) || at::isComplexType(dtype) || (beta.isIntegral(true) && alpha.isIntegral(true)),
       "For integral input tensors, argument alpha and beta must not be floating point numbers.");
-  return dtype;
+  return (self.sizes() == c10::IntArrayRef(sizes) ? output_like(self, dtype) : output_of(sizes, dtype))
+      .allowing({.casts = true, .elementwise = true});
 }
 
-// Gives a new output the shape and the strides that PyTorch's iterator settles on.
-void settle_strides(const at::Tensor& out, const at::Tensor& self, const at::Tensor& first, const at::Tensor& second) {
-  at::TensorIteratorConfig()
-      .check_all_same_dtype(false)
-      .add_output(out)
-      .add_owned_const_input(self.expand({first.size(0), second.size(0)}))
-      .add_owned_const_input(first.reshape({first.size(0), 1}))
-      .add_const_input(second)
-      .build();
-}
-
-at::Tensor addr(const at::Tensor& self, const at::Tensor& first, const at::Tensor& second, const at::Scalar& beta,
-                const at::Scalar& alpha) {
-  const OperandsDevice device(kAddr, self, first, second);
-  const c10::ScalarType dtype = check_operands(self, first, second, beta, alpha);
-  at::Tensor out = make_output({0}, {}, at::TensorOptions(device).dtype(dtype));
-  settle_strides(out, self, first, second);
-  launch_described<1>(kAddr, device, &cpu::addr_outf, {out}, self, first, second, beta, alpha);
-  return out;
-}
+const auto kAddr = described_operator<describe_addr, op::addr>(cpu::addr_outf);
 
 at::Tensor& addr_out(const at::Tensor& self, const at::Tensor& first, const at::Tensor& second, const at::Scalar& beta,
                      const at::Scalar& alpha, at::Tensor& out) {
-  const OperandsDevice device(kAddr, self, first, second, out);
-  const c10::ScalarType dtype = check_operands(self, first, second, beta, alpha);
-  TORCH_CHECK(c10::canCast(dtype, out.scalar_type()), "result type ", dtype,
-              " can't be cast to the desired output type ", out.scalar_type());
-  if (out.is_same(self)) {
+  if (out.is_same(self) && first.dim() == 1 && second.dim() == 1) {
     TORCH_CHECK(self.dim() == 2, "2D tensor expected, got ", self.dim(), "D tensor for input");
     TORCH_CHECK(self.size(0) == first.size(0) && self.size(1) == second.size(0), "size mismatch, input: ", self.sizes(),
                 ", v1: ", first.sizes(), ", v2: ", second.sizes());
-    at::assert_no_internal_overlap(out);
-  } else {
-    resize_out(out, {first.size(0), second.size(0)}, {}, out.options());
-    at::assert_no_internal_overlap(out);
-    at::assert_no_partial_overlap(out, self);
   }
-  launch_described<1>(kAddr, device, &cpu::addr_outf, {out}, self, first, second, beta, alpha);
-  return out;
+  return kAddr.out(self, first, second, beta, alpha, out);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  function<op::addr>(library, addr);
+  function<op::addr>(library, [](auto... args) { return kAddr.functional(args...); });
   function<op::addr_out>(library, addr_out);
   described<describe_dot, op::dot>(library, cpu::dot);
   function<op::vdot>(library, vdot);

@@ -99,6 +99,11 @@ struct KernelRule {
 
 // Of most kernels that know real floating point alone.
 constexpr KernelRule kFloats{.refused = kNotFloating};
+// Of those that know no complex numbers, and of those that know no booleans either.
+constexpr KernelRule kNoComplex{.refused = kComplex};
+constexpr KernelRule kRealNumbers{.refused = kBoolean | kComplex};
+// Of those that take all dtypes, element by element.
+constexpr KernelRule kElementwise{.elementwise = true};
 
 // Throws c10::Error in PyTorch's words when a dtype is not the first operand's.
 [[noreturn]] void refuse_second_dtype(const char* name, c10::ScalarType expected, c10::ScalarType found);

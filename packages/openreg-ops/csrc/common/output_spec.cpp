@@ -54,8 +54,9 @@ at::Tensor make_described(const OutputSpec& spec, c10::Device device) {
 }
 
 void prepare_described(const at::Tensor& out, const OutputSpec& spec, c10::Device device) {
-  const bool casts = spec.casts && c10::canCast(spec.dtype, out.scalar_type());
-  const c10::ScalarType dtype = casts ? out.scalar_type() : spec.dtype;
+  TORCH_CHECK(!spec.casts || c10::canCast(spec.dtype, out.scalar_type()), "result type ", spec.dtype,
+              " can't be cast to the desired output type ", out.scalar_type());
+  const c10::ScalarType dtype = spec.casts ? out.scalar_type() : spec.dtype;
   if (spec.quiet && out.scalar_type() == dtype && out.device() == device && out.sizes() != spec.sizes) {
     out.resize_(spec.sizes);
   }

@@ -11,21 +11,32 @@
 #include <c10/util/OptionalArrayRef.h>
 
 #include <optional>
+#include <utility>
 
 #include "common/device_check.h"
 
 namespace openreg::ops {
 
-struct OutputSpec {
+// What an out= tensor may be.
+struct OutRules {
+  bool casts = false;        // whether one of another dtype will do, as far as PyTorch casts to it
+  bool elementwise = false;  // whether it may be an operand itself
+  bool overlaps = false;     // whether it may overlap an operand in any way
+  bool expands = false;      // whether it may be an expanded tensor
+  bool quiet = false;        // whether PyTorch resizes one of another size without a warning
+};
+
+struct OutputSpec : OutRules {
   c10::DimVector sizes;
   c10::ScalarType dtype = c10::ScalarType::Undefined;  // Undefined: the operator gives no such output
   c10::DimVector strides;                              // empty: contiguous, or dense in `format`
   c10::MemoryFormat format = c10::MemoryFormat::Contiguous;
-  bool casts = false;        // whether an out= tensor of another dtype will do, as far as PyTorch casts to it
-  bool elementwise = false;  // whether an out= tensor may be an operand itself
-  bool overlaps = false;     // whether it may overlap an operand in any way
-  bool expands = false;      // whether it may be an expanded tensor
-  bool quiet = false;        // whether PyTorch resizes an out= tensor of another size without a warning
+
+  // The same with these rules for out= tensors.
+  OutputSpec allowing(const OutRules& rules) && {
+    static_cast<OutRules&>(*this) = rules;
+    return std::move(*this);
+  }
 };
 
 // An output of these sizes.
@@ -75,6 +86,20 @@ inline void check_internal_overlap(const at::Tensor& out, const OutputSpec& spec
   if (!spec.expands) {
     at::assert_no_internal_overlap(out);
   }
+}
+
+// The same where it is an operand itself and gets another size: the kernel would find an operand of that size.
+template <class... Args>
+void check_operands_keep_size(const at::Tensor& out, const OutputSpec& spec, const Args&... args) {
+  if (out.sizes() == spec.sizes) {
+    return;
+  }
+  const auto visit = [&](const at::Tensor& operand) {
+    if (operand.is_same(out)) {
+      at::assert_no_overlap(out, operand);
+    }
+  };
+  (for_each_tensor(visit, args), ...);
 }
 
 // The same where it overlaps itself or an operand.

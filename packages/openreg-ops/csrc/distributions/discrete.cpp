@@ -30,6 +30,9 @@ constexpr DtypeSet kReal = kIntegers | kFloating;
 constexpr DtypeSet kWhole =
     kBoolean | kReal | dtype_set(c10::ScalarType::UInt16, c10::ScalarType::UInt32, c10::ScalarType::UInt64);
 
+using Geometric = Filling<kGeometric, kReal, &kernels::geometric>;
+using Bernoulli = Filling<kBernoulli, kBoolean | kReal, &kernels::bernoulli>;
+
 // Whole numbers: in [from, from + range), or all of int64.
 template <class>
 struct IntegerKernel {
@@ -48,26 +51,8 @@ struct AnyIntegerKernel {
   }
 };
 
-at::Tensor& random_(at::Tensor& self, MaybeGenerator generator) {
-  return templates::random_impl<AnyIntegerKernel, Generator>(self, std::move(generator));
-}
-
-at::Tensor& random_from_to(at::Tensor& self, int64_t from, std::optional<int64_t> to, MaybeGenerator generator) {
-  return templates::random_from_to_impl<IntegerKernel, Generator>(self, from, to, std::move(generator));
-}
-
 at::Tensor& random_to(at::Tensor& self, int64_t to, MaybeGenerator generator) {
-  return random_from_to(self, 0, to, std::move(generator));
-}
-
-at::Tensor& geometric_(at::Tensor& self, double p, MaybeGenerator generator) {
-  using Geometric = Filling<kGeometric, kReal, &kernels::geometric>;
-  return templates::geometric_impl_<Geometric::By, Generator>(self, p, std::move(generator));
-}
-
-at::Tensor& bernoulli_float(at::Tensor& self, double p, MaybeGenerator generator) {
-  using Bernoulli = Filling<kBernoulli, kBoolean | kReal, &kernels::bernoulli>;
-  return templates::bernoulli_impl_<Bernoulli::By, Generator>(self, p, std::move(generator));
+  return templates::random_from_to_impl<IntegerKernel, Generator>(self, 0, to, std::move(generator));
 }
 
 template <class>
@@ -90,26 +75,9 @@ struct BernoulliTensorKernel {
   }
 };
 
-at::Tensor& bernoulli_tensor(at::Tensor& self, const at::Tensor& p, MaybeGenerator generator) {
-  return templates::bernoulli_impl_<BernoulliTensorKernel, Generator>(self, p, std::move(generator));
-}
-
 at::Tensor& bernoulli_out(const at::Tensor& self, MaybeGenerator generator, at::Tensor& out) {
   check_same_device("aten::bernoulli", device_of("aten::bernoulli", self, out), self, out);
   return templates::bernoulli_out_impl<BernoulliTensorKernel, Generator>(out, self, std::move(generator));
-}
-
-runtime::PhiloxState reserve_samples(const MaybeGenerator& generator, c10::Device device) {
-  return reserve_random(generator, device.index(), kernels::kSamplerSteps);
-}
-
-at::Tensor poisson(const at::Tensor& self, MaybeGenerator generator) {
-  TORCH_CHECK_NOT_IMPLEMENTED(at::isFloatingType(self.scalar_type()), "\"poisson\" not implemented for '",
-                              self.scalar_type(), "'; convert the rates with .float()");
-  const OperandsDevice device(kPoisson, self);
-  at::Tensor out = make_output(self.sizes(), {}, self.options());
-  launch(kPoisson, device, &kernels::poisson, self, out, reserve_samples(generator, device));
-  return out;
 }
 
 at::Tensor binomial(const at::Tensor& count, const at::Tensor& probability, MaybeGenerator generator) {
@@ -121,7 +89,8 @@ at::Tensor binomial(const at::Tensor& count, const at::Tensor& probability, Mayb
   check_same_device_or_scalar(kBinomial.name, device, count, probability);
   const CurrentDevice current(device);
   at::Tensor out = make_output(at::infer_size(count.sizes(), probability.sizes()), {}, count.options().device(device));
-  launch(kBinomial, device, &kernels::binomial, count, probability, out, reserve_samples(generator, device));
+  launch(kBinomial, device, &kernels::binomial, count, probability, out,
+         reserve_random(generator, device.index(), kernels::kSamplerSteps));
   return out;
 }
 
@@ -161,14 +130,14 @@ at::Tensor& randperm_out(int64_t n, MaybeGenerator generator, at::Tensor& out) {
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  function<op::random_>(library, random_);
-  function<op::random__from>(library, random_from_to);
+  function<op::random_>(library, templates::random_impl<AnyIntegerKernel, Generator>);
+  function<op::random__from>(library, templates::random_from_to_impl<IntegerKernel, Generator>);
   function<op::random__to>(library, random_to);
-  function<op::geometric_>(library, geometric_);
-  function<op::bernoulli__float>(library, bernoulli_float);
-  function<op::bernoulli__Tensor>(library, bernoulli_tensor);
+  function<op::geometric_>(library, templates::geometric_impl_<Geometric::By, Generator>);
+  function<op::bernoulli__float>(library, templates::bernoulli_impl_<Bernoulli::By, Generator>);
+  function<op::bernoulli__Tensor>(library, templates::bernoulli_impl_<BernoulliTensorKernel, Generator>);
   function<op::bernoulli_out>(library, bernoulli_out);
-  function<op::poisson>(library, poisson);
+  function<op::poisson>(library, sample<kPoisson, &kernels::poisson>);
   function<op::binomial>(library, binomial);
   function<op::multinomial>(library, multinomial);
   function<op::multinomial_out>(library, multinomial_out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In-place operators that fill a tensor with random numbers.
+// Operators that fill a tensor with random numbers, the operand or a new one.
 #pragma once
 
 #include <ATen/MemoryOverlap.h>
@@ -8,19 +8,24 @@
 #include <type_traits>
 
 #include "common/output_spec.h"
+#include "common/outputs.h"
 #include "common/random.h"
 #include "declare/launch.h"
+#include "kernels/distributions.h"
 
 namespace openreg::ops {
+
+inline const char* unqualified_name(const Operator& op) {
+  return op.name + std::string_view("aten::").size();
+}
 
 // Launches `kernel(self, state, numbers...)`. Throws NotImplementedError in PyTorch's words unless the dtype is among
 // those that are served.
 template <class... Numbers>
 void fill_with(const Operator& op, DtypeSet served, void (*kernel)(at::Tensor&, runtime::PhiloxState, Numbers...),
                const at::Tensor& self, const MaybeGenerator& generator, std::type_identity_t<Numbers>... numbers) {
-  constexpr size_t kNamespace = std::string_view("aten::").size();
   at::assert_no_internal_overlap(self);
-  require_dtype((dtype_bit(self.scalar_type()) & served) != 0, op.name + kNamespace, self.scalar_type());
+  require_dtype((dtype_bit(self.scalar_type()) & served) != 0, unqualified_name(op), self.scalar_type());
   const runtime::PhiloxState state = reserve_random(op.name, self, generator);
   const OperandsDevice device(op, self);
   launch(op, device, kernel, self, state, numbers...);
@@ -43,5 +48,17 @@ struct Filling {
     }
   };
 };
+
+// Numbers of the operand's shape and dtype, whose elements are parameters of the distribution.
+template <const Operator& kOp, void (*kKernel)(const at::Tensor&, at::Tensor&, runtime::PhiloxState)>
+at::Tensor sample(const at::Tensor& parameter, MaybeGenerator generator) {
+  TORCH_CHECK_NOT_IMPLEMENTED(at::isFloatingType(parameter.scalar_type()), '"', unqualified_name(kOp),
+                              "\" not implemented for '", parameter.scalar_type(),
+                              "'; convert the parameters of the distribution with .float()");
+  const OperandsDevice device(kOp, parameter);
+  at::Tensor out = make_output(parameter.sizes(), {}, parameter.options());
+  launch(kOp, device, kKernel, parameter, out, reserve_random(generator, device.index(), kernels::kSamplerSteps));
+  return out;
+}
 
 }  // namespace openreg::ops

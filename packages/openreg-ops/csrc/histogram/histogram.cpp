@@ -32,19 +32,24 @@ void check_bin_tensors(const at::Tensor& self, at::TensorList bins) {
   }
 }
 
-// `points` is the shape of the input without its innermost dimension, which has the coordinates.
-void check_weight(const at::Tensor& self, MaybeTensor weight, c10::IntArrayRef points, int64_t coordinates) {
-  if (!is_given(weight)) {
-    return;
-  }
-  TORCH_CHECK(weight->dtype() == self.dtype(),
+// A weight of these sizes. `points` is the shape of the input without its innermost dimension, the coordinates.
+void check_weight(const at::Tensor& self, const at::Tensor& weight, c10::IntArrayRef sizes, c10::IntArrayRef points,
+                  int64_t coordinates) {
+  TORCH_CHECK(weight.dtype() == self.dtype(),
               "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
               "dtype, but got input(dtype=",
-              self.dtype(), ") and weight(dtype=", weight->dtype(), ")");
-  TORCH_CHECK(weight->sizes() == points,
+              self.dtype(), ") and weight(dtype=", weight.dtype(), ")");
+  TORCH_CHECK(sizes == points,
               "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
               "excluding its innermost dimension, but got input with shape ",
-              points, " by ", coordinates, " and weight with shape ", weight->sizes());
+              points, " by ", coordinates, " and weight with shape ", sizes);
+}
+
+// torch.histogram() takes all elements for points of one coordinate.
+void check_weight_of_elements(const at::Tensor& self, MaybeTensor weight) {
+  if (is_given(weight)) {
+    check_weight(self, *weight, {weight->numel()}, {self.numel()}, 1);
+  }
 }
 
 // Without a range the bins span the values, which have to be finite: the host waits for that, as on CUDA.
@@ -87,17 +92,13 @@ OutputSpec describe_histc(const at::Tensor& self, int64_t bins, const at::Scalar
   if (low == high) {
     check_finite("torch.histc", self);
   }
-  OutputSpec spec = output_of({bins}, self.scalar_type());
-  spec.expands = true;
-  return spec;
+  return output_of({bins}, self.scalar_type()).allowing({.expands = true});
 }
 
 SpecPair describe_histogram(const at::Tensor& self, const at::Tensor& bins, MaybeTensor weight, bool /*density*/) {
   check_dtype(self, "histogramdd");
   check_bin_tensors(self, bins);
-  if (is_given(weight)) {
-    check_weight(self, weight->reshape({weight->numel()}), {self.numel()}, 1);
-  }
+  check_weight_of_elements(self, weight);
   return {output_of({bins.numel() - 1}, self.scalar_type()), output_of({bins.numel()}, self.scalar_type())};
 }
 
@@ -105,9 +106,7 @@ SpecPair describe_histogram_of_count(const at::Tensor& self, int64_t bins, const
                                      bool /*density*/) {
   check_dtype(self, "histogramdd");
   check_bin_counts({bins}, "torch.histogram");
-  if (is_given(weight)) {
-    check_weight(self, weight->reshape({weight->numel()}), {self.numel()}, 1);
-  }
+  check_weight_of_elements(self, weight);
   check_range(self, range, 1);
   return {output_of({bins}, self.scalar_type()), output_of({bins + 1}, self.scalar_type())};
 }
@@ -120,7 +119,10 @@ void check_points(const at::Tensor& self, size_t coordinates, MaybeTensor weight
               self.dim());
   TORCH_CHECK(static_cast<size_t>(self.size(-1)) == coordinates,
               "histogramdd: The size of bins must be equal to the innermost dimension of the input.");
-  check_weight(self, weight, self.sizes().slice(0, static_cast<size_t>(self.dim() - 1)), self.size(-1));
+  if (is_given(weight)) {
+    const c10::IntArrayRef points = self.sizes().slice(0, static_cast<size_t>(self.dim() - 1));
+    check_weight(self, *weight, weight->sizes(), points, self.size(-1));
+  }
 }
 
 OutputSpec describe_histogramdd_of_counts(const at::Tensor& self, c10::IntArrayRef bins, const MaybeRange& range,

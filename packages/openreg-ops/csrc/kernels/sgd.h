@@ -18,18 +18,18 @@ struct SgdParameter {
 // One step of stochastic gradient descent for a group of parameters, as torch.optim.SGD describes it. Scales and flags
 // that are computed on the device come as addresses of one float32, or null.
 struct SgdArguments {
-  Type type;  // of all tensors; one of Floats
-  std::vector<SgdParameter> parameters;
-  double learning_rate;
-  const float* learning_rate_address;  // counts instead of the number where not null
-  double momentum;
-  double dampening;
-  double weight_decay;
-  bool nesterov;
-  bool maximize;
-  bool first_step;         // the momentum starts as the gradient
-  const float* scale;      // gradients are divided by it, where they are
-  const float* found_inf;  // 1 means: leave everything as it is
+  Type type{};  // of all tensors; one of Floats
+  std::vector<SgdParameter> parameters{};
+  double learning_rate = 0;
+  const float* learning_rate_address = nullptr;  // counts instead of the number where not null
+  double momentum = 0;
+  double dampening = 0;
+  double weight_decay = 0;
+  bool nesterov = false;
+  bool maximize = false;
+  bool first_step = false;           // the momentum starts as the gradient
+  const float* scale = nullptr;      // gradients are divided by it, where they are
+  const float* found_inf = nullptr;  // 1 means: leave everything as it is
 };
 
 void sgd(const SgdArguments& arguments);

@@ -15,9 +15,7 @@ OutputSpec describe_values(const at::Tensor& self) {
   const c10::ScalarType dtype = c10::toComplexType(self.scalar_type());  // PyTorch's error for integers
   require_lapack_dtype("linalg_eig_out_cpu", self.scalar_type());
   TORCH_CHECK(at::isfinite(self).all().item<bool>(), "torch.linalg.eig: input tensor should not contain infs or NaNs.");
-  OutputSpec spec = output_of(self.sizes().slice(0, self.dim() - 1), dtype);
-  spec.casts = true;
-  return spec;
+  return output_of(self.sizes().slice(0, self.dim() - 1), dtype).allowing({.casts = true});
 }
 
 std::array<OutputSpec, 2> describe_eig(const at::Tensor& self) {

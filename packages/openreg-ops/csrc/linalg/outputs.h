@@ -11,9 +11,8 @@ namespace openreg::ops {
 // A batch of matrices in LAPACK's order, which is the order that its functions leave their results in. As an out=
 // tensor any dtype will do that the values can be cast to.
 inline OutputSpec column_major(c10::IntArrayRef sizes, c10::ScalarType dtype) {
-  OutputSpec spec = output_of(sizes, dtype);
+  OutputSpec spec = output_of(sizes, dtype).allowing({.casts = true});
   spec.strides = at::native::batched_matrix_contiguous_strides(sizes, /*f_contig=*/true);
-  spec.casts = true;
   return spec;
 }
 

@@ -12,9 +12,7 @@ std::array<OutputSpec, 2> describe_geqrf(const at::Tensor& self) {
   require_lapack_dtype("geqrf_cpu", self.scalar_type());
   c10::DimVector tau(self.sizes().slice(0, self.dim() - 2));
   tau.push_back(std::min(self.size(-2), self.size(-1)));
-  OutputSpec tau_spec = output_of(tau, self.scalar_type());
-  tau_spec.casts = true;
-  return {column_major(self.sizes(), self.scalar_type()), tau_spec};
+  return {column_major(self.sizes(), self.scalar_type()), output_of(tau, self.scalar_type()).allowing({.casts = true})};
 }
 
 // What householder_product and ormqr ask of reflectors and their factors.
@@ -39,9 +37,8 @@ OutputSpec describe_householder_product(const at::Tensor& input, const at::Tenso
               ": input.shape[-1] must be greater than or equal to tau.shape[-1]");
   check_reflectors(kName, input, tau);
   require_lapack_dtype("orgqr_cpu", input.scalar_type());
-  OutputSpec spec = column_major(input.sizes(), input.scalar_type());
-  spec.overlaps = true;  // the kernel computes in memory of its own
-  return spec;
+  // The kernel computes in memory of its own.
+  return column_major(input.sizes(), input.scalar_type()).allowing({.casts = true, .overlaps = true});
 }
 
 OutputSpec describe_ormqr(const at::Tensor& input, const at::Tensor& tau, const at::Tensor& other, bool left,
@@ -62,10 +59,8 @@ OutputSpec describe_ormqr(const at::Tensor& input, const at::Tensor& tau, const 
               ": Expected input and other to have the same dtype, but input has dtype ", input.scalar_type(),
               " and other has dtype ", other.scalar_type());
   require_lapack_dtype("ormqr_cpu", input.scalar_type());
-  OutputSpec spec = column_major(other.sizes(), other.scalar_type());
-  spec.casts = false;
-  spec.overlaps = true;  // the kernel computes in memory of its own
-  return spec;
+  // The kernel computes in memory of its own.
+  return column_major(other.sizes(), other.scalar_type()).allowing({.overlaps = true});
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {

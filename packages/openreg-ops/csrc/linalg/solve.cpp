@@ -20,10 +20,7 @@ OutputSpec describe_solve_triangular(const at::Tensor& self, const at::Tensor& b
               " and B of type ", b.scalar_type(), " instead");
   require_lapack_dtype("triangular_solve_cpu", self.scalar_type());
   const auto sizes = std::get<1>(at::native::_linalg_broadcast_batch_dims(self, b));
-  OutputSpec spec = column_major(sizes, b.scalar_type());
-  spec.casts = false;
-  spec.elementwise = true;
-  return spec;
+  return column_major(sizes, b.scalar_type()).allowing({.elementwise = true});
 }
 
 // The residuals of gelsd and gelss exist only for a matrix of full rank, which the kernel finds out.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Connectionist temporal classification (Graves et al., ICML 2006), with backward. Lengths are on the host, by
 // definition; those that come as tensors are read there. Targets may be on the host, too.
+#include <ATen/ops/_ctc_loss_backward_native.h>
+#include <ATen/ops/_ctc_loss_native.h>
+
 #include <algorithm>
 
 #include "declare/declare.h"
@@ -8,14 +11,6 @@
 namespace openreg::ops {
 
 namespace {
-
-using Lengths = std::vector<int64_t>;
-
-Lengths read_lengths(const at::Tensor& lengths) {
-  TORCH_CHECK(at::isIntegralType(lengths.scalar_type(), /*includeBool=*/false), "lengths must be integral");
-  const at::Tensor host = lengths.to(at::kCPU, at::kLong).contiguous();
-  return Lengths(host.const_data_ptr<int64_t>(), host.const_data_ptr<int64_t>() + host.numel());
-}
 
 void check_lengths(const at::Tensor& log_probs, const at::Tensor& targets, c10::IntArrayRef input_lengths,
                    c10::IntArrayRef target_lengths, int64_t blank) {
@@ -82,12 +77,6 @@ std::tuple<at::Tensor, at::Tensor> ctc_loss(const at::Tensor& log_probs, const a
                              zero_infinity);
 }
 
-std::tuple<at::Tensor, at::Tensor> ctc_loss_tensor(const at::Tensor& log_probs, const at::Tensor& targets,
-                                                   const at::Tensor& input_lengths, const at::Tensor& target_lengths,
-                                                   int64_t blank, bool zero_infinity) {
-  return ctc_loss(log_probs, targets, read_lengths(input_lengths), read_lengths(target_lengths), blank, zero_infinity);
-}
-
 at::Tensor ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
                              c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths, const at::Tensor& loss,
                              const at::Tensor& log_alpha, int64_t blank, bool zero_infinity) {
@@ -95,19 +84,11 @@ at::Tensor ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_probs
                                      loss, log_alpha, blank, zero_infinity);
 }
 
-at::Tensor ctc_loss_backward_tensor(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
-                                    const at::Tensor& input_lengths, const at::Tensor& target_lengths,
-                                    const at::Tensor& loss, const at::Tensor& log_alpha, int64_t blank,
-                                    bool zero_infinity) {
-  return ctc_loss_backward(grad, log_probs, targets, read_lengths(input_lengths), read_lengths(target_lengths), loss,
-                           log_alpha, blank, zero_infinity);
-}
-
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::_ctc_loss>(library, ctc_loss, kCtcLoss.op.rule);
-  function<op::_ctc_loss_Tensor>(library, ctc_loss_tensor);
+  function<op::_ctc_loss_Tensor>(library, at::native::ctc_loss_tensor);
   function<op::_ctc_loss_backward>(library, ctc_loss_backward);
-  function<op::_ctc_loss_backward_Tensor>(library, ctc_loss_backward_tensor);
+  function<op::_ctc_loss_backward_Tensor>(library, at::native::ctc_loss_backward_tensor);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The negative log likelihood of classes, one for each sample or, for images, for each pixel; with backward.
 #include <ATen/core/Reduction.h>
+#include <ATen/ops/empty.h>
 
 #include "declare/declare.h"
 
@@ -23,10 +24,7 @@ void check_images(const at::Tensor& self, const at::Tensor& target, MaybeTensor 
 
 // The kernels do not look at what an out= tensor shares its memory with.
 OutputSpec unchecked_output(c10::IntArrayRef sizes, c10::ScalarType dtype) {
-  OutputSpec spec = output_of(sizes, dtype);
-  spec.overlaps = true;
-  spec.expands = true;
-  return spec;
+  return output_of(sizes, dtype).allowing({.overlaps = true, .expands = true});
 }
 
 std::array<OutputSpec, 2> describe_forward2d(const at::Tensor& self, const at::Tensor& target, MaybeTensor weight,
@@ -42,14 +40,13 @@ constexpr auto describe_backward2d = [](const at::Tensor& /*grad*/, const at::Te
   return unchecked_output(self.sizes(), self.scalar_type());
 };
 
-// The CPU's kernel wants a gradient that is contiguous.
+// The CPU's kernel wants a gradient that is contiguous; the launch copies another one to its place.
 at::Tensor& backward2d(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target, MaybeTensor weight,
                        int64_t reduction, int64_t ignore_index, const at::Tensor& total_weight, at::Tensor& result) {
-  if (result.is_contiguous()) {
-    return cpu::nll_loss2d_backward_outf(grad, self, target, weight, reduction, ignore_index, total_weight, result);
+  if (!result.is_contiguous()) {
+    result = at::empty(result.sizes(), result.options());
   }
-  return result.copy_(
-      cpu::nll_loss2d_backward(grad, self.contiguous(), target, weight, reduction, ignore_index, total_weight));
+  return cpu::nll_loss2d_backward_outf(grad, self, target, weight, reduction, ignore_index, total_weight, result);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {

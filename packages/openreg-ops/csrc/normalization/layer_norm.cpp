@@ -71,10 +71,8 @@ double elements_in_row(const at::Tensor& input, const at::Tensor& rstd) {
 // PyTorch's formula is for real and complex numbers; this is for real ones, as the fused operators of GPUs are.
 void check_rms_norm(const char* name, const at::Tensor& input, c10::IntArrayRef shape, MaybeTensor weight) {
   at::native::_check_rms_norm_inputs_symint(input, c10::fromIntArrayRefSlow(shape), value_or_undefined(weight));
-  const bool is_served =
-      (dtype_bit(input.scalar_type()) & kCommonDtypes) != 0 && at::isFloatingType(input.scalar_type());
-  TORCH_CHECK_NOT_IMPLEMENTED(is_served, name, ": not implemented for '", input.scalar_type(),
-                              "', only for floating-point inputs");
+  TORCH_CHECK_NOT_IMPLEMENTED((dtype_bit(input.scalar_type()) & kFloating) != 0, name, ": not implemented for '",
+                              input.scalar_type(), "', only for floating-point inputs");
 }
 
 std::array<OutputSpec, 2> describe_rms_norm(const at::Tensor& input, c10::IntArrayRef shape, MaybeTensor weight,

@@ -51,7 +51,7 @@ at::Tensor per_channel(const at::Tensor& vector, const at::Tensor& input) {
 void check_input(const char* name, const at::Tensor& input) {
   TORCH_CHECK(input.dim() >= 2, name, ": expected an input with at least 2 dimensions, the second for channels, got ",
               input.sizes());
-  TORCH_CHECK(at::isFloatingType(input.scalar_type()) && (dtype_bit(input.scalar_type()) & kCommonDtypes) != 0, name,
+  TORCH_CHECK((dtype_bit(input.scalar_type()) & kFloating) != 0, name,
               ": expected an input of half, bfloat16, float or double, got ", input.scalar_type());
 }
 
@@ -177,11 +177,6 @@ at::Tensor elemt(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, 
   return result.to(input.scalar_type());
 }
 
-at::Tensor& elemt_out(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, const at::Tensor& mean,
-                      const at::Tensor& invstd, double eps, at::Tensor& out) {
-  return out.copy_(elemt(input, weight, bias, mean, invstd, eps));
-}
-
 void check_gradient(const char* name, const at::Tensor& grad, const at::Tensor& input) {
   TORCH_CHECK(grad.sizes() == input.sizes() && grad.scalar_type() == input.scalar_type(), name,
               ": expected a gradient like the input, ", input.sizes(), " in ", input.scalar_type(), ", got ",
@@ -261,7 +256,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_stats, op::batch_norm_stats>(library, stats);
   function<op::batch_norm_gather_stats>(library, gather_stats);
   function<op::batch_norm_gather_stats_with_counts>(library, gather_stats_with_counts);
-  described<describe_elemt, op::batch_norm_elemt>(library, elemt_out);
+  described<describe_elemt, op::batch_norm_elemt>(library, as_out<elemt>);
   described<describe_reduce, op::batch_norm_backward_reduce>(library, backward_reduce);
   described<describe_backward_elemt, op::batch_norm_backward_elemt>(library, backward_elemt);
 }

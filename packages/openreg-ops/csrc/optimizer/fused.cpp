@@ -67,15 +67,13 @@ bool launch_sgd(at::TensorList self, at::TensorList grads, at::TensorList moment
 
 raw::SgdArguments numbers(double weight_decay, double momentum, double learning_rate, double dampening, bool nesterov,
                           bool maximize, bool is_first_step) {
-  raw::SgdArguments arguments{};
-  arguments.learning_rate = learning_rate;
-  arguments.momentum = momentum;
-  arguments.dampening = dampening;
-  arguments.weight_decay = weight_decay;
-  arguments.nesterov = nesterov;
-  arguments.maximize = maximize;
-  arguments.first_step = is_first_step;
-  return arguments;
+  return {.learning_rate = learning_rate,
+          .momentum = momentum,
+          .dampening = dampening,
+          .weight_decay = weight_decay,
+          .nesterov = nesterov,
+          .maximize = maximize,
+          .first_step = is_first_step};
 }
 
 const auto kSgd = described_form<unchecked, op::_fused_sgd_>(cpu::_fused_sgd_);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Maximum pooling with backward. What works in two dimensions is structured; in three the shapes are ours to check.
+// Maximum pooling with backward: max_pool, adaptive_max_pool and fractional_max_pool. Where PyTorch
+// has no meta function, as of max_pool in three dimensions, the shapes are ours to check.
 #include <ATen/native/Pool.h>
 
 #include "declare/declare.h"
@@ -53,15 +54,29 @@ std::array<OutputSpec, 2> describe_max_pool3d(const at::Tensor& self, c10::IntAr
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  constexpr KernelRule kBackward{.refused = kNotFloating, .agreement = Agreement::kAllButIndices};
   structured<meta::structured_max_pool2d_with_indices, op::max_pool2d_with_indices>(
-      library, cpu::max_pool2d_with_indices_outf, {.refused = kBoolean | kComplex});
+      library, cpu::max_pool2d_with_indices_outf, kRealNumbers);
   structured<meta::structured_max_pool2d_with_indices_backward, op::max_pool2d_with_indices_backward>(
-      library, cpu::max_pool2d_with_indices_backward_outf,
-      {.refused = kNotFloating, .agreement = Agreement::kAllButIndices});
-  described<describe_max_pool3d, op::max_pool3d_with_indices>(library, cpu::max_pool3d_with_indices_outf,
-                                                              {.refused = kBoolean | kComplex});
+      library, cpu::max_pool2d_with_indices_backward_outf, kBackward);
+  described<describe_max_pool3d, op::max_pool3d_with_indices>(library, cpu::max_pool3d_with_indices_outf, kRealNumbers);
   described<format_of_second, op::max_pool3d_with_indices_backward>(library,
                                                                     cpu::max_pool3d_with_indices_backward_outf);
+  structured<meta::structured_adaptive_max_pool2d, op::adaptive_max_pool2d>(library, cpu::adaptive_max_pool2d_outf,
+                                                                            kFloats);
+  structured<meta::structured_adaptive_max_pool2d_backward, op::adaptive_max_pool2d_backward>(
+      library, cpu::adaptive_max_pool2d_backward_outf, kBackward);
+  structured<meta::structured_adaptive_max_pool3d, op::adaptive_max_pool3d>(library, cpu::adaptive_max_pool3d_outf,
+                                                                            kFloats);
+  structured<meta::structured_adaptive_max_pool3d_backward, op::adaptive_max_pool3d_backward>(
+      library, cpu::adaptive_max_pool3d_backward_outf, kBackward);
+  structured<meta::structured_fractional_max_pool2d, op::fractional_max_pool2d>(
+      library, cpu::fractional_max_pool2d_outf, {.refused = kNotFloating, .agreement = Agreement::kAll});
+  structured<meta::structured_fractional_max_pool2d_backward, op::fractional_max_pool2d_backward>(
+      library, cpu::fractional_max_pool2d_backward_outf, kBackward);
+  structured<meta::structured_fractional_max_pool3d, op::fractional_max_pool3d>(
+      library, cpu::fractional_max_pool3d_outf, {.refused = kNotFloating, .agreement = Agreement::kAll});
+  described<shape_of_second, op::fractional_max_pool3d_backward>(library, as_out<cpu::fractional_max_pool3d_backward>);
 }
 
 }  // namespace

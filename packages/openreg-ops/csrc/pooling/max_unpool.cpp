@@ -12,8 +12,7 @@ namespace {
 template <int kDims>
 OutputSpec describe_unpool(const at::Tensor& self, const at::Tensor& indices, c10::IntArrayRef output_size) {
   at::globalContext().alertNotDeterministic(kDims == 2 ? "max_unpooling2d_forward_out" : "max_unpooling3d_forward_out");
-  const bool is_served = at::isFloatingType(self.scalar_type()) && (dtype_bit(self.scalar_type()) & kCommonDtypes) != 0;
-  require_dtype(is_served, "max_unpooling", self.scalar_type());
+  require_dtype((dtype_bit(self.scalar_type()) & kFloating) != 0, "max_unpooling", self.scalar_type());
   TORCH_CHECK(indices.scalar_type() == at::kLong,
               "elements in indices should be type int64 but got: ", indices.scalar_type());
   TORCH_CHECK(output_size.size() == kDims, "There should be exactly ", kDims == 2 ? "two" : "three", " elements ",
@@ -53,12 +52,11 @@ void unpool(const at::Tensor& self, const at::Tensor& indices, at::Tensor& out) 
   if (out.numel() == 0) {
     return;
   }
-  at::Tensor dense = out.is_contiguous() ? out : at::empty(out.sizes(), out.options());
-  const int64_t planes = c10::multiply_integers(out.sizes().slice(0, static_cast<size_t>(out.dim() - kDims)));
-  dense.zero_().view({planes, -1}).scatter_(1, indices.reshape({planes, -1}), self.reshape({planes, -1}));
-  if (!dense.is_same(out)) {
-    out.copy_(dense);
+  if (!out.is_contiguous()) {
+    out = at::empty(out.sizes(), out.options());  // the launch copies it to its place
   }
+  const int64_t planes = c10::multiply_integers(out.sizes().slice(0, static_cast<size_t>(out.dim() - kDims)));
+  out.zero_().view({planes, -1}).scatter_(1, indices.reshape({planes, -1}), self.reshape({planes, -1}));
 }
 at::Tensor& unpool2d(const at::Tensor& self, const at::Tensor& indices, c10::IntArrayRef /*output_size*/,
                      at::Tensor& out) {

@@ -22,10 +22,7 @@ OutputSpec describe_extremum(const at::Tensor& self) {
               "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
               "'dim' argument.");
   require_dtype(!self.is_complex(), kIsMax ? "max_all" : "min_all", self.scalar_type());
-  OutputSpec spec = scalar_output(self.scalar_type());
-  spec.casts = true;
-  spec.overlaps = true;
-  return spec;
+  return scalar_output(self.scalar_type()).allowing({.casts = true, .overlaps = true});
 }
 
 // The kernel finds out that an output of whole numbers cannot hold a mean, too late for the calling line.
@@ -63,10 +60,8 @@ bool launch_raw_sum(c10::Device device, const at::Tensor& self, at::OptionalIntA
 
 OutputSpec describe_nansum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
                            std::optional<c10::ScalarType> dtype) {
-  OutputSpec spec = reduced_output(self, dims, keepdim, get_dtype_from_self(self, dtype, true));
-  spec.casts = !dtype.has_value() && !self.is_complex();
-  spec.overlaps = spec.expands = true;
-  return spec;
+  return reduced_output(self, dims, keepdim, get_dtype_from_self(self, dtype, true))
+      .allowing({.casts = !dtype.has_value() && !self.is_complex(), .overlaps = true, .expands = true});
 }
 
 // The CPU's kernel takes no complex numbers; a GPU's does.
@@ -147,7 +142,6 @@ std::array<OutputSpec, 2> describe_spread_mean(const at::Tensor& self, at::Optio
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kNoComplex{.refused = kComplex};
   constexpr KernelRule kNotOverItself{.overlap = kNotItself};
   structured<meta::structured_all, op::all>(library, cpu::all_outf);
   structured<meta::structured_all_dim, op::all_dim>(library, cpu::all_outf);

@@ -27,9 +27,7 @@ void check_cumulative(const at::Tensor& self, int64_t /*dim*/, std::optional<c10
 OutputSpec describe_logcumsumexp(const at::Tensor& self, int64_t dim) {
   at::maybe_wrap_dim(dim, self.dim());
   require_dtype(self.is_floating_point() || self.is_complex(), "logcumsumexp_out_cpu", self.scalar_type());
-  OutputSpec spec = output_of_shape(self);
-  spec.elementwise = true;
-  return spec;
+  return output_of_shape(self).allowing({.elementwise = true});
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {

@@ -55,10 +55,6 @@ void drop_reduced_dim(const at::Tensor& out, const at::Tensor& self, int64_t dim
 
 const auto kKthvalue = described_operator<describe_kthvalue, op::kthvalue>(&cpu::kthvalue_outf);
 
-std::tuple<at::Tensor, at::Tensor> kthvalue(const at::Tensor& self, int64_t k, int64_t dim, bool keepdim) {
-  return kKthvalue.functional(self, k, dim, keepdim);
-}
-
 std::tuple<at::Tensor&, at::Tensor&> kthvalue_out(const at::Tensor& self, int64_t k, int64_t dim, bool keepdim,
                                                   at::Tensor& values, at::Tensor& indices) {
   drop_reduced_dim(values, self, dim, keepdim);
@@ -145,7 +141,7 @@ OutputSpec describe_bucketize_scalar(const at::Scalar& self, const at::Tensor& b
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_bucketize_scalar, op::bucketize_Scalar>(library, cpu::bucketize);
   described<describe_bucketize, op::bucketize_Tensor>(library, cpu::bucketize_outf);
-  function<op::kthvalue>(library, kthvalue);
+  function<op::kthvalue>(library, [](auto... args) { return kKthvalue.functional(args...); });
   function<op::kthvalue_values>(library, kthvalue_out);
   described<describe_median, op::median>(library, cpu::median);
   described<describe_median_dim, op::median_dim>(library, cpu::median_outf);

@@ -29,8 +29,7 @@ OutputSpec transformed(const at::Tensor& self, std::vector<int64_t> sizes, c10::
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     return rank(a) != rank(b) ? rank(a) < rank(b) : self.stride(a) > self.stride(b);
   });
-  OutputSpec spec = output_of(sizes, dtype);
-  spec.casts = true;
+  OutputSpec spec = output_of(sizes, dtype).allowing({.casts = true});
   spec.strides.resize(sizes.size());
   int64_t stride = 1;
   for (auto dim = order.rbegin(); dim != order.rend(); ++dim) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Choosing by a condition or by bounds, and tests of elements: where, clamp, isnan, isin, _assert_async.
 #include <ATen/ops/_assert_async.h>
-#include <ATen/ops/ne.h>
+#include <ATen/ops/isnan_native.h>
 
 #include "declare/declare.h"
 
@@ -26,10 +26,6 @@ OutputSpec describe_isin(const at::Scalar& /*element*/, const at::Tensor& /*test
   return scalar_output(at::kBool);
 }
 
-at::Tensor isnan(const at::Tensor& self) {
-  return at::ne(self, self);
-}
-
 OutputSpec describe_where(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other,
                           const at::Tensor& out) {
   TORCH_CHECK(condition.scalar_type() == at::kBool || condition.scalar_type() == at::kByte,
@@ -47,7 +43,6 @@ at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kNoComplex{.refused = kComplex};
   // One that fails becomes the device's error at the next synchronisation.
   described<check_assert, op::_assert_async>(library, cpu::_assert_async);
   described<check_assert, op::_assert_async_msg>(library, cpu::_assert_async);
@@ -63,7 +58,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       library, cpu::clamp_min_outf, kNoComplex);
   described<describe_isin, op::isin_Scalar_Tensor>(library,
                                                    as_out<static_cast<SchemaOf<op::isin_Scalar_Tensor>*>(cpu::isin)>);
-  function<op::isnan>(library, isnan);
+  function<op::isnan>(library, at::native::isnan);
   function<op::where_self>(library, where);
   described<describe_where, op::where_self_out>(library, cpu::where_outf);
 }

@@ -42,42 +42,40 @@ OutputSpec describe_arange(const at::Scalar& start, const at::Scalar& end, const
 OutputSpec describe_steps(int64_t steps, const at::Tensor& out, const char* kernel) {
   TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
   require_dtype(steps < 2 || out.scalar_type() != at::kBool, kernel, out.scalar_type());
-  OutputSpec spec = out.numel() == steps ? output_of_shape(out) : output_of({steps}, out.scalar_type());
-  spec.quiet = true;
-  return spec;
+  return (out.numel() == steps ? output_of_shape(out) : output_of({steps}, out.scalar_type()))
+      .allowing({.quiet = true});
 }
 
 // A bound may be a number, or a 0-dim tensor, which only the kernel reads. Without steps nobody looks at numbers.
-void check_bound(const at::Scalar& bound, int64_t steps, const at::Tensor& out, const char* /*name*/) {
+void check_bound(const at::Scalar& bound, int64_t steps, const at::Tensor& out, const char* /*name*/,
+                 const char* /*which*/) {
   if (steps > 0) {
     require_number(bound, out.scalar_type());
   }
 }
-void check_bound(const at::Tensor& bound, int64_t /*steps*/, const at::Tensor& /*out*/, const char* name) {
-  TORCH_CHECK(bound.dim() == 0, name, " only supports 0-dimensional start and end tensors, but got start with ",
+void check_bound(const at::Tensor& bound, int64_t /*steps*/, const at::Tensor& /*out*/, const char* name,
+                 const char* which) {
+  TORCH_CHECK(bound.dim() == 0, name, " only supports 0-dimensional start and end tensors, but got ", which, " with ",
               bound.dim(), " dimension(s).");
 }
 
 constexpr auto describe_linspace = [](const auto& start, const auto& end, int64_t steps, const at::Tensor& out) {
-  check_bound(start, steps, out, "linspace");
-  check_bound(end, steps, out, "linspace");
+  check_bound(start, steps, out, "linspace", "start");
+  check_bound(end, steps, out, "linspace", "end");
   return describe_steps(steps, out, "linspace_cpu");
 };
 
 constexpr auto describe_logspace = [](const auto& start, const auto& end, int64_t steps, double /*base*/,
                                       const at::Tensor& out) {
-  check_bound(start, steps, out, "logspace");
-  check_bound(end, steps, out, "logspace");
+  check_bound(start, steps, out, "logspace", "start");
+  check_bound(end, steps, out, "logspace", "end");
   return describe_steps(steps, out, "logspace_cpu");
 };
 
 OutputSpec describe_matrix(int64_t rows, int64_t columns, const at::Tensor& out) {
   TORCH_CHECK(rows >= 0, "n must be greater or equal to 0, got ", rows);
   TORCH_CHECK(columns >= 0, "m must be greater or equal to 0, got ", columns);
-  OutputSpec spec = output_of({rows, columns}, out.scalar_type());
-  spec.quiet = true;
-  spec.expands = true;
-  return spec;
+  return output_of({rows, columns}, out.scalar_type()).allowing({.expands = true, .quiet = true});
 }
 
 OutputSpec describe_square(int64_t rows, const at::Tensor& out) {

@@ -8,14 +8,6 @@ namespace openreg::ops {
 
 namespace {
 
-// The operand's sizes but for the last three, in its memory format.
-OutputSpec describe_shuffle(const char* kernel, const at::Tensor& self, c10::IntArrayRef last) {
-  const c10::ScalarType dtype = self.scalar_type();
-  const bool is_served = !at::isBarebonesUnsignedType(dtype) && !c10::isFloat8Type(dtype) && !is_reduced_complex(dtype);
-  require_dtype(is_served || self.numel() == 0, kernel, dtype);
-  return with_last_sizes(self, last);
-}
-
 void require_two_dimensional_format(const at::Tensor& self) {
   TORCH_CHECK(self.suggest_memory_format() != c10::MemoryFormat::ChannelsLast3d,
               "Unsupported memory format. Supports only ChannelsLast, Contiguous");
@@ -24,15 +16,13 @@ void require_two_dimensional_format(const at::Tensor& self) {
 OutputSpec describe_pixel_shuffle(const at::Tensor& self, int64_t factor) {
   at::native::check_pixel_shuffle_shapes(self, factor);
   require_two_dimensional_format(self);
-  return describe_shuffle("pixel_shuffle", self,
-                          {self.size(-3) / factor / factor, self.size(-2) * factor, self.size(-1) * factor});
+  return with_last_sizes(self, {self.size(-3) / factor / factor, self.size(-2) * factor, self.size(-1) * factor});
 }
 
 OutputSpec describe_pixel_unshuffle(const at::Tensor& self, int64_t factor) {
   at::native::check_pixel_unshuffle_shapes(self, factor);
   require_two_dimensional_format(self);
-  return describe_shuffle("pixel_unshuffle", self,
-                          {self.size(-3) * factor * factor, self.size(-2) / factor, self.size(-1) / factor});
+  return with_last_sizes(self, {self.size(-3) * factor * factor, self.size(-2) / factor, self.size(-1) / factor});
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {

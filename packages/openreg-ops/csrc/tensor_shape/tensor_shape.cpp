@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tensors as such: views outside of the minimal set, emptying one, and what PyTorch asks about their identity and
 // memory. Nothing runs on the device.
+#include <ATen/ops/is_set_to_native.h>
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_as_complex_native.h>
 #include <ATen/ops/view_as_real_native.h>
@@ -23,13 +24,6 @@ bool has_compatible_shallow_copy_type(const at::Tensor& self, const at::Tensor& 
   return plain(self) && plain(from);
 }
 
-// Whether they are the same view of the same memory, and not whether they hold the same numbers.
-bool is_set_to(const at::Tensor& self, const at::Tensor& other) {
-  return self.storage().unsafeGetStorageImpl() == other.storage().unsafeGetStorageImpl() &&
-         self.storage_offset() == other.storage_offset() && self.sizes() == other.sizes() &&
-         self.strides() == other.strides();
-}
-
 // Keeps the memory from being reused before the work that the stream holds when the tensor is freed.
 void record_stream(at::Tensor& self, at::Stream stream) {
   runtime::device_allocator().recordStream(self.storage().data_ptr(), stream);
@@ -44,7 +38,7 @@ at::Tensor& set_nothing(at::Tensor& self) {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::_has_compatible_shallow_copy_type>(library, has_compatible_shallow_copy_type);
-  function<op::is_set_to>(library, is_set_to);
+  function<op::is_set_to>(library, at::native::is_set_to);
   function<op::record_stream>(library, record_stream);
   function<op::set_>(library, set_nothing);
   function<op::unfold>(library, at::native::unfold);

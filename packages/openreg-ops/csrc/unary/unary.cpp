@@ -6,34 +6,18 @@ namespace openreg::ops {
 
 namespace {
 
-// The dtype in which the angle of an integer is computed; the kernel would ask for it when it runs.
-c10::ScalarType angle_dtype(const at::Tensor& self) {
-  return at::isIntegralType(self.scalar_type(), true) ? c10::get_default_dtype_as_scalartype() : self.scalar_type();
+// Whole numbers are converted now: the kernels would ask for the default dtype when they run.
+at::Tensor in_fractions(const at::Tensor& self) {
+  return at::isIntegralType(self.scalar_type(), true) ? self.to(c10::get_default_dtype_as_scalartype()) : self;
 }
 
-void angle_kernel(const at::Tensor& self, c10::ScalarType dtype, at::Tensor& out) {
-  cpu::angle_outf(self.to(dtype), out);
+// Of complex numbers the CPU's kernel makes a complex result first, and copies a part of it.
+OutputSpec describe_angle(const at::Tensor& self) {
+  const c10::ScalarType real = c10::toRealValueType(self.scalar_type());
+  return (self.is_complex() ? output_of(self.sizes(), real) : output_like(self))
+      .allowing({.casts = true, .elementwise = true});
 }
-
-at::Tensor& angle_out(const at::Tensor& self, at::Tensor& out) {
-  constexpr Operator kAngle{"aten::angle"};
-  const c10::ScalarType result = c10::toRealValueType(angle_dtype(self));
-  TORCH_CHECK(c10::canCast(result, out.scalar_type()), "result type ", result,
-              " can't be cast to the desired output type ", out.scalar_type());
-  const c10::Device device = device_of(kAngle.name, self, out);
-  const CurrentDevice current(device);
-  by_iterator(self, out);
-  launch(kAngle, device, &angle_kernel, self, angle_dtype(self), out);
-  return out;
-}
-
-at::Tensor angle(const at::Tensor& self) {
-  const CurrentDevice current(self.device());
-  const at::TensorOptions options = self.options().dtype(c10::toRealValueType(angle_dtype(self)));
-  // Of complex numbers the CPU's kernel makes a complex result first, and copies a part of it.
-  at::Tensor out = self.is_complex() ? make_output(self.sizes(), {}, options) : make_output({0}, {}, options);
-  return angle_out(self, out);
-}
+const auto kAngle = described_operator<describe_angle, op::angle>(cpu::angle_outf);
 
 constexpr auto describe_conj_physical = [](const at::Tensor& self, const at::Tensor& out) {
   TORCH_CHECK(self.scalar_type() == out.scalar_type(), "Found dtype ", out.scalar_type(), " but expected ",
@@ -48,34 +32,17 @@ at::Tensor& conj_physical_(at::Tensor& self) {
 
 std::array<OutputSpec, 2> describe_frexp(const at::Tensor& self) {
   TORCH_CHECK(at::isFloatingType(self.scalar_type()), "torch.frexp() only supports floating-point dtypes");
-  OutputSpec mantissa = output_like(self);
-  mantissa.elementwise = true;
-  return {mantissa, output_like(self, at::kInt)};
+  return {output_like(self).allowing({.elementwise = true}), output_like(self, at::kInt)};
 }
 
 OutputSpec describe_logit(const at::Tensor& self, std::optional<double> /*eps*/) {
   require_dtype(!self.is_complex(), "logit_cpu", self.scalar_type());
-  OutputSpec spec = output_like(
-      self, at::isFloatingType(self.scalar_type()) ? self.scalar_type() : c10::get_default_dtype_as_scalartype());
-  spec.casts = true;
-  spec.elementwise = true;
-  return spec;
+  const c10::ScalarType dtype =
+      at::isFloatingType(self.scalar_type()) ? self.scalar_type() : c10::get_default_dtype_as_scalartype();
+  return output_like(self, dtype).allowing({.casts = true, .elementwise = true});
 }
 
 const auto kLogit = described_operator<describe_logit, op::logit>(cpu::logit_outf);
-
-// Whole numbers are converted now: the kernel would ask for the default dtype when it runs.
-at::Tensor in_fractions(const at::Tensor& self) {
-  return at::isIntegralType(self.scalar_type(), true) ? self.to(c10::get_default_dtype_as_scalartype()) : self;
-}
-
-at::Tensor logit(const at::Tensor& self, std::optional<double> eps) {
-  return kLogit.functional(in_fractions(self), eps);
-}
-
-at::Tensor& logit_out(const at::Tensor& self, std::optional<double> eps, at::Tensor& out) {
-  return kLogit.out(in_fractions(self), eps, out);
-}
 
 void check_logit(const at::Tensor& self, std::optional<double> eps) {
   const c10::ScalarType result = describe_logit(self, eps).dtype;
@@ -91,13 +58,12 @@ constexpr auto describe_nan_to_num = [](const at::Tensor& self, const auto&... r
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kElementwise{.elementwise = true};
-  constexpr KernelRule kNoComplex{.refused = kComplex};
-  constexpr KernelRule kRealNumbers{.refused = kBoolean | kComplex};
   structured<meta::structured_acos, op::acos, op::acos_>(library, cpu::acos_outf);
   structured<meta::structured_acosh, op::acosh, op::acosh_>(library, cpu::acosh_outf);
-  function<op::angle>(library, angle);
-  function<op::angle_out>(library, angle_out);
+  function<op::angle>(library, [](const at::Tensor& self) { return kAngle.functional(in_fractions(self)); });
+  function<op::angle_out>(library, [](const at::Tensor& self, at::Tensor& out) -> at::Tensor& {
+    return kAngle.out(in_fractions(self), out);
+  });
   structured<meta::structured_asin, op::asin, op::asin_>(library, cpu::asin_outf);
   structured<meta::structured_asinh, op::asinh, op::asinh_>(library, cpu::asinh_outf);
   structured<meta::structured_atan, op::atan, op::atan_>(library, cpu::atan_outf);
@@ -128,8 +94,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_log1p, op::log1p, op::log1p_>(library, cpu::log1p_outf);
   structured<meta::structured_log2, op::log2, op::log2_>(library, cpu::log2_outf);
   described<by_iterator, op::logical_not_out>(library, cpu::logical_not_outf);
-  function<op::logit>(library, logit);
-  function<op::logit_out>(library, logit_out);
+  function<op::logit>(library, [](const at::Tensor& self, std::optional<double> eps) {
+    return kLogit.functional(in_fractions(self), eps);
+  });
+  function<op::logit_out>(library,
+                          [](const at::Tensor& self, std::optional<double> eps, at::Tensor& out) -> at::Tensor& {
+                            return kLogit.out(in_fractions(self), eps, out);
+                          });
   described<check_logit, op::logit_>(library, cpu::logit_);
   structured<meta::structured_logit_backward, op::logit_backward>(library, cpu::logit_backward_outf, kFloats);
   described<describe_nan_to_num, op::nan_to_num_out>(library, cpu::nan_to_num_outf);
