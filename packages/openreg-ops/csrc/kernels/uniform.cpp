@@ -23,10 +23,13 @@ void run(const UniformArguments& arguments, uint64_t seed, uint64_t offset) {
   const auto to = arguments.to;
   for_each_item((count + kPerStep - 1) / kPerStep, kStepsPerRange, [&](int64_t step) {
     const RandomBits bits = philox(seed, offset + static_cast<uint64_t>(step));
+    std::array<decltype(uniform_number<Value>(bits, 0)), kPerStep> numbers;  // all, so that they are made side by side
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      numbers[i] = uniform_number<Value>(bits, i);
+    }
     const int64_t first = step * kPerStep;
     for (int64_t i = 0; i < std::min(kPerStep, count - first); ++i) {
-      const auto number = uniform_number<Value>(bits, static_cast<size_t>(i));
-      const auto value = static_cast<Value>(number * (to - from) + from);
+      const auto value = static_cast<Value>(numbers[static_cast<size_t>(i)] * (to - from) + from);
       const int64_t place = dense ? first + i : offsets_at(arguments.axes, first + i)[0];
       output[place] = value < static_cast<Value>(to) ? value : static_cast<Value>(from);  // rounded up to `to`
     }
