@@ -123,7 +123,7 @@ LINT_NEEDS = (
     *("pytest>=8.3", "pytest-timeout>=2.3", "pyproject-metadata>=0.9", "pyyaml>=6", "tomli"),
 )
 
-nox.needs_version = ">=2026.10.20"  # tools/lane.py names it, too
+nox.needs_version = ">=2026.10.20"  # tools/lane.py and .ci/run name it, too
 nox.options.default_venv_backend = "venv"
 nox.options.reuse_venv = "yes"
 nox.options.error_on_external_run = True
