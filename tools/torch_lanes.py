@@ -119,7 +119,7 @@ def run_template(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     clone = Path(session.create_tmp()).resolve() / "repository"
     copy_repository(clone)
     # The copy has the same sources, so these are its wheels too.
-    (clone / "dist").mkdir()
+    (clone / "dist").mkdir(exist_ok=True)
     for wheel in wheels.values():
         shutil.copy2(wheel, clone / "dist")
     # So is the environment that they are built in.
