@@ -117,9 +117,10 @@ def run_template(session: nox.Session, wheelhouse: Wheelhouse) -> None:
         session.install(NOX, "tomli")
     wheels = wheelhouse.provide(session, list(NEEDS))
     clone = Path(session.create_tmp()).resolve() / "repository"
+    shutil.rmtree(clone, ignore_errors=True)  # that of an earlier run has its packages
     copy_repository(clone)
     # The copy has the same sources, so these are its wheels too.
-    (clone / "dist").mkdir(exist_ok=True)
+    (clone / "dist").mkdir()
     for wheel in wheels.values():
         shutil.copy2(wheel, clone / "dist")
     # So is the environment that they are built in.
