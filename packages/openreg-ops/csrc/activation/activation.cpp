@@ -5,6 +5,7 @@
 #include <ATen/ops/hardtanh_native.h>
 #include <ATen/ops/relu_native.h>
 
+#include "common/torch_versions.h"
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -42,7 +43,7 @@ std::array<OutputSpec, 2> describe_prelu_backward(const at::Tensor& grad, const 
 }
 
 void check_relu(const at::Tensor& self) {
-  TORCH_CHECK(self.scalar_type() != at::kBool, "Boolean inputs not supported for relu");
+  OPENREG_CHECK_IMPLEMENTED_SINCE_14(self.scalar_type() != at::kBool, "Boolean inputs not supported for relu");
   TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "clamp is not supported for complex types");
 }
 

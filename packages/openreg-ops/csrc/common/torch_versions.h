@@ -16,6 +16,9 @@
 // The CPU's kernels of aten::_fused_sgd_ leave all but the last few 16-bit floats as they were.
 #define OPENREG_TORCH_SGD_SKIPS_16_BITS (!OPENREG_TORCH_AT_LEAST(14))
 
+// The CPU's function of aten::linalg_vector_norm for sparse tensors.
+#define OPENREG_TORCH_HAS_SPARSE_VECTOR_NORM OPENREG_TORCH_AT_LEAST(14)
+
 // The CPU's kernel of aten::polar takes half.
 #define OPENREG_TORCH_HAS_HALF_POLAR OPENREG_TORCH_AT_LEAST(14)
 
@@ -23,8 +26,10 @@
 // RuntimeError before.
 #if OPENREG_TORCH_AT_LEAST(14)
 #define OPENREG_CHECK_TYPE_SINCE_14 TORCH_CHECK_TYPE
+#define OPENREG_CHECK_IMPLEMENTED_SINCE_14 TORCH_CHECK_NOT_IMPLEMENTED
 #else
 #define OPENREG_CHECK_TYPE_SINCE_14 TORCH_CHECK
+#define OPENREG_CHECK_IMPLEMENTED_SINCE_14 TORCH_CHECK
 #endif
 #if OPENREG_TORCH_AT_LEAST(15)
 #define OPENREG_CHECK_IMPLEMENTED_SINCE_15 TORCH_CHECK_NOT_IMPLEMENTED

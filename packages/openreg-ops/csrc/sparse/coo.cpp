@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sparse tensors of the layout torch.sparse_coo: what PyTorch's functions do to indices and values by other operators,
 // and those whose results have as many elements as the data say (csrc/declare/layout.h).
+#include "common/torch_versions.h"
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -126,6 +127,9 @@ TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
   composed_forms<kCoo>(library, kCooUnary);
   composed<kCoo>(library, kCooElementwise);
   composed<kCoo>(library, kCooReductionsAndShapes);
+#if OPENREG_TORCH_HAS_SPARSE_VECTOR_NORM
+  composed<kCoo>(library, {"linalg_vector_norm"});
+#endif
   composed<kCoo>(library, kCooConversions);
   waiting<kCoo>(library, kCooWaiting);
   function<op::_coalesce>(library, coalesce);
