@@ -18,7 +18,7 @@ from tools.lane import NOX, Environment, example_scripts, holds, lane_variables,
 from tools.packages import ROOT, Package, refuse
 from tools.torch_lanes import copy_repository
 from tools.wheel_quality import CHECKERS, check, new_folder
-from tools.wheelhouse import Wheelhouse
+from tools.wheelhouse import Wheelhouse, stem, wheel_of
 
 PROGRAMS = ("build>=1.2", "cyclonedx-bom>=7", NOX, "scikit-build-core>=0.11")
 # What the rebuild needs of the repository besides the sdists.
@@ -100,17 +100,6 @@ def build_from_sdists(
     with session.chdir(copy):
         session.run("python", "-m", "nox", "-s", "wheels", env=lane_variables([]))
     return {name: wheel_of(name, copy / "dist") for name in packages}
-
-
-def stem(name: str) -> str:
-    """How the files of a distribution begin."""
-    return name.replace("-", "_")
-
-
-def wheel_of(name: str, folder: Path) -> Path:
-    """The wheel of a package in a folder."""
-    (wheel,) = folder.glob(f"{stem(name)}-*.whl")
-    return wheel
 
 
 def differences(one: Path, other: Path) -> list[str]:

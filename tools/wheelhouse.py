@@ -53,6 +53,17 @@ def file_digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def stem(name: str) -> str:
+    """How the files of a distribution begin."""
+    return name.replace("-", "_")
+
+
+def wheel_of(name: str, folder: Path) -> Path:
+    """The wheel of a package in a folder."""
+    (wheel,) = folder.glob(f"{stem(name)}-*.whl")
+    return wheel
+
+
 def files_naming(wheel: Path, folders: list[Path]) -> list[str]:
     """The files in a wheel that contain the path of one of the folders."""
     paths = {str(form).encode() for folder in folders for form in (folder, folder.resolve())}
@@ -164,7 +175,7 @@ class Wheelhouse:
     def install(self, session: nox.Session, package: Package, *, editable: bool) -> None:
         """Installs a package of this repository, without dependencies, to build against it."""
         pip = ["-m", "pip", "install", "--no-deps", "--no-index", "--force-reinstall"]
-        (source,) = self.dist.glob(f"{package.name.replace('-', '_')}-*.whl")
+        source = wheel_of(package.name, self.dist)
         if editable:
             tree = self.build_tree(session, package.name)
             pip += ["--no-build-isolation", f"--config-settings=build-dir={tree}", "--editable"]
@@ -200,13 +211,12 @@ class Wheelhouse:
         return wheel
 
     def _build(self, session: nox.Session, name: str) -> Path:
-        stem = name.replace("-", "_")
-        for old in self.dist.glob(f"{stem}-*.whl"):
+        for old in self.dist.glob(f"{stem(name)}-*.whl"):
             old.unlink()
         pip = ("-m", "pip", "wheel", "--no-deps", "--no-index", "--no-build-isolation", "--no-cache-dir")
         options = ("--wheel-dir", str(self.dist), f"--config-settings=build-dir={self.build_tree(session, name)}")
         self.run_python(session, *pip, *options, str(self.packages[name].folder))
-        (wheel,) = self.dist.glob(f"{stem}-*.whl")
+        wheel = wheel_of(name, self.dist)
         # MSVC has no documented option that shortens __FILE__.
         named = [] if IS_WINDOWS else files_naming(wheel, [ROOT, self.environment(session)])
         if named:
