@@ -127,18 +127,9 @@ nox.needs_version = ">=2026.10.20"  # tools/lane.py and .ci/run name it, too
 nox.options.default_venv_backend = "venv"
 nox.options.reuse_venv = "yes"
 nox.options.error_on_external_run = True
-
-# More than one session at a time, as .ci/run asks for: then the wheels are made before all that needs one, otherwise
-# by whoever needs one first.
+nox.options.sessions = [item.name for item in DEFAULT]
+# More than one session at a time, as .ci/run asks for: the end of this file says how.
 PARALLEL = (os.environ.get("NOX_PARALLEL") or "1") != "1"
-if PARALLEL:
-    nox.options.sessions = ["wheels", *(item.name for item in in_order(DEFAULT))]
-    # nox ends the processes of its sessions where it is interrupted, and leaves them behind where it is terminated.
-    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-        if signal.getsignal(number) is signal.SIG_DFL:  # and not ignored, as by nohup
-            signal.signal(number, signal.default_int_handler)
-else:
-    nox.options.sessions = [item.name for item in DEFAULT]
 
 # An environment made by another Python is made anew instead of reused.
 os.environ.setdefault("NOX_ENABLE_STALENESS_CHECK", "1")
@@ -468,8 +459,14 @@ def print_affected(session: nox.Session) -> None:
         session.log(line)
 
 
-# Any other session writes what these read, and so runs alone.
 if PARALLEL:
+    # The wheels are made before all that needs one; otherwise whoever needs one first makes it.
+    nox.options.sessions = ["wheels", *(item.name for item in in_order(DEFAULT))]
+    # nox ends the processes of its sessions where it is interrupted, and leaves them behind where it is terminated.
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        if signal.getsignal(number) is signal.SIG_DFL:  # and not ignored, as by nohup
+            signal.signal(number, signal.default_int_handler)
+    # Any other session writes what these read, and so runs alone.
     for item in [Session("wheels"), *DEFAULT]:
         function = nox.registry.get()[item.name]
         function.allow_parallel = True
