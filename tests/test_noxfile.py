@@ -2,12 +2,11 @@
 """Sessions run two at a time, within their budgets, and refuse what they do not know."""
 
 import json
-import os
-import subprocess
 import sys
 from dataclasses import replace
 
 import pytest
+from helpers import run
 
 import noxfile
 from tools import budgets, new_package, stopwatch
@@ -21,14 +20,8 @@ def test_under_nox_parallel_the_wheels_come_first_and_exactly_what_has_packages_
         "import json, nox, noxfile; functions = nox.registry.get(); print(json.dumps([nox.options.sessions, "
         "{name: functions[name].requires for name in functions if functions[name].allow_parallel}]))"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env={**os.environ, "NOX_PARALLEL": "2"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    result = run(sys.executable, "-c", program, cwd=ROOT, NOX_PARALLEL="2")
+    assert result.returncode == 0, result.stderr
     order, needs = json.loads(result.stdout)
     assert order == ["wheels", *(item.name for item in budgets.in_order(noxfile.DEFAULT))]
     assert needs == {"wheels": [], **{item.name: ["wheels"] * bool(item.packages) for item in noxfile.DEFAULT}}
@@ -45,8 +38,8 @@ def test_under_nox_parallel_the_wheels_come_first_and_exactly_what_has_packages_
     ],
 )
 def test_a_session_refuses_what_it_does_not_know_with_exit_status_2(arguments, said):
-    command = [sys.executable, "-m", "nox", "-f", str(ROOT / "noxfile.py"), "--no-venv", "-s", *arguments.split()]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    nox = (sys.executable, "-m", "nox", "-f", str(ROOT / "noxfile.py"), "--no-venv", "-s")
+    result = run(*nox, *arguments.split())
     assert result.returncode == 2, result.stderr
     assert said in result.stderr
 

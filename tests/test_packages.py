@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What may be wrong with a package or its wheel fails the command that looks for it, and nothing else does."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from helpers import run
 from tiny_wheels import write_wheel
 
 from tools import wheel_quality
@@ -27,8 +27,7 @@ def wheel(folder, without=(), **files):
 def complaint(made):
     """What the command says that looks into a wheel, where it fails."""
     program, *arguments = wheel_quality.contents(PACKAGE, str(made))
-    command = [str(Path(sys.executable).with_name(program)), *arguments]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = run(str(Path(sys.executable).with_name(program)), *arguments)
     return result.stdout + result.stderr if result.returncode else ""
 
 
@@ -51,8 +50,8 @@ PROJECTS = [*(package.folder for package in discover().values()), ROOT / "templa
 
 
 def complaints(folder):
-    command = [sys.executable, "-m", "deptry", "src", "--no-ansi", "--optional-dependencies-dev-groups", "test"]
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    options = ("--no-ansi", "--optional-dependencies-dev-groups", "test")
+    result = run(sys.executable, "-m", "deptry", "src", *options, cwd=folder)
     found = [line for line in result.stderr.splitlines() if ": DEP" in line]
     assert bool(found) == bool(result.returncode), result.stderr
     return found

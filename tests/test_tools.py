@@ -2,7 +2,6 @@
 """What the nox sessions stand on: package order, wheel keys, environments proved clean."""
 
 import os
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -11,6 +10,7 @@ from types import SimpleNamespace
 import lief
 import pytest
 import yaml
+from helpers import run
 
 from tools import _platform, check_exports, lane, packages, stopwatch, torch_lanes, wheelhouse
 from tools.affected import git
@@ -133,8 +133,7 @@ def test_the_export_check_finds_what_is_missing_and_what_is_too_much(tmp_path):
 
 def test_the_state_check_fails_where_it_should():
     script = ROOT / "tools" / "check_shared_state.py"
-    command = [sys.executable, str(script), "pytest_timeout=editable"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = run(sys.executable, str(script), "pytest_timeout=editable")
     assert result.returncode != 0
     assert "pytest_timeout is installed regular, not editable" in result.stderr
 
