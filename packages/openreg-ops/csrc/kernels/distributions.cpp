@@ -6,6 +6,11 @@
 #include <ATen/Dispatch_v2.h>
 #include <ATen/ops/lt_cpu_dispatch.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
 #include "kernels/random.h"
 
 namespace openreg::ops::kernels {

@@ -6,6 +6,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/sum.h>
 
+#include <cmath>
 #include <random>
 
 #include "kernels/distributions.h"
