@@ -3,6 +3,7 @@
 
 #include <ATen/ops/from_blob.h>
 
+#include "openreg/runtime/alias.h"
 #include "openreg/runtime/launch.h"
 
 namespace openreg::distributed {
@@ -11,6 +12,7 @@ namespace {
 
 void* address_of(const at::Tensor& tensor) {
   TORCH_INTERNAL_ASSERT(tensor.is_contiguous());
+  runtime::check_storage("a collective", tensor);
   const void* address = tensor.const_data_ptr();
   return address == nullptr ? nullptr : runtime::kernel_view(address);
 }

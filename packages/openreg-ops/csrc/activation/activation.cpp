@@ -57,7 +57,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_gelu_backward, op::gelu_backward>(
       library, cpu::gelu_backward_outf, {.refused = kNotFloating, .agreement = Agreement::kAll}, {.check = check_gelu});
   structured<meta::structured_glu, op::glu>(library, cpu::glu_outf, kFloats);
-  described<shape_of_second, op::glu_backward>(library, cpu::glu_backward_outf);
+  described<shape_of_second, op::glu_backward>(library, cpu::glu_backward_outf, kChecked);
   described<describe_glu_backward_jvp, op::glu_backward_jvp>(library, cpu::glu_backward_jvp);
   described<shape_of_first, op::glu_jvp>(library, cpu::glu_jvp);
   structured<meta::structured_hardshrink, op::hardshrink>(library, cpu::hardshrink_outf, kFloats);
@@ -66,26 +66,26 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_hardsigmoid, op::hardsigmoid, op::hardsigmoid_>(library, cpu::hardsigmoid_outf, kFloats);
   structured<meta::structured_hardsigmoid_backward, op::hardsigmoid_backward>(library, cpu::hardsigmoid_backward_outf,
                                                                               kFloats);
-  described<like_first, op::hardswish>(library, cpu::hardswish_outf, kFloats);
-  described<unchecked, op::hardswish_>(library, cpu::hardswish_, kFloats);
-  described<like_operands, op::hardswish_backward>(library, cpu::hardswish_backward, kFloats);
+  described<like_first, op::hardswish>(library, cpu::hardswish_outf, checked(kFloats));
+  described<unchecked, op::hardswish_>(library, cpu::hardswish_, checked(kFloats));
+  described<like_operands, op::hardswish_backward>(library, cpu::hardswish_backward, checked(kFloats));
   // hardtanh() clamps, by operators that the device has.
   function<op::hardtanh>(library, at::native::hardtanh);
   function<op::hardtanh_>(library, at::native::hardtanh_);
   function<op::hardtanh_out>(library, at::native::hardtanh_out);
-  described<like_operands, op::hardtanh_backward>(library, cpu::hardtanh_backward_outf);
+  described<like_operands, op::hardtanh_backward>(library, cpu::hardtanh_backward_outf, kChecked);
   structured<meta::structured_leaky_relu, op::leaky_relu, op::leaky_relu_>(library, cpu::leaky_relu_outf, kFloats);
   structured<meta::structured_leaky_relu_backward, op::leaky_relu_backward>(library, cpu::leaky_relu_backward_outf,
                                                                             kFloats);
   described<describe_log_sigmoid, op::log_sigmoid_forward>(library, cpu::log_sigmoid_forward_outf, kFloats);
   described<like_first, op::log_sigmoid_backward>(library, cpu::log_sigmoid_backward_outf);
   structured<meta::structured_mish, op::mish, op::mish_>(library, cpu::mish_outf, kFloats);
-  described<like_second, op::mish_backward>(library, cpu::mish_backward);
-  described<like_operands, op::_prelu_kernel>(library, cpu::_prelu_kernel, kFloats);
+  described<like_second, op::mish_backward>(library, cpu::mish_backward, kChecked);
+  described<like_operands, op::_prelu_kernel>(library, cpu::_prelu_kernel, checked(kFloats));
   described<describe_prelu_backward, op::_prelu_kernel_backward>(library, cpu::_prelu_kernel_backward);
   // A clamp in all but name, and that is structured.
   function<op::relu>(library, at::native::relu);
-  described<check_relu, op::relu_>(library, cpu::relu_);
+  described<check_relu, op::relu_>(library, cpu::relu_, kChecked);
   structured<meta::structured_silu, op::silu, op::silu_>(library, cpu::silu_outf,
                                                          {.refused = kBoolean | kIntegers, .elementwise = true});
   structured<meta::structured_silu_backward, op::silu_backward>(library, cpu::silu_backward_outf,

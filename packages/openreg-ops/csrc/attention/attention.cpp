@@ -15,7 +15,7 @@ namespace openreg::ops {
 
 namespace {
 
-constexpr Operator kAttention{op::_scaled_dot_product_fused_attention_overrideable::name};
+constexpr Operator kAttention{op::_scaled_dot_product_fused_attention_overrideable::name, kChecked};
 constexpr Operator kAttentionBackward{op::_scaled_dot_product_fused_attention_overrideable_backward::name};
 
 // Our form is a flash kernel too: it also serves who asks for one of PyTorch's, as code written for GPUs does.
@@ -77,6 +77,10 @@ void check_operands(const at::Tensor& query, const at::Tensor& key, const at::Te
     scores.back() = key.size(-2);
     TORCH_CHECK(at::is_expandable_to(mask->sizes(), scores), kAttention.name, ": the mask of shape ", mask->sizes(),
                 " does not broadcast to the scores, ", scores);
+    TORCH_CHECK(mask->scalar_type() == at::kBool || mask->scalar_type() == at::kFloat ||
+                    mask->scalar_type() == query.scalar_type(),
+                "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: ",
+                mask->scalar_type(), " and query.dtype: ", query.scalar_type(), " instead.");
   }
 }
 

@@ -13,8 +13,8 @@ namespace openreg::ops {
 
 namespace {
 
-constexpr Operator kLinear{"aten::linear", {.refused = kBoolean}};
-constexpr Operator kLinearBackward{"aten::linear_backward"};
+constexpr Operator kLinear{"aten::linear", {.refused = kBoolean, .checked = true}};
+constexpr Operator kLinearBackward{"aten::linear_backward", {.refused = kBoolean, .checked = true}};
 
 // What is not so goes the composite way, which finds the mistake or knows the case.
 bool is_usual(const at::Tensor& input, const at::Tensor& weight, MaybeTensor bias) {
@@ -81,6 +81,19 @@ at::Tensor make_like_weight(const at::Tensor& weight) {
   return make_output(weight.sizes(), by_rows ? c10::IntArrayRef() : c10::IntArrayRef(by_columns), weight.options());
 }
 
+void check_backward(const at::Tensor& input, const at::Tensor& grad, const at::Tensor& weight) {
+  std::vector<int64_t> sizes = input.sizes().vec();
+  if (!sizes.empty()) {
+    sizes.back() = weight.dim() == 2 ? weight.size(0) : -1;
+  }
+  TORCH_CHECK(weight.dim() == 2 && input.dim() >= 1 && input.size(-1) == weight.size(1) && grad.sizes() == sizes,
+              kLinearBackward.name, ": an input of shape ", input.sizes(), ", a weight of shape ", weight.sizes(),
+              " and a gradient of shape ", grad.sizes(), " do not fit; expected (..., in), (out, in) and (..., out)");
+  TORCH_CHECK(grad.scalar_type() == input.scalar_type() && weight.scalar_type() == input.scalar_type(),
+              kLinearBackward.name, ": expected one dtype, but got an input of ", input.scalar_type(), ", a weight of ",
+              weight.scalar_type(), " and a gradient of ", grad.scalar_type());
+}
+
 std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor& input, const at::Tensor& grad,
                                                                const at::Tensor& weight, std::array<bool, 3> mask) {
   const OperandsDevice device(kLinearBackward, input, grad, weight);
@@ -89,6 +102,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor&
     auto [grad_input, grad_weight, grad_bias] = linear_backward(input, grad.unsqueeze(-1), weight.unsqueeze(0), mask);
     return {grad_input, mask[1] ? grad_weight.squeeze(0) : grad_weight, mask[2] ? grad_bias.squeeze(0) : grad_bias};
   }
+  check_backward(input, grad, weight);
   at::Tensor grad_input = mask[0] ? make_like_input(input) : at::Tensor();
   at::Tensor grad_weight = mask[1] ? make_like_weight(weight) : at::Tensor();
   at::Tensor grad_bias = output_if(mask[2], {weight.size(0)}, weight.options());

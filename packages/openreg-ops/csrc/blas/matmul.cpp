@@ -31,6 +31,14 @@ bool launch_mm(c10::Device device, const at::Tensor& self, const at::Tensor& oth
   return true;
 }
 
+// PyTorch's meta function leaves this to the kernel.
+void check_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2, const at::Scalar& /*beta*/,
+                 const at::Scalar& /*alpha*/) {
+  if (mat1.dim() == 2 && mat2.dim() == 2) {
+    at::expand_size(self, {mat1.size(0), mat2.size(1)}, "addmm");
+  }
+}
+
 OutputSpec describe_addbmm(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
                            const at::Scalar& /*beta*/, const at::Scalar& /*alpha*/) {
   TORCH_CHECK(batch1.dim() == 3, "batch1 must be a 3D tensor");
@@ -76,17 +84,24 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::addbmm>(library, [](auto... args) { return kAddbmm.functional(args...); });
   function<op::addbmm_out>(library, addbmm_out);
   function<op::addbmm_>(library, addbmm_);
-  structured<meta::structured_addmm, op::addmm, op::addmm_>(
-      library, cpu::addmm_outf, {.refused = kBoolean, .verdict = Verdict::kOfFraction, .overlap = kNotItselfNoPart});
+  structured<meta::structured_addmm, op::addmm, op::addmm_>(library, cpu::addmm_outf,
+                                                            {.refused = kBoolean,
+                                                             .agreement = Agreement::kAll,
+                                                             .verdict = Verdict::kOfFraction,
+                                                             .checked = true,
+                                                             .overlap = kNotItselfNoPart},
+                                                            {.check = check_addmm});
   structured<meta::structured_addmv, op::addmv, op::addmv_>(library, cpu::addmv_outf,
                                                             {.refused = kBoolean, .overlap = kNotItselfNoPart});
   structured<meta::structured_baddbmm, op::baddbmm, op::baddbmm_>(
-      library, cpu::baddbmm_outf, {.refused = kBoolean, .agreement = Agreement::kAll, .overlap = kNoPart});
+      library, cpu::baddbmm_outf,
+      checked(KernelRule{.refused = kBoolean, .agreement = Agreement::kAll, .overlap = kNoPart}));
   structured<meta::structured_bmm, op::bmm>(library, cpu::bmm_outf,
-                                            {.refused = kBoolean, .agreement = Agreement::kAll});
-  structured<meta::structured_mm, op::mm>(library, cpu::mm_outf,
-                                          {.refused = kBoolean, .agreement = Agreement::kAll, .overlap = kNotItself},
-                                          {.launch_own = raw_kernels_chosen() ? launch_mm : nullptr});
+                                            {.refused = kBoolean, .agreement = Agreement::kAll, .checked = true});
+  structured<meta::structured_mm, op::mm>(
+      library, cpu::mm_outf,
+      checked(KernelRule{.refused = kBoolean, .agreement = Agreement::kAll, .overlap = kNotItself}),
+      {.launch_own = raw_kernels_chosen() ? launch_mm : nullptr});
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ inline const at::Tensor& converted(const at::Tensor& argument, c10::ScalarType d
   return holder;
 }
 
-// What a launch holds: calls Run()(name, kernel, outputs, args...) on aliases.
+// What a launch holds: calls Run()(name, kernel, outputs, args...) on aliases, in the storages of one run.
 template <class Run, class Kernel, class Outputs, class... Args>
 class AliasTask;
 
@@ -70,8 +70,7 @@ class AliasTask<Run, Kernel, std::index_sequence<Index...>, Args...> {
         owned_(aliases, kAccesses.data(), args...),
         outputs_{aliases.as(orAccessWrite).record(outputs[Index])...} {}
 
-  void operator()() {
-    runtime::AliasStorages storages;
+  void operator()(runtime::AliasStorages& storages) {
     std::array<at::Tensor, kOutputs> outputs{outputs_[Index].open(storages)...};
     const c10::ScalarType dtype = dtypes_.for_integers();
     const auto run = [&]<class... T>(T&&... argument) {
@@ -98,10 +97,10 @@ void launch_on_aliases(const char* name, c10::Device device, Hears when, Kernel*
                        const std::array<at::Tensor, kOutputs>& outputs, std::optional<c10::ScalarType> computed,
                        Args... args) {
   using Task = AliasTask<Run, Kernel, std::make_index_sequence<kOutputs>, Args...>;
-  runtime::Aliases aliases(name);
-  launch_judged(
-      name, device, when, [&] { return Task(name, kernel, LaunchDtypes(computed), aliases, outputs, args...); },
-      aliases.operands(), args..., at::TensorList(outputs));
+  const auto make = [&](runtime::Aliases& aliases) {
+    return Task(name, kernel, LaunchDtypes(computed), aliases, outputs, args...);
+  };
+  launch_judged(name, device, when, make, args..., at::TensorList(outputs));
 }
 
 }  // namespace openreg::ops

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "common/failure.h"
 
-#include <ATen/SparseCsrTensorUtils.h>
 #include <c10/util/Exception.h>
+#include <c10/util/StringUtil.h>
 #include <c10/util/hash.h>
 
-#include <cmath>
+#include <algorithm>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <unordered_set>
 
+#include "common/dry_run.h"
 #include "common/sparse_members.h"
 #include "openreg/runtime/capture.h"
 
@@ -17,26 +19,42 @@ namespace openreg::ops {
 
 namespace {
 
-// A program has a few hundred kinds. Beyond this many, new ones wait each time.
-constexpr size_t kMostKinds = 65536;
+// A program has a few thousand signatures; those of long ago are forgotten beyond this many.
+constexpr size_t kMostSignatures = 65536;
 
-struct PassedKinds {
+// Beyond so many bytes a dry run would take longer than waiting for the kernel.
+constexpr size_t kMostDryRunBytes = size_t{64} << 20U;
+
+struct KnownSignatures {
   std::mutex mutex;
   std::unordered_set<uint64_t> hashes;
 };
 
-PassedKinds& passed_kinds() {
-  static auto* const kinds = new PassedKinds;  // outlives threads that launch while the process exits
-  return *kinds;
+KnownSignatures& known_signatures() {
+  static auto* const signatures = new KnownSignatures;  // outlives threads that launch while the process exits
+  return *signatures;
+}
+
+// Of a call that is captured, which has to be sound as far as a dry run can tell.
+[[noreturn]] void refuse_capture_of(const char* name, c10::Stream stream, const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (c10::Error& error) {
+    error.add_context(
+        c10::str(name, " was tried on zeros, as a capturing stream of ", stream.device(),
+                 " records work without running it; where the data decide whether the call is right, run it "
+                 "once before the capture"));
+    throw;
+  }
 }
 
 }  // namespace
 
-LaunchKind::LaunchKind(const char* name) : name_(name) {
+LaunchSignature::LaunchSignature(const char* name) {
   add(std::string_view(name));
 }
 
-void LaunchKind::add(const at::Tensor& operand) {
+void LaunchSignature::add(const at::Tensor& operand) {
   if (!operand.defined()) {
     mix(0);
     return;
@@ -44,37 +62,42 @@ void LaunchKind::add(const at::Tensor& operand) {
   if (is_sparse(operand)) {
     const SparseShape shape(operand);
     mix(static_cast<uint64_t>(shape.layout));
-    mix((static_cast<uint64_t>(shape.sizes.size()) << 1) | (shape.is_coalesced ? 1U : 0U));
-    if (shape.layout == c10::kSparseBsr || shape.layout == c10::kSparseBsc) {
-      const auto block = at::sparse_csr::getBlockSize(operand);
-      mix(block[0] == block[1] ? 1 : 2);  // MKL's products take square blocks alone
-    }
+    mix(shape.is_coalesced ? 1 : 2);
+    add(c10::IntArrayRef(shape.sizes));
     for (const at::Tensor& member : members_of(operand)) {
       add(member);
     }
     return;
   }
-  is_empty_ |= operand.numel() == 0;
   mix(1 + static_cast<uint64_t>(operand.scalar_type()));
-  mix((static_cast<uint64_t>(operand.dim()) << 3) | (operand.numel() == 0 ? 4U : 0U) |
-      (operand.is_contiguous() ? 2U : 0U) | (operand.device().is_cpu() ? 1U : 0U));
+  mix(operand.device().is_cpu() ? 1 : 2);
+  add(operand.sizes());
+  add(operand.strides());
+  bytes_ += operand.nbytes();
+  const c10::StorageImpl* const storage = operand.storage().unsafeGetStorageImpl();
+  auto* const first =
+      std::find_if(storages_.begin(), storages_.end(), [&](const auto& of) { return of.first == storage; });
+  mix(static_cast<uint64_t>(first - storages_.begin()));
+  if (first == storages_.end()) {
+    storages_.emplace_back(storage, operand.storage_offset());
+  } else {
+    mix(static_cast<uint64_t>(operand.storage_offset() - first->second));
+  }
 }
 
-void LaunchKind::add(std::string_view option) {
+void LaunchSignature::add(std::string_view option) {
   mix(std::hash<std::string_view>()(option));
 }
 
-void LaunchKind::add(int64_t option) {
+void LaunchSignature::add(int64_t option) {
   mix(static_cast<uint64_t>(option));
 }
 
-void LaunchKind::add(double option) {
-  constexpr double kMost = 4;
-  const bool is_special = std::isinf(option) || (std::abs(option) <= kMost && std::floor(2 * option) == 2 * option);
-  mix(is_special ? std::hash<double>()(option) : static_cast<uint64_t>(kAbsent));
+void LaunchSignature::add(double option) {
+  mix(std::hash<double>()(option));
 }
 
-void LaunchKind::add(const at::Scalar& option) {
+void LaunchSignature::add(const at::Scalar& option) {
   add(static_cast<int64_t>(option.type()));
   if (option.isComplex()) {
     const c10::complex<double> number = option.toComplexDouble();
@@ -85,47 +108,50 @@ void LaunchKind::add(const at::Scalar& option) {
   }
 }
 
-void LaunchKind::add(c10::IntArrayRef option) {
-  add(static_cast<int64_t>(option.size()));
-  for (const int64_t number : option) {
-    add(number);
-  }
-}
-
-void LaunchKind::mix(uint64_t value) {
+void LaunchSignature::mix(uint64_t value) {
   hash_ = c10::hash_combine(hash_, value);
 }
 
-bool LaunchKind::has_passed() const {
-  PassedKinds& kinds = passed_kinds();
-  const std::lock_guard<std::mutex> lock(kinds.mutex);
-  return kinds.hashes.count(hash_) != 0;
+bool LaunchSignature::is_known() const {
+  KnownSignatures& known = known_signatures();
+  const std::lock_guard<std::mutex> lock(known.mutex);
+  return known.hashes.count(hash_) != 0;
 }
 
-void LaunchKind::remember() const {
-  PassedKinds& kinds = passed_kinds();
-  const std::lock_guard<std::mutex> lock(kinds.mutex);
-  if (!is_empty_ && kinds.hashes.size() < kMostKinds) {
-    kinds.hashes.insert(hash_);
+void LaunchSignature::remember() const {
+  KnownSignatures& known = known_signatures();
+  const std::lock_guard<std::mutex> lock(known.mutex);
+  if (known.hashes.size() >= kMostSignatures) {
+    known.hashes.clear();
   }
+  known.hashes.insert(hash_);
 }
 
-bool LaunchKind::has_to_wait(Hears hears, bool is_common, c10::Stream stream) const {
+bool has_to_wait(const char* name, c10::Stream stream, Hears hears, const LaunchSignature& signature,
+                 c10::function_ref<void(runtime::AliasStorages&)> run) {
   if (hears == Hears::kAtTheCall) {
-    prepare_to_wait(name_, stream);
+    prepare_to_wait(name, stream);
     return true;
   }
-  const bool capturing = runtime::is_capturing(stream);
-  if (hears == Hears::kFirst || !is_common) {
-    const bool passed = has_passed();
-    TORCH_CHECK_NOT_IMPLEMENTED(passed || !capturing, name_,
-                                " cannot be captured yet: whether it is implemented for these dtypes shows when its "
-                                "kernel runs, and a capturing "
-                                "stream of ",
-                                stream.device(), " records work without running it. Run it once before the capture");
-    return !passed || (hears == Hears::kUnlessCaptured && !capturing);
+  const bool is_capturing = runtime::is_capturing(stream);
+  if (hears == Hears::kUnlessCaptured && !is_capturing) {
+    return true;
   }
-  return !capturing;
+  if (signature.is_known()) {
+    return false;
+  }
+  if (signature.bytes() > kMostDryRunBytes && !is_capturing) {
+    return true;
+  }
+  const std::exception_ptr failure = dry_run(run);
+  if (failure == nullptr) {
+    signature.remember();
+    return false;
+  }
+  if (is_capturing) {
+    refuse_capture_of(name, stream, failure);
+  }
+  return true;
 }
 
 bool may_divide_by_zero(c10::ScalarType dtype, const at::Tensor& divisor) {

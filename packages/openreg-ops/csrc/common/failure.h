@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whose failure it is when a kernel throws. As a rule the device's, as on a GPU: the call has returned, later work is
-// skipped, and synchronising raises. The caller's, who gets the exception from the call while the device stays usable,
-// where the CPU or CUDA would raise at the call:
+// When a launch is synchronous. As a rule it is not: the call returns before the kernel runs, and what the kernel
+// throws becomes the error of the device, as on a GPU. So no kernel may throw for what the host can see before. Three
+// rules make sure of that:
 //
-//   - The kernel may refuse a dtype. Of those in common use its rule knows who refuses which. The others (8-bit
-//     floats, complex numbers of half precision, unsigned integers of more than a byte, ...) few kernels take, and
-//     which ones do depends on PyTorch's version. So the first launch of its kind waits for the kernel, and later ones
-//     go on at once; a program sees the like where CUDA loads a kernel with its first launch. Which layouts of sparse
-//     tensors a kernel takes depends on the library that it is built with (KernelRule::by_kind).
-//   - The kernel judges the data: LAPACK's info, which CUDA's operators read back, too; a divisor of zero.
+//   - KernelRule::checked: the host's own checks find every mistake but those in the data, which the sweep of changed
+//     arguments (check `arguments` of the conformance kit) has shown. These launches are asynchronous.
+//   - For every other kernel a dry run (dry_run.h) precedes the first launch of a signature (LaunchSignature). Where it
+//     throws, the launch is synchronous: the kernel sees the real data, and the call throws what it throws. The same
+//     holds for dtypes that a kernel may refuse (KernelRule::refused, and all that are not in common use).
+//   - Where the data decide and the CPU or CUDA would throw at the call, each launch is synchronous: LAPACK's info,
+//   which
+//     CUDA's operators read back, too; a divisor of zero.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,17 +18,22 @@
 #include <c10/core/Scalar.h>
 #include <c10/macros/Macros.h>
 #include <c10/util/ArrayRef.h>
+#include <c10/util/FunctionRef.h>
 #include <c10/util/OptionalArrayRef.h>
+#include <c10/util/SmallVector.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "common/device_check.h"
 #include "common/kernel_rule.h"
 #include "common/numbers.h"
 #include "common/wait_for.h"
+#include "openreg/runtime/alias.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
 
@@ -43,30 +50,42 @@ DtypeSet dtypes_in(const Args&... args) {
 
 // When the caller hears of a kernel's failure.
 enum class Hears : uint8_t {
-  kLater,           // at the next synchronisation, and the device is lost
-  kFirst,           // from the call, if it is the first launch of its kind
+  kLater,           // at the next synchronization, and the device is lost
+  kAfterDryRun,     // from the call: a dry run precedes the first launch of a signature
   kAtTheCall,       // from every call; the sync debug mode may object, and it cannot be captured
   kUnlessCaptured,  // from every call, except that a capture records it
 };
 
-// What a kernel's choice of code for a dtype can depend on: the operator and its options; of each operand dtype,
-// layout, number of dimensions, and whether it is contiguous, empty and on the device, or has square blocks. Two
-// launches of one kind refuse the same dtypes.
-class LaunchKind {
+// A hash of all that a kernel's checks can depend on, but for data: the operator and its options; of each operand
+// sizes, strides, dtype, layout and device, and with which other operands it shares memory.
+class LaunchSignature {
  public:
-  explicit LaunchKind(const char* name);
+  explicit LaunchSignature(const char* name);
 
   void add(const at::Tensor& operand);
   void add(std::string_view option);
   void add(int64_t option);
-  // Kernels have code of its own for a few numbers: infinities, and small multiples of a half. All others are one kind.
   void add(double option);
   void add(const at::Scalar& option);
-  void add(c10::IntArrayRef option);
 
   template <class T>
   void add(const std::optional<T>& option) {
     option.has_value() ? add(*option) : add(kAbsent);
+  }
+  template <class T>
+  void add(const c10::OptionalArrayRef<T>& option) {
+    option.has_value() ? add(*option) : add(kAbsent);
+  }
+  template <class T>
+  void add(const c10::ArrayRef<T>& options) {
+    add(static_cast<int64_t>(options.size()));
+    for (const T& option : options) {
+      add(option);
+    }
+  }
+  template <size_t kSize>
+  void add(const std::array<bool, kSize>& options) {
+    add(c10::ArrayRef<bool>(options));
   }
   template <class T>
   void add(const T& argument) {
@@ -74,31 +93,26 @@ class LaunchKind {
       add(static_cast<int64_t>(argument));
     } else if constexpr (std::is_floating_point_v<T>) {
       add(static_cast<double>(argument));
-    } else if constexpr (std::is_convertible_v<const T&, c10::IntArrayRef>) {
-      add(c10::IntArrayRef(argument));
-    } else if constexpr (std::is_same_v<T, c10::OptionalArrayRef<int64_t>>) {
-      argument.has_value() ? add(*argument) : add(kAbsent);
     } else {
       for_each_tensor([this](const at::Tensor& operand) { add(operand); }, argument);
     }
   }
 
-  // Whether the caller of such a launch waits for it. Throws c10::Error where the stream is capturing and the launch
-  // would have to run. Thread-safe, as is remember().
-  bool has_to_wait(Hears hears, bool is_common, c10::Stream stream) const;
-
-  // A launch of this kind has run without a failure.
+  // Whether a launch of this signature has passed. Thread-safe, as is remember().
+  bool is_known() const;
   void remember() const;
+
+  // The bytes of all operands.
+  size_t bytes() const { return bytes_; }
 
  private:
   static constexpr int64_t kAbsent = INT64_MIN;
 
-  bool has_passed() const;
   void mix(uint64_t value);
 
-  const char* name_;
   uint64_t hash_ = 0;
-  bool is_empty_ = false;  // kernels return before they look at the dtype of what has no elements
+  size_t bytes_ = 0;
+  c10::SmallVector<std::pair<const c10::StorageImpl*, int64_t>, 8> storages_;  // with the offset of the first operand
 };
 
 // Whether integers are divided by zero, or may be: the values of a tensor of the device are not known.
@@ -160,31 +174,51 @@ C10_ALWAYS_INLINE Hears hears(const KernelRule& rule, bool refuses, std::optiona
       return Hears::kUnlessCaptured;
     }
   }
-  const Hears of_dtype = refuses || rule.by_kind ? Hears::kFirst : Hears::kLater;
+  const Hears of_dtype = refuses || !rule.checked ? Hears::kAfterDryRun : Hears::kLater;
   return C10_LIKELY(rule.verdict == Verdict::kNone) ? of_dtype : hears_verdict(rule.verdict, of_dtype, dtype, args...);
 }
 
-// Launches what `make()` gives, on the current stream of the device. `arguments` are all the operator's, with its
-// outputs; `operands`, which make() may fill, what observers are told of them (see runtime::launch()). Where the caller
-// hears of a failure from the call, it waits for the kernel, and throws what that throws.
+// Whether a launch is to be waited for. `run` calls the kernel on aliases, for a dry run. Throws NotImplementedError
+// where the stream is capturing and the launch would have to be waited for, and what a dry run throws during a capture.
+bool has_to_wait(const char* name, c10::Stream stream, Hears hears, const LaunchSignature& signature,
+                 c10::function_ref<void(runtime::AliasStorages&)> run);
+
+// What an asynchronous launch holds: a task, which is a callable on the storages of one run.
+template <class Task>
+struct AsynchronousTask {
+  Task task;
+
+  void operator()() {
+    runtime::AliasStorages storages;
+    task(storages);
+  }
+};
+
+// Launches the task that `make(aliases)` gives, on the current stream of the device. `arguments` are all the
+// operator's, with its outputs. A synchronous launch throws what the kernel throws.
 template <class Make, class... Args>
-void launch_judged(const char* name, c10::Device device, Hears hears, Make&& make, const runtime::Operands* operands,
-                   const Args&... arguments) {
+void launch_judged(const char* name, c10::Device device, Hears hears, Make&& make, const Args&... arguments) {
+  using Task = std::invoke_result_t<Make, runtime::Aliases&>;
   const c10::Stream stream = runtime::current_stream(device.index());
   const bool is_common = (dtypes_in(arguments...) & ~(kCommonDtypes | kQuantizedDtypes)) == 0;
-  if (C10_LIKELY(hears == Hears::kLater && is_common)) {
-    runtime::launch_made(name, stream, std::forward<Make>(make), operands);
-    return;
+  if (C10_UNLIKELY(hears != Hears::kLater || !is_common)) {
+    LaunchSignature signature(name);
+    (signature.add(arguments), ...);
+    const auto run = [&](runtime::AliasStorages& storages) {
+      runtime::Aliases aliases(name);
+      Task task = make(aliases);
+      task(storages);
+    };
+    if (has_to_wait(name, stream, hears, signature, run)) {
+      runtime::Aliases aliases(name);
+      AsynchronousTask<Task> task{make(aliases)};
+      run_and_wait(name, stream, task, aliases.operands());
+      signature.remember();
+      return;
+    }
   }
-  LaunchKind kind(name);
-  (kind.add(arguments), ...);
-  if (!kind.has_to_wait(hears, is_common, stream)) {
-    runtime::launch_made(name, stream, std::forward<Make>(make), operands);
-    return;
-  }
-  auto task = make();
-  run_and_wait(name, stream, task, operands);
-  kind.remember();
+  runtime::Aliases aliases(name);
+  runtime::launch_made(name, stream, [&] { return AsynchronousTask<Task>{make(aliases)}; }, aliases.operands());
 }
 
 }  // namespace openreg::ops

@@ -88,10 +88,10 @@ struct KernelRule {
   DtypeSet refused = 0;  // in some modes or shapes, at least: the kernel has the last word
   Agreement agreement = Agreement::kNone;
   Verdict verdict = Verdict::kNone;
-  bool by_kind = false;      // whether what it takes shows only when it runs: the first launch of a kind waits
-  bool elementwise = false;  // of a structured operator: see ElementwiseOperands in declare/structured.h
-  bool expands = false;      // of an in-place operator: whether its operand may be an expanded tensor
-  OverlapRule overlap = {};  // of a structured operator: what its kernel refuses of outputs
+  bool checked = false;                // whether the host finds every mistake that is not in the data: see failure.h
+  bool elementwise = false;            // of a structured operator: see ElementwiseOperands in declare/structured.h
+  bool expands = false;                // of an in-place operator: whether its operand may be an expanded tensor
+  OverlapRule overlap = {};            // of a structured operator: what its kernel refuses of outputs
   std::array<ModeRule, 3> modes = {};  // those that it refuses more in
 
   bool takes_all_dtypes() const { return refused == 0 && agreement == Agreement::kNone; }
@@ -102,6 +102,12 @@ constexpr KernelRule kFloats{.refused = kNotFloating};
 // Of those that know no complex numbers, and of those that know no booleans either.
 constexpr KernelRule kNoComplex{.refused = kComplex};
 constexpr KernelRule kRealNumbers{.refused = kBoolean | kComplex};
+// The same rule for an operator whose host checks are complete.
+constexpr KernelRule checked(KernelRule rule) {
+  rule.checked = true;
+  return rule;
+}
+constexpr KernelRule kChecked{.checked = true};
 // Of those that take all dtypes, element by element.
 constexpr KernelRule kElementwise{.elementwise = true};
 

@@ -14,6 +14,7 @@
 #include "common/device_check.h"
 #include "kernels/axes.h"
 #include "kernels/types.h"
+#include "openreg/runtime/alias.h"
 #include "openreg/runtime/launch.h"
 
 namespace openreg::ops {
@@ -88,11 +89,13 @@ Accessed<Tensors...> updates(const Tensors&... tensors) {
   return {orAccessReadWrite, {tensors...}};
 }
 
-// What a raw kernel is told to do with memory, for those who observe the device: its launch holds addresses alone.
+// The tensors behind the addresses of a raw launch: checks their storages, and tells those who observe the device what
+// the kernel does with them. Throws c10::Error where a tensor reaches beyond its storage.
 class RawOperands {
  public:
   template <class... Accesses>
-  explicit RawOperands(const Accesses&... accesses) {
+  explicit RawOperands(const char* name, const Accesses&... accesses) {
+    (check(name, accesses), ...);
     if (C10_UNLIKELY(runtime::Operands::wanted())) {
       (add(accesses), ...);
       wanted_ = true;
@@ -102,6 +105,11 @@ class RawOperands {
   const runtime::Operands* get() const { return wanted_ ? &operands_ : nullptr; }
 
  private:
+  template <class... Tensors>
+  static void check(const char* name, const Accessed<Tensors...>& accessed) {
+    const auto visit = [&](const at::Tensor& tensor) { runtime::check_storage(name, tensor); };
+    std::apply([&](const auto&... argument) { (for_each_tensor(visit, argument), ...); }, accessed.tensors);
+  }
   template <class... Tensors>
   void add(const Accessed<Tensors...>& accessed) {
     const auto visit = [&](const at::Tensor& tensor) { operands_.add(tensor, accessed.access); };
@@ -117,7 +125,7 @@ class RawOperands {
 template <class Arguments, class... Accesses>
 void launch_raw(const char* name, c10::Device device, void (*kernel)(const Arguments&), Arguments arguments,
                 const Accesses&... accesses) {
-  const RawOperands operands(accesses...);
+  const RawOperands operands(name, accesses...);
   auto run = [kernel, arguments = std::move(arguments)] { kernel(arguments); };
   runtime::launch(name, device.index(), std::move(run), operands.get());
 }

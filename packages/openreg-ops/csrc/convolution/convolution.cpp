@@ -26,6 +26,10 @@ OutputSpec describe_convolution(const at::Tensor& input, const at::Tensor& weigh
   TORCH_CHECK(weight.dtype() == input.dtype() && (!is_given(bias) || bias->dtype() == input.dtype()),
               "convolution: input (", input.dtype(), "), weight (", weight.dtype(),
               ") and bias should have the same dtype; convert the operand with .to()");
+  for (int64_t i = 2; i < weight.dim(); ++i) {
+    TORCH_CHECK(weight.size(i) > 0, "convolution: kernel size should be greater than zero, but got a weight of shape ",
+                weight.sizes());
+  }
   const std::vector<int64_t> sizes =
       transposed ? at::native::conv_input_size(input.sizes(), weight.sizes(), padding, output_padding, stride, dilation,
                                                groups)
@@ -36,10 +40,16 @@ OutputSpec describe_convolution(const at::Tensor& input, const at::Tensor& weigh
 }
 
 std::array<OutputSpec, 3> describe_convolution_backward(const at::Tensor& grad, const at::Tensor& input,
-                                                        const at::Tensor& weight, c10::IntArrayRef /*stride*/,
-                                                        c10::IntArrayRef /*padding*/, c10::IntArrayRef /*dilation*/,
-                                                        bool transposed, c10::IntArrayRef /*output_padding*/,
-                                                        int64_t /*groups*/, std::array<bool, 3> wanted) {
+                                                        const at::Tensor& weight, c10::IntArrayRef stride,
+                                                        c10::IntArrayRef padding, c10::IntArrayRef dilation,
+                                                        bool transposed, c10::IntArrayRef output_padding,
+                                                        int64_t groups, std::array<bool, 3> wanted) {
+  const OutputSpec output =
+      describe_convolution(input, weight, std::nullopt, stride, padding, dilation, transposed, output_padding, groups);
+  TORCH_CHECK(grad.sizes() == output.sizes && grad.scalar_type() == input.scalar_type(),
+              op::convolution_backward_overrideable::name, ": expected a gradient of shape ", output.sizes,
+              " and dtype ", input.scalar_type(), ", as the output has, but got ", grad.sizes(), " and ",
+              grad.scalar_type());
   const auto spec_if = [&](bool is_wanted, c10::IntArrayRef sizes, c10::MemoryFormat format) {
     OutputSpec spec = is_wanted ? output_of(sizes, input.scalar_type()) : OutputSpec();
     spec.format = format;
@@ -61,8 +71,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Te
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_convolution, op::convolution_overrideable>(library, at::convolution,
-                                                                {.refused = kBoolean | kIntegers});
-  described<describe_convolution_backward, op::convolution_backward_overrideable>(library, convolution_backward);
+                                                                {.refused = kBoolean | kIntegers, .checked = true});
+  described<describe_convolution_backward, op::convolution_backward_overrideable>(library, convolution_backward,
+                                                                                  kChecked);
 }
 
 }  // namespace

@@ -62,10 +62,7 @@ struct OwnedCall {
   Kernel kernel;
   OwnedArgumentsOf<Parameters...> arguments;
 
-  void operator()() {
-    runtime::AliasStorages storages;
-    arguments.apply(kernel, storages);
-  }
+  void operator()(runtime::AliasStorages& storages) { arguments.apply(kernel, storages); }
 };
 
 // Launches `kernel(args...)`, which does with each argument what `accesses` says; the launch owns them in the forms of
@@ -73,9 +70,10 @@ struct OwnedCall {
 template <class... Parameters, class Kernel>
 void launch_owned(const Operator& op, c10::Device device, Hears when, const orAccess* accesses, Kernel kernel,
                   const std::remove_reference_t<Parameters>&... args) {
-  runtime::Aliases aliases(op.name);
-  const auto make = [&] { return OwnedCall<Kernel, Parameters...>{kernel, {aliases, accesses, args...}}; };
-  launch_judged(op.name, device, when, make, aliases.operands(), args...);
+  const auto make = [&](runtime::Aliases& aliases) {
+    return OwnedCall<Kernel, Parameters...>{kernel, {aliases, accesses, args...}};
+  };
+  launch_judged(op.name, device, when, make, args...);
 }
 
 // Launches `kernel(args...)`. The types of the kernel's parameters say how the launch owns each argument and what the

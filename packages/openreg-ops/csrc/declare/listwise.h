@@ -77,7 +77,7 @@ template <class... Forms>
 void listwise(torch::Library& library, SchemaOf<Forms>*... composites) {
   const auto declare = [&]<class Form>(Form /*form*/, SchemaOf<Form>* composite) {
     using Schema = SchemaOf<Form>;
-    static const Listwise<Schema> forever{{Form::name}, kAccessesOf<Form, Schema>.data(), composite};
+    static const Listwise<Schema> forever{{Form::name, {.checked = true}}, kAccessesOf<Form, Schema>.data(), composite};
     register_entry<Form, Schema>(library, {}, &forever, &Listwise<Schema>::enter);
   };
   (declare(Forms(), composites), ...);

@@ -291,13 +291,12 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
 template <class Meta, class Functional>
 auto structured_operator(typename Structured<SchemaOf<Functional>>::Kernel* kernel, const KernelRule& rule = {},
                          const typename Structured<SchemaOf<Functional>>::Hooks& hooks = {}) {
+  constexpr bool kIsIterator = std::is_base_of_v<at::TensorIteratorBase, Meta>;
+  KernelRule with_iterator = rule;
+  with_iterator.checked |= kIsIterator;  // its kernel takes the iterator, which has checked the operands, as it is
   return [&]<class Result, class... Args>(Result (*)(Args...)) {
-    return Structured<Result(Args...)>{Functional::name,
-                                       &call_meta<Meta, Args...>,
-                                       std::is_base_of_v<at::TensorIteratorBase, Meta>,
-                                       kernel,
-                                       rule,
-                                       hooks};
+    return Structured<Result(Args...)>{
+        Functional::name, &call_meta<Meta, Args...>, kIsIterator, kernel, with_iterator, hooks};
   }(static_cast<SchemaOf<Functional>*>(nullptr));
 }
 

@@ -17,13 +17,13 @@ namespace {
 using runtime::Generator;
 namespace templates = at::native::templates;
 
-constexpr Operator kUniform{"aten::uniform_"};
-constexpr Operator kNormal{"aten::normal_"};
-constexpr Operator kLogNormal{"aten::log_normal_"};
-constexpr Operator kExponential{"aten::exponential_"};
-constexpr Operator kCauchy{"aten::cauchy_"};
-constexpr Operator kGamma{"aten::_standard_gamma"};
-constexpr Operator kDirichlet{"aten::_sample_dirichlet"};
+constexpr Operator kUniform{"aten::uniform_", kChecked};
+constexpr Operator kNormal{"aten::normal_", kChecked};
+constexpr Operator kLogNormal{"aten::log_normal_", kChecked};
+constexpr Operator kExponential{"aten::exponential_", kChecked};
+constexpr Operator kCauchy{"aten::cauchy_", kChecked};
+constexpr Operator kGamma{"aten::_standard_gamma", kChecked};
+constexpr Operator kDirichlet{"aten::_sample_dirichlet", kChecked};
 
 using Normal = Filling<kNormal, kFloating, &kernels::normal>;
 using LogNormal = Filling<kLogNormal, kFloating, &kernels::log_normal>;
@@ -39,7 +39,7 @@ struct UniformKernel {
     const raw::UniformArguments arguments{self.scalar_type(), mutable_kernel_address(self),
                                           merged_axes<1>(self.sizes(), {self.strides()}, AxisOrder::kByIndex), from,
                                           to};
-    const RawOperands operands(writes(self));
+    const RawOperands operands(kUniform.name, writes(self));
     auto draw = [state, arguments] { raw::uniform(arguments, state.seed(), state.offset()); };
     runtime::launch(kUniform.name, self.device().index(), std::move(draw), operands.get());
   }

@@ -18,13 +18,13 @@ namespace {
 using runtime::Generator;
 namespace templates = at::native::templates;
 
-constexpr Operator kRandom{"aten::random_"};
-constexpr Operator kBernoulli{"aten::bernoulli_"};
-constexpr Operator kGeometric{"aten::geometric_"};
-constexpr Operator kPoisson{"aten::poisson"};
-constexpr Operator kBinomial{"aten::binomial"};
-constexpr Operator kMultinomial{"aten::multinomial"};
-constexpr Operator kRandperm{"aten::randperm"};
+constexpr Operator kRandom{"aten::random_", kChecked};
+constexpr Operator kBernoulli{"aten::bernoulli_", kChecked};
+constexpr Operator kGeometric{"aten::geometric_", kChecked};
+constexpr Operator kPoisson{"aten::poisson", kChecked};
+constexpr Operator kBinomial{"aten::binomial", kChecked};
+constexpr Operator kMultinomial{"aten::multinomial", kChecked};
+constexpr Operator kRandperm{"aten::randperm", kChecked};
 
 constexpr DtypeSet kReal = kIntegers | kFloating;
 constexpr DtypeSet kWhole =

@@ -12,8 +12,8 @@ namespace openreg::ops {
 
 namespace {
 
-constexpr Operator kDropout{"aten::native_dropout"};
-constexpr Operator kDropoutBackward{"aten::native_dropout_backward"};
+constexpr Operator kDropout{"aten::native_dropout", kChecked};
+constexpr Operator kDropoutBackward{"aten::native_dropout_backward", kChecked};
 
 void dropout_kernel(const at::Tensor& input, at::Tensor& output, at::Tensor& mask, double keep,
                     runtime::PhiloxState state) {
@@ -54,6 +54,9 @@ void dropout_backward_kernel(const at::Tensor& grad, const at::Tensor& mask, dou
 
 at::Tensor native_dropout_backward(const at::Tensor& grad, const at::Tensor& mask, double scale) {
   const OperandsDevice device(kDropoutBackward, grad, mask);
+  TORCH_CHECK(mask.scalar_type() == at::kBool, "Mask should be Bool Scalar Type, but got ", mask.scalar_type());
+  TORCH_CHECK(grad.sizes() == mask.sizes(), kDropoutBackward.name, ": the gradient has shape ", grad.sizes(),
+              ", the mask ", mask.sizes());
   // A scaled integer is a floating-point number.
   const c10::ScalarType dtype = at::result_type(grad, at::Scalar(scale));
   // The product has the order of strides of its first dense operand; a gradient of a sum is expanded.

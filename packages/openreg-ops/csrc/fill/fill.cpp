@@ -58,12 +58,12 @@ void check_masked_scatter(const at::Tensor& self, const at::Tensor& mask, const 
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<check_fill, op::fill__Scalar>(library, cpu::fill_, kExpands);
+  described<check_fill, op::fill__Scalar>(library, cpu::fill_, checked(kExpands));
   function<op::fill__Tensor>(library, fill_tensor);
-  described<check_masked_fill, op::masked_fill__Scalar>(library, cpu::masked_fill_, kExpands);
+  described<check_masked_fill, op::masked_fill__Scalar>(library, cpu::masked_fill_, checked(kExpands));
   function<op::masked_fill__Tensor>(library, masked_fill_tensor, kExpands);
   described<check_masked_scatter, op::masked_scatter_>(library, cpu::masked_scatter_);
-  described<unchecked, op::zero_>(library, cpu::zero_, kExpands);
+  described<unchecked, op::zero_>(library, cpu::zero_, checked(kExpands));
 }
 
 }  // namespace

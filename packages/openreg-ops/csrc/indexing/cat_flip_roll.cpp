@@ -35,9 +35,9 @@ OutputSpec describe_unfold_backward(const at::Tensor& grad, c10::IntArrayRef inp
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  structured<meta::structured_cat, op::cat>(library, cpu::cat_outf);
-  described<describe_flip, op::flip>(library, cpu::flip);
-  described<describe_roll, op::roll>(library, cpu::roll);
+  structured<meta::structured_cat, op::cat>(library, cpu::cat_outf, kChecked);
+  described<describe_flip, op::flip>(library, cpu::flip, kChecked);
+  described<describe_roll, op::roll>(library, cpu::roll, kChecked);
   described<describe_unfold_backward, op::unfold_backward>(library, cpu::unfold_backward);
 }
 

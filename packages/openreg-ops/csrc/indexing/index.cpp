@@ -24,7 +24,7 @@ Indices move_indices(const at::Tensor& self, const Indices& indices) {
   return moved;
 }
 
-const auto kIndex = structured_operator<meta::structured_index_Tensor, op::index_Tensor>(cpu::index_outf);
+const auto kIndex = structured_operator<meta::structured_index_Tensor, op::index_Tensor>(cpu::index_outf, kChecked);
 
 at::Tensor index(const at::Tensor& self, const Indices& indices) {
   return kIndex.functional(self, move_indices(self, indices));
@@ -213,7 +213,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::index_Tensor>(library, index);
   function<op::index_Tensor_out>(library, index_out);
   structured<meta::structured_index_add, op::index_add, op::index_add_>(library, cpu::index_add_outf,
-                                                                        {.overlap = kNoPart});
+                                                                        checked(KernelRule{.overlap = kNoPart}));
   function<op::index_copy>(library, [](auto... args) { return index_copy_now().functional(args...); }, kIndexCopy);
   function<op::index_copy_out>(
       library, [](auto... args) -> at::Tensor& { return index_copy_now().out(args...); }, kIndexCopy);
@@ -227,7 +227,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       {.check_outputs = [](auto... /*arguments*/) {
         TORCH_WARN_ONCE("index_reduce() is in beta and the API may change at any time");
       }});
-  described<describe_index_select, op::index_select>(library, cpu::index_select_outf);
+  described<describe_index_select, op::index_select>(library, cpu::index_select_outf, kChecked);
 }
 
 }  // namespace

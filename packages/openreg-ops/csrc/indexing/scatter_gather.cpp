@@ -56,7 +56,7 @@ at::Tensor& put_(at::Tensor& self, const at::Tensor& index, const at::Tensor& so
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  structured<meta::structured_gather, op::gather>(library, cpu::gather_outf);
+  structured<meta::structured_gather, op::gather>(library, cpu::gather_outf, kChecked);
   // Not isin.Scalar_Tensor: its meta function announces an empty output, and the kernel gives one number.
   structured<meta::structured_isin_Tensor_Scalar, op::isin_Tensor_Scalar>(library, cpu::isin_outf,
                                                                           {.overlap = kNotItself});
@@ -64,16 +64,16 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                                                                           {.overlap = kNotItself});
   function<op::put_>(library, put_);
   structured<meta::structured_scatter_add, op::scatter_add, op::scatter_add_>(library, cpu::scatter_add_outf,
-                                                                              {.overlap = kNoPart});
+                                                                              checked(KernelRule{.overlap = kNoPart}));
   structured<meta::structured_scatter_reduce, op::scatter_reduce, op::scatter__reduce>(library, cpu::scatter_outf,
                                                                                        {.overlap = kNoPart});
   structured<meta::structured_scatter_reduce_two, op::scatter_reduce_two, op::scatter_reduce__two>(
       library, cpu::scatter_reduce_outf,
       {.overlap = kNoPart, .modes = {{{"amax", kComplex}, {"amin", kComplex}, {"mean", kBoolean}}}});
   structured<meta::structured_scatter_src, op::scatter_src, op::scatter__src>(library, cpu::scatter_outf,
-                                                                              {.overlap = kNoPart});
-  structured<meta::structured_scatter_value, op::scatter_value, op::scatter__value>(library, cpu::scatter_outf,
-                                                                                    {.overlap = kNoPart});
+                                                                              checked(KernelRule{.overlap = kNoPart}));
+  structured<meta::structured_scatter_value, op::scatter_value, op::scatter__value>(
+      library, cpu::scatter_outf, checked(KernelRule{.overlap = kNoPart}));
   structured<meta::structured_scatter_value_reduce, op::scatter_value_reduce, op::scatter__value_reduce>(
       library, cpu::scatter_outf, {.overlap = kNoPart});
   described<describe_take, op::take>(library, cpu::take_outf);

@@ -22,8 +22,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_linalg_cross, op::linalg_cross>(
       library, cpu::linalg_cross_outf, {.refused = kBoolean, .agreement = Agreement::kAll, .overlap = kNoOperand});
   described<describe_matrix_exp, op::linalg_matrix_exp>(library, cpu::linalg_matrix_exp);
-  structured<meta::structured_linalg_vector_norm, op::linalg_vector_norm>(library, cpu::linalg_vector_norm_outf,
-                                                                          {.overlap = kNotItselfNoPart});
+  structured<meta::structured_linalg_vector_norm, op::linalg_vector_norm>(
+      library, cpu::linalg_vector_norm_outf, checked(KernelRule{.overlap = kNotItselfNoPart}));
 }
 
 }  // namespace

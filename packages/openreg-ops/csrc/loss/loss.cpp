@@ -22,7 +22,9 @@ OutputSpec describe_cross_entropy(const at::Tensor& self, const at::Tensor& targ
 
 OutputSpec describe_huber(const at::Tensor& self, const at::Tensor& target, int64_t reduction, double delta) {
   TORCH_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
-  return reduced(output_of_operands(self, target), reduction);
+  OutputSpec per_element = output_of_operands(self, target);
+  per_element.dtype = self.scalar_type();  // that of the target is converted
+  return reduced(std::move(per_element), reduction);
 }
 
 void check_multi_margin(const at::Tensor& self, const at::Tensor& target, const at::Scalar& p, MaybeTensor weight) {
@@ -69,9 +71,9 @@ OutputSpec describe_multilabel_backward(const at::Tensor& /*grad*/, const at::Te
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_mse_loss, op::mse_loss>(library, cpu::mse_loss_outf, kFloats);
-  described<shape_of_second, op::mse_loss_backward>(library, cpu::mse_loss_backward_outf);
+  described<shape_of_second, op::mse_loss_backward>(library, cpu::mse_loss_backward_outf, kChecked);
   structured<meta::structured_smooth_l1_loss, op::smooth_l1_loss>(library, cpu::smooth_l1_loss_outf, kFloats);
-  described<like_second, op::smooth_l1_loss_backward_grad_input>(library, cpu::smooth_l1_loss_backward_outf);
+  described<like_second, op::smooth_l1_loss_backward_grad_input>(library, cpu::smooth_l1_loss_backward_outf, kChecked);
   described<describe_huber, op::huber_loss>(library, as_out<cpu::huber_loss>, kFloats);
   described<like_second, op::huber_loss_backward_out>(library, cpu::huber_loss_backward_outf, kFloats);
   described<describe_cross_entropy, op::binary_cross_entropy>(library, as_out<cpu::binary_cross_entropy>, kFloats);

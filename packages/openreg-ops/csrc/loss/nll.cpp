@@ -51,8 +51,10 @@ at::Tensor& backward2d(const at::Tensor& grad, const at::Tensor& self, const at:
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   constexpr KernelRule kOneType{.refused = kNotFloating, .agreement = Agreement::kAllButIndices};
-  structured<meta::structured_nll_loss_forward, op::nll_loss_forward>(library, cpu::nll_loss_forward_outf, kOneType);
-  structured<meta::structured_nll_loss_backward, op::nll_loss_backward>(library, cpu::nll_loss_backward_outf, kOneType);
+  structured<meta::structured_nll_loss_forward, op::nll_loss_forward>(library, cpu::nll_loss_forward_outf,
+                                                                      checked(kOneType));
+  structured<meta::structured_nll_loss_backward, op::nll_loss_backward>(library, cpu::nll_loss_backward_outf,
+                                                                        checked(kOneType));
   described<describe_forward2d, op::nll_loss2d_forward>(library, cpu::nll_loss2d_forward_outf, kFloats);
   described<describe_backward2d, op::nll_loss2d_backward>(library, backward2d, kFloats);
 }

@@ -150,6 +150,8 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
     // As at::native::copy_() does for the CPU, which on an engine nobody would hear.
     TORCH_WARN_ONCE("Casting complex values to real discards the imaginary part");
   }
+  runtime::check_storage(kName, source);
+  runtime::check_storage(kName, dst);
   at::assert_no_internal_overlap(dst);
   at::assert_no_partial_overlap(dst, source);
   if (!is_on_device(source) || !is_on_device(dst)) {

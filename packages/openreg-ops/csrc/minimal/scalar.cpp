@@ -7,6 +7,7 @@
 
 #include "common/torch_versions.h"
 #include "minimal/set.h"
+#include "openreg/runtime/alias.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/host_wait.h"
@@ -20,6 +21,7 @@ namespace {
 
 at::Scalar local_scalar_dense(const at::Tensor& self) {
   TORCH_CHECK(self.numel() > 0, "Tensor.item(): a Tensor with 0 elements cannot be converted to Scalar");
+  runtime::check_storage("Tensor.item()", self);
   at::Scalar result;
   const c10::Stream current = runtime::current_stream(self.get_device());
   runtime::refuse_capture("Tensor.item()", current);

@@ -10,8 +10,23 @@ namespace {
 using Tensors = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 using Specs = std::array<OutputSpec, 3>;
 
+// The input has channels, and there is a number of each parameter for each of them.
+void check_channels(const char* name, const at::Tensor& input,
+                    std::initializer_list<std::optional<at::Tensor>> numbers) {
+  TORCH_CHECK(input.dim() >= 2, name, ": expected an input of at least 2 dimensions, (batch, channels, ...), but got ",
+              input.sizes());
+  for (const auto& parameter : numbers) {
+    TORCH_CHECK(!is_given(parameter) || (parameter->dim() == 1 && parameter->numel() == input.size(1)), name,
+                ": expected weight, bias and statistics of ", input.size(1),
+                " elements, one for each channel, but got ", parameter->sizes());
+  }
+}
+
 Specs describe_batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
                           MaybeTensor running_var, bool training, double /*momentum*/, double /*eps*/) {
+  check_channels(op::native_batch_norm::name, input, {weight, bias, running_mean, running_var});
+  TORCH_CHECK(training || (is_given(running_mean) && is_given(running_var)), op::native_batch_norm::name,
+              ": in evaluation running_mean and running_var must be given");
   // In evaluation nothing is saved, and PyTorch gives empty tensors.
   const OutputSpec saved =
       output_of({training ? input.size(1) : 0}, statistics_type(input, weight, bias, running_mean, running_var));
@@ -20,7 +35,7 @@ Specs describe_batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTens
 
 // In evaluation: in training, running statistics are written as well.
 const auto kEvaluation =
-    described_operator<describe_batch_norm, op::native_batch_norm>(cpu::native_batch_norm, kFloats);
+    described_operator<describe_batch_norm, op::native_batch_norm>(cpu::native_batch_norm, checked(kFloats));
 
 void training_kernel(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias,
                      std::optional<at::Tensor>& running_mean, std::optional<at::Tensor>& running_var, double momentum,
@@ -45,18 +60,30 @@ Tensors batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias
   return results;
 }
 
-Specs describe_batch_norm_backward(const at::Tensor& /*grad*/, const at::Tensor& input, MaybeTensor weight,
+Specs describe_batch_norm_backward(const at::Tensor& grad, const at::Tensor& input, MaybeTensor weight,
                                    MaybeTensor running_mean, MaybeTensor running_var, MaybeTensor save_mean,
-                                   MaybeTensor save_invstd, bool /*train*/, double /*eps*/,
-                                   std::array<bool, 3> wanted) {
+                                   MaybeTensor save_invstd, bool training, double /*eps*/, std::array<bool, 3> wanted) {
+  const char* const name = op::native_batch_norm_backward::name;
+  TORCH_CHECK(grad.sizes() == input.sizes() && grad.scalar_type() == input.scalar_type(), name,
+              ": expected a gradient like the input, of shape ", input.sizes(), " and dtype ", input.scalar_type(),
+              ", but got ", grad.sizes(), " and ", grad.scalar_type());
+  if (training) {
+    check_channels(name, input, {weight, save_mean, save_invstd});
+    TORCH_CHECK(is_given(save_mean) && is_given(save_invstd), name,
+                ": in training the statistics of the batch must be given");
+  } else {
+    check_channels(name, input, {weight, running_mean, running_var});
+    TORCH_CHECK(is_given(running_mean) && is_given(running_var), name,
+                ": in evaluation running_mean and running_var must be given");
+  }
   const OutputSpec parameter =
       output_of({input.size(1)}, statistics_type(input, weight, running_mean, running_var, save_mean, save_invstd));
   return {wanted[0] ? with_last_sizes(input, {}) : OutputSpec(), wanted[1] ? parameter : OutputSpec(),
           wanted[2] ? parameter : OutputSpec()};
 }
 
-const auto kBatchNormBackward =
-    described_operator<describe_batch_norm_backward, op::native_batch_norm_backward>(cpu::native_batch_norm_backward);
+const auto kBatchNormBackward = described_operator<describe_batch_norm_backward, op::native_batch_norm_backward>(
+    cpu::native_batch_norm_backward, kChecked);
 
 // Running statistics that are always there, or never.
 
@@ -123,7 +150,8 @@ struct Out<kFunctional> {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::native_batch_norm>(library, batch_norm, kFloats);
   function<op::native_batch_norm_out>(library, Out<batch_norm>::call);
-  described<describe_batch_norm_backward, op::native_batch_norm_backward>(library, cpu::native_batch_norm_backward);
+  described<describe_batch_norm_backward, op::native_batch_norm_backward>(library, cpu::native_batch_norm_backward,
+                                                                          kChecked);
   function<op::_native_batch_norm_legit>(library, batch_norm_legit);
   function<op::_native_batch_norm_legit_out>(library, Out<batch_norm_legit>::call);
   function<op::_native_batch_norm_legit_no_stats>(library, batch_norm_no_stats, kFloats);

@@ -51,10 +51,20 @@ std::array<bool, 3> possible(std::array<bool, 3> wanted, MaybeTensor weight) {
   return {wanted[0], wanted[1] && is_given(weight), wanted[2] && is_given(weight)};
 }
 
-Specs describe_group_norm_backward(const at::Tensor& /*grad*/, const at::Tensor& input, const at::Tensor& /*mean*/,
-                                   const at::Tensor& /*rstd*/, MaybeTensor weight, int64_t n, int64_t c, int64_t hxw,
+Specs describe_group_norm_backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& mean,
+                                   const at::Tensor& rstd, MaybeTensor weight, int64_t n, int64_t c, int64_t hxw,
                                    int64_t groups, std::array<bool, 3> wanted) {
-  check_operands(op::native_group_norm_backward::name, input, weight, std::nullopt, n, c, hxw, groups);
+  const char* const name = op::native_group_norm_backward::name;
+  check_operands(name, input, weight, std::nullopt, n, c, hxw, groups);
+  TORCH_CHECK(grad.sizes() == input.sizes() && grad.scalar_type() == input.scalar_type(), name,
+              ": expected a gradient like the input, of shape ", input.sizes(), " and dtype ", input.scalar_type(),
+              ", but got ", grad.sizes(), " and ", grad.scalar_type());
+  const c10::ScalarType dtype = statistics_type(input, weight);
+  for (const at::Tensor& statistic : {mean, rstd}) {
+    TORCH_CHECK(statistic.numel() == n * groups && statistic.scalar_type() == dtype, name,
+                ": expected statistics of shape [", n, ", ", groups, "] and dtype ", dtype,
+                ", as the forward operator gives, but got ", statistic.sizes(), " and ", statistic.scalar_type());
+  }
   const auto [of_input, of_weight, of_bias] = possible(wanted, weight);
   const OutputSpec parameter = is_given(weight) ? output_of({c}, weight->scalar_type()) : OutputSpec();
   return {of_input ? with_last_sizes(input, {}) : OutputSpec(), of_weight ? parameter : OutputSpec(),
@@ -70,8 +80,8 @@ Tensors group_norm_backward(const at::Tensor& grad, const at::Tensor& input, con
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_group_norm, op::native_group_norm>(library, group_norm, kFloats);
-  described<describe_group_norm_backward, op::native_group_norm_backward>(library, group_norm_backward);
+  described<describe_group_norm, op::native_group_norm>(library, group_norm, checked(kFloats));
+  described<describe_group_norm_backward, op::native_group_norm_backward>(library, group_norm_backward, kChecked);
 }
 
 }  // namespace

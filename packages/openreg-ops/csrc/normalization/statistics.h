@@ -17,7 +17,15 @@ c10::ScalarType statistics_type(const at::Tensor& input, const Parameters&... pa
   if (mixed) {
     at::native::check_mixed_data_type(input, value_or_undefined(parameters)...);
   }
-  return at::native::param_scalar_type(input, mixed);
+  const c10::ScalarType dtype = at::native::param_scalar_type(input, mixed);
+  // PyTorch's check looks no further than the first parameter where that has the dtype of the input.
+  const auto check = [&](MaybeTensor parameter) {
+    TORCH_CHECK(!is_given(parameter) || parameter->scalar_type() == dtype,
+                "normalization: expected weight, bias and statistics of dtype ", dtype, " for an input of dtype ",
+                input.scalar_type(), ", but got one of ", parameter->scalar_type(), "; convert it with .to()");
+  };
+  (check(parameters), ...);
+  return dtype;
 }
 
 // On the engine: an operand in the dtype that it is computed in, float for half and bfloat16.

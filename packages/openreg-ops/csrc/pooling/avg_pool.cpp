@@ -30,9 +30,10 @@ OutputSpec describe_adaptive_out(const at::Tensor& self, c10::IntArrayRef output
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   constexpr KernelRule kBackward{.refused = kBoolean | kShortIntegers | kComplex, .agreement = Agreement::kAll};
   structured<meta::structured_avg_pool2d, op::avg_pool2d>(
-      library, cpu::avg_pool2d_outf, {.refused = kBoolean | kShortIntegers | kComplex, .overlap = kNotItself});
+      library, cpu::avg_pool2d_outf,
+      checked(KernelRule{.refused = kBoolean | kShortIntegers | kComplex, .overlap = kNotItself}));
   structured<meta::structured_avg_pool2d_backward, op::avg_pool2d_backward>(library, cpu::avg_pool2d_backward_outf,
-                                                                            kBackward);
+                                                                            checked(kBackward));
   structured<meta::structured_avg_pool3d, op::avg_pool3d>(library, computed_in<reduced_as_float, cpu::avg_pool3d_outf>,
                                                           {.refused = kBoolean | kShortIntegers | kComplex});
   structured<meta::structured_avg_pool3d_backward, op::avg_pool3d_backward>(

@@ -56,9 +56,9 @@ std::array<OutputSpec, 2> describe_max_pool3d(const at::Tensor& self, c10::IntAr
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   constexpr KernelRule kBackward{.refused = kNotFloating, .agreement = Agreement::kAllButIndices};
   structured<meta::structured_max_pool2d_with_indices, op::max_pool2d_with_indices>(
-      library, cpu::max_pool2d_with_indices_outf, kRealNumbers);
+      library, cpu::max_pool2d_with_indices_outf, checked(kRealNumbers));
   structured<meta::structured_max_pool2d_with_indices_backward, op::max_pool2d_with_indices_backward>(
-      library, cpu::max_pool2d_with_indices_backward_outf, kBackward);
+      library, cpu::max_pool2d_with_indices_backward_outf, checked(kBackward));
   described<describe_max_pool3d, op::max_pool3d_with_indices>(library, cpu::max_pool3d_with_indices_outf, kRealNumbers);
   described<format_of_second, op::max_pool3d_with_indices_backward>(library,
                                                                     cpu::max_pool3d_with_indices_backward_outf);

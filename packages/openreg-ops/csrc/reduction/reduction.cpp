@@ -143,26 +143,26 @@ std::array<OutputSpec, 2> describe_spread_mean(const at::Tensor& self, at::Optio
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   constexpr KernelRule kNotOverItself{.overlap = kNotItself};
-  structured<meta::structured_all, op::all>(library, cpu::all_outf);
-  structured<meta::structured_all_dim, op::all_dim>(library, cpu::all_outf);
+  structured<meta::structured_all, op::all>(library, cpu::all_outf, kChecked);
+  structured<meta::structured_all_dim, op::all_dim>(library, cpu::all_outf, kChecked);
   structured<meta::structured_all_dims, op::all_dims>(library, cpu::all_outf);
-  structured<meta::structured_amax, op::amax>(library, cpu::amax_outf, kNoComplex);
-  structured<meta::structured_amin, op::amin>(library, cpu::amin_outf, kNoComplex);
+  structured<meta::structured_amax, op::amax>(library, cpu::amax_outf, checked(kNoComplex));
+  structured<meta::structured_amin, op::amin>(library, cpu::amin_outf, checked(kNoComplex));
   structured<meta::structured_aminmax, op::aminmax>(library, cpu::aminmax_outf,
                                                     {.refused = kComplex, .overlap = kNotItself});
-  structured<meta::structured_any, op::any>(library, cpu::any_outf);
-  structured<meta::structured_any_dim, op::any_dim>(library, cpu::any_outf);
+  structured<meta::structured_any, op::any>(library, cpu::any_outf, kChecked);
+  structured<meta::structured_any_dim, op::any_dim>(library, cpu::any_outf, kChecked);
   structured<meta::structured_any_dims, op::any_dims>(library, cpu::any_outf);
-  structured<meta::structured_argmax, op::argmax>(library, cpu::argmax_outf);
-  structured<meta::structured_argmin, op::argmin>(library, cpu::argmin_outf);
+  structured<meta::structured_argmax, op::argmax>(library, cpu::argmax_outf, kChecked);
+  structured<meta::structured_argmin, op::argmin>(library, cpu::argmin_outf, kChecked);
   described<describe_count_nonzero, op::count_nonzero_dim_IntList>(library, cpu::count_nonzero);
   structured<meta::structured_hash_tensor, op::hash_tensor>(library, cpu::hash_tensor_outf, kNoComplex);
-  described<describe_extremum<true>, op::max>(library, cpu::max_outf);
-  structured<meta::structured_max_dim, op::max_dim>(library, cpu::max_outf, kNotOverItself);
-  structured<meta::structured_mean_dim, op::mean_dim>(library, cpu::mean_outf, kNotOverItself,
+  described<describe_extremum<true>, op::max>(library, cpu::max_outf, kChecked);
+  structured<meta::structured_max_dim, op::max_dim>(library, cpu::max_outf, checked(kNotOverItself));
+  structured<meta::structured_mean_dim, op::mean_dim>(library, cpu::mean_outf, checked(kNotOverItself),
                                                       {.check_outputs = check_mean});
-  described<describe_extremum<false>, op::min>(library, cpu::min_outf);
-  structured<meta::structured_min_dim, op::min_dim>(library, cpu::min_outf, kNotOverItself);
+  described<describe_extremum<false>, op::min>(library, cpu::min_outf, kChecked);
+  structured<meta::structured_min_dim, op::min_dim>(library, cpu::min_outf, checked(kNotOverItself));
   function<op::nansum>(library, nansum);
   function<op::nansum_out>(library, nansum_out);
   structured<meta::structured_norm_ScalarOpt_dim, op::norm_ScalarOpt_dim>(library, cpu::norm_outf);
@@ -170,16 +170,16 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_norm_ScalarOpt_dim_dtype, op::norm_ScalarOpt_dim_dtype>(
       library, cpu::norm_outf, {.refused = kNotFloating | kFloating});
   described<describe_prod, op::prod>(library, cpu::prod);
-  structured<meta::structured_prod_dim_int, op::prod_dim_int>(library, cpu::prod_outf);
+  structured<meta::structured_prod_dim_int, op::prod_dim_int>(library, cpu::prod_outf, kChecked);
   structured<meta::structured_renorm, op::renorm, op::renorm_>(
       library, cpu::renorm_outf, {.refused = kBoolean | kIntegers, .overlap = kNotItselfNoPart});
-  described<describe_spread<true>, op::std_correction>(library, cpu::std_outf);
-  described<describe_spread_mean<true>, op::std_mean_correction>(library, cpu::std_mean);
+  described<describe_spread<true>, op::std_correction>(library, cpu::std_outf, kChecked);
+  described<describe_spread_mean<true>, op::std_mean_correction>(library, cpu::std_mean, kChecked);
   structured<meta::structured_sum_dim_IntList, op::sum_dim_IntList>(
-      library, cpu::sum_outf, {}, {.launch_own = raw_kernels_chosen() ? launch_raw_sum : nullptr});
+      library, cpu::sum_outf, kChecked, {.launch_own = raw_kernels_chosen() ? launch_raw_sum : nullptr});
   described<describe_trace, op::trace>(library, trace_kernel);
-  described<describe_spread<false>, op::var_correction>(library, cpu::var_outf);
-  described<describe_spread_mean<false>, op::var_mean_correction>(library, cpu::var_mean);
+  described<describe_spread<false>, op::var_correction>(library, cpu::var_outf, kChecked);
+  described<describe_spread_mean<false>, op::var_mean_correction>(library, cpu::var_mean, kChecked);
 }
 
 }  // namespace

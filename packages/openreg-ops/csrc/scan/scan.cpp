@@ -36,7 +36,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<check_cummin, op::_cummin_helper>(library, cpu::_cummin_helper);
   structured<meta::structured_cumprod, op::cumprod, op::cumprod_>(library, cpu::cumprod_outf, kRule,
                                                                   {.check_outputs = check_cumulative<op::cumprod>});
-  structured<meta::structured_cumsum, op::cumsum, op::cumsum_>(library, cpu::cumsum_outf, kRule,
+  structured<meta::structured_cumsum, op::cumsum, op::cumsum_>(library, cpu::cumsum_outf, checked(kRule),
                                                                {.check_outputs = check_cumulative<op::cumsum>});
   described<describe_logcumsumexp, op::_logcumsumexp>(library, cpu::_logcumsumexp_outf);
 }

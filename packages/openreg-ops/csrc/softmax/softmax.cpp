@@ -64,13 +64,13 @@ bool softmax_backward(c10::Device device, const at::Tensor& gradient, const at::
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   constexpr KernelRule kBackward{.refused = kNotFloating, .agreement = Agreement::kAll};
   const bool raw = raw_kernels_chosen();
-  structured<meta::structured__softmax, op::_softmax>(library, cpu::_softmax_outf, kFloats,
+  structured<meta::structured__softmax, op::_softmax>(library, cpu::_softmax_outf, checked(kFloats),
                                                       {.launch_own = raw ? softmax : nullptr});
   structured<meta::structured__softmax_backward_data, op::_softmax_backward_data>(
-      library, cpu::_softmax_backward_data_outf, kBackward, {.launch_own = raw ? softmax_backward : nullptr});
-  structured<meta::structured__log_softmax, op::_log_softmax>(library, cpu::_log_softmax_outf, kFloats);
+      library, cpu::_softmax_backward_data_outf, checked(kBackward), {.launch_own = raw ? softmax_backward : nullptr});
+  structured<meta::structured__log_softmax, op::_log_softmax>(library, cpu::_log_softmax_outf, checked(kFloats));
   structured<meta::structured__log_softmax_backward_data, op::_log_softmax_backward_data>(
-      library, cpu::_log_softmax_backward_data_outf, kBackward);
+      library, cpu::_log_softmax_backward_data_outf, checked(kBackward));
 }
 
 }  // namespace

@@ -150,8 +150,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_median_dim, op::nanmedian_dim>(library, cpu::nanmedian_outf);
   described<describe_searchsorted_scalar, op::searchsorted_Scalar>(library, cpu::searchsorted_outf);
   described<describe_searchsorted, op::searchsorted_Tensor>(library, cpu::searchsorted_outf);
-  structured<meta::structured_sort_stable, op::sort_stable>(library, cpu::sort_outf, {.overlap = kNotItselfNoPart});
-  structured<meta::structured_topk, op::topk>(library, cpu::topk_outf, {.overlap = kNotItself});
+  structured<meta::structured_sort_stable, op::sort_stable>(library, cpu::sort_outf,
+                                                            checked(KernelRule{.overlap = kNotItselfNoPart}));
+  structured<meta::structured_topk, op::topk>(library, cpu::topk_outf, checked(KernelRule{.overlap = kNotItself}));
 }
 
 }  // namespace

@@ -44,9 +44,8 @@ OutputSpec describe_compressed(const at::Tensor& self, const at::Tensor& other, 
 }
 
 // Of strided results; the other layouts' functions choose them.
-const auto kAddCoo = described_form<describe_coo, op::add_out>(at::native::add_out_sparse_cpu, {.by_kind = true});
-const auto kAddCompressed =
-    described_form<describe_compressed, op::add_out>(at::native::add_out_sparse_compressed_cpu, {.by_kind = true});
+const auto kAddCoo = described_form<describe_coo, op::add_out>(at::native::add_out_sparse_cpu);
+const auto kAddCompressed = described_form<describe_compressed, op::add_out>(at::native::add_out_sparse_compressed_cpu);
 
 at::Tensor& add_coo(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
   if (!is_sparse(self)) {

@@ -10,7 +10,7 @@ namespace {
 
 // COO
 
-constexpr Operator kMask{op::sparse_mask::name, {.by_kind = true}};
+constexpr Operator kMask{op::sparse_mask::name};
 
 void check_same_shape(const char* name, const at::Tensor& self, const at::Tensor& mask) {
   TORCH_CHECK(self.sizes() == mask.sizes(), name, "(): operands have incompatible sizes; self has size ", self.sizes(),

@@ -29,7 +29,7 @@ struct ValuesKernel<Op, kKey, at::Tensor(Args...)> {
 // Launches it for a result that has its indices.
 template <class Op, c10::DispatchKey kKey, class... Args>
 void launch_values(c10::Device device, const at::Tensor& result, const Args&... args) {
-  launch({Op::name, {.by_kind = true}}, device, &ValuesKernel<Op, kKey>::run, args..., members_of(result)[2]);
+  launch({Op::name}, device, &ValuesKernel<Op, kKey>::run, args..., members_of(result)[2]);
 }
 
 }  // namespace openreg::ops

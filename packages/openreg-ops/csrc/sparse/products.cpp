@@ -15,8 +15,6 @@ namespace openreg::ops {
 
 namespace {
 
-constexpr KernelRule kByKind{.by_kind = true};
-
 // COO
 
 void check_coo_product(const at::Tensor& sparse, const at::Tensor& dense) {
@@ -82,7 +80,7 @@ OutputSpec describe_compressed_addmm(const at::Tensor& self, const at::Tensor& m
 }
 
 const auto kAddmm =
-    described_form<describe_compressed_addmm, op::addmm_out>(at::native::addmm_out_sparse_compressed_cpu, kByKind);
+    described_form<describe_compressed_addmm, op::addmm_out>(at::native::addmm_out_sparse_compressed_cpu);
 
 at::Tensor& compressed_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2,
                              const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
@@ -116,7 +114,7 @@ void solve_kernel(const at::Tensor& self, const at::Tensor& A, bool upper, bool 
 std::tuple<at::Tensor&, at::Tensor&> triangular_solve(const at::Tensor& self, const at::Tensor& A, bool upper,
                                                       bool transpose, bool unitriangular, at::Tensor& X,
                                                       at::Tensor& M) {
-  constexpr Operator kSolve{op::triangular_solve_X::name, kByKind};
+  constexpr Operator kSolve{op::triangular_solve_X::name};
   const OperandsDevice device(kSolve, self, A, X);
   TORCH_CHECK(is_sparse(A) && !is_sparse(self) && !is_sparse(X),
               "torch.triangular_solve: expected A alone to be sparse");
@@ -160,16 +158,16 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> sparse_linear_backward(const at::
 
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
   const DeclaresFor sparse(c10::DispatchKey::SparsePrivateUse1);
-  described<describe_addmm, op::addmm>(library, at::native::addmm_out_sparse_dense_cpu, kByKind);
-  described<check_addmm, op::addmm_>(library, at::native::s_addmm_sparse_dense_cpu_, kByKind);
-  described<describe_bmm, op::bmm>(library, at::native::bmm_out_sparse_cpu, kByKind);
+  described<describe_addmm, op::addmm>(library, at::native::addmm_out_sparse_dense_cpu);
+  described<check_addmm, op::addmm_>(library, at::native::s_addmm_sparse_dense_cpu_);
+  described<describe_bmm, op::bmm>(library, at::native::bmm_out_sparse_cpu, kChecked);
   function<op::linear_backward>(library, sparse_linear_backward);
 }
 
 TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, library) {
   const DeclaresFor sparse(c10::DispatchKey::SparseCsrPrivateUse1);
   function<op::addmm_out>(library, compressed_addmm);
-  described<describe_addmv, op::addmv_out>(library, at::native::addmv_out_sparse_compressed, kByKind);
+  described<describe_addmv, op::addmv_out>(library, at::native::addmv_out_sparse_compressed);
   function<op::linear_backward>(library, sparse_linear_backward);
   function<op::triangular_solve_X>(library, triangular_solve);
 }

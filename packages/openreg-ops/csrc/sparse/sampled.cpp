@@ -71,8 +71,8 @@ at::Tensor sampled_addmm(const at::Tensor& self, const at::Tensor& mat1, const a
 
 // Products that reduce: sum, mean, largest and smallest element of a row's products
 
-constexpr Operator kReduce{op::_sparse_mm_reduce_impl::name, {.by_kind = true}};
-constexpr Operator kReduceBackward{op::_sparse_mm_reduce_impl_backward::name, {.by_kind = true}};
+constexpr Operator kReduce{op::_sparse_mm_reduce_impl::name};
+constexpr Operator kReduceBackward{op::_sparse_mm_reduce_impl_backward::name};
 
 void check_reduce(const char* name, const at::Tensor& self, const at::Tensor& other) {
   TORCH_CHECK(self.layout() == c10::kSparseCsr, "sparse_mm_reduce: expect self to be SparseCsr, got ", self.layout());

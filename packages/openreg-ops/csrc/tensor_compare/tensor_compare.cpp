@@ -60,7 +60,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                                                    as_out<static_cast<SchemaOf<op::isin_Scalar_Tensor>*>(cpu::isin)>);
   function<op::isnan>(library, at::native::isnan);
   function<op::where_self>(library, where);
-  described<describe_where, op::where_self_out>(library, cpu::where_outf);
+  described<describe_where, op::where_self_out>(library, cpu::where_outf, kChecked);
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ void launch_kaiser_window(at::TensorIteratorBase& iterator, int64_t length, doub
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::_efficientzerotensor>(library, efficient_zeros);
-  described<describe_arange, op::arange_start_out>(library, cpu::arange_outf);
+  described<describe_arange, op::arange_start_out>(library, cpu::arange_outf, kChecked);
   described<describe_matrix, op::eye_m_out>(library, cpu::eye_outf);
   described<describe_square, op::eye_out>(library, cpu::eye_outf);
   described<describe_linspace, op::linspace_out>(library, cpu::linspace_outf);

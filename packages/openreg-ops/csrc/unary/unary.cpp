@@ -72,7 +72,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                                                                               {.refused = kFloating | kComplex});
   structured<meta::structured_ceil, op::ceil, op::ceil_>(library, cpu::ceil_outf, kRealNumbers);
   function<op::conj_physical_>(library, conj_physical_);
-  described<describe_conj_physical, op::conj_physical_out>(library, cpu::conj_physical_outf);
+  described<describe_conj_physical, op::conj_physical_out>(library, cpu::conj_physical_outf, kChecked);
   structured<meta::structured_cos, op::cos, op::cos_>(library, cpu::cos_outf, kElementwise);
   structured<meta::structured_cosh, op::cosh, op::cosh_>(library, cpu::cosh_outf);
   structured<meta::structured_digamma, op::digamma, op::digamma_>(library, cpu::digamma_outf, kNoComplex);
@@ -93,7 +93,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_log10, op::log10, op::log10_>(library, cpu::log10_outf);
   structured<meta::structured_log1p, op::log1p, op::log1p_>(library, cpu::log1p_outf);
   structured<meta::structured_log2, op::log2, op::log2_>(library, cpu::log2_outf);
-  described<by_iterator, op::logical_not_out>(library, cpu::logical_not_outf);
+  described<by_iterator, op::logical_not_out>(library, cpu::logical_not_outf, kChecked);
   function<op::logit>(library, [](const at::Tensor& self, std::optional<double> eps) {
     return kLogit.functional(in_fractions(self), eps);
   });
@@ -103,7 +103,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                           });
   described<check_logit, op::logit_>(library, cpu::logit_);
   structured<meta::structured_logit_backward, op::logit_backward>(library, cpu::logit_backward_outf, kFloats);
-  described<describe_nan_to_num, op::nan_to_num_out>(library, cpu::nan_to_num_outf);
+  described<describe_nan_to_num, op::nan_to_num_out>(library, cpu::nan_to_num_outf, kChecked);
   structured<meta::structured_neg, op::neg, op::neg_>(library, cpu::neg_outf, kElementwise);
   structured<meta::structured_polygamma, op::polygamma>(library, cpu::polygamma_outf, kNoComplex);
   structured<meta::structured_reciprocal, op::reciprocal, op::reciprocal_>(library, cpu::reciprocal_outf, kElementwise);

@@ -14,9 +14,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_upsample_nearest1d_backward, op::upsample_nearest1d_backward>(
       library, cpu::upsample_nearest1d_backward_outf, kFloats);
   structured<meta::structured_upsample_nearest2d, op::upsample_nearest2d>(library, cpu::upsample_nearest2d_outf,
-                                                                          kFloatsAndBytes);
+                                                                          checked(kFloatsAndBytes));
   structured<meta::structured_upsample_nearest2d_backward, op::upsample_nearest2d_backward>(
-      library, cpu::upsample_nearest2d_backward_outf, kFloats);
+      library, cpu::upsample_nearest2d_backward_outf, checked(kFloats));
   structured<meta::structured_upsample_nearest3d, op::upsample_nearest3d>(library, cpu::upsample_nearest3d_outf,
                                                                           kFloatsAndBytes);
   structured<meta::structured_upsample_nearest3d_backward, op::upsample_nearest3d_backward>(
@@ -37,9 +37,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_upsample_linear1d_backward, op::upsample_linear1d_backward>(
       library, cpu::upsample_linear1d_backward_outf, kFloats);
   structured<meta::structured_upsample_bilinear2d, op::upsample_bilinear2d>(library, cpu::upsample_bilinear2d_outf,
-                                                                            kFloatsAndBytes);
+                                                                            checked(kFloatsAndBytes));
   structured<meta::structured_upsample_bilinear2d_backward, op::upsample_bilinear2d_backward>(
-      library, cpu::upsample_bilinear2d_backward_outf, kFloats);
+      library, cpu::upsample_bilinear2d_backward_outf, checked(kFloats));
   structured<meta::structured_upsample_trilinear3d, op::upsample_trilinear3d>(library, cpu::upsample_trilinear3d_outf,
                                                                               kFloats);
   structured<meta::structured_upsample_trilinear3d_backward, op::upsample_trilinear3d_backward>(

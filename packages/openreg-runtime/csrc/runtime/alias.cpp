@@ -12,6 +12,39 @@
 
 namespace openreg::runtime {
 
+namespace {
+
+// How many elements share a byte, for dtypes of less than one.
+size_t elements_per_byte(c10::ScalarType dtype) {
+  switch (dtype) {
+    case c10::ScalarType::QUInt4x2:
+      return 2;
+    case c10::ScalarType::QUInt2x4:
+      return 4;
+    default:
+      return 1;
+  }
+}
+
+}  // namespace
+
+void check_storage(const char* operation, const at::Tensor& tensor) {
+  if (tensor.numel() == 0) {
+    return;
+  }
+  int64_t last = tensor.storage_offset();  // the element of the highest address
+  for (int64_t i = 0; i < tensor.dim(); ++i) {
+    last += (tensor.size(i) - 1) * tensor.stride(i);
+  }
+  const size_t items = static_cast<size_t>(last) / elements_per_byte(tensor.scalar_type()) + 1;
+  const size_t nbytes = tensor.storage().nbytes();
+  TORCH_CHECK(items * tensor.element_size() <= nbytes, operation, ": a tensor of shape ", tensor.sizes(), ", strides ",
+              tensor.strides(), ", offset ", tensor.storage_offset(), " and dtype ", tensor.dtype(), " on ",
+              tensor.device(), " reaches beyond its storage, which has ", nbytes, " bytes",
+              nbytes == 0 ? ": its memory was freed" : "",
+              ". Give the storage its size back with .untyped_storage().resize_(), or make the tensor anew");
+}
+
 at::Tensor Aliases::operator()(const at::Tensor& tensor) {
   return record(tensor).open(storages_);
 }
@@ -57,9 +90,14 @@ AliasRecord Aliases::describe(const at::Tensor& tensor, void* address) {
     result.many_ = std::make_unique<int64_t[]>(2 * sizes.size());
   }
   int64_t* geometry = result.geometry();
+  int64_t last = result.storage_offset_;  // the element of the highest address
   for (size_t i = 0; i < sizes.size(); ++i) {
     geometry[i] = sizes[i];
     geometry[i + sizes.size()] = strides[i];
+    last += (sizes[i] - 1) * strides[i];
+  }
+  if (C10_UNLIKELY(static_cast<size_t>(last + 1) * result.dtype_.itemsize() > result.nbytes_)) {
+    check_storage(operation_, tensor);  // which knows tensors without elements, and dtypes of less than a byte
   }
   if (C10_UNLIKELY(wanted_)) {
     operands_.add(tensor, access_);

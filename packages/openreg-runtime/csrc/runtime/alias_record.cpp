@@ -5,19 +5,46 @@
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <new>
+#include <utility>
 
 namespace openreg::runtime {
 
 namespace {
 
-c10::Storage make_storage(void* address, size_t nbytes) {
-  return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), nbytes,
-                                               c10::DataPtr(address, c10::Device(c10::DeviceType::CPU)), nullptr,
+// A storage that cannot be resized, as kernels must not do that.
+c10::Storage make_storage(c10::DataPtr bytes, size_t nbytes) {
+  return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), nbytes, std::move(bytes), nullptr,
                                                false);
 }
 
+// Zeros. The system gives a large block page by page as it is written, so a stand-in of a view into a large storage
+// takes what the kernel writes, and no more.
+c10::DataPtr make_zeros(size_t nbytes) {
+  void* bytes = std::calloc(std::max<size_t>(nbytes, 1), 1);
+  if (bytes == nullptr) {
+    throw std::bad_alloc();
+  }
+  return {bytes, bytes, &std::free, c10::Device(c10::DeviceType::CPU)};
+}
+
 }  // namespace
+
+const c10::Storage& AliasStorages::get(uint32_t number, void* address, size_t nbytes) {
+  if (storages_.size() <= number) {
+    storages_.resize(number + 1);
+  }
+  c10::Storage& storage = storages_[number];
+  if (!storage) {
+    storage = make_storage(bytes_ == Bytes::kStandIn ? make_zeros(nbytes)
+                                                     : c10::DataPtr(address, c10::Device(c10::DeviceType::CPU)),
+                           nbytes);
+  }
+  return storage;
+}
 
 at::Tensor& AliasRecord::open(AliasStorages& storages) {
   if (kind_ == Kind::kUndefined || alias_.defined()) {
@@ -27,15 +54,8 @@ at::Tensor& AliasRecord::open(AliasStorages& storages) {
     alias_ = at::detail::empty_cpu({}, c10::typeMetaToScalarType(dtype_));
     std::memcpy(alias_.mutable_data_ptr(), few_.data(), dtype_.itemsize());
   } else {
-    if (storages.size() <= storage_) {
-      storages.resize(storage_ + 1);
-    }
-    c10::Storage& storage = storages[storage_];
-    if (!storage) {
-      storage = make_storage(address_, nbytes_);
-    }
-    alias_ = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), c10::DispatchKeySet(c10::DispatchKey::CPU),
-                                                      dtype_);
+    alias_ = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storages.get(storage_, address_, nbytes_)),
+                                                      c10::DispatchKeySet(c10::DispatchKey::CPU), dtype_);
     alias_.unsafeGetTensorImpl()->set_sizes_and_strides(c10::IntArrayRef(geometry(), dims_),
                                                         c10::IntArrayRef(geometry() + dims_, dims_), storage_offset_);
   }

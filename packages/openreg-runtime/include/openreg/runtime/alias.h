@@ -13,6 +13,11 @@
 
 namespace openreg::runtime {
 
+// Throws c10::Error that names the operation, the tensor and its storage where a dense tensor reaches beyond the storage:
+// after a storage was resized, as FSDP frees parameters, nothing may be read or written there. Aliases checks all that it
+// is given; a launch that takes addresses checks the tensors behind them itself.
+OPENREG_RUNTIME_API void check_storage(const char* operation, const at::Tensor& tensor);
+
 // Makes the CPU tensors that the kernel of one launch works on: same sizes, strides, offset, dtype and lazy bits, same
 // bytes through the kernel view, no ownership. Tensors that share a storage get aliases that share one, so that
 // PyTorch's overlap checks work. One object per launch; not thread-safe.
@@ -23,7 +28,7 @@ class OPENREG_RUNTIME_API Aliases {
  public:
   // A dense tensor of this device gives its alias. An undefined one gives an undefined one. A 0-dim CPU tensor gives a
   // copy, for the host may change or free it before the kernel runs. Anything else throws c10::Error that names
-  // operator and device.
+  // operator and device, and so does a tensor that reaches beyond its storage.
   at::Tensor operator()(const at::Tensor& tensor);
 
   // What the alias of the same tensor is made from later: cheaper for the calling thread. Throws as above.

@@ -14,8 +14,23 @@
 
 namespace openreg::runtime {
 
-// The storages of the aliases of one launch, by their numbers.
-using AliasStorages = c10::SmallVector<c10::Storage, 4>;
+// The storages of the aliases of one run of a launch, by their numbers. An alias shows either the bytes of its tensor,
+// or stand-ins: zeros in host memory of its own, in which a kernel can be tried without reading or writing the device.
+// Aliases whose tensors share a storage share one here in both cases. Not thread-safe.
+class OPENREG_RUNTIME_API AliasStorages {
+ public:
+  enum class Bytes : uint8_t { kOfTensor, kStandIn };
+
+  explicit AliasStorages(Bytes bytes = Bytes::kOfTensor) : bytes_(bytes) {}
+
+  // The storage of this number, made when it is asked for first. Of a stand-in the address is not read. Throws
+  // std::bad_alloc where the host has no memory for a stand-in.
+  const c10::Storage& get(uint32_t number, void* address, size_t nbytes);
+
+ private:
+  Bytes bytes_;
+  c10::SmallVector<c10::Storage, 4> storages_;
+};
 
 // What an alias is made from (see Aliases, in alias.h). A launch holds records, and the engine makes the aliases when
 // the kernel runs: the host only writes down a few numbers, and what is allocated and freed with each launch stays in

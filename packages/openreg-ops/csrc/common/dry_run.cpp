@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "common/dry_run.h"
+
+#include <ATen/ThreadLocalState.h>
+#include <ATen/record_function.h>
+#include <c10/core/DispatchKeySet.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/Exception.h>
+
+#include <thread>
+
+#include "kernels/one_thread.h"
+
+namespace openreg::ops {
+
+namespace {
+
+// The state of a thread that nobody has changed. Only a new thread is sure to have it.
+const at::ThreadLocalState& initial_state() {
+  static const auto* const state = [] {
+    at::ThreadLocalState* made = nullptr;
+    std::thread([&made] { made = new at::ThreadLocalState(); }).join();
+    return made;  // outlives threads that launch while the process exits
+  }();
+  return *state;
+}
+
+// The launch itself warns on the calling line of what there is to warn of.
+class Silence final : public c10::WarningHandler {
+  void process(const c10::Warning& /*warning*/) override {}
+};
+
+}  // namespace
+
+std::exception_ptr dry_run(c10::function_ref<void(runtime::AliasStorages&)> kernel) {
+  const at::ThreadLocalStateGuard as_a_new_thread(initial_state());
+  const at::RecordFunctionGuard not_recorded(/*is_enabled=*/false);
+  const c10::InferenceMode inference;
+  const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset_with_ADInplaceOrView);
+  Silence silence;
+  const c10::WarningUtils::WarningHandlerGuard no_warnings(&silence);
+  const kernels::OneThread one_thread;
+  runtime::AliasStorages stand_ins(runtime::AliasStorages::Bytes::kStandIn);
+  try {
+    kernel(stand_ins);
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+}  // namespace openreg::ops
