@@ -22,9 +22,6 @@ namespace {
 // A program has a few thousand signatures; those of long ago are forgotten beyond this many.
 constexpr size_t kMostSignatures = 65536;
 
-// Beyond so many bytes a dry run would take longer than waiting for the kernel.
-constexpr size_t kMostDryRunBytes = size_t{64} << 20U;
-
 struct KnownSignatures {
   std::mutex mutex;
   std::unordered_set<uint64_t> hashes;
@@ -61,6 +58,7 @@ void LaunchSignature::add(const at::Tensor& operand) {
   }
   if (is_sparse(operand)) {
     const SparseShape shape(operand);
+    has_sparse_ = true;
     mix(static_cast<uint64_t>(shape.layout));
     mix(shape.is_coalesced ? 1 : 2);
     add(c10::IntArrayRef(shape.sizes));
@@ -140,7 +138,12 @@ bool has_to_wait(const char* name, c10::Stream stream, Hears hears, const Launch
   if (signature.is_known()) {
     return false;
   }
-  if (signature.bytes() > kMostDryRunBytes && !is_capturing) {
+  if (!signature.allows_dry_run()) {
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        !is_capturing, name,
+        " cannot be captured yet: whether its operands are right shows when its kernel runs, and "
+        "a capturing stream of ",
+        stream.device(), " records work without running it. Run it once before the capture");
     return true;
   }
   const std::exception_ptr failure = dry_run(run);

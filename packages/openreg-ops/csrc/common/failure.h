@@ -102,16 +102,19 @@ class LaunchSignature {
   bool is_known() const;
   void remember() const;
 
-  // The bytes of all operands.
-  size_t bytes() const { return bytes_; }
+  // Whether a dry run is of use: not of operands so large that it would take longer than waiting for the kernel, nor of
+  // sparse ones, whose indices a kernel follows and which zeros would not be.
+  bool allows_dry_run() const { return !has_sparse_ && bytes_ <= kMostBytes; }
 
  private:
   static constexpr int64_t kAbsent = INT64_MIN;
+  static constexpr size_t kMostBytes = size_t{64} << 20U;
 
   void mix(uint64_t value);
 
   uint64_t hash_ = 0;
   size_t bytes_ = 0;
+  bool has_sparse_ = false;
   c10::SmallVector<std::pair<const c10::StorageImpl*, int64_t>, 8> storages_;  // with the offset of the first operand
 };
 
@@ -178,8 +181,8 @@ C10_ALWAYS_INLINE Hears hears(const KernelRule& rule, bool refuses, std::optiona
   return C10_LIKELY(rule.verdict == Verdict::kNone) ? of_dtype : hears_verdict(rule.verdict, of_dtype, dtype, args...);
 }
 
-// Whether a launch is to be waited for. `run` calls the kernel on aliases, for a dry run. Throws NotImplementedError
-// where the stream is capturing and the launch would have to be waited for, and what a dry run throws during a capture.
+// Whether a launch is synchronous. `run` calls the kernel on aliases, for a dry run. Throws NotImplementedError where
+// the stream is capturing and the launch would have to be waited for, and during a capture what a dry run throws.
 bool has_to_wait(const char* name, c10::Stream stream, Hears hears, const LaunchSignature& signature,
                  c10::function_ref<void(runtime::AliasStorages&)> run);
 

@@ -160,7 +160,7 @@ TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
   const DeclaresFor sparse(c10::DispatchKey::SparsePrivateUse1);
   described<describe_addmm, op::addmm>(library, at::native::addmm_out_sparse_dense_cpu);
   described<check_addmm, op::addmm_>(library, at::native::s_addmm_sparse_dense_cpu_);
-  described<describe_bmm, op::bmm>(library, at::native::bmm_out_sparse_cpu, kChecked);
+  described<describe_bmm, op::bmm>(library, at::native::bmm_out_sparse_cpu);
   function<op::linear_backward>(library, sparse_linear_backward);
 }
 

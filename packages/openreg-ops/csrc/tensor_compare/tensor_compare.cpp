@@ -44,8 +44,8 @@ at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   // One that fails becomes the device's error at the next synchronisation.
-  described<check_assert, op::_assert_async>(library, cpu::_assert_async);
-  described<check_assert, op::_assert_async_msg>(library, cpu::_assert_async);
+  described<check_assert, op::_assert_async>(library, cpu::_assert_async, kChecked);
+  described<check_assert, op::_assert_async_msg>(library, cpu::_assert_async, kChecked);
   function<op::_functional_assert_async_msg>(library, functional_assert);
   structured<meta::structured_clamp, op::clamp, op::clamp_>(library, cpu::clamp_outf, kNoComplex);
   structured<meta::structured_clamp_Tensor, op::clamp_Tensor, op::clamp__Tensor>(library, cpu::clamp_outf,

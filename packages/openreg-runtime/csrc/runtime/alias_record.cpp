@@ -5,7 +5,6 @@
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -21,14 +20,16 @@ c10::Storage make_storage(c10::DataPtr bytes, size_t nbytes) {
                                                false);
 }
 
-// Zeros. The system gives a large block page by page as it is written, so a stand-in of a view into a large storage
-// takes what the kernel writes, and no more.
+// Zeros, aligned as kernels for vector units expect of the CPU's allocator. The system gives a large block page by page
+// as it is written, so a stand-in of a view into a large storage takes what the kernel writes, and no more.
 c10::DataPtr make_zeros(size_t nbytes) {
-  void* bytes = std::calloc(std::max<size_t>(nbytes, 1), 1);
-  if (bytes == nullptr) {
+  constexpr uintptr_t kAlignment = 64;
+  void* const block = std::calloc(nbytes + kAlignment, 1);
+  if (block == nullptr) {
     throw std::bad_alloc();
   }
-  return {bytes, bytes, &std::free, c10::Device(c10::DeviceType::CPU)};
+  const auto address = (reinterpret_cast<uintptr_t>(block) + kAlignment - 1) & ~(kAlignment - 1);
+  return {reinterpret_cast<void*>(address), block, &std::free, c10::Device(c10::DeviceType::CPU)};
 }
 
 }  // namespace
@@ -39,9 +40,9 @@ const c10::Storage& AliasStorages::get(uint32_t number, void* address, size_t nb
   }
   c10::Storage& storage = storages_[number];
   if (!storage) {
-    storage = make_storage(bytes_ == Bytes::kStandIn ? make_zeros(nbytes)
-                                                     : c10::DataPtr(address, c10::Device(c10::DeviceType::CPU)),
-                           nbytes);
+    storage = make_storage(
+        bytes_ == Bytes::kStandIn ? make_zeros(nbytes) : c10::DataPtr(address, c10::Device(c10::DeviceType::CPU)),
+        nbytes);
   }
   return storage;
 }
