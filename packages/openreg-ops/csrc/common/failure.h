@@ -9,8 +9,7 @@
 //     throws, the launch is synchronous: the kernel sees the real data, and the call throws what it throws. The same
 //     holds for dtypes that a kernel may refuse (KernelRule::refused, and all that are not in common use).
 //   - Where the data decide and the CPU or CUDA would throw at the call, each launch is synchronous: LAPACK's info,
-//   which
-//     CUDA's operators read back, too; a divisor of zero.
+//     which CUDA's operators read back, too; a divisor of zero.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -107,8 +107,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::_unique2>(library, data_dependent<op::_unique2, cpu::_unique2>);
   function<op::bincount>(library, data_dependent<op::bincount, cpu::bincount>);
   function<op::equal>(library, equal);
-  described<describe_masked_select, op::masked_select>(library, cpu::masked_select_outf);
-  described<describe_nonzero, op::nonzero>(library, cpu::nonzero_outf);
+  // The values decide their sizes, so zeros would say nothing of a launch.
+  described<describe_masked_select, op::masked_select>(library, cpu::masked_select_outf, kChecked);
+  described<describe_nonzero, op::nonzero>(library, cpu::nonzero_outf, kChecked);
   described<describe_nonzero_static, op::nonzero_static>(library, cpu::nonzero_static_outf);
   function<op::repeat_interleave_Tensor>(library, repeat_interleave);
   function<op::unique_consecutive>(library, data_dependent<op::unique_consecutive, cpu::unique_consecutive>);

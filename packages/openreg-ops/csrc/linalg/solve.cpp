@@ -112,12 +112,14 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_linalg_ldl_factor_ex, op::linalg_ldl_factor_ex>(
       library, cpu::linalg_ldl_factor_ex_outf,
       {.refused = kReduced, .verdict = Verdict::kIfAsked, .overlap = kNotItself});
-  structured<meta::structured_linalg_ldl_solve, op::linalg_ldl_solve>(library, cpu::linalg_ldl_solve_outf, checked(KernelRule{.refused = kReduced, .overlap = kNotItself}));
+  structured<meta::structured_linalg_ldl_solve, op::linalg_ldl_solve>(
+      library, cpu::linalg_ldl_solve_outf, checked(KernelRule{.refused = kReduced, .overlap = kNotItself}));
   function<op::linalg_lstsq_out>(library, lstsq_out, kLstsq.rule);
   structured<meta::structured_linalg_lu_factor_ex, op::linalg_lu_factor_ex>(
       library, cpu::linalg_lu_factor_ex_outf,
       {.refused = kBoolean | kIntegers | kReduced, .verdict = Verdict::kIfAsked, .overlap = kNotItself});
-  structured<meta::structured_linalg_lu_solve, op::linalg_lu_solve>(library, cpu::linalg_lu_solve_outf, checked(KernelRule{.refused = kReduced, .overlap = kNotItself}));
+  structured<meta::structured_linalg_lu_solve, op::linalg_lu_solve>(
+      library, cpu::linalg_lu_solve_outf, checked(KernelRule{.refused = kReduced, .overlap = kNotItself}));
   described<describe_solve_triangular, op::linalg_solve_triangular>(library, cpu::linalg_solve_triangular_outf);
   structured<meta::structured_triangular_solve, op::triangular_solve>(
       library, cpu::triangular_solve_outf, {.refused = kBoolean | kIntegers | kReduced, .overlap = kNotItself},

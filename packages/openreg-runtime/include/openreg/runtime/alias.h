@@ -13,9 +13,9 @@
 
 namespace openreg::runtime {
 
-// Throws c10::Error that names the operation, the tensor and its storage where a dense tensor reaches beyond the storage:
-// after a storage was resized, as FSDP frees parameters, nothing may be read or written there. Aliases checks all that it
-// is given; a launch that takes addresses checks the tensors behind them itself.
+// Throws c10::Error that names the operation, the tensor and its storage where a dense tensor reaches beyond the
+// storage: after a storage was resized, as FSDP frees parameters, nothing may be read or written there. Aliases checks
+// all that it is given; a launch that takes addresses checks the tensors behind them itself.
 OPENREG_RUNTIME_API void check_storage(const char* operation, const at::Tensor& tensor);
 
 // Makes the CPU tensors that the kernel of one launch works on: same sizes, strides, offset, dtype and lazy bits, same
