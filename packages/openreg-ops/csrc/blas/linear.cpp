@@ -7,6 +7,7 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/sum.h>
 
+#include "common/derivative.h"
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -14,7 +15,7 @@ namespace openreg::ops {
 namespace {
 
 constexpr Operator kLinear{"aten::linear", {.refused = kBoolean}};
-constexpr Operator kLinearBackward{"aten::linear_backward"};
+constexpr Operator kLinearBackward{"aten::linear_backward", {.refused = kBoolean}};
 
 // What is not so goes the composite way, which finds the mistake or knows the case.
 bool is_usual(const at::Tensor& input, const at::Tensor& weight, MaybeTensor bias) {
@@ -81,14 +82,27 @@ at::Tensor make_like_weight(const at::Tensor& weight) {
   return make_output(weight.sizes(), by_rows ? c10::IntArrayRef() : c10::IntArrayRef(by_columns), weight.options());
 }
 
+void check_backward(const at::Tensor& input, const at::Tensor& grad, const at::Tensor& weight) {
+  expect_dim(kLinearBackward.name, "weight", weight, 2);
+  TORCH_CHECK(input.dim() > 0 && input.size(-1) == weight.size(1), kLinearBackward.name, ": an input of shape ",
+              input.sizes(), " does not have the ", weight.size(1), " features of a weight of shape ", weight.sizes());
+  c10::DimVector sizes(input.sizes());
+  sizes.back() = weight.size(0);
+  expect(kLinearBackward.name, "grad_output", grad, sizes, input.scalar_type());
+  expect(kLinearBackward.name, "weight", weight, weight.sizes(), input.scalar_type());
+}
+
 std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor& input, const at::Tensor& grad,
                                                                const at::Tensor& weight, std::array<bool, 3> mask) {
   const OperandsDevice device(kLinearBackward, input, grad, weight);
   if (weight.dim() == 1) {
     // A vector is a matrix of one row, whose product loses its last dimension.
+    expect(kLinearBackward.name, "grad_output", grad, input.sizes().slice(0, static_cast<size_t>(input.dim()) - 1),
+           input.scalar_type());
     auto [grad_input, grad_weight, grad_bias] = linear_backward(input, grad.unsqueeze(-1), weight.unsqueeze(0), mask);
     return {grad_input, mask[1] ? grad_weight.squeeze(0) : grad_weight, mask[2] ? grad_bias.squeeze(0) : grad_bias};
   }
+  check_backward(input, grad, weight);
   at::Tensor grad_input = mask[0] ? make_like_input(input) : at::Tensor();
   at::Tensor grad_weight = mask[1] ? make_like_weight(weight) : at::Tensor();
   at::Tensor grad_bias = output_if(mask[2], {weight.size(0)}, weight.options());
@@ -98,7 +112,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor&
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::linear>(library, linear, kLinear.rule);
-  function<op::linear_backward>(library, linear_backward);
+  function<op::linear_backward>(library, linear_backward, kLinearBackward.rule);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <limits>
 #include <numeric>
 
+#include "common/derivative.h"
 #include "declare/declare.h"
 #include "normalization/statistics.h"
 
@@ -40,12 +41,16 @@ std::array<OutputSpec, 3> describe_layer_norm(const at::Tensor& input, c10::IntA
 }
 
 std::array<OutputSpec, 3> describe_layer_norm_backward(const at::Tensor& grad, const at::Tensor& input,
-                                                       c10::IntArrayRef shape, const at::Tensor& /*mean*/,
-                                                       const at::Tensor& /*rstd*/, MaybeTensor weight, MaybeTensor bias,
+                                                       c10::IntArrayRef shape, const at::Tensor& mean,
+                                                       const at::Tensor& rstd, MaybeTensor weight, MaybeTensor bias,
                                                        std::array<bool, 3> wanted) {
+  constexpr const char* kName = op::native_layer_norm_backward::name;
   at::native::_check_layer_norm_inputs(input, shape, value_or_undefined(weight), value_or_undefined(bias));
-  TORCH_CHECK(grad.sizes() == input.sizes(), op::native_layer_norm_backward::name, ": the gradient has shape ",
-              grad.sizes(), ", the input ", input.sizes());
+  const int64_t rows = c10::multiply_integers(rows_of(input, shape));
+  const c10::ScalarType of_statistics = statistics_type(input, weight, bias);
+  expect_like(kName, "grad_out", grad, input);
+  expect_count(kName, "mean", mean, rows, of_statistics);
+  expect_count(kName, "rstd", rstd, rows, of_statistics);
   return {gradient_of(wanted[0], input), gradient_of(wanted[1], weight), gradient_of(wanted[2], bias)};
 }
 
@@ -97,10 +102,13 @@ Pair rms_norm(const at::Tensor& input, c10::IntArrayRef shape, MaybeTensor weigh
   return {normalised.to(input.scalar_type()), rstd};
 }
 
-std::array<OutputSpec, 2> describe_rms_norm_backward(const at::Tensor& /*grad*/, const at::Tensor& input,
-                                                     c10::IntArrayRef shape, const at::Tensor& /*rstd*/,
-                                                     MaybeTensor weight, std::array<bool, 2> wanted) {
-  check_rms_norm(op::_fused_rms_norm_backward::name, input, shape, weight);
+std::array<OutputSpec, 2> describe_rms_norm_backward(const at::Tensor& grad, const at::Tensor& input,
+                                                     c10::IntArrayRef shape, const at::Tensor& rstd, MaybeTensor weight,
+                                                     std::array<bool, 2> wanted) {
+  constexpr const char* kName = op::_fused_rms_norm_backward::name;
+  check_rms_norm(kName, input, shape, weight);
+  expect_like(kName, "grad_out", grad, input);
+  expect(kName, "rstd", rstd, rows_of(input, shape), at::toOpMathType(input.scalar_type()));
   return {gradient_of(wanted[0], input), gradient_of(wanted[1], weight)};
 }
 
@@ -125,7 +133,7 @@ Pair rms_norm_backward(const at::Tensor& grad, const at::Tensor& input, c10::Int
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_layer_norm, op::native_layer_norm>(library, cpu::native_layer_norm, kFloats);
-  described<describe_layer_norm_backward, op::native_layer_norm_backward>(library, layer_norm_backward);
+  described<describe_layer_norm_backward, op::native_layer_norm_backward>(library, layer_norm_backward, kFloats);
   described<describe_rms_norm, op::_fused_rms_norm>(library, rms_norm);
   described<describe_rms_norm_backward, op::_fused_rms_norm_backward>(library, rms_norm_backward);
 }
