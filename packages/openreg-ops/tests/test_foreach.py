@@ -137,6 +137,8 @@ def test_several_devices():
         (lambda x: torch._foreach_add(x, [*x, *x]), "same number of tensors"),
         (lambda x: torch._foreach_add(x, [1.0]), "same number of elements"),
         (lambda x: torch._foreach_add(x, [t.cpu() for t in x]), "same device"),
+        (lambda x: torch._foreach_add(x, torch.ones(()), alpha=2), "expected to be on openreg:0 but is on cpu"),
+        (lambda x: torch._foreach_add_(x, torch.ones(()), alpha=2), "expected to be on openreg:0 but is on cpu"),
         (lambda x: torch._foreach_add_([t.long() for t in x], 1.5), "can't be cast"),
         (lambda x: torch._foreach_add_(x, [torch.ones(7, device=DEVICE)] * 2), "size|shape"),
         (lambda x: torch._foreach_add_([x[0][:1].expand(3)], 1.0), "single memory location"),

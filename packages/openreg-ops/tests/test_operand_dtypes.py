@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Dtypes in common use that kernels refuse: operators' rules say what the CPU's do, and the caller hears of it."""
 
+import types
+
 import pytest
 import torch
 from parity import DEVICE, tensors_in
@@ -46,15 +48,121 @@ COMPUTED = {
     "avg_pool3d": REDUCED,
     "avg_pool3d_backward": REDUCED,
     "multi_margin_loss": REDUCED,
+    "multi_margin_loss_backward": REDUCED,
+    "multilabel_margin_loss_backward": REDUCED,
     "multilabel_margin_loss_forward": REDUCED,
 }
 # What rules list besides, because some shapes or all of them are refused with another type of exception.
 INTEGERS = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 ALSO = {
+    "clamp": {torch.bool},  # if the bounds are booleans, too
+    "clamp_max": {torch.bool},
+    "clamp_min": {torch.bool},
     "convolution_overrideable": INTEGERS - {torch.bool},  # if transposed
     "index_reduce": {torch.bool},
     "norm.ScalarOpt_dim_dtype": set(NUMBERS),  # if the wanted dtype is narrower
     "renorm": INTEGERS,
+}
+
+
+def derivative(name, *arguments, **options):
+    """A call of a derivative. What is a function of x is called with it: a gradient, or what forward took or gave."""
+
+    def call(x):
+        given, named = pytree.tree_map_only(types.FunctionType, lambda make: make(x), (arguments, options))
+        return overload(name)(*given, **named)
+
+    return call
+
+
+def spread(*shape):
+    """The first element of x in this shape."""
+    return lambda x: x[:1].expand(shape)
+
+
+def places(*shape):
+    return lambda x: torch.zeros(shape, dtype=torch.int64, device=x.device)
+
+
+def yes(*shape):
+    return lambda x: torch.ones(shape, dtype=torch.bool, device=x.device)
+
+
+# Gradients of one dtype with all other operands.
+VECTOR, MATRIX, IMAGE, VOLUME = spread(3), spread(1, 3), spread(1, 3, 3), spread(1, 3, 3, 3)
+DERIVATIVES = {
+    "_adaptive_avg_pool2d_backward": derivative("_adaptive_avg_pool2d_backward", IMAGE, IMAGE),
+    "_adaptive_avg_pool3d_backward": derivative("_adaptive_avg_pool3d_backward", VOLUME, VOLUME),
+    "_cdist_backward": derivative("_cdist_backward", spread(1, 1), MATRIX, MATRIX, 2.0, spread(1, 1)),
+    "_ctc_loss_backward": derivative(
+        "_ctc_loss_backward", spread(1), spread(2, 1, 3), places(1, 1), [2], [1], spread(1), spread(1, 2, 3), 1
+    ),
+    "_masked_softmax_backward": derivative("_masked_softmax_backward", VECTOR, VECTOR, yes(3), 0),
+    "_pdist_backward": derivative("_pdist_backward", spread(1), lambda x: torch.stack([x, x]), 2.0, spread(1)),
+    "_prelu_kernel_backward": derivative("_prelu_kernel_backward", VECTOR, VECTOR, VECTOR),
+    "_segment_reduce_backward": derivative(
+        "_segment_reduce_backward", spread(1), spread(1), VECTOR, "sum", lengths=lambda x: at(x, 3)
+    ),
+    "adaptive_avg_pool3d_backward.grad_input": derivative(
+        "adaptive_avg_pool3d_backward.grad_input", VOLUME, VOLUME, grad_input=lambda x: x.new_empty(0)
+    ),
+    "convolution_backward_overrideable": derivative(
+        "convolution_backward",
+        spread(1, 1, 1),
+        spread(1, 1, 3),
+        spread(1, 1, 3),
+        None,
+        [1],
+        [0],
+        [1],
+        False,
+        [0],
+        1,
+        [True, True, False],
+    ),
+    "fractional_max_pool3d_backward": derivative(
+        "fractional_max_pool3d_backward", spread(1, 2, 2, 2), VOLUME, [2, 2, 2], [2, 2, 2], places(1, 2, 2, 2)
+    ),
+    "glu_backward": derivative("glu_backward", spread(1, 1), spread(1, 2), 1),
+    "glu_backward_jvp": derivative("glu_backward_jvp", *[spread(1, n) for n in (2, 1, 2, 1, 2)], 1),
+    "glu_jvp": derivative("glu_jvp", spread(1, 1), spread(1, 2), spread(1, 2), 1),
+    "grid_sampler_2d_backward": derivative(
+        "grid_sampler_2d_backward", spread(1, 1, 2, 2), spread(1, 1, 3, 3), spread(1, 2, 2, 2), 0, 0, False, [True] * 2
+    ),
+    "grid_sampler_3d_backward": derivative(
+        "grid_sampler_3d_backward",
+        spread(1, 1, 2, 2, 2),
+        spread(1, 1, 3, 3, 3),
+        spread(1, 2, 2, 2, 3),
+        0,
+        0,
+        False,
+        [True] * 2,
+    ),
+    "linear_backward": derivative("linear_backward", MATRIX, spread(1, 1), MATRIX, [True] * 3),
+    "log_sigmoid_backward": derivative("log_sigmoid_backward", VECTOR, VECTOR, VECTOR),
+    "max_pool3d_with_indices_backward": derivative(
+        "max_pool3d_with_indices_backward", spread(1, 2, 2, 2), VOLUME, [2], [1], [0], [1], False, places(1, 2, 2, 2)
+    ),
+    "multi_margin_loss_backward": derivative("multi_margin_loss_backward", lambda x: x[0], MATRIX, places(1), 1, 1.0),
+    "multilabel_margin_loss_backward": derivative(
+        "multilabel_margin_loss_backward", lambda x: x[0], MATRIX, places(1, 3), 1, MATRIX
+    ),
+    "native_batch_norm_backward": derivative(
+        "native_batch_norm_backward", MATRIX, MATRIX, None, None, None, VECTOR, VECTOR, True, 0.1, [True] * 3
+    ),
+    "native_group_norm_backward": derivative(
+        "native_group_norm_backward", MATRIX, MATRIX, spread(1, 1), spread(1, 1), None, 1, 3, 1, 1, [True, False, False]
+    ),
+    "native_layer_norm_backward": derivative(
+        "native_layer_norm_backward", VECTOR, VECTOR, [3], spread(1), spread(1), None, None, [True, False, False]
+    ),
+    "nll_loss2d_backward": derivative(
+        "nll_loss2d_backward", lambda x: x[0], VOLUME, places(1, 3, 3), None, 1, -100, lambda x: x[0]
+    ),
+    "reflection_pad2d_backward": derivative("reflection_pad2d_backward", spread(1, 5, 5), IMAGE, [1] * 4),
+    "replication_pad2d_backward": derivative("replication_pad2d_backward", spread(1, 5, 5), IMAGE, [1] * 4),
+    "replication_pad3d_backward": derivative("replication_pad3d_backward", spread(1, 5, 5, 5), VOLUME, [1] * 6),
 }
 # Refused in some modes only.
 MODES = {
@@ -183,22 +291,34 @@ def test_the_table_says_what_modes_and_other_kernels_refuse(name):
     assert measured
 
 
+# The CPU has no kernel for linear_backward, as its linear() is not an operator with a derivative of its own.
+@pytest.mark.parametrize("name", sorted(set(DERIVATIVES) - {"linear_backward"}))
+def test_derivatives_refuse_at_the_call_what_the_cpus_kernels_refuse(name):
+    def call(device, dtype):
+        return DERIVATIVES[name](torch.ones(3).to(dtype).to(device))
+
+    measured = refused(lambda dtype: call("cpu", dtype)) - COMPUTED.get(name, set())
+    assert measured <= refused_at_once(lambda dtype: call(DEVICE, dtype))
+    torch.openreg.synchronize()
+
+
 def test_the_table_names_no_other_operators():
-    assert {name for name, rule in rules().items() if any(rule)} <= {*make_samples(), *MODES, *BY_HAND}
+    tested = {*make_samples(), *MODES, *BY_HAND, *DERIVATIVES}
+    assert {name for name, rule in rules().items() if any(rule)} <= tested
 
 
 @pytest.mark.parametrize("name", sorted(n for n, rule in openreg_ops._C._dtype_rules().items() if rule[0]))
 def test_refused_dtypes_fail_on_the_calling_line(name):
     listed = dtypes_in(rules()[name][0])
     dtype = min(listed - ALSO.get(name, set()) or listed, key=NUMBERS.get)
-    operation = {**MODES, **BY_HAND}.get(name)
+    operation = {**MODES, **BY_HAND, **DERIVATIVES}.get(name)
     if operation is None:
         operation, args = overload(name), in_dtype(make_samples()[name][0], dtype)
     else:
         args = (torch.ones(3).to(dtype),)
     args = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to(DEVICE), args)
-    kind = RuntimeError if name in ("renorm", "norm.ScalarOpt_dim_dtype") else REFUSAL
-    with pytest.raises(kind, match=r"not (implemented|supported|intended)|Expected a floating"):
+    kind = RuntimeError if name in ("_cdist_backward", "renorm", "norm.ScalarOpt_dim_dtype") else REFUSAL
+    with pytest.raises(kind, match=r"not (implemented|supported|intended)|Expected a floating|only supports floating"):
         operation(*args, **OPTIONS.get(name, {}))
     torch.openreg.synchronize()
 

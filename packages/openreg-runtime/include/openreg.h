@@ -307,7 +307,7 @@ OPENREG_API orError_t orEventRecord(orEvent_t event, orStream_t stream);
 /* orSuccess when the marked work is done or nothing was recorded, orErrorNotReady otherwise. */
 OPENREG_API orError_t orEventQuery(orEvent_t event);
 OPENREG_API orError_t orEventSynchronize(orEvent_t event);
-/* Milliseconds between two records. Both events need orEventEnableTiming and a record; orErrorNotReady while one of
+/* Milliseconds between two records on one device. Both events need orEventEnableTiming; orErrorNotReady while one of
  * them is not done. With OPENREG_SCHEDULE_SEED the time is virtual, while an observer keeps the time (orSubscribeTime)
  * it is that of its chip. */
 OPENREG_API orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, orEvent_t end);

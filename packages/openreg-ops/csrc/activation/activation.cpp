@@ -5,6 +5,7 @@
 #include <ATen/ops/hardtanh_native.h>
 #include <ATen/ops/relu_native.h>
 
+#include "common/derivative.h"
 #include "common/torch_versions.h"
 #include "declare/declare.h"
 
@@ -24,9 +25,77 @@ at::Tensor& gelu_kernel(const at::Tensor& self, std::string_view approximate, at
   return lies_alike ? cpu::gelu_outf(self, approximate, out) : out.copy_(cpu::gelu(self, approximate));
 }
 
-OutputSpec describe_glu_backward_jvp(const at::Tensor& /*grad_x*/, const at::Tensor& /*grad_glu*/, const at::Tensor& x,
-                                     const at::Tensor& /*dgrad_glu*/, const at::Tensor& /*dx*/, int64_t /*dim*/) {
+// The same backward, which takes operands of one shape and dtype; PyTorch's iterator, of any that fit each other.
+at::Tensor& gelu_backward_kernel(const at::Tensor& grad, const at::Tensor& self, std::string_view approximate,
+                                 at::Tensor& out) {
+  const auto fitted = [&](const at::Tensor& operand) {
+    return operand.sizes() == out.sizes() && operand.scalar_type() == out.scalar_type()
+               ? operand
+               : operand.to(out.scalar_type()).expand(out.sizes()).contiguous();
+  };
+  return cpu::gelu_backward_outf(fitted(grad), fitted(self), approximate, out);
+}
+
+// Half of the operand along `dim`.
+OutputSpec describe_glu(const at::Tensor& self, int64_t dim) {
+  require_dtype((dtype_bit(self.scalar_type()) & kFloating) != 0, "glu", self.scalar_type());
+  TORCH_CHECK(self.dim() > 0, "glu does not support 0-dimensional tensors");
+  const auto place = static_cast<size_t>(at::maybe_wrap_dim(dim, self.dim()));
+  OutputSpec spec = output_of_shape(self);
+  TORCH_CHECK(spec.sizes[place] % 2 == 0, "Halving dimension must be even, but dimension ", place, " is size ",
+              spec.sizes[place]);
+  spec.sizes[place] /= 2;
+  return spec;
+}
+
+OutputSpec describe_glu_backward(const at::Tensor& grad, const at::Tensor& self, int64_t dim) {
+  const OutputSpec half = describe_glu(self, dim);
+  expect(op::glu_backward::name, "grad_output", grad, half.sizes, half.dtype);
+  return output_of_shape(self).allowing({.elsewhere = true});
+}
+
+OutputSpec describe_glu_jvp(const at::Tensor& glu, const at::Tensor& x, const at::Tensor& dx, int64_t dim) {
+  const OutputSpec half = describe_glu(x, dim);
+  expect(op::glu_jvp::name, "glu", glu, half.sizes, half.dtype);
+  expect_like(op::glu_jvp::name, "dx", dx, x);
+  return output_of_shape(glu);
+}
+
+OutputSpec describe_glu_backward_jvp(const at::Tensor& grad_x, const at::Tensor& grad_glu, const at::Tensor& x,
+                                     const at::Tensor& dgrad_glu, const at::Tensor& dx, int64_t dim) {
+  constexpr const char* kName = op::glu_backward_jvp::name;
+  const OutputSpec half = describe_glu(x, dim);
+  expect_like(kName, "grad_x", grad_x, x);
+  expect(kName, "grad_glu", grad_glu, half.sizes, half.dtype);
+  expect(kName, "dgrad_glu", dgrad_glu, half.sizes, half.dtype);
+  expect_like(kName, "dx", dx, x);
   return output_of_shape(x);
+}
+
+// By PyTorch's iterator.
+OutputSpec describe_hardswish(const at::Tensor& self) {
+  return output_like(self).allowing({.elementwise = true});
+}
+
+// Derivatives by PyTorch's iterator, for real floating point. The result has the dtype that the operands have together,
+// or that of the input.
+OutputSpec describe_hard_backward(const at::Tensor& grad, const at::Tensor& self, const char* kernel) {
+  OutputSpec spec = output_of_operands(grad, self);
+  require_dtype((dtype_bit(spec.dtype) & kFloating) != 0, kernel, spec.dtype);
+  return std::move(spec).allowing({.elementwise = true});
+}
+constexpr auto describe_hardtanh_backward = [](const at::Tensor& grad, const at::Tensor& self,
+                                               const auto&... /*bounds*/) {
+  return describe_hard_backward(grad, self, "hardtanh_backward");
+};
+OutputSpec describe_hardswish_backward(const at::Tensor& grad, const at::Tensor& self) {
+  return describe_hard_backward(grad, self, "hardswish_backward");
+}
+OutputSpec describe_mish_backward(const at::Tensor& grad, const at::Tensor& self) {
+  return broadcast_derivative(self, grad);
+}
+OutputSpec describe_log_sigmoid_backward(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& buffer) {
+  return output_of_operands(grad, self, buffer).allowing({.elementwise = true});
 }
 
 std::array<OutputSpec, 2> describe_log_sigmoid(const at::Tensor& self) {
@@ -48,41 +117,43 @@ void check_relu(const at::Tensor& self) {
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  structured<meta::structured__addmm_activation, op::_addmm_activation>(library, cpu::_addmm_activation_outf,
-                                                                        kRealNumbers);
+  structured<meta::structured__addmm_activation, op::_addmm_activation>(
+      library, cpu::_addmm_activation_outf, {.refused = kBoolean | kComplex, .overlap = kNoPart});
   structured<meta::structured_elu, op::elu, op::elu_>(library, cpu::elu_outf, kFloats);
   structured<meta::structured_elu_backward, op::elu_backward>(library, cpu::elu_backward_outf, kFloats);
   structured<meta::structured_gelu, op::gelu, op::gelu_>(
       library, gelu_kernel, {.refused = kNotFloating, .elementwise = true}, {.check = check_gelu});
-  structured<meta::structured_gelu_backward, op::gelu_backward>(
-      library, cpu::gelu_backward_outf, {.refused = kNotFloating, .agreement = Agreement::kAll}, {.check = check_gelu});
+  structured<meta::structured_gelu_backward, op::gelu_backward>(library, gelu_backward_kernel,
+                                                                {.refused = kNotFloating}, {.check = check_gelu});
   structured<meta::structured_glu, op::glu>(library, cpu::glu_outf, kFloats);
-  described<shape_of_second, op::glu_backward>(library, cpu::glu_backward_outf, kChecked);
-  described<describe_glu_backward_jvp, op::glu_backward_jvp>(library, cpu::glu_backward_jvp);
-  described<shape_of_first, op::glu_jvp>(library, cpu::glu_jvp);
+  described<describe_glu_backward, op::glu_backward>(library, cpu::glu_backward_outf, checked(kFloats));
+  described<describe_glu_backward_jvp, op::glu_backward_jvp>(library, cpu::glu_backward_jvp, kFloats);
+  described<describe_glu_jvp, op::glu_jvp>(library, cpu::glu_jvp, kFloats);
   structured<meta::structured_hardshrink, op::hardshrink>(library, cpu::hardshrink_outf, kFloats);
   structured<meta::structured_hardshrink_backward, op::hardshrink_backward>(library, cpu::hardshrink_backward_outf,
                                                                             kFloats);
   structured<meta::structured_hardsigmoid, op::hardsigmoid, op::hardsigmoid_>(library, cpu::hardsigmoid_outf, kFloats);
   structured<meta::structured_hardsigmoid_backward, op::hardsigmoid_backward>(library, cpu::hardsigmoid_backward_outf,
                                                                               kFloats);
-  described<like_first, op::hardswish>(library, cpu::hardswish_outf, checked(kFloats));
+  described<describe_hardswish, op::hardswish>(library, cpu::hardswish_outf, checked(kFloats));
   described<unchecked, op::hardswish_>(library, cpu::hardswish_, checked(kFloats));
-  described<like_operands, op::hardswish_backward>(library, cpu::hardswish_backward, checked(kFloats));
+  described<describe_hardswish_backward, op::hardswish_backward>(library, cpu::hardswish_backward, checked(kFloats));
   // hardtanh() clamps, by operators that the device has.
   function<op::hardtanh>(library, at::native::hardtanh);
   function<op::hardtanh_>(library, at::native::hardtanh_);
   function<op::hardtanh_out>(library, at::native::hardtanh_out);
-  described<like_operands, op::hardtanh_backward>(library, cpu::hardtanh_backward_outf, kChecked);
+  described<describe_hardtanh_backward, op::hardtanh_backward>(library, cpu::hardtanh_backward_outf, kChecked);
   structured<meta::structured_leaky_relu, op::leaky_relu, op::leaky_relu_>(library, cpu::leaky_relu_outf, kFloats);
   structured<meta::structured_leaky_relu_backward, op::leaky_relu_backward>(library, cpu::leaky_relu_backward_outf,
                                                                             kFloats);
   described<describe_log_sigmoid, op::log_sigmoid_forward>(library, cpu::log_sigmoid_forward_outf, kFloats);
-  described<like_first, op::log_sigmoid_backward>(library, cpu::log_sigmoid_backward_outf);
+  described<describe_log_sigmoid_backward, op::log_sigmoid_backward>(
+      library, cpu::log_sigmoid_backward_outf, {.refused = kNotFloating, .agreement = Agreement::kAll});
   structured<meta::structured_mish, op::mish, op::mish_>(library, cpu::mish_outf, kFloats);
-  described<like_second, op::mish_backward>(library, cpu::mish_backward, kChecked);
+  described<describe_mish_backward, op::mish_backward>(library, cpu::mish_backward, kChecked);
   described<like_operands, op::_prelu_kernel>(library, cpu::_prelu_kernel, checked(kFloats));
-  described<describe_prelu_backward, op::_prelu_kernel_backward>(library, cpu::_prelu_kernel_backward);
+  described<describe_prelu_backward, op::_prelu_kernel_backward>(
+      library, cpu::_prelu_kernel_backward, {.refused = kNotFloating, .agreement = Agreement::kAll});
   // A clamp in all but name, and that is structured.
   function<op::relu>(library, at::native::relu);
   described<check_relu, op::relu_>(library, cpu::relu_, kChecked);

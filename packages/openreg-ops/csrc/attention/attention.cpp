@@ -7,6 +7,7 @@
 #include <ATen/native/transformers/attention.h>
 #include <ATen/ops/empty_like.h>
 
+#include "common/derivative.h"
 #include "common/random.h"
 #include "declare/declare.h"
 #include "kernels/attention.h"
@@ -132,8 +133,14 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> fused_attention_backw
   const OperandsDevice device(kAttentionBackward, grad, query, key, value, mask, output, logsumexp, seed, offset);
   const std::optional<at::Tensor> maybe_mask = mask.defined() ? std::optional(mask) : std::nullopt;
   check_operands(query, key, value, maybe_mask, dropout_p);
-  TORCH_CHECK(grad.sizes() == output.sizes(), kAttentionBackward.name, ": the gradient has shape ", grad.sizes(),
-              ", the output ", output.sizes());
+  c10::DimVector sizes(query.sizes());
+  sizes.back() = value.size(-1);
+  expect(kAttentionBackward.name, "out", output, sizes, query.scalar_type());
+  expect(kAttentionBackward.name, "grad_out", grad, sizes, query.scalar_type());
+  expect(kAttentionBackward.name, "logsumexp", logsumexp,
+         {query.dim() == 4 ? query.size(0) : 1, query.size(-3), query.size(-2)}, at::toOpMathType(query.scalar_type()));
+  expect_count(kAttentionBackward.name, "philox_seed", seed, 1, at::kLong);
+  expect_count(kAttentionBackward.name, "philox_offset", offset, 1, at::kLong);
   const auto gradient_of = [](bool needed, const at::Tensor& operand) {
     return needed && operand.defined() ? at::empty_like(operand) : at::Tensor();
   };

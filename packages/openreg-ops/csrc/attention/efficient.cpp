@@ -8,6 +8,7 @@
 
 #include <limits>
 
+#include "common/derivative.h"
 #include "common/random.h"
 #include "declare/declare.h"
 #include "kernels/varlen_attention.h"
@@ -229,11 +230,20 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention_b
                       key_starts,
                       {dropout_p, static_cast<kernels::Visible>(visible), scale, longest, longest_key}};
   check_efficient(kEfficientBackward, x);
-  TORCH_CHECK(grad.sizes() == output.sizes(), kEfficientBackward.name, ": the gradient has shape ", grad.sizes(),
-              ", the output ", output.sizes());
+  c10::DimVector sizes(query.sizes());
+  sizes.back() = value.size(3);
+  expect(kEfficientBackward.name, "out", output, sizes, query.scalar_type());
+  expect(kEfficientBackward.name, "grad_out_", grad, sizes, query.scalar_type());
   TORCH_CHECK(logsumexp.sizes() == c10::IntArrayRef(x.sizes_of_logsumexp(/*is_wanted=*/true)), kEfficientBackward.name,
               ": logsumexp has shape ", logsumexp.sizes(),
               ", but needs what the forward computes with compute_log_sumexp=True, ", x.sizes_of_logsumexp(true));
+  TORCH_CHECK(logsumexp.scalar_type() == at::toOpMathType(query.scalar_type()), kEfficientBackward.name,
+              ": logsumexp has the type ", logsumexp.scalar_type(), ", but needs what the forward computes, ",
+              at::toOpMathType(query.scalar_type()));
+  TORCH_CHECK(x.is_ragged() || longest >= query.size(1), kEfficientBackward.name, ": max_seqlen_q is ", longest,
+              ", but the query has ", query.size(1), " rows; pass what the forward gives");
+  expect_count(kEfficientBackward.name, "philox_seed", seed, 1, at::kLong);
+  expect_count(kEfficientBackward.name, "philox_offset", offset, 1, at::kLong);
   auto [grad_query, grad_key, grad_value] = make_gradients(query, key, value, share_storage);
   at::Tensor grad_bias = wants_grad_bias && is_given(bias) ? make_output_like(*bias) : at::Tensor();
   launch(kEfficientBackward, device, &efficient_backward_kernel, grad, query, key, value, bias, starts, key_starts,

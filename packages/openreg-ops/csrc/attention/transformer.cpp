@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "common/derivative.h"
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -84,6 +85,7 @@ OutputSpec describe_masked_softmax_backward(const at::Tensor& grad, const at::Te
   TORCH_CHECK(grad.sizes() == mask.sizes() && grad.sizes() == output.sizes(), op::_masked_softmax_backward::name,
               ": expected gradient, output and mask of one shape, but got ", grad.sizes(), ", ", output.sizes(),
               " and ", mask.sizes());
+  expect_like(op::_masked_softmax_backward::name, "grad_output", grad, output);
   return output_of_shape(grad);
 }
 
@@ -102,7 +104,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_multi_head_attention, op::_native_multi_head_attention>(library,
                                                                              cpu::_native_multi_head_attention);
   described<describe_masked_softmax, op::_masked_softmax>(library, cpu::_masked_softmax);
-  described<describe_masked_softmax_backward, op::_masked_softmax_backward>(library, cpu::_masked_softmax_backward);
+  described<describe_masked_softmax_backward, op::_masked_softmax_backward>(library, cpu::_masked_softmax_backward,
+                                                                            kFloats);
   described<describe_rescale, op::_transform_bias_rescale_qkv>(library, cpu::_transform_bias_rescale_qkv);
 }
 

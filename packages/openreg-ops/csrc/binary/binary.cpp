@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Arithmetic of two operands and more, element by element.
+#include <ATen/native/BinaryOps.h>
 #include <ATen/ops/div.h>
 #include <ATen/ops/remainder_native.h>
 #include <ATen/ops/rsub_native.h>
@@ -25,6 +26,17 @@ OutputSpec describe_complex(const at::Tensor& a, const at::Tensor& b, const at::
   TORCH_CHECK(out.scalar_type() == dtype, "Expected object of scalar type ", dtype, " but got scalar type ",
               out.scalar_type(), " for argument 'out'");
   return by_iterator(a, b, out);
+}
+
+// Also of a number, of which no meta function asks where the tensor is of floating point.
+void check_sub(const at::Tensor& self, const at::Tensor& other, const at::Scalar& /*alpha*/) {
+  at::native::sub_check(self, other);
+}
+
+// The kernel may write over the exponents, but not over a part of them.
+void check_power(const at::Scalar& /*self*/, const at::Tensor& exponent, at::Tensor& out) {
+  at::assert_no_internal_overlap(out);
+  at::assert_no_partial_overlap(out, exponent);
 }
 
 at::Tensor floor_divide(const at::Tensor& self, const at::Tensor& other) {
@@ -74,7 +86,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   // Some releases of PyTorch have no kernel for half.
   described<describe_complex, op::polar_out>(library, cpu::polar_outf,
                                              {.refused = OPENREG_TORCH_HAS_HALF_POLAR ? 0 : dtype_set(at::kHalf)});
-  structured<meta::structured_pow_Scalar, op::pow_Scalar>(library, cpu::pow_outf);
+  structured<meta::structured_pow_Scalar, op::pow_Scalar>(library, cpu::pow_outf, {}, {.check_outputs = check_power});
   structured<meta::structured_pow_Tensor_Scalar, op::pow_Tensor_Scalar, op::pow__Scalar>(library, cpu::pow_outf,
                                                                                          kElementwise);
   structured<meta::structured_pow_Tensor_Tensor, op::pow_Tensor_Tensor, op::pow__Tensor>(library, cpu::pow_outf,
@@ -83,7 +95,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_remainder_Tensor, op::remainder_Tensor, op::remainder__Tensor>(
       library, cpu::remainder_outf, {.refused = kBoolean | kComplex, .verdict = Verdict::kOfDivisor});
   function<op::rsub_Tensor>(library, at::native::rsub);
-  structured<meta::structured_sub_Tensor, op::sub_Tensor, op::sub__Tensor>(library, cpu::sub_outf, kElementwise);
+  structured<meta::structured_sub_Tensor, op::sub_Tensor, op::sub__Tensor>(library, cpu::sub_outf, kElementwise,
+                                                                           {.check = check_sub});
   structured<meta::structured_xlogy_Tensor, op::xlogy_Tensor, op::xlogy__Tensor>(library, cpu::xlogy_outf, kNoComplex);
 }
 

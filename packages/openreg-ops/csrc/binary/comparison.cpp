@@ -2,6 +2,7 @@
 // Comparisons, logical and bit operations of two operands.
 #include <ATen/ops/bitwise_left_shift.h>
 #include <ATen/ops/bitwise_right_shift.h>
+#include <ATen/ops/result_type.h>
 
 #include "declare/declare.h"
 
@@ -23,7 +24,15 @@ constexpr auto shift_right_ = [](at::Tensor& self, const auto& other) -> at::Ten
   return self.bitwise_right_shift_(other);
 };
 
+// Half and a complex number together are complex numbers of half precision, which no kernel compares.
+OutputSpec describe_logical(const at::Tensor& self, const at::Tensor& other, const at::Tensor& out) {
+  const c10::ScalarType dtype = at::result_type(self, other);
+  require_dtype(dtype != at::kComplexHalf, "a logical operation of two tensors", dtype);
+  return by_iterator(self, other, out);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  constexpr KernelRule kOrdered{.refused = kComplex | dtype_set(c10::ScalarType::ComplexHalf)};
   constexpr KernelRule kBits{.refused = kFloating | kComplex};
   constexpr KernelRule kWhole{.refused = kBoolean | kFloating | kComplex};
   function<op::__ilshift___Scalar>(library, shift_left_);
@@ -46,17 +55,17 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       library, cpu::bitwise_xor_outf, kBits);
   structured<meta::structured_eq_Scalar, op::eq_Scalar, op::eq__Scalar>(library, cpu::eq_outf);
   structured<meta::structured_eq_Tensor, op::eq_Tensor, op::eq__Tensor>(library, cpu::eq_outf);
-  structured<meta::structured_ge_Scalar, op::ge_Scalar, op::ge__Scalar>(library, cpu::ge_outf, kNoComplex);
-  structured<meta::structured_ge_Tensor, op::ge_Tensor, op::ge__Tensor>(library, cpu::ge_outf, kNoComplex);
-  structured<meta::structured_gt_Scalar, op::gt_Scalar, op::gt__Scalar>(library, cpu::gt_outf, kNoComplex);
-  structured<meta::structured_gt_Tensor, op::gt_Tensor, op::gt__Tensor>(library, cpu::gt_outf, kNoComplex);
-  structured<meta::structured_le_Scalar, op::le_Scalar, op::le__Scalar>(library, cpu::le_outf, kNoComplex);
-  structured<meta::structured_le_Tensor, op::le_Tensor, op::le__Tensor>(library, cpu::le_outf, kNoComplex);
-  described<by_iterator, op::logical_and_out>(library, cpu::logical_and_outf);
-  described<by_iterator, op::logical_or_out>(library, cpu::logical_or_outf);
-  described<by_iterator, op::logical_xor_out>(library, cpu::logical_xor_outf);
-  structured<meta::structured_lt_Scalar, op::lt_Scalar, op::lt__Scalar>(library, cpu::lt_outf, kNoComplex);
-  structured<meta::structured_lt_Tensor, op::lt_Tensor, op::lt__Tensor>(library, cpu::lt_outf, kNoComplex);
+  structured<meta::structured_ge_Scalar, op::ge_Scalar, op::ge__Scalar>(library, cpu::ge_outf, kOrdered);
+  structured<meta::structured_ge_Tensor, op::ge_Tensor, op::ge__Tensor>(library, cpu::ge_outf, kOrdered);
+  structured<meta::structured_gt_Scalar, op::gt_Scalar, op::gt__Scalar>(library, cpu::gt_outf, kOrdered);
+  structured<meta::structured_gt_Tensor, op::gt_Tensor, op::gt__Tensor>(library, cpu::gt_outf, kOrdered);
+  structured<meta::structured_le_Scalar, op::le_Scalar, op::le__Scalar>(library, cpu::le_outf, kOrdered);
+  structured<meta::structured_le_Tensor, op::le_Tensor, op::le__Tensor>(library, cpu::le_outf, kOrdered);
+  described<describe_logical, op::logical_and_out>(library, cpu::logical_and_outf);
+  described<describe_logical, op::logical_or_out>(library, cpu::logical_or_outf);
+  described<describe_logical, op::logical_xor_out>(library, cpu::logical_xor_outf);
+  structured<meta::structured_lt_Scalar, op::lt_Scalar, op::lt__Scalar>(library, cpu::lt_outf, kOrdered);
+  structured<meta::structured_lt_Tensor, op::lt_Tensor, op::lt__Tensor>(library, cpu::lt_outf, kOrdered);
   structured<meta::structured_ne_Scalar, op::ne_Scalar, op::ne__Scalar>(library, cpu::ne_outf);
   structured<meta::structured_ne_Tensor, op::ne_Tensor, op::ne__Tensor>(library, cpu::ne_outf);
 }

@@ -7,6 +7,7 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/sum.h>
 
+#include "common/derivative.h"
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -82,16 +83,13 @@ at::Tensor make_like_weight(const at::Tensor& weight) {
 }
 
 void check_backward(const at::Tensor& input, const at::Tensor& grad, const at::Tensor& weight) {
-  std::vector<int64_t> sizes = input.sizes().vec();
-  if (!sizes.empty()) {
-    sizes.back() = weight.dim() == 2 ? weight.size(0) : -1;
-  }
-  TORCH_CHECK(weight.dim() == 2 && input.dim() >= 1 && input.size(-1) == weight.size(1) && grad.sizes() == sizes,
-              kLinearBackward.name, ": an input of shape ", input.sizes(), ", a weight of shape ", weight.sizes(),
-              " and a gradient of shape ", grad.sizes(), " do not fit; expected (..., in), (out, in) and (..., out)");
-  TORCH_CHECK(grad.scalar_type() == input.scalar_type() && weight.scalar_type() == input.scalar_type(),
-              kLinearBackward.name, ": expected one dtype, but got an input of ", input.scalar_type(), ", a weight of ",
-              weight.scalar_type(), " and a gradient of ", grad.scalar_type());
+  expect_dim(kLinearBackward.name, "weight", weight, 2);
+  TORCH_CHECK(input.dim() > 0 && input.size(-1) == weight.size(1), kLinearBackward.name, ": an input of shape ",
+              input.sizes(), " does not have the ", weight.size(1), " features of a weight of shape ", weight.sizes());
+  c10::DimVector sizes(input.sizes());
+  sizes.back() = weight.size(0);
+  expect(kLinearBackward.name, "grad_output", grad, sizes, input.scalar_type());
+  expect(kLinearBackward.name, "weight", weight, weight.sizes(), input.scalar_type());
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor& input, const at::Tensor& grad,
@@ -99,6 +97,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor&
   const OperandsDevice device(kLinearBackward, input, grad, weight);
   if (weight.dim() == 1) {
     // A vector is a matrix of one row, whose product loses its last dimension.
+    expect(kLinearBackward.name, "grad_output", grad, input.sizes().slice(0, static_cast<size_t>(input.dim()) - 1),
+           input.scalar_type());
     auto [grad_input, grad_weight, grad_bias] = linear_backward(input, grad.unsqueeze(-1), weight.unsqueeze(0), mask);
     return {grad_input, mask[1] ? grad_weight.squeeze(0) : grad_weight, mask[2] ? grad_bias.squeeze(0) : grad_bias};
   }
@@ -112,7 +112,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor&
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::linear>(library, linear, kLinear.rule);
-  function<op::linear_backward>(library, linear_backward);
+  function<op::linear_backward>(library, linear_backward, kLinearBackward.rule);
 }
 
 }  // namespace

@@ -161,7 +161,8 @@ bool may_divide_by_zero(c10::ScalarType dtype, const at::Tensor& divisor) {
   if (!c10::isIntegralType(dtype, /*includeBool=*/true)) {
     return false;
   }
-  return !divisor.device().is_cpu() || (divisor.numel() == 1 && !divisor.is_nonzero());
+  // A number of the host is converted to the dtype, in which a large one may be zero.
+  return !divisor.device().is_cpu() || (divisor.numel() == 1 && !divisor.to(dtype).is_nonzero());
 }
 
 }  // namespace openreg::ops

@@ -63,6 +63,14 @@ void prepare_described(const at::Tensor& out, const OutputSpec& spec, c10::Devic
   resize_out(out, spec.sizes, spec.strides, at::TensorOptions(device).dtype(dtype).memory_format(spec.format));
 }
 
+at::Tensor make_instead(const at::Tensor& out, const OutputSpec& spec, bool shares, c10::Device device) {
+  const at::TensorOptions options = at::TensorOptions(device).dtype(out.dtype()).memory_format(spec.format);
+  if ((spec.elsewhere && shares) || (!spec.elementwise && !is_laid_out(out, spec.strides, options))) {
+    return make_output(spec.sizes, spec.strides, options);
+  }
+  return {};
+}
+
 void check_result(const char* name, const at::Tensor& result, const at::Tensor& output) {
   if (!output.defined()) {
     return;

@@ -22,6 +22,7 @@ struct OutRules {
   bool casts = false;        // whether one of another dtype will do, as far as PyTorch casts to it
   bool elementwise = false;  // whether it may be an operand itself
   bool overlaps = false;     // whether it may overlap an operand in any way
+  bool elsewhere = false;    // the same, but then the result is made elsewhere, as the kernel could not write there
   bool expands = false;      // whether it may be an expanded tensor
   bool quiet = false;        // whether PyTorch resizes one of another size without a warning
 };
@@ -74,6 +75,11 @@ at::Tensor make_described(const OutputSpec& spec, c10::Device device);
 // Checks an out= tensor and gives it the right size, as resize_out() does.
 void prepare_described(const at::Tensor& out, const OutputSpec& spec, c10::Device device);
 
+// An output for the kernel to write into instead of an out= tensor, from which the result is copied: where that one
+// does not lie as a new output would, as many kernels write one element after the other; those that go element by
+// element do not. And where it `shares` memory with an operand, if the rules ask for it. Else an undefined tensor.
+at::Tensor make_instead(const at::Tensor& out, const OutputSpec& spec, bool shares, c10::Device device);
+
 // On the engine: throws c10::Error that names the operator where shape or dtype of a kernel's result are not what the
 // host expected. An undefined output is not wanted, and anything will do.
 void check_result(const char* name, const at::Tensor& result, const at::Tensor& output);
@@ -106,13 +112,22 @@ void check_operands_keep_size(const at::Tensor& out, const OutputSpec& spec, con
 template <class... Args>
 void check_overlap(const at::Tensor& out, const OutputSpec& spec, const Args&... args) {
   check_internal_overlap(out, spec);
-  if (spec.overlaps) {
+  if (spec.overlaps || spec.elsewhere) {
     return;
   }
   const auto visit = [&](const at::Tensor& operand) {
     spec.elementwise ? at::assert_no_partial_overlap(out, operand) : at::assert_no_overlap(out, operand);
   };
   (for_each_tensor(visit, args), ...);
+}
+
+// Whether a tensor lies in the storage of an operand.
+template <class... Args>
+bool shares_storage(const at::Tensor& out, const Args&... args) {
+  bool shares = false;
+  const auto visit = [&](const at::Tensor& operand) { shares |= operand.is_alias_of(out); };
+  (for_each_tensor(visit, args), ...);
+  return shares;
 }
 
 }  // namespace openreg::ops

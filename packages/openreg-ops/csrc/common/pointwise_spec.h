@@ -4,7 +4,7 @@
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/TensorIterator.h>
-#include <ATen/ops/result_type.h>
+#include <ATen/native/TypeProperties.h>
 
 #include <tuple>
 #include <utility>
@@ -18,30 +18,31 @@ namespace openreg::ops {
 template <class... Others>
 OutputSpec output_of_operands(const at::Tensor& first, const Others&... others) {
   std::vector<int64_t> sizes = first.sizes().vec();
-  c10::ScalarType dtype = first.scalar_type();
+  at::native::ResultTypeState state = at::native::update_result_type_state(first, {});
   const auto join = [&](const at::Tensor& other) {
     sizes = at::infer_size(sizes, other.sizes());
-    dtype = at::result_type(first, other);
+    state = at::native::update_result_type_state(other, state);
   };
   (join(others), ...);
+  const c10::ScalarType dtype = at::native::result_type(state);
   return first.sizes() == at::IntArrayRef(sizes) ? output_like(first, dtype) : output_of(sizes, dtype);
+}
+
+// Of a derivative by PyTorch's iterator for real floating point: the operands' common shape, and the dtype of the
+// input, to which their common one is cast; laid out like the input where that has the shape.
+template <class... Others>
+OutputSpec broadcast_derivative(const at::Tensor& self, const Others&... others) {
+  OutputSpec spec = output_of_operands(self, others...);
+  require_dtype(c10::isFloatingType(spec.dtype), "a derivative", spec.dtype);
+  TORCH_CHECK(c10::canCast(spec.dtype, self.scalar_type()), "result type ", spec.dtype,
+              " can't be cast to the desired output type ", self.scalar_type());
+  spec.dtype = self.scalar_type();
+  return spec;
 }
 
 // A ready description for operators of two tensors.
 constexpr auto like_operands = [](const at::Tensor& first, const at::Tensor& second, const auto&... /*rest*/) {
   return output_of_operands(first, second);
-};
-
-// Ready descriptions of derivatives: like the second operand, the input, in its order of strides, in its memory
-// format, or contiguous.
-constexpr auto like_second = [](const at::Tensor& /*grad*/, const at::Tensor& self, const auto&... /*rest*/) {
-  return output_like(self);
-};
-constexpr auto format_of_second = [](const at::Tensor& /*grad*/, const at::Tensor& self, const auto&... /*rest*/) {
-  return with_last_sizes(self, {});
-};
-constexpr auto shape_of_second = [](const at::Tensor& /*grad*/, const at::Tensor& self, const auto&... /*rest*/) {
-  return output_of_shape(self);
 };
 
 // A ready description of an out= form, whose last argument is the output: gives it the shape, and where it is new the

@@ -5,6 +5,7 @@
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
 
+#include "common/derivative.h"
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -44,12 +45,15 @@ std::array<OutputSpec, 3> describe_convolution_backward(const at::Tensor& grad, 
                                                         c10::IntArrayRef padding, c10::IntArrayRef dilation,
                                                         bool transposed, c10::IntArrayRef output_padding,
                                                         int64_t groups, std::array<bool, 3> wanted) {
+  constexpr const char* kName = op::convolution_backward_overrideable::name;
+  expect_dim(kName, "weight", weight, input.dim());
+  const int64_t channels = transposed ? weight.size(0) : weight.size(1) * groups;
+  TORCH_CHECK(input.dim() >= 3 && input.size(1) == channels, kName, ": an input of shape ", input.sizes(),
+              " does not have the ", channels, " channels of a weight of shape ", weight.sizes(), " in ", groups,
+              " groups");
   const OutputSpec output =
-      describe_convolution(input, weight, std::nullopt, stride, padding, dilation, transposed, output_padding, groups);
-  TORCH_CHECK(grad.sizes() == output.sizes && grad.scalar_type() == input.scalar_type(),
-              op::convolution_backward_overrideable::name, ": expected a gradient of shape ", output.sizes,
-              " and dtype ", input.scalar_type(), ", as the output has, but got ", grad.sizes(), " and ",
-              grad.scalar_type());
+      describe_convolution(input, weight, {}, stride, padding, dilation, transposed, output_padding, groups);
+  expect(kName, "grad_output", grad, output.sizes, output.dtype);
   const auto spec_if = [&](bool is_wanted, c10::IntArrayRef sizes, c10::MemoryFormat format) {
     OutputSpec spec = is_wanted ? output_of(sizes, input.scalar_type()) : OutputSpec();
     spec.format = format;
@@ -72,8 +76,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Te
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_convolution, op::convolution_overrideable>(library, at::convolution,
                                                                 {.refused = kBoolean | kIntegers, .checked = true});
-  described<describe_convolution_backward, op::convolution_backward_overrideable>(library, convolution_backward,
-                                                                                  kChecked);
+  described<describe_convolution_backward, op::convolution_backward_overrideable>(
+      library, convolution_backward, {.refused = kBoolean | kIntegers | kComplex, .checked = true});
 }
 
 }  // namespace

@@ -98,7 +98,10 @@ struct Described<Result(Args...), Kernel, std::index_sequence<Index...>> {
     (check_operands_keep_size(outputs, specs[Index], args...), ...);
     (prepare_described(outputs, specs[Index], device), ...);
     (check_overlap(outputs, specs[Index], args...), ...);
-    launch(device, {outputs...}, args...);
+    const Outputs instead{
+        make_instead(outputs, specs[Index], specs[Index].elsewhere && shares_storage(outputs, args...), device)...};
+    launch(device, {instead[Index].defined() ? instead[Index] : outputs...}, args...);
+    (put_back(outputs, instead[Index]), ...);
     return OutResult(outputs...);
   }
 
@@ -111,6 +114,12 @@ struct Described<Result(Args...), Kernel, std::index_sequence<Index...>> {
   }
 
  private:
+  static void put_back(at::Tensor& given, const at::Tensor& computed) {
+    if (C10_UNLIKELY(computed.defined())) {
+      given.copy_(computed);
+    }
+  }
+
   void launch(c10::Device device, const Outputs& outputs, Args... args) const {
     launch_on_aliases<Run, Kernel, kOutputs, Args...>(op.name, device, hears_of(op, args...), kernel, outputs,
                                                       std::nullopt, args...);

@@ -41,11 +41,15 @@ struct Listwise<Result(at::TensorList, Args...)> {
   Operator op;
   const orAccess* accesses;
   Composite* composite;
+  void (*check)(at::TensorList, Args...);  // throws for operands that the operator does not take; may be null
 
   static Result enter(const void* state, at::TensorList self, Args... args) {
-    const auto& [op, accesses, composite] = *static_cast<const Listwise*>(state);
+    const auto& [op, accesses, composite, check] = *static_cast<const Listwise*>(state);
     const c10::Device device = device_of(op.name, self, args...);
     const CurrentDevice current(device);
+    if (check != nullptr) {
+      check(self, args...);
+    }
     if (!is_uniform(self) || !(fits(self, args) && ...)) {
       return composite(self, args...);
     }
@@ -73,14 +77,20 @@ struct Listwise<Result(at::TensorList, Args...)> {
 };
 
 // Declares operators, each with the composite function of its signature: the one that gives lists and the one in place.
-template <class... Forms>
+// All take what `kCheck`, which has their operands, does not throw for.
+template <auto kCheck, class... Forms>
 void listwise(torch::Library& library, SchemaOf<Forms>*... composites) {
   const auto declare = [&]<class Form>(Form /*form*/, SchemaOf<Form>* composite) {
     using Schema = SchemaOf<Form>;
-    static const Listwise<Schema> forever{{Form::name, {.checked = true}}, kAccessesOf<Form, Schema>.data(), composite};
+    static const Listwise<Schema> forever{
+        {Form::name, {.checked = true}}, kAccessesOf<Form, Schema>.data(), composite, kCheck};
     register_entry<Form, Schema>(library, {}, &forever, &Listwise<Schema>::enter);
   };
   (declare(Forms(), composites), ...);
+}
+template <class... Forms>
+void listwise(torch::Library& library, SchemaOf<Forms>*... composites) {
+  listwise<nullptr, Forms...>(library, composites...);
 }
 
 }  // namespace openreg::ops

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Distances between rows, and the derivatives of gamma and Dirichlet samples.
+#include <ATen/ops/zeros.h>
+
+#include "common/derivative.h"
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -28,8 +31,12 @@ OutputSpec describe_cdist(const at::Tensor& x1, const at::Tensor& x2, double p, 
   return batched_output(x1, x2, x1.size(-2), x2.size(-2));
 }
 
-OutputSpec describe_cdist_backward(const at::Tensor& /*grad*/, const at::Tensor& x1, const at::Tensor& x2, double /*p*/,
-                                   const at::Tensor& /*cdist*/) {
+OutputSpec describe_cdist_backward(const at::Tensor& grad, const at::Tensor& x1, const at::Tensor& x2, double p,
+                                   const at::Tensor& cdist) {
+  const c10::DimVector distances = describe_cdist(x1, x2, p, std::nullopt).sizes;
+  expect(op::_cdist_backward::name, "x2", x2, x2.sizes(), x1.scalar_type());
+  expect(op::_cdist_backward::name, "grad", grad, distances, x1.scalar_type());
+  expect(op::_cdist_backward::name, "cdist", cdist, distances, x1.scalar_type());
   OutputSpec spec = batched_output(x1, x2, x1.size(-2), x1.size(-1));
   // The kernel does not broadcast where there is nothing to compute.
   const bool nothing = x2.size(-2) == 0 || std::count(spec.sizes.begin(), spec.sizes.end(), 0) > 0;
@@ -43,12 +50,28 @@ OutputSpec describe_pdist(const at::Tensor& self, double p) {
   return output_of({rows <= 1 ? 0 : rows * (rows - 1) / 2}, self.scalar_type());
 }
 
+// PyTorch's kernel fails on fewer than two rows.
+at::Tensor pdist_backward(const at::Tensor& grad, const at::Tensor& self, double p, const at::Tensor& pdist) {
+  return self.size(0) <= 1 ? at::zeros(self.sizes(), self.options()) : cpu::_pdist_backward(grad, self, p, pdist);
+}
+
+OutputSpec describe_pdist_backward(const at::Tensor& grad, const at::Tensor& self, double p, const at::Tensor& pdist) {
+  const OutputSpec distances = describe_pdist(self, p);
+  TORCH_CHECK(self.is_contiguous(), "_pdist_backward requires self to be contiguous");
+  TORCH_CHECK(pdist.is_contiguous(), "_pdist_backward requires pdist to be contiguous");
+  expect(op::_pdist_backward::name, "grad", grad, distances.sizes, distances.dtype);
+  expect(op::_pdist_backward::name, "pdist", pdist, distances.sizes, distances.dtype);
+  return output_of_shape(self);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_cdist, op::_cdist_forward>(library, cpu::_cdist_forward, {.refused = kReduced});
-  described<describe_cdist_backward, op::_cdist_backward>(library, cpu::_cdist_backward);
+  described<describe_cdist_backward, op::_cdist_backward>(library, cpu::_cdist_backward,
+                                                          {.refused = kNotFloating | kReduced});
   described<[](const auto&... operands) { return output_of_operands(operands...); }, op::_dirichlet_grad>(
       library, cpu::_dirichlet_grad);
-  described<shape_of_second, op::_pdist_backward>(library, cpu::_pdist_backward);
+  described<describe_pdist_backward, op::_pdist_backward>(library, pdist_backward,
+                                                          {.refused = kNotFloating | kReduced});
   described<describe_pdist, op::_pdist_forward>(library, cpu::_pdist_forward, {.refused = kNotFloating | kReduced});
   described<like_operands, op::_standard_gamma_grad>(library, cpu::_standard_gamma_grad);
 }

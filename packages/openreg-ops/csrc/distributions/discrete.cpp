@@ -85,6 +85,10 @@ at::Tensor binomial(const at::Tensor& count, const at::Tensor& probability, Mayb
                     "binomial only supports floating-point dtypes for count, got: ", count.scalar_type());
   TORCH_CHECK_VALUE(at::isFloatingType(probability.scalar_type()),
                     "binomial only supports floating-point dtypes for prob, got: ", probability.scalar_type());
+  TORCH_CHECK(count.scalar_type() == probability.scalar_type(), "Found dtype ", probability.scalar_type(),
+              " but expected ", count.scalar_type(), " (", kBinomial.name,
+              ": count and prob have one dtype; convert "
+              "one with .to(dtype))");
   const c10::Device device = device_of(kBinomial.name, count, probability);
   check_same_device_or_scalar(kBinomial.name, device, count, probability);
   const CurrentDevice current(device);

@@ -54,13 +54,15 @@ void dropout_backward_kernel(const at::Tensor& grad, const at::Tensor& mask, dou
 
 at::Tensor native_dropout_backward(const at::Tensor& grad, const at::Tensor& mask, double scale) {
   const OperandsDevice device(kDropoutBackward, grad, mask);
-  TORCH_CHECK(mask.scalar_type() == at::kBool, "Mask should be Bool Scalar Type, but got ", mask.scalar_type());
-  TORCH_CHECK(grad.sizes() == mask.sizes(), kDropoutBackward.name, ": the gradient has shape ", grad.sizes(),
-              ", the mask ", mask.sizes());
+  TORCH_CHECK(mask.scalar_type() == at::kBool, kDropoutBackward.name, ": Mask should be Bool Scalar Type, but is ",
+              mask.scalar_type());
   // A scaled integer is a floating-point number.
   const c10::ScalarType dtype = at::result_type(grad, at::Scalar(scale));
   // The product has the order of strides of its first dense operand; a gradient of a sum is expanded.
-  at::Tensor result = make_output_like(grad.is_non_overlapping_and_dense() ? grad : mask, dtype);
+  const c10::DimVector sizes = at::infer_size_dimvector(grad.sizes(), mask.sizes());
+  at::Tensor result = grad.sizes() == sizes && mask.sizes() == sizes
+                          ? make_output_like(grad.is_non_overlapping_and_dense() ? grad : mask, dtype)
+                          : make_output(sizes, {}, grad.options().dtype(dtype).memory_format(std::nullopt));
   launch(kDropoutBackward, device, &dropout_backward_kernel, grad, mask, scale, result);
   return result;
 }

@@ -5,6 +5,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/searchsorted.h>
 
+#include "common/derivative.h"
 #include "common/raw_operands.h"
 #include "common/torch_versions.h"
 #include "declare/declare.h"
@@ -64,10 +65,16 @@ at::Tensor embedding_dense_backward(const at::Tensor& grad_output, const at::Ten
   return result;
 }
 
-void check_renorm(const at::Tensor& self, const at::Tensor& /*indices*/, double /*max_norm*/, double /*norm_type*/) {
+void check_renorm(const at::Tensor& self, const at::Tensor& indices, double /*max_norm*/, double /*norm_type*/) {
+  TORCH_CHECK(self.dim() == 2, "embedding_renorm_: expected a matrix of weights, but got ", self.sizes());
+  check_embedding_indices("embedding_renorm_", indices);
   OPENREG_CHECK_IMPLEMENTED_SINCE_15(
       self.is_floating_point() || self.is_complex(),
       "embedding_renorm_: the norm of a row needs floating-point or complex numbers, but got ", self.scalar_type());
+}
+
+bool is_vector_of_places(const at::Tensor& tensor) {
+  return tensor.dim() == 1 && (tensor.scalar_type() == at::kLong || tensor.scalar_type() == at::kInt);
 }
 
 constexpr int64_t kSumMode = 0;
@@ -78,13 +85,12 @@ constexpr int64_t kMax = 2;
 std::array<OutputSpec, 4> describe_bags(const at::Tensor& weight, const at::Tensor& indices, const at::Tensor& offsets,
                                         bool /*scale_grad_by_freq*/, int64_t mode, bool /*sparse*/,
                                         MaybeTensor sample_weights, bool include_last_offset, int64_t /*padding_idx*/) {
-  const auto is_index = [](const at::Tensor& tensor) {
-    return tensor.dim() == 1 && (tensor.scalar_type() == at::kLong || tensor.scalar_type() == at::kInt);
-  };
-  TORCH_CHECK(is_index(indices), "embedding_bag: expected indices to be a vector of int32 or int64, but got ",
-              indices.sizes(), " of ", indices.scalar_type());
-  TORCH_CHECK(is_index(offsets), "embedding_bag: expected offsets to be a vector of int32 or int64, but got ",
-              offsets.sizes(), " of ", offsets.scalar_type());
+  TORCH_CHECK(is_vector_of_places(indices),
+              "embedding_bag: expected indices to be a vector of int32 or int64, but got ", indices.sizes(), " of ",
+              indices.scalar_type());
+  TORCH_CHECK(is_vector_of_places(offsets),
+              "embedding_bag: expected offsets to be a vector of int32 or int64, but got ", offsets.sizes(), " of ",
+              offsets.scalar_type());
   TORCH_CHECK(weight.dim() == 2 && at::isFloatingType(weight.scalar_type()),
               "embedding_bag: expected a matrix of floating-point weights, but got ", weight.sizes(), " of ",
               weight.scalar_type());
@@ -133,15 +139,48 @@ const auto kBags = described_operator<describe_bags, op::_embedding_bag>(bags_ke
 const auto kBagsForward =
     described_operator<describe_bags, op::_embedding_bag_forward_only>(bags_kernel<cpu::_embedding_bag_forward_only>);
 
-constexpr auto describe_dense_backward =
-    [](const at::Tensor& grad, const at::Tensor& /*indices*/, const at::Tensor& /*offset2bag*/,
-       const at::Tensor& /*bag_size*/, const at::Tensor& /*max_indices*/, int64_t num_weights,
-       const auto&... /*rest*/) { return output_of({num_weights, grad.size(1)}, grad.scalar_type()); };
+// The gradient has a row for each bag. There are as many as `bags`, or one fewer where the last offset was included,
+// which the operands do not tell; that no index is in a bag beyond them the kernel sees (require_rows()).
+void check_bags(const char* name, const at::Tensor& grad, const at::Tensor& indices, const at::Tensor& offset2bag,
+                int64_t bags) {
+  TORCH_CHECK(grad.dim() == 2 && (grad.size(0) == bags || grad.size(0) == bags - 1) &&
+                  (dtype_bit(grad.scalar_type()) & kFloating) != 0,
+              name, " on ", grad.device(), ": grad has the shape ", grad.sizes(), " and the type ", grad.scalar_type(),
+              ", but has to be a matrix of floating-point numbers with a row for each of ", bags,
+              " bags; pass the gradient of what the forward operator gives");
+  TORCH_CHECK(is_vector_of_places(indices) && is_vector_of_places(offset2bag) && offset2bag.numel() == indices.numel(),
+              name, " on ", grad.device(),
+              ": indices and offset2bag have to be vectors of int32 or int64 of one length, but have the shapes ",
+              indices.sizes(), " and ", offset2bag.sizes(), " and the types ", indices.scalar_type(), " and ",
+              offset2bag.scalar_type());
+}
+
+// On the engine: the bags of all indices have a row in the gradient.
+void require_rows(const char* name, const at::Tensor& grad, const at::Tensor& offset2bag) {
+  TORCH_CHECK(offset2bag.numel() == 0 ||
+                  (offset2bag.min().item<int64_t>() >= 0 && offset2bag.max().item<int64_t>() < grad.size(0)),
+              name, ": offset2bag names a bag that the gradient of ", grad.size(0), " rows does not have");
+}
+
+OutputSpec describe_dense_backward(const at::Tensor& grad, const at::Tensor& indices, const at::Tensor& offset2bag,
+                                   const at::Tensor& bag_size, const at::Tensor& max_indices, int64_t num_weights,
+                                   bool /*scale_grad_by_freq*/, int64_t mode, MaybeTensor sample_weights,
+                                   int64_t /*padding_idx*/) {
+  constexpr const char* kName = op::_embedding_bag_dense_backward::name;
+  check_bags(kName, grad, indices, offset2bag, bag_size.numel());
+  expect(kName, "bag_size", bag_size, {bag_size.numel()}, offset2bag.scalar_type());
+  if (mode == kMax) {
+    expect(kName, "maximum_indices", max_indices, grad.sizes(), offset2bag.scalar_type());
+  }
+  expect(kName, "per_sample_weights", sample_weights, indices.sizes(), grad.scalar_type());
+  return output_of({num_weights, grad.size(1)}, grad.scalar_type());
+}
 
 at::Tensor dense_backward_kernel(const at::Tensor& grad, const at::Tensor& indices, const at::Tensor& offset2bag,
                                  const at::Tensor& bag_size, const at::Tensor& max_indices, int64_t num_weights,
                                  bool scale_grad_by_freq, int64_t mode, MaybeTensor sample_weights,
                                  int64_t padding_idx) {
+  require_rows(op::_embedding_bag_dense_backward::name, grad, offset2bag);
   return cpu::_embedding_bag_dense_backward(grad.contiguous(), indices.to(offset2bag.scalar_type()), offset2bag,
                                             bag_size, max_indices, num_weights, scale_grad_by_freq, mode,
                                             sample_weights, padding_idx);
@@ -154,6 +193,10 @@ at::Tensor embedding_bag_backward(const at::Tensor& grad, const at::Tensor& indi
                                   const at::Tensor& offset2bag, const at::Tensor& bag_size,
                                   const at::Tensor& max_indices, int64_t num_weights, bool scale_grad_by_freq,
                                   int64_t mode, bool sparse, MaybeTensor sample_weights, int64_t padding_idx) {
+  TORCH_CHECK(is_vector_of_places(offsets),
+              "aten::_embedding_bag_backward: expected offsets to be a vector of int32 or "
+              "int64, but got ",
+              offsets.sizes(), " of ", offsets.scalar_type());
   if (sparse) {
     return at::_embedding_bag_sparse_backward(grad, indices, offsets, offset2bag, bag_size, num_weights,
                                               scale_grad_by_freq, mode, sample_weights, padding_idx);
@@ -162,16 +205,23 @@ at::Tensor embedding_bag_backward(const at::Tensor& grad, const at::Tensor& indi
                                    mode, sample_weights, padding_idx);
 }
 
-OutputSpec describe_sample_weights_backward(const at::Tensor& grad, const at::Tensor& /*weight*/,
-                                            const at::Tensor& indices, const at::Tensor& /*offsets*/,
-                                            const at::Tensor& /*offset2bag*/, int64_t mode, int64_t /*padding_idx*/) {
+OutputSpec describe_sample_weights_backward(const at::Tensor& grad, const at::Tensor& weight, const at::Tensor& indices,
+                                            const at::Tensor& offsets, const at::Tensor& offset2bag, int64_t mode,
+                                            int64_t /*padding_idx*/) {
+  constexpr const char* kName = op::_embedding_bag_per_sample_weights_backward::name;
   TORCH_CHECK(mode == kSumMode, "embedding_bag: per_sample_weights only supported with mode='sum'");
+  TORCH_CHECK(is_vector_of_places(offsets), kName, ": expected offsets to be a vector of int32 or int64, but got ",
+              offsets.sizes(), " of ", offsets.scalar_type());
+  check_bags(kName, grad, indices, offset2bag, offsets.numel());
+  expect_dim(kName, "weight", weight, 2);
+  expect(kName, "grad", grad, {grad.size(0), weight.size(1)}, weight.scalar_type());
   return output_of({indices.numel()}, grad.scalar_type());
 }
 
 at::Tensor sample_weights_backward(const at::Tensor& grad, const at::Tensor& weight, const at::Tensor& indices,
                                    const at::Tensor& offsets, const at::Tensor& offset2bag, int64_t mode,
                                    int64_t padding_idx) {
+  require_rows(op::_embedding_bag_per_sample_weights_backward::name, grad, offset2bag);
   const at::ScalarType type = offset2bag.scalar_type();
   return cpu::_embedding_bag_per_sample_weights_backward(grad, weight, indices.to(type), offsets.to(type), offset2bag,
                                                          mode, padding_idx);

@@ -44,7 +44,9 @@ at::Tensor& masked_fill_tensor(at::Tensor& self, const at::Tensor& mask, const a
   check_mask(self, mask);
   TORCH_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
               value.dim(), " dimension(s).");
-  return value.device().is_cpu() ? self.masked_fill_(mask, value.item()) : kMaskedFillTensor(self, mask, value);
+  // Whether a complex number is real shows when the host reads it, as it does on every device of PyTorch.
+  const bool is_read = value.device().is_cpu() || (value.is_complex() && !self.is_complex());
+  return is_read ? self.masked_fill_(mask, value.item()) : kMaskedFillTensor(self, mask, value);
 }
 
 void check_masked_scatter(const at::Tensor& self, const at::Tensor& mask, const at::Tensor& source) {

@@ -9,13 +9,21 @@ namespace {
 
 using namespace at::compositeexplicitautograd;  // one loop over the list, run on the engine
 
+// A number that is added to a list in one launch lies where the list does. CUDA takes one of the host for products and
+// quotients only (ATen/native/cuda/ForeachBinaryOpScalarTensor.cu).
+void check_added_number(at::TensorList self, const at::Tensor& number, const at::Scalar& /*alpha*/) {
+  TORCH_CHECK(!is_uniform(self) || number.scalar_type() != self[0].scalar_type() || number.device() == self[0].device(),
+              "aten::_foreach_add: scalar tensor expected to be on ", self[0].device(), " but is on ", number.device(),
+              "; move it there, or pass a number");
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   listwise<op::_foreach_abs, op::_foreach_abs_>(library, _foreach_abs, _foreach_abs_);
   listwise<op::_foreach_acos, op::_foreach_acos_>(library, _foreach_acos, _foreach_acos_);
   listwise<op::_foreach_add_List, op::_foreach_add__List>(library, _foreach_add, _foreach_add_);
   listwise<op::_foreach_add_Scalar, op::_foreach_add__Scalar>(library, _foreach_add, _foreach_add_);
   listwise<op::_foreach_add_ScalarList, op::_foreach_add__ScalarList>(library, _foreach_add, _foreach_add_);
-  listwise<op::_foreach_add_Tensor, op::_foreach_add__Tensor>(library, _foreach_add, _foreach_add_);
+  listwise<check_added_number, op::_foreach_add_Tensor, op::_foreach_add__Tensor>(library, _foreach_add, _foreach_add_);
   listwise<op::_foreach_addcdiv_Scalar, op::_foreach_addcdiv__Scalar>(library, _foreach_addcdiv, _foreach_addcdiv_);
   listwise<op::_foreach_addcdiv_ScalarList, op::_foreach_addcdiv__ScalarList>(library, _foreach_addcdiv,
                                                                               _foreach_addcdiv_);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sampling at the points of a grid, with backward.
+#include "common/derivative.h"
 #include "common/torch_versions.h"
 #include "declare/declare.h"
 
@@ -46,14 +47,18 @@ std::array<OutputSpec, 2> describe_grid_sampler_backward(const at::Tensor& grad,
   const c10::DimVector sizes = sampled_sizes<kDims>(input, grid);
   TORCH_CHECK_VALUE(grad.sizes() == sizes, "grid_sampler(): expected grad_output to have sizes ", sizes,
                     " but got grad_output with sizes ", grad.sizes());
+  expect(kDims == 2 ? op::grid_sampler_2d_backward::name : op::grid_sampler_3d_backward::name, "grad_output", grad,
+         sizes, input.scalar_type());
   return {output_mask[0] ? output_of_shape(input) : OutputSpec(), output_of_shape(grid)};
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_grid_sampler<2>, op::grid_sampler_2d>(library, cpu::grid_sampler_2d, kFloats);
-  described<describe_grid_sampler_backward<2>, op::grid_sampler_2d_backward>(library, cpu::grid_sampler_2d_backward);
+  described<describe_grid_sampler_backward<2>, op::grid_sampler_2d_backward>(library, cpu::grid_sampler_2d_backward,
+                                                                             kFloats);
   described<describe_grid_sampler<3>, op::grid_sampler_3d>(library, cpu::grid_sampler_3d, kFloats);
-  described<describe_grid_sampler_backward<3>, op::grid_sampler_3d_backward>(library, cpu::grid_sampler_3d_backward);
+  described<describe_grid_sampler_backward<3>, op::grid_sampler_3d_backward>(library, cpu::grid_sampler_3d_backward,
+                                                                             kFloats);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <ATen/WrapDimUtils.h>
 #include <ATen/WrapDimUtilsMulti.h>
 
+#include "common/derivative.h"
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -29,8 +30,18 @@ OutputSpec describe_roll(const at::Tensor& self, c10::IntArrayRef shifts, c10::I
   return spec;
 }
 
-OutputSpec describe_unfold_backward(const at::Tensor& grad, c10::IntArrayRef input_sizes, int64_t /*dim*/,
-                                    int64_t /*size*/, int64_t /*step*/) {
+OutputSpec describe_unfold_backward(const at::Tensor& grad, c10::IntArrayRef input_sizes, int64_t dim, int64_t size,
+                                    int64_t step) {
+  c10::DimVector sizes(input_sizes);
+  const auto place = static_cast<size_t>(at::maybe_wrap_dim(dim, static_cast<int64_t>(sizes.size())));
+  const int64_t length = sizes.empty() ? 1 : sizes[place];
+  TORCH_CHECK(size >= 0 && size <= length && step > 0, op::unfold_backward::name, ": windows of ", size,
+              " elements, one every ", step, ", do not fit into a dimension of ", length);
+  if (!sizes.empty()) {
+    sizes[place] = (length - size) / step + 1;
+  }
+  sizes.push_back(size);
+  expect(op::unfold_backward::name, "grad_in", grad, sizes, grad.scalar_type());
   return output_of(input_sizes, grad.scalar_type());
 }
 

@@ -41,6 +41,7 @@ at::Tensor invert(const at::Tensor& self, bool upper) {
 at::Tensor& invert_out(const at::Tensor& self, bool upper, at::Tensor& out) {
   const OperandsDevice device(kInverse, self, out);
   at::native::checkLinalgCompatibleDtype("cholesky_inverse", out, self);
+  at::assert_no_partial_overlap(out, self);
   const at::Tensor result = invert(self, upper);
   resize_out(out, result.sizes(), result.strides(), out.options());
   return out.copy_(result);

@@ -12,7 +12,8 @@ std::array<OutputSpec, 2> describe_geqrf(const at::Tensor& self) {
   require_lapack_dtype("geqrf_cpu", self.scalar_type());
   c10::DimVector tau(self.sizes().slice(0, self.dim() - 2));
   tau.push_back(std::min(self.size(-2), self.size(-1)));
-  return {column_major(self.sizes(), self.scalar_type()), output_of(tau, self.scalar_type()).allowing({.casts = true})};
+  return {column_major(self.sizes(), self.scalar_type()).allowing({.elsewhere = true}),
+          output_of(tau, self.scalar_type()).allowing({.casts = true})};
 }
 
 // What householder_product and ormqr ask of reflectors and their factors.

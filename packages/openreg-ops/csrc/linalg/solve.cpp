@@ -123,7 +123,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_solve_triangular, op::linalg_solve_triangular>(library, cpu::linalg_solve_triangular_outf);
   structured<meta::structured_triangular_solve, op::triangular_solve>(
       library, cpu::triangular_solve_outf, {.refused = kBoolean | kIntegers | kReduced, .overlap = kNotItself},
-      {.check_outputs = [](auto... /*arguments*/) {
+      {.check_outputs = [](const at::Tensor& /*self*/, const at::Tensor& A, bool /*upper*/, bool /*transpose*/,
+                           bool /*unitriangular*/, at::Tensor& X, at::Tensor& /*M*/) {
+        at::assert_no_partial_overlap(X, A);
         TORCH_WARN_ONCE(
             "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangular and will be removed in a "
             "future PyTorch release; torch.triangular_solve(B, A).solution is torch.linalg.solve_triangular(A, B, "

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "common/derivative.h"
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -14,6 +15,10 @@ namespace {
 
 void check_lengths(const at::Tensor& log_probs, const at::Tensor& targets, c10::IntArrayRef input_lengths,
                    c10::IntArrayRef target_lengths, int64_t blank) {
+  TORCH_CHECK(log_probs.dim() == 3, "ctc_loss: log_probs must be (steps, batch, classes), but has the shape ",
+              log_probs.sizes());
+  TORCH_CHECK(targets.dim() == 1 || targets.dim() == 2,
+              "ctc_loss: targets must have a dimension or two, but have the shape ", targets.sizes());
   TORCH_CHECK(log_probs.numel() > 0, "ctc_loss: log_probs must not be empty, but has the shape ", log_probs.sizes());
   const int64_t batch = log_probs.size(1);
   TORCH_CHECK(blank >= 0 && blank < log_probs.size(2), "blank must be in label range");
@@ -29,7 +34,8 @@ void check_lengths(const at::Tensor& log_probs, const at::Tensor& targets, c10::
   }
 }
 
-int64_t longest_target(const at::Tensor& targets, c10::IntArrayRef target_lengths) {
+// The states of a path: each label, and a blank before and after it.
+int64_t count_states(const at::Tensor& targets, c10::IntArrayRef target_lengths) {
   int64_t longest = 0;
   int64_t sum = 0;
   for (const int64_t length : target_lengths) {
@@ -40,10 +46,13 @@ int64_t longest_target(const at::Tensor& targets, c10::IntArrayRef target_length
     TORCH_CHECK(targets.size(0) == sum, "Expected targets to have as many elements as target_lengths add up to, ", sum,
                 ", but got ", targets.size(0));
   } else {
+    TORCH_CHECK(targets.size(0) == static_cast<int64_t>(target_lengths.size()), "Expected tensor to have size ",
+                target_lengths.size(), " at dimension 0, but got size ", targets.size(0),
+                " for targets (while checking arguments for ctc_loss)");
     TORCH_CHECK(targets.size(1) >= longest, "Expected tensor to have size at least ", longest,
                 " at dimension 1, but got size ", targets.size(1), " (while checking arguments for ctc_loss)");
   }
-  return longest;
+  return 2 * longest + 1;
 }
 
 std::array<OutputSpec, 2> describe_ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets,
@@ -52,15 +61,19 @@ std::array<OutputSpec, 2> describe_ctc_loss(const at::Tensor& log_probs, const a
   check_lengths(log_probs, targets, input_lengths, target_lengths, blank);
   const int64_t steps = log_probs.size(0);
   const int64_t batch = log_probs.size(1);
-  const int64_t states = 2 * longest_target(targets, target_lengths) + 1;
+  const int64_t states = count_states(targets, target_lengths);
   return {output_of({batch}, log_probs.scalar_type()), output_of({batch, steps, states}, log_probs.scalar_type())};
 }
 
-OutputSpec describe_ctc_loss_backward(const at::Tensor& /*grad*/, const at::Tensor& log_probs,
-                                      const at::Tensor& targets, c10::IntArrayRef input_lengths,
-                                      c10::IntArrayRef target_lengths, const at::Tensor& /*loss*/,
-                                      const at::Tensor& /*log_alpha*/, int64_t blank, bool /*zero_infinity*/) {
-  check_lengths(log_probs, targets, input_lengths, target_lengths, blank);
+OutputSpec describe_ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
+                                      c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths,
+                                      const at::Tensor& loss, const at::Tensor& log_alpha, int64_t blank,
+                                      bool zero_infinity) {
+  const auto [of_loss, of_alpha] =
+      describe_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity);
+  expect(op::_ctc_loss_backward::name, "grad", grad, of_loss.sizes, of_loss.dtype);
+  expect(op::_ctc_loss_backward::name, "neg_log_likelihood", loss, of_loss.sizes, of_loss.dtype);
+  expect(op::_ctc_loss_backward::name, "log_alpha", log_alpha, of_alpha.sizes, of_alpha.dtype);
   return output_of_shape(log_probs);
 }
 
@@ -68,7 +81,7 @@ const auto kCtcLoss = described_operator<describe_ctc_loss, op::_ctc_loss, Schem
     cpu::_ctc_loss, {.refused = kBoolean | kIntegers | kReduced | kComplex});
 const auto kCtcLossBackward =
     described_operator<describe_ctc_loss_backward, op::_ctc_loss_backward, SchemaOf<op::_ctc_loss_backward>>(
-        cpu::_ctc_loss_backward);
+        cpu::_ctc_loss_backward, {.refused = kBoolean | kIntegers | kReduced | kComplex});
 
 std::tuple<at::Tensor, at::Tensor> ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets,
                                             c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths,

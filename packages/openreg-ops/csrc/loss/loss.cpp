@@ -4,15 +4,17 @@
 #include <ATen/core/Reduction.h>
 #include <ATen/native/LossMulti.h>
 
+#include "common/derivative.h"
 #include "declare/declare.h"
 
 namespace openreg::ops {
 
 namespace {
 
-// What a loss per element becomes.
+// What a loss per element becomes. PyTorch's iterator computes it, so that it may replace an operand.
 OutputSpec reduced(OutputSpec per_element, int64_t reduction) {
-  return reduction == at::Reduction::None ? per_element : scalar_output(per_element.dtype);
+  return (reduction == at::Reduction::None ? std::move(per_element) : scalar_output(per_element.dtype))
+      .allowing({.elementwise = true});
 }
 
 OutputSpec describe_cross_entropy(const at::Tensor& self, const at::Tensor& target, MaybeTensor /*weight*/,
@@ -33,6 +35,8 @@ void check_multi_margin(const at::Tensor& self, const at::Tensor& target, const 
   TORCH_CHECK(p.toLong() == 1 || p.toLong() == 2, "only p == 1 and p == 2 supported");
   TORCH_CHECK(target.scalar_type() == at::kLong, "expected scalar type Long but found ", target.scalar_type());
   at::native::multi_margin_loss_shape_check(samples, classes, self.dim(), self, target, weight);
+  TORCH_CHECK(!is_given(weight) || weight->scalar_type() == self.scalar_type(), "expected scalar type ",
+              self.scalar_type(), " but found ", is_given(weight) ? weight->scalar_type() : self.scalar_type());
 }
 
 OutputSpec describe_multi_margin(const at::Tensor& self, const at::Tensor& target, const at::Scalar& p,
@@ -42,11 +46,18 @@ OutputSpec describe_multi_margin(const at::Tensor& self, const at::Tensor& targe
                                                               : scalar_output(self.scalar_type());
 }
 
-OutputSpec describe_multi_margin_backward(const at::Tensor& /*grad*/, const at::Tensor& self, const at::Tensor& target,
-                                          const at::Scalar& p, const at::Scalar& /*margin*/, MaybeTensor weight,
-                                          int64_t /*reduction*/) {
-  check_multi_margin(self, target, p, weight);
-  return output_of_shape(self);
+// The gradient of a loss: one number in any shape, or as many as the loss.
+void expect_gradient(const char* name, const at::Tensor& grad, const OutputSpec& loss) {
+  loss.sizes.empty() ? expect_count(name, "grad_output", grad, 1, loss.dtype)
+                     : expect(name, "grad_output", grad, loss.sizes, loss.dtype);
+}
+
+OutputSpec describe_multi_margin_backward(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
+                                          const at::Scalar& p, const at::Scalar& margin, MaybeTensor weight,
+                                          int64_t reduction) {
+  expect_gradient(op::multi_margin_loss_backward::name, grad,
+                  describe_multi_margin(self, target, p, margin, weight, reduction));
+  return output_of_shape(self).allowing({.elsewhere = true});
 }
 
 void check_multilabel(const at::Tensor& self, const at::Tensor& target) {
@@ -59,34 +70,67 @@ void check_multilabel(const at::Tensor& self, const at::Tensor& target) {
 std::array<OutputSpec, 2> describe_multilabel(const at::Tensor& self, const at::Tensor& target, int64_t reduction) {
   check_multilabel(self, target);
   const bool per_sample = reduction == at::Reduction::None && target.dim() > 1;
-  return {per_sample ? output_of({self.size(0)}, self.scalar_type()) : scalar_output(self.scalar_type()),
-          output_of(target.sizes(), self.scalar_type())};
+  const OutputSpec loss =
+      per_sample ? output_of({self.size(0)}, self.scalar_type()) : scalar_output(self.scalar_type());
+  return {OutputSpec(loss).allowing({.elsewhere = true}),
+          output_of(target.sizes(), self.scalar_type()).allowing({.elsewhere = true})};
 }
 
-OutputSpec describe_multilabel_backward(const at::Tensor& /*grad*/, const at::Tensor& self, const at::Tensor& target,
-                                        int64_t /*reduction*/, const at::Tensor& /*is_target*/) {
-  check_multilabel(self, target);
-  return output_of_shape(self);
+OutputSpec describe_multilabel_backward(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
+                                        int64_t reduction, const at::Tensor& is_target) {
+  constexpr const char* kName = op::multilabel_margin_loss_backward::name;
+  const auto [loss, marks] = describe_multilabel(self, target, reduction);
+  expect_gradient(kName, grad, loss);
+  expect(kName, "is_target", is_target, marks.sizes, marks.dtype);
+  return output_of_shape(self).allowing({.elsewhere = true});
+}
+
+// PyTorch computes these with an iterator; the result of mse_loss_backward is contiguous.
+constexpr auto describe_mse_backward = [](const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
+                                          const auto&... /*rest*/) {
+  const OutputSpec spec = broadcast_derivative(self, target, grad);
+  return output_of(spec.sizes, spec.dtype).allowing({.elementwise = true});
+};
+constexpr auto describe_smooth_backward = [](const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
+                                             int64_t /*reduction*/, double /*width*/, const at::Tensor& grad_input) {
+  for (const at::Tensor& operand : {grad, self, target}) {
+    at::assert_no_partial_overlap(grad_input, operand);
+  }
+  return broadcast_derivative(self, target, grad);
+};
+
+OutputSpec describe_cross_entropy_backward(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
+                                           MaybeTensor weight, int64_t /*reduction*/) {
+  constexpr const char* kName = op::binary_cross_entropy_backward::name;
+  const c10::ScalarType dtype = self.scalar_type();
+  // PyTorch drops dimensions of one element before it broadcasts.
+  const at::Tensor squeezed = self.squeeze();
+  expect_expandable(kName, "grad_output", grad.squeeze(), squeezed.sizes(), dtype);
+  expect_expandable(kName, "target", target.squeeze(), squeezed.sizes(), dtype);
+  expect_expandable(kName, "weight", value_or_undefined(weight), self.sizes(), dtype);
+  return output_like(self).allowing({.elementwise = true});
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_mse_loss, op::mse_loss>(library, cpu::mse_loss_outf, kFloats);
-  described<shape_of_second, op::mse_loss_backward>(library, cpu::mse_loss_backward_outf, kChecked);
+  described<describe_mse_backward, op::mse_loss_backward>(library, cpu::mse_loss_backward_outf, kChecked);
   structured<meta::structured_smooth_l1_loss, op::smooth_l1_loss>(library, cpu::smooth_l1_loss_outf, kFloats);
-  described<like_second, op::smooth_l1_loss_backward_grad_input>(library, cpu::smooth_l1_loss_backward_outf, kChecked);
+  described<describe_smooth_backward, op::smooth_l1_loss_backward_grad_input>(
+      library, cpu::smooth_l1_loss_backward_outf, kChecked);
   described<describe_huber, op::huber_loss>(library, as_out<cpu::huber_loss>, kFloats);
-  described<like_second, op::huber_loss_backward_out>(library, cpu::huber_loss_backward_outf, kFloats);
+  described<describe_smooth_backward, op::huber_loss_backward_out>(
+      library, cpu::huber_loss_backward_outf, {.refused = kNotFloating, .agreement = Agreement::kAll});
   described<describe_cross_entropy, op::binary_cross_entropy>(library, as_out<cpu::binary_cross_entropy>, kFloats);
-  described<like_second, op::binary_cross_entropy_backward>(library, as_out<cpu::binary_cross_entropy_backward>,
-                                                            kFloats);
+  described<describe_cross_entropy_backward, op::binary_cross_entropy_backward>(
+      library, as_out<cpu::binary_cross_entropy_backward>, kFloats);
   described<describe_multi_margin, op::multi_margin_loss>(
       library, computed_in<reduced_as_float, as_out<cpu::multi_margin_loss>>, kFloats);
   described<describe_multi_margin_backward, op::multi_margin_loss_backward>(
-      library, computed_in<reduced_as_float, as_out<cpu::multi_margin_loss_backward>>);
+      library, computed_in<reduced_as_float, as_out<cpu::multi_margin_loss_backward>>, kFloats);
   described<describe_multilabel, op::multilabel_margin_loss_forward>(
       library, computed_in<reduced_as_float, as_out<cpu::multilabel_margin_loss_forward>>, kFloats);
   described<describe_multilabel_backward, op::multilabel_margin_loss_backward>(
-      library, computed_in<reduced_as_float, as_out<cpu::multilabel_margin_loss_backward>>);
+      library, computed_in<reduced_as_float, as_out<cpu::multilabel_margin_loss_backward>>, kFloats);
 }
 
 }  // namespace

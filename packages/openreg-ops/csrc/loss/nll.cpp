@@ -3,6 +3,7 @@
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/empty.h>
 
+#include "common/derivative.h"
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -34,9 +35,30 @@ std::array<OutputSpec, 2> describe_forward2d(const at::Tensor& self, const at::T
   return {unchecked_output(sizes, self.scalar_type()), unchecked_output({}, self.scalar_type())};
 }
 
-constexpr auto describe_backward2d = [](const at::Tensor& /*grad*/, const at::Tensor& self, const at::Tensor& target,
-                                        MaybeTensor weight, const auto&... /*rest*/) {
+// What the kernels read of one dtype; a gradient of one number may have any shape.
+void check_backward(const char* name, const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
+                    MaybeTensor weight, int64_t reduction, const at::Tensor& total_weight) {
+  const c10::ScalarType dtype = self.scalar_type();
+  if (reduction == at::Reduction::None && target.dim() > 0) {
+    expect(name, "grad_output", grad, target.sizes(), dtype);
+  } else {
+    expect_count(name, "grad_output", grad, 1, dtype);
+  }
+  expect_count(name, "weight", weight, self.size(self.dim() == 1 ? 0 : 1), dtype);
+  expect_count(name, "total_weight", total_weight, 1, dtype);
+}
+
+void check_backward1d(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target, MaybeTensor weight,
+                      int64_t reduction, int64_t /*ignore_index*/, const at::Tensor& total_weight) {
+  TORCH_CHECK(self.dim() == 1 || self.dim() == 2, "input tensor should be 1D or 2D");
+  check_backward(op::nll_loss_backward::name, grad, self, target, weight, reduction, total_weight);
+}
+
+constexpr auto describe_backward2d = [](const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
+                                        MaybeTensor weight, int64_t reduction, int64_t /*ignore_index*/,
+                                        const at::Tensor& total_weight, const auto&... /*grad_input*/) {
   check_images(self, target, weight);
+  check_backward(op::nll_loss2d_backward::name, grad, self, target, weight, reduction, total_weight);
   return unchecked_output(self.sizes(), self.scalar_type());
 };
 
@@ -54,7 +76,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_nll_loss_forward, op::nll_loss_forward>(library, cpu::nll_loss_forward_outf,
                                                                       checked(kOneType));
   structured<meta::structured_nll_loss_backward, op::nll_loss_backward>(library, cpu::nll_loss_backward_outf,
-                                                                        checked(kOneType));
+                                                                        checked(kOneType), {.check = check_backward1d});
   described<describe_forward2d, op::nll_loss2d_forward>(library, cpu::nll_loss2d_forward_outf, kFloats);
   described<describe_backward2d, op::nll_loss2d_backward>(library, backward2d, kFloats);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Batch normalisation with backward. PyTorch has three families of operators for it; all run the same two kernels.
+#include "common/derivative.h"
 #include "declare/declare.h"
 #include "normalization/statistics.h"
 
@@ -62,28 +63,40 @@ Tensors batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias
 
 Specs describe_batch_norm_backward(const at::Tensor& grad, const at::Tensor& input, MaybeTensor weight,
                                    MaybeTensor running_mean, MaybeTensor running_var, MaybeTensor save_mean,
-                                   MaybeTensor save_invstd, bool training, double /*eps*/, std::array<bool, 3> wanted) {
-  const char* const name = op::native_batch_norm_backward::name;
-  TORCH_CHECK(grad.sizes() == input.sizes() && grad.scalar_type() == input.scalar_type(), name,
-              ": expected a gradient like the input, of shape ", input.sizes(), " and dtype ", input.scalar_type(),
-              ", but got ", grad.sizes(), " and ", grad.scalar_type());
-  if (training) {
-    check_channels(name, input, {weight, save_mean, save_invstd});
-    TORCH_CHECK(is_given(save_mean) && is_given(save_invstd), name,
-                ": in training the statistics of the batch must be given");
-  } else {
-    check_channels(name, input, {weight, running_mean, running_var});
-    TORCH_CHECK(is_given(running_mean) && is_given(running_var), name,
-                ": in evaluation running_mean and running_var must be given");
-  }
+                                   MaybeTensor save_invstd, bool train, double /*eps*/, std::array<bool, 3> wanted) {
+  constexpr const char* kName = op::native_batch_norm_backward::name;
+  TORCH_CHECK(input.dim() >= 2, kName, ": expected an input with at least 2 dimensions, the second for channels, got ",
+              input.sizes());
   const OutputSpec parameter =
       output_of({input.size(1)}, statistics_type(input, weight, running_mean, running_var, save_mean, save_invstd));
+  expect_like(kName, "grad_out", grad, input);
+  if (is_given(weight)) {
+    expect(kName, "weight", weight, parameter.sizes, weight->scalar_type());
+  }
+  // In training what was saved counts, in evaluation what runs. The others may be missing, or empty.
+  const auto expect_spare = [&](const char* what, MaybeTensor statistic) {
+    if (is_given(statistic)) {
+      expect(kName, what, statistic, statistic->numel() == 0 ? c10::IntArrayRef({0}) : parameter.sizes,
+             parameter.dtype);
+    }
+  };
+  expect_spare("save_mean", save_mean);
+  expect_spare("save_invstd", save_invstd);
+  expect_spare("running_mean", running_mean);
+  expect_spare("running_var", running_var);
+  const auto expect_pair = [&](const char* of_mean, MaybeTensor mean, const char* of_deviation, MaybeTensor deviation) {
+    TORCH_CHECK(is_given(mean) && is_given(deviation), kName, ": ", of_mean, " and ", of_deviation, " are missing");
+    expect(kName, of_mean, mean, parameter.sizes, parameter.dtype);
+    expect(kName, of_deviation, deviation, parameter.sizes, parameter.dtype);
+  };
+  train ? expect_pair("save_mean", save_mean, "save_invstd", save_invstd)
+        : expect_pair("running_mean", running_mean, "running_var", running_var);
   return {wanted[0] ? with_last_sizes(input, {}) : OutputSpec(), wanted[1] ? parameter : OutputSpec(),
           wanted[2] ? parameter : OutputSpec()};
 }
 
 const auto kBatchNormBackward = described_operator<describe_batch_norm_backward, op::native_batch_norm_backward>(
-    cpu::native_batch_norm_backward, kChecked);
+    cpu::native_batch_norm_backward, checked(kFloats));
 
 // Running statistics that are always there, or never.
 
@@ -151,7 +164,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::native_batch_norm>(library, batch_norm, kFloats);
   function<op::native_batch_norm_out>(library, Out<batch_norm>::call);
   described<describe_batch_norm_backward, op::native_batch_norm_backward>(library, cpu::native_batch_norm_backward,
-                                                                          kChecked);
+                                                                          kFloats);
   function<op::_native_batch_norm_legit>(library, batch_norm_legit);
   function<op::_native_batch_norm_legit_out>(library, Out<batch_norm_legit>::call);
   function<op::_native_batch_norm_legit_no_stats>(library, batch_norm_no_stats, kFloats);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Group normalisation with backward. The input is (n, c, ...), with hxw elements in what follows.
+#include "common/derivative.h"
 #include "declare/declare.h"
 #include "normalization/statistics.h"
 
@@ -54,17 +55,12 @@ std::array<bool, 3> possible(std::array<bool, 3> wanted, MaybeTensor weight) {
 Specs describe_group_norm_backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& mean,
                                    const at::Tensor& rstd, MaybeTensor weight, int64_t n, int64_t c, int64_t hxw,
                                    int64_t groups, std::array<bool, 3> wanted) {
-  const char* const name = op::native_group_norm_backward::name;
-  check_operands(name, input, weight, std::nullopt, n, c, hxw, groups);
-  TORCH_CHECK(grad.sizes() == input.sizes() && grad.scalar_type() == input.scalar_type(), name,
-              ": expected a gradient like the input, of shape ", input.sizes(), " and dtype ", input.scalar_type(),
-              ", but got ", grad.sizes(), " and ", grad.scalar_type());
-  const c10::ScalarType dtype = statistics_type(input, weight);
-  for (const at::Tensor& statistic : {mean, rstd}) {
-    TORCH_CHECK(statistic.numel() == n * groups && statistic.scalar_type() == dtype, name,
-                ": expected statistics of shape [", n, ", ", groups, "] and dtype ", dtype,
-                ", as the forward operator gives, but got ", statistic.sizes(), " and ", statistic.scalar_type());
-  }
+  constexpr const char* kName = op::native_group_norm_backward::name;
+  check_operands(kName, input, weight, std::nullopt, n, c, hxw, groups);
+  const c10::ScalarType of_statistics = statistics_type(input, weight);
+  expect_like(kName, "grad_out", grad, input);
+  expect_count(kName, "mean", mean, n * groups, of_statistics);
+  expect_count(kName, "rstd", rstd, n * groups, of_statistics);
   const auto [of_input, of_weight, of_bias] = possible(wanted, weight);
   const OutputSpec parameter = is_given(weight) ? output_of({c}, weight->scalar_type()) : OutputSpec();
   return {of_input ? with_last_sizes(input, {}) : OutputSpec(), of_weight ? parameter : OutputSpec(),
@@ -81,7 +77,8 @@ Tensors group_norm_backward(const at::Tensor& grad, const at::Tensor& input, con
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_group_norm, op::native_group_norm>(library, group_norm, checked(kFloats));
-  described<describe_group_norm_backward, op::native_group_norm_backward>(library, group_norm_backward, kChecked);
+  described<describe_group_norm_backward, op::native_group_norm_backward>(library, group_norm_backward,
+                                                                          checked(kFloats));
 }
 
 }  // namespace

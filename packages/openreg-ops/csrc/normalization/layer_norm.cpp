@@ -11,6 +11,7 @@
 #include <limits>
 #include <numeric>
 
+#include "common/derivative.h"
 #include "declare/declare.h"
 #include "normalization/statistics.h"
 
@@ -39,26 +40,17 @@ std::array<OutputSpec, 3> describe_layer_norm(const at::Tensor& input, c10::IntA
   return {output_of_shape(input), statistics, statistics};
 }
 
-// The gradient and the statistics of a backward operator.
-void check_backward(const char* name, const at::Tensor& grad, const at::Tensor& input, c10::IntArrayRef rows,
-                    c10::ScalarType dtype, std::initializer_list<at::Tensor> statistics) {
-  TORCH_CHECK(grad.sizes() == input.sizes() && grad.scalar_type() == input.scalar_type(), name,
-              ": expected a gradient like the input, of shape ", input.sizes(), " and dtype ", input.scalar_type(),
-              ", but got ", grad.sizes(), " and ", grad.scalar_type());
-  for (const at::Tensor& statistic : statistics) {
-    TORCH_CHECK(statistic.numel() == c10::multiply_integers(rows) && statistic.scalar_type() == dtype, name,
-                ": expected statistics of shape ", rows, " and dtype ", dtype,
-                ", as the forward operator gives, but got ", statistic.sizes(), " and ", statistic.scalar_type());
-  }
-}
-
 std::array<OutputSpec, 3> describe_layer_norm_backward(const at::Tensor& grad, const at::Tensor& input,
                                                        c10::IntArrayRef shape, const at::Tensor& mean,
                                                        const at::Tensor& rstd, MaybeTensor weight, MaybeTensor bias,
                                                        std::array<bool, 3> wanted) {
+  constexpr const char* kName = op::native_layer_norm_backward::name;
   at::native::_check_layer_norm_inputs(input, shape, value_or_undefined(weight), value_or_undefined(bias));
-  check_backward(op::native_layer_norm_backward::name, grad, input, rows_of(input, shape),
-                 statistics_type(input, weight, bias), {mean, rstd});
+  const int64_t rows = c10::multiply_integers(rows_of(input, shape));
+  const c10::ScalarType of_statistics = statistics_type(input, weight, bias);
+  expect_like(kName, "grad_out", grad, input);
+  expect_count(kName, "mean", mean, rows, of_statistics);
+  expect_count(kName, "rstd", rstd, rows, of_statistics);
   return {gradient_of(wanted[0], input), gradient_of(wanted[1], weight), gradient_of(wanted[2], bias)};
 }
 
@@ -113,9 +105,10 @@ Pair rms_norm(const at::Tensor& input, c10::IntArrayRef shape, MaybeTensor weigh
 std::array<OutputSpec, 2> describe_rms_norm_backward(const at::Tensor& grad, const at::Tensor& input,
                                                      c10::IntArrayRef shape, const at::Tensor& rstd, MaybeTensor weight,
                                                      std::array<bool, 2> wanted) {
-  check_rms_norm(op::_fused_rms_norm_backward::name, input, shape, weight);
-  check_backward(op::_fused_rms_norm_backward::name, grad, input, rows_of(input, shape),
-                 at::toOpMathType(input.scalar_type()), {rstd});
+  constexpr const char* kName = op::_fused_rms_norm_backward::name;
+  check_rms_norm(kName, input, shape, weight);
+  expect_like(kName, "grad_out", grad, input);
+  expect(kName, "rstd", rstd, rows_of(input, shape), at::toOpMathType(input.scalar_type()));
   return {gradient_of(wanted[0], input), gradient_of(wanted[1], weight)};
 }
 
@@ -140,7 +133,8 @@ Pair rms_norm_backward(const at::Tensor& grad, const at::Tensor& input, c10::Int
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_layer_norm, op::native_layer_norm>(library, cpu::native_layer_norm, checked(kFloats));
-  described<describe_layer_norm_backward, op::native_layer_norm_backward>(library, layer_norm_backward, kChecked);
+  described<describe_layer_norm_backward, op::native_layer_norm_backward>(library, layer_norm_backward,
+                                                                          checked(kFloats));
   described<describe_rms_norm, op::_fused_rms_norm>(library, rms_norm, kChecked);
   described<describe_rms_norm_backward, op::_fused_rms_norm_backward>(library, rms_norm_backward, kChecked);
 }

@@ -7,6 +7,7 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/mul.h>
 
+#include "common/derivative.h"
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -49,9 +50,12 @@ Pair weight_norm(const at::Tensor& v, const at::Tensor& g, int64_t dim) {
   return {at::mul(v, at::div(g, norms)).to(v.scalar_type()), norms};
 }
 
-std::array<OutputSpec, 2> describe_weight_norm_backward(const at::Tensor& /*grad*/, const at::Tensor& v,
-                                                        const at::Tensor& g, const at::Tensor& /*norms*/, int64_t dim) {
-  check_operands(op::_weight_norm_interface_backward::name, v, g, dim);
+std::array<OutputSpec, 2> describe_weight_norm_backward(const at::Tensor& grad, const at::Tensor& v,
+                                                        const at::Tensor& g, const at::Tensor& norms, int64_t dim) {
+  constexpr const char* kName = op::_weight_norm_interface_backward::name;
+  check_operands(kName, v, g, dim);
+  expect_like(kName, "grad_w", grad, v);
+  expect(kName, "saved_norms", norms, g.sizes(), at::toOpMathType(g.scalar_type()));
   return {output_of_shape(v), output_of_shape(g)};
 }
 

@@ -2,7 +2,16 @@
 // Fused optimiser steps, one launch for all parameters of a group (torch.optim with fused=True). That of SGD runs our
 // own kernel where OPENREG_KERNELS=raw asks for it; and always for 16-bit floats in a release of PyTorch whose kernel
 // for the CPU gets those wrong.
+//
+// The kernels go through the memory of a parameter, its gradient and its state side by side. So all of them have to be
+// dense, and to lie in the same order: what is dense in another order, as a contiguous gradient of a parameter in
+// channels-last format is, goes through a copy in the parameter's order. PyTorch's kernels for the CPU do not look, and
+// pair elements that do not belong together; CUDA's refuse both.
 #include <algorithm>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <vector>
 
 #include "common/raw_operands.h"
 #include "common/torch_versions.h"
@@ -14,16 +23,203 @@ namespace openreg::ops {
 
 namespace {
 
-bool same_layouts(at::TensorList list, at::TensorList other) {
-  const auto alike = [](const at::Tensor& a, const at::Tensor& b) { return a.strides() == b.strides(); };
-  return fits(list, other) && std::equal(list.begin(), list.end(), other.begin(), other.end(), alike);
+// What a step may be given. All of it throws c10::Error that names the operator, the operand and what is accepted.
+class StepOperands {
+ public:
+  StepOperands(const char* name, at::TensorList parameters) : name_(name), parameters_(parameters) {
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      TORCH_CHECK_NOT_IMPLEMENTED((dtype_bit(parameters[i].scalar_type()) & kFloating) != 0, name,
+                                  ": not implemented for '", parameters[i].scalar_type(),
+                                  "', only for parameters of float16, bfloat16, float32 and float64");
+      check_like("self", i, parameters[i], parameters[i]);
+    }
+  }
+
+  // A list of a tensor for each parameter.
+  const StepOperands& per_parameter(const char* what, at::TensorList list) const {
+    check_count(what, list);
+    for (size_t i = 0; i < list.size(); ++i) {
+      check_like(what, i, list[i], parameters_[i]);
+    }
+    return *this;
+  }
+
+  // The same where an option asks for it; else nothing reads the list, and it may be empty.
+  const StepOperands& per_parameter_if(bool wanted, const char* what, at::TensorList list) const {
+    return wanted || !list.empty() ? per_parameter(what, list) : *this;
+  }
+
+  // A list of a number for each parameter: how many steps it has made.
+  const StepOperands& steps(const char* what, at::TensorList list) const {
+    check_count(what, list);
+    for (size_t i = 0; i < list.size(); ++i) {
+      TORCH_CHECK(list[i].numel() == 1 && list[i].device() == parameters_[i].device(), name_, ": ", what, "[", i,
+                  "] has the shape ", list[i].sizes(), " and is on ", list[i].device(),
+                  ", but has to be one number on the device of the parameter, ", parameters_[i].device(),
+                  "; move it there with .to()");
+    }
+    return *this;
+  }
+
+  // A learning rate, which may be a number of the host.
+  const StepOperands& rate(double /*rate*/) const { return *this; }
+  const StepOperands& rate(const at::Tensor& rate) const {
+    TORCH_CHECK(rate.numel() == 1 &&
+                    (rate.device().is_cpu() || parameters_.empty() || rate.device() == parameters_[0].device()),
+                name_, ": lr has the shape ", rate.sizes(), " and is on ", rate.device(),
+                ", but has to be one number on the host or on the device of the parameters; move it with .to()");
+    return *this;
+  }
+
+  // What torch.amp.GradScaler passes.
+  const StepOperands& scaling(MaybeTensor grad_scale, MaybeTensor found_inf) const {
+    check_number("grad_scale", grad_scale);
+    check_number("found_inf", found_inf);
+    return *this;
+  }
+
+ private:
+  void check_count(const char* what, at::TensorList list) const {
+    TORCH_CHECK(list.size() == parameters_.size(), name_, ": ", what, " has ", list.size(),
+                " tensors, but has to have one for each of the ", parameters_.size(), " parameters");
+  }
+
+  void check_like(const char* what, size_t index, const at::Tensor& tensor, const at::Tensor& parameter) const {
+    const at::Tensor& first = parameters_[0];
+    TORCH_CHECK(tensor.sizes() == parameter.sizes() && tensor.scalar_type() == first.scalar_type() &&
+                    tensor.device() == first.device(),
+                name_, ": ", what, "[", index, "] has the shape ", tensor.sizes(), ", the type ", tensor.scalar_type(),
+                " and the device ", tensor.device(), ", but has to have the shape of its parameter, ",
+                parameter.sizes(), ", and the type and the device of all parameters of the group, ",
+                first.scalar_type(), " and ", first.device(),
+                "; make groups of one type and device, or construct the optimizer without fused=True");
+    TORCH_CHECK(tensor.is_non_overlapping_and_dense(), name_, " on ", tensor.device(), ": ", what, "[", index,
+                "] has the shape ", tensor.sizes(), " and the strides ", tensor.strides(),
+                ", but has to be dense: its elements may lie neither in one place nor apart; pass a copy, as "
+                ".contiguous() makes it, or construct the optimizer without fused=True");
+  }
+
+  void check_number(const char* what, MaybeTensor number) const {
+    TORCH_CHECK(!is_given(number) || parameters_.empty() ||
+                    (number->numel() == 1 && number->scalar_type() == at::kFloat &&
+                     number->device() == parameters_[0].device()),
+                name_, ": ", what, " has to be one float32 on the device of the parameters, but has the shape ",
+                number->sizes(), ", the type ", number->scalar_type(), " and the device ", number->device(),
+                "; torch.amp.GradScaler passes such tensors");
+  }
+
+  const char* name_;
+  at::TensorList parameters_;
+};
+
+// Adam and AdamW.
+template <class Form, class Rate>
+void check_adam(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
+                at::TensorList max_exp_avg_sqs, at::TensorList state_steps, Rate lr, double /*beta1*/, double /*beta2*/,
+                double /*weight_decay*/, double /*eps*/, bool amsgrad, bool /*maximize*/, MaybeTensor grad_scale,
+                MaybeTensor found_inf) {
+  StepOperands(Form::name, self)
+      .per_parameter("grads", grads)
+      .per_parameter("exp_avgs", exp_avgs)
+      .per_parameter("exp_avg_sqs", exp_avg_sqs)
+      .per_parameter_if(amsgrad, "max_exp_avg_sqs", max_exp_avg_sqs)
+      .steps("state_steps", state_steps)
+      .rate(lr)
+      .scaling(grad_scale, found_inf);
 }
 
-// A number of the device that the kernel may read: one float32.
-bool is_readable(MaybeTensor number, c10::Device device) {
-  return !number.has_value() ||
-         (number->numel() == 1 && number->scalar_type() == at::kFloat && number->device() == device);
+template <class Form, class Rate>
+void check_adagrad(at::TensorList self, at::TensorList grads, at::TensorList state_sums, at::TensorList state_steps,
+                   Rate lr, double /*lr_decay*/, double /*weight_decay*/, double /*eps*/, bool /*maximize*/,
+                   MaybeTensor grad_scale, MaybeTensor found_inf) {
+  StepOperands(Form::name, self)
+      .per_parameter("grads", grads)
+      .per_parameter("state_sums", state_sums)
+      .steps("state_steps", state_steps)
+      .rate(lr)
+      .scaling(grad_scale, found_inf);
 }
+
+template <class Form, class Rate>
+void check_sgd(at::TensorList self, at::TensorList grads, at::TensorList momenta, double /*weight_decay*/,
+               double momentum, Rate lr, double /*dampening*/, bool /*nesterov*/, bool /*maximize*/,
+               bool /*is_first_step*/, MaybeTensor grad_scale, MaybeTensor found_inf) {
+  StepOperands(Form::name, self)
+      .per_parameter("grads", grads)
+      .per_parameter_if(momentum != 0, "momentum_buffer_list", momenta)
+      .rate(lr)
+      .scaling(grad_scale, found_inf);
+}
+
+// Whether the elements of two dense tensors of one shape lie in the same order.
+bool lies_like(const at::Tensor& tensor, const at::Tensor& other) {
+  for (int64_t i = 0; i < tensor.dim(); ++i) {
+    if (tensor.size(i) != 1 && tensor.stride(i) != other.stride(i)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// An argument of a step; of a list of tensors, those that lie like the parameters: themselves, or copies.
+template <class T>
+class InOrder {
+ public:
+  InOrder(at::TensorList /*parameters*/, T argument) : argument_(argument) {}
+  T get() const { return argument_; }
+  void put_back() const {}
+
+ private:
+  T argument_;
+};
+template <>
+class InOrder<at::TensorList> {
+ public:
+  InOrder(at::TensorList parameters, at::TensorList given) : given_(given) {
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (given[i].dim() == parameters[i].dim() && !lies_like(given[i], parameters[i])) {
+        if (copies_.empty()) {
+          copies_ = given.vec();
+        }
+        copies_[i] = make_output(given[i].sizes(), parameters[i].strides(), given[i].options());
+        copies_[i].copy_(given[i]);
+      }
+    }
+  }
+  at::TensorList get() const { return copies_.empty() ? given_ : at::TensorList(copies_); }
+  // The step may have written to them; gradients lose their scale.
+  void put_back() const {
+    for (size_t i = 0; i < copies_.size(); ++i) {
+      if (!copies_[i].is_same(given_[i])) {
+        given_[i].copy_(copies_[i]);
+      }
+    }
+  }
+
+ private:
+  at::TensorList given_;
+  std::vector<at::Tensor> copies_;
+};
+
+// Checks the operands and makes the step on tensors that lie like the parameters.
+template <auto kCheck, auto& kStep, class... Args>
+void step(at::TensorList self, Args... args) {
+  kCheck(self, args...);
+  if (self.empty()) {
+    return;
+  }
+  const CurrentDevice current(self[0].device());
+  const std::tuple<InOrder<Args>...> in_order{InOrder<Args>(self, args)...};
+  std::apply([&](const auto&... argument) { kStep(self, argument.get()...); }, in_order);
+  std::apply([](const auto&... argument) { (argument.put_back(), ...); }, in_order);
+}
+
+const auto kAdam = described_form<unchecked, op::_fused_adam_>(cpu::_fused_adam_);
+const auto kAdamTensorLr = described_form<unchecked, op::_fused_adam__tensor_lr>(cpu::_fused_adam_);
+const auto kAdamW = described_form<unchecked, op::_fused_adamw_>(cpu::_fused_adamw_);
+const auto kAdamWTensorLr = described_form<unchecked, op::_fused_adamw__tensor_lr>(cpu::_fused_adamw_);
+const auto kAdagrad = described_form<unchecked, op::_fused_adagrad_>(cpu::_fused_adagrad_);
+const auto kAdagradTensorLr = described_form<unchecked, op::_fused_adagrad__tensor_lr>(cpu::_fused_adagrad_);
 
 const float* address_of(MaybeTensor number) {
   return number.has_value() ? static_cast<const float*>(kernel_address(*number)) : nullptr;
@@ -36,19 +232,16 @@ bool is_ours(at::ScalarType type) {
   return kEveryType || (OPENREG_TORCH_SGD_SKIPS_16_BITS && at::isReducedFloatingType(type));
 }
 
-// Gives false for operands that the kernel does not serve: those that are not laid out alike, or of several dtypes.
+// Gives false where PyTorch's kernel is to run.
 bool launch_sgd(at::TensorList self, at::TensorList grads, at::TensorList momenta, raw::SgdArguments arguments,
-                MaybeTensor learning_rate, MaybeTensor scale, MaybeTensor found_inf) {
-  if (self.empty() || !is_ours(self[0].scalar_type())) {
-    return false;
-  }
-  if (!is_uniform(self) || !same_layouts(self, grads) || !(momenta.empty() || same_layouts(self, momenta))) {
+                MaybeTensor given_rate, MaybeTensor scale, MaybeTensor found_inf) {
+  if (!is_ours(self[0].scalar_type())) {
     return false;
   }
   const c10::Device device = self[0].device();
-  if (!raw::contains(raw::Floats(), self[0].scalar_type()) || !is_readable(learning_rate, device) ||
-      !is_readable(scale, device) || !is_readable(found_inf, device)) {
-    return false;
+  std::optional<at::Tensor> learning_rate;
+  if (given_rate.has_value()) {
+    learning_rate = given_rate->to(at::kFloat);  // what the kernel reads
   }
   arguments.type = self[0].scalar_type();
   arguments.learning_rate_address = address_of(learning_rate);
@@ -102,14 +295,18 @@ void sgd_tensor_lr(at::TensorList self, at::TensorList grads, at::TensorList mom
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<unchecked, op::_fused_adam_>(library, cpu::_fused_adam_);
-  described<unchecked, op::_fused_adam__tensor_lr>(library, cpu::_fused_adam_);
-  described<unchecked, op::_fused_adamw_>(library, cpu::_fused_adamw_);
-  described<unchecked, op::_fused_adamw__tensor_lr>(library, cpu::_fused_adamw_);
-  described<unchecked, op::_fused_adagrad_>(library, cpu::_fused_adagrad_);
-  described<unchecked, op::_fused_adagrad__tensor_lr>(library, cpu::_fused_adagrad_);
-  function<op::_fused_sgd_>(library, sgd);
-  function<op::_fused_sgd__tensor_lr>(library, sgd_tensor_lr);
+  function<op::_fused_adam_>(library, step<check_adam<op::_fused_adam_, double>, kAdam>);
+  function<op::_fused_adam__tensor_lr>(library,
+                                       step<check_adam<op::_fused_adam__tensor_lr, const at::Tensor&>, kAdamTensorLr>);
+  function<op::_fused_adamw_>(library, step<check_adam<op::_fused_adamw_, double>, kAdamW>);
+  function<op::_fused_adamw__tensor_lr>(
+      library, step<check_adam<op::_fused_adamw__tensor_lr, const at::Tensor&>, kAdamWTensorLr>);
+  function<op::_fused_adagrad_>(library, step<check_adagrad<op::_fused_adagrad_, double>, kAdagrad>);
+  function<op::_fused_adagrad__tensor_lr>(
+      library, step<check_adagrad<op::_fused_adagrad__tensor_lr, const at::Tensor&>, kAdagradTensorLr>);
+  function<op::_fused_sgd_>(library, step<check_sgd<op::_fused_sgd_, double>, sgd>);
+  function<op::_fused_sgd__tensor_lr>(library,
+                                      step<check_sgd<op::_fused_sgd__tensor_lr, const at::Tensor&>, sgd_tensor_lr>);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Padding by reflection and replication, with backward.
+#include "common/derivative.h"
 #include "common/torch_versions.h"
 #include "declare/declare.h"
 
@@ -24,16 +25,25 @@ OutputSpec describe_reflection(const at::Tensor& self, c10::IntArrayRef padding)
   return with_last_sizes(self, {out_height, out_width});
 }
 
-// The derivative has the shape of the input and its memory format, and the gradient that of the output.
-template <int kDims>
+// The gradient has the shape that forward's meta function gives, or what describes it here.
+template <class Backward, auto kForwardSizes>
+void check_gradient(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef padding) {
+  expect(Backward::name, "grad_output", grad, kForwardSizes(self, padding), self.scalar_type());
+}
+
+template <class Meta>
+c10::DimVector padded_sizes(const at::Tensor& self, c10::IntArrayRef padding) {
+  return output_sizes<Meta>(self, padding);
+}
+c10::DimVector reflected_sizes(const at::Tensor& self, c10::IntArrayRef padding) {
+  return describe_reflection(self, padding).sizes;
+}
+
+// The derivative has the shape of the input and its memory format.
+template <class Backward, auto kForwardSizes>
 OutputSpec describe_padding_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef padding) {
-  TORCH_CHECK(padding.size() == 2 * kDims, "padding size is expected to be ", 2 * kDims, ", but got: ", padding.size());
-  for (int64_t i = 0; i < kDims; ++i) {
-    const int64_t expected = self.size(-1 - i) + padding[2 * i] + padding[2 * i + 1];
-    TORCH_CHECK(grad.size(-1 - i) == expected, "grad_output size along dimension ", self.dim() - 1 - i,
-                " unexpected. Expected: ", expected, ", Got: ", grad.size(-1 - i));
-  }
-  return with_last_sizes(self, {});
+  check_gradient<Backward, kForwardSizes>(grad, self, padding);
+  return with_last_sizes(self, {}).allowing({.elsewhere = true});
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
@@ -41,21 +51,25 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   constexpr KernelRule kBackward{.refused = kBoolean | kIntegers, .agreement = Agreement::kAll};
   structured<meta::structured_reflection_pad1d, op::reflection_pad1d>(library, cpu::reflection_pad1d_outf, kForward);
   structured<meta::structured_reflection_pad1d_backward, op::reflection_pad1d_backward>(
-      library, cpu::reflection_pad1d_backward_outf, kBackward);
+      library, cpu::reflection_pad1d_backward_outf, kBackward,
+      {.check = check_gradient<op::reflection_pad1d_backward, padded_sizes<meta::structured_reflection_pad1d>>});
   described<describe_reflection, op::reflection_pad2d>(library, cpu::reflection_pad2d_outf, kForward);
-  described<describe_padding_backward<2>, op::reflection_pad2d_backward>(library, cpu::reflection_pad2d_backward_outf);
+  described<describe_padding_backward<op::reflection_pad2d_backward, reflected_sizes>, op::reflection_pad2d_backward>(
+      library, cpu::reflection_pad2d_backward_outf, kBackward);
   structured<meta::structured_reflection_pad3d, op::reflection_pad3d>(library, cpu::reflection_pad3d_outf, kForward);
   structured<meta::structured_reflection_pad3d_backward, op::reflection_pad3d_backward>(
-      library, cpu::reflection_pad3d_backward_outf, kBackward);
+      library, cpu::reflection_pad3d_backward_outf, kBackward,
+      {.check = check_gradient<op::reflection_pad3d_backward, padded_sizes<meta::structured_reflection_pad3d>>});
   structured<meta::structured_replication_pad1d, op::replication_pad1d>(library, cpu::replication_pad1d_outf, kForward);
   structured<meta::structured_replication_pad1d_backward, op::replication_pad1d_backward>(
-      library, cpu::replication_pad1d_backward_outf, kBackward);
+      library, cpu::replication_pad1d_backward_outf, kBackward,
+      {.check = check_gradient<op::replication_pad1d_backward, padded_sizes<meta::structured_replication_pad1d>>});
   structured<meta::structured_replication_pad2d, op::replication_pad2d>(library, cpu::replication_pad2d_outf, kForward);
-  described<describe_padding_backward<2>, op::replication_pad2d_backward>(library,
-                                                                          cpu::replication_pad2d_backward_outf);
+  described<describe_padding_backward<op::replication_pad2d_backward, padded_sizes<meta::structured_replication_pad2d>>,
+            op::replication_pad2d_backward>(library, cpu::replication_pad2d_backward_outf, kBackward);
   structured<meta::structured_replication_pad3d, op::replication_pad3d>(library, cpu::replication_pad3d_outf, kForward);
-  described<describe_padding_backward<3>, op::replication_pad3d_backward>(library,
-                                                                          cpu::replication_pad3d_backward_outf);
+  described<describe_padding_backward<op::replication_pad3d_backward, padded_sizes<meta::structured_replication_pad3d>>,
+            op::replication_pad3d_backward>(library, cpu::replication_pad3d_backward_outf, kBackward);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Average pooling with backward: avg_pool and adaptive_avg_pool. The CPU's avg_pool takes volumes of half precision in
 // no kernel; here they are pooled in float.
+#include "common/derivative.h"
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -27,25 +28,66 @@ OutputSpec describe_adaptive_out(const at::Tensor& self, c10::IntArrayRef output
                                                    : describe_adaptive<2>(self, output_size);
 }
 
+// A gradient of any spatial sizes, which are the output's.
+template <int kDims>
+void check_adaptive_gradient(const char* name, const at::Tensor& grad, const at::Tensor& self) {
+  expect_dim(name, "grad_output", grad, self.dim());
+  for (int64_t i = 1; i < grad.dim(); ++i) {
+    TORCH_CHECK(grad.size(i) > 0, name, ": expected grad_output to have no empty dimension but the batch, but got ",
+                grad.sizes());
+  }
+  expect(name, "grad_output", grad, describe_adaptive<kDims>(self, grad.sizes().slice(grad.dim() - kDims)).sizes,
+         self.scalar_type());
+}
+
+constexpr auto describe_adaptive2d_backward = [](const at::Tensor& grad, const at::Tensor& self) {
+  check_adaptive_gradient<2>(op::_adaptive_avg_pool2d_backward::name, grad, self);
+  return with_last_sizes(self, {});
+};
+constexpr auto describe_adaptive3d_backward = [](const at::Tensor& grad, const at::Tensor& self,
+                                                 const auto&... /*grad_input*/) {
+  check_adaptive_gradient<3>(op::_adaptive_avg_pool3d_backward::name, grad, self);
+  return output_of_shape(self);
+};
+
+// The gradient has the shape that the forward operator's meta function gives.
+template <class Backward, class Meta>
+void check_gradient(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef kernel_size,
+                    c10::IntArrayRef stride, c10::IntArrayRef padding, bool ceil_mode, bool count_include_pad,
+                    std::optional<int64_t> divisor_override) {
+  expect(Backward::name, "grad_output", grad,
+         output_sizes<Meta>(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
+         self.scalar_type());
+}
+
+// The kernel writes one element after the other, whatever the strides.
+at::Tensor& adaptive3d_backward_kernel(const at::Tensor& grad, const at::Tensor& self, at::Tensor& grad_input) {
+  return grad_input.copy_(cpu::_adaptive_avg_pool3d_backward(grad, self));
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   constexpr KernelRule kBackward{.refused = kBoolean | kShortIntegers | kComplex, .agreement = Agreement::kAll};
   structured<meta::structured_avg_pool2d, op::avg_pool2d>(
       library, cpu::avg_pool2d_outf,
       checked(KernelRule{.refused = kBoolean | kShortIntegers | kComplex, .overlap = kNotItself}));
-  structured<meta::structured_avg_pool2d_backward, op::avg_pool2d_backward>(library, cpu::avg_pool2d_backward_outf,
-                                                                            checked(kBackward));
+  structured<meta::structured_avg_pool2d_backward, op::avg_pool2d_backward>(
+      library, cpu::avg_pool2d_backward_outf, checked(kBackward),
+      {.check = check_gradient<op::avg_pool2d_backward, meta::structured_avg_pool2d>});
   structured<meta::structured_avg_pool3d, op::avg_pool3d>(library, computed_in<reduced_as_float, cpu::avg_pool3d_outf>,
                                                           {.refused = kBoolean | kShortIntegers | kComplex});
   structured<meta::structured_avg_pool3d_backward, op::avg_pool3d_backward>(
-      library, computed_in<reduced_as_float, cpu::avg_pool3d_backward_outf>, kBackward);
+      library, computed_in<reduced_as_float, cpu::avg_pool3d_backward_outf>, kBackward,
+      {.check = check_gradient<op::avg_pool3d_backward, meta::structured_avg_pool3d>});
   described<describe_adaptive<2>, op::_adaptive_avg_pool2d>(library, cpu::_adaptive_avg_pool2d, kFloats);
   described<describe_adaptive_out, op::adaptive_avg_pool2d_out>(library, cpu::adaptive_avg_pool2d_outf);
-  described<format_of_second, op::_adaptive_avg_pool2d_backward>(library, cpu::_adaptive_avg_pool2d_backward);
+  described<describe_adaptive2d_backward, op::_adaptive_avg_pool2d_backward>(
+      library, cpu::_adaptive_avg_pool2d_backward, kFloats);
   described<describe_adaptive<3>, op::_adaptive_avg_pool3d>(library, cpu::_adaptive_avg_pool3d, kFloats);
   described<describe_adaptive_out, op::adaptive_avg_pool3d_out>(library, cpu::adaptive_avg_pool3d_outf);
-  described<shape_of_second, op::_adaptive_avg_pool3d_backward>(library, cpu::_adaptive_avg_pool3d_backward);
-  described<shape_of_second, op::adaptive_avg_pool3d_backward_grad_input>(library,
-                                                                          cpu::adaptive_avg_pool3d_backward_outf);
+  described<describe_adaptive3d_backward, op::_adaptive_avg_pool3d_backward>(
+      library, cpu::_adaptive_avg_pool3d_backward, kFloats);
+  described<describe_adaptive3d_backward, op::adaptive_avg_pool3d_backward_grad_input>(
+      library, adaptive3d_backward_kernel, kFloats);
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 // Maximum pooling with backward: max_pool, adaptive_max_pool and fractional_max_pool. Where PyTorch
 // has no meta function, as of max_pool in three dimensions, the shapes are ours to check.
 #include <ATen/native/Pool.h>
+#include <ATen/ops/aminmax.h>
 
+#include "common/derivative.h"
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -53,30 +55,116 @@ std::array<OutputSpec, 2> describe_max_pool3d(const at::Tensor& self, c10::IntAr
   return {values, indices};
 }
 
+// The gradient and the places of the maxima have the shape of the output.
+void check_gradient(const char* name, const at::Tensor& grad, const at::Tensor& self, const at::Tensor& indices,
+                    c10::IntArrayRef sizes) {
+  expect(name, "grad_output", grad, sizes, self.scalar_type());
+  expect(name, "indices", indices, sizes, at::kLong);
+}
+
+// The sizes of the input, with others for the last dimensions.
+c10::DimVector pooled_sizes(const at::Tensor& self, c10::IntArrayRef last) {
+  TORCH_CHECK(
+      self.dim() == static_cast<int64_t>(last.size()) + 1 || self.dim() == static_cast<int64_t>(last.size()) + 2,
+      "expected an input of ", last.size() + 1, " or ", last.size() + 2, " dimensions, but got ", self.sizes());
+  return with_last_sizes(self, last).sizes;
+}
+
+OutputSpec describe_max_pool3d_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef kernel_size,
+                                        c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation,
+                                        bool ceil_mode, const at::Tensor& indices) {
+  check_gradient(op::max_pool3d_with_indices_backward::name, grad, self, indices,
+                 describe_max_pool3d(self, kernel_size, stride, padding, dilation, ceil_mode)[0].sizes);
+  return with_last_sizes(self, {}).allowing({.elsewhere = true});
+}
+
+// PyTorch's meta functions do not compare all of it.
+void check_max_pool2d_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef kernel_size,
+                               c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation,
+                               bool ceil_mode, const at::Tensor& indices) {
+  check_gradient(
+      op::max_pool2d_with_indices_backward::name, grad, self, indices,
+      output_sizes<meta::structured_max_pool2d_with_indices>(self, kernel_size, stride, padding, dilation, ceil_mode));
+}
+template <class Backward, class Meta, int kDims>
+void check_adaptive_backward(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& indices) {
+  expect_dim(Backward::name, "grad_output", grad, self.dim());
+  TORCH_CHECK(self.dim() > kDims, Backward::name, ": expected an input of ", kDims + 1, " or ", kDims + 2,
+              " dimensions, but got ", self.sizes());
+  check_gradient(Backward::name, grad, self, indices,
+                 output_sizes<Meta>(self, grad.sizes().slice(static_cast<size_t>(grad.dim() - kDims))));
+}
+template <class Backward>
+void check_fractional_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef /*kernel_size*/,
+                               c10::IntArrayRef output_size, const at::Tensor& indices) {
+  check_gradient(Backward::name, grad, self, indices, pooled_sizes(self, output_size));
+}
+constexpr auto describe_fractional_backward = [](const at::Tensor& grad, const at::Tensor& self, auto... rest) {
+  check_fractional_backward<op::fractional_max_pool3d_backward>(grad, self, rest...);
+  return output_of_shape(self).allowing({.elsewhere = true});
+};
+
+// On the engine: the kernels write to the places of the maxima without looking where these are. -1 stands for none.
+template <class Operator, int kDims>
+void require_places(const at::Tensor& self, const at::Tensor& indices) {
+  if (indices.numel() > 0) {
+    const int64_t places = c10::multiply_integers(self.sizes().slice(static_cast<size_t>(self.dim() - kDims)));
+    const auto [least, greatest] = at::aminmax(indices);
+    TORCH_CHECK(least.template item<int64_t>() >= -1 && greatest.template item<int64_t>() < places, Operator::name,
+                ": an index is beyond the ", places, " elements of a plane of the input");
+  }
+}
+at::Tensor& max_pool2d_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef kernel_size,
+                                c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation,
+                                bool ceil_mode, const at::Tensor& indices, at::Tensor& grad_input) {
+  require_places<op::max_pool2d_with_indices_backward, 2>(self, indices);
+  return cpu::max_pool2d_with_indices_backward_outf(grad, self, kernel_size, stride, padding, dilation, ceil_mode,
+                                                    indices, grad_input);
+}
+at::Tensor& max_pool3d_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef kernel_size,
+                                c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation,
+                                bool ceil_mode, const at::Tensor& indices, at::Tensor& grad_input) {
+  require_places<op::max_pool3d_with_indices_backward, 3>(self, indices);
+  return cpu::max_pool3d_with_indices_backward_outf(grad, self, kernel_size, stride, padding, dilation, ceil_mode,
+                                                    indices, grad_input);
+}
+template <class Operator, int kDims, auto* kKernel>
+at::Tensor& adaptive_backward(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& indices,
+                              at::Tensor& grad_input) {
+  require_places<Operator, kDims>(self, indices);
+  return kKernel(grad, self, indices, grad_input);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   constexpr KernelRule kBackward{.refused = kNotFloating, .agreement = Agreement::kAllButIndices};
   structured<meta::structured_max_pool2d_with_indices, op::max_pool2d_with_indices>(
       library, cpu::max_pool2d_with_indices_outf, checked(kRealNumbers));
   structured<meta::structured_max_pool2d_with_indices_backward, op::max_pool2d_with_indices_backward>(
-      library, cpu::max_pool2d_with_indices_backward_outf, checked(kBackward));
+      library, max_pool2d_backward, checked(kBackward), {.check = check_max_pool2d_backward});
   described<describe_max_pool3d, op::max_pool3d_with_indices>(library, cpu::max_pool3d_with_indices_outf, kRealNumbers);
-  described<format_of_second, op::max_pool3d_with_indices_backward>(library,
-                                                                    cpu::max_pool3d_with_indices_backward_outf);
+  described<describe_max_pool3d_backward, op::max_pool3d_with_indices_backward>(library, max_pool3d_backward,
+                                                                                kBackward);
   structured<meta::structured_adaptive_max_pool2d, op::adaptive_max_pool2d>(library, cpu::adaptive_max_pool2d_outf,
                                                                             kFloats);
   structured<meta::structured_adaptive_max_pool2d_backward, op::adaptive_max_pool2d_backward>(
-      library, cpu::adaptive_max_pool2d_backward_outf, kBackward);
+      library, adaptive_backward<op::adaptive_max_pool2d_backward, 2, cpu::adaptive_max_pool2d_backward_outf>,
+      kBackward,
+      {.check = check_adaptive_backward<op::adaptive_max_pool2d_backward, meta::structured_adaptive_max_pool2d, 2>});
   structured<meta::structured_adaptive_max_pool3d, op::adaptive_max_pool3d>(library, cpu::adaptive_max_pool3d_outf,
                                                                             kFloats);
   structured<meta::structured_adaptive_max_pool3d_backward, op::adaptive_max_pool3d_backward>(
-      library, cpu::adaptive_max_pool3d_backward_outf, kBackward);
+      library, adaptive_backward<op::adaptive_max_pool3d_backward, 3, cpu::adaptive_max_pool3d_backward_outf>,
+      kBackward,
+      {.check = check_adaptive_backward<op::adaptive_max_pool3d_backward, meta::structured_adaptive_max_pool3d, 3>});
   structured<meta::structured_fractional_max_pool2d, op::fractional_max_pool2d>(
       library, cpu::fractional_max_pool2d_outf, {.refused = kNotFloating, .agreement = Agreement::kAll});
   structured<meta::structured_fractional_max_pool2d_backward, op::fractional_max_pool2d_backward>(
-      library, cpu::fractional_max_pool2d_backward_outf, kBackward);
+      library, cpu::fractional_max_pool2d_backward_outf, kBackward,
+      {.check = check_fractional_backward<op::fractional_max_pool2d_backward>});
   structured<meta::structured_fractional_max_pool3d, op::fractional_max_pool3d>(
       library, cpu::fractional_max_pool3d_outf, {.refused = kNotFloating, .agreement = Agreement::kAll});
-  described<shape_of_second, op::fractional_max_pool3d_backward>(library, as_out<cpu::fractional_max_pool3d_backward>);
+  described<describe_fractional_backward, op::fractional_max_pool3d_backward>(
+      library, as_out<cpu::fractional_max_pool3d_backward>, kBackward);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/tanh_backward.h>
 
+#include "common/derivative.h"
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -44,6 +45,14 @@ void check_cell(const char* name, const at::Tensor& input_gates, const at::Tenso
   for_each_tensor(check_dtype, hidden);
   for_each_tensor(check_dtype, input_bias);
   for_each_tensor(check_dtype, hidden_bias);
+}
+
+// What forward leaves for backward, in `count` equal parts.
+void check_workspace(const char* name, const at::Tensor& workspace, int64_t count) {
+  TORCH_CHECK(
+      workspace.dim() == 2 && workspace.size(1) % count == 0 && (dtype_bit(workspace.scalar_type()) & kFloating) != 0,
+      name, ": expected the workspace that the forward operator gives, (batch, ", count,
+      " * hidden size) of a floating dtype, but got ", workspace.sizes(), " of ", workspace.scalar_type());
 }
 
 // Columns `index` of `count` equal parts.
@@ -122,6 +131,13 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(MaybeTensor gr
     return {};
   }
   const OperandsDevice device(kLstmCellBackward, cx, cy, workspace, grad_hy, grad_cy);
+  check_workspace(kLstmCellBackward.name, workspace, 4);
+  const c10::DimVector state{workspace.size(0), workspace.size(1) / 4};
+  const c10::ScalarType dtype = workspace.scalar_type();
+  expect(kLstmCellBackward.name, "grad_hy", grad_hy, state, dtype);
+  expect(kLstmCellBackward.name, "grad_cy", grad_cy, state, dtype);
+  expect(kLstmCellBackward.name, "cx", cx, state, dtype);
+  expect(kLstmCellBackward.name, "cy", cy, state, dtype);
   at::Tensor grad_gates = make_output(workspace.sizes(), {}, workspace.options());
   at::Tensor grad_cx = make_output(cx.sizes(), {}, cx.options());
   at::Tensor grad_bias = output_if(has_bias, {workspace.size(1)}, workspace.options());
@@ -197,6 +213,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gru_cell_
                                                                                          const at::Tensor& workspace,
                                                                                          bool has_bias) {
   const OperandsDevice device(kGruCellBackward, grad_hy, workspace);
+  check_workspace(kGruCellBackward.name, workspace, 5);
+  expect(kGruCellBackward.name, "grad_hy", grad_hy, {workspace.size(0), workspace.size(1) / 5},
+         workspace.scalar_type());
   const int64_t batch = workspace.size(0);
   const int64_t width = workspace.size(1) / 5;
   const auto options = workspace.options();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "common/derivative.h"
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -30,6 +31,43 @@ int64_t workspace_bound(int64_t steps, int64_t batch, int64_t width, int64_t hid
 
 int64_t& bytes_in(const at::Tensor& workspace) {
   return *static_cast<int64_t*>(workspace.mutable_data_ptr());
+}
+
+// Both directions take these; the result is (steps, batch, hidden size).
+struct LayerOperands {
+  const at::Tensor& input;
+  const at::Tensor& weight0;
+  const at::Tensor& weight1;
+  const at::Tensor& weight2;
+  const at::Tensor& weight3;
+  const at::Tensor& hx;
+  const at::Tensor& cx;
+};
+
+c10::DimVector check_layer(const char* name, const LayerOperands& x, int64_t mode, c10::IntArrayRef batch_sizes,
+                           int64_t hidden_size, bool has_biases) {
+  TORCH_CHECK_NOT_IMPLEMENTED(mode == kLstmMode && batch_sizes.empty(), name,
+                              ": only an LSTM of unpacked sequences has this kernel; use torch.gru or torch.lstm");
+  TORCH_CHECK(x.input.dim() == 3 && x.hx.dim() == 2 && x.hx.size(0) == x.input.size(1) && x.hx.size(1) == hidden_size &&
+                  x.cx.sizes() == x.hx.sizes(),
+              name, ": expected an input of (steps, batch, width) and states of (batch, ", hidden_size, "), but got ",
+              x.input.sizes(), ", ", x.hx.sizes(), " and ", x.cx.sizes());
+  const int64_t gates = 4 * hidden_size;
+  const auto is_bias = [gates](const at::Tensor& bias) { return bias.dim() == 1 && bias.numel() == gates; };
+  TORCH_CHECK(x.weight0.dim() == 2 && x.weight1.dim() == 2 && x.weight0.numel() == gates * x.input.size(2) &&
+                  x.weight1.numel() == gates * hidden_size && x.weight2.numel() >= gates &&
+                  x.weight3.numel() >= gates && (!has_biases || (is_bias(x.weight2) && is_bias(x.weight3))),
+              name, ": expected weights for ", gates, " gates of ", x.input.size(2), " inputs and ", hidden_size,
+              " states, but got ", x.weight0.sizes(), ", ", x.weight1.sizes(), ", ", x.weight2.sizes(), " and ",
+              x.weight3.sizes());
+  const auto check_dtype = [&](const at::Tensor& tensor) {
+    TORCH_CHECK(tensor.scalar_type() == x.input.scalar_type(), name, ": expected all operands to be ",
+                x.input.scalar_type(), ", but got ", tensor.scalar_type());
+  };
+  for (const at::Tensor& tensor : {x.weight0, x.weight1, x.weight2, x.weight3, x.hx, x.cx}) {
+    check_dtype(tensor);
+  }
+  return {x.input.size(0), x.input.size(1), hidden_size};
 }
 
 struct Layer {
@@ -71,20 +109,10 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> rnn_layer(
     int64_t mode, int64_t hidden_size, int64_t num_layers, bool has_biases, bool bidirectional, bool batch_first,
     bool train) {
   const OperandsDevice device(kRnnLayer, input, weight0, weight1, weight2, weight3, hx, cx);
-  TORCH_CHECK_NOT_IMPLEMENTED(mode == kLstmMode && batch_sizes.empty(), kRnnLayer.name,
-                              ": only an LSTM of unpacked sequences has this kernel; use torch.gru or torch.lstm");
-  TORCH_CHECK(input.dim() == 3 && hx.dim() == 2 && hx.size(0) == input.size(1) && hx.size(1) == hidden_size &&
-                  cx.sizes() == hx.sizes(),
-              kRnnLayer.name, ": expected an input of (steps, batch, width) and states of (batch, ", hidden_size,
-              "), but got ", input.sizes(), ", ", hx.sizes(), " and ", cx.sizes());
-  const int64_t gates = 4 * hidden_size;
-  TORCH_CHECK(weight0.numel() == gates * input.size(2) && weight1.numel() == gates * hidden_size &&
-                  weight2.numel() >= gates && weight3.numel() >= gates,
-              kRnnLayer.name, ": expected weights for ", gates, " gates of ", input.size(2), " inputs and ",
-              hidden_size, " states, but got ", weight0.sizes(), ", ", weight1.sizes(), ", ", weight2.sizes(), " and ",
-              weight3.sizes());
+  const c10::DimVector sizes = check_layer(kRnnLayer.name, {input, weight0, weight1, weight2, weight3, hx, cx}, mode,
+                                           batch_sizes, hidden_size, has_biases);
   const auto options = input.options().memory_format(std::nullopt);
-  at::Tensor output = make_output({input.size(0), input.size(1), hidden_size}, {}, options);
+  at::Tensor output = make_output(sizes, {}, options);
   at::Tensor hy = make_output(hx.sizes(), {}, options);
   at::Tensor cy = make_output(cx.sizes(), {}, options);
   const int64_t bound = workspace_bound(input.size(0), input.size(1), input.size(2), hidden_size);
@@ -123,14 +151,24 @@ SevenTensors rnn_layer_backward(const at::Tensor& input, const at::Tensor& weigh
                                 const at::Tensor& weight2, const at::Tensor& weight3, const at::Tensor& hx,
                                 const at::Tensor& cx, const at::Tensor& output, const at::Tensor& hy,
                                 const at::Tensor& cy, MaybeTensor grad_output, MaybeTensor grad_hy, MaybeTensor grad_cy,
-                                bool reverse, int64_t /*mode*/, int64_t hidden_size, int64_t num_layers,
-                                bool has_biases, bool train, bool bidirectional, c10::IntArrayRef /*batch_sizes*/,
-                                bool batch_first, const at::Tensor& workspace) {
+                                bool reverse, int64_t mode, int64_t hidden_size, int64_t num_layers, bool has_biases,
+                                bool train, bool bidirectional, c10::IntArrayRef batch_sizes, bool batch_first,
+                                const at::Tensor& workspace) {
   if (!is_given(grad_output) && !is_given(grad_hy) && !is_given(grad_cy)) {
     return {};
   }
   const OperandsDevice device(kRnnLayerBackward, input, weight0, weight1, weight2, weight3, hx, cx, output, hy, cy,
                               grad_output, grad_hy, grad_cy, workspace);
+  constexpr const char* kName = op::mkldnn_rnn_layer_backward::name;
+  const c10::DimVector sizes = check_layer(kName, {input, weight0, weight1, weight2, weight3, hx, cx}, mode,
+                                           batch_sizes, hidden_size, has_biases);
+  const c10::ScalarType dtype = input.scalar_type();
+  expect(kName, "output", output, sizes, dtype);
+  expect(kName, "grad_output", grad_output, sizes, dtype);
+  expect(kName, "hy_", hy, hx.sizes(), dtype);
+  expect(kName, "cy_", cy, hx.sizes(), dtype);
+  expect(kName, "grad_hy", grad_hy, hx.sizes(), dtype);
+  expect(kName, "grad_cy", grad_cy, hx.sizes(), dtype);
   TORCH_CHECK(workspace.scalar_type() == at::kByte && workspace.dim() == 1 && workspace.numel() >= kHeader,
               kRnnLayerBackward.name,
               ": expected the workspace that aten::mkldnn_rnn_layer gives while gradients are enabled");

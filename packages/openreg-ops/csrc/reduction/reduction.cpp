@@ -58,6 +58,12 @@ bool launch_raw_sum(c10::Device device, const at::Tensor& self, at::OptionalIntA
   return true;
 }
 
+constexpr auto check_order = [](const at::Tensor& /*self*/, const std::optional<at::Scalar>& order,
+                                auto... /*arguments*/) {
+  TORCH_CHECK(!order.has_value() || !order->isComplex(), "norm: expected the order to be a real number, but got ",
+              *order);
+};
+
 OutputSpec describe_nansum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
                            std::optional<c10::ScalarType> dtype) {
   return reduced_output(self, dims, keepdim, get_dtype_from_self(self, dtype, true))
@@ -165,10 +171,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_min_dim, op::min_dim>(library, cpu::min_outf, checked(kNotOverItself));
   function<op::nansum>(library, nansum);
   function<op::nansum_out>(library, nansum_out);
-  structured<meta::structured_norm_ScalarOpt_dim, op::norm_ScalarOpt_dim>(library, cpu::norm_outf);
+  structured<meta::structured_norm_ScalarOpt_dim, op::norm_ScalarOpt_dim>(library, cpu::norm_outf, {},
+                                                                          {.check = check_order});
   // Of the dtype that is asked for.
   structured<meta::structured_norm_ScalarOpt_dim_dtype, op::norm_ScalarOpt_dim_dtype>(
-      library, cpu::norm_outf, {.refused = kNotFloating | kFloating});
+      library, cpu::norm_outf, {.refused = kNotFloating | kFloating}, {.check = check_order});
   described<describe_prod, op::prod>(library, cpu::prod);
   structured<meta::structured_prod_dim_int, op::prod_dim_int>(library, cpu::prod_outf, kChecked);
   structured<meta::structured_renorm, op::renorm, op::renorm_>(

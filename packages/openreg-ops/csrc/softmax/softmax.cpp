@@ -3,6 +3,7 @@
 #include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
 
+#include "common/derivative.h"
 #include "common/raw_operands.h"
 #include "declare/declare.h"
 #include "kernel_choice.h"
@@ -61,16 +62,24 @@ bool softmax_backward(c10::Device device, const at::Tensor& gradient, const at::
   return true;
 }
 
+template <class Backward>
+void check_gradient(const at::Tensor& grad, const at::Tensor& output, int64_t /*dim*/,
+                    c10::ScalarType /*input_dtype*/) {
+  expect_like(Backward::name, "grad_output", grad, output);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   constexpr KernelRule kBackward{.refused = kNotFloating, .agreement = Agreement::kAll};
   const bool raw = raw_kernels_chosen();
   structured<meta::structured__softmax, op::_softmax>(library, cpu::_softmax_outf, checked(kFloats),
                                                       {.launch_own = raw ? softmax : nullptr});
   structured<meta::structured__softmax_backward_data, op::_softmax_backward_data>(
-      library, cpu::_softmax_backward_data_outf, checked(kBackward), {.launch_own = raw ? softmax_backward : nullptr});
+      library, cpu::_softmax_backward_data_outf, checked(kBackward),
+      {.check = check_gradient<op::_softmax_backward_data>, .launch_own = raw ? softmax_backward : nullptr});
   structured<meta::structured__log_softmax, op::_log_softmax>(library, cpu::_log_softmax_outf, checked(kFloats));
   structured<meta::structured__log_softmax_backward_data, op::_log_softmax_backward_data>(
-      library, cpu::_log_softmax_backward_data_outf, checked(kBackward));
+      library, cpu::_log_softmax_backward_data_outf, checked(kBackward),
+      {.check = check_gradient<op::_log_softmax_backward_data>});
 }
 
 }  // namespace

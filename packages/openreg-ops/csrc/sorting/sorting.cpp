@@ -28,7 +28,9 @@ OutputSpec describe_median(const at::Tensor& self) {
 
 std::array<OutputSpec, 2> describe_median_dim(const at::Tensor& self, int64_t dim, bool keepdim) {
   require_dtype(is_ordered_number(self), "median_out", self.scalar_type());
-  return describe_ranked(self, dim, keepdim, "median()");
+  // A median of one element each may replace it.
+  auto [values, indices] = describe_ranked(self, dim, keepdim, "median()");
+  return {std::move(values).allowing({.elementwise = true}), indices};
 }
 
 std::array<OutputSpec, 2> describe_kthvalue(const at::Tensor& self, int64_t k, int64_t dim, bool keepdim) {
@@ -110,11 +112,12 @@ OutputSpec describe_searchsorted(const at::Tensor& sequence, const at::Tensor& s
   if (self.numel() > 0) {
     warn_of_copies(sequence, self, sorter);
   }
-  return output_of(self.sizes(), index_dtype(out_int32));
+  return output_of(self.sizes(), index_dtype(out_int32)).allowing({.elsewhere = true});
 }
 
-OutputSpec describe_searchsorted_scalar(const at::Tensor& sequence, const at::Scalar& /*self*/, bool out_int32,
-                                        bool right, const MaybeSide& side, MaybeTensor sorter) {
+OutputSpec describe_searchsorted_scalar(const at::Tensor& sequence, const at::Scalar& self, bool out_int32, bool right,
+                                        const MaybeSide& side, MaybeTensor sorter) {
+  require_dtype(!self.isComplex(), "searchsorted_out_cpu", self.type());
   TORCH_CHECK(sequence.dim() == 1,
               "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we "
               "got boundaries tensor dim(",

@@ -2,6 +2,7 @@
 // Choosing by a condition or by bounds, and tests of elements: where, clamp, isnan, isin, _assert_async.
 #include <ATen/ops/_assert_async.h>
 #include <ATen/ops/isnan_native.h>
+#include <ATen/ops/result_type.h>
 
 #include "declare/declare.h"
 
@@ -21,8 +22,11 @@ at::Tensor functional_assert(const at::Tensor& self, std::string_view message, c
 }
 
 // Not by the meta function, as its other forms: that announces an empty output, and the kernel gives one number.
-OutputSpec describe_isin(const at::Scalar& /*element*/, const at::Tensor& /*tests*/, bool /*assume_unique*/,
-                         bool /*invert*/) {
+OutputSpec describe_isin(const at::Scalar& element, const at::Tensor& tests, bool /*assume_unique*/, bool /*invert*/) {
+  for (const c10::ScalarType dtype : {element.type(), tests.scalar_type()}) {
+    TORCH_CHECK(!c10::isComplexType(dtype) && dtype != at::kBool,
+                "Unsupported input type encountered for isin(): ", dtype);
+  }
   return scalar_output(at::kBool);
 }
 
@@ -47,13 +51,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<check_assert, op::_assert_async>(library, cpu::_assert_async, kChecked);
   described<check_assert, op::_assert_async_msg>(library, cpu::_assert_async, kChecked);
   function<op::_functional_assert_async_msg>(library, functional_assert);
-  structured<meta::structured_clamp, op::clamp, op::clamp_>(library, cpu::clamp_outf, kNoComplex);
+  structured<meta::structured_clamp, op::clamp, op::clamp_>(library, cpu::clamp_outf, kRealNumbers);
   structured<meta::structured_clamp_Tensor, op::clamp_Tensor, op::clamp__Tensor>(library, cpu::clamp_outf,
                                                                                  {.refused = kBoolean | kComplex});
-  structured<meta::structured_clamp_max, op::clamp_max, op::clamp_max_>(library, cpu::clamp_max_outf, kNoComplex);
+  structured<meta::structured_clamp_max, op::clamp_max, op::clamp_max_>(library, cpu::clamp_max_outf, kRealNumbers);
   structured<meta::structured_clamp_max_Tensor, op::clamp_max_Tensor, op::clamp_max__Tensor>(
       library, cpu::clamp_max_outf, kNoComplex);
-  structured<meta::structured_clamp_min, op::clamp_min, op::clamp_min_>(library, cpu::clamp_min_outf, kNoComplex);
+  structured<meta::structured_clamp_min, op::clamp_min, op::clamp_min_>(library, cpu::clamp_min_outf, kRealNumbers);
   structured<meta::structured_clamp_min_Tensor, op::clamp_min_Tensor, op::clamp_min__Tensor>(
       library, cpu::clamp_min_outf, kNoComplex);
   described<describe_isin, op::isin_Scalar_Tensor>(library,

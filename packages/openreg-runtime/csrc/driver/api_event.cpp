@@ -137,6 +137,9 @@ orError_t orEventElapsedTime(float* milliseconds, orEvent_t start, orEvent_t end
     driver.scheduler.captures(lock).check_not_captured(last);
     check_timed(first, "start");
     check_timed(last, "end");
+    OPENREG_DRIVER_CHECK(first.device == last.device, orErrorInvalidValue, "the start event was recorded on device ",
+                         first.device->index, ", the end event on device ", last.device->index,
+                         "; record both on streams of one device");
     if (!driver.scheduler.is_over(first.stream, first.ticket, lock) ||
         !driver.scheduler.is_over(last.stream, last.ticket, lock)) {
       return orErrorNotReady;

@@ -82,12 +82,14 @@ def test_elapsed_time(api: Api, stream: int, timed: list[int]) -> None:
     assert api.elapsed(timed[0], timed[0]) == 0
 
 
-def test_elapsed_time_between_devices(api: Api, timed: list[int]) -> None:
-    api.record(timed[0], api.default_stream(0))
-    api.delay(api.default_stream(1), 0.01)
-    api.record(timed[1], api.default_stream(1))
-    api.synchronize_event(timed[1])
-    assert api.elapsed(*timed) >= 10
+def test_events_of_two_devices_have_no_time_between_them(api: Api, timed: list[int]) -> None:
+    for device, event in enumerate(timed):
+        api.record(event, api.default_stream(device))
+        api.synchronize_event(event)
+    for pair in (timed, list(reversed(timed))):
+        with pytest.raises(DriverError, match="one device") as caught:
+            api.elapsed(*pair)
+        assert caught.value.code == Error.orErrorInvalidValue
 
 
 def test_the_time_is_that_of_the_last_record(api: Api, stream: int, timed: list[int]) -> None:
