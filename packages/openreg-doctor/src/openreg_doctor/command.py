@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from . import backend, checks, document, explanation, installed, table
 from .examination import AUTOLOAD_SWITCH, Examination, Order, examine, find_device
 from .finding import Finding, Section, matches
-from .probes.request import UNNAMED, import_step
+from .probes.request import UNNAMED, Request
 
 HEALTHY, PROBLEMS, WRONG_USE = 0, 1, 2
 _LONGEST_TIMEOUT = 86400
@@ -214,7 +214,7 @@ def _exists(module: str) -> bool:
 def _refuse_absent_device(examination: Examination) -> None:
     """A device that does not exist is a mistake of the caller, unless something failed that would have brought it."""
     order, started = examination.order, examination.started
-    failed = any(step.root for name, step in started.steps.items() if name.startswith((import_step(""), "start ")))
+    failed = any(step.root for name, step in started.steps.items() if not name.startswith(Request.PROBE))
     found = examination.name
     if order.sought or failed or examination.backend is not None or found == "":
         return

@@ -16,9 +16,14 @@ POSITION = 80
 def check(examination: Examination) -> Iterator[Finding]:
     """Every row of the table's first group."""
     step = examination.probe("attributes")
-    if step is None or not step.done:
+    if step is None:
         return
-    device, faults = examination.order.device, step.value
+    device = examination.order.device
+    if not step.done:
+        what = f"the names of torch.{device} cannot be looked up: {step.text}"
+        yield Finding("module", "problem", what, "what PyTorch finds of them is unknown", "see the cause")
+        return
+    faults = step.value
     if "does not exist" in next(iter(faults.values()), ""):
         yield Finding(
             "module",
