@@ -91,7 +91,6 @@ import pytest
 import torch
 
 
-@pytest.mark.poison
 @pytest.mark.schedules(seeds=40)
 def test_the_copy_is_waited_for():
     data, copies = torch.ones(1000).pin_memory(), torch.Stream("openreg")

@@ -9,7 +9,6 @@ def doubled(batches, device):
     return torch.stack(results).cpu()
 
 
-@pytest.mark.poison
 @pytest.mark.schedules(seeds=20)
 def test_batches_arrive_in_order_and_whole(device):
     data = torch.randn(8, 1000)

@@ -156,6 +156,25 @@ def test_a_backend_that_raises_is_a_problem_with_its_cause(tmp_path_factory):
     diagnosis.finds("startup.toaster", "OSError: no toaster in the kitchen")
 
 
+UNTOLD = {
+    "ends the process": ("import os\nos._exit(0)\n", "status 0 before it had finished"),
+    "raises what has no text": (
+        "class Untold(Exception):\n    def __str__(self): raise ValueError\nraise Untold\n",
+        "Untold: its text cannot be had",
+    ),
+    "raises its own cause": (
+        "first, second = OSError(1), OSError(2)\nfirst.__cause__ = second\nsecond.__cause__ = first\nraise first\n",
+        "OSError: 1 <- OSError: 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", UNTOLD)
+def test_a_backend_that_fails_without_telling_is_a_problem_too(tmp_path_factory, how):
+    code, text = UNTOLD[how]
+    examine(tmp_path_factory, RENAME + code).finds("startup.toaster", text)
+
+
 def test_an_import_that_brings_up_another_device_is_wrong_use(tmp_path_factory):
     diagnosis = examine(tmp_path_factory, RENAME.replace("toaster", "kettle"))
     assert diagnosis.code == 2

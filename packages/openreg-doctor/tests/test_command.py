@@ -172,6 +172,7 @@ def test_the_json_document_has_its_schema():
         "what": "torch.openreg.synchronize: missing",
         "costs": "users",
         "fix": "define it",
+        "chapter": "",
         "section": "Section",
         "ignored": False,
     }
@@ -219,6 +220,31 @@ def test_what_is_as_it_should_be_is_counted_and_listed_on_request(capsys):
     output = capsys.readouterr().out
     assert "torch.openreg.synchronize is there" in output
     assert "openreg: no problem found" in output
+
+
+MISSING = Finding("module.Stream", "warning", "no Stream", "fully_shard", "define it", "docs/runtime/streams.md")
+
+
+def test_problems_come_first_and_missing_parts_when_they_are_asked_for(capsys):
+    young = report(MISSING, Finding("settings.X", "warning", "X is unknown", "nothing", "unset it"), PROBLEM)
+    terminal.show(young, verbose=False)
+    output = capsys.readouterr().out
+    assert output.index(PROBLEM.what) < output.index("X is unknown")
+    assert output.count(PROBLEM.what) == 1
+    assert MISSING.what not in output
+    assert "1 missing that not every backend has (see --missing)" in output
+    assert output.splitlines()[-1] == "openreg: 1 problem found; 1 warning; 1 missing part (see --missing)"
+    for asked in ({"verbose": False, "missing": True}, {"verbose": True}):
+        terminal.show(young, **asked)
+        output = capsys.readouterr().out
+        assert f"guide: {MISSING.chapter}" in output
+        assert "--missing" not in output
+
+
+def test_every_row_has_a_chapter_of_the_guide():
+    guide = Path(__file__).resolve().parents[3]
+    assert not [row.key for group in GROUPS for row in group.rows if not (guide / row.chapter).is_file()]
+    assert all(row.chapter.startswith("docs/") for group in GROUPS for row in group.rows)
 
 
 def test_every_row_of_the_table_has_an_exercise_or_a_reason_why_none():

@@ -16,6 +16,7 @@ from openreg_doctor.probes.request import Request, Unseen
 
 GROUPS = table.read()
 KEYS = {row.key for group in GROUPS for row in group.rows if not row.status}
+KEYED = {group.key for group in GROUPS}
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 # What a probe may come to.
@@ -130,4 +131,14 @@ def test_a_declared_device_names_the_package_to_install_and_no_file_to_copy():
     assert "module.amp" not in findings  # said among the packages
     assert findings["packages.kettle-amp"].status == "note"
     assert findings["packages.kettle-amp"].fix == "pip install kettle-amp"
-    assert not [item for item in findings.values() if "model: " in item.fix]
+    assert not [item for item in findings.values() if "model: " in item.fix or item.chapter]
+
+
+@pytest.mark.parametrize("anchor", ["done", "absent"])
+def test_every_missing_part_has_its_chapter(anchor):
+    findings = findings_of("toaster", STEPS["absent"], STEPS[anchor])
+    missing = [
+        item for item in findings if item.status in ("problem", "warning") and item.check.partition(".")[0] in KEYED
+    ]
+    assert len(missing) > 40
+    assert [item.check for item in missing if not item.chapter] == []

@@ -2,6 +2,7 @@
 """Runs of pytest on files that a test writes, in a process of their own, and what they report."""
 
 import os
+import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
@@ -53,6 +54,18 @@ def run(folder, *arguments, fresh=False, **variables):
     arguments = ["-p", "no:cacheprovider", f"--junitxml={report}", *arguments]
     status, output, errors = _warm.run(arguments, folder, environment(**variables), GUARD, fresh=fresh)
     return Result(status, output + errors, read(report) if report.exists() else {})
+
+
+def in_a_new_shell(line, folder, scratch):
+    """The result of a command as a reader types it, in a shell that knows nothing of the run that printed it."""
+    program, report = scratch / "pytest", scratch / "report.xml"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m pytest "$@" --junitxml "{report}"\n', "utf-8")
+    program.chmod(0o755)
+    env = {"PATH": os.pathsep.join([str(scratch), os.environ["PATH"]]), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        ["/bin/sh", "-c", line], cwd=folder, env=env, capture_output=True, text=True, timeout=GUARD, check=False
+    )
+    return Result(done.returncode, done.stdout + done.stderr, read(report) if report.exists() else {})
 
 
 def read(report):

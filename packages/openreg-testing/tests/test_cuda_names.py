@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """--cuda-as: a suite that says cuda runs on openreg, and nothing of it stays."""
 
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -25,6 +26,52 @@ def test_without_the_option_it_has_no_device(pytester, monkeypatch):
     result = run(pytester, monkeypatch, str(SUITE), "--rootdir", str(pytester.path), CUDA_VISIBLE_DEVICES="")
     assert "passed" not in result.parseoutcomes()
     says(result, "needs cuda")
+
+
+# Calls that fail behind a translation, each on a line of its own.
+FAILING = """
+import torch
+
+def factory(x): return torch.ones(-1, device="cuda")
+def operator(x): return x @ torch.ones(7, 7, device="cuda")
+def function(x): return torch.cat([x, torch.ones(2, 7, device="cuda")])
+def method(x): return x.to("cuda:99")
+def inplace(x): return x.add_(torch.ones(7, device="cuda"))
+def property(x): return x.requires_grad_().data_ptr(3)
+def moved(x): return x.cuda("somewhere")
+def typed(x): return x.type("torch.cuda.NoTensor")
+def generator(x): return torch.Generator("cuda:99")
+def stream(x): return torch.Stream("cuda:99")
+def backward(x): return x.requires_grad_().backward()
+def load(x): return torch.load("no such file")
+def device(x): return torch.device("cuda:x")
+def accelerator(x): return torch.accelerator.set_device_index("no such device")
+def autocast(x): return torch.set_autocast_dtype("cuda", 3)
+"""
+
+
+def test_a_failure_is_shown_on_the_line_of_the_library(pytester, monkeypatch):
+    names = re.findall(r"def (\w+)", FAILING)
+    pytester.mkpydir("lib").joinpath("failing.py").write_text(FAILING)
+    pytester.makepyfile(
+        f"""
+        import pytest, torch
+        from lib import failing
+
+        @pytest.mark.parametrize("name", {names})
+        def test_call(name):
+            getattr(failing, name)(torch.ones(2, 2, device="cuda"))
+        """
+    )
+    result = run(pytester, monkeypatch, "--cuda-as", "openreg", "--tb=line")
+    result.assert_outcomes(failed=len(names))
+    shown = re.findall(r"(?m)^(/\S+\.py|[A-Z]:\S+\.py):(\d+): ", result.stdout.str())
+    assert len(shown) == len(names)
+    assert [place for place in shown if "openreg_testing" in place[0]] == []
+    of_library = {int(line) for file, line in shown if Path(file).name == "failing.py"}
+    of_python = {"load", "backward", "accelerator"}  # PyTorch's own Python raises these
+    lines = {number: text for number, text in enumerate(FAILING.splitlines(), 1) if text.startswith("def ")}
+    assert {text.split()[1].partition("(")[0] for n, text in lines.items() if n not in of_library} <= of_python
 
 
 def test_libraries_are_told_cuda_where_that_is_the_name(pytester, monkeypatch):

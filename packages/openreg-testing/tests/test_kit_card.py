@@ -84,6 +84,21 @@ def test_nothing_run_is_a_problem():
     assert "nothing was run" in Card("npu", "2.13.0").problems()[0]
 
 
+def test_a_suite_without_a_tested_test_is_a_problem_that_names_the_way_out():
+    skipped = Result("events", "events::test_c", "skipped", "no events here")
+    card = Card("npu", "2.13.0", [skipped], suites=("events",))
+    (problem,) = card.problems()
+    assert problem.startswith("events: all 1 tests were skipped") and 'skip = "..."' in problem
+    assert card.conclusion() == "1 problem"
+
+
+def test_a_suite_that_the_manifest_excludes_is_no_problem_and_not_called_right():
+    excluded = Result("events", "events::test_c", "skipped", "not claimed", excluded=True)
+    card = Card("npu", "2.13.0", [excluded], suites=("events",))
+    assert card.problems() == []
+    assert card.conclusion() == "nothing was tested: all 1 tests were skipped"
+
+
 def test_the_terminal_shows_counts_and_reasons(card, capsys):
     cards.show(card, verbose=True)
     shown = capsys.readouterr().out

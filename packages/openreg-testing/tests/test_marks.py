@@ -77,6 +77,41 @@ def test_no_sync_names_the_line_of_the_library(pytester, monkeypatch):
     result.assert_outcomes(passed=1, failed=1)
 
 
+PRINTED = """
+    import pytest, torch
+
+    def test_prints(device):
+        x, y = torch.ones(3, device=device), torch.zeros(3, device=device)
+        assert x.sum() == 4, (x, y)
+
+    def test_compares(device):
+        x = torch.ones(3, device=device)
+        assert {"key": [x]} == {"key": [1]}.keys()
+
+    @pytest.mark.no_sync(strict=True)
+    def test_fails_by_itself(device):
+        x = torch.ones(3, device=device)
+        assert x is None
+"""
+
+
+@pytest.mark.parametrize("options", [("--device", "openreg"), ("--cuda-as", "openreg")], ids=lambda options: options[0])
+def test_what_pytest_reads_to_print_values_is_no_wait(pytester, monkeypatch, options):
+    pytester.makepyfile(PRINTED)
+    result = run(pytester, monkeypatch, *options, "--showlocals", "-vv")
+    result.assert_outcomes(failed=3)
+    says(result, "host waits: 1, 0 of them in code that is no test's", "tensor([1., 1., 1.], device=")
+    says_not(result, "the host waits for the device at", "pluggy/")
+
+
+def test_a_doctest_waits_in_its_file(pytester, monkeypatch):
+    example = ">>> import torch\n>>> torch.ones(2, device='openreg').sum().item()\n2.0\n"
+    pytester.makepyfile(lib=f'"""An example.\n\n{example}"""\n')
+    result = run(pytester, monkeypatch, "--device", "openreg", "--doctest-modules", "lib.py")
+    result.assert_outcomes(passed=1)
+    says(result, "host waits: 1, 0 of them in code that is no test's")
+
+
 def test_counting_waits_leaves_warnings_to_the_tests(pytester, monkeypatch):
     pytester.makeini("[pytest]\nfilterwarnings = error")
     pytester.makepyfile(

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ten bugs planted in a small library: each is found by one option, and the library without it has no finding.
+"""Thirteen bugs planted in a small library: each is found by one option, and the library without it has no finding.
 
 docs/testing.md has the table of them.
 """
 
+import re
+
 import pytest
 from _platform import HAS_FORK
+from _runs import in_a_new_shell
 from library_runs import run, says, says_not
 
 pytest_plugins = ["pytester"]
@@ -119,6 +122,16 @@ def test_sums():
     assert lib.sums(data, lib.default_device()).tolist() == [1000 * row for row in range(8)]
 
 
+# Tests that look at little: most orders of streams leave finite numbers behind.
+
+def test_doubled_is_finite():
+    assert lib.doubled(torch.ones(4, 1000), lib.default_device()).isfinite().all()
+
+
+def test_sums_are_finite():
+    assert lib.sums(torch.ones(8, 1000), lib.default_device()).isfinite().all()
+
+
 def test_model():
     assert lib.model(8)(torch.ones(8, device=lib.default_device())).shape == (8,)
 """
@@ -173,12 +186,18 @@ BUGS = {
         'return torch.accelerator.current_accelerator() or torch.device("cpu")',
         'return torch.device("cuda" if torch.cuda.is_available() else "cpu")',
         [],
-        ["never launched anything, and passed: 7 of 7 tests that passed", "  test_lib.py::test_train"],
+        ["never launched anything, and passed: 9 of 9 tests that passed", "  test_lib.py::test_train"],
+    ),
+    "a hard-coded cuda beside a used device": (
+        "return x.flip(0)",
+        'return x.to("cuda" if torch.cuda.is_available() else "cpu").flip(0)',
+        [],
+        ["lib/__init__.py:33 asks torch.cuda.is_available(), in test_lib.py::test_reverse", "To repeat the first:"],
     ),
     "a forgotten wait": (
         "        current.wait_stream(copies)\n",
         "",
-        [ORDERS, "-k", "doubled"],
+        [ORDERS, "-k", "test_doubled and not finite"],
         [
             "FAILED test_lib.py::test_doubled - seed ",
             "Mismatched elements",
@@ -189,8 +208,20 @@ BUGS = {
     "a forgotten record_stream": (
         "        x.record_stream(side)\n",
         "",
-        [ORDERS, "-k", "sums"],
+        [ORDERS, "-k", "test_sums and not finite"],
         ["FAILED test_lib.py::test_sums - seed ", "--schedule-seed="],
+    ),
+    "a forgotten wait whose test looks at finiteness": (
+        "        current.wait_stream(copies)\n",
+        "",
+        [ORDERS, "-k", "doubled_is_finite"],
+        ["FAILED test_lib.py::test_doubled_is_finite - seed ", "--schedule-seed="],
+    ),
+    "a forgotten record_stream whose test looks at finiteness": (
+        "        x.record_stream(side)\n",
+        "",
+        [ORDERS, "-k", "sums_are_finite"],
+        ["FAILED test_lib.py::test_sums_are_finite - seed ", "--schedule-seed="],
     ),
 }
 
@@ -229,6 +260,21 @@ def test_a_bug_is_found(pytester, monkeypatch, bug):
     says(run(pytester, monkeypatch, *args), *explanation)
 
 
+REPEATED = [bug for bug, (*_, texts) in BUGS.items() if {"--schedule-seed=", "To repeat the first:"} & set(texts)]
+
+
+@NEEDS_FORK
+@pytest.mark.parametrize("bug", REPEATED)
+def test_the_printed_command_shows_the_bug_in_a_new_shell(pytester, monkeypatch, tmp_path, bug):
+    before, after, option, explanation = BUGS[bug]
+    write(pytester, planted(before, after))
+    output = run(pytester, monkeypatch, "--device", "openreg", *option).stdout.str()
+    (line,) = re.findall(r"To repeat(?: the first)?:\n\s+(.*)", output)
+    again = in_a_new_shell(line, pytester.path, tmp_path).output
+    shown = [text.partition(" - seed ")[0] for text in explanation]
+    assert [text for text in shown if text not in again and not text.startswith(("To repeat", "--sch"))] == [], again
+
+
 # Without a seed the threads of the streams race, so that a bug of order shows at times.
 UNSEEN = [bug for bug, (_, _, option, _) in BUGS.items() if option and not {"--device", ORDERS} & set(option)]
 
@@ -240,7 +286,7 @@ def test_without_their_options_bugs_go_unseen(pytester, monkeypatch, bugs):
         assert library.count(before) == 1
         library = library.replace(before, after)
     write(pytester, library + OPERATOR)
-    run(pytester, monkeypatch, "--device", "openreg").assert_outcomes(passed=7)
+    run(pytester, monkeypatch, "--device", "openreg").assert_outcomes(passed=9)
 
 
 @pytest.mark.parametrize("orders", [[], pytest.param([ORDERS], marks=NEEDS_FORK)], ids=["as it comes", "many orders"])
@@ -248,5 +294,5 @@ def test_the_library_without_bugs_has_no_finding(pytester, monkeypatch, orders):
     write(pytester, LIBRARY)
     options = ["--no-fallback", "--no-sync", "--check-leaks", "--memory-limit", "1MiB", *orders]
     result = run(pytester, monkeypatch, "--device", "openreg", *options)
-    result.assert_outcomes(passed=7)
-    says_not(result, "never launched", "leak:", "fallbacks to the CPU", "device error")
+    result.assert_outcomes(passed=9)
+    says_not(result, "never launched", "leak:", "fallbacks to the CPU", "device error", "mean CUDA")

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 
 import pytest
-from library_runs import run, says
+from library_runs import run, says, says_not
 
 pytest_plugins = ["pytester"]
 
@@ -107,3 +107,26 @@ def test_every_report_says_what_each_test_did(suite, monkeypatch, workers):
     assert "fallback: aten::flip 1" in rows["test_lib.py::test_falls_back"]
     assert "<b>not here</b>" in rows["test_lib.py::test_skipped"]
     assert "failed" in rows["test_lib.py::test_failed"]
+
+
+@pytest.mark.parametrize(
+    ("unused", "options", "told"), [(2, (), True), (1, (), False), (2, ("--default-device",), False)]
+)
+def test_where_most_tests_do_not_use_the_device_the_way_to_make_them_is_named(
+    pytester, monkeypatch, unused, options, told
+):
+    pytester.makepyfile(
+        f"""
+        import pytest, torch
+
+        @pytest.mark.parametrize("number", range({unused}))
+        def test_names_none(number):
+            {"pass" if options else "torch.ones(2) + 1"}
+
+        def test_uses(device):
+            torch.ones(2, device=device) + 1
+        """
+    )
+    result = run(pytester, monkeypatch, "--device", "openreg", *options)
+    says(result, f"never launched anything, and passed: {unused} of {unused + 1} tests that passed")
+    (says if told else says_not)(result, "--default-device makes them on the device")

@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 from _platform import HAS_FORK
-from _runs import run, write
+from _runs import in_a_new_shell, run, write
 
 pytest.importorskip("openreg_runtime")
 pytest_plugins = ["pytester"]
@@ -25,6 +25,7 @@ def copied(wait):
         moved = data.to("openreg", non_blocking=True)
     if wait:
         torch.accelerator.current_stream().wait_stream(copies)
+        moved.record_stream(torch.accelerator.current_stream())
     return moved * 2
 
 def freed(record):
@@ -175,6 +176,64 @@ def test_unmarked():
 def test_marked():
     torch.ones(1, device="openreg")
 """
+
+
+# Two races, whose tests look at what most orders of streams leave as it should be: only poison shows them.
+WEAK = """
+import torch
+
+def moved(data):
+    copies = torch.Stream("openreg")
+    with copies:
+        return data.pin_memory().to("openreg", non_blocking=True)
+
+def test_all_is_finite():
+    assert torch.openreg.device_count() == 3
+    assert torch.isfinite(moved(torch.ones(1000))).all(), "a race"
+
+def test_of_zeros():
+    assert torch.openreg.device_count() == 3
+    assert (moved(torch.zeros(1000)) == 0).all(), "a race"
+"""
+
+
+@pytest.fixture(scope="module")
+def weak(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("weak")
+    write(folder, test_weak=WEAK)
+    return folder, run(folder, "--schedules=40", OPENREG_DEVICE_COUNT="3", PYTEST_ADDOPTS="--schedules 30 -v")
+
+
+def test_schedules_poison_by_themselves(weak):
+    folder, result = weak
+    assert result.kinds() == {"test_all_is_finite": "failed", "test_of_zeros": "failed"}, result.output
+    without = run(folder, "--schedules=40", OPENREG_DEVICE_COUNT="3", OPENREG_POISON="0")
+    assert set(without.kinds().values()) == {"passed"}, without.output
+
+
+@pytest.mark.parametrize("test", ["test_all_is_finite", "test_of_zeros"])
+def test_the_printed_command_repeats_the_failure_in_a_new_shell(weak, tmp_path, test):
+    folder, result = weak
+    (line,) = re.findall(r"To repeat:\n\s+(.*)", result.tests[test].text)
+    again = in_a_new_shell(line, folder, tmp_path)
+    assert again.kinds() == {test: "failed"}, again.output
+    message = result.tests[test].message.partition("\n")[0]
+    assert message.partition(": ")[2] == again.tests[test].message.partition("\n")[0] == "AssertionError: a race"
+
+
+def test_one_seed_counts_more_than_the_schedules_of_a_configuration(tmp_path):
+    write(tmp_path, test_seed="import os\n\ndef test_seed():\n    assert os.environ['OPENREG_SCHEDULE_SEED'] == '5'\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --schedules 4\n", "utf-8")
+    assert run(tmp_path, "--schedule-seed=5", fresh=True).kinds() == {"test_seed": "passed"}
+
+
+def test_poison_may_be_left_out_of_schedules(tmp_path):
+    code = (
+        "import os, pytest, torch\n\n@pytest.mark.schedules(seeds=2)\n@pytest.mark.device_settings(OPENREG_POISON=0)\n"
+    )
+    asserted = 'not torch.empty(3, device="openreg").isnan().any()'
+    write(tmp_path, test_one=f"{code}def test_one():\n    assert {asserted}\n")
+    assert run(tmp_path).kinds() == {"test_one": "passed"}
 
 
 def test_the_option_is_for_all_selected_tests(tmp_path):

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from . import backend, checks, document, explanation, installed, table
 from .examination import AUTOLOAD_SWITCH, Examination, Order, examine, find_device
 from .finding import Finding, Section, matches
-from .probes.request import UNNAMED, import_step
+from .probes.request import UNNAMED, Request
 
 HEALTHY, PROBLEMS, WRONG_USE = 0, 1, 2
 _LONGEST_TIMEOUT = 86400
@@ -48,6 +48,7 @@ examples:
   %(prog)s
   %(prog)s --op aten::add.Tensor
   %(prog)s --device npu --import torch_npu
+  %(prog)s --device npu --import torch_npu --missing
   %(prog)s --json --ignore 'settings.*'      in CI
 """
 
@@ -85,7 +86,12 @@ def parser(typed: str, device: str = "") -> argparse.ArgumentParser:
         help="also examine what PyTorch's compiler knows of the backend; importing it takes seconds",
     )
     doctor.add_argument("--json", action="store_true", help="write the findings as JSON")
-    doctor.add_argument("--verbose", action="store_true", help="also list what is as it should be")
+    doctor.add_argument(
+        "--missing",
+        action="store_true",
+        help="also list the parts that not every backend has, each with its chapter of openreg's guide",
+    )
+    doctor.add_argument("--verbose", action="store_true", help="list everything, also what is as it should be")
     doctor.add_argument(
         "--ignore",
         action="append",
@@ -150,7 +156,7 @@ def _examine(options: argparse.Namespace, default: str) -> int:
     else:
         from . import terminal
 
-        terminal.show(report, verbose=options.verbose)
+        terminal.show(report, verbose=options.verbose, missing=options.missing)
     return PROBLEMS if report.problems else HEALTHY
 
 
@@ -214,7 +220,7 @@ def _exists(module: str) -> bool:
 def _refuse_absent_device(examination: Examination) -> None:
     """A device that does not exist is a mistake of the caller, unless something failed that would have brought it."""
     order, started = examination.order, examination.started
-    failed = any(step.root for name, step in started.steps.items() if name.startswith((import_step(""), "start ")))
+    failed = any(step.root for name, step in started.steps.items() if not name.startswith(Request.PROBE))
     found = examination.name
     if order.sought or failed or examination.backend is not None or found == "":
         return

@@ -8,7 +8,7 @@ The JSON document, of schema 1, is an object with
 - ``healthy``: whether there is no problem, ignored ones apart; the exit status says the same
 - ``counts``: number of findings by status: ``ok``, ``note``, ``unseen``, ``warning``, ``problem``, and ``ignored``
 - ``findings``: a list of objects with the strings ``check`` (the name of what was checked), ``section``, ``status``
-  (one of the five), ``what``, ``costs`` and ``fix`` (empty where there is none), and the bool ``ignored``
+  (one of the five), ``what``, ``costs``, ``fix`` and ``chapter`` (empty where there is none), and the bool ``ignored``
 - ``operator``: null, or with ``--op`` an object with the strings ``name`` and ``schema`` and the list ``facts`` of
   objects with the strings ``aspect`` and ``text``
 """

@@ -24,6 +24,12 @@ class Finding:
     what: str
     costs: str = ""  # what does not work because of it
     fix: str = ""  # what to do about it
+    chapter: str = ""  # of a part that a backend does not have: the page of openreg's guide that is about it
+
+    @property
+    def is_missing_part(self) -> bool:
+        """Whether it tells of a part that not every backend has."""
+        return self.status == "warning" and bool(self.chapter)
 
 
 LAST = 1000

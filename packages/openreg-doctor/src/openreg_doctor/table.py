@@ -41,6 +41,7 @@ class Row:
     code: tuple[str, ...] = ()  # where it is implemented, as paths of a repository
     where: str = ""  # that repository
     since: str = ""  # the release of torch that began to ask; empty: all that are served
+    chapter: str = ""  # the page of the guide that is about it, as a path of that repository
 
     @property
     def key(self) -> str:
@@ -141,4 +142,5 @@ def _rows(group: str, table: Mapping[str, Any], models: Mapping[str, Any], packa
             tuple(model.get("code", ())),
             models["where"],
             entry.get("since", ""),
+            entry.get("chapter", table.get("chapter", "")),
         )

@@ -7,7 +7,7 @@ Launches are what an eager program waits for; a change that makes two of one is 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ContextDecorator, contextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -15,24 +15,38 @@ import pytest
 from openreg_testing.devices import Backend, Counts, accelerator_type
 from openreg_testing.usage import RECORD, shown
 
+__tracebackhide__ = True  # pytest's name for frames that no report shows
+
 _MARK = (
     "launch_budget(launches, copies=None): the test fails if it launches more kernels than this on the device, or "
     "copies more often"
 )
 
 
-@contextmanager
-def launch_budget(launches: int, *, copies: int | None = None, device: str = "") -> Iterator[None]:
-    """Raises AssertionError at the end of the context if its code launched more than that on all devices of a type.
+def launch_budget(launches: int, *, copies: int | None = None, device: str = "") -> _Budget:
+    """A context that raises AssertionError at its end if its code launched more than that on all devices of a type.
 
     ``launches`` is the most kernels, ``copies`` the most copies, from and to the host included; None is any number.
     ``device`` is the type, by default that of the current accelerator. Waits for the devices at both ends; an error of
     theirs is raised. Raises RuntimeError where there is no such device, or where its backend does not count.
     """
-    counting = _Counting(_backend(device))
-    yield
-    if excess := counting.excess(launches, copies):
-        raise AssertionError(excess)
+    return _Budget(launches, copies, device)
+
+
+class _Budget(ContextDecorator, AbstractContextManager[None]):
+    """No generator: contextlib's frames would stand behind the line of the test, and reports name the last one."""
+
+    def __init__(self, launches: int, copies: int | None, device: str) -> None:
+        self._launches, self._copies, self._device = launches, copies, device
+        self._counting: list[_Counting] = []  # of each time that it was entered
+
+    def __enter__(self) -> None:
+        self._counting.append(_Counting(_backend(self._device)))
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        excess = self._counting.pop().excess(self._launches, self._copies) if kind is None else ""
+        if excess:
+            raise AssertionError(excess)
 
 
 @dataclass

@@ -33,6 +33,8 @@ from typing import Any
 
 import pytest
 
+__tracebackhide__ = True  # pytest's name for frames that no report shows
+
 _CUDA = re.compile(r"cuda(:\d+)?")
 _MISSING = object()
 # What torch.cuda has beside its public names, for PyTorch's own code.

@@ -16,6 +16,8 @@ from openreg_testing.usage import RECORD
 if TYPE_CHECKING:
     import torch
 
+__tracebackhide__ = True  # pytest's name for frames that no report shows
+
 
 def _name(config: pytest.Config) -> str:
     return settings(config).name or accelerator_type() or "cpu"

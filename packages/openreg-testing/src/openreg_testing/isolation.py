@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import importlib
 import importlib.util
 import os
@@ -26,7 +27,7 @@ from . import loss, repeat
 from .fork_safety import can_fork, used_device
 from .forks import Answer, ForkServer, Lost, SpawnServer, attend
 from .isolated import REPORTER, Isolated, Key, keys
-from .isolation_marks import DESCRIPTIONS, SEED, Asked
+from .isolation_marks import DESCRIPTIONS, POISON, SEED, Asked
 from .isolation_marks import faults as marked_faults
 from .processes import Process, Run, record_warning
 from .workers import ADDRESS
@@ -54,14 +55,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--schedules",
         type=_seeds,
         metavar="N",
-        help="run every selected test that uses openreg under the orders of streams of seeds 1 to N; "
-        "with -m schedules, those that have the mark",
+        help="run every selected test that uses openreg under the orders of streams of seeds 1 to N, with poisoned "
+        "memory; with -m schedules, those that have the mark",
     )
     group.addoption(
         "--schedule-seed",
         type=_seed,
         metavar="SEED",
-        help="run the tests under the order of streams of this seed, to repeat a failure",
+        help="run the tests under the order of streams of this seed, with poisoned memory, to repeat a failure",
     )
 
 
@@ -97,12 +98,12 @@ def pytest_openreg_broken_device() -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Sets the seed before anything can use the device."""
+    """Sets the seed before anything can use the device, and poison, which shows what an order of streams does."""
     seed = early_config.known_args_namespace.schedule_seed
     if seed is not None:
-        before = os.environ.get(SEED)
-        os.environ[SEED] = str(seed)
-        early_config.add_cleanup(lambda: _put_back(SEED, before))
+        for name, value in ((SEED, str(seed)), (POISON, os.environ.get(POISON, "1"))):
+            early_config.add_cleanup(functools.partial(_put_back, name, os.environ.get(name)))
+            os.environ[name] = value
 
 
 def _put_back(name: str, before: str | None) -> None:
@@ -118,7 +119,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", mark)
     option = config.option
     if option.schedules is not None and option.schedule_seed is not None:
-        raise pytest.UsageError("--schedules and --schedule-seed exclude each other: seeds 1 to N, or one")
+        if any(given.partition("=")[0] == "--schedules" for given in map(str, config.invocation_params.args)):
+            raise pytest.UsageError("--schedules and --schedule-seed exclude each other: seeds 1 to N, or one")
+        option.schedules = None  # of a configuration file, or the environment: one seed of them is repeated
     debugger = "--pdb" if option.usepdb else "--trace" if option.trace else ""
     for name, given in (("--isolate", option.isolate), ("--schedules", option.schedules)):
         if debugger and given:
@@ -263,6 +266,9 @@ class Isolation:
             raise pytest.UsageError(
                 f"{item.nodeid}: its mark device_settings gives {SEED}, and other seeds are asked for"
             )
+        if seeds and POISON not in os.environ:
+            # A race that reads memory before it is written shows in any value, and not in the one that the test knows.
+            settings = {POISON: "1", **settings}
         settings = {name: value for name, value in settings.items() if os.environ.get(name) != value}
         debugger = option.usepdb or option.trace
         if debugger and (settings or seeds):
@@ -296,17 +302,12 @@ class Isolation:
 
     def _command(self) -> list[str]:
         """Starts a pytest that collects the same tests, and reports nowhere."""
-        command = [sys.executable, "-m", "pytest", *self._arguments()]
+        command = [sys.executable, "-m", "pytest", *repeat.arguments(self._config)]
         if self._config.pluginmanager.has_plugin("xdist"):
             command.append("-n0")
         if self._config.getoption("log_file", None) or self._config.getini("log_file"):
             command.append(f"--log-file={os.devnull}")  # it would be emptied
         return command
-
-    def _arguments(self) -> list[str]:
-        """Of the command line, also in a worker of xdist."""
-        controller = getattr(self._config, "workerinput", {}).get("mainargv")
-        return list(controller[1:]) if controller else [str(each) for each in self._config.invocation_params.args]
 
     def _tell_of_spawning(self) -> None:
         text = (
@@ -379,7 +380,7 @@ class Isolation:
         return run
 
     def _tell_of_seed(self, run: Run, seed: int, seeds: int) -> None:
-        again = repeat.command(self._config, self._arguments(), run.item, f"--schedule-seed={seed}")
+        again = repeat.command(self._config, run.item.nodeid, f"--schedule-seed={seed}")
         text = f"It failed with the order of streams of seed {seed}, the first of 1 to {seeds} that fails. To repeat:"
         for report in run.reports:
             if report.failed:

@@ -14,7 +14,7 @@ SEED = "OPENREG_SCHEDULE_SEED"
 POISON = "OPENREG_POISON"
 
 DESCRIPTIONS = (
-    "schedules(seeds=200): run the test under so many orders of streams, each in a process of its own (openreg)",
+    "schedules(seeds=200): run the test under so many orders of streams, each in a process with poison (openreg)",
     "poison: run the test with memory that is filled with NaN when it is allocated and when it is released (openreg)",
     'faults("alloc:1", ...): let these allocations, copies or launches of the test fail (openreg)',
     'device_settings(OPENREG_DEVICE_MEMORY="64MiB", ...): run the test in a process with these environment variables',
@@ -86,6 +86,11 @@ def _device_settings(item: pytest.Item) -> dict[str, str]:
 
 def _text(value: str | int) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def prefixes() -> list[str]:
+    """How the names of the settings of the installed backends begin."""
+    return list(_declared())
 
 
 def _check_name(item: pytest.Item, mark: pytest.Mark, name: str) -> None:

@@ -23,6 +23,8 @@ from openreg_testing.usage import CURRENT, RECORD, Record, refuse_lost_device, s
 if TYPE_CHECKING:
     import torch
 
+__tracebackhide__ = True  # pytest's name for frames that no report shows
+
 _MARKS = {
     "no_fallback": "no_fallback: an operator that falls back to the CPU ends the test, on the line that called it",
     "no_sync": "no_sync(strict=False): a wait of the host for the device, made by a library's code, ends the test "

@@ -9,14 +9,18 @@ import os
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from openreg_testing import devices, libraries
 from openreg_testing.sizes import size_in_bytes
 
+if TYPE_CHECKING:
+    from openreg_testing.cuda_asked import CudaAsked
+
 SETTINGS = pytest.StashKey["Settings"]()
+CUDA_ASKED: pytest.StashKey[CudaAsked] = pytest.StashKey()  # of a run on a device that is not cuda, nor called so
 ENVIRONMENT = pytest.StashKey[libraries.Environment]()
 
 # Each is --openreg-NAME, and --NAME where nobody else has that.
@@ -221,6 +225,11 @@ def _apply(given: Settings, config: pytest.Config, undo: list[Any]) -> None:
         undo.append(environment.restore)
         config.stash[ENVIRONMENT] = environment
         environment.apply(libraries.read(config.rootpath / "pyproject.toml"))
+        if not given.cuda_as and given.device.partition(":")[0] not in ("cpu", "cuda"):
+            from openreg_testing import cuda_asked
+
+            config.stash[CUDA_ASKED] = cuda_asked.begun(config)
+            undo.append(config.stash[CUDA_ASKED].end)
     if given.cuda_as:
         from openreg_testing import cuda_names
 

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import pytest
 
+from openreg_testing import repeat
 from openreg_testing.options import settings
 from openreg_testing.sizes import show_bytes
 from openreg_testing.summary import Result, lines, results, watched_of
@@ -32,7 +34,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Writes it."""
     path = settings(session.config).report
     if path is not None and not hasattr(session.config, "workerinput"):
-        path.write_text(render(settings(session.config).target, list(results(session.config).values())), "utf-8")
+        path.write_text(render(session.config, list(results(session.config).values())), "utf-8")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -42,10 +44,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"report: {path}")
 
 
-def render(device: str, found: list[Result]) -> str:
+def render(config: pytest.Config, found: list[Result]) -> str:
     """The page."""
     import jinja2
 
+    given, again = settings(config), functools.partial(repeat.command, config)
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
@@ -56,9 +59,9 @@ def render(device: str, found: list[Result]) -> str:
     for result in found:
         outcomes[result.outcome] = outcomes.get(result.outcome, 0) + 1
     return template.render(
-        device=device,
+        device=given.target,
         tests=found,
-        lines=lines(watched, idle=True) if watched else [],
+        lines=lines(watched, idle=True, default_device=given.default_device, again=again) if watched else [],
         outcomes=outcomes,
         idle=len(_idle(found)),
     )

@@ -3,19 +3,26 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from openreg_testing import repeat
 from openreg_testing.options import settings
 from openreg_testing.sizes import show_bytes
 from openreg_testing.usage import facts_of
 
 RESULTS = pytest.StashKey["dict[str, Result]"]()
 _MOST_PLACES = 10
+_DEFAULT_DEVICE = (
+    "  That is more than half. Tests that name no device make their tensors on the CPU: --default-device makes them on "
+    "the device"
+)
 
 
 @dataclass
@@ -77,14 +84,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     watched = watched_of(results(config).values())
     if not watched:
         return
-    device = settings(config).target or watched[0].facts["device"]
-    terminalreporter.section(f"device {device}", sep="=")
-    for line in lines(watched, idle=bool(settings(config).target)):
+    given = settings(config)
+    terminalreporter.section(f"device {given.target or watched[0].facts['device']}", sep="=")
+    again = functools.partial(repeat.command, config)
+    for line in lines(watched, idle=bool(given.target), default_device=given.default_device, again=again):
         terminalreporter.write_line(line)
 
 
-def lines(watched: list[Result], *, idle: bool) -> list[str]:
-    """The section; with the tests that were to use the device and did not."""
+def lines(watched: list[Result], *, idle: bool, default_device: bool, again: Callable[[str], str]) -> list[str]:
+    """The section; with ``idle``, the tests that were to use the device and did not.
+
+    ``default_device`` is whether it was PyTorch's default device, ``again`` gives the command that repeats a test.
+    """
     return [
         *_totals(watched),
         *_fallbacks(watched),
@@ -92,7 +103,8 @@ def lines(watched: list[Result], *, idle: bool) -> list[str]:
         *_memory(watched),
         *_leaks(watched),
         *_errors(watched),
-        *(_idle(watched) if idle else []),
+        *_cuda(watched, again),
+        *(_idle(watched, default_device) if idle else []),
     ]
 
 
@@ -149,7 +161,35 @@ def _errors(watched: list[Result]) -> list[str]:
     return [f"device error: {item.name}: {item.facts['error']}" for item in watched if "error" in item.facts]
 
 
-def _idle(watched: list[Result]) -> list[str]:
+def _cuda(watched: list[Result], again: Callable[[str], str]) -> list[str]:
+    """Lines that mean CUDA: the tests pass, and what they test goes elsewhere."""
+    places: dict[str, tuple[str, str]] = {}  # what it does, and the first test
+    for result in watched:
+        for place, what in result.facts.get("cuda", {}).items():
+            places.setdefault(place, (what, result.name))
+    if not places:
+        return []
+    device = watched[0].facts["device"]
+    shown = sorted(places, key=_order_of_places)
+    found = [f"{_lines(len(places))} of code that is no test's mean CUDA, which this run does not have:"]
+    found += [f"  {place} {places[place][0]}, in {places[place][1]}" for place in shown[:_MOST_PLACES]]
+    if len(places) > _MOST_PLACES:
+        found.append(f"  and {len(places) - _MOST_PLACES} more lines")
+    return [
+        *found,
+        f"  it runs elsewhere than on {device}, or in another way: ask torch.accelerator, or try --cuda-as {device}",
+        "  To repeat the first:",
+        f"    {again(places[shown[0]][1])}",
+    ]
+
+
+def _order_of_places(place: str) -> tuple[bool, str, int]:
+    """Those of the project first, which are named from its folder."""
+    file, _, line = place.rpartition(":")
+    return Path(file).is_absolute(), file, int(line)
+
+
+def _idle(watched: list[Result], default_device: bool) -> list[str]:
     idle = [result for result in watched if result.never_launched]
     passed = [result for result in watched if result.outcome == "passed"]
     if not idle:
@@ -157,6 +197,7 @@ def _idle(watched: list[Result]) -> list[str]:
     return [
         f"never launched anything, and passed: {len(idle)} of {_tests(len(passed))} that passed",
         *_named(idle, passed),
+        *([] if default_device or 2 * len(idle) <= len(passed) else [_DEFAULT_DEVICE]),
     ]
 
 
@@ -165,6 +206,10 @@ def _named(idle: list[Result], passed: list[Result]) -> list[str]:
     cases, of = (Counter(result.name.partition("[")[0] for result in results) for results in (idle, passed))
     lines = [f"  {name}[...]: {count} of {of[name]} cases" for name, count in cases.items() if count > 1]
     return [*(f"  {result.name}" for result in idle if cases[result.name.partition("[")[0]] == 1), *lines]
+
+
+def _lines(count: int) -> str:
+    return f"{count} line{'s' * (count != 1)}"
 
 
 def _tests(count: int) -> str:

@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from openreg_testing.devices import Backend, Counts, accelerator_type
-from openreg_testing.options import settings
+from openreg_testing.options import CUDA_ASKED, settings
 from openreg_testing.waits import HostWaits
+
+__tracebackhide__ = True  # pytest's name for frames that no report shows
 
 PREFIX = "openreg."
 MARKS = ("no_fallback", "no_sync", "memory_limit", "check_leaks", "launch_budget", "sound_device")
@@ -168,6 +170,7 @@ def _put_down(item: pytest.Item, record: Record) -> None:
         "waits_of_library": None if waits is None else dict(waits.of_library) or None,
         "peak_bytes": record.backend.peak(),
         "error": record.error or None,
+        "cuda": (CUDA_ASKED in item.config.stash and item.config.stash[CUDA_ASKED].take()) or None,
         **record.facts,
     }
     item.user_properties.extend((PREFIX + name, value) for name, value in facts.items() if value is not None)

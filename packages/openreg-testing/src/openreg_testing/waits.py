@@ -3,7 +3,8 @@
 
 No backend has a counter of host waits; openreg, CUDA and others warn of each. A filter in front of all others takes
 these warnings: they reach neither the test's own ``pytest.warns`` nor a filter that makes them errors. Python asks the
-filter while the frames that wait are on the stack, so each wait has a place.
+filter while the frames that wait are on the stack, so each wait has a place. What this plug-in waits for, and what
+pytest reads to print the values of a test that failed, is nobody's wait.
 """
 
 from __future__ import annotations
@@ -20,10 +21,17 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+__tracebackhide__ = True  # pytest's name for frames that no report shows
+
 _MESSAGE = re.compile(r"the host waits for a stream of an? \w+ device|called a synchronizing \w+ operation")
 # Whose frames do not say who wanted the wait, at the top of their names of modules.
 _CARRIERS = ("torch", "numpy", "openreg_testing", "openreg_runtime", "openreg_ops", "warnings", "contextlib", "_pytest")
-_TEST_FOLDERS = ("test", "tests", "testing")
+# Whose frames say that nobody did: what prints values, and what calls hooks of pytest. All else of pytest carries, as
+# does the part of this package through which a test's own calls go.
+_OF_NOBODY = re.compile(r"(_pytest\.(assertion|_io|_code)|pluggy|unittest\.util|openreg_testing)(\.|$)")
+_OF_CALLS = "openreg_testing.cuda_names"
+_DOCTEST = "_pytest.doctest"  # whose examples have no frame of their own
+TEST_FOLDERS = ("test", "tests", "testing")
 _STANDARD = sysconfig.get_path("stdlib")
 
 Place = tuple[str, int]  # file, line
@@ -51,7 +59,10 @@ class HostWaits:
         __tracebackhide__ = True
         if not _MESSAGE.match(message):
             return False
-        file, line = _place(sys._getframe(1))
+        place = _place(sys._getframe(1), self._test_file)
+        if place is None:
+            return True
+        file, line = place
         shown = f"{self._relative(file)}:{line}"
         of_tests = self._is_of_tests(file)
         (self.of_tests if of_tests else self.of_library)[shown] += 1
@@ -91,7 +102,7 @@ class HostWaits:
         path = Path(file)
         if file == self._test_file or path.name == "conftest.py":
             return True
-        return any(part in _TEST_FOLDERS for part in Path(self._relative(file)).parts[:-1])
+        return any(part in TEST_FOLDERS for part in Path(self._relative(file)).parts[:-1])
 
     def _relative(self, file: str) -> str:
         try:
@@ -111,18 +122,28 @@ def _put_first(entry: Any) -> None:
         filters[:] = [entry, *(item for item in filters if item is not entry)]
 
 
-def _place(frame: FrameType | None) -> Place:
-    """The innermost frame whose code wanted the wait, and not only carried it out."""
+def _place(frame: FrameType | None, test_file: str) -> Place | None:
+    """The innermost frame whose code wanted the wait, and not only carried it out; None where no code of a user did."""
     innermost: Place = ("unknown", 0)
     while frame is not None:
         name, file = str(frame.f_globals.get("__name__", "")), frame.f_code.co_filename
+        if name == _DOCTEST:
+            return test_file, 0
+        if _OF_NOBODY.match(name) and name not in (_OF_CALLS, __name__):
+            return None
         if not file.startswith("<"):
             if innermost[1] == 0:
                 innermost = (file, frame.f_lineno)
-            if name.partition(".")[0] not in _CARRIERS and not _is_standard(file):
+            if not carries(frame):
                 return file, frame.f_lineno
         frame = frame.f_back
     return innermost
+
+
+def carries(frame: FrameType) -> bool:
+    """Whether a frame only carries out what its caller wants: of PyTorch, of Python's library, without a file."""
+    name, file = str(frame.f_globals.get("__name__", "")), frame.f_code.co_filename
+    return file.startswith("<") or name.partition(".")[0] in _CARRIERS or _is_standard(file)
 
 
 def _is_standard(file: str) -> bool:

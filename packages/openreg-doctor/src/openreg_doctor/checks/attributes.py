@@ -16,9 +16,15 @@ POSITION = 80
 def check(examination: Examination) -> Iterator[Finding]:
     """Every row of the table's first group."""
     step = examination.probe("attributes")
-    if step is None or not step.done:
+    if step is None:
         return
-    device, faults = examination.order.device, step.value
+    device = examination.order.device
+    if not step.done:
+        what = f"the names of torch.{device} cannot be looked up: {step.text}"
+        yield Finding("module", "problem", what, "what PyTorch finds of them is unknown", "see the cause")
+        return
+    faults = step.value
+    rows = [row for group in examination.groups if group.key == "module" for row in group.rows]
     if "does not exist" in next(iter(faults.values()), ""):
         yield Finding(
             "module",
@@ -26,6 +32,7 @@ def check(examination: Examination) -> Iterator[Finding]:
             f"torch.{device} does not exist",
             "torch.accelerator, fork_rng and torch.compile fail, even on the CPU",
             f'torch._register_device_module("{device}", module), after rename_privateuse1_backend("{device}")',
+            next((row.chapter for row in rows if examination.backend is None), ""),
         )
         return
     if "__name__" in faults:
@@ -35,8 +42,8 @@ def check(examination: Examination) -> Iterator[Finding]:
             f"torch.{device}.__name__ {faults['__name__']}",
             "torch.compile does not find functions of the module",
             f"name the module so that it ends in .{device}",
+            next((row.chapter for row in rows if examination.backend is None), ""),
         )
-    rows = [row for group in examination.groups if group.key == "module" for row in group.rows]
     for row in rows:
         for name in row.names:
             if name in faults and not _belongs_to_absent_package(examination, row):
@@ -59,9 +66,10 @@ def _judge(examination: Examination, row: Row, name: str, fault: str) -> Finding
         status = "problem"
     elif row.for_users_only or row.status:
         status = "note"
+    chapter = "" if backend is not None else row.chapter
     if backend is not None:
         provider = (*backend.owners(row.key), backend.root)[0].distribution
         fix = f"pip install --force-reinstall --no-deps {provider}; look for code that changes torch.{device}"
     else:
         fix = f"define {name} in the module given to torch._register_device_module{row.model}"
-    return Finding(check_name, status, f"{what}: {fault}", row.loss, fix)
+    return Finding(check_name, status, f"{what}: {fault}", row.loss, fix, chapter)

@@ -54,6 +54,7 @@ def _group(examination: Examination, group: Group) -> Iterator[Finding]:
             f"{group.title} is not registered: {_told(anchor)}",
             f"what asks for it fails: {readers}",
             _fix(examination, group.rows[0], f"register it: {_REGISTER[group.key]}"),
+            "" if examination.backend is not None else group.rows[0].chapter,
         )
     for row in group.rows:
         if not row.status:
@@ -78,7 +79,8 @@ def _row(examination: Examination, row: Row, group_missing: bool) -> Finding:
     if withheld := _withheld(examination, row):
         status = "problem" if row.required else "note"
         fix = f"unset {withheld}"
-    return Finding(row.key, status, f"{row.name}: {told}", row.loss, fix)
+    chapter = "" if examination.backend is not None else row.chapter
+    return Finding(row.key, status, f"{row.name}: {told}", row.loss, fix, chapter)
 
 
 def _unseen(row: Row, why: str, fix: str) -> Finding:

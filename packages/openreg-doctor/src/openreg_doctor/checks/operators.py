@@ -28,7 +28,11 @@ def check(examination: Examination) -> Iterator[Finding]:
     if asked is not None and asked.done:
         yield from _overloads(examination, asked.value)
     step = examination.probe("operators")
-    if step is None or not step.done:
+    if step is None:
+        return
+    if not step.done:
+        what = f"the operators of {examination.order.device} cannot be counted: {step.text}"
+        yield Finding("operators.PrivateUse1", "problem", what, "who serves them is unknown", "see the cause")
         return
     found = step.value
     yield _kernels(examination, found)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .. import installed
+from .. import answers, installed
 from ..backend import Fault
 from ..children import Step
 from ..examination import Examination
@@ -35,7 +35,7 @@ _ANY_FAULT = Fault("", "broken plug-in", _REINSTALL + ", or remove it: pip unins
 
 
 def check(examination: Examination) -> Iterator[Finding]:
-    """One finding per module that brings the device up, and one for the device's initialisation."""
+    """One finding per module that brings the device up, one for the device's initialisation, and what went wrong."""
     steps = examination.started.steps
     for name, step in steps.items():
         if name.startswith(import_step("")) and name != import_step("torch"):
@@ -46,9 +46,18 @@ def check(examination: Examination) -> Iterator[Finding]:
         yield Finding("startup.initialise", "problem", f"the device does not start: {start.text}", "everything", fix)
     elif start is not None and start.done:
         yield Finding("startup.initialise", "ok", "the device starts")
-    end = steps.get("end of the process")
+    end = steps.get(answers.END)
     if end is not None and end.ended:
         yield Finding("startup.exit", "problem", end.ended, "the process ends abnormally", "see its standard error")
+    device = steps.get("device")
+    if device is not None and device.root:
+        what = f"PyTorch does not tell which device there is: {device.text}"
+        yield Finding("startup.device", "problem", what, "the device could not be examined", "see the cause")
+    report = steps.get(answers.REPORT)
+    if report is not None and report.error:
+        costs = "what those lines would have told is unknown"
+        fix = "look for code of the backend that forks, or writes to files that it did not open, when it is imported"
+        yield Finding("startup.report", "problem", report.error, costs, fix)
 
 
 def _imported(examination: Examination, module: str, step: Step) -> Finding:

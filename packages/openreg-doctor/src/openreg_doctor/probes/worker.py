@@ -25,7 +25,9 @@ def main(report: str, request: str, known: str) -> None:
     data = json.loads(request)
     for name in ("imports", "rows", "attributes"):
         data[name] = tuple(data[name])
-    _Worker(Path(report), Request(**data), json.loads(known)).run()
+    worker = _Worker(Path(report), Request(**data), json.loads(known))
+    worker.run()
+    worker.finish()
     os._exit(0)  # taking torch apart takes most of a second
 
 
@@ -50,6 +52,10 @@ class _Worker:
         device = Device.find(request.device)
         if device is not None:
             self._probe_all(device)
+
+    def finish(self) -> None:
+        """Tells that nothing comes any more: the backend's code may end the process without a fault, too."""
+        self._write(json.dumps({"finished": True}))
 
     def _probe_all(self, device: Device) -> None:
         from . import attributes, autocast, interfaces, operators, registrations, trial
@@ -97,22 +103,22 @@ class _Worker:
         return self._passed[name]
 
     def _step(self, name: str, function: Callable[[], Any]) -> bool:
-        self._write({"begin": name})
+        self._write(json.dumps({"begin": name}))
+        done = False
         try:
-            value = function()
+            line = json.dumps({"name": name, "value": function()}, default=str)  # of the backend's objects: may raise
+            done = True
         except Unseen as reason:
-            self._write({"name": name, "unseen": str(reason)})
-            return False
+            line = json.dumps({"name": name, "unseen": str(reason)})
         except BaseException as error:  # a plug-in may end the process by SystemExit, which is a fault too
             root = _root_cause(error)
-            self._write({"name": name, "error": _line(error), "cause": "" if root is error else _line(root)})
-            return False
-        self._write({"name": name, "value": value})
-        return True
+            line = json.dumps({"name": name, "error": _line(error), "cause": "" if root is error else _line(root)})
+        self._write(line)
+        return done
 
-    def _write(self, entry: Mapping[str, Any]) -> None:
-        with self._report.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(entry, default=str) + "\n")
+    def _write(self, line: str) -> None:
+        with self._report.open("ab", buffering=0) as stream:
+            stream.write(f"{line}\n".encode())  # at once: other processes may write, too
 
     @staticmethod
     def _import_torch() -> dict[str, Any]:
@@ -183,15 +189,21 @@ def _call_entry_points() -> list[dict[str, str]]:
 
 def _root_cause(error: BaseException) -> BaseException:
     """The exception that the others were raised from."""
+    seen = {id(error)}  # a backend may give an exception as its own cause
     while True:
         before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-        if before is None:
+        if before is None or id(before) in seen:
             return error
         error = before
+        seen.add(id(error))
 
 
 def _line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).split("Exception raised from")[0].splitlines() if line.strip()]
+    try:
+        text = str(error)
+    except Exception as another:
+        text = f"its text cannot be had: {type(another).__name__}"
+    lines = [line.strip() for line in text.split("Exception raised from")[0].splitlines() if line.strip()]
     return f"{type(error).__name__}: {' '.join(lines)[:1500]}" if lines else type(error).__name__
 
 

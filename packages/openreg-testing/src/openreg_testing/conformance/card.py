@@ -28,6 +28,7 @@ class Result:
     reason: str = ""  # why it failed or was skipped
     promises: tuple[str, ...] = ()  # rows of the table of hooks
     seconds: float = 0.0
+    excluded: bool = False  # skipped because the manifest says so
 
 
 @dataclass
@@ -39,6 +40,7 @@ class Card:
     results: list[Result] = field(default_factory=list)
     operators: list[Scorecard] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what is wrong beside single tests
+    suites: tuple[str, ...] = ()  # of which at least one test has to run
 
     def all_results(self) -> list[Result]:
         """Those of tests, and one for each operator and dtype."""
@@ -56,9 +58,31 @@ class Card:
         found = list(self.notes)
         found += [f"{result.name}: {result.reason}" for result in self.results if result.status == "failed"]
         found += [problem for card in self.operators for problem in card.problems()]
+        found += [problem for suite in self.suites if (problem := self._untested(suite))]
         if not self.all_results():
             found.append("nothing was run: no test and no operator has the names that were asked for")
         return found
+
+    def _untested(self, suite: str) -> str:
+        """That nothing of a suite was tested, where the manifest does not say so; or ""."""
+        results = [result for result in self.results if result.suite == suite]
+        skipped = [result for result in results if result.status == "skipped" and not result.excluded]
+        if not skipped or any(result.status != "skipped" for result in results):
+            return ""
+        return (
+            f"{suite}: all {len(results)} tests were skipped, and nothing of it was tested. The first, {skipped[0].name}: "
+            f"{skipped[0].reason}. Where the backend does not claim it, the manifest says so: "
+            f'[tests] "{suite}::*" = {{ skip = "..." }}'
+        )
+
+    def conclusion(self) -> str:
+        """The last line."""
+        problems, results = len(self.problems()), self.all_results()
+        if problems:
+            return f"{problems} problem{'s' * (problems > 1)}"
+        if all(result.status == "skipped" for result in results):
+            return f"nothing was tested: all {len(results)} tests were skipped"
+        return "all as it has to be"
 
     def as_dictionary(self) -> dict[str, Any]:
         """All of it, for a file that --compare reads."""
@@ -123,9 +147,8 @@ def show(card: Card, verbose: bool = False) -> None:
         _lines(console, (f"skipped {result.name}: {result.reason}" for result in skipped))
     elif skipped:
         console.print(f"{len(skipped)} tests were skipped; --verbose and the files say why")
-    problems = card.problems()
-    _lines(console, problems, "red")
-    console.print(f"{len(problems)} problems" if problems else "all as it has to be", style="bold")
+    _lines(console, card.problems(), "red")
+    console.print(card.conclusion(), style="bold")
 
 
 def _lines(console: Any, lines: Iterable[str], style: str | None = None) -> None:

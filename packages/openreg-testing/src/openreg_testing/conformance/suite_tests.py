@@ -151,7 +151,8 @@ def run(
         ][shard[0] - 1 :: shard[1]]
         for test in wanted:
             if manifest.test(test.name).skip:
-                yield Result(test.suite, test.name, "skipped", manifest.test(test.name).skip, test.promises), ""
+                reason = manifest.test(test.name).skip
+                yield Result(test.suite, test.name, "skipped", reason, test.promises, excluded=True), ""
         tasks = [RunTest(test) for test in wanted if not manifest.test(test.name).skip]
         for task, outcome in pool.run(tasks):
             assert isinstance(task, RunTest)

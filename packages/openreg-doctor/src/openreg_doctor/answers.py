@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a child wrote of its steps, as far as it can be believed.
+
+A child runs a backend's code, which may end the process at any byte, run twice after a fork, or write what it likes.
+So each line is hostile input: only what a child was asked for counts, in the form that the step has, cut to a length
+and without characters that would steer a terminal. Nothing here raises for anything that a child can write.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .probes.request import Request, import_step
+
+END = "end of the process"  # not a step of a child: what becomes of it behind its last one
+REPORT = "report"  # nor this: lines that tell nothing
+MOST_BYTES = 16 << 20  # of one child; a real one writes less than 200 kB
+_LONGEST_TEXT = 4000  # characters
+_FINISHED = {"finished": True}  # the last line
+
+Entry = dict[str, Any]  # what becomes of a step: its "name", and "value", "error" with "cause", or "unseen"
+Shape = Callable[[Any], bool]
+
+
+@dataclass
+class Answers:
+    """The lines of one child."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)  # by the names of steps, in the order of their ends
+    open: list[str] = field(default_factory=list)  # steps that began and did not end, the last one last
+    finished: bool = False  # whether the child came to its own end
+    unreadable: int = 0  # lines that tell nothing; a half one at the end is none
+    first_unreadable: str = ""
+
+
+def read(data: bytes, request: Request) -> Answers:
+    """What the child told of the steps of its request. The first answer to a step counts, and only behind its begin."""
+    answers, shapes = Answers(), _shapes(request)
+    *lines, _ = data[:MOST_BYTES].split(b"\n")  # what follows the last line break is half a line, or nothing
+    for line in lines:
+        problem = _take(answers, _parsed(line), shapes)
+        if problem:
+            answers.unreadable += 1
+            answers.first_unreadable = (
+                answers.first_unreadable or f"{problem}: {shown(line.decode('utf-8', 'replace'))}"
+            )
+    return answers
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError):  # no UTF-8, no JSON, a number of too many digits, or too deep
+        return None
+
+
+def _take(answers: Answers, entry: Any, shapes: dict[str, Shape]) -> str:
+    """Puts down what a line says; what is wrong with it, empty if nothing is."""
+    if not isinstance(entry, dict):
+        return "no line of a report"
+    if entry == _FINISHED:
+        answers.finished = True
+        return ""
+    begins = set(entry) == {"begin"}
+    name = entry["begin"] if begins else entry.get("name")
+    if not isinstance(name, str) or name not in shapes:
+        return "not a step that was asked for"
+    if name in answers.entries or (begins and name in answers.open):
+        return ""  # of a process that the backend's code forked: both go on, and the first one counts
+    if begins:
+        answers.open.append(name)
+        return ""
+    if name not in answers.open:
+        return "the end of a step that did not begin"
+    told = _told(name, entry, shapes[name])
+    if told is None:
+        return "no answer to its step"
+    answers.open.remove(name)
+    answers.entries[name] = told
+    return ""
+
+
+def _told(name: str, entry: Entry, shape: Shape) -> Entry | None:
+    """The same, of the fields that a step has and nothing else; None for an entry of another form."""
+    fields = {key: value for key, value in entry.items() if key != "name"}
+    if set(fields) == {"value"}:
+        value = fields["value"]
+        if shape(value):
+            return {"name": name, "value": _clean(value)}
+        return {"name": name, "error": f"its answer is not of the form that it should be: {shown(value)}"}
+    if set(fields) in ({"error", "cause"}, {"unseen"}) and all(isinstance(value, str) for value in fields.values()):
+        first = "unseen" if "unseen" in fields else "error"
+        if fields[first]:
+            return {"name": name, **_clean(fields)}
+    return None
+
+
+def shown(value: object) -> str:
+    """The beginning of a text or of any other value, in one line and harmless."""
+    text = value if isinstance(value, str) else repr(value)
+    return " ".join(clean(text[:200]).split()) + ("..." if len(text) > 200 else "")
+
+
+def clean(text: str) -> str:
+    """The text without what would steer a terminal, or cannot be written; cut where it is too long for a report."""
+    cut = text[:_LONGEST_TEXT] + ("..." if len(text) > _LONGEST_TEXT else "")
+    return "".join(character if character.isprintable() or character in "\n\t" else "\ufffd" for character in cut)
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    if isinstance(value, dict):
+        return {clean(key): _clean(item) for key, item in value.items()}
+    return value
+
+
+# The forms of answers, from JSON's types.
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _nothing(value: Any) -> bool:
+    return value is None
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float)
+
+
+def _one_of(*shapes: Shape) -> Shape:
+    return lambda value: any(shape(value) for shape in shapes)
+
+
+def _list(shape: Shape) -> Shape:
+    return lambda value: isinstance(value, list) and all(map(shape, value))
+
+
+def _table(shape: Shape, *needed: str) -> Shape:
+    """Any names, these among them."""
+    return lambda value: isinstance(value, dict) and set(needed) <= set(value) and all(map(shape, value.values()))
+
+
+def _fields(**shapes: Shape) -> Shape:
+    """These names, and no others."""
+    return lambda value: (
+        isinstance(value, dict)
+        and set(value) == set(shapes)
+        and all(shape(value[name]) for name, shape in shapes.items())
+    )
+
+
+_KEYS = ("PrivateUse1", "AutogradPrivateUse1", "AutocastPrivateUse1")
+_ENTRIES = _table(_text)
+_CASE = _one_of(
+    _fields(given=_list(_text), called=_text, types=_list(_text), dtypes=_list(_text)),
+    _fields(given=_list(_text), error=_text),
+    _fields(given=_list(_text)),
+)
+# What each function of the worker gives.
+_OF_STEPS: dict[str, Shape] = {
+    "import torch": _fields(version=_text, file=_text, backend=_text, present=_flag),
+    "entry points": _list(_fields(point=_text, backend=_text, error=_text)),
+    "device": _fields(backend=_text, module=_flag, present=_flag),
+}
+_OF_PROBES: dict[str, Shape] = {
+    "attributes": _ENTRIES,
+    "initialise": _flag,
+    "properties": _fields(
+        available=_one_of(_flag, _nothing), count=_count, devices=_list(_table(_one_of(_text, _number)))
+    ),
+    "operators": _fields(operators=_table(_count, *_KEYS), libraries=_table(_count), fallbacks=_table(_flag, *_KEYS)),
+    "operator": _one_of(
+        _fields(candidates=_list(_text), known=_list(_text)),
+        _fields(
+            name=_text,
+            schema=_text,
+            registered=_text,
+            registrations=_ENTRIES,
+            table=_ENTRIES,
+            others=_table(_ENTRIES),
+        ),
+    ),
+    "autocast": _one_of(_fields(), _fields(float32=_CASE, float16=_CASE, mixed=_CASE)),
+    "trial": _one_of(_fields(error=_text), _fields(calls=_list(_text), shape=_list(_count), autocast=_ENTRIES)),
+}
+
+
+def _shapes(request: Request) -> dict[str, Shape]:
+    """Every step that a child may take for this request, with the form of its answer."""
+    shapes: dict[str, Shape] = {import_step(module): _text for module in request.imports}
+    shapes.update({Request.PROBE + row: _flag for row in request.rows})
+    shapes.update({f"{Request.PROBE}{row.partition('.')[0]}.": _flag for row in request.rows})
+    shapes.update({Request.PROBE + name: shape for name, shape in _OF_PROBES.items()})
+    return {**shapes, **_OF_STEPS}
