@@ -154,6 +154,55 @@ def test_a_reduction_into_its_own_operand(name):
         assert_alike(lambda memory: memory, operation)
 
 
+FULL = {
+    "hardswish": lambda t, other: torch.ops.aten.hardswish(t, out=t),
+    "huber_loss": lambda t, other: torch.ops.aten.huber_loss(t, other, 0, out=t),
+    "huber_loss of the second": lambda t, other: torch.ops.aten.huber_loss(other, t, 0, out=t),
+    "binary_cross_entropy": lambda t, other: torch.ops.aten.binary_cross_entropy(t, other, None, 0, out=t),
+    "mse_loss": lambda t, other: torch.ops.aten.mse_loss(t, other, 0, out=t),
+    "smooth_l1_loss": lambda t, other: torch.ops.aten.smooth_l1_loss(t, other, 0, out=t),
+    "soft_margin_loss": lambda t, other: torch.ops.aten.soft_margin_loss(t, other, 0, out=t),
+    "log_sigmoid": lambda t, other: torch.ops.aten.log_sigmoid(t, out=t),
+    "hardtanh": lambda t, other: torch.ops.aten.hardtanh(t, out=t),
+}
+
+
+@pytest.mark.parametrize("view", ["contiguous", "stepped"])
+@pytest.mark.parametrize("name", FULL)
+def test_an_output_that_is_the_operand_of_a_function_element_by_element(name, view):
+    def computed(device):
+        memory = torch.arange(1, 49, dtype=torch.float32, device=device).div(50).view(2, 24)
+        own, other = (part.view(ROWS, 8)[:, :: 2 if view == "stepped" else 1] for part in memory)
+        FULL[name](own, other)
+        return memory.cpu()
+
+    torch.testing.assert_close(computed(DEVICE), computed("cpu"))
+
+
+RESIZED = {
+    "mm": lambda t, square: torch.mm(t, square[:, :1], out=t),
+    "bmm": lambda t, square: torch.bmm(batch := t[None], square[None, :, :1], out=batch),
+    "linear": lambda t, square: torch.nn.functional.linear(t, square[:1], out=t),
+    "var": lambda t, square: torch.var(t, 0, out=t),
+    "amax": lambda t, square: torch.amax(t, 0, out=t),
+    "avg_pool2d": lambda t, square: torch._C._nn.avg_pool2d(batch := t[None], 2, out=batch),
+    "lu_solve": lambda t, square: torch.linalg.lu_solve(
+        square, torch.arange(1, 5).int().to(t.device), t.t(), out=square
+    ),
+    "median": lambda t, square: torch.median(t, 0, out=(t, t.new_empty(0, dtype=torch.int64))),
+    "cat": lambda t, square: torch.cat([t, t], out=t),
+}
+
+
+@pytest.mark.parametrize("name", RESIZED)
+def test_an_output_that_is_an_operand_is_not_resized(name):
+    t, square = torch.rand(ROWS, COLUMNS, device=DEVICE), torch.rand(COLUMNS, COLUMNS, device=DEVICE)
+    before = t.clone()
+    with pytest.raises(RuntimeError, match=r"another tensor|single memory location"):
+        RESIZED[name](t, square)
+    assert t.equal(before)
+
+
 def test_a_batch_that_is_expanded_is_refused_in_place():
     """The CPU's kernel writes beyond the memory of such a batch."""
     batch = torch.ones(1, 3, 3, device=DEVICE).expand(2, 3, 3)

@@ -63,7 +63,7 @@ at::Tensor& addbmm_out(const at::Tensor& self, const at::Tensor& batch1, const a
                        const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
   const OperandsDevice device(kAddbmm.op, self, batch1, batch2, out);
   const OutputSpec spec = describe_addbmm(self, batch1, batch2, beta, alpha);
-  check_operands_keep_size(out, spec, self);
+  check_operands_keep_size(out, spec.sizes, self);
   prepare_described(out, spec, device);
   check_overlap(out, spec, batch1, batch2);
   if (self.sizes() == out.sizes()) {

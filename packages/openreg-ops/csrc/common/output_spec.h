@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "common/device_check.h"
+#include "common/overlap.h"
 
 namespace openreg::ops {
 
@@ -92,20 +93,6 @@ inline void check_internal_overlap(const at::Tensor& out, const OutputSpec& spec
   if (!spec.expands) {
     at::assert_no_internal_overlap(out);
   }
-}
-
-// The same where it is an operand itself and gets another size: the kernel would find an operand of that size.
-template <class... Args>
-void check_operands_keep_size(const at::Tensor& out, const OutputSpec& spec, const Args&... args) {
-  if (out.sizes() == spec.sizes) {
-    return;
-  }
-  const auto visit = [&](const at::Tensor& operand) {
-    if (operand.is_same(out)) {
-      at::assert_no_overlap(out, operand);
-    }
-  };
-  (for_each_tensor(visit, args), ...);
 }
 
 // The same where it overlaps itself or an operand.

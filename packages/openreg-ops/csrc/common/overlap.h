@@ -23,6 +23,21 @@ inline void warn_if_expanded(const char* name, const at::Tensor& self, const cha
   }
 }
 
+// Throws c10::Error where an out= tensor that is an operand, too, would get other sizes: the kernel would find an
+// operand of these, and not its values. PyTorch computes something from what lies there; its iterators refuse it.
+template <class... Args>
+void check_operands_keep_size(const at::Tensor& out, c10::IntArrayRef sizes, const Args&... args) {
+  if (out.sizes() == sizes) {
+    return;
+  }
+  const auto visit = [&](const at::Tensor& operand) {
+    TORCH_CHECK(!operand.is_same(out), "unsupported operation: the out= tensor of shape ", out.sizes(),
+                " is an operand, too, and would be resized to ", sizes,
+                "; pass another tensor, or a clone() of the operand");
+  };
+  (for_each_tensor(visit, args), ...);
+}
+
 // What the kernel of a structured operator refuses of its outputs where PyTorch's meta function does not.
 struct OverlapRule {
   enum class Operands { kAllowed, kPartOfFirst, kRefused };

@@ -95,7 +95,7 @@ struct Described<Result(Args...), Kernel, std::index_sequence<Index...>> {
     const OperandsDevice device(op, args..., outputs...);
     const Specs specs = describe(args...);
     (check_internal_overlap(outputs, specs[Index]), ...);  // resizing would hide it
-    (check_operands_keep_size(outputs, specs[Index], args...), ...);
+    (check_operands_keep_size(outputs, specs[Index].sizes, args...), ...);
     (prepare_described(outputs, specs[Index], device), ...);
     (check_overlap(outputs, specs[Index], args...), ...);
     const Outputs instead{

@@ -11,6 +11,9 @@ void MetaOutputs::provide(int64_t index, at::IntArrayRef sizes, at::IntArrayRef 
       output = make_output(sizes, strides, options);
       return;
     case Form::kOut:
+      if (!is_iterator) {  // which refuses it itself
+        check_sizes_(output, sizes);
+      }
       resize_out(output, sizes, strides, options);
       if (!is_iterator && !is_laid_out(output, strides, options)) {
         instead_[index] = make_output(sizes, strides, options);

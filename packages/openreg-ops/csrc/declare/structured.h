@@ -13,6 +13,7 @@
 #include <ATen/TensorIterator.h>
 #include <ATen/TensorMeta.h>
 #include <c10/util/ArrayRef.h>
+#include <c10/util/FunctionRef.h>
 
 #include <array>
 #include <optional>
@@ -30,9 +31,12 @@ class MetaOutputs {
  public:
   enum class Form { kFunctional, kOut, kInplace };
 
+  // Throws c10::Error where an output that is an operand, too, would get these sizes and has others.
+  using CheckSizes = c10::function_ref<void(const at::Tensor& output, c10::IntArrayRef sizes)>;
+
   // `outputs` are new and undefined, or what the caller gave. `instead` are as many.
-  MetaOutputs(Form form, at::Tensor* outputs, at::Tensor* instead)
-      : form_(form), outputs_(outputs), instead_(instead) {}
+  MetaOutputs(Form form, at::Tensor* outputs, at::Tensor* instead, CheckSizes check_sizes)
+      : form_(form), outputs_(outputs), instead_(instead), check_sizes_(check_sizes) {}
 
   const at::Tensor& get(int64_t index) const { return outputs_[index]; }
 
@@ -49,6 +53,7 @@ class MetaOutputs {
   // element after the other, and would write beyond it; those of an iterator do not. Nothing can be copied to expanded
   // tensors.
   at::Tensor* instead_;
+  CheckSizes check_sizes_;
 };
 
 // `Base` is PyTorch's class of the meta function.
@@ -270,7 +275,10 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
         return operands.dtype();
       }
     }
-    MetaOutputs wanted(form, outputs.data(), instead.data());
+    const auto check_sizes = [&](const at::Tensor& output, c10::IntArrayRef sizes) {
+      check_operands_keep_size(output, sizes, args...);
+    };
+    MetaOutputs wanted(form, outputs.data(), instead.data(), check_sizes);
     return meta(wanted, args...);
   }
 
