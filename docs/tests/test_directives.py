@@ -5,7 +5,7 @@ import re
 
 import pytest
 from guide.diagram import COLOURS, package_graph
-from guide.tables import settings_rows, undocumented
+from guide.tables import undocumented
 
 from tools.packages import discover
 
@@ -62,18 +62,15 @@ def test_settings_are_a_table_that_the_role_links_to(page):
     assert "fills memory with NaN" in html
 
 
-def test_every_row_of_the_table_in_the_readme_is_read():
-    table = (
-        "| variable | example | default | meaning |\n|---|---|---|---|\n| `A` | `1`, `2` | 1 | it |\n| `B` | x | | so |"
-    )
-    assert settings_rows(table) == {"A": ["`1`, `2`", "1", "it"], "B": ["x", "", "so"]}
-
-
-def test_a_setting_without_a_row_and_a_row_without_a_setting_are_named():
-    assert undocumented({"OPENREG_A": [], "PYTORCH_B": []}, frozenset({"OPENREG_A"})) == []
-    assert undocumented({"OPENREG_A": []}, frozenset({"OPENREG_B"})) == [
-        "OPENREG_B: read by the code, not in the table of README.md",
-        "OPENREG_A: in the table of README.md, read by no code",
+def test_a_setting_that_is_not_declared_and_a_declaration_without_a_setting_are_named():
+    row = {"example": "`1`", "default": "0", "meaning": "it"}
+    assert undocumented({"OPENREG_A": row, "PYTORCH_B": row}, frozenset({"OPENREG_A"})) == []
+    assert undocumented(
+        {"OPENREG_A": row, "OPENREG_C": {**row, "meaning": ""}}, frozenset({"OPENREG_B", "OPENREG_C"})
+    ) == [
+        "OPENREG_B: read by the code, declared in no doctor.toml",
+        "OPENREG_A: declared in a doctor.toml, read by no code",
+        "OPENREG_C: declared without meaning",
     ]
 
 

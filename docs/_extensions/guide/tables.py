@@ -3,35 +3,25 @@
 
 from __future__ import annotations
 
-import re
-
 from docutils import nodes
 from sphinx.domains.std import StandardDomain
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_id
 
-from guide.repository import ROOT, settings, text_of
+from guide.repository import ROOT, settings
 from tools import hooks
 
-_ROW = re.compile(r"(?m)^\| `(\w+)` \|(.*)\|$")
+# What a row of the settings shows, in the words of a doctor.toml.
+_CELLS = ("example", "default", "meaning")
 
 
-def settings_rows(readme: str) -> dict[str, list[str]]:
-    """Name -> example, default and meaning, in Markdown, from the table in a README."""
-    rows: dict[str, list[str]] = {}
-    for name, rest in _ROW.findall(readme):
-        cells = [cell.strip() for cell in rest.split("|")]
-        if len(cells) == 3:
-            rows[name] = cells
-    return rows
-
-
-def undocumented(rows: dict[str, list[str]], read: frozenset[str]) -> list[str]:
-    """One line for each setting that code reads and the table lacks, or the other way round."""
-    named = {name for name in rows if name.startswith("OPENREG_")}
+def undocumented(declared: dict[str, dict[str, str]], read: frozenset[str]) -> list[str]:
+    """One line for each setting that code reads and no package declares with its meaning, or the other way round."""
+    named = {name for name in declared if name.startswith("OPENREG_")}
     return [
-        *(f"{name}: read by the code, not in the table of README.md" for name in sorted(read - named)),
-        *(f"{name}: in the table of README.md, read by no code" for name in sorted(named - read)),
+        *(f"{name}: read by the code, declared in no doctor.toml" for name in sorted(read - named)),
+        *(f"{name}: declared in a doctor.toml, read by no code" for name in sorted(named - read)),
+        *(f"{name}: declared without {key}" for name, row in declared.items() for key in _CELLS if not row.get(key)),
     ]
 
 
@@ -55,21 +45,23 @@ class SettingsDirective(TableDirective):
     """The environment variables, each the target of the role `setting`."""
 
     def run(self) -> list[nodes.Node]:
-        """The table, or an error naming what the README lacks."""
-        self.env.note_dependency(str(ROOT / "README.md"))
-        rows = settings_rows(text_of(ROOT / "README.md"))
-        problems = undocumented(rows, settings())
+        """The table, or an error naming what the packages declare wrongly."""
+        declarations = hooks.declarations(ROOT)
+        for item in declarations:
+            self.env.note_dependency(str(ROOT / item.place))
+        declared = {name: row for item in declarations for name, row in item.data.get("settings", {}).items()}
+        problems = undocumented(declared, settings())
         if problems:
             raise self.error("settings: " + "; ".join(problems))
         standard = self.env.get_domain("std")
         assert isinstance(standard, StandardDomain)
         cells: list[list[list[nodes.Node]]] = []
-        for name, row in rows.items():
+        for name, row in declared.items():
             label = make_id(self.env, self.state.document, "setting", name)
             target = nodes.paragraph("", "", nodes.literal("", name), ids=[label])
             self.state.document.note_explicit_target(target)
             standard.note_object("setting", name, label, location=target)
-            cells.append([[target], *(self.markdown(cell) for cell in row)])
+            cells.append([[target], *(self.markdown(row[cell]) for cell in _CELLS)])
         return [self.table(["variable", "example", "default", "meaning"], cells, [30, 20, 15, 60])]
 
 

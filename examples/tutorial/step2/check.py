@@ -37,6 +37,14 @@ except torch.OutOfMemoryError as error:
 else:
     raise AssertionError("a device gave more memory than it has")
 
+storage = torch.UntypedStorage(1000, device="pocket:0")
+try:
+    storage.resize_(1 << 40)
+except torch.OutOfMemoryError:
+    assert torch.pocket.current_device() == 1, "what fails gives the current device back"
+else:
+    raise AssertionError("a device gave more memory than it has")
+
 try:
     torch.empty(3, device="pocket")
 except NotImplementedError as error:

@@ -74,6 +74,14 @@ def test_a_plugin_says_what_it_was_compiled_for_and_works(tmp_path, succeed):
     assert succeed(imported(site)).output == "2 devices\n"
 
 
+def test_folders_may_have_spaces_and_quotes_in_their_names(tmp_path, succeed):
+    folder = tmp_path / "o'ne sp ace"
+    shutil.copytree(site_packages() / "openreg_runtime", folder / "prefix" / "openreg_runtime")
+    site = Site(folder / "site")
+    install(folder / "build", folder / "prefix", site)
+    assert succeed(imported(site)).output == "2 devices\n"
+
+
 def test_a_plugin_for_another_runtime_is_refused_by_its_record_and_by_its_code(tmp_path, succeed, next_runtime):
     site = Site(tmp_path / "site")
     install(tmp_path / "build", next_runtime, site)

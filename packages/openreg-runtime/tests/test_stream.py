@@ -172,6 +172,24 @@ def test_a_context_makes_stream_and_device_current_and_gives_both_back(enter):
     assert openreg.current_stream(1) == before
 
 
+def enter(stream):
+    openreg.stream(stream).__enter__()
+
+
+@pytest.mark.parametrize("use", [openreg.set_stream, enter])
+@pytest.mark.parametrize("what", ["cpu:1", "openreg:9"])
+def test_a_stream_that_is_refused_leaves_device_and_streams(use, what):
+    kind, index = what.split(":")
+    before = openreg.Stream(1)
+    openreg.set_stream(before)
+    openreg.set_device(0)
+    with pytest.raises(RuntimeError):
+        use(torch.Stream(stream_id=0, device_index=int(index), device_type=torch.Stream(kind).device_type))
+    assert openreg.current_device() == 0
+    assert openreg.current_stream(0) == openreg.default_stream(0)
+    assert openreg.current_stream(1) == before
+
+
 def test_a_context_may_be_entered_inside_itself():
     stream = openreg.Stream(1)
     context = openreg.stream(stream)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Device memory: memory of the host, counted and limited per device.
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/alloc_cpu.h>
 
 #include <algorithm>
@@ -98,9 +99,8 @@ c10::DeviceAllocator& allocator() {
 
 void resize_storage(c10::StorageImpl& storage, size_t nbytes) {
   TORCH_CHECK(storage.resizable(), "the storage on ", storage.device(), " is not resizable");
-  const c10::DeviceIndex before = exchange_device(storage.device().index());
+  const c10::DeviceGuard guard(storage.device());  // gives the caller's device back, also where memory is short
   c10::DataPtr data = allocator().allocate(nbytes);
-  exchange_device(before);
   allocator().copy_data(data.get(), storage.data(), std::min(nbytes, storage.nbytes()));
   storage.set_data_ptr_noswap(std::move(data));
   storage.set_nbytes(nbytes);

@@ -14,6 +14,7 @@ import openreg_runtime
 openreg_runtime.require_matching_build(__name__)
 
 import openreg_ops  # noqa: E402, F401  (generated code allocates, copies and multiplies)
+from openreg_compile.toolchain import quote_paths  # noqa: E402
 
 
 def _inductor_backend_init() -> None:
@@ -28,3 +29,4 @@ def _register(_registry: ModuleType) -> None:
 openreg_runtime.extend("_inductor_backend_init", _inductor_backend_init)
 # For older ones, and for who asks Inductor's registry without compiling.
 openreg_runtime.after_import("torch._inductor.codegen.common", _register)
+openreg_runtime.after_import("torch._inductor.cpp_builder", quote_paths)

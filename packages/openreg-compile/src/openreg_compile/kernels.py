@@ -7,6 +7,7 @@ is made with. Generated code calls ``compile_kernel``.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ class _KernelCache(CppPythonBindingsCodeCache):
         prefix, _, rest = source.partition("\n")
         header = f'#include "openreg/compile/kernel.h"  // {versions()}'
         code = f'{prefix}\n{header}\n{rest}\nOPENREG_KERNEL("{name}", "{kinds}")\n'
-        flags = tuple(f"-I{folder}" for folder in _INCLUDES)
+        flags = tuple(shlex.quote(f"-I{folder}") for folder in _INCLUDES)
         # Compiled as for the CPU: of code for other devices Inductor thinks that it is no more than a call.
         get_module = cls.load_async(code, "cpu", submit_fn=submit, extra_flags=flags)
 

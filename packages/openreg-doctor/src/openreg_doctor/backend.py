@@ -40,6 +40,8 @@ class Setting:
     default: str  # what holds where it is not set
     restricts: str = ""  # what the device does less, on purpose, under any other value
     withholds: bool = False  # whether that is to register less of what the package brings
+    example: str = ""  # values that it takes, in Markdown
+    meaning: str = ""  # what it changes, in Markdown
 
 
 @dataclass(frozen=True)

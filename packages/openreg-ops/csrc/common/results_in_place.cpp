@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/dispatch_key.h"
+
 namespace openreg::ops {
 
 namespace {
@@ -53,19 +55,32 @@ at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef strides, std::o
   return at::empty_strided(size, strides, dtype, layout, device, pin_memory);
 }
 
-TORCH_LIBRARY_IMPL(aten, DeferredInit, library) {
+// The end of PyTorch's error for a library that comes later and wants the key: where it was registered before.
+constexpr char kHolder[] =
+    "openreg_ops/csrc/common/results_in_place.cpp, which leaves the key to a library that comes before it (import that "
+    "library before openreg_ops, in a process with TORCH_DEVICE_BACKEND_AUTOLOAD=0)";
+
+// Without the key kernels make results in memory of their own, and put() copies them.
+const bool has_key = [] {
+  if (!take_key(kKey, kHolder)) {
+    return false;
+  }
+  static torch::Library library(torch::Library::IMPL, "aten", kKey, kHolder, __LINE__);
   library.impl("empty.memory_format", TORCH_FN(empty));
   library.impl("empty_strided", TORCH_FN(empty_strided));
-}
+  return true;
+}();
 
 }  // namespace
 
 ResultsInPlace::ResultsInPlace(std::initializer_list<at::Tensor> outputs, at::Tensor buffer)
-    : buffer_(std::move(buffer)), outer_(innermost) {
+    : buffer_(std::move(buffer)), outer_(innermost), active_(has_key) {
   TORCH_INTERNAL_ASSERT(outputs.size() <= kMost);
   std::copy(outputs.begin(), outputs.end(), outputs_.begin());
-  innermost = this;
-  c10::impl::tls_set_dispatch_key_included(kKey, true);
+  if (active_) {
+    innermost = this;
+    c10::impl::tls_set_dispatch_key_included(kKey, true);
+  }
 }
 
 ResultsInPlace::~ResultsInPlace() {

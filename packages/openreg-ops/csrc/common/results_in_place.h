@@ -4,7 +4,8 @@
 // Such a kernel calls at::empty or at::empty_strided. While a ResultsInPlace lives, the thread's calls that ask for
 // exactly the size, strides and dtype of an output get the output's memory, each output once. What the kernel returns
 // is then, most often, the output itself. It need not be: the kernel may have used the memory for a temporary, or
-// returned something else. put() finds that out and copies, so the mechanism is about time only.
+// returned something else. put() finds that out and copies, so the mechanism is about time only. In a process where
+// another library has the dispatch key that it needs, every result is copied.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -43,7 +44,7 @@ class ResultsInPlace {
   std::array<bool, kMost> taken_{};
   at::Tensor buffer_;
   ResultsInPlace* outer_;
-  bool active_ = true;
+  bool active_;
 };
 
 }  // namespace openreg::ops

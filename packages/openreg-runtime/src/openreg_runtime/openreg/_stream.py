@@ -127,16 +127,30 @@ def default_stream(device: DeviceLike = None) -> Stream:
     return Stream(stream_id=_C._default_stream_id(index), device_index=index, device_type=current.device_type)
 
 
+def _refuse_other_streams(function: str, stream: torch.Stream) -> None:
+    """Raises RuntimeError for a stream of another device type, which PyTorch refuses after it has switched devices."""
+    if stream.device.type != "openreg":
+        raise RuntimeError(
+            f"torch.openreg.{function}: expected a stream of an openreg device, got one of {stream.device}; "
+            "make it with torch.openreg.Stream() or torch.Stream('openreg')"
+        )
+
+
 def set_stream(stream: torch.Stream | None) -> None:
-    """Makes a stream, and its device, current in this thread; ``None`` changes nothing."""
+    """Makes a stream, and its device, current in this thread; ``None`` changes nothing.
+
+    Raises RuntimeError for a stream of another device type.
+    """
     if stream is not None:
+        _refuse_other_streams("set_stream", stream)
         torch.accelerator.set_stream(stream)
 
 
 class StreamContext:
     """Context in which a stream, and its device, are current; ``None`` changes nothing.
 
-    An object may be entered again inside itself, but by one thread only: the current stream belongs to the thread.
+    Entering it raises RuntimeError for a stream of another device type, and then leaves both as they were. An object
+    may be entered again inside itself, but by one thread only: the current stream belongs to the thread.
     """
 
     def __init__(self, stream: torch.Stream | None) -> None:
@@ -147,6 +161,7 @@ class StreamContext:
     def __enter__(self) -> None:
         if self.stream is None:
             return
+        _refuse_other_streams("stream", self.stream)
         self._device.__enter__()
         self._previous.append(torch.accelerator.current_stream())
         torch.accelerator.set_stream(self.stream)

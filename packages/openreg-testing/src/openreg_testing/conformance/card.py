@@ -70,8 +70,8 @@ class Card:
         if not skipped or any(result.status != "skipped" for result in results):
             return ""
         return (
-            f"{suite}: all {len(results)} tests were skipped, and nothing of it was tested. The first, {skipped[0].name}: "
-            f"{skipped[0].reason}. Where the backend does not claim it, the manifest says so: "
+            f"{suite}: all {len(results)} tests were skipped, and nothing of it was tested. "
+            f"The first, {skipped[0].name}: {skipped[0].reason}. Where the backend does not claim it, the manifest says so: "
             f'[tests] "{suite}::*" = {{ skip = "..." }}'
         )
 

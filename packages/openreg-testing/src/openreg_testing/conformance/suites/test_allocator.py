@@ -136,6 +136,17 @@ def test_a_storage_can_be_resized(accelerator: Device) -> None:
     assert x.tolist() == [5, 5, 5, 5]
 
 
+@promise("private_use1_hooks.resizePrivateUse1Bytes")
+def test_a_storage_that_cannot_grow_changes_nothing(accelerator: Device) -> None:
+    """UntypedStorage.resize_() beyond the memory of another device leaves the storage and the current device."""
+    x = accelerator.tensor(1, 2, 3, 4, device=accelerator.second)
+    with pytest.raises(torch.OutOfMemoryError):
+        x.untyped_storage().resize_(1 << 50)
+    assert torch.accelerator.current_device_index() == 0
+    assert x.untyped_storage().nbytes() == 16
+    assert x.tolist() == [1, 2, 3, 4]
+
+
 @promise("accelerator_hooks.getPinnedMemoryAllocator", "accelerator_hooks.isPinnedPtr")
 def test_memory_can_be_pinned(accelerator: Device) -> None:
     """pin_memory() gives memory of the host that is_pinned(); other memory is not."""
