@@ -26,7 +26,7 @@ def name_of(path: Path) -> str:
 
 def documents() -> list[Path]:
     """Every Markdown file of the repository but the lists of changes, which tell of what was."""
-    found = [*ROOT.glob("*.md"), DOCS / "README.md", *pages()]
+    found = [*ROOT.glob("*.md"), ROOT / "tools" / "README.md", DOCS / "README.md", *pages()]
     for part in ("benchmarks", "examples", "packages", "templates"):
         paths = (path for path in (ROOT / part).rglob("*.md") if "build" not in path.relative_to(ROOT).parts)
         found += [path for path in paths if path.name != "CHANGELOG.md"]

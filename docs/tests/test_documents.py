@@ -15,7 +15,12 @@ from shell import ShellError, check_variable, commands, is_checked
 
 from tools.packages import closure, discover
 
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("packages/*/README.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "tools" / "README.md",
+    *sorted(ROOT.glob("packages/*/README.md")),
+]
 OTHER_READMES = [path for part in ("benchmarks", "examples", "templates") for path in ROOT.glob(f"{part}/**/README.md")]
 # Languages of blocks that are run or checked, and output.
 CHECKED = {"python", "console", "text"}

@@ -91,6 +91,16 @@ def test_a_step_of_the_job_does_its_work(step, checkout):
     assert "failed" not in done.stdout
 
 
+def break_library(checkout, folder, right, wrong):
+    """A copy of the project in which the library is wrong."""
+    shutil.copytree(checkout, folder)
+    library = folder / "src" / "chunkwise" / "__init__.py"
+    text = library.read_text("utf-8")
+    assert right in text
+    library.write_text(text.replace(right, wrong), encoding="utf-8")
+    return folder
+
+
 BROKEN = {
     "no wait": ("current.wait_stream(copies)", "pass", "test_prefetch.py", "--schedule-seed="),
     "no retry": ("if chunk == 1:", "if True:", "test_memory.py", "OutOfMemoryError"),
@@ -101,12 +111,20 @@ BROKEN = {
 @pytest.mark.parametrize("mistake", BROKEN)
 def test_a_mistake_in_the_library_fails_the_job_and_is_named(mistake, checkout, tmp_path):
     right, wrong, file, said = BROKEN[mistake]
-    broken = tmp_path / "broken"
-    shutil.copytree(checkout, broken)
-    library = broken / "src" / "chunkwise" / "__init__.py"
-    text = library.read_text("utf-8")
-    assert right in text
-    library.write_text(text.replace(right, wrong), encoding="utf-8")
+    broken = break_library(checkout, tmp_path / "broken", right, wrong)
     done = run(f"python -m pytest -p no:cacheprovider --device openreg tests/{file}", broken, {})
     assert done.returncode == 1, done.stdout + done.stderr
     assert said in done.stdout
+
+
+def test_the_report_at_the_top_of_the_readme_is_that_of_a_missing_wait(checkout, tmp_path):
+    right, wrong, file, _ = BROKEN["no wait"]
+    broken = break_library(checkout, tmp_path / "broken", right, wrong)
+    test = broken / "tests" / file
+    marked = test.read_text("utf-8")
+    test.write_text(marked.replace("@pytest.mark.schedules(seeds=20)\n", ""), encoding="utf-8")
+    command, *shown = (ROOT / "README.md").read_text("utf-8").split("```text\n")[1].split("```")[0].splitlines()
+    done = run(f"python -m {command.removeprefix('$ ')}", broken, {})
+    assert done.returncode == 1, done.stdout + done.stderr
+    printed = iter(done.stdout.splitlines())
+    assert [line for line in shown if line not in printed] == []  # in this order

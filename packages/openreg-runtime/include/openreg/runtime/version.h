@@ -7,7 +7,7 @@ namespace openreg::runtime {
 
 // Counts incompatible changes of the headers in this folder. A package compiled against one number refuses to load with
 // a runtime of another: see require_abi_version().
-constexpr int kAbiVersion = 8;
+constexpr int kAbiVersion = 9;
 
 // The number that the loaded runtime library was compiled with.
 OPENREG_RUNTIME_API int abi_version();

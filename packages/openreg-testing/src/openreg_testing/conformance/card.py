@@ -71,8 +71,8 @@ class Card:
             return ""
         return (
             f"{suite}: all {len(results)} tests were skipped, and nothing of it was tested. "
-            f"The first, {skipped[0].name}: {skipped[0].reason}. Where the backend does not claim it, the manifest says so: "
-            f'[tests] "{suite}::*" = {{ skip = "..." }}'
+            f"The first, {skipped[0].name}: {skipped[0].reason}. Where the backend does not claim it, "
+            f'the manifest says so: [tests] "{suite}::*" = {{ skip = "..." }}'
         )
 
     def conclusion(self) -> str:
