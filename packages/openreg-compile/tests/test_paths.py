@@ -85,7 +85,7 @@ def test_what_a_release_of_pytorch_quotes_itself_is_quoted_once():
     quoted = dict.fromkeys(("_compiler", "_sources_args", "_output", "_libraries_dirs_args", "_include_dirs_args"))
 
     class Builder:
-        _target_file = "/a b/k.so"
+        _target_file = "/a b/k"
 
         def __init__(self, name, sources, BuildOption, output_dir=""):  # noqa: N803  (PyTorch's name)
             quoted["_compiler"] = self._compiler = shlex.quote(BuildOption.get_compiler())

@@ -150,7 +150,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_log_sigmoid_backward, op::log_sigmoid_backward>(
       library, cpu::log_sigmoid_backward_outf, {.refused = kNotFloating, .agreement = Agreement::kAll});
   structured<meta::structured_mish, op::mish, op::mish_>(library, cpu::mish_outf, kFloats);
-  described<describe_mish_backward, op::mish_backward>(library, cpu::mish_backward, kChecked);
+  described<describe_mish_backward, op::mish_backward>(library, cpu::mish_backward);
   described<like_operands, op::_prelu_kernel>(library, cpu::_prelu_kernel, checked(kFloats));
   described<describe_prelu_backward, op::_prelu_kernel_backward>(
       library, cpu::_prelu_kernel_backward, {.refused = kNotFloating, .agreement = Agreement::kAll});

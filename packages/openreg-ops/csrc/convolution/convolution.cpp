@@ -75,9 +75,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Te
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_convolution, op::convolution_overrideable>(library, at::convolution,
-                                                                {.refused = kBoolean | kIntegers, .checked = true});
+                                                                {.refused = kBoolean | kIntegers});
   described<describe_convolution_backward, op::convolution_backward_overrideable>(
-      library, convolution_backward, {.refused = kBoolean | kIntegers | kComplex, .checked = true});
+      library, convolution_backward, {.refused = kBoolean | kIntegers | kComplex});
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ Specs describe_batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTens
 
 // In evaluation: in training, running statistics are written as well.
 const auto kEvaluation =
-    described_operator<describe_batch_norm, op::native_batch_norm>(cpu::native_batch_norm, checked(kFloats));
+    described_operator<describe_batch_norm, op::native_batch_norm>(cpu::native_batch_norm, kFloats);
 
 void training_kernel(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias,
                      std::optional<at::Tensor>& running_mean, std::optional<at::Tensor>& running_var, double momentum,
