@@ -4,15 +4,11 @@
 import json
 import re
 from functools import cache
-from types import SimpleNamespace
 from urllib.parse import unquote
 
-import build_time
 import pytest
 from bs4 import BeautifulSoup
 from pages import ROOT
-
-SECONDS = 120  # for a build from nothing
 
 
 @cache
@@ -76,21 +72,6 @@ def names(index):
 def test_pages_fit_a_narrow_screen(site):
     for page in site.rglob("*.html"):
         assert 'name="viewport"' in page.read_text("utf-8"), page
-
-
-def seconds_of_build(folder):
-    return float((folder / build_time.NAME).read_text("utf-8"))
-
-
-def test_the_site_is_built_in_two_minutes(site):
-    assert seconds_of_build(site) < SECONDS
-
-
-def test_a_slow_build_is_found_out(page, tmp_path, monkeypatch):
-    times = iter([1000.0, 1000.0 + SECONDS])
-    monkeypatch.setattr(build_time, "time", SimpleNamespace(monotonic=lambda: next(times)))
-    page("A page.")
-    assert seconds_of_build(tmp_path / "site") >= SECONDS
 
 
 def test_a_broken_link_is_found_out(tmp_path):

@@ -70,6 +70,8 @@ set(
   csrc/driver/handle_table.h
   csrc/driver/held_back.cpp
   csrc/driver/held_back.h
+  csrc/driver/ipc_handle.cpp
+  csrc/driver/ipc_handle.h
   csrc/driver/ipc_memory.cpp
   csrc/driver/ipc_memory.h
   csrc/driver/lock.cpp

@@ -108,6 +108,8 @@ void draw_with_replacement(at::Tensor& out, const at::Tensor& weights, int64_t d
 
 at::Tensor multinomial(const at::Tensor& self, int64_t draws, bool replacement, MaybeGenerator generator) {
   const OperandsDevice device(kMultinomial, self);
+  TORCH_CHECK(draws <= 0 || self.dim() == 0 || self.size(-1) > 0, kMultinomial.name, ": expected probabilities of at ",
+              "least one category to draw from, but got the shape ", self.sizes());
   return at::native::multinomial(self, draws, replacement, std::move(generator));
 }
 

@@ -6,17 +6,23 @@ using namespace openreg::driver;
 
 namespace {
 
-// Keeps the engines of all devices from working for as long as it lives.
+// Keeps the engines of all devices from working for as long as it lives. Host threads go on meanwhile: they enqueue,
+// and ask.
 class PausedEngines {
  public:
-  PausedEngines(Scheduler& scheduler, Lock& lock) : scheduler_(scheduler), lock_(lock) { scheduler_.pause(lock_); }
+  explicit PausedEngines(Scheduler& scheduler) : scheduler_(scheduler) {
+    Lock lock = scheduler_.lock();
+    scheduler_.pause(lock);
+  }
   PausedEngines(const PausedEngines&) = delete;
   PausedEngines& operator=(const PausedEngines&) = delete;
-  ~PausedEngines() { scheduler_.resume(lock_); }
+  ~PausedEngines() {
+    const Lock lock = scheduler_.lock();
+    scheduler_.resume(lock);
+  }
 
  private:
   Scheduler& scheduler_;
-  Lock& lock_;
 };
 
 // The device at whose addresses a pointer lies.
@@ -35,12 +41,19 @@ orError_t orIpcGetMemHandle(orIpcMemHandle_t* handle, void* devPtr) {
     Driver& driver = Driver::get();
     Device& device = owning_device(driver, devPtr);
     device.memory.check_releasable(devPtr);
-    Lock lock = driver.scheduler.lock();
-    driver.scheduler.drain(device, lock);
-    device.check_healthy();
+    {
+      Lock lock = driver.scheduler.lock();
+      driver.scheduler.drain(device, lock);
+      device.check_healthy();
+    }
+    if (const auto known = device.memory.handle_of(devPtr)) {
+      *handle = *known;
+      return orSuccess;
+    }
     // Other threads may have enqueued more, and other devices may read or write the allocation: what they have begun
-    // must end before the bytes move, and what they begin afterwards finds them in their new place.
-    const PausedEngines paused(driver.scheduler, lock);
+    // must end before the bytes move, and what they begin afterwards finds them in their new place. The scheduler is
+    // not locked while they move, which takes as long as there are bytes.
+    const PausedEngines paused(driver.scheduler);
     *handle = device.memory.share(devPtr);
     return orSuccess;
   });

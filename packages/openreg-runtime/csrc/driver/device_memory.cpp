@@ -22,7 +22,7 @@ DeviceMemory::DeviceMemory(const AddressSpace& space, int device, size_t capacit
 
 void* DeviceMemory::allocate(size_t size) {
   const size_t page = platform::page_size();
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   const size_t available = capacity_ - allocated_;
   OPENREG_DRIVER_CHECK(size <= available, orErrorMemoryAllocation, "device ", device_, " is out of memory: ", size,
                        " bytes requested, ", available, " of its ", capacity_,
@@ -38,9 +38,6 @@ void* DeviceMemory::allocate(size_t size) {
   OPENREG_DRIVER_CHECK(platform::commit(space_.kernel_view(address), rounded), orErrorMemoryAllocation,
                        "the system has no ", rounded, " bytes left for device ", device_,
                        "; lower OPENREG_DEVICE_MEMORY or end other programs");
-  if (settings().poison) {
-    std::memset(space_.kernel_view(address), kPoison, rounded);  // nobody knows the range yet
-  }
   erase_free(offset, range_size);
   if (range_size > rounded) {
     insert_free(offset + rounded, range_size - rounded);
@@ -48,19 +45,34 @@ void* DeviceMemory::allocate(size_t size) {
   used_.emplace(offset, rounded);
   allocated_ += rounded;
   peak_ = std::max(peak_, allocated_);
+  lock.unlock();
+  if (settings().poison) {
+    std::memset(space_.kernel_view(address), kPoison, rounded);  // nobody else knows the range yet
+  }
   return address;
 }
 
 void DeviceMemory::release(void* address) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  auto it = find_allocated(address);
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto it = find_settled(address, lock);
   size_t offset = it->first;
   size_t size = it->second;
+  std::unique_ptr<SharedAllocation> shared;
+  if (const auto entry = shared_.find(offset); entry != shared_.end()) {
+    shared = std::move(entry->second);
+    shared_.erase(entry);
+  }
   used_.erase(it);
-  allocated_ -= size;
-  if (shared_.erase(offset) == 0) {
+  // The system takes its pages back one by one. Meanwhile the range is nobody's: it counts as allocated, and no address
+  // in it is known.
+  lock.unlock();
+  if (shared != nullptr) {
+    shared.reset();
+  } else {
     platform::decommit(space_.kernel_view(address), size);
   }
+  lock.lock();
+  allocated_ -= size;
   const auto next = free_by_offset_.find(offset + size);
   if (next != free_by_offset_.end()) {
     const size_t next_size = next->second;
@@ -85,15 +97,33 @@ void DeviceMemory::check_releasable(const void* address) const {
   find_allocated(address);
 }
 
-orIpcMemHandle_t DeviceMemory::share(void* address) {
+std::optional<orIpcMemHandle_t> DeviceMemory::handle_of(const void* address) const {
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto allocation = find_allocated(address);
-  auto found = shared_.find(allocation->first);
-  if (found == shared_.end()) {
-    auto shared = std::make_unique<SharedAllocation>(space_.kernel_view(address), allocation->second);
-    found = shared_.emplace(allocation->first, std::move(shared)).first;
+  const auto found = shared_.find(find_allocated(address)->first);
+  return found == shared_.end() || found->second == nullptr ? std::nullopt
+                                                            : std::make_optional(found->second->handle());
+}
+
+orIpcMemHandle_t DeviceMemory::share(void* address) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto [offset, size] = *find_settled(address, lock);
+  const auto [entry, is_new] = shared_.try_emplace(offset);  // null: the bytes are being moved
+  if (is_new) {
+    lock.unlock();
+    std::unique_ptr<SharedAllocation> shared;
+    try {
+      shared = std::make_unique<SharedAllocation>(space_.kernel_view(address), size);
+    } catch (...) {
+      lock.lock();
+      shared_.erase(entry);
+      settled_.notify_all();
+      throw;
+    }
+    lock.lock();
+    entry->second = std::move(shared);
+    settled_.notify_all();
   }
-  return found->second->handle();
+  return entry->second->handle();
 }
 
 void DeviceMemory::withdraw_shared() noexcept {
@@ -101,7 +131,9 @@ void DeviceMemory::withdraw_shared() noexcept {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (lock.owns_lock()) {
     for (auto& entry : shared_) {
-      entry.second->withdraw();
+      if (entry.second != nullptr) {  // one that is being moved has no handle yet
+        entry.second->withdraw();
+      }
     }
   }
 }
@@ -183,6 +215,19 @@ std::map<size_t, size_t>::const_iterator DeviceMemory::find_allocated(const void
   OPENREG_DRIVER_CHECK(it != used_.end(), orErrorInvalidDevicePointer, "address ", address, " of device ", device_,
                        " was not returned by orMalloc(), or was freed before; free each allocation once, by its start");
   return it;
+}
+
+// The same once its bytes are not being moved any more.
+std::map<size_t, size_t>::const_iterator DeviceMemory::find_settled(const void* address,
+                                                                    std::unique_lock<std::mutex>& lock) {
+  for (;;) {
+    const auto it = find_allocated(address);  // again after each wait, in which others may have released it
+    const auto entry = shared_.find(it->first);
+    if (entry == shared_.end() || entry->second != nullptr) {
+      return it;
+    }
+    settled_.wait(lock);
+  }
 }
 
 }  // namespace openreg::driver

@@ -2,10 +2,12 @@
 // The memory of one device: which ranges of its addresses are allocated.
 #pragma once
 
+#include <condition_variable>
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -19,18 +21,22 @@ namespace openreg::driver {
 inline constexpr int kPoison = 0xFF;
 
 // Best fit over one address range with coalescing; exact: what is allocated and what is free always add up to the
-// capacity. Thread-safe.
+// capacity. Thread-safe; what takes as long as there are bytes is done without the lock.
 class DeviceMemory {
  public:
   DeviceMemory(const AddressSpace& space, int device, size_t capacity);
 
   // A range of at least `size` > 0 bytes, rounded up to pages. Throws Error(orErrorMemoryAllocation) with the numbers.
   void* allocate(size_t size);
-  // Gives the range back to the system. The caller has made sure that no work uses it any more. Throws
-  // Error(orErrorInvalidDevicePointer) unless `address` came from allocate() and was not released.
+  // Gives the range back to the system, after a share() of it that another thread has begun. The caller has made sure
+  // that no work uses it any more. Throws Error(orErrorInvalidDevicePointer) unless `address` came from allocate() and
+  // was not released.
   void release(void* address);
   // Throws the same unless release() would accept the address.
   void check_releasable(const void* address) const;
+  // What share() has returned for the allocation that starts at `address`; nothing where it has not. Throws
+  // Error(orErrorInvalidDevicePointer).
+  std::optional<orIpcMemHandle_t> handle_of(const void* address) const;
   // Puts a shared object under the allocation that starts at `address`, and describes it for other processes. The
   // caller has made sure that nothing uses the allocation meanwhile. Throws Error(orErrorInvalidDevicePointer), and as
   // SharedAllocation does.
@@ -61,6 +67,7 @@ class DeviceMemory {
   size_t offset_of(const void* address) const;
   std::map<size_t, size_t>::const_iterator find_around(const void* address) const;
   std::map<size_t, size_t>::const_iterator find_allocated(const void* address) const;
+  std::map<size_t, size_t>::const_iterator find_settled(const void* address, std::unique_lock<std::mutex>& lock);
 
   const AddressSpace& space_;
   const int device_;
@@ -70,7 +77,8 @@ class DeviceMemory {
   std::map<size_t, size_t> used_;            // offset -> size
   std::map<size_t, size_t> free_by_offset_;  // offset -> size
   FreeBySize free_by_size_;
-  std::map<size_t, std::unique_ptr<SharedAllocation>> shared_;  // by offset
+  std::map<size_t, std::unique_ptr<SharedAllocation>> shared_;  // by offset; null while the bytes are moved
+  std::condition_variable settled_;                             // notified when one is not null any more, or gone
   size_t allocated_ = 0;
   size_t peak_ = 0;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One engine as the host sees it: what waits for it, what it runs, and whether its thread sleeps.
+// One engine as the scheduler sees it: the streams that are ready to run on it, what it runs and since when, and how a
+// thread that serves it sleeps and is woken.
 #pragma once
 
 #include <atomic>
@@ -16,7 +17,8 @@ namespace openreg::driver {
 
 enum EngineIndex { kCompute, kCopy, kEngineCount };
 
-// Guarded by the scheduler's mutex. Owns no thread: wait_for_work() is for the one that serves the engine.
+// Guarded by the scheduler's mutex, has_work_ excepted. Owns no thread: spin() and sleep() are for the one that serves
+// the engine.
 class Engine {
  public:
   explicit Engine(EngineIndex index) : index_(index) {}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Errors inside the driver: thrown as Error, turned into a code and a per-thread message at the C API (api.h).
+// Errors inside the driver: thrown as Error, turned into a code and a per-thread message at the C API (guarded(),
+// driver.h).
 #pragma once
 
 #include <exception>

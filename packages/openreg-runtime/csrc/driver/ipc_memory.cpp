@@ -10,9 +10,9 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <random>
 
 #include "error.h"
+#include "ipc_handle.h"
 
 namespace openreg::driver {
 
@@ -21,85 +21,49 @@ using platform::SharedMemory;
 // The beginning of a shared object; the bytes of the allocation start a granule later. Processes read it at once.
 struct SharedHeader {
   std::array<uint64_t, 2> token;
+  uint64_t process;             // of its maker, which the numbers of its threads lead to as well
   std::atomic<uint32_t> alive;  // 0 when the allocation was freed
 };
 
 namespace {
 
 constexpr size_t kDataOffset = platform::kSharedGranule;
-constexpr uint64_t kMagic = 0x314350496765724f;  // "OregIPC1"
 
-// What a handle says.
-struct Description {
-  uint64_t magic;
-  uint64_t checksum;  // of what follows
-  uint64_t process;
-  std::array<uint64_t, 2> token;  // the same as in the object: process numbers and names are used again
-  uint64_t size;                  // bytes of the allocation
-  char name[sizeof(SharedMemory::name)];
-};
-static_assert(sizeof(Description) <= sizeof(orIpcMemHandle_t));
-
-// FNV-1a. It tells damage, not intent: whoever may open the object may also write into it.
-uint64_t checksum(const Description& description) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(&description);
-  uint64_t sum = 0xcbf29ce484222325;
-  for (size_t i = offsetof(Description, process); i < sizeof(description); ++i) {
-    sum = (sum ^ bytes[i]) * 0x100000001b3;
-  }
-  return sum;
-}
-
-std::array<uint64_t, 2> make_token() {
-  std::random_device random;
-  const auto number = [&] { return (static_cast<uint64_t>(random()) << 32) | random(); };
-  return {number(), number()};
-}
-
-Description read_handle(const orIpcMemHandle_t& handle) {
-  Description description{};
-  std::memcpy(&description, handle.reserved, sizeof(description));
-  OPENREG_DRIVER_CHECK(
-      description.magic == kMagic && description.checksum == checksum(description), orErrorInvalidValue,
-      "argument `handle` is not a handle from orIpcGetMemHandle(), or was damaged on its way; pass all ",
-      sizeof(handle), " bytes unchanged");
-  OPENREG_DRIVER_CHECK(description.process != platform::process_id(), orErrorInvalidValue,
-                       "argument `handle` describes memory of this very process (", description.process,
-                       "); use the address that it was made from");
-  return description;
-}
-
-// An opened object, closed at the end of a scope; mappings stay.
-struct OpenedObject {
-  explicit OpenedObject(const Description& description) : description_(description) {
-    check(platform::open_shared(description.name, memory));
-    check(memory.size >= kDataOffset && memory.size - kDataOffset >= description.size);
-    auto* header = static_cast<SharedHeader*>(platform::map_shared(memory, 0, platform::page_size()));
-    const bool alive = header != nullptr && header->token == description.token && header->alive == 1;
-    if (header != nullptr) {
-      platform::unmap_shared(header, platform::page_size());
+// The object that a handle describes, closed at the end of a scope; mappings stay.
+class OpenedObject {
+ public:
+  // Throws Error(orErrorInvalidValue) unless it is the one that was exported, and still there.
+  explicit OpenedObject(const IpcHandleLayout& layout) {
+    if (!platform::open_shared(layout.process, layout.object, memory_) || !is_described_by(layout)) {
+      platform::close_shared(memory_);  // a constructor that throws has no destructor
+      throw Error(orErrorInvalidValue,
+                  join("the memory of process ", layout.process,
+                       " that argument `handle` describes is gone: the process has ended or freed it, or this process "
+                       "may not see it; keep the allocation until all receivers have opened it, and run them as the "
+                       "same user"));
     }
-    check(alive);
   }
   OpenedObject(const OpenedObject&) = delete;
   OpenedObject& operator=(const OpenedObject&) = delete;
-  ~OpenedObject() { platform::close_shared(memory); }
+  ~OpenedObject() { platform::close_shared(memory_); }
 
-  SharedMemory memory;
+  const SharedMemory& memory() const { return memory_; }
 
  private:
-  void check(bool holds) {
-    if (!holds) {
-      platform::close_shared(memory);  // a constructor that throws has no destructor
-      throw Error(orErrorInvalidValue,
-                  join("the memory of process ", description_.process,
-                       " that argument `handle` describes is gone: the "
-                       "process has ended or freed it, or this process may not see it; keep the allocation until all "
-                       "receivers have opened it"));
+  bool is_described_by(const IpcHandleLayout& layout) const {
+    if (memory_.size != kDataOffset + layout.size) {
+      return false;
     }
+    auto* header = static_cast<SharedHeader*>(platform::map_shared(memory_, 0, platform::page_size()));
+    if (header == nullptr) {
+      return false;
+    }
+    const bool alive = header->token == layout.token && header->process == layout.process && header->alive == 1;
+    platform::unmap_shared(header, platform::page_size());
+    return alive;
   }
 
-  const Description& description_;
+  SharedMemory memory_;
 };
 
 bool all_zero(const char* bytes, size_t size) {
@@ -109,6 +73,8 @@ bool all_zero(const char* bytes, size_t size) {
 }  // namespace
 
 SharedAllocation::SharedAllocation(void* kernel_address, size_t size) : kernel_address_(kernel_address), size_(size) {
+  IpcHandleLayout layout{};
+  layout.token = make_ipc_token();  // before there is anything to give back when the system has no random numbers
   const bool made = platform::create_shared(kDataOffset + size, memory_);
   if (made) {
     header_ = static_cast<SharedHeader*>(platform::map_shared(memory_, 0, platform::page_size()));
@@ -118,15 +84,12 @@ SharedAllocation::SharedAllocation(void* kernel_address, size_t size) : kernel_a
     throw Error(orErrorMemoryAllocation, join("the system refused a shared object of ", size,
                                               " bytes; raise the limit of open files or end other programs"));
   }
-  Description description{};
-  description.magic = kMagic;
-  description.process = platform::process_id();
-  description.token = make_token();
-  description.size = size;
-  std::copy(std::begin(memory_.name), std::end(memory_.name), description.name);
-  description.checksum = checksum(description);
-  std::memcpy(handle_.reserved, &description, sizeof(description));
-  header_->token = description.token;
+  layout.process = platform::process_id();
+  layout.object = memory_.number;
+  layout.size = size;
+  handle_ = encode_ipc_handle(layout);
+  header_->token = layout.token;
+  header_->process = layout.process;
   header_->alive = 1;
   try {
     move_bytes();
@@ -172,27 +135,35 @@ void SharedAllocation::move_bytes() {
 }
 
 void* ImportWindow::open(const orIpcMemHandle_t& handle) {
-  const Description description = read_handle(handle);
-  const OpenedObject object(description);
-  std::lock_guard<std::mutex> lock(mutex_);
-  const size_t offset = first_fit(description.size);
-  void* address = space_.device_base(device_) + offset;
-  const auto entry = used_.emplace(offset, description.size).first;
-  if (!platform::map_shared_at(object.memory, kDataOffset, space_.kernel_view(address), description.size)) {
-    used_.erase(entry);
-    platform::make_inaccessible(space_.kernel_view(address), description.size);
-    throw Error(orErrorMemoryAllocation,
-                join("the system refused to map ", description.size, " bytes of another process; end other programs"));
+  const IpcHandleLayout layout = decode_ipc_handle(handle);
+  const OpenedObject object(layout);
+  const auto size = static_cast<size_t>(layout.size);
+  const auto entry = reserve(size);
+  void* address = space_.device_base(device_) + entry->first;
+  void* view = space_.kernel_view(address);
+  const bool mapped = platform::map_shared_at(object.memory(), kDataOffset, view, size);
+  if (!mapped) {
+    platform::make_inaccessible(view, size);
   }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!mapped) {
+    used_.erase(entry);
+    throw Error(orErrorMemoryAllocation,
+                join("the system refused to map ", size, " bytes of another process; end other programs"));
+  }
+  entry->second.is_mapped = true;
   return address;
 }
 
 void ImportWindow::close(void* address) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  const auto entry = find(address);
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto entry = used_.find(find(address)->first);
+  entry->second.is_mapped = false;
+  lock.unlock();
   void* view = space_.kernel_view(address);
-  platform::unmap_shared_at(view, entry->second);
-  platform::make_inaccessible(view, entry->second);
+  platform::unmap_shared_at(view, entry->second.size);
+  platform::make_inaccessible(view, entry->second.size);
+  lock.lock();
   used_.erase(entry);
 }
 
@@ -215,27 +186,33 @@ std::pair<void*, size_t> ImportWindow::range_of(const void* address) const {
     return {nullptr, 0};
   }
   --entry;
-  const bool inside = offset - entry->first < entry->second;
-  return inside ? std::make_pair(static_cast<void*>(space_.device_base(device_) + entry->first), entry->second)
+  const bool inside = entry->second.is_mapped && offset - entry->first < entry->second.size;
+  return inside ? std::make_pair(static_cast<void*>(space_.device_base(device_) + entry->first), entry->second.size)
                 : std::make_pair(static_cast<void*>(nullptr), size_t{0});
 }
 
-std::map<size_t, size_t>::const_iterator ImportWindow::find(const void* address) const {
+ImportWindow::Ranges::const_iterator ImportWindow::find(const void* address) const {
   const auto entry = used_.find(offset_of(address));
-  OPENREG_DRIVER_CHECK(entry != used_.end(), orErrorInvalidDevicePointer, "address ", address, " of device ", device_,
+  OPENREG_DRIVER_CHECK(entry != used_.end() && entry->second.is_mapped, orErrorInvalidDevicePointer, "address ",
+                       address, " of device ", device_,
                        " was not returned by orIpcOpenMemHandle(), or was closed before; close each import once, by "
                        "its start");
   return entry;
 }
 
+ImportWindow::Ranges::iterator ImportWindow::reserve(size_t size) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return used_.emplace(first_fit(size), Range{size, false}).first;
+}
+
 // With a gap after each import so that a kernel that leaves one faults.
 size_t ImportWindow::first_fit(size_t size) const {
   size_t offset = space_.import_begin();
-  for (const auto& [used_offset, used_size] : used_) {
+  for (const auto& [used_offset, used] : used_) {
     if (used_offset - offset >= size + kDataOffset) {
       break;
     }
-    offset = used_offset + used_size + kDataOffset;
+    offset = used_offset + used.size + kDataOffset;
   }
   const size_t available = space_.import_end() - std::min(offset, space_.import_end());
   OPENREG_DRIVER_CHECK(available >= size + kDataOffset, orErrorMemoryAllocation, "device ", device_,

@@ -41,13 +41,15 @@ class SharedAllocation {
   orIpcMemHandle_t handle_{};
 };
 
-// The addresses of one device at which memory of other processes appears. Thread-safe.
+// The addresses of one device at which memory of other processes appears. Thread-safe; the system maps and unmaps
+// without the lock.
 class ImportWindow {
  public:
   ImportWindow(const AddressSpace& space, int device) : space_(space), device_(device) {}
 
-  // Maps what the handle describes and returns its device address. Throws Error(orErrorInvalidValue) when the handle is
-  // none, comes from this process, or its allocation is gone; Error(orErrorMemoryAllocation) when too few addresses are
+  // Maps what the handle describes and returns its device address. The handle is hostile input, of which ipc_handle.h
+  // says what is believed. Throws Error(orErrorInvalidValue) when it is none, comes from this process, or what it
+  // describes is gone or nothing that this process opens; Error(orErrorMemoryAllocation) when too few addresses are
   // left.
   void* open(const orIpcMemHandle_t& handle);
   // Unmaps. The caller has made sure that no work uses the range any more. Throws Error(orErrorInvalidDevicePointer)
@@ -60,14 +62,21 @@ class ImportWindow {
   std::pair<void*, size_t> range_of(const void* address) const;
 
  private:
-  std::map<size_t, size_t>::const_iterator find(const void* address) const;
+  struct Range {
+    size_t size;
+    bool is_mapped;  // else the addresses are taken, but nothing is there: some thread is about to map or to unmap
+  };
+  using Ranges = std::map<size_t, Range>;  // by offset from the base of the device
+
+  Ranges::const_iterator find(const void* address) const;
+  Ranges::iterator reserve(size_t size);
   size_t first_fit(size_t size) const;
   size_t offset_of(const void* address) const;
 
   const AddressSpace& space_;
   const int device_;
   mutable std::mutex mutex_;
-  std::map<size_t, size_t> used_;  // offset from the base of the device -> size
+  Ranges used_;
 };
 
 }  // namespace openreg::driver

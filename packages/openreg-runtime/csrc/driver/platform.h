@@ -41,13 +41,17 @@ void free_pages(void* address, size_t size) noexcept;
 struct SharedMemory {
   intptr_t object = -1;  // a descriptor or handle of this process
   size_t size = 0;       // bytes
-  char name[64] = {};    // how another process of the same user finds it, until its maker closes it or ends
+  uint64_t number = 0;   // other processes find it by this and the maker's number, until the maker closes it or ends
+  bool is_maker = false;
 };
 
-// Zero-filled, of `size` bytes; and what another process made, by its name. False when the system refuses.
+// Zero-filled, of `size` bytes, and for processes of the same user. False when the system refuses.
 bool create_shared(size_t size, SharedMemory& memory);
-bool open_shared(const char* name, SharedMemory& memory);
-// Closes what open_shared() opened, or what create_shared() made: then the name is gone, too.
+// What another process made, by the number of that process and of the object there. Both are hostile input: whatever
+// they name, nothing happens to it but that its kind and its owner are looked at, unless it is an object which
+// create_shared() can have made for this user, of a length that stays. False when it is none, or the system refuses.
+bool open_shared(uint64_t process, uint64_t number, SharedMemory& memory);
+// Closes what open_shared() opened, or what create_shared() made: then nobody finds it any more.
 void close_shared(SharedMemory& memory) noexcept;
 
 // Offsets into shared memory are multiples of this.

@@ -6,13 +6,16 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdio>
 #include <fstream>
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace openreg::driver::platform {
 
@@ -26,6 +29,43 @@ size_t read_limit(const char* path) {
     return static_cast<size_t>(limit);
   }
   return std::numeric_limits<size_t>::max();
+}
+
+// Who maps an object may rely on its length.
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+// Objects that were sealed against writing cannot be shared memory.
+constexpr int kRefusedSeals = F_SEAL_WRITE | 0x10;  // F_SEAL_FUTURE_WRITE, which not every C library knows
+constexpr long kMemoryFileSystem = 0x01021994;      // TMPFS_MAGIC, of which each memfd is a file
+
+// A descriptor that is closed at the end of a scope.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) {
+      close(number_);
+    }
+  }
+  int get() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+// A file without a name, of this user, in memory.
+bool may_be_shared_memory(int path) {
+  struct stat status{};
+  struct statfs system{};
+  return fstat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+         fstatfs(path, &system) == 0 && static_cast<long>(system.f_type) == kMemoryFileSystem;
+}
+
+bool has_seals_of_shared_memory(int descriptor) {
+  const int seals = fcntl(descriptor, F_GET_SEALS);
+  return seals >= 0 && (seals & kSeals) == kSeals && (seals & kRefusedSeals) == 0;
 }
 
 }  // namespace
@@ -42,34 +82,39 @@ void decommit(void* address, size_t size) noexcept {
 
 // A memfd is found through its maker's descriptor, so that neither the size of /dev/shm nor a name left behind matters.
 bool create_shared(size_t size, SharedMemory& memory) {
-  const int descriptor = memfd_create("openreg", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (descriptor < 0) {
+  Descriptor descriptor(memfd_create("openreg", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (descriptor.get() < 0 || fchmod(descriptor.get(), S_IRUSR | S_IWUSR) != 0 ||
+      ftruncate(descriptor.get(), static_cast<off_t>(size)) != 0 || fcntl(descriptor.get(), F_ADD_SEALS, kSeals) != 0) {
     return false;
   }
-  if (ftruncate(descriptor, static_cast<off_t>(size)) != 0) {
-    close(descriptor);
-    return false;
-  }
-  fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);  // who maps it may rely on its size
-  memory.object = descriptor;
+  memory.object = descriptor.release();
   memory.size = size;
-  std::snprintf(memory.name, sizeof(memory.name), "/proc/%ld/fd/%d", static_cast<long>(getpid()), descriptor);
+  memory.number = static_cast<uint64_t>(memory.object);
+  memory.is_maker = true;
   return true;
 }
 
-bool open_shared(const char* name, SharedMemory& memory) {
-  const int descriptor = open(name, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);  // the name may be anything by now
-  if (descriptor < 0) {
+// By now the numbers may mean anything that a process has open, and opening a device, a pipe or a file of a network may
+// do something to it. So first only the place is opened, which does nothing, and then that again, if it may be ours.
+bool open_shared(uint64_t process, uint64_t number, SharedMemory& memory) {
+  if (process == 0 || process > INT_MAX || number > INT_MAX) {
     return false;
   }
+  char name[64];
+  std::snprintf(name, sizeof(name), "/proc/%d/fd/%d", static_cast<int>(process), static_cast<int>(number));
+  const Descriptor place(open(name, O_PATH | O_CLOEXEC));
+  if (place.get() < 0 || !may_be_shared_memory(place.get())) {
+    return false;
+  }
+  std::snprintf(name, sizeof(name), "/proc/self/fd/%d", place.get());
+  Descriptor descriptor(open(name, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat status{};
-  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
-    close(descriptor);
+  if (descriptor.get() < 0 || !has_seals_of_shared_memory(descriptor.get()) || fstat(descriptor.get(), &status) != 0 ||
+      status.st_size < 0) {
     return false;
   }
-  memory.object = descriptor;
+  memory.object = descriptor.release();
   memory.size = static_cast<size_t>(status.st_size);
-  memory.name[0] = 0;
   return true;
 }
 

@@ -9,9 +9,10 @@
 #include <sys/sysctl.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <climits>
 #include <cstdio>
-#include <cstring>
 
 namespace openreg::driver::platform {
 
@@ -29,39 +30,62 @@ void decommit(void* address, size_t size) noexcept {
   mmap(address, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
+namespace {
+
+// The system takes no more than 31 characters.
+using SharedName = std::array<char, 32>;
+
+// False where no process can have made an object of these numbers.
+bool make_shared_name(uint64_t process, uint64_t number, SharedName& name) {
+  if (process == 0 || process > INT_MAX || number > UINT_MAX) {
+    return false;
+  }
+  std::snprintf(name.data(), name.size(), "/openreg.%d.%u", static_cast<int>(process), static_cast<unsigned>(number));
+  return true;
+}
+
+}  // namespace
+
 bool create_shared(size_t size, SharedMemory& memory) {
   static std::atomic<unsigned> count{0};
-  char name[32];  // the system takes no more than 31 characters
-  std::snprintf(name, sizeof(name), "/openreg.%ld.%u", static_cast<long>(getpid()), count++);
-  shm_unlink(name);  // of a process with this number that crashed
-  const int descriptor = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+  const unsigned number = count++;
+  SharedName name;
+  if (!make_shared_name(process_id(), number, name)) {
+    return false;
+  }
+  shm_unlink(name.data());  // of a process with this number that crashed
+  const int descriptor = shm_open(name.data(), O_RDWR | O_CREAT | O_EXCL, 0600);
   if (descriptor < 0) {
     return false;
   }
-  if (ftruncate(descriptor, static_cast<off_t>(size)) != 0) {
+  if (ftruncate(descriptor, static_cast<off_t>(size)) != 0) {  // works once, so the length stays
     close(descriptor);
-    shm_unlink(name);
+    shm_unlink(name.data());
     return false;
   }
   memory.object = descriptor;
   memory.size = size;
-  std::strcpy(memory.name, name);
+  memory.number = number;
+  memory.is_maker = true;
   return true;
 }
 
-bool open_shared(const char* name, SharedMemory& memory) {
-  const int descriptor = shm_open(name, O_RDWR, 0);
+bool open_shared(uint64_t process, uint64_t number, SharedMemory& memory) {
+  SharedName name;
+  if (!make_shared_name(process, number, name)) {
+    return false;
+  }
+  const int descriptor = shm_open(name.data(), O_RDWR, 0);
   if (descriptor < 0) {
     return false;
   }
   struct stat status{};
-  if (fstat(descriptor, &status) != 0) {
+  if (fstat(descriptor, &status) != 0 || status.st_uid != geteuid() || status.st_size < 0) {
     close(descriptor);
     return false;
   }
   memory.object = descriptor;
   memory.size = static_cast<size_t>(status.st_size);
-  memory.name[0] = 0;
   return true;
 }
 
@@ -71,8 +95,9 @@ void close_shared(SharedMemory& memory) noexcept {
   }
   close(static_cast<int>(memory.object));
   memory.object = -1;
-  if (memory.name[0] != 0) {
-    shm_unlink(memory.name);
+  SharedName name;
+  if (memory.is_maker && make_shared_name(process_id(), memory.number, name)) {
+    shm_unlink(name.data());
   }
 }
 

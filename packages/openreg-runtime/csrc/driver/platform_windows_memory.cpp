@@ -8,9 +8,10 @@
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
 
-#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
+#include <mutex>
 
 namespace openreg::driver::platform {
 
@@ -48,7 +49,14 @@ UnmapViewOfFile2Function unmap_view_of_file2() {
   return function;
 }
 
-// Makes exactly this range one placeholder. It lies in one or several placeholders that hold nothing.
+// Ranges next to each other lie in one placeholder until they are split, so only one thread at a time splits and joins.
+std::mutex& placeholders() {
+  static std::mutex only;
+  return only;
+}
+
+// Makes exactly this range one placeholder; with placeholders() locked until it is replaced. It lies in one or several
+// placeholders that hold nothing.
 bool isolate_placeholder(char* address, size_t size) {
   char* const end = address + size;
   char* first = nullptr;
@@ -86,6 +94,7 @@ void* reserve_accessible(size_t size) {
 }
 
 bool commit(void* address, size_t size) noexcept {
+  const std::lock_guard<std::mutex> lock(placeholders());
   return isolate_placeholder(static_cast<char*>(address), size) &&
          virtual_alloc2()(GetCurrentProcess(), address, size, MEM_RESERVE | MEM_COMMIT | kReplacePlaceholder,
                           PAGE_READWRITE, nullptr, 0) != nullptr;
@@ -120,13 +129,33 @@ void free_pages(void* address, size_t /*size*/) noexcept {
   VirtualFree(address, 0, MEM_RELEASE);
 }
 
+namespace {
+
+using SharedName = std::array<char, 64>;
+
+// False where no process can have made an object of these numbers.
+bool make_shared_name(uint64_t process, uint64_t number, SharedName& name) {
+  if (process > MAXDWORD || number > MAXDWORD) {
+    return false;
+  }
+  std::snprintf(name.data(), name.size(), "Local\\openreg.%lu.%lu", static_cast<unsigned long>(process),
+                static_cast<unsigned long>(number));
+  return true;
+}
+
+}  // namespace
+
+// Without a descriptor of its own, an object admits the user of its maker. Its length never changes.
 bool create_shared(size_t size, SharedMemory& memory) {
-  static std::atomic<unsigned> count{0};
-  char name[sizeof(memory.name)];
-  std::snprintf(name, sizeof(name), "Local\\openreg.%lu.%u", GetCurrentProcessId(), count++);
+  static std::atomic<DWORD> count{0};
+  const DWORD number = count++;
+  SharedName name;
+  if (!make_shared_name(GetCurrentProcessId(), number, name)) {
+    return false;
+  }
   const HANDLE object = CreateFileMappingA(INVALID_HANDLE_VALUE, nullptr, PAGE_READWRITE,
                                            static_cast<DWORD>(static_cast<uint64_t>(size) >> 32),
-                                           static_cast<DWORD>(size & 0xffffffffU), name);
+                                           static_cast<DWORD>(size & 0xffffffffU), name.data());
   if (object == nullptr) {
     return false;
   }
@@ -136,26 +165,33 @@ bool create_shared(size_t size, SharedMemory& memory) {
   }
   memory.object = reinterpret_cast<intptr_t>(object);
   memory.size = size;
-  std::copy(name, name + sizeof(name), memory.name);
+  memory.number = number;
+  memory.is_maker = true;
   return true;
 }
 
-bool open_shared(const char* name, SharedMemory& memory) {
-  const HANDLE object = OpenFileMappingA(FILE_MAP_ALL_ACCESS, FALSE, name);
+bool open_shared(uint64_t process, uint64_t number, SharedMemory& memory) {
+  SharedName name;
+  if (!make_shared_name(process, number, name)) {
+    return false;
+  }
+  const HANDLE object = OpenFileMappingA(FILE_MAP_ALL_ACCESS, FALSE, name.data());
   if (object == nullptr) {
     return false;
   }
   // The system tells the size of a mapped view only.
   MEMORY_BASIC_INFORMATION info{};
   void* view = MapViewOfFile(object, FILE_MAP_READ, 0, 0, 0);
-  if (view == nullptr || VirtualQuery(view, &info, sizeof(info)) == 0) {
+  const bool known = view != nullptr && VirtualQuery(view, &info, sizeof(info)) != 0;
+  if (view != nullptr) {
+    UnmapViewOfFile(view);
+  }
+  if (!known) {
     CloseHandle(object);
     return false;
   }
-  UnmapViewOfFile(view);
   memory.object = reinterpret_cast<intptr_t>(object);
   memory.size = info.RegionSize;
-  memory.name[0] = 0;
   return true;
 }
 
@@ -184,6 +220,7 @@ bool map_shared_at(const SharedMemory& memory, size_t offset, void* address, siz
   if (info.State == MEM_COMMIT) {
     decommit(address, size);
   }
+  const std::lock_guard<std::mutex> lock(placeholders());
   return isolate_placeholder(static_cast<char*>(address), size) &&
          map_view_of_file3()(reinterpret_cast<HANDLE>(memory.object), GetCurrentProcess(), address, offset, size,
                              kReplacePlaceholder, PAGE_READWRITE, nullptr, 0) != nullptr;

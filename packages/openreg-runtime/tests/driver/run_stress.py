@@ -25,7 +25,12 @@ HERE = Path(__file__).resolve().parent
 PARTS = "parts"
 # A fault that a check of the program itself finds, whatever the sanitizer.
 OWN_CHECKS = {"forgotten": "completes_ == submits_"}
-# sanitizer -> program -> fault of its stress_planted.h or ../memory/planted.h -> what its report says
+# The same of ipc_fuzz.cpp, which has to see what opens although it must not, and what is opened on the way.
+FUZZ_CHECKS = {
+    "live_memory_taken_for_gone": "is_opened == is_live",
+    "decoy_that_is_opened": "exporter.end() == 0",
+}
+# sanitizer -> program -> fault of its stress_planted.h, ../memory/planted.h or ipc_fuzz.cpp -> what its report says
 PLANTED = {
     "thread": {
         "stress": {"race": "data race", "early_look": "data race", **OWN_CHECKS},
@@ -48,8 +53,9 @@ PLANTED = {
             "overflow_of_a_counter": "signed integer overflow",
             "leak_of_launch_memory": "detected memory leak",
         },
+        "ipc_fuzz": {"handle_that_is_too_short": "heap-buffer-overflow", **FUZZ_CHECKS},
     },
-    "none": {"stress": OWN_CHECKS, "memory_stress": {}},
+    "none": {"stress": OWN_CHECKS, "memory_stress": {}, "ipc_fuzz": FUZZ_CHECKS},
 }
 SETTINGS = {
     "OPENREG_DEVICE_COUNT": "4",
