@@ -101,7 +101,7 @@ def test_the_overloads_of_an_operator_are_told_with_how_each_is_served():
     assert finding["fix"] == "pip install openreg-ops"
     shown = run("doctor", "--op", "aten::hypot").stdout
     assert "aten::hypot.out falls back to the CPU" in shown
-    assert "no problem found; 1 missing part\n" in shown
+    assert "no problem found; 1 warning\n" in shown
 
 
 def test_the_command_imports_neither_torch_nor_the_device():

@@ -24,16 +24,18 @@ inline void warn_if_expanded(const char* name, const at::Tensor& self, const cha
 }
 
 // Throws c10::Error where an out= tensor that is an operand, too, would get other sizes: the kernel would find an
-// operand of these, and not its values. PyTorch computes something from what lies there; its iterators refuse it.
+// operand of these, and not its values. PyTorch computes something from what lies there; its iterators refuse it, in the words
+// that this begins with.
 template <class... Args>
 void check_operands_keep_size(const at::Tensor& out, c10::IntArrayRef sizes, const Args&... args) {
   if (out.sizes() == sizes) {
     return;
   }
   const auto visit = [&](const at::Tensor& operand) {
-    TORCH_CHECK(!operand.is_same(out), "unsupported operation: the out= tensor of shape ", out.sizes(),
-                " is an operand, too, and would be resized to ", sizes,
-                "; pass another tensor, or a clone() of the operand");
+    TORCH_CHECK(!operand.is_same(out),
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single ",
+                "memory location. Please clone() the tensor before performing the operation.\n",
+                "The out= tensor of shape ", out.sizes(), " is an operand, too, and would be resized to ", sizes, ".");
   };
   (for_each_tensor(visit, args), ...);
 }

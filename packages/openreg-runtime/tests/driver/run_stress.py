@@ -25,12 +25,12 @@ HERE = Path(__file__).resolve().parent
 PARTS = "parts"
 # A fault that a check of the program itself finds, whatever the sanitizer.
 OWN_CHECKS = {"forgotten": "completes_ == submits_"}
-# The same of ipc_fuzz.cpp, which has to see what opens although it must not, and what is opened on the way.
+# The same of platform_ipc_fuzz.cpp, which has to see what opens although it must not, and what is opened on the way.
 FUZZ_CHECKS = {
     "live_memory_taken_for_gone": "is_opened == is_live",
     "decoy_that_is_opened": "exporter.end() == 0",
 }
-# sanitizer -> program -> fault of its stress_planted.h, ../memory/planted.h or ipc_fuzz.cpp -> what its report says
+# sanitizer -> program -> fault of stress_planted.h, ../memory/planted.h, platform_ipc_fuzz.cpp -> what its report says
 PLANTED = {
     "thread": {
         "stress": {"race": "data race", "early_look": "data race", **OWN_CHECKS},

@@ -103,7 +103,7 @@ HOSTILE: dict[str, tuple[dict[int, int], str]] = {
 
 @pytest.mark.parametrize("lie", HOSTILE)
 def test_a_handle_that_lies_is_refused(api: Api, peer: Peer, lie: str) -> None:
-    """Each field by itself; ipc_fuzz.cpp combines them, and objects that are no exports."""
+    """Each field by itself; platform_ipc_fuzz.cpp combines them, and objects that are no exports."""
     changes, text = HOSTILE[lie]
     address = api.malloc(4096)
     handle = api.export(address)

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "driver/error.h"
-#include "ipc_fuzz_exporter.h"
+#include "platform_ipc_exporter.h"
 #include "openreg.h"
 #include "stress_common.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The process whose handles ipc_fuzz.cpp changes: it exports memory, frees some of it again, and holds open what looks
+// The process whose handles platform_ipc_fuzz.cpp changes: it exports memory, frees some of it again, and holds open what looks
 // like an export and is none. POSIX; what only Linux has is made there alone.
 #pragma once
 
