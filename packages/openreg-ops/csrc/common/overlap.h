@@ -24,8 +24,8 @@ inline void warn_if_expanded(const char* name, const at::Tensor& self, const cha
 }
 
 // Throws c10::Error where an out= tensor that is an operand, too, would get other sizes: the kernel would find an
-// operand of these, and not its values. PyTorch computes something from what lies there; its iterators refuse it, in the words
-// that this begins with.
+// operand of these, and not its values. PyTorch computes something from what lies there; its iterators refuse it, in
+// the words that this begins with.
 template <class... Args>
 void check_operands_keep_size(const at::Tensor& out, c10::IntArrayRef sizes, const Args&... args) {
   if (out.sizes() == sizes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The process whose handles platform_ipc_fuzz.cpp changes: it exports memory, frees some of it again, and holds open what looks
-// like an export and is none. POSIX; what only Linux has is made there alone.
+// The process whose handles platform_ipc_fuzz.cpp changes: it exports memory, frees some of it again, and holds open
+// what looks like an export and is none. POSIX; what only Linux has is made there alone.
 #pragma once
 
 #include <fcntl.h>

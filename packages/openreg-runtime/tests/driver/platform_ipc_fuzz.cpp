@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "driver/error.h"
-#include "platform_ipc_exporter.h"
 #include "openreg.h"
+#include "platform_ipc_exporter.h"
 #include "stress_common.h"
 
 namespace fuzz {
