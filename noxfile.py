@@ -322,6 +322,8 @@ def conformance(session: nox.Session) -> None:
     if not session.posargs:
         compiled = ("--suite", "compiled", "--suite", "operators", "--check", "compiled")
         here.run("conformance of compiled code", *kit("conformance", *compiled))
+        wrong = ("--suite", "operators", "--check", "arguments", "--check", "storages")
+        here.run("conformance of wrong arguments", *kit("conformance", *wrong))
 
 
 @nox.session

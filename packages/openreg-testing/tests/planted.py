@@ -145,6 +145,39 @@ def compiled():
     torch.compile = compiler
 
 
+def erf(dtype, wrong):
+    """What erf does with a dtype that the table does not list for float32's samples: an argument was changed."""
+    LIBRARY.impl("erf", lambda x: wrong(x) if x.dtype == dtype else torch.erf(x.cpu()).to(x.device), "PrivateUse1")
+
+
+def takes_what_the_cpu_refuses():
+    erf(torch.complex64, lambda x: x.clone())
+
+
+def refuses_what_the_cpu_takes():
+    def refuse(x):
+        raise RuntimeError("erf: not of float64")
+
+    erf(torch.float64, refuse)
+
+
+def gives_another_result():
+    erf(torch.float64, lambda x: torch.erf(x.cpu()).to(x.device) + 1)
+
+
+def loses_the_device():
+    erf(torch.complex64, lambda x: x.reshape(-1).take(torch.tensor([10**6], device=x.device)))
+
+
+def ends_the_process():
+    erf(torch.complex64, lambda x: os.abort())
+
+
+def ends_the_process_on_the_cpu():
+    right = torch.erf
+    torch.erf = lambda x: os.abort() if x.dtype == torch.complex64 and x.device.type == "cpu" else right(x)
+
+
 def crash():
     def abort(x, *args):
         os.abort()

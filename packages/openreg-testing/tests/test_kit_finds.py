@@ -10,7 +10,7 @@ from openreg_testing.conformance import suite_tests
 from openreg_testing.conformance.bring_up import Setup
 from openreg_testing.conformance.manifest import Exclusion, Manifest, Operator
 from openreg_testing.conformance.operators import run
-from openreg_testing.conformance.operators.tasks import COMPILED
+from openreg_testing.conformance.operators.tasks import ARGUMENTS, COMPILED
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -218,3 +218,26 @@ def test_the_manifest_chooses_operators_and_dtypes():
     setup = setup_of(operators=listed, only_listed=True)
     card = run.run(setup, (), ["erf", "erfc", "erfinv"], ["forward"], jobs=1)
     assert [(report["name"], report["dtype"]) for report in card.reports] == [("erf", "bfloat16")]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "kind", "word"),
+    [
+        ("takes_what_the_cpu_refuses", "arguments: computes", "not implemented for 'ComplexFloat'"),
+        ("refuses_what_the_cpu_takes", "arguments: raises", "not of float64"),
+        ("gives_another_result", "arguments: result", "not close"),
+        ("loses_the_device", "arguments: lost", "out of range"),
+        ("ends_the_process", "process", "crashed with SIGABRT"),
+    ],
+)
+def test_what_goes_wrong_with_a_changed_argument_is_found(mistake, kind, word):
+    (report,) = run.run(setup_of(mistake), ["float32"], ["erf"], [ARGUMENTS], jobs=1).reports
+    assert list(report["failures"]) == [kind]
+    assert word in report["failures"][kind]
+
+
+def test_a_call_that_ends_the_process_on_the_cpu_is_no_fault_and_hides_none_after_it():
+    right = run.run(setup_of(), ["float32"], ["erf"], [ARGUMENTS], jobs=1)
+    ended = run.run(setup_of("ends_the_process_on_the_cpu"), ["float32"], ["erf"], [ARGUMENTS], jobs=1)
+    assert right.problems() == ended.problems() == []
+    assert 0 < ended.reports[0]["calls"] < right.reports[0]["calls"]

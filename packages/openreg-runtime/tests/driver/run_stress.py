@@ -57,8 +57,8 @@ PLANTED = {
     },
     "none": {"stress": OWN_CHECKS, "memory_stress": {}, "ipc_fuzz": FUZZ_CHECKS},
 }
-# A sanitizer remembers a few accesses of each address, and may have forgotten the one that a planted race is made of. It
-# needs fixed addresses for itself, too, and ends the program before main() where the kernel's random layout took one.
+# A sanitizer remembers a few accesses of each address, and may have forgotten the one that a planted race is made of.
+# It needs fixed addresses for itself, and ends the program before main() where the kernel's random layout took one.
 ATTEMPTS = 10
 CANNOT_START = "unexpected memory mapping"
 SETTINGS = {
@@ -87,7 +87,7 @@ def build(sanitizer: str, folder: Path, programs: Sequence[str], also: Sequence[
 
 
 def run(command: Sequence[str], limit: float) -> subprocess.CompletedProcess[str]:
-    """Run a program, again where its sanitizer could not start; raises subprocess.TimeoutExpired after `limit` seconds."""
+    """Run a program, again where its sanitizer could not start; raises TimeoutExpired after `limit` seconds."""
     for _ in range(ATTEMPTS):
         done = subprocess.run(
             command, env=environment(), stderr=subprocess.PIPE, text=True, errors="replace", timeout=limit, check=False
@@ -98,13 +98,15 @@ def run(command: Sequence[str], limit: float) -> subprocess.CompletedProcess[str
 
 
 def is_reported(program: Path, fault: str, words: str) -> bool:
-    """Whether the sanitizer, or a check of the program, reports the planted fault; what it said otherwise is printed."""
+    """Whether the sanitizer, or a check of the program, reports the planted fault; prints what it said otherwise."""
     for _ in range(ATTEMPTS):
         done = run((str(program), "plant", fault), 300)
         if done.returncode not in {0, 2} and words in done.stderr:
             print(f"{program.name}, planted {fault}: reported", flush=True)
             return True
-        print(f"{program.name}, planted {fault}: NOT reported, exit status {done.returncode}: {done.stderr}", flush=True)
+        print(
+            f"{program.name}, planted {fault}: NOT reported, exit status {done.returncode}: {done.stderr}", flush=True
+        )
     return False
 
 

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 HAS_FORK = hasattr(os, "fork")
 HAS_PREAD = hasattr(os, "pread")
@@ -24,3 +26,21 @@ def signal_at_end_of_parent(number: int) -> None:
     """Lets this process get the signal when its parent ends; Linux alone tells."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
+
+
+@contextlib.contextmanager
+def little_memory(size: int) -> Iterator[None]:
+    """Lets the process map so many bytes more than it has, where the system can tell and limit that: Linux alone."""
+    if sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    mapped = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = mapped + size
+    resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

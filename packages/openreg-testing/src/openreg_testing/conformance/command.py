@@ -21,7 +21,7 @@ from . import card as cards
 from . import comparison, manifest, suite_tests, upstream
 from .bring_up import Setup
 from .operators import run as operators
-from .operators.tasks import APART, CHECKS, COMPILED, TABLE
+from .operators.tasks import APART, CHECKS, COMPILED, ON_DEMAND, TABLE
 from .pool import Lost, Pool
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ def parser() -> argparse.ArgumentParser:
     table = kit.add_argument_group("the suite of operators")
     table.add_argument("--dtype", action="append", default=[], choices=_DTYPES, help="only this one; may be repeated")
     table.add_argument("--op", action="append", default=[], metavar="PATTERN", help="only entries of this name")
-    table.add_argument("--check", action="append", choices=(*CHECKS, COMPILED), help="only this check; may be repeated")
+    table.add_argument(
+        "--check", action="append", choices=(*CHECKS, *ON_DEMAND), help="only this check; may be repeated"
+    )
     table.add_argument("--quick", action="store_true", help="each entry in one dtype, with a few of its variants")
     table.add_argument("--table", type=_table, default=TABLE, metavar="MODULE:NAME", help="another table of entries")
     own = kit.add_argument_group("PyTorch's own tests")

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from . import record, subject
+from .check_arguments import check_arguments
 from .check_compiled import check_compiled
 from .check_dtypes import check_dtypes
 from .check_errors import check_errors
@@ -19,11 +20,12 @@ from .check_layouts import check_layouts
 from .check_overloads import check_overloads
 from .check_results import check_forward, check_noncontiguous
 from .check_sparse import check_sparse
+from .check_storages import check_storages
 from .check_variants import check_inplace, check_out
 from .check_writes import check_writes
 from .comparison import tolerance_of
 from .entries import dtypes_of, name_of, spread
-from .tasks import CHECKS, COMPILED, ONCE_PER_ENTRY, VARIANTS
+from .tasks import APART, ARGUMENTS, CHECKS, COMPILED, ONCE_PER_ENTRY, STORAGES, VARIANTS
 
 VARIANT_CHECKS = dict(
     zip(
@@ -32,6 +34,12 @@ VARIANT_CHECKS = dict(
         strict=True,
     )
 )
+ALONE = {  # with no other check in one process
+    ARGUMENTS: check_arguments,
+    STORAGES: check_storages,
+    COMPILED: check_compiled,
+    APART: check_flags,
+}
 ENTRY_CHECKS = dict(zip(ONCE_PER_ENTRY, (check_errors, check_dtypes), strict=True))  # whatever its dtypes
 
 
@@ -55,6 +63,8 @@ class Report:
     flags: list[str] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
     compiled: dict[str, Any] = field(default_factory=dict)  # counts of kernels, and why the CPU is no measure
+    cases: tuple[int, int | None] = (0, None)  # what to try of ARGUMENTS or STORAGES: the first, and beyond the last
+    calls: int = 0  # of such cases
     seconds: float = 0.0
 
     def wants(self, check: str) -> bool:
@@ -91,21 +101,20 @@ def examine(
     checks: Sequence[str] = CHECKS,
     variant_samples: int | None = None,
     record_operators: bool = False,
+    cases: tuple[int, int | None] = (0, None),
 ) -> Report:
     """Runs the checks; an exception of the harness itself, or of the table, is a failure too."""
     report = Report(op.full_name, name_of(dtype), tuple(checks), variant_samples, tolerance_of(op, dtype))
     report.tells_fallbacks = subject.tells_fallbacks(subject.device())
+    report.cases = cases
     start = time.monotonic()
-    if report.wants("flags"):  # alone: see worker.py
-        guarded(report, "flags", check_flags, op, dtype, report)
-        report.seconds = time.monotonic() - start
-        return report
     subject.reset_fallbacks(subject.device())
-    if report.wants(COMPILED):
-        guarded(report, COMPILED, check_compiled, op, dtype, report)
-        report.fell_back = subject.fallbacks(subject.device())
-        report.seconds = time.monotonic() - start
-        return report
+    for name, alone in ALONE.items():
+        if report.wants(name):
+            guarded(report, name, alone, op, dtype, report)
+            report.fell_back = subject.fallbacks(subject.device()) if name == COMPILED else {}
+            report.seconds = time.monotonic() - start
+            return report
     with record.operators(record_operators) as exercised:
         if report.wants("forward"):
             guarded(report, "forward", check_forward, op, dtype, report)

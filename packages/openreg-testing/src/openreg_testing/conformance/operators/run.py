@@ -15,7 +15,7 @@ from ..bring_up import Setup
 from ..manifest import Manifest
 from ..pool import Lost, Pool
 from .scorecard import Scorecard
-from .tasks import APART, CHECKS, COMPILED, TABLE, Entries, Examine
+from .tasks import APART, CASE_BY_CASE, CHECKS, COMPILED, ON_DEMAND, TABLE, Entries, Examine, marked
 
 SECONDS_PER_ENTRY = 300.0
 PROCESS = "process"  # what failed, where no check could tell
@@ -55,8 +55,9 @@ def run(
 
     The dtype "first" stands for the first one of each entry. `shard` is the part of them to run and of how many.
     """
-    together = tuple(check for check in checks if check not in (APART, COMPILED))
-    parts = tuple(filter(None, (together, *((check,) for check in (APART, COMPILED) if check in checks))))
+    alone = (APART, *ON_DEMAND)
+    together = tuple(check for check in checks if check not in alone)
+    parts = tuple(filter(None, (together, *((check,) for check in alone if check in checks))))
     reports: dict[tuple[str, str], dict[str, Any]] = {}
     names: list[str] = []
     order: list[str] = []
@@ -89,7 +90,10 @@ def run(
                 assert isinstance(task, Examine)
                 report = _report(task, outcome)
                 lost = report["failures"].get(PROCESS, "")
-                if lost and len(part) > 1 and not lost.startswith(TOO_LONG):  # a hang would only take as long again
+                if part[0] in CASE_BY_CASE and isinstance(outcome, Lost):
+                    for found in _around(pool, task, outcome):
+                        _add(reports, found)
+                elif lost and len(part) > 1 and not lost.startswith(TOO_LONG):  # a hang would only take as long again
                     unfinished.append((task, report))
                 else:
                     _add(reports, report)
@@ -150,6 +154,23 @@ def _one_by_one(pool: Pool, unfinished: Sequence[tuple[Examine, dict[str, Any]]]
         yield report
 
 
+def _around(pool: Pool, task: Examine, lost: Lost) -> Iterator[dict[str, Any]]:
+    """Reports of the calls before and after the one that ended the process: a fault where it was one on the device."""
+    last = marked(lost.output)
+    begin, end = task.settings.get("cases", (0, None))
+    if last is None or last[0] < begin:
+        yield _report(task, lost)
+        return
+    number, where = last
+    if where != "cpu":
+        yield _report(task, Lost(f"case {number}: {lost.reason}", lost.output))
+    for part in ((begin, number), (number + 1, end)):
+        if part[0] != part[1]:
+            rest = replace(task, settings={**task.settings, "cases": part})
+            outcome = pool.ask(rest)
+            yield from _around(pool, rest, outcome) if isinstance(outcome, Lost) else [_report(rest, outcome)]
+
+
 def _add(reports: dict[tuple[str, str], dict[str, Any]], report: dict[str, Any]) -> None:
     """Adds a report of checks that run apart to that of the others."""
     first = reports.setdefault((report["name"], report["dtype"]), report)
@@ -162,7 +183,7 @@ def _add(reports: dict[tuple[str, str], dict[str, Any]], report: dict[str, Any])
             first[key].update(value)
         elif key in ("flags", "differences", "exercised", "checks"):
             first[key] = [*dict.fromkeys([*first[key], *value])]
-        elif key in ("error_inputs", "late_errors", "seconds"):
+        elif key in ("calls", "error_inputs", "late_errors", "seconds"):
             first[key] += value
         elif key in ("samples", "random_samples"):
             first[key] = max(first[key], value)

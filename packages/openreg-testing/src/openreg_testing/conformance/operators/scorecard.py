@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..manifest import Manifest
-from .tasks import CHECKS, COMPILED
+from .tasks import CHECKS, ON_DEMAND
 
 _CODE = ("generated", "external")
 FALLBACKS_SHOWN = 30  # the file written by --json has all
@@ -90,7 +90,7 @@ class Scorecard:
 
     def is_whole(self, check: str) -> bool:
         """Whether a check, or the part of it that a name such as "layouts: result" means, was run on everything."""
-        return check in self.whole or (self.complete and check != COMPILED)
+        return check.partition(":")[0] in self.whole or (self.complete and check.partition(":")[0] not in ON_DEMAND)
 
     def dtypes(self) -> list[str]:
         return list(dict.fromkeys(report["dtype"] for report in self.reports))
@@ -131,6 +131,9 @@ class Scorecard:
         errors = sum(report.get("error_inputs", 0) for report in self.reports)
         late = sum(report.get("late_errors", 0) for report in self.reports)
         console.print(f"{errors} wrong inputs, {late} of them found by the device only")
+        calls = sum(report.get("calls", 0) for report in self.reports)
+        if calls:
+            console.print(f"{calls} calls with one argument changed or without its memory")
         self._show_compiled(console)
         self._show_fallbacks(console)
         if not with_problems:

@@ -14,7 +14,21 @@ VARIANTS = ("noncontiguous", "out", "in-place", "overloads", "layouts", "writes"
 ONCE_PER_ENTRY = ("errors", "dtypes")
 APART = "flags"  # under a schedule of its own, in processes of its own
 CHECKS = ("forward", "backward", *VARIANTS, *ONCE_PER_ENTRY, APART)
-COMPILED = "compiled"  # in processes of its own, and only where it is asked for: it takes as long as all others
+# In processes of their own, and only where they are asked for: each takes as long as all others.
+COMPILED = "compiled"
+ARGUMENTS = "arguments"
+STORAGES = "storages"
+CASE_BY_CASE = (ARGUMENTS, STORAGES)  # of one that ends the process, the others are tried without it
+ON_DEMAND = (COMPILED, *CASE_BY_CASE)
+
+
+MARK = "conformance: case"  # begins the line that is written before each call of a case
+
+
+def marked(output: str) -> tuple[int, str] | None:
+    """The number of the case that a process tried last, and on which device, read from what it wrote; else None."""
+    lines = [line.removeprefix(MARK).split() for line in output.splitlines() if line.startswith(MARK)]
+    return (int(lines[-1][0]), lines[-1][1]) if lines else None
 
 
 @dataclass(frozen=True)

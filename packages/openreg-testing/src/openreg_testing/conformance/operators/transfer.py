@@ -77,6 +77,14 @@ def copy_tensor(tensor: torch.Tensor, device: str, storages: dict[Any, Any]) -> 
     return copy.requires_grad_() if tensor.requires_grad else copy
 
 
+def move_to_cpu(inputs: Inputs, position: int) -> Inputs:
+    """The same arguments, of which the one that is the leaf at a position lies on the CPU."""
+    leaves, structure = pytree.tree_flatten(inputs)
+    leaves[position] = leaves[position].detach().cpu()
+    moved: Inputs = pytree.tree_unflatten(leaves, structure)
+    return moved
+
+
 def tensors_in(values: Any) -> list[torch.Tensor]:
     return [leaf for leaf in pytree.tree_leaves(values) if isinstance(leaf, torch.Tensor)]
 

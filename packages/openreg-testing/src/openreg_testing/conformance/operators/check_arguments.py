@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every sample with one of its arguments changed: refused at the call where the CPU refuses it, else the CPU's result.
+
+What goes wrong has one of five names, which a manifest may list under `differs`:
+
+- ``arguments: lost``: the device learns of it after the call, and stops. A GPU does so for indices that lie in its
+  memory; those operators are listed as `late`.
+- ``arguments: bug``: an assertion inside of a kernel fails, where the CPU refuses with a message for the user.
+- ``arguments: raises``: the CPU computes a result.
+- ``arguments: computes``: the CPU refuses, or a tensor of the CPU is taken beside those of the device.
+- ``arguments: result``: both compute, not the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..._platform import little_memory
+from . import subject
+from .changes import Change, call_of, changes
+from .check_random import draws
+from .comparison import difference
+from .entries import UNINITIALISED, samples_of
+from .outcome import Outcome, attempt
+from .tasks import MARK
+from .transfer import Inputs, copy_inputs, inputs_of, move_to_cpu, tensors_in
+
+if TYPE_CHECKING:
+    from .examination import Report
+
+SAMPLES = 3
+LARGEST = 10_000  # elements of all operands of a sample; checks of values have the larger ones
+MEMORY = 4 << 30  # bytes that a call may take: one that takes more than this is not compared
+
+
+def check_arguments(op: Any, dtype: torch.dtype, report: Report) -> None:
+    """Tries the changes that the report wants, by their numbers, each on the CPU and on the device."""
+    torch.zeros(1, device=subject.device())  # what the device takes when it starts does not count
+    begin, end = report.cases
+    with little_memory(MEMORY):
+        for number, change in islice(enumerate(changes_of(op, dtype, report)), begin, end):
+            report.calls += 1
+            found = fault(op, change, number, report)
+            if found:
+                kind, reason = found
+                report.fail(f"arguments: {kind}", f"{change.what}: {reason}: {call_of(op.name, change.inputs)}"[:600])
+
+
+def changes_of(op: Any, dtype: torch.dtype, report: Report) -> Iterator[Change]:
+    """Of a few small samples, in the same order each time."""
+    for sample in small_samples(op, dtype, report):
+        for change in changes(inputs_of(sample)):
+            if change.on_cpu is None or subject.device() != "cpu":
+                yield change
+
+
+def small_samples(op: Any, dtype: torch.dtype, report: Report) -> list[Any]:
+    """Some of the table's samples."""
+    small = [
+        sample
+        for sample in samples_of(op, dtype)
+        if sum(tensor.numel() for tensor in tensors_in(inputs_of(sample))) <= LARGEST
+    ]
+    return report.choose(small, SAMPLES)
+
+
+def fault(op: Any, change: Change, number: int, report: Report) -> tuple[str, str] | None:
+    """What is wrong with a call, as one of the names above and a reason; None where nothing is."""
+    theirs = call(op, change, "cpu", number)
+    ours = call(op, change, subject.device(), number)
+    if lacks_memory(theirs) or lacks_memory(ours):
+        return None
+    if ours.late:
+        is_listed = subject.manifest().operator(op.full_name).late
+        return None if is_listed else ("lost", f"{ours.describe()}; the CPU: {theirs.describe()}")
+    if ours.error is not None:
+        if ours.is_bug and not theirs.is_bug:
+            return "bug", f"{ours.describe()}; the CPU: {theirs.describe()}"
+        if theirs.error is None and change.on_cpu is None:
+            return "raises", ours.describe()
+        return None
+    if theirs.error is not None:
+        return "computes", f"the CPU: {theirs.describe()}"
+    if change.on_cpu is not None:
+        return "computes", "a tensor of the CPU is taken"
+    tolerance = report.tolerance
+    values = op.name not in UNINITIALISED
+    found = difference(ours.result, theirs.result, tolerance, values=values, host=tensors_in(change.inputs))
+    if found and is_defined(op, change, theirs, number, tolerance):
+        return "result", found
+    return None
+
+
+def is_defined(op: Any, change: Change, theirs: Outcome, number: int, tolerance: tuple[float, float] | None) -> bool:
+    """Whether the CPU's result is the same again: some kernels draw, some read beside an operand that does not fit."""
+    if draws(op, change.inputs, lambda args, kwargs: op(*args, **kwargs)):
+        return False
+    again = call(op, change, "cpu", number)
+    alike = difference(again.result, theirs.result, tolerance, host=tensors_in(again.result))
+    return again.error is None and alike is None
+
+
+def call(op: Any, change: Change, device: str, number: int) -> Outcome:
+    """The outcome of the changed call on a device."""
+    announce(number, "cpu" if device == "cpu" else "device")
+    args, kwargs = arguments_on(op, change, device)
+    return attempt(partial(op, *args, **kwargs), device)
+
+
+def announce(number: int, where: str) -> None:
+    """Writes down which call comes next, should it end the process."""
+    print(MARK, number, where, file=sys.stderr, flush=True)
+
+
+def arguments_on(op: Any, change: Change, device: str) -> Inputs:
+    """Copies on the device, but for the tensor that stays on the CPU."""
+    torch.manual_seed(2026)
+    inputs: Inputs = copy_inputs(op, change.inputs, device)
+    return inputs if change.on_cpu is None else move_to_cpu(inputs, change.on_cpu)
+
+
+def lacks_memory(outcome: Outcome) -> bool:
+    """Whether a call asked for more than a process of this check has."""
+    text = str(outcome.error)
+    return isinstance(outcome.error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in text
