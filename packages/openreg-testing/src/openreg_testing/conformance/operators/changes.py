@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -56,7 +56,7 @@ def changes(inputs: Inputs) -> Iterator[Change]:
 def _names(inputs: Inputs) -> list[str]:
     """Of each leaf the place that a reader finds it at: `args[1]`, `kwargs['weight']`."""
     paths = [path for path, _ in pytree.tree_flatten_with_path(inputs)[0]]
-    return ["args" * (path[0].idx == 0) + "kwargs" * (path[0].idx == 1) + pytree.keystr(path[1:]) for path in paths]
+    return [("args", "kwargs")[path[0] != pytree.SequenceKey(0)] + pytree.keystr(path[1:]) for path in paths]
 
 
 def _values_instead_of(leaf: Any) -> Iterator[tuple[str, Any]]:
@@ -100,15 +100,20 @@ def _resized(tensor: torch.Tensor, dimension: int, size: int) -> torch.Tensor:
 def _lengths(inputs: Inputs) -> Iterator[Change]:
     """Lists of numbers among the arguments, such as sizes and strides, with one number fewer and one more."""
     args, kwargs = inputs
-    places: list[tuple[str, Any, Callable[[Any], Inputs]]] = []
-    for index, value in enumerate(args):
-        places.append((f"args[{index}]", value, lambda new, i=index: ((*args[:i], new, *args[i + 1 :]), kwargs)))
-    for name, value in kwargs.items():
-        places.append((f"kwargs[{name!r}]", value, lambda new, n=name: (args, {**kwargs, n: new})))
-    for name, value, replaced in places:
+    places: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
+    for place, value in places:
         if isinstance(value, (list, tuple)) and value and all(type(item) is int for item in value):
-            yield Change(f"{name}: one number fewer", replaced(type(value)(value[:-1])))
-            yield Change(f"{name}: one number more", replaced(type(value)([*value, value[-1]])))
+            for what, numbers in (("fewer", value[:-1]), ("more", [*value, value[-1]])):
+                where = f"args[{place}]" if isinstance(place, int) else f"kwargs[{place!r}]"
+                yield Change(f"{where}: one number {what}", _with(inputs, place, type(value)(numbers)))
+
+
+def _with(inputs: Inputs, place: int | str, value: Any) -> Inputs:
+    """The arguments with another value of one, which is named by its position or its name."""
+    args, kwargs = inputs
+    if isinstance(place, int):
+        return (*args[:place], value, *args[place + 1 :]), kwargs
+    return args, {**kwargs, place: value}
 
 
 def written(value: Any) -> str:

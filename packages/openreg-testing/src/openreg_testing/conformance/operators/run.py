@@ -91,8 +91,8 @@ def run(
                 report = _report(task, outcome)
                 lost = report["failures"].get(PROCESS, "")
                 if part[0] in CASE_BY_CASE and isinstance(outcome, Lost):
-                    for found in _around(pool, task, outcome):
-                        _add(reports, found)
+                    for part_of_it in _around(pool, task, outcome):
+                        _add(reports, part_of_it)
                 elif lost and len(part) > 1 and not lost.startswith(TOO_LONG):  # a hang would only take as long again
                     unfinished.append((task, report))
                 else:
