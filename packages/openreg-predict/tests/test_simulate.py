@@ -4,7 +4,6 @@
 import contextlib
 import dataclasses
 import threading
-import time
 
 import pytest
 import torch
@@ -237,11 +236,10 @@ def test_an_exception_inside_ends_it():
         fails()
     assert runs[0].seconds == 1 + 2 * SIZE
     begin, end = torch.Event("openreg", enable_timing=True), torch.Event("openreg", enable_timing=True)
-    started = time.monotonic()
     begin.record()
     end.record()
     end.synchronize()
-    assert begin.elapsed_time(end) <= (time.monotonic() - started) * 1000  # real time
+    assert begin.elapsed_time(end) > 0  # modelled, nothing would have passed
 
 
 def test_a_profile_shows_the_chips_times(tmp_path):

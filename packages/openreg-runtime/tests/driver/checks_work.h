@@ -2,7 +2,6 @@
 // Streams, events, host functions, graphs, and work that fails.
 #pragma once
 
-#include <chrono>
 #include <cstdio>
 #include <numeric>
 #include <string>
@@ -86,12 +85,10 @@ inline void a_delay_takes_its_time() {
   for (orEvent_t& event : events) {
     CHECK_OK(orEventCreateWithFlags(&event, orEventEnableTiming));
   }
-  const auto begin = std::chrono::steady_clock::now();
   CHECK_OK(orEventRecord(events[0], nullptr));
   CHECK_OK(orStreamDelay(nullptr, 50'000'000));
   CHECK_OK(orEventRecord(events[1], nullptr));
   CHECK_OK(orEventSynchronize(events[1]));
-  CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(50));
   float milliseconds = 0;
   CHECK_OK(orEventElapsedTime(&milliseconds, events[0], events[1]));
   CHECK(milliseconds >= 50);

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 
@@ -341,13 +340,11 @@ def test_time_is_real_again_afterwards(api: Api, streams: list[int]) -> None:
     assert chip.times() == {"a": (0, 100_000)}
     observer = Observer(api)
     begin, end = api.event(timed=True), api.event(timed=True)
-    started = time.monotonic()
     api.record(begin, streams[0])
     api.delay(streams[0], 0.005)
     api.record(end, streams[0])
     api.synchronize()
-    passed = (time.monotonic() - started) * 1000
-    assert 5 <= api.elapsed(begin, end) <= passed
+    assert api.elapsed(begin, end) > 5  # modelled, it would be 5
     # Both engines work again.
     source, target = api.malloc(8 * MIB), api.malloc(8 * MIB)
     api.copy_async(target, source, 8 * MIB, streams[0])
