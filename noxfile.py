@@ -92,6 +92,7 @@ SLOW = [
         ("tests/onnx/*", "examples/export_onnx.py", "benchmarks/workloads/models.py"),
         420,
     ),
+    Session("libraries", ("openreg-meta",), ("tests/libraries/*", "docs/libraries.md"), 420),
     Session("settings", ("openreg-meta",), ("packages/openreg-ops/tests/*", "packages/openreg-meta/tests/*"), 1200),
     Session("soak", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*",), 300),
     Session(
@@ -342,6 +343,15 @@ def onnx(session: nox.Session) -> None:
     here.install("openreg-ops", "openreg-meta", *tools, extra="onnx")
     here.run("pytest", "python", *PYTEST, str(ROOT / "tests" / "onnx"), *session.posargs)
     here.run("export_onnx.py", "python", str(ROOT / "examples" / "export_onnx.py"))
+
+
+@nox.session
+def libraries(session: nox.Session) -> None:
+    """What libraries know by name stands where a page of the guide says, and the ways out work (-- -k safetensors)."""
+    here = lane(session)
+    tools = ("accelerate==1.15.0", "safetensors==0.8.0", "transformers==5.23.0", "pytest>=8.3", "pytest-timeout>=2.3")
+    here.install("openreg-meta", *tools)
+    here.run("pytest", "python", *PYTEST, str(ROOT / "tests" / "libraries"), *session.posargs)
 
 
 @nox.session
