@@ -18,7 +18,7 @@ OutputSpec describe_flip(const at::Tensor& self, c10::IntArrayRef dims) {
 OutputSpec describe_roll(const at::Tensor& self, c10::IntArrayRef shifts, c10::IntArrayRef dims) {
   TORCH_CHECK(!shifts.empty(), "`shifts` required");
   OutputSpec spec = output_of_shape(self);
-  if (dims.empty() && shifts.size() == 1) {
+  if ((dims.empty() && shifts.size() == 1) || self.numel() == 0) {
     return spec;
   }
   TORCH_CHECK(shifts.size() == dims.size(), "shifts and dimensions must align. shifts: ", shifts.size(),

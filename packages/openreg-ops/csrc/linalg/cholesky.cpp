@@ -55,10 +55,10 @@ at::Tensor factorize(const at::Tensor& self, bool upper) {
   TORCH_WARN_ONCE(
       "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release; "
       "torch.cholesky(A) is torch.linalg.cholesky(A), and with upper=True it is torch.linalg.cholesky(A).mH");
-  at::native::squareCheckInputs(self, "cholesky");
   if (self.numel() == 0) {
     return at::empty_like(self, at::MemoryFormat::Contiguous);
   }
+  at::native::squareCheckInputs(self, "cholesky");
   require_lapack_dtype("cholesky_cpu", self.scalar_type());
   const auto [factor, info] = at::linalg_cholesky_ex(self, upper);
   at::_linalg_check_errors(info, "cholesky", self.dim() == 2);

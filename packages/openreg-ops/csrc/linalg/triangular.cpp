@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Triangular parts, and the LU factorisation, which ends in them.
+#include <algorithm>
+
 #include "declare/declare.h"
 
 namespace openreg::ops {
@@ -18,6 +20,18 @@ void check_order(const at::Tensor& /*self*/, int64_t /*diagonal*/, at::Tensor& o
   }
 }
 
+// PyTorch's checks leave out the sizes of the pivots, and its kernels read and write beside those that do not fit.
+void check_pivots(const at::Tensor& lu, const at::Tensor& pivots, bool /*unpack_data*/, bool unpack_pivots) {
+  if (!unpack_pivots || lu.dim() < 2) {
+    return;
+  }
+  c10::DimVector sizes(lu.sizes().slice(0, lu.dim() - 2));
+  sizes.push_back(std::min(lu.size(-2), lu.size(-1)));
+  TORCH_CHECK(pivots.sizes() == c10::IntArrayRef(sizes), op::lu_unpack::name, ": expected LU_pivots of shape ",
+              c10::IntArrayRef(sizes), " for LU_data of shape ", lu.sizes(), ", as torch.linalg.lu_factor() gives, but got ",
+              pivots.sizes());
+}
+
 template <auto kFunctional, auto kOut>
 at::Tensor& in_order(const at::Tensor& self, int64_t diagonal, at::Tensor& out) {
   return is_in_order(out) ? kOut(self, diagonal, out) : out.copy_(kFunctional(self, diagonal));
@@ -27,7 +41,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_linalg_lu, op::linalg_lu>(
       library, cpu::linalg_lu_outf, {.refused = kBoolean | kIntegers | kReduced, .overlap = kNotItself});
   structured<meta::structured_lu_unpack, op::lu_unpack>(library, cpu::lu_unpack_outf,
-                                                        checked(KernelRule{.overlap = kNotItself}));
+                                                        checked(KernelRule{.overlap = kNotItself}),
+                                                        {.check = check_pivots});
   structured<meta::structured_tril, op::tril, op::tril_>(library, in_order<cpu::tril, cpu::tril_outf>, kChecked,
                                                          {.check_outputs = check_order});
   structured<meta::structured_triu, op::triu, op::triu_>(library, in_order<cpu::triu, cpu::triu_outf>, kChecked,

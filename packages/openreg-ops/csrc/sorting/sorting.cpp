@@ -81,9 +81,8 @@ void check_search(const at::Tensor& sequence, const at::Tensor& values, bool out
   if (values.numel() == 0) {
     return;  // no kernel looks at the dtype
   }
-  for (const c10::ScalarType dtype : {sequence.scalar_type(), values.scalar_type()}) {
-    require_dtype(!c10::isComplexType(dtype) && dtype != at::kBool, "searchsorted_out_cpu", dtype);
-  }
+  const c10::ScalarType dtype = at::result_type(sequence, values);  // which the kernel converts both to
+  require_dtype(!c10::isComplexType(dtype) && dtype != at::kBool, "searchsorted_out_cpu", dtype);
 }
 
 // The kernel copies operands whose elements do not follow each other.

@@ -25,9 +25,17 @@ OutputSpec describe_pixel_unshuffle(const at::Tensor& self, int64_t factor) {
   return with_last_sizes(self, {self.size(-3) * factor * factor, self.size(-2) / factor, self.size(-1) / factor});
 }
 
+// Without elements the CPU's kernel gives the shape of its operand, not of its result.
+at::Tensor unshuffle(const at::Tensor& self, int64_t factor) {
+  if (self.numel() == 0) {
+    return at::empty(describe_pixel_unshuffle(self, factor).sizes, self.options());
+  }
+  return cpu::pixel_unshuffle(self, factor);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   described<describe_pixel_shuffle, op::pixel_shuffle>(library, cpu::pixel_shuffle);
-  described<describe_pixel_unshuffle, op::pixel_unshuffle>(library, cpu::pixel_unshuffle);
+  described<describe_pixel_unshuffle, op::pixel_unshuffle>(library, unshuffle);
 }
 
 }  // namespace

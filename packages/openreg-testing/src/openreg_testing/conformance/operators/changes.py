@@ -71,7 +71,7 @@ def _values_instead_of(leaf: Any) -> Iterator[tuple[str, Any]]:
             yield f"{number}", number
     elif isinstance(leaf, torch.dtype):
         yield from ((name_of(dtype), dtype) for dtype in OTHER_DTYPES if dtype != leaf)
-    elif isinstance(leaf, str):
+    elif isinstance(leaf, str) and leaf != "cpu":  # which is the device, and not an argument to be changed
         yield "a word that means nothing", "nothing"
 
 

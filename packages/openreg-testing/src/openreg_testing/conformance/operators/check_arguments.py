@@ -72,8 +72,8 @@ def small_samples(op: Any, dtype: torch.dtype, report: Report) -> list[Any]:
 
 def fault(op: Any, change: Change, number: int, report: Report) -> tuple[str, str] | None:
     """What is wrong with a call, as one of the names above and a reason; None where nothing is."""
-    theirs = call(op, change, "cpu", number)
     ours = call(op, change, subject.device(), number)
+    theirs = call(op, change, "cpu", number)
     if lacks_memory(theirs) or lacks_memory(ours):
         return None
     if ours.late:

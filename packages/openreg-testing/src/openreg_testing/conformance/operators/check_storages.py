@@ -54,11 +54,12 @@ def fault(op: Any, inputs: Inputs, position: int, part: float, number: int) -> t
     """What is wrong with a call, and a reason; None where nothing is."""
     torch.manual_seed(2026)
     args, kwargs = copy_inputs(op, inputs, subject.device())
-    storage = tensors_in((args, kwargs))[position].untyped_storage()
+    operand = tensors_in((args, kwargs))[position]
+    storage = operand.untyped_storage()
     if storage.device.type != subject.device():
         return None  # an operand of the host's
     subject.synchronize(subject.device())
-    storage.resize_(int(storage.nbytes() * part))
+    storage.resize_(int(storage.nbytes() * part) // operand.itemsize * operand.itemsize)
     operands = {tensor.untyped_storage()._cdata for tensor in strided_in((args, kwargs))}
     announce(number, "device")
     ours = attempt(partial(op, *args, **kwargs), subject.device())

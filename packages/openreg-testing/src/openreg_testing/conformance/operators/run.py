@@ -162,9 +162,12 @@ def _around(pool: Pool, task: Examine, lost: Lost) -> Iterator[dict[str, Any]]:
         yield _report(task, lost)
         return
     number, where = last
-    if where != "cpu":
+    alone = (number, number + 1)
+    if where != "cpu" and (begin, end) == alone:
         yield _report(task, Lost(f"case {number}: {lost.reason}", lost.output))
-    for part in ((begin, number), (number + 1, end)):
+        return
+    # What ended on the device is tried alone, as a kernel of the CPU may have written where it should not before.
+    for part in ((begin, number), *([alone] if where != "cpu" else []), (number + 1, end)):
         if part[0] != part[1]:
             rest = replace(task, settings={**task.settings, "cases": part})
             outcome = pool.ask(rest)
