@@ -83,7 +83,7 @@ SLOW = [
         "conformance",
         ("openreg-meta", "openreg-testing", "openreg-compile"),
         ("packages/openreg-ops/tests/*",),
-        2700,
+        4200,
     ),
     Session("fuzz", ("openreg-ops", "openreg-testing"), ("packages/openreg-ops/tests/*",), 900),
     Session(

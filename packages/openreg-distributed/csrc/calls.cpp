@@ -128,7 +128,7 @@ Terms ProcessGroup::terms_of(const Call& call) {
   return terms;
 }
 
-std::shared_ptr<Flight> ProcessGroup::record(const Call& call) {
+std::shared_ptr<Flight> ProcessGroup::record(const Call& call, std::shared_ptr<void> stack) {
   if (flight_group_ == nullptr || flight_group_->name != getGroupUid() || flight_group_->title != getGroupDesc()) {
     flight_group_ = std::make_shared<const FlightGroup>(FlightGroup{number_, getGroupUid(), getGroupDesc(), ranks_});
   }
@@ -150,7 +150,7 @@ std::shared_ptr<Flight> ProcessGroup::record(const Call& call) {
   const Tensors& typed = call.inputs.empty() ? call.outputs : call.inputs;
   flight->dtype = typed.empty() ? "" : c10::toString(typed.front().scalar_type());
   flight->thread = c10::getThreadName();
-  flight->stack = calling_stack();
+  flight->stack = std::move(stack);
   flight_recorder().add(flight);
   return flight;
 }

@@ -171,6 +171,7 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
                 ", for its messages are not work of the device; call it outside of the capture");
   }
   const at::AutoDispatchBelowADInplaceOrView no_autograd;
+  std::shared_ptr<void> stack = calling_stack();  // with Python's lock, so before ours
 
   std::unique_lock<std::mutex> order(mutex_);
   DeviceLane& lane = lanes_.next(device.index(), call.route);
@@ -199,7 +200,7 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
   Description description = describe(call, operands);
   Terms terms = terms_of(call);
   const auto operation = std::make_shared<Operation>(
-      std::move(description), std::move(terms), record(call), std::move(ticket),
+      std::move(description), std::move(terms), record(call, std::move(stack)), std::move(ticket),
       post_all(*transport_, progress_, std::move(steps.transfers), call.route.peer != Route::kCollective),
       std::move(held));
   operation->set_injected(next_fault(device));

@@ -119,7 +119,7 @@ class ProcessGroup final : public c10d::Backend {
   WorkPtr enqueue(Call call, const std::function<Steps()>& before);
   Description describe(const Call& call, const Tensors& operands);
   Terms terms_of(const Call& call);
-  std::shared_ptr<Flight> record(const Call& call);
+  std::shared_ptr<Flight> record(const Call& call, std::shared_ptr<void> stack);
   // "rank 0 of 2 in the group ...".
   std::string place_of() const;
   // How errors in arguments begin: "occl: all_reduce on rank 0 of 2 in the group ...".
@@ -154,7 +154,9 @@ class ProcessGroup final : public c10d::Backend {
   const std::string ranks_;  // "[0, 1]", in the default group
   const std::shared_ptr<Progress> progress_;
 
-  std::mutex mutex_;  // guards what follows, and the order of calls
+  // Guards what follows, and the order of calls. Who waits for it may hold Python's lock, which is therefore never taken
+  // under it.
+  std::mutex mutex_;
   std::chrono::milliseconds timeout_;
   Lanes lanes_;
   uint64_t sequence_ = 0;     // calls

@@ -189,6 +189,9 @@ def test_mistakes_fail_on_the_calling_line(operation):
         (lambda x: torch.linalg.solve_triangular(x, x.double(), upper=True), "dtype"),
         (lambda x: torch.linalg.eigvals(x, out=torch.empty(0, device=DEVICE)), "ComplexFloat can't be cast"),
         (lambda x: torch.addbmm(x, x.new_ones(2, 3, 4), x.new_ones(2, 3, 4)), "3x4"),
+        # The CPU's kernel reads and writes beside such pivots.
+        (lambda x: torch.lu_unpack(x, x.new_ones(2, 3, dtype=torch.int32)), r"LU_pivots of shape \[3\]"),
+        (lambda x: torch.lu_unpack(x, x.new_ones(4, dtype=torch.int32)), r"LU_pivots of shape \[3\]"),
     ],
 )
 def test_mistakes_told_in_other_words_than_the_cpus(operation, said):

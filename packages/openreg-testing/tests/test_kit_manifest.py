@@ -87,6 +87,22 @@ def test_what_later_releases_need_holds_from_then_on(tmp_path):
     assert new.operator("mm").differs == {"layouts: result": "the order of sums", "out": "not resized"}
 
 
+def test_one_reason_may_explain_many_operators(tmp_path):
+    text = """
+[operators."index_*"]
+late = "an index"
+[[differing]]
+check = "arguments: lost"
+reason = "an index that only the kernel sees"
+operators = ["index_add", "take"]
+"""
+    found = manifest.read(written(tmp_path, text))
+    for name in ("index_add", "take"):
+        assert found.operator(name).differs == {"arguments: lost": "an index that only the kernel sees"}
+    assert (found.operator("index_add").late, found.operator("take").late) == ("an index", "")
+    assert not found.operator("index_copy").differs
+
+
 def test_an_exact_name_goes_before_a_pattern(tmp_path):
     text = '[operators."a*"]\nfails = "all of them"\n[operators."abs"]\nlate = "this one alone"\n'
     found = manifest.read(written(tmp_path, text))
@@ -117,6 +133,7 @@ def test_an_exact_name_goes_before_a_pattern(tmp_path):
         ("[expect]\nnative = {float32 = 'all'}", "[expect] native float32 = 'all' has to be a whole number"),
         ("import = [1]", "import = [1] has to be a list of texts"),
         ("[[flags.read_late]]\nflag = 'a'", "[[flags.read_late]] lacks operators, reason, effect"),
+        ("[[differing]]\ncheck = 'out'", "[[differing]] lacks reason, operators"),
         ("device =", "is not TOML"),
     ],
 )

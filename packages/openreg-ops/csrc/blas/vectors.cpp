@@ -38,7 +38,9 @@ OutputSpec describe_addr(const at::Tensor& self, const at::Tensor& first, const 
   const c10::DimVector sizes{first.size(0), second.size(0)};
   TORCH_CHECK(at::is_expandable_to(self.sizes(), sizes), "The expanded size of the tensor (", first.size(0), ", ",
               second.size(0), ") must match the existing size ", self.sizes());
-  const c10::ScalarType dtype = c10::promoteTypes(at::result_type(self, first), at::result_type(first, second));
+  // A number counts in full, as PyTorch expands it to a matrix first.
+  const c10::ScalarType dtype =
+      c10::promoteTypes(self.scalar_type(), c10::promoteTypes(first.scalar_type(), second.scalar_type()));
   TORCH_CHECK(!(beta.isBoolean() || alpha.isBoolean()) || dtype == at::kBool,
               "Boolean beta and alpha only supported for Boolean results.");
   TORCH_CHECK(

@@ -3,14 +3,15 @@
 
 An entry under [operators] is named after PyTorch's table (OpInfo.full_name, or a pattern such as "fft.*"), one under
 [tests] after a test of the kit ("streams::test_work_on_one_stream_is_in_order"), one under [pytorch] after a test of
-PyTorch's own. A file that ends in .yaml or .yml is read as torch-spyre's (see ``spyre``).
+PyTorch's own. What one reason explains of many operators stands under [[differing]]. A file that ends in .yaml or .yml
+is read as torch-spyre's (see ``spyre``).
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -166,6 +167,7 @@ _TOP = {
     "reasons": dict,
     "only_listed": bool,
     "operators": dict,
+    "differing": list,
     "tests": dict,
     "pytorch": dict,
 }
@@ -182,6 +184,7 @@ _OPERATOR = {
 }
 _TEST = {"fails": str, "skip": str, "strict": bool, "since": str}
 _DIFFERENCE = {"reason": str, "since": str}
+_DIFFERING = {"check": str, "reason": str, "operators": list}
 _KINDS = {str: "text", list: "a list", dict: "a table", bool: "true or false", int: "a whole number"}
 _DTYPES = (
     *("float64", "float32", "float16", "bfloat16", "complex128", "complex64", "complex32"),
@@ -218,7 +221,7 @@ class _Parser:
             native=self.counts(expect.get("native", {}), "[expect] native"),
             most_failing=expect.get("most_failing"),
             only_listed=top.get("only_listed", False),
-            operators=self.entries("operators", _OPERATOR, self.operator),
+            operators=self.differing(self.entries("operators", _OPERATOR, self.operator)),
             tests=self.entries("tests", _TEST, self.test),
             pytorch=self.entries("pytorch", _TEST, self.test),
         )
@@ -301,6 +304,26 @@ class _Parser:
             differs=differs,
         )
 
+    def differing(self, operators: Mapping[str, Operator]) -> Mapping[str, Operator]:
+        """The operators, with what [[differing]] says of many at once."""
+        found = dict(operators)
+        for value in self.data.get("differing", ()):
+            where = "[[differing]]"
+            entry = self.complete(value, where, _DIFFERING)
+            reason = self.reason(entry["reason"], f"{where} reason")
+            for name in self.names(entry["operators"], f"{where} operators"):
+                known = _find(found, name) or _NOTHING
+                found[name] = replace(known, differs={**known.differs, entry["check"]: reason})
+        return found
+
+    def complete(self, value: Any, where: str, accepted: Mapping[str, type]) -> Mapping[str, Any]:
+        """The table, which has each of the keys."""
+        entry = self.checked(value, where, accepted)
+        absent = [key for key in accepted if key not in entry]
+        if absent:
+            raise self.refuse(where, f"lacks {', '.join(absent)}")
+        return entry
+
     def tolerance(self, value: Any, where: str) -> tuple[float, float]:
         numbers = isinstance(value, list) and all(isinstance(item, (int, float)) and item >= 0 for item in value)
         if not numbers or len(value) != 2:
@@ -313,10 +336,7 @@ class _Parser:
 
     def reading(self, value: Any) -> Reading:
         where = "[[flags.read_late]]"
-        entry = self.checked(value, where, _READING)
-        absent = [key for key in _READING if key not in entry]
-        if absent:
-            raise self.refuse(where, f"lacks {', '.join(absent)}")
+        entry = self.complete(value, where, _READING)
         names = self.names(entry["operators"], f"{where} operators")
         return Reading(entry["flag"], names, entry["reason"], entry["effect"])
 
