@@ -20,8 +20,9 @@ ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
 from tools import torch_release  # noqa: E402
+from tools._platform import usable_cores  # noqa: E402
 from tools.affected import Session, affected, changed_files, lane_session, publish  # noqa: E402
-from tools.budgets import budgets, in_order  # noqa: E402
+from tools.budgets import budgets, in_order, jobs  # noqa: E402
 from tools.lane import (  # noqa: E402
     NOX,
     PYTEST,
@@ -129,8 +130,11 @@ nox.options.default_venv_backend = "venv"
 nox.options.reuse_venv = "yes"
 nox.options.error_on_external_run = True
 nox.options.sessions = [item.name for item in DEFAULT]
-# More than one session at a time, as .ci/run asks for: the end of this file says how.
-PARALLEL = (os.environ.get("NOX_PARALLEL") or "1") != "1"
+# More than one session at a time: the end of this file says how. One of them is told so by nox.
+JOBS = jobs(sys.argv[1:], usable_cores())
+PARALLEL = JOBS > 1 or "--parallel-worker" in sys.argv
+if PARALLEL:
+    nox.options.parallel = JOBS
 
 # An environment made by another Python is made anew instead of reused.
 os.environ.setdefault("NOX_ENABLE_STALENESS_CHECK", "1")
@@ -150,9 +154,7 @@ def lint(session: nox.Session) -> None:
     with STOPWATCH.step(session.name, "pre-commit"):
         session.run("pre-commit", "run", "--all-files", "--show-diff-on-failure")
     with STOPWATCH.step(session.name, "pytest"):
-        # Tests that start nox mean one session.
-        env = {"NOX_PARALLEL": None}
-        session.run("python", "-m", "pytest", "-p", "no:cacheprovider", "tests", *session.posargs, env=env)
+        session.run("python", "-m", "pytest", "-p", "no:cacheprovider", "tests", *session.posargs)
 
 
 @nox.session(venv_backend="none")

@@ -15,12 +15,29 @@ from tools.packages import ROOT, discover, read_package
 from tools.stopwatch import Stopwatch
 
 
-def test_under_nox_parallel_the_wheels_come_first_and_exactly_what_has_packages_waits_for_them():
+@pytest.mark.parametrize(
+    ("arguments", "number"),
+    [
+        ((), 2),
+        (("--non-interactive",), 2),
+        (("--non-interactive", "--", "-k", "add"), 2),
+        (("-s", "lint"), 1),
+        (("--session=lint",), 1),
+        (("-l",), 1),
+        (("--parallel", "1"), 1),
+    ],
+)
+def test_all_sessions_run_two_at_a_time_and_a_named_one_alone(arguments, number):
+    assert budgets.jobs(arguments, 16) == number
+    assert budgets.jobs(arguments, 1) == 1
+
+
+def test_where_sessions_run_beside_each_other_the_wheels_come_first_and_exactly_what_has_packages_waits_for_them():
     program = (
         "import json, nox, noxfile; functions = nox.registry.get(); print(json.dumps([nox.options.sessions, "
         "{name: functions[name].requires for name in functions if functions[name].allow_parallel}]))"
     )
-    result = run(sys.executable, "-c", program, cwd=ROOT, NOX_PARALLEL="2")
+    result = run(sys.executable, "-c", program, "--parallel-worker", cwd=ROOT)
     assert result.returncode == 0, result.stderr
     order, needs = json.loads(result.stdout)
     assert order == ["wheels", *(item.name for item in budgets.in_order(noxfile.DEFAULT))]

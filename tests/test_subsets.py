@@ -178,9 +178,7 @@ def test_an_unknown_subset_is_refused_with_the_names_there_are(argument):
 def test_a_lane_names_the_packages_it_was_asked_for_and_hides_settings(monkeypatch):
     monkeypatch.setenv("OPENREG_OPS", "minimal")
     monkeypatch.setenv("PYTHONPATH", "x")
-    monkeypatch.setenv("NOX_PARALLEL", "2")
     variables = lane.lane_variables(["openreg-amp", "openreg-ops"])
     assert variables["OPENREG_TEST_LANE"] == "openreg-amp openreg-ops"
     assert variables["OPENREG_OPS"] is None
     assert variables["PYTHONPATH"] is None
-    assert variables["NOX_PARALLEL"] is None  # a session that starts nox means one of its own

@@ -9,13 +9,25 @@ longer. The budgets of what `.ci/run` runs have to fit into LIMIT, with room for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from tools.affected import Session
 from tools.packages import Package
 
 LIMIT = 45 * 60
 JOBS = 2  # sessions at a time
+# Options of nox by which a run says itself what it does: which sessions, or how many at a time.
+_CHOOSING = ("-s", "-e", "-k", "-t", "-l", "-j", "--session", "--keyword", "--tag", "--list", "--parallel")
+
+
+def jobs(arguments: Sequence[str], cores: int) -> int:
+    """How many sessions nox runs at a time with these arguments.
+
+    Several where it runs all of them, as most keep one core busy with one test after the other. One where a session is
+    named, which then shows what it does while it does it.
+    """
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return 1 if any(option.startswith(_CHOOSING) for option in options) else min(JOBS, cores)
 
 
 def budgets(sessions: Iterable[Session], packages: Mapping[str, Package]) -> dict[str, int]:

@@ -103,9 +103,7 @@ def lane_variables(requested: Iterable[str]) -> dict[str, str | None]:
     Removes what is meant for other processes, and tells tests/test_isolation.py what to expect.
     """
     env: dict[str, str | None] = {
-        name: None
-        for name in os.environ
-        if name.startswith(("OPENREG_", "TORCH_")) or name in {"PYTHONPATH", "NOX_PARALLEL"}
+        name: None for name in os.environ if name.startswith(("OPENREG_", "TORCH_")) or name == "PYTHONPATH"
     }
     env["PYTHONDONTWRITEBYTECODE"] = "1"
     lane = " ".join(requested)
