@@ -29,6 +29,12 @@ OutputSpec reduced_segments(const at::Tensor& data, std::string_view reduce, May
   TORCH_CHECK(data.dim() >= bounds.dim(), "segment_reduce(): Expected data.dim() >= ", name, ".dim()");
   TORCH_CHECK(wrapped == bounds.dim() - 1, "segment_reduce(): Expected axis to be the last dimension of ", name,
               " but got ", axis, ".");
+  // PyTorch does not look at these, and reads outside of the data.
+  TORCH_CHECK(bounds.sizes().slice(0, wrapped) == data.sizes().slice(0, wrapped), "segment_reduce(): Expected ", name,
+              " with the sizes of data before axis ", axis, ", but got ", name, " of shape ", bounds.sizes(),
+              " for data of shape ", data.sizes());
+  TORCH_CHECK(!is_given(offsets) || bounds.size(wrapped) > 0,
+              "segment_reduce(): Expected at least one offset, as there is one more of them than segments");
   OutputSpec spec = output_of_shape(data);
   spec.sizes[static_cast<size_t>(wrapped)] = bounds.size(wrapped) - (is_given(offsets) ? 1 : 0);
   return spec;

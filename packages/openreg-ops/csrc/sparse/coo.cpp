@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sparse tensors of the layout torch.sparse_coo: what PyTorch's functions do to indices and values by other operators,
 // and those whose results have as many elements as the data say (csrc/declare/layout.h).
+#include <ATen/ExpandUtils.h>
+#include <ATen/ops/_sparse_coo_tensor_with_dims.h>
+
 #include "common/torch_versions.h"
 #include "declare/declare.h"
 
@@ -17,6 +20,18 @@ at::Tensor& multiply_coo(const at::Tensor& self, const at::Tensor& other, at::Te
   const bool compares = self.is_sparse() && other.is_sparse() && self.dim() > 0 && other.dim() > 0;
   return compares ? call_waiting<op::mul_out>(kCoo, self, other, out)
                   : call_composed<op::mul_out>(kCoo, self, other, out);
+}
+
+// The kernel divides by sizes, and ends the process by one that is 0.
+at::Tensor broadcast_coo(const at::Tensor& self, c10::IntArrayRef size) {
+  const OperandsDevice device({op::_sparse_broadcast_to::name}, self);
+  if (c10::multiply_integers(size) > 0) {
+    return call_composed<op::_sparse_broadcast_to>(kCoo, self, size);
+  }
+  TORCH_CHECK(at::is_expandable_to(self.sizes(), size), op::_sparse_broadcast_to::name, ": a tensor of shape ",
+              self.sizes(), " on ", self.device(), " cannot be expanded to the shape ", size);
+  const auto added = static_cast<int64_t>(size.size()) - self.dim();
+  return at::_sparse_coo_tensor_with_dims(self.sparse_dim() + added, self.dense_dim(), size, self.options());
 }
 
 at::Tensor coalesce(const at::Tensor& self) {
@@ -100,8 +115,7 @@ constexpr const char* kCooElementwise[] = {"add.Tensor",
                                            "view_as_complex",
                                            "view_as_real"};
 
-constexpr const char* kCooReductionsAndShapes[] = {"_sparse_broadcast_to",
-                                                   "any",
+constexpr const char* kCooReductionsAndShapes[] = {"any",
                                                    "cat",
                                                    "mm",
                                                    "mm.out",
@@ -132,6 +146,7 @@ TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
 #endif
   composed<kCoo>(library, kCooConversions);
   waiting<kCoo>(library, kCooWaiting);
+  function<op::_sparse_broadcast_to>(library, broadcast_coo);
   function<op::_coalesce>(library, coalesce);
   function<op::_to_sparse_csc>(library, to_sparse_csc);
   function<op::mul_out>(library, multiply_coo);

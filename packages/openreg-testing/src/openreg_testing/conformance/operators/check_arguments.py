@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 SAMPLES = 3
 LARGEST = 10_000  # elements of all operands of a sample; checks of values have the larger ones
+COPIES = 64  # of a result, which leave their numbers in the memory that the next call gets
 MEMORY = 4 << 30  # bytes that a call may take: one that takes more than this is not compared
 
 
@@ -115,7 +116,7 @@ def is_defined(op: Any, change: Change, theirs: Outcome, number: int, tolerance:
 
 def leave_in_memory(pattern: int, results: list[torch.Tensor]) -> None:
     """Frees memory of the sizes of some results, which the next call is likely to get, with known numbers in it."""
-    freed = [torch.full(result.shape, pattern, dtype=result.dtype) for result in results for _ in range(4)]
+    freed = [torch.full(result.shape, pattern, dtype=result.dtype) for result in results for _ in range(COPIES)]
     freed.clear()
 
 

@@ -117,8 +117,7 @@ def wait_for_device(outcome: Outcome, device: str) -> None:
     try:
         subject.synchronize(device)
     except RuntimeError as error:  # an AcceleratorError, of a device that says so
-        if outcome.error is None:
-            outcome.error, outcome.late = error, True
+        outcome.error, outcome.late = outcome.error or error, True
     if outcome.late:
         outcome.result = None
         subject.reset(device)
