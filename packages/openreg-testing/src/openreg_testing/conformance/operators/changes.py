@@ -16,6 +16,7 @@ from .transfer import Inputs, tensors_in
 # Each of them is tried in the place of a tensor's own dtype, and so is a Python number of each kind.
 OTHER_DTYPES = (torch.float32, torch.float64, torch.int64, torch.int32, torch.bool, torch.complex64)
 NUMBERS = (-1000, 1000)  # beyond the dimensions, indices and counts of the table's samples
+CPU, SECOND = "cpu", "second"  # where a tensor is that is not beside the others
 FEW = 16  # elements of a tensor that is written in full into the line that repeats a call
 
 
@@ -23,12 +24,14 @@ FEW = 16  # elements of a tensor that is written in full into the line that repe
 class Change:
     """What was changed, in words, and the arguments after it.
 
-    `on_cpu` is the position, among the leaves of the arguments, of the tensor that stays on the CPU; else None.
+    `moved` is the position, among the leaves of the arguments, of a tensor that is on another device than the others:
+    `to` the CPU, or the second device of the kind.
     """
 
     what: str
     inputs: Inputs
-    on_cpu: int | None = None
+    moved: int | None = None
+    to: str = ""
 
 
 def changes(inputs: Inputs) -> Iterator[Change]:
@@ -49,7 +52,8 @@ def changes(inputs: Inputs) -> Iterator[Change]:
             yield Change(f"{names[position]}: {what}", instead(position, value))
         # A GPU takes a tensor of no dimensions as a number, wherever it is.
         if is_beside_others and isinstance(leaf, torch.Tensor) and leaf.dim() > 0:
-            yield Change(f"{names[position]}: on the CPU", inputs, position)
+            yield Change(f"{names[position]}: on the CPU", inputs, position, CPU)
+            yield Change(f"{names[position]}: on a second device", inputs, position, SECOND)
     yield from _lengths(inputs)
 
 

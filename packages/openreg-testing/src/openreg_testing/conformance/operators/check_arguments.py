@@ -4,10 +4,10 @@
 What goes wrong has one of five names, which a manifest may list under `differs`:
 
 - ``arguments: lost``: the device learns of it after the call, and stops. A GPU does so for indices that lie in its
-  memory; those operators are listed as `late`.
+  memory.
 - ``arguments: bug``: an assertion inside of a kernel fails, where the CPU refuses with a message for the user.
 - ``arguments: raises``: the CPU computes a result.
-- ``arguments: computes``: the CPU refuses, or a tensor of the CPU is taken beside those of the device.
+- ``arguments: computes``: the CPU refuses, or a tensor of another device is taken beside those of the device.
 - ``arguments: result``: both compute, not the same.
 """
 
@@ -23,13 +23,13 @@ import torch
 
 from ..._platform import little_memory
 from . import subject
-from .changes import Change, call_of, changes
+from .changes import CPU, SECOND, Change, call_of, changes
 from .check_random import draws
 from .comparison import difference
 from .entries import UNINITIALISED, samples_of
 from .outcome import Outcome, attempt
 from .tasks import MARK
-from .transfer import Inputs, copy_inputs, inputs_of, move_to_cpu, tensors_in
+from .transfer import Inputs, copy_inputs, inputs_of, tensors_in, with_moved
 
 if TYPE_CHECKING:
     from .examination import Report
@@ -57,8 +57,16 @@ def changes_of(op: Any, dtype: torch.dtype, report: Report) -> Iterator[Change]:
     """Of a few small samples, in the same order each time."""
     for sample in small_samples(op, dtype, report):
         for change in changes(inputs_of(sample)):
-            if change.on_cpu is None or subject.device() != "cpu":
+            if not change.to or place_of(change) is not None:
                 yield change
+
+
+def place_of(change: Change) -> torch.device | None:
+    """The device that a change moves a tensor to, where there is such a one beside the device that is examined."""
+    name = subject.device()
+    if name == "cpu" or (change.to == SECOND and torch.accelerator.device_count() < 2):
+        return None
+    return torch.device("cpu") if change.to == CPU else torch.device(name, 1)
 
 
 def small_samples(op: Any, dtype: torch.dtype, report: Report) -> list[Any]:
@@ -83,13 +91,13 @@ def fault(op: Any, change: Change, number: int, report: Report) -> tuple[str, st
     if ours.error is not None:
         if ours.is_bug and not theirs.is_bug:
             return "bug", f"{ours.describe()}; the CPU: {theirs.describe()}"
-        if theirs.error is None and change.on_cpu is None:
+        if theirs.error is None and not change.to:
             return "raises", ours.describe()
         return None
     if theirs.error is not None:
         return "computes", f"the CPU: {theirs.describe()}"
-    if change.on_cpu is not None:
-        return "computes", "a tensor of the CPU is taken"
+    if change.to:
+        return "computes", "a tensor of another device is taken"
     tolerance = report.tolerance or (0, 0)
     values = op.name not in UNINITIALISED
     found = difference(ours.result, theirs.result, tolerance, values=values, host=tensors_in(change.inputs))
@@ -133,10 +141,11 @@ def announce(number: int, where: str) -> None:
 
 
 def arguments_on(op: Any, change: Change, device: str) -> Inputs:
-    """Copies on the device, but for the tensor that stays on the CPU."""
+    """Copies on the device, but for the tensor that is to be on another one."""
     torch.manual_seed(2026)
     inputs: Inputs = copy_inputs(op, change.inputs, device)
-    return inputs if change.on_cpu is None else move_to_cpu(inputs, change.on_cpu)
+    place = place_of(change) if device != "cpu" else None
+    return inputs if change.moved is None or place is None else with_moved(inputs, change.moved, place)
 
 
 def lacks_memory(outcome: Outcome) -> bool:

@@ -77,10 +77,10 @@ def copy_tensor(tensor: torch.Tensor, device: str, storages: dict[Any, Any]) -> 
     return copy.requires_grad_() if tensor.requires_grad else copy
 
 
-def move_to_cpu(inputs: Inputs, position: int) -> Inputs:
-    """The same arguments, of which the one that is the leaf at a position lies on the CPU."""
+def with_moved(inputs: Inputs, position: int, device: torch.device) -> Inputs:
+    """The same arguments, of which the one that is the leaf at a position is on another device."""
     leaves, structure = pytree.tree_flatten(inputs)
-    leaves[position] = leaves[position].detach().cpu()
+    leaves[position] = leaves[position].detach().to(device)
     moved: Inputs = pytree.tree_unflatten(leaves, structure)
     return moved
 
