@@ -115,8 +115,10 @@ def is_defined(op: Any, change: Change, theirs: Outcome, number: int, tolerance:
     if draws(op, change.inputs, lambda args, kwargs: op(*args, **kwargs)):
         return False
     for pattern in (0, 1):
+        announce(number, "cpu")
+        args, kwargs = arguments_on(op, change, "cpu")
         leave_in_memory(pattern, tensors_in(theirs.result))
-        again = call(op, change, "cpu", number)
+        again = attempt(partial(op, *args, **kwargs), "cpu")
         if again.error is not None or difference(again.result, theirs.result, tolerance, host=tensors_in(again.result)):
             return False
     return True
