@@ -16,6 +16,11 @@ void check(const at::Tensor& input, const at::Tensor& grid, int64_t interpolatio
     check_grid_sampler_3d(input, grid, interpolation_mode);
   }
   at::native::check_grid_sampler_common(input, grid);
+  constexpr int64_t kModes = 3;
+  // PyTorch's kernels take any number, and leave the output as its memory was.
+  TORCH_CHECK(interpolation_mode >= 0 && interpolation_mode < kModes,
+              "grid_sampler(): expected interpolation_mode to be 0 (bilinear), 1 (nearest) or 2 (bicubic), but got ",
+              interpolation_mode);
   TORCH_CHECK(input.scalar_type() == grid.scalar_type(),
               "grid_sampler(): expected input and grid to have same dtype, but input has ", input.scalar_type(),
               " and grid has ", grid.scalar_type());
