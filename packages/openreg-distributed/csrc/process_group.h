@@ -154,8 +154,8 @@ class ProcessGroup final : public c10d::Backend {
   const std::string ranks_;  // "[0, 1]", in the default group
   const std::shared_ptr<Progress> progress_;
 
-  // Guards what follows, and the order of calls. Who waits for it may hold Python's lock, which is therefore never taken
-  // under it.
+  // Guards what follows, and the order of calls. Who waits for it may hold Python's lock, which is therefore never
+  // taken under it.
   std::mutex mutex_;
   std::chrono::milliseconds timeout_;
   Lanes lanes_;

@@ -28,8 +28,8 @@ void check_pivots(const at::Tensor& lu, const at::Tensor& pivots, bool /*unpack_
   c10::DimVector sizes(lu.sizes().slice(0, lu.dim() - 2));
   sizes.push_back(std::min(lu.size(-2), lu.size(-1)));
   TORCH_CHECK(pivots.sizes() == c10::IntArrayRef(sizes), op::lu_unpack::name, ": expected LU_pivots of shape ",
-              c10::IntArrayRef(sizes), " for LU_data of shape ", lu.sizes(), ", as torch.linalg.lu_factor() gives, but got ",
-              pivots.sizes());
+              c10::IntArrayRef(sizes), " for LU_data of shape ", lu.sizes(),
+              ", as torch.linalg.lu_factor() gives, but got ", pivots.sizes());
 }
 
 template <auto kFunctional, auto kOut>
@@ -40,9 +40,8 @@ at::Tensor& in_order(const at::Tensor& self, int64_t diagonal, at::Tensor& out) 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_linalg_lu, op::linalg_lu>(
       library, cpu::linalg_lu_outf, {.refused = kBoolean | kIntegers | kReduced, .overlap = kNotItself});
-  structured<meta::structured_lu_unpack, op::lu_unpack>(library, cpu::lu_unpack_outf,
-                                                        checked(KernelRule{.overlap = kNotItself}),
-                                                        {.check = check_pivots});
+  structured<meta::structured_lu_unpack, op::lu_unpack>(
+      library, cpu::lu_unpack_outf, checked(KernelRule{.overlap = kNotItself}), {.check = check_pivots});
   structured<meta::structured_tril, op::tril, op::tril_>(library, in_order<cpu::tril, cpu::tril_outf>, kChecked,
                                                          {.check_outputs = check_order});
   structured<meta::structured_triu, op::triu, op::triu_>(library, in_order<cpu::triu, cpu::triu_outf>, kChecked,
