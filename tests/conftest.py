@@ -10,9 +10,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-# The tests of combinations and of ONNX need the packages: they run in the environments of `nox -s subsets` and
-# `nox -s onnx`. Those of the recipe need a copy of a package, which `nox -s recipe` makes.
-NEEDS = {"subsets": "OPENREG_TEST_LANE", "onnx": "OPENREG_TEST_LANE", "recipe": "OPENREG_TEST_RECIPE"}
+# The tests of combinations, of ONNX and of libraries need the packages: they run in the environments of the sessions of
+# the same names. Those of the recipe need a copy of a package, which `nox -s recipe` makes.
+NEEDS = {
+    **dict.fromkeys(("subsets", "onnx", "libraries"), "OPENREG_TEST_LANE"),
+    "recipe": "OPENREG_TEST_RECIPE",
+}
 collect_ignore = [folder for folder, variable in NEEDS.items() if not os.environ.get(variable)]
 
 

@@ -138,7 +138,7 @@ def rank_without_shards():
 
 
 @pytest.mark.usefixtures("rank_without_shards")
-@pytest.mark.filterwarnings("ignore:.*deprecated")
+@pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_a_sharded_tensor_without_shards_asks_for_cuda_and_a_dtensor_does_not():
     spec = EnumerableShardingSpec([ShardMetadata([0, 0], [4, 4], "rank:0/openreg:0")])
     sharded = sharded_tensor.empty(spec, 4, 4)
