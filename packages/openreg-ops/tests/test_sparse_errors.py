@@ -189,3 +189,9 @@ def test_what_the_cpus_kernels_get_wrong_is_refused(kind):
     with pytest.raises(RuntimeError, match=r"convert|to_dense"):
         INVALID_RESULTS[kind](sparse_samples.sample(kind).to(DEVICE))
     torch.openreg.synchronize()
+
+
+def test_an_expansion_to_nothing_is_empty():
+    """PyTorch's function for the CPU divides by the size, which ends the process."""
+    found = torch._sparse_broadcast_to(torch.ones(3, device=DEVICE).to_sparse(), (2, 0, 3))
+    assert (found.shape, found._nnz(), found.device.type) == ((2, 0, 3), 0, DEVICE)

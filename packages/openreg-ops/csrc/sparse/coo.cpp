@@ -22,15 +22,17 @@ at::Tensor& multiply_coo(const at::Tensor& self, const at::Tensor& other, at::Te
                   : call_composed<op::mul_out>(kCoo, self, other, out);
 }
 
-// The kernel divides by sizes, and ends the process by one that is 0.
+// PyTorch's function divides by the sizes that it expands to, and ends the process by one that is 0.
 at::Tensor broadcast_coo(const at::Tensor& self, c10::IntArrayRef size) {
   const OperandsDevice device({op::_sparse_broadcast_to::name}, self);
-  if (c10::multiply_integers(size) > 0) {
+  const auto added = static_cast<int64_t>(size.size()) - self.dim();
+  bool expands_to_nothing = false;
+  for (int64_t i = 0; i < static_cast<int64_t>(size.size()); ++i) {
+    expands_to_nothing |= size[i] == 0 && (i < added || self.size(i - added) == 1);
+  }
+  if (!expands_to_nothing || !at::is_expandable_to(self.sizes(), size)) {
     return call_composed<op::_sparse_broadcast_to>(kCoo, self, size);
   }
-  TORCH_CHECK(at::is_expandable_to(self.sizes(), size), op::_sparse_broadcast_to::name, ": a tensor of shape ",
-              self.sizes(), " on ", self.device(), " cannot be expanded to the shape ", size);
-  const auto added = static_cast<int64_t>(size.size()) - self.dim();
   return at::_sparse_coo_tensor_with_dims(self.sparse_dim() + added, self.dense_dim(), size, self.options());
 }
 
