@@ -76,9 +76,10 @@ def rows(page, query):
 def test_the_trace_opens_and_search_finds_an_operator(page):
     field = "document.querySelector('input[placeholder*=Search]')"
     page.wait_for(field)
-    # One on the host, one on the device. The page draws itself anew while it loads, and what was typed may be gone.
+    # One on the host, one on the device. The page draws itself anew while it loads: the field may be gone for a moment,
+    # and what was typed.
     for _ in range(20):
-        page.value(f"{field}.focus(); {field}.select()")
+        page.value(f"{field}?.focus(); {field}?.select()")
         page.press("aten::tanh_backward")
         page.key("Enter", 13)
         if page.value(f"new Promise((resolve) => setTimeout(() => resolve({FOUND_TWO}), 1000))"):
