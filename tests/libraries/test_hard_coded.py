@@ -26,7 +26,7 @@ import torch_openreg  # noqa: F401  (brings the device up)
 
 DEVICE = "openreg"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "libraries.md"
-# Where each of them stands, as the page says, and a word of the line.
+# The places that the page names, each with what has to stand in that line.
 PLACES = {
     "accelerate/utils/modeling.py:816": "torch.cuda.device_count()",
     "accelerate/state.py:182": "ACCELERATE_TORCH_DEVICE",

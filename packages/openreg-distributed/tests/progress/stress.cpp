@@ -102,7 +102,7 @@ void work(Network& network, int self, const Round& round, std::atomic<int>& time
     CHECK(made.back()->reason().find("rank ") != std::string::npos);
   }
   if (round.ending == Ending::kHang) {  // a rank that hangs does not close its connections
-    // Who has called nothing hears nothing, and goes when another rank has given up.
+    // A rank that has called nothing is not told of a failure: it goes when another rank has timed out.
     while (rank.progress->failure().empty() && (!made.empty() || timed_out == 0)) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }

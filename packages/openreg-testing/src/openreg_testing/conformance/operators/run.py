@@ -166,7 +166,7 @@ def _around(pool: Pool, task: Examine, lost: Lost) -> Iterator[dict[str, Any]]:
     if where != "cpu" and (begin, end) == alone:
         yield _report(task, Lost(f"case {number}: {lost.reason}", lost.output))
         return
-    # What ended on the device is tried alone, as a kernel of the CPU may have written where it should not before.
+    # A case that ended on the device is tried alone: a kernel of the CPU may have spoilt the memory before.
     for part in ((begin, number), *([alone] if where != "cpu" else []), (number + 1, end)):
         if part[0] != part[1]:
             rest = replace(task, settings={**task.settings, "cases": part})

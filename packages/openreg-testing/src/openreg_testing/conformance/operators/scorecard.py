@@ -90,7 +90,8 @@ class Scorecard:
 
     def is_whole(self, check: str) -> bool:
         """Whether a check, or the part of it that a name such as "layouts: result" means, was run on everything."""
-        return check.partition(":")[0] in self.whole or (self.complete and check.partition(":")[0] not in ON_DEMAND)
+        name = check.partition(":")[0]
+        return name in self.whole or (self.complete and name not in ON_DEMAND)
 
     def dtypes(self) -> list[str]:
         return list(dict.fromkeys(report["dtype"] for report in self.reports))
