@@ -19,6 +19,8 @@ constexpr size_t kBacklogBatch = 128;
 // for ever: one whose thread must go on before the signal can come that it is made to wait for.
 constexpr uint64_t kStallTimeout = 1'000'000'000;
 
+constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+
 // Half of what the virtual clock can show; the other half is for what follows a task of absurd length.
 constexpr uint64_t kEndOfTime = std::numeric_limits<uint64_t>::max() / 2;
 
@@ -50,6 +52,7 @@ void SeededSchedule::demand_ended() {
 }
 
 Stream* SeededSchedule::next() {
+  looked_at_ = now();
   while (is_demanded(has_stalled())) {
     if (Stream* stream = engine_.ready().pop(order_)) {
       return stream;
@@ -71,24 +74,27 @@ Stream* SeededSchedule::next() {
   return nullptr;
 }
 
-// Whether no thread that decides the order has wanted anything for so long that progress threads may decide.
-bool SeededSchedule::has_stalled() const {
-  return !demands_.empty() && now() - active_at_ >= kStallTimeout;
+// Whether kStallTimeout had passed since `begin` when next() last looked. It may have been later that `begin` was set.
+bool SeededSchedule::had_expired(uint64_t begin) const {
+  return looked_at_ >= begin + kStallTimeout;
 }
 
+// Whether no thread that decides the order has wanted anything for so long that progress threads may decide.
+bool SeededSchedule::has_stalled() const {
+  return !demands_.empty() && had_expired(active_at_);
+}
+
+// A timeout that next() has not seen is slept for even if it has passed since: nobody else would wake the engine for it.
 uint64_t SeededSchedule::longest_sleep() const {
-  if (demands_.empty()) {
-    return 0;
-  }
-  const uint64_t time = now();
-  uint64_t left = kStallTimeout + 1;
+  uint64_t wake_at = kNever;
   for (const Demand* demand : demands_) {
-    const uint64_t waited = time - (demand->is_passive() ? active_at_ : blocked_since_);
-    if (!demand->is_met() && waited < kStallTimeout) {
-      left = std::min(left, kStallTimeout - waited);
+    const uint64_t begin = demand->is_passive() ? active_at_ : blocked_since_;
+    if (!demand->is_met() && !had_expired(begin)) {
+      wake_at = std::min(wake_at, begin + kStallTimeout);
     }
   }
-  return left > kStallTimeout ? 0 : left;
+  const uint64_t time = now();
+  return wake_at == kNever ? 0 : std::max(wake_at, time + 1) - time;
 }
 
 // Nothing can run but for signals. What is signalled when depends on other threads and processes, so it counts only
@@ -114,12 +120,11 @@ bool SeededSchedule::take_signal() {
   if (first == nullptr) {
     chosen = has_stalled() ? present : nullptr;
   } else if (!has_come(*first)) {
-    const uint64_t time = now();
     if (blocked_by_ != wait_of(*first).number) {
       blocked_by_ = wait_of(*first).number;
-      blocked_since_ = time;
+      blocked_since_ = looked_at_;
     }
-    chosen = time - blocked_since_ >= kStallTimeout ? present : nullptr;
+    chosen = had_expired(blocked_since_) ? present : nullptr;
   }
   if (chosen == nullptr) {
     return false;

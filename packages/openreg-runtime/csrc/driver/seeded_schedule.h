@@ -44,6 +44,7 @@ class SeededSchedule final : public HeldBack {
  private:
   void demand_ended() override;
   bool take_signal();
+  bool had_expired(uint64_t begin) const;
   bool has_stalled() const;
   void pass_time(uint64_t nanoseconds);
 
@@ -52,6 +53,7 @@ class SeededSchedule final : public HeldBack {
   Semaphores& semaphores_;
   CommandProcessor& processor_;
   TaskTracer& tracer_;
+  uint64_t looked_at_ = 0;   // when next() was called last
   uint64_t active_at_ = 0;   // when a thread that decides the order last wanted something
   uint64_t blocked_by_ = 0;  // number of the wait for a semaphore that is in everybody's way, since `blocked_since_`
   uint64_t blocked_since_ = 0;
