@@ -12,7 +12,7 @@ import pytest
 import yaml
 from helpers import run
 
-from tools import _platform, check_exports, lane, packages, stopwatch, torch_lanes, wheelhouse
+from tools import _platform, check_exports, lane, linked, packages, stopwatch, torch_lanes, wheelhouse
 from tools.affected import git
 from tools.packages import ROOT
 
@@ -181,3 +181,43 @@ def test_only_what_changed_since_the_copy_before_is_newer_than_what_was_built(ch
     assert (target / "known.cpp").read_text() == "changed while the build ran"
     assert (target / "known.cpp").stat().st_mtime_ns > BUILT
     assert (target / "new.cpp").stat().st_mtime_ns == BUILT
+
+
+def installed(environment, name, *, needs=(), files=("__init__.py",)):
+    """A distribution in an environment, as pip leaves it."""
+    site = environment / _platform.SITE_PACKAGES.replace("*", "3.11")
+    record = [f"{name}/{file}" for file in files] + ["../../../bin/program"]
+    for file in record:
+        (site / file).parent.mkdir(parents=True, exist_ok=True)
+        (site / file).write_text(str(environment))
+    metadata = site / f"{name}-1.0.dist-info"
+    metadata.mkdir()
+    requirements = "".join(f"Requires-Dist: {item}\n" for item in needs)
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{requirements}")
+    record += [f"{metadata.name}/METADATA", f"{metadata.name}/RECORD"]
+    (metadata / "RECORD").write_text("".join(f"{file},,\n" for file in record))
+    return site
+
+
+def test_a_distribution_and_what_it_needs_are_linked_and_nothing_else(tmp_path):
+    source, target = tmp_path / "source", tmp_path / "target"
+    installed(source, "torch", needs=("Needed>=1", "present", "absent; extra == 'more'"), files=("a.py", "deep/b.py"))
+    installed(source, "needed", needs=("torch",))
+    installed(source, "absent")
+    installed(source, "present")
+    site = installed(target, "present")
+    (target / "bin" / "program").unlink(missing_ok=True)
+    linked.link_distribution("torch", source, target)
+    assert sorted(path.name for path in site.glob("*.dist-info")) == [
+        *("needed-1.0.dist-info", "present-1.0.dist-info", "torch-1.0.dist-info")
+    ]
+    assert (site / "torch" / "deep" / "b.py").read_text() == str(source)
+    assert (site / "present" / "__init__.py").read_text() == str(target)
+    assert not (target / "bin" / "program").exists()
+
+
+def test_what_is_not_installed_is_not_linked(tmp_path):
+    installed(tmp_path / "source", "other")
+    site = installed(tmp_path / "target", "third")
+    linked.link_distribution("torch", tmp_path / "source", tmp_path / "target")
+    assert [path.name for path in site.glob("*.dist-info")] == ["third-1.0.dist-info"]

@@ -20,6 +20,7 @@ from pathlib import Path
 import nox
 
 from tools._platform import PYTHON_PROGRAM, SCRIPTS_FOLDER, SITE_PACKAGES
+from tools.linked import link_distribution
 from tools.packages import ROOT, Package, requirement_name, siblings
 from tools.stopwatch import Stopwatch
 from tools.wheelhouse import PYTHON_TAG, Wheelhouse, read_json, write_json
@@ -56,6 +57,7 @@ class Lane:
             present = [item.name.split("-")[0] for item in installed_distributions(place)]
             if present and not holds(place, wheels):
                 session.run("python", "-m", "pip", "uninstall", "--yes", *present)
+            link_distribution("torch", self._wheelhouse.environment(session), place)
             sources = ("--find-links", str(self._wheelhouse.dist))
             constraint = ("--constraint", str(self._wheelhouse.constraints(session)))
             session.install(*sources, *constraint, self._requested, *others)
