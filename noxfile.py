@@ -66,14 +66,14 @@ DEFAULT = [
         ("docs/*", "examples/*", "packages/*/docs/*", "benchmarks/*", "*.md"),
         budget=300,
     ),
-    Session("combinations", ("openreg-ops",), budget=60),
-    Session("cross", files=DRIVER, budget=450),
     Session("tsan", files=STRESSED, budget=120),
     Session("asan", files=STRESSED, budget=150),
 ]
 RECIPE = ("docs/operators/adding.md", "tests/recipe/*", "packages/openreg-ops/*")
 # What takes longer: CI runs it, and `nox` without arguments does not.
 SLOW = [
+    Session("combinations", ("openreg-ops",), budget=60),
+    Session("cross", files=DRIVER, budget=450),
     Session("quickstart", ("openreg-meta",), ("examples/quickstart.py",), 300),
     Session("release", ALL, ("examples/openreg-*", "examples/quickstart.py", "packages/*/README.md"), 1800),
     Session("subsets", ALL, ("packages/*/tests/*", "packages/*/docs/*", "examples/openreg-*", "tests/subsets/*"), 2400),
@@ -472,6 +472,10 @@ def print_affected(session: nox.Session) -> None:
     for line in publish(lists):
         session.log(line)
 
+
+# `nox -t full`: all that a workflow runs.
+for item in (*DEFAULT, *SLOW):
+    nox.registry.get()[item.name].tags.append("full")
 
 if PARALLEL:
     # The wheels are made before all that needs one; otherwise whoever needs one first makes it.

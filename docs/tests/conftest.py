@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of the guide share: its extensions on the path, small pages built alone, and the whole site."""
+"""What the tests of the guide share: its extensions on the path, processes, small pages built alone, the whole site."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ import pytest
 
 DOCS = Path(__file__).resolve().parents[1]
 ROOT = DOCS.parent
+RUNTIME_TESTS = ROOT / "packages" / "openreg-runtime" / "tests"
 sys.path[:0] = [str(ROOT), str(DOCS / "_extensions"), str(DOCS / "tests")]
+sys.path.append(str(RUNTIME_TESTS))
 
+from fresh_process import FreshProcesses  # noqa: E402
 from sphinx.application import Sphinx  # noqa: E402
 
 
@@ -37,6 +40,14 @@ def build(source, output, **settings):
     )
     app.build(force_all=True)
     return warnings.getvalue()
+
+
+@pytest.fixture(scope="session")
+def processes():
+    """Runs scripts in children of a process that has imported torch, and nothing else."""
+    made = FreshProcesses()
+    yield made
+    made.close()
 
 
 @pytest.fixture

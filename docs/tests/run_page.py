@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the examples of one part of a page, in order and in one namespace: `python run_page.py PAGE PART`.
+"""Runs the examples of one part of a page, in order and in one namespace.
 
 A comment line `% new process` divides a page into parts, numbered from 0; settings for the part may follow a colon.
 
@@ -159,8 +159,3 @@ def run(path: Path, number: int) -> int:
         example.evaluate()
     runner.nothing_left()
     return len(examples)
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path.cwd()))
-    print(run(Path(sys.argv[1]), int(sys.argv[2])), "examples")

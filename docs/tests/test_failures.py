@@ -9,14 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from driver._platform import HAS_FORK
 from failures import Failure, FailureError, failures_of
-from pages import DOCS, name_of, pages
-
-RUNTIME_TESTS = DOCS.parent / "packages" / "openreg-runtime" / "tests"
-sys.path.append(str(RUNTIME_TESTS))
-
-from driver._platform import HAS_FORK  # noqa: E402
-from fresh_process import FreshProcesses, clean_environment  # noqa: E402
+from fresh_process import clean_environment
+from pages import name_of, pages
 
 AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 FAILURES = [
@@ -24,13 +20,6 @@ FAILURES = [
     for page in pages()
     for number, failure in enumerate(failures_of(page.read_text("utf-8")))
 ]
-
-
-@pytest.fixture(scope="module")
-def processes():
-    made = FreshProcesses()
-    yield made
-    made.close()
 
 
 def run_in_own_process(failure, folder):

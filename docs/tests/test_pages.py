@@ -2,7 +2,6 @@
 """Every example of every page runs and prints what the page says; what a page may not do is refused."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,39 +10,52 @@ from pages import DOCS, name_of, pages
 from run_page import parts_of
 
 ROOT = DOCS.parent
-RUNNER = Path(__file__).with_name("run_page.py")
+TESTS = Path(__file__).parent
+AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
+# What Python would do with `-W error` when it starts. What PyTorch itself does with names that it will drop is not the
+# page's concern.
+START = """
+import os, sys, warnings
+os.chdir({folder!r})
+sys.path[:0] = [{folder!r}, {tests!r}, {root!r}]
+warnings.simplefilter("error")
+warnings.simplefilter("ignore", DeprecationWarning)
+"""
+LOAD = f"""
+del os.environ[{AUTOLOAD!r}]
+import openreg_autoload
+openreg_autoload.autoload()
+"""
+RUN = """
+import run_page
+from pathlib import Path
+print(run_page.run(Path({path!r}), {number}), "examples")
+"""
 
 
-def run_part(path, folder, number, settings):
-    """A part of a page in a process and a directory of its own."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
-    # What PyTorch itself does with names that it will drop is not the page's concern.
-    warnings = ["-W", "error", "-W", "ignore::DeprecationWarning"]
+def run_part(path, folder, number, settings, processes):
+    """A part of a page in a process that has imported torch and nothing else, and in a directory of its own."""
+    load = LOAD if settings.get(AUTOLOAD) != "0" else ""
+    script = START.format(folder=str(folder), tests=str(TESTS), root=str(ROOT)) + load
+    script += RUN.format(path=str(path), number=number)
     # Compilers of extensions look for ninja there.
     path_of_tools = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return subprocess.run(
-        [sys.executable, "-X", "faulthandler", *warnings, str(RUNNER), str(path), str(number)],
-        cwd=folder,
-        env=environment | {"ROOT": str(ROOT), "PATH": path_of_tools} | settings,
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
+    return processes.run(script, env={"ROOT": str(ROOT), "PATH": path_of_tools, **settings}, timeout=280)
 
 
-def run_page(path, folder):
+def run_page(path, folder, processes):
     """All parts of a page, up to the first that fails; gives the last one's process."""
     for number, part in enumerate(parts_of(path.read_text("utf-8"))):
-        done = run_part(path, folder, number, part.settings)
-        if done.returncode:
+        done = run_part(path, folder, number, part.settings, processes)
+        if done.code:
             break
     return done
 
 
 @pytest.mark.parametrize("path", pages(), ids=name_of)
-def test_the_examples_of_a_page_do_what_it_says(path, tmp_path):
-    done = run_page(path, tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_the_examples_of_a_page_do_what_it_says(path, tmp_path, processes):
+    done = run_page(path, tmp_path, processes)
+    assert done.code == 0, done.output + done.errors
 
 
 def fence(language, *lines):
@@ -80,10 +92,10 @@ def fence(language, *lines):
         "In `a.py`, a new file:\n\n" + fence("python", "raise ValueError"),
     ],
 )
-def test_a_true_page_passes(text, tmp_path):
+def test_a_true_page_passes(text, tmp_path, processes):
     (tmp_path / "page.md").write_text(text, encoding="utf-8")
-    done = run_page(tmp_path / "page.md", tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = run_page(tmp_path / "page.md", tmp_path, processes)
+    assert done.code == 0, done.errors
 
 
 @pytest.mark.parametrize(
@@ -117,8 +129,8 @@ def test_a_true_page_passes(text, tmp_path):
         ("---\ncommands: .ci/run\n---\n" + fence("console", "rm everything"), "not in .ci/run"),
     ],
 )
-def test_an_untrue_page_is_found_out(text, complaint, tmp_path):
+def test_an_untrue_page_is_found_out(text, complaint, tmp_path, processes):
     (tmp_path / "page.md").write_text(text, encoding="utf-8")
-    done = run_page(tmp_path / "page.md", tmp_path)
-    assert done.returncode != 0
-    assert complaint in done.stdout + done.stderr
+    done = run_page(tmp_path / "page.md", tmp_path, processes)
+    assert done.code != 0
+    assert complaint in done.output + done.errors

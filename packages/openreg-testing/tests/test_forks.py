@@ -187,6 +187,7 @@ def test_a_crash_is_noticed_though_a_child_holds_the_connection(worker):
     assert worker.ask(("fork_child_and_crash",), GUARD).reason == "crashed with SIGSEGV"
 
 
+@pytest.mark.endurance
 @pytest.mark.skipif(not IS_LINUX, reason="reads /proc")
 def test_hundreds_of_workers_leave_no_process_and_no_descriptor():
     processes, handles = children(), descriptors()

@@ -14,6 +14,7 @@ from _runs import environment
 from openreg_testing.conformance import command, suite_tests
 
 pytestmark = pytest.mark.timeout(1800)
+FURTHER = pytest.mark.endurance  # further forms of what the lane has, each in processes of its own
 
 TESTS = Path(__file__).parent
 TOASTER = """
@@ -39,11 +40,12 @@ class Done(NamedTuple):
 def kit(tmp_path):
     """Runs the command in a process of its own."""
 
-    def run(*arguments, **variables):
+    def run(command, *arguments, **variables):
+        jobs = ("--jobs", "1") if command == "conformance" else ()  # each process imports torch once more
         path = f"{TESTS}{os.pathsep}{tmp_path}"
         env = {name: value for name, value in environment().items() if not name.startswith("TORCH_")}
         env |= {"PYTHONPATH": path, "COLUMNS": "200", **variables}
-        return Done(*_warm.run(arguments, tmp_path, env, 900, module="openreg_testing"))
+        return Done(*_warm.run([command, *jobs, *arguments], tmp_path, env, 900, module="openreg_testing"))
 
     return run
 
@@ -81,6 +83,7 @@ def test_a_run_writes_its_scorecard_in_every_form(kit, tmp_path):
     assert "registration.DLPack is asked for by torch.from_dlpack" in done.stdout
 
 
+@FURTHER
 def test_the_kit_tries_itself_on_the_cpu(kit):
     done = kit("conformance", "--device", "cpu", "--suite", "serialisation", "--suite", "generator", "--verbose")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -191,6 +194,7 @@ def test_a_device_that_does_not_come_is_told(kit, tmp_path):
     assert "the device 'npu' does not come up: crashed with" in done.stderr
 
 
+@FURTHER
 def test_a_manifest_with_unknown_operators_and_tests_is_refused(kit, tmp_path):
     (tmp_path / "card.toml").write_text('device = "openreg"\n[operators.erfff]\nfails = "it does"', "utf-8")
     done = kit("conformance", "--manifest", "card.toml", "--op", "erf", "--check", "forward", "--dtype", "float32")

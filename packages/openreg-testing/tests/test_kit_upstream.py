@@ -14,6 +14,7 @@ from openreg_testing.conformance.manifest import Exclusion, Manifest, ManifestEr
 from openreg_testing.conformance.upstream import UpstreamError
 
 pytestmark = pytest.mark.timeout(1800)
+FURTHER = pytest.mark.endurance  # further forms of what the lane has, each in processes of its own
 
 FILE = Path(__file__).parent / "shapes_of_upstream.py"
 PLAIN = """
@@ -43,7 +44,7 @@ def checkout(tmp_path):
 
 def run(checkout, manifest=None, patterns=(), files=("test_shapes.py",), shard=(1, 1)):
     setup = Setup("openreg", ("torch_openreg",), manifest or Manifest())
-    found = list(upstream.run(setup, checkout, files, patterns, jobs=2, limit=300, shard=shard))
+    found = list(upstream.run(setup, checkout, files, patterns, jobs=1, limit=300, shard=shard))
     results = {re.sub(r"test_shapes::\w+::", "", result.name): result for result, _ in found}
     return results, [note for _, note in found if note]
 
@@ -117,6 +118,7 @@ def test_a_file_that_cannot_be_imported_is_a_failure(checkout):
     assert "no_such_module" in result.reason
 
 
+@FURTHER
 def test_a_file_that_makes_no_tests_for_devices_is_run_as_it_is(checkout):
     folder = checkout / "torch_openreg"
     folder.mkdir()
@@ -128,6 +130,7 @@ def test_a_file_that_makes_no_tests_for_devices_is_run_as_it_is(checkout):
     }
 
 
+@FURTHER
 def test_a_shard_is_a_part_and_all_of_them_are_the_whole(checkout):
     for name in ("first", "second", "third"):
         (checkout / f"test_{name}.py").write_text(PLAIN, "utf-8")

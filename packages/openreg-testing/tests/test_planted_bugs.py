@@ -248,7 +248,7 @@ NEEDS_FORK = pytest.mark.skipif(not HAS_FORK, reason="the workers here are forke
 @pytest.mark.parametrize(
     "bug", [pytest.param(bug, marks=NEEDS_FORK if ORDERS in option else ()) for bug, (_, _, option, _) in BUGS.items()]
 )
-def test_a_bug_is_found(pytester, monkeypatch, bug):
+def test_a_bug_is_found_and_again_by_the_printed_command(pytester, monkeypatch, tmp_path, bug):
     before, after, option, explanation = BUGS[bug]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     library = planted(before, after)
@@ -257,19 +257,11 @@ def test_a_bug_is_found(pytester, monkeypatch, bug):
         library = library.replace(found, 'torch.device("openreg:1")')
     write(pytester, library)
     args = option if "--device" in option else ["--device", "openreg", *option]
-    says(run(pytester, monkeypatch, *args), *explanation)
-
-
-REPEATED = [bug for bug, (*_, texts) in BUGS.items() if {"--schedule-seed=", "To repeat the first:"} & set(texts)]
-
-
-@NEEDS_FORK
-@pytest.mark.parametrize("bug", REPEATED)
-def test_the_printed_command_shows_the_bug_in_a_new_shell(pytester, monkeypatch, tmp_path, bug):
-    before, after, option, explanation = BUGS[bug]
-    write(pytester, planted(before, after))
-    output = run(pytester, monkeypatch, "--device", "openreg", *option).stdout.str()
-    (line,) = re.findall(r"To repeat(?: the first)?:\n\s+(.*)", output)
+    result = run(pytester, monkeypatch, *args)
+    says(result, *explanation)
+    if not {"--schedule-seed=", "To repeat the first:"} & set(explanation):
+        return
+    (line,) = re.findall(r"To repeat(?: the first)?:\n\s+(.*)", result.stdout.str())
     again = in_a_new_shell(line, pytester.path, tmp_path).output
     shown = [text.partition(" - seed ")[0] for text in explanation]
     assert [text for text in shown if text not in again and not text.startswith(("To repeat", "--sch"))] == [], again
