@@ -65,6 +65,7 @@ def finished(process):
     assert output == "all right\n", errors
 
 
+@pytest.mark.endurance
 def test_twenty_compilations_in_four_threads_and_once_more_from_the_cache(tmp_path):
     finished(started(tmp_path))
     finished(started(tmp_path))

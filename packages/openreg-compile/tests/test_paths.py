@@ -41,6 +41,7 @@ def link_to(target, link):
         pytest.skip(f"the system does not let this user make links: {error}")
 
 
+@pytest.mark.endurance  # in a cache of its own, for which the shared header is compiled anew
 def test_kernels_are_compiled_where_all_paths_need_quotes(tmp_path):
     folder = tmp_path / NAME_WITH_QUOTES
     site, temporary = folder / "site", folder / "temporary"

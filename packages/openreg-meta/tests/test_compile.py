@@ -248,7 +248,7 @@ print(registry.get_scheduling_for_device("openreg"), registry.get_custom_backend
 REGISTER = "registry.register_backend_for_device('openreg', 'scheduling', 'wrapper', 'cpp wrapper')"
 
 
-@pytest.mark.parametrize("installed", [False, True])
+@pytest.mark.parametrize("installed", [pytest.param(False, marks=pytest.mark.endurance), True])
 def test_a_package_that_generates_code_is_left_alone(python, bring, installed):
     if installed:
         bring("compile")

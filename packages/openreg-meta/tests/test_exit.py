@@ -34,6 +34,7 @@ def test_processes_end_well_whatever_is_queued():
     assert result.stdout.startswith("0 of 8 processes did not end well")
 
 
+@pytest.mark.endurance
 def test_a_process_may_end_right_after_a_backward_pass(python):
     # Without the wait at exit (openreg_runtime._startup) between one in two and one in a hundred aborts, as the machine
     # is busy; endurance/exits.py measures it.

@@ -13,6 +13,7 @@ import torch
 import openreg_runtime
 
 OFF = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+FURTHER = pytest.mark.endurance  # further forms of what the lane has, each in a process of its own
 SWITCH = pytest.mark.parametrize("variables", [{}, OFF], ids=["autoload", "no autoload"])
 
 USE = "\nprint((torch.ones(2, device='openreg') * 2).sum().item(), torch.openreg.fallback_stats() is not None)\n"
@@ -118,7 +119,7 @@ def test_every_native_package_says_what_it_was_compiled_for():
 
 
 @SWITCH
-@pytest.mark.parametrize("module", [module for module in NATIVE if module != "openreg_runtime"])
+@pytest.mark.parametrize("module", ["openreg_ops", pytest.param("openreg_amp", marks=FURTHER)])
 def test_a_package_of_another_abi_is_refused_before_its_native_parts(python, tmp_path, module, variables):
     spec = other_build(tmp_path, module, abi_version=99)
     result = python(
@@ -159,7 +160,12 @@ WAYS_IN = (
 WAYS_IN += ("openreg_runtime", "openreg_ops", "openreg_ops._C", "openreg_ops._minimal", "openreg_amp", "openreg_amp._C")
 
 
-@pytest.mark.parametrize("module", WAYS_IN)
+IN_THE_LANE = ("torch_openreg", "openreg_runtime._C", "openreg_ops")
+
+
+@pytest.mark.parametrize(
+    "module", [pytest.param(module, marks=() if module in IN_THE_LANE else FURTHER) for module in WAYS_IN]
+)
 def test_every_way_in_ends_with_both_versions_and_the_command(python, forced, module):
     again = f"try:\n    import {module}\nexcept ImportError as error:\n    print(error)\n"
     result = python(

@@ -123,24 +123,31 @@ print("aten::add" in [event.key for event in profiled.key_averages()])
     assert last == "True"
 
 
-@without_the_package
-@pytest.mark.parametrize(
-    "use",
-    [
-        f"with profile(activities={BOTH}): torch.ones(2, device='openreg')",  # its first use is in the profile
-        "x = torch.ones(2, device='openreg')\nwith profile(): x + 1",  # PyTorch's default is all activities
-        "x = torch.ones(2, device='openreg')\nwith profile(activities=[ProfilerActivity.PrivateUse1]): x + 1",
-        "x = torch.ones(2, device='openreg')\nwith profiler.profile(use_device='openreg', use_kineto=True): x + 1",
-        f"""
+WAYS = {
+    "first use": f"with profile(activities={BOTH}): torch.ones(2, device='openreg')",  # which is in the profile
+    "default": "x = torch.ones(2, device='openreg')\nwith profile(): x + 1",  # all activities
+    "device alone": "x = torch.ones(2, device='openreg')\nwith profile(activities=[ProfilerActivity.PrivateUse1]): x + 1",
+    "autograd's profiler": (
+        "x = torch.ones(2, device='openreg')\nwith profiler.profile(use_device='openreg', use_kineto=True): x + 1"
+    ),
+    "schedule": f"""
 x = torch.ones(2, device="openreg")
 with profile(activities={BOTH}, schedule=schedule(wait=1, warmup=1, active=1)) as profiled:
     for _ in range(4):
         x + 1
         profiled.step()
 """,
-    ],
-    ids=["first use", "default", "device alone", "autograd's profiler", "schedule"],
-)
+}
+
+
+def two_of(uses):
+    """The first two in the lane, and the others with `nox -s endurance`: each is a process of its own."""
+    marks = [(), (), *[pytest.mark.endurance] * (len(uses) - 2)]
+    return [pytest.param(use, id=name, marks=mark) for (name, use), mark in zip(uses.items(), marks, strict=True)]
+
+
+@without_the_package
+@pytest.mark.parametrize("use", two_of(WAYS))
 def test_every_way_to_ask_for_the_device_is_answered(python, use):
     result = python(PROFILE + use)
     assert result.returncode == 0, result.stderr
@@ -150,17 +157,16 @@ def test_every_way_to_ask_for_the_device_is_answered(python, use):
     assert said(result.stderr).startswith("<string>:")
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
-        "with profile(activities=[ProfilerActivity.CPU]): torch.ones(2, device='openreg') + 1",
-        f"with profile(activities={BOTH}): torch.ones(2) + 1",
-        "with profile(): torch.ones(2) + 1",
-        "with profiler.profile(): torch.ones(2, device='openreg') + 1",
-        "with profiler.profile(use_device='openreg'): torch.ones(2, device='openreg') + 1",
-    ],
-    ids=["host", "device that is not used", "default without device", "autograd's profiler", "its device times"],
-)
+OTHERS = {
+    "host": "with profile(activities=[ProfilerActivity.CPU]): torch.ones(2, device='openreg') + 1",
+    "device that is not used": f"with profile(activities={BOTH}): torch.ones(2) + 1",
+    "default without device": "with profile(): torch.ones(2) + 1",
+    "autograd's profiler": "with profiler.profile(): torch.ones(2, device='openreg') + 1",
+    "its device times": "with profiler.profile(use_device='openreg'): torch.ones(2, device='openreg') + 1",
+}
+
+
+@pytest.mark.parametrize("use", two_of(OTHERS))
 def test_nobody_else_is_warned(python, use):
     result = python("import warnings; warnings.simplefilter('error')" + PROFILE + use)
     assert (result.returncode, said(result.stderr)) == (0, "")

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What all tests have in common; the marks are those of openreg-testing."""
 
-import os
-import subprocess
-import sys
 import uuid
 
 import pytest
 import torch
+from fresh_processes import FreshProcesses
 from manifest import SETUP
 
 import openreg_ops  # noqa: F401  (registers the operators; the tests use them through torch)
@@ -32,21 +30,19 @@ def same_start():
     torch.openreg.set_device(0)
 
 
+@pytest.fixture(scope="session")
+def fresh_processes():
+    processes = FreshProcesses()
+    yield processes
+    processes.close()
+
+
 @pytest.fixture
-def run_python(tmp_path):
-    """Runs code in a fresh process; environment variables are keyword arguments."""
+def run_python(fresh_processes, tmp_path):
+    """Runs code in a process that has imported torch and nothing else; environment variables are keyword arguments."""
 
     def run(code, **variables):
-        env = {name: value for name, value in os.environ.items() if not name.startswith(("OPENREG_", "TORCH_"))}
-        return subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-            env={**env, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", **variables},
-            cwd=tmp_path,
-        )
+        return fresh_processes.run(code, tmp_path, variables)
 
     return run
 

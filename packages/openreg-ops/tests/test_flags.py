@@ -36,13 +36,13 @@ def large():
     return run.run(SETUP, checks=("flags",), table=MANIFEST.flag_table)
 
 
-# All entries, all flags
+# All entries, all flags; in further dtypes: nox -s conformance
 
 
 @pytest.mark.timeout(1800)
 def test_what_counts_is_the_launch():
-    card = run.quick_flags(SETUP)
-    assert len(card.reports) > 1000
+    card = run.quick_flags(SETUP, dtypes=("float32",))
+    assert len(card.reports) > 500
     assert card.problems() == []
 
 
