@@ -126,7 +126,9 @@ print("aten::add" in [event.key for event in profiled.key_averages()])
 WAYS = {
     "first use": f"with profile(activities={BOTH}): torch.ones(2, device='openreg')",  # which is in the profile
     "default": "x = torch.ones(2, device='openreg')\nwith profile(): x + 1",  # all activities
-    "device alone": "x = torch.ones(2, device='openreg')\nwith profile(activities=[ProfilerActivity.PrivateUse1]): x + 1",
+    "device alone": (
+        "x = torch.ones(2, device='openreg')\nwith profile(activities=[ProfilerActivity.PrivateUse1]): x + 1"
+    ),
     "autograd's profiler": (
         "x = torch.ones(2, device='openreg')\nwith profiler.profile(use_device='openreg', use_kineto=True): x + 1"
     ),
