@@ -84,7 +84,7 @@ bool SeededSchedule::has_stalled() const {
   return !demands_.empty() && had_expired(active_at_);
 }
 
-// A timeout that next() has not seen is slept for even if it has passed since: nobody else would wake the engine for it.
+// A timeout that next() has not seen is slept for even if it has passed since, as nobody else would wake the engine.
 uint64_t SeededSchedule::longest_sleep() const {
   uint64_t wake_at = kNever;
   for (const Demand* demand : demands_) {
