@@ -29,6 +29,7 @@ from tools.lane import (  # noqa: E402
     Lane,
     run_combinations,
 )
+from tools.lock import lock  # noqa: E402
 from tools.macos import build_for_macos  # noqa: E402
 from tools.native_driver import brought_sources, cross_compile, run_emulated, run_sanitizer, run_tidy  # noqa: E402
 from tools.packages import BUILD_TOOLS, discover, refuse  # noqa: E402
@@ -478,6 +479,7 @@ for item in (*DEFAULT, *SLOW):
     nox.registry.get()[item.name].tags.append("full")
 
 if PARALLEL:
+    lock(ROOT / ".nox" / ".cache")
     # The wheels are made before all that needs one; otherwise whoever needs one first makes it.
     nox.options.sessions = ["wheels", *(item.name for item in in_order(DEFAULT))]
     # nox ends the processes of its sessions where it is interrupted, and leaves them behind where it is terminated.

@@ -2,6 +2,7 @@
 """What the nox sessions stand on: package order, wheel keys, environments proved clean."""
 
 import os
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -221,3 +222,34 @@ def test_what_is_not_installed_is_not_linked(tmp_path):
     site = installed(tmp_path / "target", "third")
     linked.link_distribution("torch", tmp_path / "source", tmp_path / "target")
     assert [path.name for path in site.glob("*.dist-info")] == ["third-1.0.dist-info"]
+
+
+LOCKED = """
+import sys
+from pathlib import Path
+from tools.lock import lock
+lock(Path(sys.argv[1]))
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_second_run_beside_one_that_works_is_refused(tmp_path):
+    command = [sys.executable, "-c", LOCKED, str(tmp_path)]
+    variables = {"NOX_FOLDER_LOCKED": ""}
+    first = subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, **variables}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert first.stdout.readline() == "locked\n"
+        second = run(*command, cwd=ROOT, **variables)
+        assert second.returncode == 2
+        assert f"another run works in {tmp_path} (process {first.pid}); wait until it has ended" in second.stderr
+        within = subprocess.run(
+            command, cwd=ROOT, env={**os.environ, "NOX_FOLDER_LOCKED": str(tmp_path)}, input="", text=True, check=False
+        )
+        assert within.returncode == 0
+    finally:
+        first.communicate("")
+    again = subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, input="", text=True, check=False)
+    assert again.returncode == 0

@@ -23,6 +23,7 @@ from typing import Any
 import nox
 
 from tools._platform import IS_WINDOWS, PYTHON_PROGRAM, SCRIPTS_FOLDER, SITE_PACKAGES, usable_cores
+from tools.lock import lock
 from tools.packages import BUILD_TOOLS, ROOT, Package, closure, requirement_name, siblings
 from tools.stopwatch import Stopwatch
 
@@ -83,7 +84,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 class Wheelhouse:
-    """dist/, and the environment its wheels are built in. One nox process at a time, unless no wheel is to be built."""
+    """dist/, and the environment its wheels are built in. One run of nox at a time (tools/lock.py)."""
 
     def __init__(self, root: Path, packages: Mapping[str, Package], stopwatch: Stopwatch) -> None:
         self.dist = root / "dist"
@@ -150,6 +151,7 @@ class Wheelhouse:
 
     def provide(self, session: nox.Session, wanted: list[str]) -> dict[str, Path]:
         """The wheels of `wanted` and of the packages they need, built where necessary."""
+        lock(self.cache(session))
         torch = self.prepare(session)
         self.dist.mkdir(exist_ok=True)
         needed = dict.fromkeys(item for name in wanted for item in closure(name, self.packages))

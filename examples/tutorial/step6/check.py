@@ -2,6 +2,9 @@
 """Shows what step 6 can do; the exit status tells whether all of it is right."""
 
 import multiprocessing
+import os
+import subprocess
+import sys
 import time
 
 import torch
@@ -69,6 +72,20 @@ del pinned
 assert copied.sum(dtype=torch.float64).item() == 499_999_500_000
 torch.accelerator.empty_host_cache()  # nothing is cached, so nothing happens
 print("pinned memory is copied while the host goes on")
+
+LATE = """
+import torch, torch_pocket
+x = torch.ones(2, 2, dtype=torch.bool, device="pocket")
+y = x @ x  # for which the CPU has no kernel, as it notices when it runs
+torch.accelerator.synchronize()
+"""
+for blocking, line in (({}, 5), ({"POCKET_LAUNCH_BLOCKING": "1"}, 4)):
+    command, environment = [sys.executable, "-c", LATE], {**os.environ, **blocking}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert f'File "<string>", line {line}, in <module>' in done.stderr, done.stderr
+    assert "not implemented for 'Bool'" in done.stderr
+    assert "With POCKET_LAUNCH_BLOCKING=1 in the environment" in done.stderr
+print("a late error says how to find the line that launched")
 
 for _ in range(100):
     torch.ones(2_000_000, device="pocket")  # 8 MB each, 800 MB in all, on a device of 256 MB

@@ -97,8 +97,15 @@ void Queue::synchronize() {
   std::unique_lock<std::mutex> lock(mutex_);
   const std::exception_ptr error = std::exchange(error_, nullptr);
   lock.unlock();
-  if (error) {
+  if (!error) {
+    return;
+  }
+  try {
     std::rethrow_exception(error);
+  } catch (c10::Error& failed) {
+    failed.add_context("A kernel that was launched before has failed. With POCKET_LAUNCH_BLOCKING=1 in the environment "
+                       "each launch waits for its kernel, and the error comes from the line that launched it.");
+    throw;
   }
 }
 

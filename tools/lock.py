@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One run of nox at a time builds wheels and fills environments: two would write the same files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from tools.packages import refuse
+
+# Holds the folder that this process, or the one that started it, has locked.
+HELD = "NOX_FOLDER_LOCKED"
+
+
+def lock(folder: Path) -> None:
+    """Locks a folder of nox until this process ends; ends the process with status 2 where another run has it.
+
+    What a run starts works under its lock: the sessions that run beside each other, and nox within a session.
+    """
+    folder = folder.resolve()
+    if os.environ.get(HELD) == str(folder) or "--parallel-worker" in sys.argv:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    file, holder = FileLock(folder / "lock", timeout=0), folder / "lock.pid"
+    try:
+        file.acquire()
+    except Timeout:
+        process = holder.read_text("utf-8") if holder.exists() else "unknown"
+        refuse(f"nox: another run works in {folder} (process {process}); wait until it has ended, or end it")
+    holder.write_text(str(os.getpid()), encoding="utf-8")
+    os.environ[HELD] = str(folder)
+    _HELD.append(file)
+
+
+_HELD: list[FileLock] = []  # a lock that nobody refers to would be given up
