@@ -103,20 +103,24 @@ set(
   csrc/driver/task_tracer.h
   csrc/driver/timeline_semaphore.h
 )
+# Each alone in its translation unit: the headers of a system define macros.
 if(WIN32)
-  list(APPEND OPENREG_DRIVER_SOURCES csrc/driver/platform_windows.cpp csrc/driver/platform_windows_memory.cpp)
+  set(OPENREG_DRIVER_PLATFORM csrc/driver/platform_windows.cpp csrc/driver/platform_windows_memory.cpp)
 elseif(APPLE)
-  list(APPEND OPENREG_DRIVER_SOURCES csrc/driver/platform_posix.cpp csrc/driver/platform_macos.cpp)
+  set(OPENREG_DRIVER_PLATFORM csrc/driver/platform_posix.cpp csrc/driver/platform_macos.cpp)
 else()
-  list(APPEND OPENREG_DRIVER_SOURCES csrc/driver/platform_posix.cpp csrc/driver/platform_linux.cpp)
+  set(OPENREG_DRIVER_PLATFORM csrc/driver/platform_posix.cpp csrc/driver/platform_linux.cpp)
 endif()
 
 function(openreg_add_driver)
   find_package(Threads REQUIRED)
   list(TRANSFORM OPENREG_DRIVER_SOURCES PREPEND "${OPENREG_PACKAGE_DIR}/" OUTPUT_VARIABLE sources)
-  add_library(openreg SHARED ${sources})
+  list(TRANSFORM OPENREG_DRIVER_PLATFORM PREPEND "${OPENREG_PACKAGE_DIR}/" OUTPUT_VARIABLE platform)
+  set_source_files_properties(${platform} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  add_library(openreg SHARED ${sources} ${platform})
   add_library(openreg::openreg ALIAS openreg)
   openreg_library_defaults(openreg RPATH .)
+  openreg_unity_build(8 openreg)
   target_compile_definitions(openreg PRIVATE OPENREG_BUILD_DRIVER)
   target_sources(
     openreg

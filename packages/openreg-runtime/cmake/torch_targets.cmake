@@ -43,9 +43,9 @@
 #     of the openreg-runtime wheel and those of torch.
 #
 #   openreg_unity_build(<files> <target>...)
-#     So many files of a target are one translation unit, because parsing PyTorch's headers takes longer than what most
-#     files add. So no two files of a target give the same name to two things. Who edits compiles file by file, with
-#     -DOPENREG_UNITY_BUILD=OFF.
+#     So many files of a target are one translation unit, because parsing headers, PyTorch's above all, takes longer
+#     than what most files add. So no two files of a target give the same name to two things. Who edits compiles file
+#     by file, with -DOPENREG_UNITY_BUILD=OFF.
 
 include_guard(DIRECTORY)
 
