@@ -99,9 +99,9 @@ SLOW = [
     Session("soak", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*",), 300),
     Session(
         "endurance",
-        ("openreg-meta", "openreg-compile"),
-        ("packages/openreg-meta/tests/endurance/*", *DRIVER),
-        1800,
+        ("openreg-meta", "openreg-compile", "openreg-testing", "openreg-predict"),
+        ("packages/*/tests/*", *DRIVER),
+        3600,
     ),
     Session("stress", files=STRESSED, budget=900),
     Session("tidy", files=STRESSED, budget=150),
@@ -371,7 +371,7 @@ def settings(session: nox.Session) -> None:
 
 @nox.session
 def endurance(session: nox.Session) -> None:
-    """End 1000 processes without torch and 100 with it while work is queued; then whatever else takes long."""
+    """End 1000 processes without torch and 100 with it while work is queued; then every test marked endurance."""
     here = lane(session)
     here.install("openreg-meta", extra="test")
     marked = ("python", *PYTEST, "--timeout", "1200", "-m", "endurance")
