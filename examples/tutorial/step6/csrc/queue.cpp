@@ -103,8 +103,9 @@ void Queue::synchronize() {
   try {
     std::rethrow_exception(error);
   } catch (c10::Error& failed) {
-    failed.add_context("A kernel that was launched before has failed. With POCKET_LAUNCH_BLOCKING=1 in the environment "
-                       "each launch waits for its kernel, and the error comes from the line that launched it.");
+    failed.add_context(
+        "A kernel that was launched before has failed. With POCKET_LAUNCH_BLOCKING=1 in the environment "
+        "each launch waits for its kernel, and the error comes from the line that launched it.");
     throw;
   }
 }
