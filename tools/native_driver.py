@@ -137,8 +137,9 @@ def run_tidy(session: nox.Session, stopwatch: Stopwatch) -> None:
         session.install(*BUILD_TOOLS, TIDY)
     build = session.cache_dir.resolve() / "build-trees" / "driver-tidy"
     folders = f"-DOPENREG_STRESS_FOLDERS={';'.join(folder.as_posix() for folder in brought_programs())}"
-    compile_commands = "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"
-    session.run("cmake", "-S", str(PROJECT), "-B", str(build), "-G", "Ninja", compile_commands, folders)
+    # The files are chosen by their names, which a unity build does not compile.
+    each_file = ("-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DOPENREG_UNITY_BUILD=OFF")
+    session.run("cmake", "-S", str(PROJECT), "-B", str(build), "-G", "Ninja", *each_file, folders)
     planted = build / "planted.cpp"
     planted.write_text("\n".join(FAULTS.values()), "utf-8")
     check = ("clang-tidy", "--quiet", f"--config-file={ROOT / '.clang-tidy'}", str(planted), "--", "-std=c++20")
