@@ -99,8 +99,8 @@ SLOW = [
     Session("soak", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*",), 300),
     Session(
         "endurance",
-        ("openreg-meta", "openreg-compile", "openreg-testing", "openreg-predict"),
-        ("packages/*/tests/*", *DRIVER),
+        ALL,
+        ("packages/*/tests/*",),
         3600,
     ),
     Session("stress", files=STRESSED, budget=900),

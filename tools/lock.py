@@ -11,8 +11,10 @@ from filelock import FileLock, Timeout
 
 from tools.packages import refuse
 
-# Holds the folder that this process, or the one that started it, has locked.
-HELD = "NOX_FOLDER_LOCKED"
+# The environment variable that names the folder which this process, or the one that started it, has locked.
+VARIABLE = "NOX_FOLDER_LOCKED"
+
+_kept: list[FileLock] = []  # a lock that nobody refers to would be given up
 
 
 def lock(folder: Path) -> None:
@@ -21,7 +23,7 @@ def lock(folder: Path) -> None:
     What a run starts works under its lock: the sessions that run beside each other, and nox within a session.
     """
     folder = folder.resolve()
-    if os.environ.get(HELD) == str(folder) or "--parallel-worker" in sys.argv:
+    if os.environ.get(VARIABLE) == str(folder) or "--parallel-worker" in sys.argv:
         return
     folder.mkdir(parents=True, exist_ok=True)
     file, holder = FileLock(folder / "lock", timeout=0), folder / "lock.pid"
@@ -31,8 +33,5 @@ def lock(folder: Path) -> None:
         process = holder.read_text("utf-8") if holder.exists() else "unknown"
         refuse(f"nox: another run works in {folder} (process {process}); wait until it has ended, or end it")
     holder.write_text(str(os.getpid()), encoding="utf-8")
-    os.environ[HELD] = str(folder)
-    _HELD.append(file)
-
-
-_HELD: list[FileLock] = []  # a lock that nobody refers to would be given up
+    os.environ[VARIABLE] = str(folder)
+    _kept.append(file)

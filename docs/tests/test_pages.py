@@ -12,10 +12,10 @@ from run_page import parts_of
 ROOT = DOCS.parent
 TESTS = Path(__file__).parent
 AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
-# What Python would do with `-W error` when it starts. What PyTorch itself does with names that it will drop is not the
-# page's concern.
+# Warnings are errors, as with `python -W error`, but for those of names that PyTorch itself uses and will drop.
 START = """
-import os, sys, warnings
+import faulthandler, os, sys, warnings
+faulthandler.enable()
 os.chdir({folder!r})
 sys.path[:0] = [{folder!r}, {tests!r}, {root!r}]
 warnings.simplefilter("error")

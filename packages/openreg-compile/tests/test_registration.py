@@ -99,8 +99,8 @@ def test_code_of_another_version_is_not_taken_from_the_cache(tmp_path):
     )
     another = "import openreg_runtime as r\nold = r.installed_plugins()\nr.installed_plugins = lambda: old[:1]\n"
     settings = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
-    hits = [python(before + code, **settings).stdout.split("\n")[1] for before in ("", "", another)]
-    assert hits == ["0", "1", "0"]
+    hits = [python(before + code, **settings).stdout.split("\n")[1] for before in ("", "", another, another)]
+    assert hits == ["0", "1", "0", "1"]
 
 
 def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):

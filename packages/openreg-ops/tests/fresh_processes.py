@@ -40,16 +40,22 @@ class Script:
         os.environ.update({**AUTOLOAD, **self.variables})
         os.chdir(self.folder)
         sys.path.insert(0, "")
-        with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors, written_to(output, errors):
-            status = 0
-            try:
-                exec(compile(self.code, "<string>", "exec"), {"__name__": "__main__"})
-            except SystemExit as end:
-                status = end.code if isinstance(end.code, int) else int(end.code is not None)
-            except BaseException:
-                traceback.print_exc()
-                status = 1
-            return Answer((status, *map(text_of, (output, errors))), spent=True)
+        with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+            with written_to(output, errors):
+                status = self._execute()
+            output.seek(0)
+            errors.seek(0)
+            return Answer((status, output.read(), errors.read()), spent=True)
+
+    def _execute(self):
+        try:
+            exec(compile(self.code, "<string>", "exec"), {"__name__": "__main__"})
+        except SystemExit as end:
+            return end.code if isinstance(end.code, int) else int(end.code is not None)
+        except BaseException:
+            traceback.print_exc()
+            return 1
+        return 0
 
 
 @contextlib.contextmanager
@@ -61,21 +67,11 @@ def written_to(output, errors):
     try:
         yield
     finally:
-        flush()
+        sys.stdout.flush()
+        sys.stderr.flush()
         for number, handle in enumerate(kept, 1):
             os.dup2(handle, number)
             os.close(handle)
-
-
-def flush():
-    sys.stdout.flush()
-    sys.stderr.flush()
-
-
-def text_of(file):
-    flush()
-    file.seek(0)
-    return file.read()
 
 
 class FreshProcesses:

@@ -117,12 +117,15 @@ def wait_for(child: int, timeout: float) -> int | None:
 
 def serve() -> dict[str, Any] | None:
     """Gives a request in a child that is to work on it; None in the server, at the end."""
-    import torch  # noqa: F401
+    import torch
 
     for line in sys.stdin:
         request: dict[str, Any] = json.loads(line)
         child = os.fork()
         if child == 0:
+            # PyTorch makes its pool of threads anew in the first call after a fork, and not thread-safely: autograd's
+            # threads would make that call at the same time.
+            torch.set_num_threads(torch.get_num_threads())
             return request
         print(json.dumps(wait_for(child, request["timeout"])), flush=True)
     return None

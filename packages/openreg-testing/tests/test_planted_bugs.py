@@ -259,7 +259,7 @@ def test_a_bug_is_found_and_again_by_the_printed_command(pytester, monkeypatch, 
     args = option if "--device" in option else ["--device", "openreg", *option]
     result = run(pytester, monkeypatch, *args)
     says(result, *explanation)
-    if not {"--schedule-seed=", "To repeat the first:"} & set(explanation):
+    if not HAS_FORK or not {"--schedule-seed=", "To repeat the first:"} & set(explanation):
         return
     (line,) = re.findall(r"To repeat(?: the first)?:\n\s+(.*)", result.stdout.str())
     again = in_a_new_shell(line, pytester.path, tmp_path).output

@@ -74,12 +74,12 @@ Stream* SeededSchedule::next() {
   return nullptr;
 }
 
-// Whether kStallTimeout had passed since `begin` when next() last looked. It may have been later that `begin` was set.
+// Tells whether kStallTimeout had passed since `begin` when next() looked last; `begin` may be a later time than that.
 bool SeededSchedule::had_expired(uint64_t begin) const {
   return looked_at_ >= begin + kStallTimeout;
 }
 
-// Whether no thread that decides the order has wanted anything for so long that progress threads may decide.
+// Tells whether no thread that decides the order has wanted anything for so long that progress threads may decide.
 bool SeededSchedule::has_stalled() const {
   return !demands_.empty() && had_expired(active_at_);
 }
