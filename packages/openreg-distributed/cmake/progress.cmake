@@ -28,6 +28,8 @@ set(
   csrc/progress/platform.h
   csrc/progress/progress.cpp
   csrc/progress/progress.h
+  csrc/progress/threads.cpp
+  csrc/progress/threads.h
   csrc/progress/waiters.cpp
   csrc/progress/waiters.h
 )

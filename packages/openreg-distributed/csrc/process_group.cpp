@@ -8,8 +8,8 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include <atomic>
+#include <cstdlib>
 #include <limits>
-#include <thread>
 #include <utility>
 
 #include "control_link.h"
@@ -19,6 +19,8 @@
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
+#include "progress/platform.h"
+#include "progress/threads.h"
 #include "trace.h"
 #include "work.h"
 
@@ -27,6 +29,8 @@ namespace openreg::distributed {
 namespace {
 
 constexpr std::chrono::hours kLongestTimeout{24 * 365};
+// That the exit of a process waits for the threads of groups that it has not destroyed.
+constexpr std::chrono::seconds kLongestExit{1};
 // The highest, for what lanes enqueue is short and peers wait for it.
 constexpr int kUrgent = std::numeric_limits<int>::min();
 // Where a seed decides, it decides between a lane and the program's own streams, too.
@@ -63,6 +67,17 @@ int global_rank(c10d::Backend& transport) {
   return static_cast<int>(rank < ranks.size() ? ranks[rank] : rank);
 }
 
+// Exit handlers run in the opposite order of their registration. The driver, which stops the device in its own, must have
+// been made before.
+void end_groups_at_exit() {
+  static const int registered = std::atexit([] {
+    if (orDriverIsUsable() != 0 && platform::threads_run_during_exit()) {
+      Progress::end_all(kLongestExit);
+    }
+  });
+  (void)registered;  // where the system refuses, threads are left to the end of the process
+}
+
 std::string global_ranks(c10d::Backend& transport) {
   std::string text = "[";
   const std::vector<uint64_t>& ranks = global_ranks_of(transport);
@@ -87,19 +102,26 @@ ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chr
       timeout_(timeout),
       lanes_(copies_operands ? kLikeOthers : kUrgent) {
   runtime::ensure_initialized();
+  end_groups_at_exit();
 }
 
 ProcessGroup::~ProcessGroup() {
+  if (orDriverIsUsable() == 0) {
+    // In a forked child and after the exit handlers no thread of the group or of the transport runs, and whoever waits
+    // for one waits for ever. What is left goes with the process.
+    (void)transport_.release();
+    return;
+  }
   progress_->close();
   if (progress_->outstanding() == 0) {
     progress_->wait_closed();
     return;
   }
   // The transport's destructor waits for its threads, and may run on none of them.
-  std::thread([progress = progress_, transport = std::move(transport_)]() mutable {
+  Threads::instance().start([progress = progress_, transport = std::move(transport_)]() mutable {
     progress->wait_closed();
     transport.reset();
-  }).detach();
+  });
 }
 
 void ProcessGroup::setTimeout(std::chrono::milliseconds timeout) {

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import time
@@ -108,6 +109,28 @@ def exits_at_work(rank: int, size: int) -> None:
     if rank == 0:
         distributed.irecv(x(), 1)
         distributed.all_gather_into_tensor(x(8), x(4), async_op=True)
+
+
+def exits_with_the_group(rank: int, size: int, under_way: str) -> None:
+    """The interpreter and the process end, as those of a program do that has not destroyed its group."""
+    distributed.barrier()
+    if under_way == "a kernel":  # the collective waits for it
+        a = torch.ones(1500, 1500, device="openreg")
+        for _ in range(20):
+            a = a @ a
+        distributed.all_reduce(a)
+    if under_way == "calls":  # which nobody answers
+        exits_at_work(rank, size)
+    ctypes.pythonapi.Py_Exit(0)
+
+
+def a_child_exits_with_the_group(rank: int, size: int) -> int:
+    """The exit status of a forked child, in which no thread of the group runs."""
+    distributed.barrier()
+    child = os.fork()
+    if child == 0:
+        ctypes.pythonapi.Py_Exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def a_failing_kernel_before(rank: int, size: int) -> tuple[str, str]:

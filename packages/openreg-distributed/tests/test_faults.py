@@ -4,6 +4,7 @@
 import re
 import signal
 import socket
+import sys
 
 import faults
 import pytest
@@ -89,6 +90,25 @@ def test_detail_lets_right_calls_pass(own):
 def test_a_process_ends_with_calls_under_way(own):
     ranks = own(2, TEST_TIMEOUT="3")
     ranks.run(faults.exits_at_work)
+    assert ranks.end() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "under_way",
+    ["calls", *(pytest.param(what, marks=pytest.mark.endurance) for what in ("nothing", "a kernel"))],
+)
+def test_a_process_exits_with_its_group(own, under_way):
+    ranks = own(2)
+    ranks.begin(faults.exits_with_the_group, under_way)
+    for rank in range(2):
+        with pytest.raises(RankFailedError, match=f"rank {rank} has ended with 0"):
+            ranks.answer(rank)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork()")
+def test_a_forked_child_exits_with_the_group_of_its_parent(own):
+    ranks = own(2)
+    assert ranks.run(faults.a_child_exits_with_the_group) == [0, 0]
     assert ranks.end() == [0, 0]
 
 

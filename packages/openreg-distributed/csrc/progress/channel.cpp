@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "channel.h"
 
-#include <thread>
 #include <utility>
+
+#include "threads.h"
 
 namespace openreg::distributed {
 
 Channel::Channel(TakeUp take_up) {
-  std::thread([state = state_, take_up = std::move(take_up)] {
+  Threads::instance().start([state = state_, take_up = std::move(take_up)] {
     orThreadSetProgress(1);
     Batch batch;
     for (;;) {
@@ -22,7 +23,7 @@ Channel::Channel(TakeUp take_up) {
       }
       take_up(batch);
     }
-  }).detach();
+  });
 }
 
 Channel::~Channel() {

@@ -14,7 +14,7 @@ namespace openreg::distributed {
 // Operations that are taken up one after the other, in the order in which they were submitted, by a thread of their
 // own, which waits for the device.
 //
-// The thread is never joined, for it may wait for a device that waits for a peer that is gone. It owns its state.
+// The thread owns its state and may outlive this object: it may wait for a device that waits for a peer that is gone.
 class Channel {
  public:
   using Batch = std::vector<std::shared_ptr<Operation>>;

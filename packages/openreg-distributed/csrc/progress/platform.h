@@ -8,4 +8,8 @@ namespace openreg::distributed::platform {
 // written. On POSIX by SIGKILL; on Windows with exit status 9.
 [[noreturn]] void kill_this_process() noexcept;
 
+// Whether other threads still run while exit handlers do. On Windows those of a library run after the system has ended
+// all threads but one, wherever they were.
+bool threads_run_during_exit() noexcept;
+
 }  // namespace openreg::distributed::platform

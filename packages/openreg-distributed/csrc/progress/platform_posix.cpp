@@ -13,4 +13,8 @@ void kill_this_process() noexcept {
   std::_Exit(9);  // not reached: nobody can hold this signal back
 }
 
+bool threads_run_during_exit() noexcept {
+  return true;
+}
+
 }  // namespace openreg::distributed::platform

@@ -13,4 +13,8 @@ void kill_this_process() noexcept {
   std::_Exit(9);  // not reached
 }
 
+bool threads_run_during_exit() noexcept {
+  return false;
+}
+
 }  // namespace openreg::distributed::platform

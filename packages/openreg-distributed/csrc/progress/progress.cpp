@@ -2,10 +2,10 @@
 #include "progress.h"
 
 #include <exception>
-#include <thread>
 #include <utility>
 
 #include "platform.h"
+#include "threads.h"
 
 namespace openreg::distributed {
 
@@ -21,6 +21,17 @@ constexpr const char* kLostByFault = "its messages were lost, by an injected fau
 constexpr std::chrono::milliseconds kPatience{200};
 // Of an operation for which that was ordered.
 constexpr std::chrono::seconds kDelay{1};
+
+// The groups of this process. Never destroyed, as their threads may outlive the destructors of statics.
+struct Groups {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<Progress>> all;
+};
+
+Groups& groups() {
+  static auto* const groups = new Groups;
+  return *groups;
+}
 
 }  // namespace
 
@@ -41,7 +52,25 @@ Progress::Progress(int rank, int size, std::shared_ptr<PeerLink> link, std::func
 
 std::shared_ptr<Progress> Progress::create(int rank, int size, std::shared_ptr<PeerLink> link,
                                            std::function<void()> on_failure) {
-  return std::shared_ptr<Progress>(new Progress(rank, size, std::move(link), std::move(on_failure)));
+  auto progress = std::shared_ptr<Progress>(new Progress(rank, size, std::move(link), std::move(on_failure)));
+  const std::lock_guard<std::mutex> lock(groups().mutex);
+  std::erase_if(groups().all, [](const std::weak_ptr<Progress>& group) { return group.expired(); });
+  groups().all.push_back(progress);
+  return progress;
+}
+
+bool Progress::end_all(std::chrono::milliseconds limit) {
+  std::vector<std::weak_ptr<Progress>> all;
+  {
+    const std::lock_guard<std::mutex> lock(groups().mutex);
+    all.swap(groups().all);
+  }
+  for (const std::weak_ptr<Progress>& group : all) {
+    if (const std::shared_ptr<Progress> progress = group.lock()) {
+      progress->leave();
+    }
+  }
+  return Threads::instance().join(limit);
 }
 
 void Progress::submit(const OperationPtr& operation, int channel) {
@@ -177,7 +206,7 @@ void Progress::limit(const OperationPtr& operation, std::chrono::milliseconds ti
   operation->watched().timeout = timeout;
   if (!watching_) {
     watching_ = true;
-    std::thread([self = shared_from_this()] { self->watch(); }).detach();
+    Threads::instance().start([self = shared_from_this()] { self->watch(); });
   } else if (deadline < next_look_) {
     watch_.notify_one();
   }
@@ -234,6 +263,19 @@ void Progress::abort(const std::string& reason) {
   if (refuse(Outcome::kAborted, reason)) {
     end(reason, true);
     tell_others(Announcement::Kind::kAbort, reason);
+  }
+}
+
+void Progress::leave() {
+  const Use use(*this);
+  close();
+  waiters_.close();
+  const std::string reason = "the process is exiting; call torch.distributed.destroy_process_group() before";
+  if (refuse(Outcome::kAborted, reason)) {
+    end(reason, true);
+  }
+  if (link_ != nullptr) {
+    link_->close(outstanding() != 0);
   }
 }
 
@@ -300,10 +342,10 @@ void Progress::start_readers() {
   for (int peer = 0; peer < size_; ++peer) {
     if (peer != rank_) {
       ++users_;
-      std::thread([self = shared_from_this(), peer] {
+      Threads::instance().start([self = shared_from_this(), peer] {
         orThreadSetProgress(1);
         self->read(peer);
-      }).detach();
+      });
     }
   }
 }

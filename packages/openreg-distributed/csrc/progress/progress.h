@@ -27,13 +27,23 @@ namespace openreg::distributed {
 // A group fails as a whole: ranks that have missed one operation would take the messages of the next for it.
 //
 // Threads: one for each channel waits for the device; one for each other rank waits for what that announces; one
-// watches the time. Whichever of them finds that an operation may begin hands it to the transport.
+// watches the time. Whichever of them finds that an operation may begin hands it to the transport. They end after
+// close(), when they have nothing left to do, and are owned by Threads.
+//
+// A process that exits ends the groups that it has left, in this order (end_all()):
+//   1. The group refuses operations, and the threads are told to end.
+//   2. What is under way is settled as aborted: the device and the threads that wait for it go on.
+//   3. The link is closed, without a message: other ranks learn what they learn of a process that was killed.
+//   4. The threads are joined, within a limit: one may wait for a kernel that does not end.
 class Progress : public std::enable_shared_from_this<Progress> {
  public:
   // The link is used until the threads have ended (wait_closed()); null where there is no other rank. `on_failure` is
   // called when the group fails, not when it is aborted, after all were told; it must not throw.
   static std::shared_ptr<Progress> create(int rank, int size, std::shared_ptr<PeerLink> link,
                                           std::function<void()> on_failure);
+  // Ends all groups of this process and joins all threads; false if some still run when the limit is over. For the
+  // exit of a process, while the driver still works. Must not be called by a thread of a group.
+  static bool end_all(std::chrono::milliseconds limit);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
@@ -101,6 +111,8 @@ class Progress : public std::enable_shared_from_this<Progress> {
   void lose(int peer, const std::string& reason);
   // Closes the group, whose operations have this outcome from now on; false if it was closed before.
   bool refuse(Outcome outcome, const std::string& reason);
+  // This group's part of end_all(), but for the threads.
+  void leave();
   // Ends an operation of a group that is closed; or all, or those that the transport does not have.
   void settle_closed(const OperationPtr& operation, const std::string& reason);
   void end(const std::string& reason, bool also_posted);

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "waiters.h"
 
-#include <thread>
 #include <utility>
 
 #include "openreg.h"
+#include "threads.h"
 
 namespace openreg::distributed {
 
 Waiters::~Waiters() {
+  close();
+}
+
+void Waiters::close() {
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->closed = true;
@@ -25,7 +29,7 @@ void Waiters::run(std::function<void()> wait) {
       return;
     }
   }
-  std::thread([state = state_] {
+  Threads::instance().start([state = state_] {
     orThreadSetProgress(1);
     std::unique_lock<std::mutex> lock(state->mutex);
     for (;;) {
@@ -42,7 +46,7 @@ void Waiters::run(std::function<void()> wait) {
       next = nullptr;
       lock.lock();
     }
-  }).detach();
+  });
 }
 
 }  // namespace openreg::distributed

@@ -16,8 +16,10 @@ class Waiters {
   Waiters() = default;
   Waiters(const Waiters&) = delete;
   Waiters& operator=(const Waiters&) = delete;
-  // Threads end when what they wait for does. None is joined.
   ~Waiters();
+
+  // The threads end when what they wait for does. They own what they use.
+  void close();
 
   // Calls `wait` on a thread that has nothing else to do. It must not throw.
   void run(std::function<void()> wait);

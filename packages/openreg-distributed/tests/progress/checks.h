@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parts that need no thread, each alone.
+// The parts of the progress, each alone.
 #pragma once
 
+#include <chrono>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "progress/agreement.h"
 #include "progress/announcement.h"
 #include "progress/flight_recorder.h"
+#include "progress/threads.h"
 
 namespace progress_test {
 
@@ -185,6 +188,18 @@ inline void the_recorder_keeps_the_last() {
   CHECK(flights.size() == 3 && flights.front()->id == 2 && flights.back()->id == 4);
 }
 
+inline void threads_are_joined_once_they_have_ended() {
+  using std::chrono::milliseconds;
+  distributed::Threads& threads = distributed::Threads::instance();
+  std::promise<void> gate;
+  const auto owned = std::make_shared<int>(0);
+  threads.start([owned, opened = gate.get_future().share()] { opened.wait(); });
+  CHECK(!threads.join(milliseconds(1)));
+  gate.set_value();
+  CHECK(threads.join(milliseconds(60'000)));
+  CHECK(owned.use_count() == 1);  // what the thread owned went with it
+}
+
 inline void check_all() {
   announcements_travel_in_as_few_messages_as_they_fit();
   a_message_that_is_none_is_refused();
@@ -194,6 +209,7 @@ inline void check_all() {
   a_rank_that_is_lost_ends_what_needs_it();
   whatever_has_not_come_out_is_drained();
   the_recorder_keeps_the_last();
+  threads_are_joined_once_they_have_ended();
 }
 
 }  // namespace progress_test

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <latch>
 #include <memory>
 #include <string>
 #include <thread>
@@ -18,6 +19,7 @@
 #include "checks.h"
 #include "fake_rank.h"
 #include "planted.h"
+#include "progress/threads.h"
 
 namespace progress_test {
 namespace {
@@ -27,7 +29,7 @@ constexpr size_t kCalls = 40;
 constexpr std::chrono::milliseconds kLong{60'000};
 constexpr std::chrono::milliseconds kShort{60};
 
-enum class Ending { kWell, kAbort, kHang, kDisagree, kGone, kDrop, kLeft, kEndings };
+enum class Ending { kWell, kAbort, kHang, kDisagree, kGone, kDrop, kLeft, kExit, kEndings };
 
 struct Round {
   Ending ending;
@@ -48,6 +50,8 @@ bool call(Rank& rank, int self, const Round& round, size_t i, Random& random, st
   const int tag = from_any ? 100 + static_cast<int>(i) : static_cast<int>(pick(random, 2));
   if (culprit && round.ending == Ending::kAbort) {
     rank.progress->abort("aborted on purpose");
+  } else if (culprit && round.ending == Ending::kExit) {
+    CHECK(Progress::end_all(kLong));  // of all ranks, which are of one process here
   } else if (culprit && (round.ending == Ending::kHang || round.ending == Ending::kLeft)) {
     return false;
   } else if (culprit && round.ending == Ending::kDisagree) {
@@ -69,41 +73,43 @@ bool call(Rank& rank, int self, const Round& round, size_t i, Random& random, st
   return true;
 }
 
-void work(Network& network, int self, const Round& round, std::atomic<int>& timed_out) {
+void work(Network& network, int self, const Round& round, std::latch& made, std::atomic<int>& timed_out) {
   // Who receives from any rank waits on when one of them is gone: another one may send.
   const bool is_short = round.ending == Ending::kHang || round.ending == Ending::kDrop ||
                         round.ending == Ending::kGone || round.ending == Ending::kLeft;
   // After an abort the device goes on while the transport may still write.
-  Rank rank(network, self, kRanks, is_short ? kShort : kLong, round.ending != Ending::kAbort);
+  const bool compares = round.ending != Ending::kAbort && round.ending != Ending::kExit;
+  Rank rank(network, self, kRanks, is_short ? kShort : kLong, compares);
+  made.arrive_and_wait();  // a group that is made later is not ended with the others
   Random random(round.seed);
-  std::vector<OperationPtr> made;
+  std::vector<OperationPtr> operations;
   for (size_t i = 0; i < kCalls; ++i) {
     if (self == round.culprit && i == round.moment && round.ending == Ending::kGone) {
       network.end(self);
       break;
     }
-    if (!call(rank, self, round, i, random, made)) {
+    if (!call(rank, self, round, i, random, operations)) {
       break;
     }
   }
   const bool well = rank.synchronize();
-  std::erase(made, nullptr);
+  std::erase(operations, nullptr);
   if (round.ending == Ending::kWell) {
     CHECK(well && rank.progress->failure().empty() && rank.failures == 0);
   }
-  for (const OperationPtr& operation : made) {
+  for (const OperationPtr& operation : operations) {
     CHECK(operation->wait(kLong));  // whatever has happened, each comes to an end
     const bool good = operation->outcome() == Outcome::kSuccess;
     CHECK(good == operation->reason().empty());
     CHECK(good || round.ending != Ending::kWell);
   }
   if (self == round.culprit && round.ending == Ending::kDisagree) {
-    CHECK(made.back()->outcome() == Outcome::kFailed);
-    CHECK(made.back()->reason().find("rank ") != std::string::npos);
+    CHECK(operations.back()->outcome() == Outcome::kFailed);
+    CHECK(operations.back()->reason().find("rank ") != std::string::npos);
   }
   if (round.ending == Ending::kHang) {  // a rank that hangs does not close its connections
     // A rank that has called nothing is not told of a failure: it goes when another rank has timed out.
-    while (rank.progress->failure().empty() && (!made.empty() || timed_out == 0)) {
+    while (rank.progress->failure().empty() && (!operations.empty() || timed_out == 0)) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
@@ -123,14 +129,16 @@ void run(double seconds, uint64_t seed) {
     const auto ending = static_cast<Ending>(rounds % static_cast<uint64_t>(Ending::kEndings));
     const Round round{ending, static_cast<int>(pick(random, kRanks)), 1 + pick(random, kCalls - 1), random()};
     Network network(kRanks, random());
+    std::latch made(kRanks);
     std::atomic<int> timed_out{0};
     std::vector<std::thread> ranks;
     for (int rank = 0; rank < kRanks; ++rank) {
-      ranks.emplace_back([&, rank] { work(network, rank, round, timed_out); });
+      ranks.emplace_back([&, rank] { work(network, rank, round, made, timed_out); });
     }
     for (std::thread& rank : ranks) {
       rank.join();
     }
+    CHECK(distributed::Threads::instance().join(kLong));
     const bool waits = ending == Ending::kHang || ending == Ending::kDrop;
     CHECK((timed_out > 0) == waits || ending == Ending::kGone || ending == Ending::kLeft);
   }
