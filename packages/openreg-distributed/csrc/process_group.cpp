@@ -67,8 +67,8 @@ int global_rank(c10d::Backend& transport) {
   return static_cast<int>(rank < ranks.size() ? ranks[rank] : rank);
 }
 
-// Exit handlers run in the opposite order of their registration. The driver, which stops the device in its own, must have
-// been made before.
+// Exit handlers run in the opposite order of their registration. The driver, which stops the device in its own, must
+// have been made before.
 void end_groups_at_exit() {
   static const int registered = std::atexit([] {
     if (orDriverIsUsable() != 0 && platform::threads_run_during_exit()) {

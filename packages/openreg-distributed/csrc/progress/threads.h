@@ -19,8 +19,8 @@ class Threads {
   // The owner of this process. It is never destroyed, because a thread may outlive the destructors of statics.
   static Threads& instance();
 
-  // Calls `body` on a new thread and destroys it there. `body` must not throw. Throws std::system_error where the system
-  // gives no thread.
+  // Calls `body` on a new thread and destroys it there. `body` must not throw. Throws std::system_error where the
+  // system gives no thread.
   void start(std::function<void()> body);
   // Joins all threads; false if some still run when the limit is over. They stay with this object.
   bool join(std::chrono::milliseconds limit);
