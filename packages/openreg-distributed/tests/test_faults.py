@@ -4,11 +4,11 @@
 import re
 import signal
 import socket
-import sys
 
 import faults
 import pytest
 import torch
+from _platform import HAS_FORK
 from ranks import RankFailedError
 
 SAID = r"all_reduce number 2 \(float32 \[4, 2\], 32 bytes, SUM\) on rank 0 of 2 in the group 'default_pg'"
@@ -105,7 +105,7 @@ def test_a_process_exits_with_its_group(own, under_way):
             ranks.answer(rank)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork()")
+@pytest.mark.skipif(not HAS_FORK, reason="Windows has no fork()")
 def test_a_forked_child_exits_with_the_group_of_its_parent(own):
     ranks = own(2)
     assert ranks.run(faults.a_child_exits_with_the_group) == [0, 0]
