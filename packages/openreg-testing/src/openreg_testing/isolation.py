@@ -381,7 +381,7 @@ class Isolation:
 
     def _tell_of_seed(self, run: Run, seed: int, seeds: int) -> None:
         again = repeat.command(self._config, run.item.nodeid, f"--schedule-seed={seed}")
-        text = f"It failed with the order of streams of seed {seed}, the first of 1 to {seeds} that fails. To repeat:"
+        text = f"Failed with schedule seed {seed}, the first failing seed of 1 to {seeds}. To repeat:"
         for report in run.reports:
             if report.failed:
                 loss.explain(report, f"seed {seed}", f"{text}\n    {again}")
