@@ -9,6 +9,9 @@ import sys
 IS_LINUX = sys.platform == "linux"
 IS_WINDOWS = sys.platform == "win32"
 
+# CMake finds Visual Studio by the registry; elsewhere a compiler is on the path.
+FINDS_COMPILERS_ITSELF = IS_WINDOWS
+
 # Below an environment; the second is a glob pattern.
 SCRIPTS_FOLDER = "Scripts" if IS_WINDOWS else "bin"
 SITE_PACKAGES = "Lib/site-packages" if IS_WINDOWS else "lib/python*/site-packages"

@@ -21,9 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import nox
+from nox.command import CommandFailed
 
 from tools._platform import IS_WINDOWS, PYTHON_PROGRAM, SCRIPTS_FOLDER, SITE_PACKAGES, usable_cores
 from tools.lock import lock
+from tools.machine import lacks_compiler, lacks_room
 from tools.packages import BUILD_TOOLS, ROOT, Package, closure, requirement_name, siblings
 from tools.stopwatch import Stopwatch
 
@@ -125,14 +127,16 @@ class Wheelhouse:
 
     def prepare(self, session: nox.Session) -> str:
         """Brings the build environment up to date; gives the version of its torch."""
+        if (problem := lacks_compiler()) is not None:
+            session.error(problem)
         wanted = {*BUILD_TOOLS, *(item for package in self.packages.values() for item in package.build_requirements)}
         requirements = sorted(item for item in wanted if requirement_name(item) not in self.packages)
         marker = self.environment(session) / "requirements.json"
         if read_json(marker).get("requirements") != requirements:
+            if (problem := lacks_room(self.cache(session))) is not None:
+                session.error(problem)
             with self.stopwatch.step(session.name, "build environment"):
-                location = str(self.environment(session))
-                session.run(sys.executable, "-m", "venv", "--clear", location, external=True)
-                self.run_python(session, "-m", "pip", "install", *requirements)
+                self._make_environment(session, requirements)
                 write_json(marker, {"requirements": requirements})
         version = self.torch_version(session)
         pin = next(item for item in requirements if requirement_name(item) == "torch")
@@ -140,6 +144,17 @@ class Wheelhouse:
         if not version.startswith(prefix):
             session.error(f"the build environment has torch {version}, and {pin} is needed")
         return version
+
+    def _make_environment(self, session: nox.Session, requirements: list[str]) -> None:
+        location = str(self.environment(session))
+        session.run(sys.executable, "-m", "venv", "--clear", location, external=True)
+        try:
+            self.run_python(session, "-m", "pip", "install", *requirements)
+        except CommandFailed:
+            session.error(
+                f"pip could not fill {location}, and says why above. Where it found no version of a package, it reached no "
+                "index: connect the machine, or name an index by PIP_INDEX_URL. The next run makes this environment anew"
+            )
 
     def keys(self, torch: str) -> dict[str, str]:
         """For each package the digest of everything that its wheel depends on."""

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Machines on which nothing can be built: what is missing is said before anything is downloaded."""
+
+from types import SimpleNamespace
+
+import pytest
+from nox.command import CommandFailed
+
+from tools import machine, stopwatch, wheelhouse
+
+
+@pytest.fixture
+def bare(tmp_path, monkeypatch):
+    """A folder for programs that is the whole path, and no setting that names a compiler."""
+    monkeypatch.setattr(machine, "FINDS_COMPILERS_ITSELF", False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in ("CXX", "CMAKE_ARGS"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def add_program(folder, name):
+    program = folder / name
+    program.touch()
+    program.chmod(0o755)
+
+
+def test_a_machine_without_a_compiler_is_told_how_to_get_one(bare):
+    assert "install one with C++20" in machine.lacks_compiler()
+    add_program(bare, "clang++")
+    assert machine.lacks_compiler() is None
+
+
+@pytest.mark.parametrize("named", ["g++-99", "ccache g++-99"])
+def test_a_compiler_that_is_named_and_missing_is_told(bare, monkeypatch, named):
+    add_program(bare, "c++")
+    monkeypatch.setenv("CXX", named)
+    assert f"not there: {named}" in machine.lacks_compiler()
+    add_program(bare, named.split()[0])
+    assert machine.lacks_compiler() is None
+
+
+def test_who_tells_cmake_of_a_compiler_is_believed(bare, monkeypatch):
+    monkeypatch.setenv("CMAKE_ARGS", "-DCMAKE_CXX_COMPILER=/opt/compiler")
+    assert machine.lacks_compiler() is None
+
+
+def test_a_full_disk_is_told_with_what_is_needed(tmp_path, monkeypatch):
+    for free, expected in ((machine.ROOM, None), (machine.ROOM - 1, "4.0 GiB are free"), (0, "0.0 GiB are free")):
+        monkeypatch.setattr(machine.shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
+        problem = machine.lacks_room(tmp_path)
+        assert problem is None if expected is None else expected in problem and "make room" in problem
+
+
+class Session:
+    """One of nox in which pip fails."""
+
+    name = "wheels"
+
+    def __init__(self, folder):
+        self.cache_dir = folder
+        self.commands = []
+
+    def run(self, *command, **_):
+        self.commands.append(command)
+        if "pip" in command:
+            raise CommandFailed
+
+    def error(self, message):
+        raise RuntimeError(message)
+
+
+@pytest.fixture
+def house(tmp_path, monkeypatch):
+    monkeypatch.setattr(wheelhouse, "lacks_compiler", lambda: None)
+    monkeypatch.setattr(wheelhouse, "lacks_room", lambda _: None)
+    return wheelhouse.Wheelhouse(tmp_path, {}, stopwatch.Stopwatch())
+
+
+def test_an_environment_that_pip_could_not_fill_is_made_anew(house, tmp_path):
+    for _ in range(2):
+        session = Session(tmp_path)
+        with pytest.raises(RuntimeError, match="name an index by PIP_INDEX_URL"):
+            house.prepare(session)
+        made, filled = session.commands
+        assert "--clear" in made
+        assert "pip" in filled
+
+
+@pytest.mark.parametrize("what", ["lacks_compiler", "lacks_room"])
+def test_nothing_is_downloaded_where_nothing_can_be_built(house, tmp_path, monkeypatch, what):
+    monkeypatch.setattr(wheelhouse, what, lambda *_: "the problem")
+    session = Session(tmp_path)
+    with pytest.raises(RuntimeError, match="the problem"):
+        house.prepare(session)
+    assert session.commands == []

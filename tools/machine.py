@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a machine needs for the first build. It is looked for before anything is downloaded."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from pathlib import Path
+
+from tools._platform import FINDS_COMPILERS_ITSELF
+
+# Bytes for the build environment with torch, the build trees of all packages and an environment that uses them, as
+# measured on Linux. All sessions together take about twice as much.
+ROOM = 4 * 2**30
+
+# As CMake looks for them.
+COMPILERS = ("c++", "g++", "clang++")
+
+
+def lacks_compiler() -> str | None:
+    """What to do where no C++ compiler can be found; None where one is, or where CMake is told of one."""
+    if FINDS_COMPILERS_ITSELF or "CMAKE_CXX_COMPILER" in os.environ.get("CMAKE_ARGS", ""):
+        return None
+    named = os.environ.get("CXX", "")
+    programs = shlex.split(named)[:1] or COMPILERS
+    if any(shutil.which(program) for program in programs):
+        return None
+    if named:
+        return f"CXX names a C++ compiler that is not there: {named}; correct it, or unset it"
+    return (
+        f"no C++ compiler was found ({', '.join(COMPILERS)}); install one with C++20, GCC 11 or Clang 14 or newer "
+        "(apt-get install g++, dnf install gcc-c++, xcode-select --install), or name one by CXX"
+    )
+
+
+def lacks_room(folder: Path) -> str | None:
+    """What to do where a folder's disk is too full for the first build; None where it is not."""
+    free = shutil.disk_usage(folder).free
+    if free >= ROOM:
+        return None
+    return (
+        f"{free / 2**30:.1f} GiB are free where {folder} is, and the first build takes {ROOM / 2**30:.0f} GiB; make room, "
+        "or put the checkout on another disk"
+    )
