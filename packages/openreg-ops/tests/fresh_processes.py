@@ -93,7 +93,7 @@ class FreshProcesses:
         return subprocess.CompletedProcess(code, *found.value)
 
     def close(self):
-        self._pool.__exit__()
+        self._pool.close()
 
 
 def run_interpreter(code, folder, variables):

@@ -22,7 +22,7 @@ from . import comparison, manifest, suite_tests, upstream
 from .bring_up import Setup
 from .operators import run as operators
 from .operators.tasks import APART, CHECKS, COMPILED, ON_DEMAND, TABLE
-from .pool import Lost, Pool
+from .pool import Lost, Pool, Processes
 
 if TYPE_CHECKING:
     from .card import Card
@@ -181,7 +181,13 @@ def _conformance(options: argparse.Namespace) -> int:
     setup = _setup(options)
     if options.pytorch_tests is not None:
         upstream.refuse_other_version(options.pytorch_tests, metadata.version("torch"))
-    found = _probe(setup)
+    with Processes() as processes:
+        card = _card(setup, suites, options, processes)
+    return _report(card, options, old)
+
+
+def _card(setup: Setup, suites: list[str], options: argparse.Namespace, processes: Processes) -> Card:
+    found = _probe(setup, processes)
     card = cards.Card(setup.device, found["torch"])
     if options.pytorch_tests is not None:
         how: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "shard": options.shard}
@@ -192,12 +198,13 @@ def _conformance(options: argparse.Namespace) -> int:
             card.suites = tuple(others)
         if others:
             try:
-                _add(card, suite_tests.run(setup, others, options.test, options.jobs, options.limit, options.shard))
+                how = {"jobs": options.jobs, "limit": options.limit, "shard": options.shard, "processes": processes}
+                _add(card, suite_tests.run(setup, others, options.test, **how))
             except suite_tests.SuiteError as error:
                 card.notes.append(f"the suites cannot be collected: {error}")
         if OPERATORS in suites:
-            _add_operators(card, setup, options)
-    return _report(card, options, old)
+            _add_operators(card, setup, options, processes)
+    return card
 
 
 def _add(card: Card, results: Any) -> None:
@@ -208,8 +215,9 @@ def _add(card: Card, results: Any) -> None:
     card.results.sort(key=lambda result: result.name)
 
 
-def _add_operators(card: Card, setup: Setup, options: argparse.Namespace) -> None:
+def _add_operators(card: Card, setup: Setup, options: argparse.Namespace, processes: Processes) -> None:
     shared: dict[str, Any] = {
+        "processes": processes,
         "jobs": options.jobs,
         "limit": options.limit,
         "table": options.table,
@@ -249,12 +257,19 @@ def _report(card: Card, options: argparse.Namespace, old: dict[str, Any] | None)
 
 def _fuzz(options: argparse.Namespace) -> int:
     setup = _setup(options)
-    _probe(setup)
+    with Processes() as processes:
+        _probe(setup, processes)
+        return _fuzz_until(setup, options, processes)
+
+
+def _fuzz_until(setup: Setup, options: argparse.Namespace, processes: Processes) -> int:
     from .operators import fuzz  # which imports torch
 
     seed = random.SystemRandom().randrange(10**9) if options.seed is None else options.seed
     print(f"from seed {seed}")
-    failures, calls = fuzz.fuzz(setup, options.seconds, seed, options.count or math.inf, options.table)
+    failures, calls = fuzz.fuzz(
+        setup, options.seconds, seed, options.count or math.inf, options.table, processes
+    )
     print(f"{calls} calls, {len(failures)} failures")
     return PROBLEMS if failures or not calls else PASSED
 
@@ -345,9 +360,9 @@ def _exists(module: str) -> bool:
         return False
 
 
-def _probe(setup: Setup) -> dict[str, Any]:
+def _probe(setup: Setup, processes: Processes) -> dict[str, Any]:
     """What a process finds that brings the device up. Raises WrongUseError where that fails."""
-    with Pool((setup,), 1, 1.0, setup.manifest.environment) as pool:
+    with Pool((setup,), 1, 1.0, setup.manifest.environment, processes=processes) as pool:
         outcome = pool.probe()
     if isinstance(outcome, Lost):
         if outcome.reason.startswith("NoDeviceError: "):

@@ -4,10 +4,13 @@
 A task is an object with a method ``run()`` that gives what can be pickled. A process that was started and has run the
 preparing tasks, which import what is needed and touch no device, forks another one that runs the others. Where that is
 not possible, because a backend touches its device when it is imported, say, it runs them itself and is started again.
+
+A process that forks has run nothing but preparing tasks, so the next pool can go on with it (``Processes``).
 """
 
 from __future__ import annotations
 
+import os
 import queue
 import re
 import sys
@@ -15,6 +18,7 @@ import threading
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from .. import forks
@@ -61,14 +65,16 @@ class Lost:
 
 @dataclass(frozen=True)
 class Prepare:
-    """The first request to a process."""
+    """The first request to a process, and again the first one of each pool that goes on with it."""
 
     path: tuple[str, ...]  # where the asking process finds modules
     tasks: tuple[Task, ...]
+    settings: Mapping[str, str]  # environment variables, in place of those of the request before
 
     def run(self) -> Answer | Lost:
         """(what the first task gave, whether the process forks)."""
         sys.path[:] = self.path
+        _Host.use(self.settings)
         outcomes = []
         for task in self.tasks:
             outcome = attempt(task)
@@ -112,10 +118,22 @@ class _Host:
 
     server: forks.ForkServer | None = None
     worker: forks.Worker | None = None
+    settings: Mapping[str, str] = MappingProxyType({})
+
+    @classmethod
+    def use(cls, settings: Mapping[str, str]) -> None:
+        """Sets environment variables, and removes those that were set so before."""
+        for name in cls.settings:
+            os.environ.pop(name, None)
+        os.environ.update(settings)
+        cls.settings = settings
 
     @classmethod
     def begin(cls) -> None:
         """Forks from now on, if that is possible."""
+        if cls.server is not None:
+            cls.server.close()
+            cls.server = cls.worker = None
         if forks.can_fork() is None:
             cls.server = forks.ForkServer(attempt)
 
@@ -145,31 +163,92 @@ class _Process:
     forks: bool
 
 
+class Processes:
+    """Started processes that pools hand on, because importing torch takes seconds. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._server = forks.SpawnServer(SERVED_BY)
+        self._lock = threading.Lock()
+        self._free: dict[tuple[tuple[str, str], ...], list[forks.Worker]] = {}
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def take(self, environment: Mapping[str, str]) -> forks.Worker:
+        """One that was given back, or a new one, with these environment variables besides those of this process."""
+        with self._lock:
+            free = self._free.get(_key(environment))
+            if free:
+                return free.pop()
+        return self._server.worker(environment)
+
+    def give_back(self, environment: Mapping[str, str], worker: forks.Worker) -> None:
+        """Keeps one that was taken for this environment. It must have run nothing but preparing tasks."""
+        with self._lock:
+            self._free.setdefault(_key(environment), []).append(worker)
+
+    def close(self) -> None:
+        """Ends all processes, whoever has them."""
+        self._server.close()
+
+
+def _key(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(environment.items()))
+
+
 class Pool:
-    """Runs tasks in `jobs` processes, each of which runs those of `prepare` first; a task may take `limit` seconds."""
+    """Runs tasks in `jobs` processes, each of which runs those of `prepare` first; a task may take `limit` seconds.
+
+    `environment` is set before a process starts, `settings` before it prepares. Where `processes` are given, the pool
+    takes its own from them, and gives back those that can be used again; else they end with the pool.
+    """
 
     def __init__(
-        self, prepare: Sequence[Task], jobs: int, limit: float, environment: Mapping[str, str] | None = None
+        self,
+        prepare: Sequence[Task],
+        jobs: int,
+        limit: float,
+        environment: Mapping[str, str] | None = None,
+        *,
+        settings: Mapping[str, str] | None = None,
+        processes: Processes | None = None,
     ) -> None:
         self.prepare = tuple(prepare)
         self.jobs = jobs
         self.limit = limit
         self.environment = {**ONE_THREAD, **(environment or {})}
-        self.server = forks.SpawnServer(SERVED_BY)
+        self.settings = dict(settings or {})
+        self.processes = processes or Processes()
+        self.owns_processes = processes is None
         self.spare: queue.SimpleQueue[_Process] = queue.SimpleQueue()
 
     def __enter__(self) -> Pool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.server.close()
+        self.close()
+
+    def close(self) -> None:
+        """Gives the processes back, or ends them."""
+        if self.owns_processes:
+            self.processes.close()
+            return
+        while not self.spare.empty():
+            process = self.spare.get()
+            if process.forks:
+                self.processes.give_back(self.environment, process.worker)
+            else:
+                process.worker.end()
 
     def probe(self) -> Answer | Lost:
         """What the first of the preparing tasks gives."""
         process = self._start()
         if isinstance(process, Lost):
             return process
-        process.worker.end()
+        self.spare.put(process)
         return Answer(process.first)
 
     def ask(self, task: Task) -> Answer | Lost:
@@ -192,8 +271,8 @@ class Pool:
         return outcome
 
     def _start(self) -> _Process | Lost:
-        worker = self.server.worker(self.environment)
-        found = worker.ask(Prepare(tuple(sys.path), self.prepare), START_LIMIT)
+        worker = self.processes.take(self.environment)
+        found = worker.ask(Prepare(tuple(sys.path), self.prepare, self.settings), START_LIMIT)
         outcome = Lost(found.reason, found.output) if isinstance(found, forks.Lost) else found.value
         if isinstance(outcome, Lost):
             worker.end()

@@ -14,7 +14,7 @@ from typing import Any
 from . import compiler_cache
 from .bring_up import Setup
 from .card import Result, judged
-from .pool import Answer, Lost, Pool
+from .pool import Answer, Lost, Pool, Processes
 
 FOLDER = Path(__file__).parent / "suites"
 SECONDS_PER_TEST = 300.0
@@ -130,6 +130,7 @@ def run(
     jobs: int = 1,
     limit: float = SECONDS_PER_TEST,
     shard: tuple[int, int] = (1, 1),
+    processes: Processes | None = None,
 ) -> Iterator[tuple[Result, str]]:
     """Yields every result, and what is wrong with what the manifest says of it, or ""."""
     manifest = setup.manifest
@@ -137,7 +138,7 @@ def run(
     collect = Collect(tuple(names() if whole else suites))
     with (
         compiler_cache.of_its_own() as settings,
-        Pool((setup, collect), jobs, limit, {**settings, **manifest.environment}) as pool,
+        Pool((setup, collect), jobs, limit, manifest.environment, settings=settings, processes=processes) as pool,
     ):
         collected = pool.ask(collect)
         if isinstance(collected, Lost):

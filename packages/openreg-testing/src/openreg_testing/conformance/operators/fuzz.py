@@ -20,7 +20,7 @@ from torch.utils import _pytree as pytree
 
 from ..bring_up import Setup
 from ..manifest import Operator
-from ..pool import Answer, Lost, Pool
+from ..pool import Answer, Lost, Pool, Processes
 from . import entries, subject
 from .check_dtypes import ALL, NUMBERS, change, comparable, is_allowed
 from .check_random import draws
@@ -323,11 +323,17 @@ def drawn_from(table: str) -> list[Any]:
 
 
 def fuzz(
-    setup: Setup, seconds: float, first: int, count: float = math.inf, table: str = TABLE
+    setup: Setup,
+    seconds: float,
+    first: int,
+    count: float = math.inf,
+    table: str = TABLE,
+    processes: Processes | None = None,
 ) -> tuple[dict[int, str], int]:
     """Failures by seed, and how many calls were made, beginning with the seed `first`."""
     failures, seed, end = {}, first, time.monotonic() + seconds
-    with Pool((setup, Entries(table)), 1, SECONDS_PER_CALL, setup.manifest.environment) as pool:
+    prepare = (setup, Entries(table))
+    with Pool(prepare, 1, SECONDS_PER_CALL, setup.manifest.environment, processes=processes) as pool:
         while time.monotonic() < end and seed < first + count:
             outcome = pool.ask(Random(table, seed))
             failure = outcome.describe() if isinstance(outcome, Lost) else outcome.value

@@ -13,7 +13,7 @@ from typing import Any
 from .. import compiler_cache
 from ..bring_up import Setup
 from ..manifest import Manifest
-from ..pool import Lost, Pool
+from ..pool import Lost, Pool, Processes
 from .scorecard import Scorecard
 from .tasks import APART, CASE_BY_CASE, CHECKS, COMPILED, ON_DEMAND, TABLE, Entries, Examine, marked
 
@@ -49,6 +49,7 @@ def run(
     table: str = TABLE,
     progress: Callable[[int, int], object] | None = None,
     shard: tuple[int, int] = (1, 1),
+    processes: Processes | None = None,
     **settings: Any,
 ) -> Scorecard:
     """A scorecard of the entries and dtypes that match; empty choices mean all. Settings are those of examine().
@@ -64,8 +65,15 @@ def run(
     manifest = setup.manifest
     for part in parts:
         with (
-            _environment(part, manifest) as environment,
-            Pool((setup, Entries(table)), jobs or os.cpu_count() or 1, limit, environment) as pool,
+            _cache(part) as own,
+            Pool(
+                (setup, Entries(table)),
+                jobs or os.cpu_count() or 1,
+                limit,
+                _environment(part, manifest),
+                settings=own,
+                processes=processes,
+            ) as pool,
         ):
             listed = pool.ask(Entries(table))
             if isinstance(listed, Lost):
@@ -107,16 +115,14 @@ def run(
     return Scorecard(found, len(names), complete, manifest)
 
 
-@contextlib.contextmanager
-def _environment(part: tuple[str, ...], manifest: Manifest) -> Iterator[dict[str, str]]:
+def _environment(part: tuple[str, ...], manifest: Manifest) -> dict[str, str]:
     """Of the processes that run these checks."""
-    if part == (APART,):
-        yield {**manifest.environment, **manifest.held_back}
-    elif part == (COMPILED,):
-        with compiler_cache.of_its_own() as settings:
-            yield {**manifest.environment, **settings}
-    else:
-        yield dict(manifest.environment)
+    return {**manifest.environment, **(manifest.held_back if part == (APART,) else {})}
+
+
+def _cache(part: tuple[str, ...]) -> contextlib.AbstractContextManager[dict[str, str]]:
+    """The settings of a cache for checks that compile; none for others."""
+    return compiler_cache.of_its_own() if part == (COMPILED,) else contextlib.nullcontext({})
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

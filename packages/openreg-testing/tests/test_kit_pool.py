@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The processes of the kit: which a pool takes over from another one, and in what state."""
+
+from pathlib import Path
+
+import pytest
+from _platform import HAS_FORK
+from _tasks import Ask, Begin, Crash
+
+from openreg_testing.conformance.pool import Answer, Lost, Pool, Processes
+
+pytestmark = pytest.mark.skipif(not HAS_FORK, reason="a process that cannot fork runs tasks itself and is not kept")
+LIMIT = 60.0
+HERE = {"PYTHONPATH": str(Path(__file__).parent)}  # where processes find the tasks
+POISONED = {**HERE, "OPENREG_POISON": "1"}
+
+
+@pytest.fixture
+def processes():
+    with Processes() as started:
+        yield started
+
+
+def pool_of(processes, environment=HERE, **options):
+    return Pool((Begin(),), 1, LIMIT, environment, processes=processes, **options)
+
+
+def probed(processes, environment=HERE):
+    """The number of the process that a pool begins with."""
+    with pool_of(processes, environment) as pool:
+        return pool.probe().value
+
+
+def test_a_pool_goes_on_with_the_process_of_the_one_before(processes):
+    first = probed(processes)
+    with pool_of(processes) as pool:
+        assert pool.ask(Ask("PATH")) != Answer(None)
+    assert probed(processes) == first
+
+
+def test_a_process_that_lost_a_task_can_be_used_again(processes):
+    first = probed(processes)
+    with pool_of(processes) as pool:
+        assert isinstance(pool.ask(Crash()), Lost)
+        assert pool.ask(Ask("NONE", spends=True)) == Answer(None)
+    assert probed(processes) == first
+
+
+def test_a_process_of_another_environment_is_not_taken(processes):
+    first = probed(processes)
+    other = probed(processes, POISONED)
+    assert other != first
+    assert probed(processes, POISONED) == other
+
+
+def test_settings_are_those_of_the_pool_alone(processes):
+    for settings, expected in (({"KIT_FOLDER": "one"}, "one"), ({}, None), ({"KIT_FOLDER": "two"}, "two")):
+        with pool_of(processes, settings=settings) as pool:
+            assert pool.ask(Ask("KIT_FOLDER")) == Answer(expected)
+
+
+def test_a_pool_that_was_given_no_processes_ends_its_own():
+    numbers = {probed(None), probed(None)}
+    assert len(numbers) == 2
