@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tasks for the pools of test_kit_pool.py."""
+"""Tasks for the pools of the kit."""
 
 import os
 from dataclasses import dataclass
+from functools import partial
 
 from openreg_testing.conformance.pool import Answer
 
@@ -32,3 +33,54 @@ class Crash:
 
     def run(self):
         os.abort()
+
+
+class Operator:
+    """An entry of the table, as far as the check of arguments asks."""
+
+    name = full_name = "stands_for_one"
+
+    def __init__(self, call):
+        self.call = call
+
+    def __call__(self, *args, **kwargs):
+        return self.call(*args, **kwargs)
+
+
+def half_written(x):
+    """A result of which PyTorch allocates all and writes one half."""
+    import torch
+
+    result = torch.empty(2 * len(x))
+    result[: len(x)] = x
+    return result
+
+
+def drawn(x):
+    """Another result each time."""
+    return x.bernoulli()
+
+
+def whole(x):
+    """The same result each time."""
+    return x.sin()
+
+
+@dataclass(frozen=True)
+class IsDefined:
+    """Whether the CPU gives what a function here returns again, and whether the flags are left as they were."""
+
+    function: str
+
+    def run(self):
+        import torch
+
+        from openreg_testing.conformance.operators.changes import Change
+        from openreg_testing.conformance.operators.check_arguments import is_defined
+        from openreg_testing.conformance.operators.outcome import StandardError, attempt
+
+        StandardError.open()
+        op, x = Operator(globals()[self.function]), torch.rand(3)
+        outcome = attempt(partial(op, x), "cpu")
+        found = is_defined(op, Change("", ((x,), {})), outcome, 0, (1e-5, 1e-5))
+        return found, not torch.are_deterministic_algorithms_enabled()

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -114,20 +115,39 @@ def is_defined(op: Any, change: Change, theirs: Outcome, number: int, tolerance:
     """
     if draws(op, change.inputs, lambda args, kwargs: op(*args, **kwargs)):
         return False
-    for pattern in (0, 1):
+    results = tensors_in(theirs.result)
+    for memory in (freed_memory(results, 0), freed_memory(results, 1), filled_memory()):
         announce(number, "cpu")
         args, kwargs = arguments_on(op, change, "cpu")
-        leave_in_memory(pattern, tensors_in(theirs.result))
-        again = attempt(partial(op, *args, **kwargs), "cpu")
+        with memory:
+            again = attempt(partial(op, *args, **kwargs), "cpu")
         if again.error is not None or difference(again.result, theirs.result, tolerance, host=tensors_in(again.result)):
             return False
     return True
 
 
-def leave_in_memory(pattern: int, results: list[torch.Tensor]) -> None:
-    """Frees memory of the sizes of some results, which the next call is likely to get, with known numbers in it."""
+@contextmanager
+def freed_memory(results: list[torch.Tensor], pattern: int) -> Iterator[None]:
+    """Memory of the sizes of some results is free, with known numbers in it; a call is likely to get it."""
     freed = [torch.full(result.shape, pattern, dtype=result.dtype) for result in results for _ in range(COPIES)]
     freed.clear()
+    yield
+
+
+@contextmanager
+def filled_memory() -> Iterator[None]:
+    """PyTorch fills what it allocates with NaN or the largest integer, but not what a kernel allocates for itself."""
+    deterministic = torch.utils.deterministic
+    algorithms = torch.are_deterministic_algorithms_enabled()
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    fills = deterministic.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    deterministic.fill_uninitialized_memory = True
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(algorithms, warn_only=warns)
+        deterministic.fill_uninitialized_memory = fills
 
 
 def call(op: Any, change: Change, device: str, number: int) -> Outcome:
