@@ -6,11 +6,11 @@ import pytest
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:torch")  # of what PyTorch deprecates in itself
 
-LONG = pytest.mark.endurance  # `nox -s endurance` runs them: further forms of what the lane has
+FURTHER = pytest.mark.endurance  # further forms of what the lane has, each in processes of its own
 ON_TWO = [
     applications.hooks,
     applications.accumulated,
-    pytest.param(applications.uneven, marks=LONG),
+    pytest.param(applications.uneven, marks=FURTHER),
     applications.differentiable,
     applications.attention_of_parts,
     applications.state_from_one_rank,
@@ -18,9 +18,9 @@ ON_TWO = [
 ]
 SCHEDULES = [
     "ScheduleInterleaved1F1B",
-    pytest.param("ScheduleLoopedBFS", marks=LONG),
-    pytest.param("ScheduleInterleavedZeroBubble", marks=LONG),
-    pytest.param("ScheduleZBVZeroBubble", marks=LONG),
+    pytest.param("ScheduleLoopedBFS", marks=FURTHER),
+    pytest.param("ScheduleInterleavedZeroBubble", marks=FURTHER),
+    pytest.param("ScheduleZBVZeroBubble", marks=FURTHER),
 ]
 
 
@@ -61,7 +61,7 @@ def test_collectives_in_a_compiled_function(two):
     two.run(applications.compiled_collectives)
 
 
-@pytest.mark.parametrize("kind", ["ddp", pytest.param("fsdp2", marks=LONG), pytest.param("tensor", marks=LONG)])
+@pytest.mark.parametrize("kind", ["ddp", pytest.param("fsdp2", marks=FURTHER), pytest.param("tensor", marks=FURTHER)])
 def test_a_compiled_model(two, kind):
     two.run(applications.compiled_model, kind)
 

@@ -24,14 +24,14 @@ def check(losses, expected, near=NEAR):
     assert expected[-1] < expected[0]
 
 
-LONG = pytest.mark.endurance  # `nox -s endurance` runs them: further forms of what the lane has
+FURTHER = pytest.mark.endurance  # further forms of what the lane has, each in processes of its own
 KINDS = [
     training.ddp,
-    pytest.param(training.ddp_static, marks=LONG),
-    pytest.param(training.ddp_unused, marks=LONG),
+    pytest.param(training.ddp_static, marks=FURTHER),
+    pytest.param(training.ddp_unused, marks=FURTHER),
     training.ddp_hook,
-    pytest.param(training.zero, marks=LONG),
-    pytest.param(training.fsdp1, marks=LONG),
+    pytest.param(training.zero, marks=FURTHER),
+    pytest.param(training.fsdp1, marks=FURTHER),
     training.fsdp2,
     training.tensor_parallel,
     training.sequence_parallel,
@@ -47,7 +47,7 @@ def test_mixed_precision_is_near(two, expected):
     check(two.run(training.fsdp2_mixed), expected, near=0.05)
 
 
-@LONG
+@FURTHER
 def test_replicated_shards_on_four_ranks(four, expected):
     check(four.run(training.hsdp), expected)
 
@@ -64,12 +64,12 @@ def test_statistics_of_parts_of_different_sizes(three):
     three.run(training.sync_batch_norm_of_parts)
 
 
-@pytest.mark.parametrize("name", [pytest.param("GPipe", marks=LONG), "1F1B"])
+@pytest.mark.parametrize("name", [pytest.param("GPipe", marks=FURTHER), "1F1B"])
 def test_a_pipeline(two, expected, name):
     check(two.run(training.pipeline, name), expected)
 
 
-@LONG
+@FURTHER
 def test_parameters_on_the_host(own, expected):
     ranks = own(2, TEST_BACKEND="cpu:gloo,openreg:occl")
     check(ranks.run(training.fsdp2_offloaded), expected)
