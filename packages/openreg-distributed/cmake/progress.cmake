@@ -12,26 +12,26 @@ include_guard(DIRECTORY)
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH OPENREG_PROGRESS_PACKAGE_DIR)
 set(
   OPENREG_PROGRESS_SOURCES
-  csrc/progress/agreement.cpp
-  csrc/progress/agreement.h
-  csrc/progress/announcement.cpp
-  csrc/progress/announcement.h
-  csrc/progress/channel.cpp
-  csrc/progress/channel.h
+  csrc/progress/comm_stream.cpp
+  csrc/progress/comm_stream.h
+  csrc/progress/control_channel.h
+  csrc/progress/control_message.cpp
+  csrc/progress/control_message.h
   csrc/progress/flight_recorder.cpp
   csrc/progress/flight_recorder.h
-  csrc/progress/lane.cpp
-  csrc/progress/lane.h
   csrc/progress/operation.cpp
   csrc/progress/operation.h
-  csrc/progress/peer_link.h
+  csrc/progress/operation_matcher.cpp
+  csrc/progress/operation_matcher.h
   csrc/progress/platform.h
-  csrc/progress/progress.cpp
-  csrc/progress/progress.h
+  csrc/progress/progress_engine.cpp
+  csrc/progress/progress_engine.h
+  csrc/progress/submission_queue.cpp
+  csrc/progress/submission_queue.h
   csrc/progress/threads.cpp
   csrc/progress/threads.h
-  csrc/progress/waiters.cpp
-  csrc/progress/waiters.h
+  csrc/progress/wait_thread_pool.cpp
+  csrc/progress/wait_thread_pool.h
 )
 if(WIN32)
   list(APPEND OPENREG_PROGRESS_SOURCES csrc/progress/platform_windows.cpp)

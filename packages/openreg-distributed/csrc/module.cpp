@@ -4,9 +4,9 @@
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
 
-#include "faults.h"
-#include "process_group.h"
-#include "trace.h"
+#include "group/faults.h"
+#include "group/process_group.h"
+#include "group/trace.h"
 
 namespace {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "fake_network.h"
-#include "progress/agreement.h"
-#include "progress/announcement.h"
+#include "progress/control_message.h"
 #include "progress/flight_recorder.h"
+#include "progress/operation_matcher.h"
 #include "progress/threads.h"
 
 namespace progress_test {

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "progress/peer_link.h"
+#include "progress/control_channel.h"
 
 namespace progress_test {
 

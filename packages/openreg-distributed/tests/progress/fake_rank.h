@@ -14,8 +14,8 @@
 
 #include "fake_network.h"
 #include "openreg.h"
-#include "progress/lane.h"
-#include "progress/progress.h"
+#include "progress/comm_stream.h"
+#include "progress/progress_engine.h"
 
 namespace progress_test {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "host_memory.h"
 #include "openreg/runtime/device.h"
-#include "packing.h"
 #include "process_group.h"
+#include "transport/flat_buffer.h"
+#include "transport/host_memory.h"
 
 namespace openreg::distributed {
 

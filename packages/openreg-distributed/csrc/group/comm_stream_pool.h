@@ -9,7 +9,7 @@
 #include <mutex>
 #include <tuple>
 
-#include "progress/lane.h"
+#include "progress/comm_stream.h"
 
 namespace openreg::distributed {
 

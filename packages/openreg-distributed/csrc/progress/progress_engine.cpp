@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "progress.h"
+#include "progress_engine.h"
 
 #include <exception>
 #include <utility>

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "progress/progress.h"
+#include "progress/progress_engine.h"
 
 namespace openreg::distributed {
 

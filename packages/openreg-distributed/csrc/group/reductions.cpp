@@ -2,10 +2,10 @@
 // Collectives that calculate.
 #include <ATen/ops/empty.h>
 
-#include "host_memory.h"
-#include "packing.h"
 #include "process_group.h"
-#include "wire.h"
+#include "transport/flat_buffer.h"
+#include "transport/host_memory.h"
+#include "transport/wire_format.h"
 
 namespace openreg::distributed {
 

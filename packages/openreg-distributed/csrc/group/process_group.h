@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "agreed.h"
-#include "lanes.h"
-#include "progress/progress.h"
-#include "transfers.h"
+#include "collective_fingerprint.h"
+#include "comm_stream_pool.h"
+#include "progress/progress_engine.h"
+#include "transport/transfers.h"
 
 namespace openreg::distributed {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "lane.h"
+#include "comm_stream.h"
 
 #include <stdexcept>
 #include <utility>

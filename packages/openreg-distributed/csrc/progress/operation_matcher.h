@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "announcement.h"
+#include "control_message.h"
 #include "operation.h"
 
 namespace openreg::distributed {

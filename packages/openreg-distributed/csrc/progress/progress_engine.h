@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "agreement.h"
-#include "channel.h"
+#include "control_channel.h"
 #include "operation.h"
-#include "peer_link.h"
-#include "waiters.h"
+#include "operation_matcher.h"
+#include "submission_queue.h"
+#include "wait_thread_pool.h"
 
 namespace openreg::distributed {
 

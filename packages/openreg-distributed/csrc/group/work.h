@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "openreg/runtime/event.h"
-#include "progress/progress.h"
+#include "progress/progress_engine.h"
 
 namespace openreg::distributed {
 

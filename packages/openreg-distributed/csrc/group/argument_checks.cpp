@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "control_link.h"
 #include "openreg/runtime/device.h"
 #include "process_group.h"
 #include "trace.h"
+#include "transport/transport_control_channel.h"
 
 namespace openreg::distributed {
 

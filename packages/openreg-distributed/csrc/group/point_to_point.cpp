@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages between two ranks. The receiver knows of each, by an announcement, before it asks the transport for it.
-#include "host_memory.h"
-#include "packing.h"
 #include "process_group.h"
+#include "transport/flat_buffer.h"
+#include "transport/host_memory.h"
 
 namespace openreg::distributed {
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "progress/peer_link.h"
+#include "progress/control_channel.h"
 
 namespace openreg::distributed {
 

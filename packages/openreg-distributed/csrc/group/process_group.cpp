@@ -12,7 +12,6 @@
 #include <limits>
 #include <utility>
 
-#include "control_link.h"
 #include "faults.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/capture.h"
@@ -22,6 +21,7 @@
 #include "progress/platform.h"
 #include "progress/threads.h"
 #include "trace.h"
+#include "transport/transport_control_channel.h"
 #include "work.h"
 
 namespace openreg::distributed {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "control_link.h"
+#include "transport_control_channel.h"
 
 #include <ATen/ops/empty.h>
 
@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "progress/announcement.h"
+#include "progress/control_message.h"
 
 namespace openreg::distributed {
 

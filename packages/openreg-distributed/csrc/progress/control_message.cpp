@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "announcement.h"
+#include "control_message.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "channel.h"
+#include "submission_queue.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "waiters.h"
+#include "wait_thread_pool.h"
 
 #include <utility>
 
