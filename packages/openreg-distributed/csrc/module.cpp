@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The module openreg_distributed._C: the process group as PyTorch's Python sees it. openreg_distributed/__init__.py has
-// compared the build with torch and the runtime before.
+// The module openreg_distributed._C: Python bindings of the process group. openreg_distributed/__init__.py checks that
+// the build matches torch and the runtime before it imports this module.
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
 
@@ -17,7 +17,7 @@ using openreg::distributed::ProcessGroup;
 
 PYBIND11_MODULE(_C, module) {
   module.doc() = "Native part of openreg_distributed: the process group.";
-  py::module_::import("torch.distributed");  // which knows the base class
+  py::module_::import("torch.distributed");  // Registers the base class.
   openreg::distributed::register_faults();
   module.def(
       "_dump_trace",
@@ -30,7 +30,7 @@ PYBIND11_MODULE(_C, module) {
            }),
            py::arg("transport"), py::arg("timeout"), py::arg("copies_operands"), py::arg("token"),
            py::call_guard<py::gil_scoped_release>())
-      // Called on ranks that are not in a new group, for backends whose ranks all have to take part in the split.
+      // PyTorch calls this on ranks that are not in a new group; some backends need all ranks for a split.
       .def("perform_nocolor_split", [](ProcessGroup& /*self*/, const py::object& /*device*/) {})
       .def_property_readonly("options", [](ProcessGroup& self) {
         return py::module_::import("openreg_distributed.options").attr("options_to_split")(self.getBackendOptions());

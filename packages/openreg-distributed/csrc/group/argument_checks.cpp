@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Of a call: what is refused, and what it tells errors, other ranks and the flight recorder.
+// Checks of a call's arguments, and its description for errors, other ranks and the flight recorder.
 #include <c10/util/thread_name.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace openreg::distributed {
 
 namespace {
 
-// With `stacked`, tensors of one size are told as one with a further dimension.
+// With `stacked`, tensors of the same sizes count as one with a further dimension.
 std::vector<std::vector<int64_t>> sizes_of(const std::vector<at::Tensor>& tensors, bool stacked) {
   std::vector<std::vector<int64_t>> all;
   for (const at::Tensor& tensor : tensors) {
@@ -27,8 +27,8 @@ std::vector<std::vector<int64_t>> sizes_of(const std::vector<at::Tensor>& tensor
   return all;
 }
 
-// As PyTorch's analyzer of flight records knows the calls. That takes names of libraries, and Gloo is the one here.
-std::string name_of_record(c10d::OpType type, const Route& route, int rank, size_t outputs) {
+// Returns the name of a call in PyTorch's analyzer of flight records, which expects the name of a library: Gloo's.
+std::string name_of_record(c10d::OpType type, const CommStreamKey& key, int rank, size_t outputs) {
   switch (type) {
     case c10d::OpType::BROADCAST:
       return "gloo:broadcast";
@@ -56,10 +56,10 @@ std::string name_of_record(c10d::OpType type, const Route& route, int rank, size
     case c10d::OpType::ALLTOALL_BASE:
       return "gloo:all_to_all";
     case c10d::OpType::SEND:
-      return "gloo:send " + std::to_string(rank) + "->" + std::to_string(route.peer);
+      return "gloo:send " + std::to_string(rank) + "->" + std::to_string(key.peer);
     case c10d::OpType::RECV:
     case c10d::OpType::RECVANYSOURCE:
-      return "gloo:recv " + std::to_string(rank) + "<-";  // and the source, when it is known
+      return "gloo:recv " + std::to_string(rank) + "<-";  // The source is appended when it is known.
     default:
       return "gloo:barrier";
   }
@@ -67,17 +67,17 @@ std::string name_of_record(c10d::OpType type, const Route& route, int rank, size
 
 }  // namespace
 
-std::string ProcessGroup::place_of() const {
+std::string ProcessGroup::rank_description() const {
   const std::string& description = getGroupDesc();
   const std::string& group = description.empty() || description == "undefined" ? getGroupUid() : description;
   return "rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " in the group '" + group + "'";
 }
 
 std::string ProcessGroup::where(const char* name) const {
-  return std::string("occl: ") + name + " on " + place_of();
+  return std::string("occl: ") + name + " on " + rank_description();
 }
 
-ProcessGroup::Tensors ProcessGroup::Call::operands() const {
+ProcessGroup::Tensors ProcessGroup::CollectiveCall::operands() const {
   Tensors all = inputs;
   const bool in_place = inputs.size() == outputs.size() &&
                         std::equal(inputs.begin(), inputs.end(), outputs.begin(),
@@ -88,8 +88,8 @@ ProcessGroup::Tensors ProcessGroup::Call::operands() const {
   return all;
 }
 
-Description ProcessGroup::describe(const Call& call, const Tensors& operands) {
-  Description description;
+OperationDescription ProcessGroup::describe(const CollectiveCall& call, const Tensors& operands) {
+  OperationDescription description;
   description.name = call.name;
   description.sequence = ++sequence_;
   description.tensors = operands.size();
@@ -100,42 +100,42 @@ Description ProcessGroup::describe(const Call& call, const Tensors& operands) {
   for (const at::Tensor& tensor : operands) {
     description.bytes += tensor.nbytes();
   }
-  description.reduction = call.agreed.reduction;
-  description.root = call.agreed.root;
-  description.peer = call.route.peer;
-  std::string place = place_of();
-  if (place_ == nullptr || *place_ != place) {
-    place_ = std::make_shared<const std::string>(std::move(place));
+  description.reduction = call.fingerprint.reduction;
+  description.root = call.fingerprint.root;
+  description.peer = call.key.peer;
+  std::string place = rank_description();
+  if (rank_description_ == nullptr || *rank_description_ != place) {
+    rank_description_ = std::make_shared<const std::string>(std::move(place));
   }
-  description.group = place_;
+  description.group = rank_description_;
   return description;
 }
 
-Terms ProcessGroup::terms_of(const Call& call) {
-  Terms terms;
-  terms.sent = call.agreed.sent;
-  terms.expected = call.agreed.expected;
-  terms.peer = call.route.peer;
-  terms.tag = call.route.tag;
-  if (call.route.peer == Route::kCollective) {
-    terms.number = collectives_++;
-    terms.contract =
-        call.agreed.contract(call.outputs.empty() ? "" : c10::toString(call.outputs.front().scalar_type()));
+OperationSignature ProcessGroup::signature_of(const CollectiveCall& call) {
+  OperationSignature signature;
+  signature.sent = call.fingerprint.sent;
+  signature.expected = call.fingerprint.expected;
+  signature.peer = call.key.peer;
+  signature.tag = call.key.tag;
+  if (call.key.peer == CommStreamKey::kCollective) {
+    signature.number = collectives_++;
+    signature.fingerprint =
+        call.fingerprint.hash(call.outputs.empty() ? "" : c10::toString(call.outputs.front().scalar_type()));
   } else {
     ++messages_;
-    terms.kind = call.route.receives ? Terms::Kind::kReceive : Terms::Kind::kSend;
+    signature.kind = call.key.receives ? OperationSignature::Kind::kReceive : OperationSignature::Kind::kSend;
   }
-  return terms;
+  return signature;
 }
 
-std::shared_ptr<Flight> ProcessGroup::record(const Call& call, std::shared_ptr<void> stack) {
+std::shared_ptr<FlightRecord> ProcessGroup::record(const CollectiveCall& call, std::shared_ptr<void> stack) {
   if (flight_group_ == nullptr || flight_group_->name != getGroupUid() || flight_group_->title != getGroupDesc()) {
     flight_group_ = std::make_shared<const FlightGroup>(FlightGroup{number_, getGroupUid(), getGroupDesc(), ranks_});
   }
-  auto flight = std::make_shared<Flight>();
+  auto flight = std::make_shared<FlightRecord>();
   flight->group = flight_group_;
-  flight->name = name_of_record(call.type, call.route, rank_, call.outputs.size());
-  flight->is_message = call.route.peer != Route::kCollective;
+  flight->name = name_of_record(call.type, call.key, rank_, call.outputs.size());
+  flight->is_message = call.key.peer != CommStreamKey::kCollective;
   flight->collectives = collectives_;
   flight->messages = messages_;
   flight->number = sequence_;
@@ -144,7 +144,7 @@ std::shared_ptr<Flight> ProcessGroup::record(const Call& call, std::shared_ptr<v
   if (flight_recorder().capacity() == 0) {
     return flight;
   }
-  // The analyzer compares the one tensor of a rank with those of all ranks as one.
+  // The analyzer compares one tensor of a rank with the stacked tensors of all ranks.
   flight->inputs = sizes_of(call.inputs, call.type == c10d::OpType::REDUCE_SCATTER);
   flight->outputs = sizes_of(call.outputs, call.type == c10d::OpType::ALLGATHER);
   const Tensors& typed = call.inputs.empty() ? call.outputs : call.inputs;
@@ -155,7 +155,7 @@ std::shared_ptr<Flight> ProcessGroup::record(const Call& call, std::shared_ptr<v
   return flight;
 }
 
-c10::Device ProcessGroup::check_operands(const Call& call, const Tensors& operands) const {
+c10::Device ProcessGroup::check_operands(const CollectiveCall& call, const Tensors& operands) const {
   if (operands.empty()) {
     return *call.device;
   }
@@ -184,9 +184,9 @@ void ProcessGroup::check_peer(const char* name, int peer) const {
 
 void ProcessGroup::check_message(const char* name, const Tensors& tensors, int peer, int tag) const {
   TORCH_CHECK(tensors.size() == 1, where(name), ": takes one tensor, got ", tensors.size());
-  TORCH_CHECK_VALUE(tag >= 0 && tag < ControlLink::kTag, where(name), ": the tag is ", tag, "; give one from 0 to ",
-                    ControlLink::kTag - 1);
-  if (peer != Route::kAnySource) {
+  TORCH_CHECK_VALUE(tag >= 0 && tag < TransportControlChannel::kTag, where(name), ": the tag is ", tag,
+                    "; give one from 0 to ", TransportControlChannel::kTag - 1);
+  if (peer != CommStreamKey::kAnySource) {
     check_peer(name, peer);
     TORCH_CHECK_VALUE(peer != rank_, where(name), ": rank ", peer, " is this rank itself; copy the tensor instead");
   }

@@ -5,7 +5,7 @@ namespace openreg::distributed {
 
 namespace {
 
-// FNV-1a, which is the same in all processes.
+// FNV-1a: the same in all processes.
 class Hash {
  public:
   void add(std::string_view text) {
@@ -38,27 +38,27 @@ std::vector<uint64_t> bytes_of(const std::vector<at::Tensor>& tensors) {
 
 }  // namespace
 
-Agreed Agreed::alike(const char* algorithm, const std::vector<at::Tensor>& tensors) {
-  Agreed agreed{algorithm};
-  agreed.pieces = bytes_of(tensors);
+CollectiveFingerprint CollectiveFingerprint::alike(const char* algorithm, const std::vector<at::Tensor>& tensors) {
+  CollectiveFingerprint fingerprint{algorithm};
+  fingerprint.pieces = bytes_of(tensors);
   uint64_t all = 0;
-  for (const uint64_t piece : agreed.pieces) {
+  for (const uint64_t piece : fingerprint.pieces) {
     all += piece;
   }
-  agreed.sent = {all};
-  agreed.expected = {all};
-  return agreed;
+  fingerprint.sent = {all};
+  fingerprint.expected = {all};
+  return fingerprint;
 }
 
-Agreed Agreed::by_rank(const char* algorithm, const std::vector<at::Tensor>& sent,
-                       const std::vector<at::Tensor>& expected) {
-  Agreed agreed{algorithm};
-  agreed.sent = bytes_of(sent);
-  agreed.expected = bytes_of(expected);
-  return agreed;
+CollectiveFingerprint CollectiveFingerprint::by_rank(const char* algorithm, const std::vector<at::Tensor>& sent,
+                                                     const std::vector<at::Tensor>& expected) {
+  CollectiveFingerprint fingerprint{algorithm};
+  fingerprint.sent = bytes_of(sent);
+  fingerprint.expected = bytes_of(expected);
+  return fingerprint;
 }
 
-uint64_t Agreed::contract(std::string_view dtype) const {
+uint64_t CollectiveFingerprint::hash(std::string_view dtype) const {
   Hash hash;
   hash.add(algorithm);
   hash.add(static_cast<uint64_t>(root));

@@ -9,23 +9,24 @@
 
 namespace openreg::distributed {
 
-// What a call says about itself to the other ranks, before anything moves (source: Agreement).
-struct Agreed {
-  const char* algorithm = "";       // how the transport carries it; calls of different names may have one. A literal
-  const char* reduction = nullptr;  // a literal, null where nothing is reduced
+// The arguments of a call that OperationMatcher compares between ranks before data moves (source: the fingerprint of
+// c10d's ProcessGroupWrapper).
+struct CollectiveFingerprint {
+  const char* algorithm = "";       // A literal. How the transport executes the call; several calls may share one.
+  const char* reduction = nullptr;  // A literal such as "SUM"; null if the call does not reduce.
   int root = -1;
-  std::vector<uint64_t> sent;      // bytes for each rank, or one number for every one
-  std::vector<uint64_t> expected;  // bytes from each rank, or one number for every one
-  std::vector<uint64_t> pieces;    // bytes of each transfer, where there are several
+  std::vector<uint64_t> sent;      // Bytes for each rank, or one number for all ranks.
+  std::vector<uint64_t> expected;  // Bytes from each rank, or one number for all ranks.
+  std::vector<uint64_t> pieces;    // Bytes of each transfer, if there are several.
 
-  // All ranks give as many bytes.
-  static Agreed alike(const char* algorithm, const std::vector<at::Tensor>& tensors);
-  // Bytes of one tensor for, and from, each rank.
-  static Agreed by_rank(const char* algorithm, const std::vector<at::Tensor>& sent,
-                        const std::vector<at::Tensor>& expected);
+  // Returns the fingerprint of a call to which all ranks pass the same number of bytes.
+  static CollectiveFingerprint alike(const char* algorithm, const std::vector<at::Tensor>& tensors);
+  // Returns the fingerprint of a call with one tensor for, and one from, each rank.
+  static CollectiveFingerprint by_rank(const char* algorithm, const std::vector<at::Tensor>& sent,
+                                       const std::vector<at::Tensor>& expected);
 
-  // Differs, as good as certainly, where ranks give anything but sizes differently. Of a reduction `dtype` counts.
-  uint64_t contract(std::string_view dtype) const;
+  // Returns a hash of everything but the sizes. `dtype` counts only if the call reduces.
+  uint64_t hash(std::string_view dtype) const;
 };
 
 }  // namespace openreg::distributed

@@ -5,15 +5,15 @@
 
 namespace openreg::distributed {
 
-DeviceLane::DeviceLane(c10::Stream stream) : stream(stream), lane(runtime::native_handle(stream)) {}
+PooledCommStream::PooledCommStream(c10::Stream stream) : stream(stream), comm_stream(runtime::native_handle(stream)) {}
 
-DeviceLane& Lanes::next(c10::DeviceIndex device, const Route& route) {
-  Ring& ring = rings_[{device, route.peer, route.receives, route.tag % kTags}];
-  std::unique_ptr<DeviceLane>& lane = ring.lanes[ring.next++ % kLanesPerRoute];
-  if (lane == nullptr) {
-    lane = std::make_unique<DeviceLane>(runtime::new_stream(device, priority_));
+PooledCommStream& CommStreamPool::next(c10::DeviceIndex device, const CommStreamKey& key) {
+  RoundRobin& of_key = streams_[{device, key.peer, key.receives, key.tag % kTags}];
+  std::unique_ptr<PooledCommStream>& stream = of_key.streams[of_key.next++ % kStreamsPerKey];
+  if (stream == nullptr) {
+    stream = std::make_unique<PooledCommStream>(runtime::new_stream(device, priority_));
   }
-  return *lane;
+  return *stream;
 }
 
 }  // namespace openreg::distributed

@@ -13,8 +13,8 @@
 
 namespace openreg::distributed {
 
-// What takes lanes in turn: operations of one route begin and end in order.
-struct Route {
+// Selects the communication streams of an operation. Operations of one key start and complete in order.
+struct CommStreamKey {
   static constexpr int kCollective = -1;
   static constexpr int kAnySource = -2;
 
@@ -22,40 +22,40 @@ struct Route {
   bool receives = false;
   int tag = 0;
 
-  // The channel (see Progress): one for all collectives, one for each peer.
-  int channel() const noexcept { return peer; }
+  // Returns the submission queue (see ProgressEngine): one for all collectives, one for each peer.
+  int queue() const noexcept { return peer; }
 };
 
-// A lane as PyTorch sees it. The mutex is held by who enqueues on it.
-struct DeviceLane {
-  explicit DeviceLane(c10::Stream stream);
+// A communication stream with its PyTorch handle. A thread that enqueues on it holds `mutex`.
+struct PooledCommStream {
+  explicit PooledCommStream(c10::Stream stream);
 
   const c10::Stream stream;
-  Lane lane;
+  CommStream comm_stream;
   std::mutex mutex;
 };
 
-// The lanes of one group, made as they are needed. A route has a few on each device, taken in turn: so many of its
-// operations overlap. Not thread-safe.
-class Lanes {
+// The communication streams of one group, created on demand. A key has several on each device, used round robin, so
+// that several of its operations overlap. Not thread-safe.
+class CommStreamPool {
  public:
-  // The priority of their streams, as PyTorch counts them.
-  explicit Lanes(int priority) : priority_(priority) {}
+  // `priority` is that of c10 streams: a lower number runs first.
+  explicit CommStreamPool(int priority) : priority_(priority) {}
 
-  DeviceLane& next(c10::DeviceIndex device, const Route& route);
+  PooledCommStream& next(c10::DeviceIndex device, const CommStreamKey& key);
 
  private:
-  static constexpr size_t kLanesPerRoute = 8;
-  // Messages of a peer with different tags may be received in any order, so a tag has lanes of its own. Programs that
-  // count tags up share them after so many.
+  static constexpr size_t kStreamsPerKey = 8;
+  // Messages of a peer with different tags may be received in any order, so each tag has its own streams. Programs
+  // that count tags up share them after this number.
   static constexpr int kTags = 64;
 
-  struct Ring {
-    std::array<std::unique_ptr<DeviceLane>, kLanesPerRoute> lanes;
+  struct RoundRobin {
+    std::array<std::unique_ptr<PooledCommStream>, kStreamsPerKey> streams;
     size_t next = 0;
   };
   const int priority_;
-  std::map<std::tuple<c10::DeviceIndex, int, bool, int>, Ring> rings_;
+  std::map<std::tuple<c10::DeviceIndex, int, bool, int>, RoundRobin> streams_;
 };
 
 }  // namespace openreg::distributed

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives that only move values, of any dtype, as bytes.
+// Collectives without arithmetic. They move bytes, so any dtype is supported.
 #include <algorithm>
 #include <numeric>
 
@@ -32,7 +32,7 @@ bool have_equal_sizes(const Tensors& tensors) {
                      [&](const at::Tensor& tensor) { return tensor.numel() == tensors[0].numel(); });
 }
 
-// The parts of a tensor along its first dimension.
+// Returns the parts of a tensor along its first dimension.
 Tensors parts_of(const at::Tensor& tensor, const std::vector<int64_t>& sizes) {
   Tensors parts;
   int64_t offset = 0;
@@ -49,25 +49,26 @@ ProcessGroup::WorkPtr ProcessGroup::broadcast(Tensors& tensors, const c10d::Broa
   TORCH_CHECK(tensors.size() == 1, where("broadcast"), ": takes one tensor, got ", tensors.size());
   check_peer("broadcast", static_cast<int>(options.rootRank));
   const at::Tensor tensor = tensors[0];
-  Agreed agreed = Agreed::alike("broadcast", tensors);
-  agreed.root = static_cast<int>(options.rootRank);
-  return enqueue({"broadcast", c10d::OpType::BROADCAST, tensors, tensors, options.timeout, std::move(agreed)},
-                 [&]() -> Steps {
-                   if (tensor.numel() == 0) {
-                     return {};
-                   }
-                   const Tensors all{tensor};
-                   const bool is_root = options.rootRank == rank_;
-                   const at::Tensor packed = is_root ? pack(all, copies_operands_) : room_for(all, copies_operands_);
-                   c10d::BroadcastOptions sent;
-                   sent.rootRank = options.rootRank;
-                   sent.timeout = transport_limit(limit(options.timeout));
-                   const auto transfer = [bytes = Tensors{host_bytes(packed)}, sent](
-                                             c10d::Backend& transport, const Operation& /*operation*/) mutable {
-                     return transport.broadcast(bytes, sent);
-                   };
-                   return {{transfer}, is_root ? std::function<void()>() : [=] { unpack(packed, {tensor}); }, {packed}};
-                 });
+  CollectiveFingerprint fingerprint = CollectiveFingerprint::alike("broadcast", tensors);
+  fingerprint.root = static_cast<int>(options.rootRank);
+  return enqueue(
+      {"broadcast", c10d::OpType::BROADCAST, tensors, tensors, options.timeout, std::move(fingerprint)},
+      [&]() -> StreamSteps {
+        if (tensor.numel() == 0) {
+          return {};
+        }
+        const Tensors all{tensor};
+        const bool is_root = options.rootRank == rank_;
+        const at::Tensor flat = is_root ? flatten(all, copies_operands_) : flat_buffer_for(all, copies_operands_);
+        c10d::BroadcastOptions sent;
+        sent.rootRank = options.rootRank;
+        sent.timeout = transport_limit(limit(options.timeout));
+        const auto transfer = [bytes = Tensors{host_bytes(flat)}, sent](c10d::Backend& transport,
+                                                                        const Operation& /*operation*/) mutable {
+          return transport.broadcast(bytes, sent);
+        };
+        return {{transfer}, is_root ? std::function<void()>() : [=] { unflatten_into(flat, {tensor}); }, {flat}};
+      });
 }
 
 ProcessGroup::WorkPtr ProcessGroup::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
@@ -81,32 +82,33 @@ ProcessGroup::WorkPtr ProcessGroup::allgather(std::vector<Tensors>& outputs, Ten
   if (have_equal_sizes(outputs[0])) {
     return gather_into(name, c10d::OpType::ALLGATHER, inputs, outputs, options.timeout);
   }
-  // Each rank tells all others what it has.
+  // Each rank broadcasts its part.
   const Tensors& parts = outputs[0];
-  Agreed agreed = Agreed::by_rank("all_gather of different sizes", inputs, parts);
-  return enqueue({name, c10d::OpType::ALLGATHER, inputs, parts, options.timeout, std::move(agreed)}, [&] {
-    Steps steps;
-    std::vector<at::Tensor> rooms;
+  CollectiveFingerprint fingerprint = CollectiveFingerprint::by_rank("all_gather of different sizes", inputs, parts);
+  return enqueue({name, c10d::OpType::ALLGATHER, inputs, parts, options.timeout, std::move(fingerprint)}, [&] {
+    StreamSteps steps;
+    std::vector<at::Tensor> buffers;
     for (int rank = 0; rank < size_; ++rank) {
-      rooms.push_back(rank == rank_ ? pack(inputs, copies_operands_) : room_for({parts[rank]}, copies_operands_));
-      if (rooms.back().numel() == 0) {
+      buffers.push_back(rank == rank_ ? flatten(inputs, copies_operands_)
+                                      : flat_buffer_for({parts[rank]}, copies_operands_));
+      if (buffers.back().numel() == 0) {
         continue;
       }
       c10d::BroadcastOptions sent;
       sent.rootRank = rank;
       sent.timeout = transport_limit(limit(options.timeout));
-      steps.transfers.emplace_back([bytes = Tensors{host_bytes(rooms.back())}, sent](
+      steps.transfers.emplace_back([bytes = Tensors{host_bytes(buffers.back())}, sent](
                                        c10d::Backend& transport, const Operation& /*operation*/) mutable {
         return transport.broadcast(bytes, sent);
       });
     }
-    steps.staging = rooms;
-    steps.after = [this, rooms, &parts, &inputs] {
+    steps.staging = buffers;
+    steps.after = [this, buffers, &parts, &inputs] {
       for (int rank = 0; rank < size_; ++rank) {
         if (rank == rank_) {
           parts[rank].copy_(inputs[0].view_as(parts[rank]));
         } else {
-          unpack(rooms[rank], {parts[rank]});
+          unflatten_into(buffers[rank], {parts[rank]});
         }
       }
     };
@@ -155,35 +157,36 @@ ProcessGroup::WorkPtr ProcessGroup::allgather_into_tensor_coalesced(Tensors& out
 ProcessGroup::WorkPtr ProcessGroup::gather_into(const char* name, c10d::OpType type, const Tensors& inputs,
                                                 const std::vector<Tensors>& outputs,
                                                 std::chrono::milliseconds timeout) {
-  Tensors flat;
+  Tensors all_outputs;
   for (const Tensors& parts : outputs) {
-    flat = joined(std::move(flat), parts);
+    all_outputs = joined(std::move(all_outputs), parts);
   }
-  return enqueue({name, type, inputs, std::move(flat), timeout, Agreed::alike("all_gather", inputs)}, [&] {
-    Steps steps;
-    std::vector<at::Tensor> rooms;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      rooms.push_back(room_for(outputs[i], copies_operands_));
-      if (inputs[i].numel() == 0) {
-        continue;
-      }
-      const at::Tensor packed = pack({inputs[i]}, copies_operands_);
-      steps.staging.push_back(packed);
-      c10d::AllgatherOptions sent;
-      sent.timeout = transport_limit(limit(timeout));
-      steps.transfers.emplace_back([out = host_bytes(rooms[i]), in = host_bytes(packed), sent](
-                                       c10d::Backend& transport, const Operation& /*operation*/) mutable {
-        return transport._allgather_base(out, in, sent);
+  return enqueue(
+      {name, type, inputs, std::move(all_outputs), timeout, CollectiveFingerprint::alike("all_gather", inputs)}, [&] {
+        StreamSteps steps;
+        std::vector<at::Tensor> buffers;
+        for (size_t i = 0; i < inputs.size(); ++i) {
+          buffers.push_back(flat_buffer_for(outputs[i], copies_operands_));
+          if (inputs[i].numel() == 0) {
+            continue;
+          }
+          const at::Tensor flat = flatten({inputs[i]}, copies_operands_);
+          steps.staging.push_back(flat);
+          c10d::AllgatherOptions sent;
+          sent.timeout = transport_limit(limit(timeout));
+          steps.transfers.emplace_back([out = host_bytes(buffers[i]), in = host_bytes(flat), sent](
+                                           c10d::Backend& transport, const Operation& /*operation*/) mutable {
+            return transport._allgather_base(out, in, sent);
+          });
+        }
+        steps.staging = joined(std::move(steps.staging), buffers);
+        steps.after = [buffers, &outputs] {
+          for (size_t i = 0; i < buffers.size(); ++i) {
+            unflatten_into(buffers[i], outputs[i]);
+          }
+        };
+        return steps;
       });
-    }
-    steps.staging = joined(std::move(steps.staging), rooms);
-    steps.after = [rooms, &outputs] {
-      for (size_t i = 0; i < rooms.size(); ++i) {
-        unpack(rooms[i], outputs[i]);
-      }
-    };
-    return steps;
-  });
 }
 
 ProcessGroup::WorkPtr ProcessGroup::gather(std::vector<Tensors>& outputs, Tensors& inputs,
@@ -257,23 +260,24 @@ ProcessGroup::WorkPtr ProcessGroup::alltoall(Tensors& outputs, Tensors& inputs, 
   return exchange({"all_to_all", c10d::OpType::ALLTOALL, inputs, outputs, options.timeout}, inputs, outputs);
 }
 
-ProcessGroup::WorkPtr ProcessGroup::exchange(Call call, const Tensors& sent, const Tensors& received, int root) {
+ProcessGroup::WorkPtr ProcessGroup::exchange(CollectiveCall call, const Tensors& sent, const Tensors& received,
+                                             int root) {
   TORCH_CHECK_VALUE(received[rank_].numel() == sent[rank_].numel(), where(call.name),
                     ": what this rank sends to itself has ", sent[rank_].numel(), " elements, and where it goes ",
                     received[rank_].numel(), "; give both the same size");
-  call.agreed = Agreed::by_rank(call.name, sent, received);
-  call.agreed.root = root;
+  call.fingerprint = CollectiveFingerprint::by_rank(call.name, sent, received);
+  call.fingerprint.root = root;
   c10d::AllToAllOptions options;
   options.timeout = transport_limit(limit(call.timeout));
   return enqueue(std::move(call), [&] {
-    const at::Tensor packed = pack(sent, copies_operands_);
-    const at::Tensor room = room_for(received, copies_operands_);
-    const auto transfer = [in = host_bytes(packed), out = host_bytes(room), sent_bytes = byte_counts(sent),
+    const at::Tensor flat = flatten(sent, copies_operands_);
+    const at::Tensor buffer = flat_buffer_for(received, copies_operands_);
+    const auto transfer = [in = host_bytes(flat), out = host_bytes(buffer), sent_bytes = byte_counts(sent),
                            received_bytes = byte_counts(received),
                            options](c10d::Backend& transport, const Operation& /*operation*/) mutable {
       return transport.alltoall_base(out, in, received_bytes, sent_bytes, options);
     };
-    return Steps{{transfer}, [room, &received] { unpack(room, received); }, {packed, room}};
+    return StreamSteps{{transfer}, [buffer, &received] { unflatten_into(buffer, received); }, {flat, buffer}};
   });
 }
 
@@ -292,21 +296,29 @@ c10::Device ProcessGroup::device_of(const c10d::BarrierOptions& options) const {
 }
 
 ProcessGroup::WorkPtr ProcessGroup::barrier(const c10d::BarrierOptions& options) {
-  return meet("barrier", options);
+  return enqueue_barrier("barrier", options);
 }
 
 void ProcessGroup::monitoredBarrier(const c10d::BarrierOptions& options, bool /*wait_all_ranks*/) {
-  meet("monitored_barrier", options)->wait();
+  enqueue_barrier("monitored_barrier", options)->wait();
 }
 
-ProcessGroup::WorkPtr ProcessGroup::meet(const char* name, const c10d::BarrierOptions& options) {
-  return enqueue(
-      {name, c10d::OpType::BARRIER, {}, {}, options.timeout, Agreed::alike(name, {}), {}, device_of(options)}, [&] {
-        c10d::BarrierOptions sent;
-        sent.timeout = transport_limit(limit(options.timeout));
-        return Steps{
-            {[sent](c10d::Backend& transport, const Operation& /*operation*/) { return transport.barrier(sent); }}};
-      });
+ProcessGroup::WorkPtr ProcessGroup::enqueue_barrier(const char* name, const c10d::BarrierOptions& options) {
+  return enqueue({name,
+                  c10d::OpType::BARRIER,
+                  {},
+                  {},
+                  options.timeout,
+                  CollectiveFingerprint::alike(name, {}),
+                  {},
+                  device_of(options)},
+                 [&] {
+                   c10d::BarrierOptions sent;
+                   sent.timeout = transport_limit(limit(options.timeout));
+                   return StreamSteps{{[sent](c10d::Backend& transport, const Operation& /*operation*/) {
+                     return transport.barrier(sent);
+                   }}};
+                 });
 }
 
 }  // namespace openreg::distributed

@@ -12,12 +12,12 @@ namespace {
 
 struct Kind {
   const char* name;
-  Injected injected;
+  CollectiveFault fault;
 };
 
-// Of faults for one call the last one counts.
+// If several faults strike one call, the last one counts.
 constexpr std::array<Kind, 3> kKinds{
-    {{"delay", Injected::kDelayed}, {"drop", Injected::kDropped}, {"kill", Injected::kKilled}}};
+    {{"delay", CollectiveFault::kDelayed}, {"drop", CollectiveFault::kDropped}, {"kill", CollectiveFault::kKilled}}};
 
 const std::array<int, kKinds.size()>& numbers() {
   static const std::array<int, kKinds.size()> all = [] {
@@ -36,16 +36,16 @@ void register_faults() {
   numbers();
 }
 
-Injected next_fault(c10::Device device) {
-  Injected injected = Injected::kNothing;
+CollectiveFault next_fault(c10::Device device) {
+  CollectiveFault fault = CollectiveFault::kNothing;
   for (size_t i = 0; i < kKinds.size(); ++i) {
     int strikes = 0;
     OPENREG_CHECK(orCountForFault(numbers()[i], device.index(), &strikes));
     if (strikes != 0) {
-      injected = kKinds[i].injected;
+      fault = kKinds[i].fault;
     }
   }
-  return injected;
+  return fault;
 }
 
 }  // namespace openreg::distributed

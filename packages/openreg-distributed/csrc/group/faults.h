@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Failures that OPENREG_FAULTS orders for calls of process groups (source: orRegisterFaultKind).
+// Fault injection for collectives, by OPENREG_FAULTS (source: orRegisterFaultKind).
 #pragma once
 
 #include <c10/core/Device.h>
@@ -8,9 +8,9 @@
 
 namespace openreg::distributed {
 
-// Adds the kinds drop, delay and kill to the device's; once, before the device is used.
+// Registers the fault kinds drop, delay and kill with the driver. Called once, before the device is used.
 void register_faults();
-// Counts a call on a device, and says what is to become of it.
-Injected next_fault(c10::Device device);
+// Counts a call on `device` and returns the fault that is injected into it.
+CollectiveFault next_fault(c10::Device device);
 
 }  // namespace openreg::distributed

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The life of a group, and how a call gets onto a lane. What is refused and what is told of a call stands in calls.cpp,
-// what it moves in reductions.cpp, movers.cpp and point_to_point.cpp.
+// Creation and destruction of a group, and how a call is enqueued on a communication stream. argument_checks.cpp checks
+// and describes calls; reductions.cpp, data_movement.cpp and point_to_point.cpp have the calls.
 #include "process_group.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -29,27 +29,27 @@ namespace openreg::distributed {
 namespace {
 
 constexpr std::chrono::hours kLongestTimeout{24 * 365};
-// That the exit of a process waits for the threads of groups that it has not destroyed.
+// The time that an exiting process waits for the threads of groups that it has not destroyed.
 constexpr std::chrono::seconds kLongestExit{1};
-// The highest, for what lanes enqueue is short and peers wait for it.
+// The highest priority, because communication streams run short tasks for which peers wait.
 constexpr int kUrgent = std::numeric_limits<int>::min();
-// Where a seed decides, it decides between a lane and the program's own streams, too.
+// The default priority. A seeded schedule then also orders communication streams and the program's own streams.
 constexpr int kLikeOthers = 0;
 
-// Operands and staging.
-struct Held {
+// Tensors that an operation retains: operands and staging buffers.
+struct RetainedTensors {
   std::vector<at::Tensor> tensors;
 };
 
 c10::intrusive_ptr<c10::ivalue::Future> complete_future(const std::vector<at::Tensor>& results, c10::Device device) {
   auto future = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()),
                                                          std::vector<c10::Device>{device});
-  future->markCompleted(at::IValue(results));  // records events on the current streams
+  future->markCompleted(at::IValue(results));  // Records events on the current streams.
   return future;
 }
 
-std::shared_ptr<PeerLink> link_over(c10d::Backend& transport) {
-  return transport.getSize() > 1 ? std::make_shared<ControlLink>(transport) : nullptr;
+std::shared_ptr<ControlChannel> control_channel_over(c10d::Backend& transport) {
+  return transport.getSize() > 1 ? std::make_shared<TransportControlChannel>(transport) : nullptr;
 }
 
 int64_t next_number() {
@@ -67,15 +67,15 @@ int global_rank(c10d::Backend& transport) {
   return static_cast<int>(rank < ranks.size() ? ranks[rank] : rank);
 }
 
-// Exit handlers run in the opposite order of their registration. The driver, which stops the device in its own, must
-// have been made before.
+// Ends all groups when the process exits. Exit handlers run in reverse order of registration, so the driver, whose
+// handler stops the device, must exist before this is called.
 void end_groups_at_exit() {
   static const int registered = std::atexit([] {
     if (orDriverIsUsable() != 0 && platform::threads_run_during_exit()) {
-      Progress::end_all(kLongestExit);
+      ProgressEngine::end_all(kLongestExit);
     }
   });
-  (void)registered;  // where the system refuses, threads are left to the end of the process
+  (void)registered;  // If registration fails, the process ends with threads running.
 }
 
 std::string global_ranks(c10d::Backend& transport) {
@@ -98,17 +98,18 @@ ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chr
       number_(next_number()),
       global_rank_(global_rank(*transport_)),
       ranks_(global_ranks(*transport_)),
-      progress_(Progress::create(rank_, size_, link_over(*transport_), [rank = global_rank_] { write_trace(rank); })),
+      progress_(ProgressEngine::create(rank_, size_, control_channel_over(*transport_),
+                                       [rank = global_rank_] { write_trace(rank); })),
       timeout_(timeout),
-      lanes_(copies_operands ? kLikeOthers : kUrgent) {
+      comm_streams_(copies_operands ? kLikeOthers : kUrgent) {
   runtime::ensure_initialized();
   end_groups_at_exit();
 }
 
 ProcessGroup::~ProcessGroup() {
   if (orDriverIsUsable() == 0) {
-    // In a forked child and after the exit handlers no thread of the group or of the transport runs, and whoever waits
-    // for one waits for ever. What is left goes with the process.
+    // In a forked child and after the exit handlers, the threads of the group and of the transport do not exist, so
+    // waiting for them would block forever. The transport is leaked.
     (void)transport_.release();
     return;
   }
@@ -117,7 +118,7 @@ ProcessGroup::~ProcessGroup() {
     progress_->wait_closed();
     return;
   }
-  // The transport's destructor waits for its threads, and may run on none of them.
+  // The transport's destructor joins its threads, so it must not run on one of them.
   Threads::instance().start([progress = progress_, transport = std::move(transport_)]() mutable {
     progress->wait_closed();
     transport.reset();
@@ -142,11 +143,11 @@ c10d::ErrorType ProcessGroup::getError() {
 c10::intrusive_ptr<c10d::Backend> ProcessGroup::split(const c10::intrusive_ptr<c10d::Store>& store,
                                                       const std::vector<int>& ranks,
                                                       const c10::intrusive_ptr<Options>& options) {
-  // Gloo for the CPU is split with the same store, and its keys are those of our transport.
+  // The group's Gloo backend for the CPU is split with the same store, and uses the same keys as our transport.
   const auto own_store = c10::make_intrusive<c10d::PrefixStore>("occl/" + token_, store);
   const auto part = transport_->split(own_store, ranks, options);
   if (part == nullptr) {
-    return nullptr;  // this rank is in no part
+    return nullptr;  // This rank is in none of the parts.
   }
   return c10::make_intrusive<ProcessGroup>(part, options->timeout, copies_operands_, token_);
 }
@@ -179,7 +180,7 @@ ProcessGroup::WorkPtr ProcessGroup::endCoalescing() {
   return c10::make_intrusive<CoalescedWork>(rank_, std::exchange(coalesced_, {}));
 }
 
-ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps()>& before) {
+ProcessGroup::WorkPtr ProcessGroup::enqueue(CollectiveCall call, const std::function<StreamSteps()>& before) {
   progress_->drop_returned();
   const std::string failure = progress_->failure();
   if (!failure.empty()) {
@@ -193,40 +194,40 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
                 ", for its messages are not work of the device; call it outside of the capture");
   }
   const at::AutoDispatchBelowADInplaceOrView no_autograd;
-  std::shared_ptr<void> stack = calling_stack();  // with Python's lock, so before ours
+  std::shared_ptr<void> stack = calling_stack();  // Takes the GIL, so it comes before `mutex_`.
 
   std::unique_lock<std::mutex> order(mutex_);
-  DeviceLane& lane = lanes_.next(device.index(), call.route);
-  const std::lock_guard<std::mutex> turn(lane.mutex);
-  const c10::StreamGuard guard(lane.stream);
+  PooledCommStream& stream = comm_streams_.next(device.index(), call.key);
+  const std::lock_guard<std::mutex> turn(stream.mutex);
+  const c10::StreamGuard guard(stream.stream);
   runtime::Event begin;
   begin.record(caller);
-  begin.block(lane.stream);
-  Steps steps = before();
+  begin.block(stream.stream);
+  StreamSteps steps = before();
 
-  auto held = std::make_shared<Held>();
-  // What the transport works on. Not the operands where it has copies: when it lets go depends on real time, and the
-  // end of memory that several streams have used is work of these streams, which a seed would then order in another
-  // way.
+  auto retained = std::make_shared<RetainedTensors>();
+  // The memory that the transport uses. If it uses copies, the operands are not retained: when the transport releases
+  // them depends on real time, and releasing memory that several streams have used enqueues tasks on these streams,
+  // which would change the order of a seeded schedule.
   if (!copies_operands_) {
-    held->tensors = operands;
+    retained->tensors = operands;
   }
   for (const at::Tensor& tensor : operands) {
-    // Freed while it is still used, the memory is not handed out before the lane has come to its end.
-    runtime::device_allocator().recordStream(tensor.storage().data_ptr(), lane.stream);
+    // If the tensor is freed, its memory is not reused before the communication stream has reached this point.
+    runtime::device_allocator().recordStream(tensor.storage().data_ptr(), stream.stream);
   }
-  held->tensors.insert(held->tensors.end(), steps.staging.begin(), steps.staging.end());
-  // First what may throw: a call that other ranks hear of has a number.
-  std::unique_ptr<Ticket> ticket;
-  OPENREG_CHECK(lane.lane.hold(ticket));
-  Description description = describe(call, operands);
-  Terms terms = terms_of(call);
+  retained->tensors.insert(retained->tensors.end(), steps.staging.begin(), steps.staging.end());
+  // Everything that may throw comes first, because a call that is announced has a number.
+  std::unique_ptr<StreamWait> stream_wait;
+  OPENREG_CHECK(stream.comm_stream.enqueue_semaphore_wait(stream_wait));
+  OperationDescription description = describe(call, operands);
+  OperationSignature signature = signature_of(call);
   const auto operation = std::make_shared<Operation>(
-      std::move(description), std::move(terms), record(call, std::move(stack)), std::move(ticket),
-      post_all(*transport_, progress_, std::move(steps.transfers), call.route.peer != Route::kCollective),
-      std::move(held));
-  operation->set_injected(next_fault(device));
-  progress_->submit(operation, call.route.channel());
+      std::move(description), std::move(signature), record(call, std::move(stack)), std::move(stream_wait),
+      post_all(*transport_, progress_, std::move(steps.transfers), call.key.peer != CommStreamKey::kCollective),
+      std::move(retained));
+  operation->set_fault(next_fault(device));
+  progress_->submit(operation, call.key.queue());
   order.unlock();
 
   runtime::Event end;
@@ -234,7 +235,7 @@ ProcessGroup::WorkPtr ProcessGroup::enqueue(Call call, const std::function<Steps
     if (steps.after) {
       steps.after();
     }
-    end.record(lane.stream);
+    end.record(stream.stream);
   } catch (const std::exception& error) {
     progress_->fail(operation, "what follows it failed: " + first_paragraph(error.what()));
     throw;

@@ -19,44 +19,43 @@
 
 namespace openreg::distributed {
 
-// The process group "occl" (source: c10d::Backend): collectives on tensors of the device, in stream order, carried by
-// another backend that works on memory of the host.
+// The process group "occl" (source: c10d::Backend): collectives on device tensors, in stream order, over another
+// backend that works on host memory.
 //
-// A call enqueues on a lane: wait for the caller's stream, bring the operands into one piece, wait for the messages,
-// bring the results where they belong. It returns at once. The transport works on the same bytes through the kernel
-// view, between the two halves, on threads of its own; neither an engine nor the host is blocked meanwhile.
+// A call enqueues on a communication stream: wait for the caller's stream, copy the operands into a flat buffer, wait
+// for the transport, copy the results into the outputs. It returns at once. The transport works on the same bytes
+// through the kernel view, on its own threads, and blocks neither an engine nor the host.
 //
-// Ranks make the same calls in the same order, from any of their threads. Tensors may lie on any openreg device, all of
-// a call on one. Errors in arguments are raised by the call; those of the transport as Work says.
+// All ranks make the same calls in the same order, from any thread. The tensors of a call are on one device, any of
+// openreg's. The call throws errors of its arguments; Work documents errors of the transport.
 class ProcessGroup final : public c10d::Backend {
  public:
   using Tensors = std::vector<at::Tensor>;
   using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-  // `transport` is Gloo's backend of the same ranks, which nobody else uses. With `copies_operands` it works on copies
-  // that are made on the lane: what a program sees that forgets to wait then follows from the order of streams alone,
-  // and not from how fast the messages are. `token` is what the ranks of this group have in common, and no group of
-  // other processes: stores keep what ranks wrote that have ended.
+  // `transport` is a Gloo backend of the same ranks for this group alone. With `copies_operands` it works on copies
+  // made on the communication stream, so that what a program with a missing wait sees depends on the order of streams
+  // alone and not on the speed of the network. `token` is equal on all ranks of this group and unique among processes,
+  // because a store keeps the keys of processes that have exited.
   ProcessGroup(c10::intrusive_ptr<c10d::Backend> transport, std::chrono::milliseconds timeout, bool copies_operands,
                std::string token);
-  // Never waits for another rank: what is under way keeps the transport alive.
+  // Never waits for another rank: outstanding operations keep the transport alive.
   ~ProcessGroup() override;
 
   const std::string getBackendName() const override { return "occl"; }
   bool supportsSplitting() const override { return true; }
   bool supportsCoalescing() const override { return true; }
-  // The transport's: PyTorch hands the options of one backend to the others of a group when it splits the group.
+  // Returns the transport's options: to split a group, PyTorch passes the options of one backend to the others.
   c10::intrusive_ptr<Options> getBackendOptions() override { return transport_->getBackendOptions(); }
   void setTimeout(std::chrono::milliseconds timeout) override;
-  void setSequenceNumberForGroup() override {}  // each rank counts its calls from the beginning
+  void setSequenceNumberForGroup() override {}  // Each rank counts its calls from 0.
   uint64_t getSequenceNumberForGroup() override;
   c10d::ErrorType getError() override;
   c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
                                           const c10::intrusive_ptr<Options>& options) override;
-  // Ends what is under way with an error, here and on the other ranks; the group takes no more calls. The device goes
-  // on.
+  // Aborts outstanding operations on all ranks and rejects later calls. The device stays usable.
   void abort() override;
-  // Waits for what is under way; the group takes no more calls of this rank.
+  // Blocks until outstanding operations are complete, and rejects later calls on this rank.
   void shutdown() override;
 
   void startCoalescing() override;
@@ -87,83 +86,83 @@ class ProcessGroup final : public c10d::Backend {
   WorkPtr recv(Tensors& tensors, int source, int tag) override;
   WorkPtr recvAnysource(Tensors& tensors, int tag) override;
   WorkPtr barrier(const c10d::BarrierOptions& options) override;
-  // A barrier that the host waits for. Its error names all ranks that did not come, whether asked for or not.
+  // Blocks the host. The error names all missing ranks, whatever `wait_all_ranks` is.
   void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
   void waitForPendingWorks() override;
-  void enableCollectivesTiming() override {}  // each work knows its duration
+  void enableCollectivesTiming() override {}  // Works always have a duration.
 
  private:
-  struct Call {
-    const char* name;  // a literal
+  struct CollectiveCall {
+    const char* name;  // A literal.
     c10d::OpType type;
-    Tensors inputs;   // what it reads
-    Tensors outputs;  // what it writes; of a call in place the same tensors
+    Tensors inputs;
+    Tensors outputs;  // The same tensors as `inputs` if the call is in place.
     std::chrono::milliseconds timeout;
-    Agreed agreed{};
-    Route route{};
-    std::optional<c10::Device> device{};  // where there are no tensors
+    CollectiveFingerprint fingerprint{};
+    CommStreamKey key{};
+    std::optional<c10::Device> device{};  // Set if there are no tensors.
 
     Tensors operands() const;
-    // What the work's result() and future give.
+    // Returns the tensors of Work::result() and of the future.
     const Tensors& results() const { return type == c10d::OpType::SEND ? inputs : outputs; }
   };
 
-  // What a call does on its lane.
-  struct Steps {
+  // The part of a call that differs between calls.
+  struct StreamSteps {
     std::vector<Transfer> transfers;
-    std::function<void()> after{};  // enqueues what follows the messages
-    Tensors staging{};              // further memory that the transport uses
+    std::function<void()> after{};  // Enqueues what follows the transfers; may be empty.
+    Tensors staging{};              // Buffers that the transport uses.
   };
 
-  // `before` enqueues what comes before the messages and says what follows; the lane is the current stream meanwhile.
-  WorkPtr enqueue(Call call, const std::function<Steps()>& before);
-  Description describe(const Call& call, const Tensors& operands);
-  Terms terms_of(const Call& call);
-  std::shared_ptr<Flight> record(const Call& call, std::shared_ptr<void> stack);
-  // "rank 0 of 2 in the group ...".
-  std::string place_of() const;
-  // How errors in arguments begin: "occl: all_reduce on rank 0 of 2 in the group ...".
+  // Enqueues a call. `before` enqueues what precedes the transfers; it and StreamSteps::after run with the
+  // communication stream as the current stream.
+  WorkPtr enqueue(CollectiveCall call, const std::function<StreamSteps()>& before);
+  OperationDescription describe(const CollectiveCall& call, const Tensors& operands);
+  OperationSignature signature_of(const CollectiveCall& call);
+  std::shared_ptr<FlightRecord> record(const CollectiveCall& call, std::shared_ptr<void> stack);
+  // Returns "rank 0 of 2 in the group ...".
+  std::string rank_description() const;
+  // Returns the start of an error message: "occl: all_reduce on rank 0 of 2 in the group ...".
   std::string where(const char* name) const;
-  c10::Device check_operands(const Call& call, const Tensors& operands) const;
+  c10::Device check_operands(const CollectiveCall& call, const Tensors& operands) const;
   void check_peer(const char* name, int peer) const;
   void check_message(const char* name, const Tensors& tensors, int peer, int tag) const;
   std::chrono::milliseconds limit(std::chrono::milliseconds timeout) const;
 
-  // Brings inputs[i] of all ranks into outputs[i], which are one tensor or one for each rank.
+  // Gathers inputs[i] of all ranks into outputs[i], which is one tensor or one for each rank.
   WorkPtr gather_into(const char* name, c10d::OpType type, const Tensors& inputs, const std::vector<Tensors>& outputs,
                       std::chrono::milliseconds timeout);
-  // Brings part i of each of the rank's chunks, of which there is a list for each output, to rank i, which reduces what
-  // it gets.
-  WorkPtr reduce_chunks(Call call, const c10d::ReduceOp& operation,
-                        const std::function<std::vector<Tensors>()>& chunks_on_lane);
-  // Sends sent[i] to rank i and receives received[i] from it, which are parts of the call's tensors. One rank may be
-  // the root of it.
-  WorkPtr exchange(Call call, const Tensors& sent, const Tensors& received, int root = -1);
-  WorkPtr meet(const char* name, const c10d::BarrierOptions& options);
+  // Sends chunk i of each list to rank i, which reduces the chunks that it receives. There is one list for each output.
+  WorkPtr reduce_chunks(CollectiveCall call, const c10d::ReduceOp& operation,
+                        const std::function<std::vector<Tensors>()>& chunks_on_stream);
+  // Sends sent[i] to rank i and receives received[i] from it; both are parts of the call's tensors. `root` is -1 if the
+  // call has none.
+  WorkPtr exchange(CollectiveCall call, const Tensors& sent, const Tensors& received, int root = -1);
+  WorkPtr enqueue_barrier(const char* name, const c10d::BarrierOptions& options);
   c10::Device device_of(const c10d::BarrierOptions& options) const;
   WorkPtr reduce_all(const char* name, c10d::OpType type, const Tensors& tensors,
                      const c10d::AllreduceOptions& options);
-  WorkPtr receive(const char* name, c10d::OpType type, Tensors& tensors, const Route& route);
+  WorkPtr receive(const char* name, c10d::OpType type, Tensors& tensors, const CommStreamKey& key);
 
-  // In a pointer that operations under way may outlive: they use it raw, and the last one is not to destroy it.
+  // Outstanding operations use it without ownership, because the last one must not destroy it on a thread of its own.
   c10::intrusive_ptr<c10d::Backend> transport_;
   const bool copies_operands_;
   const std::string token_;
-  const int64_t number_;  // of the group in this process
+  const int64_t number_;  // Of the group in this process.
   const int global_rank_;
-  const std::string ranks_;  // "[0, 1]", in the default group
-  const std::shared_ptr<Progress> progress_;
+  const std::string ranks_;  // "[0, 1]", in the default group.
+  const std::shared_ptr<ProgressEngine> progress_;
 
-  // Guards what follows, and the order of calls. Who waits for it may hold Python's lock, which is therefore never
-  // taken under it.
+  // Guards the following members and the order of calls. A thread that waits for it may hold the GIL, so the GIL is
+  // never taken while it is held.
   std::mutex mutex_;
   std::chrono::milliseconds timeout_;
-  Lanes lanes_;
-  uint64_t sequence_ = 0;     // calls
-  uint64_t collectives_ = 0;  // of which so many are collectives, and so many messages
-  uint64_t messages_ = 0;
-  std::shared_ptr<const std::string> place_;         // "rank 0 of 2 in the group ...", as last used
-  std::shared_ptr<const FlightGroup> flight_group_;  // as last used
+  CommStreamPool comm_streams_;
+  uint64_t sequence_ = 0;                                // Calls so far.
+  uint64_t collectives_ = 0;                             // Collectives among them.
+  uint64_t messages_ = 0;                                // Sends and receives among them.
+  std::shared_ptr<const std::string> rank_description_;  // "rank 0 of 2 in the group ...", when last used.
+  std::shared_ptr<const FlightGroup> flight_group_;      // When last used.
   bool coalescing_ = false;
   std::vector<WorkPtr> coalesced_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives that calculate.
+// Collectives with arithmetic.
 #include <ATen/ops/empty.h>
 
 #include "process_group.h"
@@ -13,7 +13,7 @@ namespace {
 
 using Tensors = ProcessGroup::Tensors;
 
-// One part of each tensor for each rank.
+// Splits each tensor into one part for each rank.
 std::vector<Tensors> parts_by_rank(const Tensors& tensors, int ranks) {
   std::vector<Tensors> all;
   for (const at::Tensor& tensor : tensors) {
@@ -41,11 +41,11 @@ ProcessGroup::WorkPtr ProcessGroup::allreduce_coalesced(Tensors& tensors,
 
 ProcessGroup::WorkPtr ProcessGroup::reduce_all(const char* name, c10d::OpType type, const Tensors& tensors,
                                                const c10d::AllreduceOptions& options) {
-  const Wire wire(where(name), options.reduceOp, tensors[0].scalar_type(), size_);
-  Agreed agreed = Agreed::alike("all_reduce", tensors);
-  agreed.reduction = wire.name();
-  return enqueue({name, type, tensors, tensors, options.timeout, std::move(agreed)}, [&] {
-    Steps steps;
+  const WireFormat wire(where(name), options.reduceOp, tensors[0].scalar_type(), size_);
+  CollectiveFingerprint fingerprint = CollectiveFingerprint::alike("all_reduce", tensors);
+  fingerprint.reduction = wire.name();
+  return enqueue({name, type, tensors, tensors, options.timeout, std::move(fingerprint)}, [&] {
+    StreamSteps steps;
     for (const at::Tensor& tensor : tensors) {
       if (tensor.numel() == 0) {
         continue;
@@ -76,17 +76,17 @@ ProcessGroup::WorkPtr ProcessGroup::reduce(Tensors& tensors, const c10d::ReduceO
   TORCH_CHECK(tensors.size() == 1, where("reduce"), ": takes one tensor, got ", tensors.size());
   check_peer("reduce", static_cast<int>(options.rootRank));
   const at::Tensor tensor = tensors[0];
-  const Wire wire(where("reduce"), options.reduceOp, tensor.scalar_type(), size_);
-  Agreed agreed = Agreed::alike("reduce", tensors);
-  agreed.reduction = wire.name();
-  agreed.root = static_cast<int>(options.rootRank);
-  return enqueue({"reduce", c10d::OpType::REDUCE, tensors, tensors, options.timeout, std::move(agreed)},
-                 [&]() -> Steps {
+  const WireFormat wire(where("reduce"), options.reduceOp, tensor.scalar_type(), size_);
+  CollectiveFingerprint fingerprint = CollectiveFingerprint::alike("reduce", tensors);
+  fingerprint.reduction = wire.name();
+  fingerprint.root = static_cast<int>(options.rootRank);
+  return enqueue({"reduce", c10d::OpType::REDUCE, tensors, tensors, options.timeout, std::move(fingerprint)},
+                 [&]() -> StreamSteps {
                    if (tensor.numel() == 0) {
                      return {};
                    }
                    const bool is_root = options.rootRank == rank_;
-                   // The transport uses what the other ranks give as its scratch memory.
+                   // On the other ranks, the transport uses the input as scratch memory.
                    const at::Tensor values = wire.encode(tensor, !is_root || copies_operands_);
                    c10d::ReduceOptions sent;
                    sent.reduceOp = c10d::ReduceOp(wire.operation());
@@ -111,10 +111,11 @@ ProcessGroup::WorkPtr ProcessGroup::reduce_scatter(Tensors& outputs, std::vector
   TORCH_CHECK_VALUE(inputs[0][rank_].numel() == outputs[0].numel(), where(name), ": the output has ",
                     outputs[0].numel(), " elements and the input of this rank ", inputs[0][rank_].numel(),
                     "; give them the same size");
-  Agreed agreed = Agreed::by_rank("reduce_scatter", inputs[0], {});
-  agreed.expected = {outputs[0].nbytes()};
-  return reduce_chunks({name, c10d::OpType::REDUCE_SCATTER, inputs[0], outputs, options.timeout, std::move(agreed)},
-                       options.reduceOp, [&] { return inputs; });
+  CollectiveFingerprint fingerprint = CollectiveFingerprint::by_rank("reduce_scatter", inputs[0], {});
+  fingerprint.expected = {outputs[0].nbytes()};
+  return reduce_chunks(
+      {name, c10d::OpType::REDUCE_SCATTER, inputs[0], outputs, options.timeout, std::move(fingerprint)},
+      options.reduceOp, [&] { return inputs; });
 }
 
 ProcessGroup::WorkPtr ProcessGroup::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
@@ -135,19 +136,19 @@ ProcessGroup::WorkPtr ProcessGroup::reduce_scatter_tensor_coalesced(Tensors& out
                       " times as many, one part for each rank");
   }
   return reduce_chunks({name, c10d::OpType::_REDUCE_SCATTER_BASE, inputs, outputs, options.timeout,
-                        Agreed::alike("reduce_scatter", outputs)},
+                        CollectiveFingerprint::alike("reduce_scatter", outputs)},
                        options.reduceOp, [&] { return parts_by_rank(inputs, size_); });
 }
 
-ProcessGroup::WorkPtr ProcessGroup::reduce_chunks(Call call, const c10d::ReduceOp& operation,
-                                                  const std::function<std::vector<Tensors>()>& chunks_on_lane) {
+ProcessGroup::WorkPtr ProcessGroup::reduce_chunks(CollectiveCall call, const c10d::ReduceOp& operation,
+                                                  const std::function<std::vector<Tensors>()>& chunks_on_stream) {
   const Tensors outputs = call.outputs;
   const std::chrono::milliseconds timeout = transport_limit(limit(call.timeout));
-  const Wire wire(where(call.name), operation, outputs[0].scalar_type(), size_);
-  call.agreed.reduction = wire.name();
+  const WireFormat wire(where(call.name), operation, outputs[0].scalar_type(), size_);
+  call.fingerprint.reduction = wire.name();
   return enqueue(std::move(call), [&] {
-    const std::vector<Tensors> chunks = chunks_on_lane();
-    Steps steps;
+    const std::vector<Tensors> chunks = chunks_on_stream();
+    StreamSteps steps;
     std::vector<at::Tensor> received(outputs.size());
     for (size_t i = 0; i < outputs.size(); ++i) {
       Tensors pieces;
@@ -156,13 +157,13 @@ ProcessGroup::WorkPtr ProcessGroup::reduce_chunks(Call call, const c10d::ReduceO
         pieces.push_back(wire.encode(chunk, false).reshape({-1}));
         sent_bytes.push_back(static_cast<int64_t>(pieces.back().nbytes()));
       }
-      const at::Tensor packed = pack(pieces, copies_operands_);
+      const at::Tensor flat = flatten(pieces, copies_operands_);
       received[i] = at::empty({size_, pieces[rank_].numel()}, pieces[rank_].options());
       std::vector<int64_t> received_bytes(static_cast<size_t>(size_), sent_bytes[rank_]);
-      steps.staging.insert(steps.staging.end(), {packed, received[i]});
+      steps.staging.insert(steps.staging.end(), {flat, received[i]});
       c10d::AllToAllOptions sent;
       sent.timeout = timeout;
-      steps.transfers.emplace_back([in = host_bytes(packed), out = host_bytes(received[i]), sent_bytes, received_bytes,
+      steps.transfers.emplace_back([in = host_bytes(flat), out = host_bytes(received[i]), sent_bytes, received_bytes,
                                     sent](c10d::Backend& transport, const Operation& /*operation*/) mutable {
         return transport.alltoall_base(out, in, received_bytes, sent_bytes, sent);
       });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How DistributedDataParallel times its steps on the device (source: c10d::Timer): by events of the current stream, so
-// that no thread waits. What it shows stands in DistributedDataParallel._get_ddp_logging_data().
+// Times the steps of DistributedDataParallel by events on the current stream, so that no thread blocks (source:
+// c10d::Timer). DistributedDataParallel._get_ddp_logging_data() returns the times.
 #include <c10/core/Event.h>
 #include <torch/csrc/distributed/c10d/reducer_timer.hpp>
 
@@ -22,11 +22,11 @@ class StepTimer final : public c10d::Timer {
   void record(Event event) override {
     Timer::record(event);
     auto& mark = marks_[static_cast<size_t>(event)];
-    mark.emplace(device_.type(), c10::EventFlag::BACKEND_DEFAULT);  // with time
+    mark.emplace(device_.type(), c10::EventFlag::BACKEND_DEFAULT);  // With timing.
     mark->record(runtime::current_stream(device_.index()));
   }
 
-  // Nothing where one of the events is not reached yet, or the work between them was that of another step.
+  // Returns nothing if an event is not complete, or if the events belong to different steps.
   std::optional<int64_t> measureDifference(Event start, Event end) override {
     const auto& first = marks_[static_cast<size_t>(start)];
     const auto& last = marks_[static_cast<size_t>(end)];

@@ -43,7 +43,7 @@ c10::IValue time_of(int64_t nanoseconds) {
   return nanoseconds == 0 ? c10::IValue() : c10::IValue(nanoseconds);
 }
 
-Dict describe(const Flight& flight) {
+Dict describe(const FlightRecord& flight) {
   const int64_t started = flight.started;
   const int64_t ended = flight.ended;
   const bool completed = ended != 0 && flight.succeeded;
@@ -54,7 +54,7 @@ Dict describe(const Flight& flight) {
   dict.insert(c10d::collective_seq_id_key, static_cast<int64_t>(flight.collectives));
   dict.insert(c10d::p2p_seq_id_key, static_cast<int64_t>(flight.messages));
   dict.insert(c10d::op_id_key, static_cast<int64_t>(flight.number));
-  // Of what is to be received the name ends with the source; -1 while nobody knows it.
+  // The name of a receive ends with the source, or -1 if that is not known yet.
   const bool needs_source = !flight.name.empty() && flight.name.back() == '-';
   dict.insert(c10d::profiling_name_key, needs_source ? flight.name + std::to_string(flight.source) : flight.name);
   dict.insert(c10d::time_created_key, flight.created);
@@ -77,12 +77,12 @@ Dict describe(const Flight& flight) {
   return dict;
 }
 
-void add_stacks(const std::vector<std::shared_ptr<const Flight>>& flights, std::vector<Dict>& entries) {
+void add_stacks(const std::vector<std::shared_ptr<const FlightRecord>>& records, std::vector<Dict>& entries) {
   std::vector<torch::CapturedTraceback*> stacks;
   std::vector<size_t> with_stack;
-  for (size_t i = 0; i < flights.size(); ++i) {
-    if (flights[i]->stack != nullptr) {
-      stacks.push_back(static_cast<torch::CapturedTraceback*>(flights[i]->stack.get()));
+  for (size_t i = 0; i < records.size(); ++i) {
+    if (records[i]->stack != nullptr) {
+      stacks.push_back(static_cast<torch::CapturedTraceback*>(records[i]->stack.get()));
       with_stack.push_back(i);
     }
   }
@@ -104,7 +104,7 @@ void add_stacks(const std::vector<std::shared_ptr<const Flight>>& flights, std::
 }  // namespace
 
 FlightRecorder& flight_recorder() {
-  // Never destroyed: calls may be under way until the very end of the process.
+  // Never destroyed, because calls may be outstanding until the process ends.
   static FlightRecorder& only = *new FlightRecorder(static_cast<size_t>(
       std::max(0, c10d::getCvarInt({"TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"}, 2000))));
   return only;
@@ -115,9 +115,9 @@ std::shared_ptr<void> calling_stack() {
 }
 
 std::string dump_trace(bool with_stacks, bool only_active) {
-  std::vector<std::shared_ptr<const Flight>> flights = flight_recorder().flights();
+  std::vector<std::shared_ptr<const FlightRecord>> records = flight_recorder().records();
   std::map<int64_t, GroupStatus> groups;
-  for (const auto& flight : flights) {
+  for (const auto& flight : records) {
     GroupStatus& status = groups[flight->group->id];
     status.group = flight->group;
     if (!flight->is_message) {
@@ -127,14 +127,14 @@ std::string dump_trace(bool with_stacks, bool only_active) {
     }
   }
   if (only_active) {
-    std::erase_if(flights, [](const auto& flight) { return flight->ended != 0; });
+    std::erase_if(records, [](const auto& flight) { return flight->ended != 0; });
   }
   std::vector<Dict> entries;
-  for (const auto& flight : flights) {
+  for (const auto& flight : records) {
     entries.push_back(describe(*flight));
   }
   if (with_stacks) {
-    add_stacks(flights, entries);
+    add_stacks(records, entries);
   }
 
   Dict config = c10d::new_dict();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The flight recorder as PyTorch knows one (source: c10d's FlightRecorder.hpp): settings, form, file.
+// The flight recorder in PyTorch's form (source: c10d's FlightRecorder.hpp): its settings, format and file.
 #pragma once
 
 #include <memory>
@@ -9,15 +9,16 @@
 
 namespace openreg::distributed {
 
-// That of the process, which keeps as many records as TORCH_FR_BUFFER_SIZE says, 2000 by default.
+// Returns the flight recorder of the process. Its capacity is TORCH_FR_BUFFER_SIZE, 2000 by default.
 FlightRecorder& flight_recorder();
-// The Python stack of the calling line, where records are kept.
+// Returns the Python stack of the calling thread, or null if no records are kept. Takes the GIL.
 std::shared_ptr<void> calling_stack();
 
-// All records, pickled. With stacks it takes the GIL. `only_active`: of calls that have not ended.
+// Returns all records, pickled; with `only_active`, those of operations that have not completed. Takes the GIL if
+// `with_stacks` is true.
 std::string dump_trace(bool with_stacks, bool only_active);
-// Writes it, without stacks, to the file that TORCH_FR_DUMP_TEMP_FILE names, with the rank at its end; nothing unless
-// that is set. Never throws.
+// Writes the records, without stacks, to the file that TORCH_FR_DUMP_TEMP_FILE names, with the rank appended. Does
+// nothing if the variable is not set. Never throws.
 void write_trace(int global_rank) noexcept;
 
 }  // namespace openreg::distributed

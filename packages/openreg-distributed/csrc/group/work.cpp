@@ -9,7 +9,7 @@
 
 namespace openreg::distributed {
 
-Work::Work(int rank, c10d::OpType type, c10::Device device, std::shared_ptr<Progress> progress,
+Work::Work(int rank, c10d::OpType type, c10::Device device, std::shared_ptr<ProgressEngine> progress,
            std::shared_ptr<Operation> operation, runtime::Event end, std::vector<at::Tensor> outputs,
            c10::intrusive_ptr<c10::ivalue::Future> future)
     : c10d::Work(rank, type),
@@ -21,14 +21,14 @@ Work::Work(int rank, c10d::OpType type, c10::Device device, std::shared_ptr<Prog
       future_(std::move(future)) {}
 
 bool Work::isCompleted() {
-  // The query comes first: under a seed it is what lets the work before the operation run.
+  // The query comes first, because in a seeded schedule it makes the tasks before the operation run.
   const bool ended = end_.query_for_release();
-  const Outcome outcome = operation_->outcome();
-  return outcome == Outcome::kSuccess ? ended : outcome != Outcome::kPending;
+  const OperationStatus status = operation_->status();
+  return status == OperationStatus::kSuccess ? ended : status != OperationStatus::kPending;
 }
 
 bool Work::isSuccess() const {
-  return operation_->outcome() == Outcome::kSuccess;
+  return operation_->status() == OperationStatus::kSuccess;
 }
 
 std::exception_ptr Work::exception() const {
@@ -61,7 +61,7 @@ bool Work::wait(std::chrono::milliseconds timeout) {
   try {
     end_.synchronize();
   } catch (const c10::Error&) {
-    raise_failure();  // which says more than that the device has failed
+    raise_failure();  // Its message names the cause.
     throw;
   }
   raise_failure();

@@ -12,46 +12,45 @@
 
 namespace openreg::distributed {
 
-// What a collective returns (source: c10d::Work; NCCL's is the model). wait() orders the calling thread's current
-// stream after the operation and returns at once; the host waits only for a barrier, or where a timeout is given.
-// Errors are raised by wait() when they are known by then, and by the next call that synchronises with the device
-// otherwise.
+// The result of a collective or a message (source: c10d::Work; the model is NCCL's). wait() makes the calling thread's
+// current stream wait for the operation and returns at once; the host blocks only for a barrier, or if a timeout is
+// given. wait() throws an error that is known by then; the next call that synchronizes the device throws later ones.
 class Work final : public c10d::Work {
  public:
-  // `end` was recorded after all that the operation enqueued. `future` is complete in stream order.
-  Work(int rank, c10d::OpType type, c10::Device device, std::shared_ptr<Progress> progress,
+  // `end` was recorded after everything that the operation enqueued. `future` is complete in stream order.
+  Work(int rank, c10d::OpType type, c10::Device device, std::shared_ptr<ProgressEngine> progress,
        std::shared_ptr<Operation> operation, runtime::Event end, std::vector<at::Tensor> outputs,
        c10::intrusive_ptr<c10::ivalue::Future> future);
 
   bool isCompleted() override;
   bool isSuccess() const override;
   std::exception_ptr exception() const override;
-  // Blocks the host until the message has come.
+  // Blocks until the message has arrived. Returns the rank that sent it.
   int sourceRank() const override;
   std::vector<at::Tensor> result() override { return outputs_; }
   void synchronize() override;
   bool wait(std::chrono::milliseconds timeout = kNoTimeout) override;
-  // As wait(): the stream waits, never the host.
+  // Makes the current stream wait; never blocks the host.
   void blockCurrentStream() override { synchronize(); }
-  // Ends the whole group.
+  // Aborts the whole group.
   void abort() override;
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
   uint64_t getSequencenumber() const override { return operation_->description().sequence; }
-  // Milliseconds that the transport took; an error before it is over.
+  // Returns how long the transport took, in milliseconds. Throws c10::Error before the operation is complete.
   float getDuration() const override;
 
  private:
   void raise_failure() const;
 
   const c10::Device device_;
-  const std::shared_ptr<Progress> progress_;
+  const std::shared_ptr<ProgressEngine> progress_;
   const std::shared_ptr<Operation> operation_;
   const runtime::Event end_;
   const std::vector<at::Tensor> outputs_;
   const c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
-// Several of them as one, for what is coalesced.
+// The works of a block of coalesced calls as one.
 class CoalescedWork final : public c10d::Work {
  public:
   CoalescedWork(int rank, std::vector<c10::intrusive_ptr<c10d::Work>> parts)
@@ -65,7 +64,7 @@ class CoalescedWork final : public c10d::Work {
   bool wait(std::chrono::milliseconds timeout = kNoTimeout) override;
   void blockCurrentStream() override { synchronize(); }
   void abort() override;
-  // Of the last part: streams are ordered after all parts by wait().
+  // Returns the future of the last part. wait() makes streams wait for all parts.
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
   uint64_t getSequencenumber() const override;
 

@@ -6,31 +6,31 @@
 
 namespace openreg::distributed {
 
-Lane::Lane(orStream_t stream) : stream_(stream) {
+CommStream::CommStream(orStream_t stream) : stream_(stream) {
   if (orSemaphoreCreate(&semaphore_, 0) != orSuccess) {
     throw std::runtime_error(orGetLastErrorMessage());
   }
 }
 
-Lane::~Lane() {
-  // Refused while the stream still waits for it, on a device that was not waited for: then it stays with the process.
+CommStream::~CommStream() {
+  // Fails if the stream still waits for the semaphore, which then exists until the process ends.
   orSemaphoreDestroy(semaphore_);
 }
 
-orError_t Lane::hold(std::unique_ptr<Ticket>& ticket) {
+orError_t CommStream::enqueue_semaphore_wait(std::unique_ptr<StreamWait>& stream_wait) {
   orEvent_t ready = nullptr;
   orError_t status = orEventCreateWithFlags(&ready, orEventDisableTiming);
   if (status != orSuccess) {
     return status;
   }
-  auto held = std::make_unique<Ticket>(ready, semaphore_, value_ + 1);
+  auto retained = std::make_unique<StreamWait>(ready, semaphore_, value_ + 1);
   status = orEventRecord(ready, stream_);
   if (status == orSuccess) {
     status = orStreamWaitSemaphore(stream_, semaphore_, value_ + 1);
   }
   if (status == orSuccess) {
     ++value_;
-    ticket = std::move(held);
+    stream_wait = std::move(retained);
   }
   return status;
 }

@@ -10,21 +10,22 @@
 
 namespace openreg::distributed {
 
-// A stream on which operations of one kind wait for their messages, and the semaphore that it waits for: the n-th
-// operation waits for the value n. So an operation waits on the device for those before it on its lane; which lane it
-// takes must therefore follow from the program alone, never from what has ended already. Not thread-safe.
-class Lane {
+// A communication stream: it runs the device part of operations, and waits for a semaphore while the transport moves
+// their data. The n-th operation waits for the value n, so an operation also waits for those before it on its stream.
+// The program alone must determine which stream an operation gets, because what is already complete depends on the
+// network. Not thread-safe.
+class CommStream {
  public:
-  // Does not own the stream. Throws std::runtime_error with the driver's text.
-  explicit Lane(orStream_t stream);
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
-  ~Lane();
+  // Does not take ownership of the stream. Throws std::runtime_error with the driver's message.
+  explicit CommStream(orStream_t stream);
+  CommStream(const CommStream&) = delete;
+  CommStream& operator=(const CommStream&) = delete;
+  ~CommStream();
 
-  // Enqueues the wait of the next operation: the ticket is ready when what the stream holds now is done, and what is
-  // enqueued from now on runs when the ticket is signalled. Gives the driver's code, and no ticket, where the device
-  // has failed since the call began.
-  orError_t hold(std::unique_ptr<Ticket>& ticket);
+  // Enqueues the wait of the next operation. `stream_wait` is ready when everything enqueued so far is complete, and
+  // what is enqueued later runs once it is signaled. If the device has failed, returns the driver's error code and
+  // leaves `stream_wait` null.
+  orError_t enqueue_semaphore_wait(std::unique_ptr<StreamWait>& stream_wait);
 
  private:
   orStream_t stream_;

@@ -6,21 +6,20 @@
 
 namespace openreg::distributed {
 
-// Carries short messages between the ranks of a group, in order for each pair, beside what the operations move.
-// Thread-safe.
-class PeerLink {
+// Carries control messages between the ranks of a group, in order for each pair of ranks. Thread-safe.
+class ControlChannel {
  public:
-  virtual ~PeerLink() = default;
+  virtual ~ControlChannel() = default;
 
-  // Hands a message over. May block while the other rank is far behind. Throws std::exception where it is gone.
+  // Sends a message. May block while the peer is far behind. Throws std::exception if the peer has exited.
   virtual void send(int peer, const std::string& message) = 0;
-  // The same, as far as it can be done at once; never throws.
+  // Sends a message if that is possible without blocking. Never throws.
   virtual void try_send(int peer, const std::string& message) noexcept = 0;
-  // Blocks until the next message of a rank has come; nothing once the link is closed. One thread for each rank. Throws
-  // std::exception where the rank is gone.
+  // Blocks until the next message of a peer has arrived; returns nothing once the channel is closed. At most one thread
+  // receives from a peer. Throws std::exception if the peer has exited.
   virtual std::optional<std::string> receive(int peer) = 0;
-  // Lets all calls return. With `ends_transport` whatever the transport still does for the group ends soon, in an
-  // error.
+  // Makes all blocked calls return. With `ends_transport`, everything that the transport still does for the group fails
+  // soon afterwards.
   virtual void close(bool ends_transport) noexcept = 0;
 };
 

@@ -8,24 +8,24 @@ namespace openreg::distributed {
 
 namespace {
 
-// Changes with the form: ranks of different releases do not take the one for the other.
+// Changes with the format, so that ranks with different releases reject each other's messages.
 constexpr uint32_t kForm = 0x6F63636C;
 
-// The fixed part of one, as it travels. All ranks are processors with the same order of bytes, as the transport needs.
+// The fixed part of an encoded control message. All ranks have the same byte order, because the transport requires it.
 struct Record {
   uint64_t number;
-  uint64_t contract;
+  uint64_t fingerprint;
   uint64_t sent;
   uint64_t expected;
   int32_t tag;
   uint16_t kind;
-  uint16_t length;  // of the text that follows
+  uint16_t length;  // Bytes of the text that follows.
 };
 
-// What a message begins with: there may be room behind it.
+// The start of an encoded string. A receive buffer may be longer than the string.
 struct Head {
   uint32_t form;
-  uint32_t size;  // of the message
+  uint32_t size;  // Bytes of the string.
 };
 
 constexpr size_t kLongestText = kLongestMessage - sizeof(Head) - sizeof(Record);
@@ -36,54 +36,54 @@ void append(std::string& message, const void* bytes, size_t size) {
 
 }  // namespace
 
-std::vector<std::string> encode(const std::vector<Announcement>& announcements) {
-  std::vector<std::string> messages;
-  for (const Announcement& one : announcements) {
+std::vector<std::string> encode(const std::vector<ControlMessage>& messages) {
+  std::vector<std::string> strings;
+  for (const ControlMessage& one : messages) {
     const size_t length = std::min(one.text.size(), kLongestText);
-    if (messages.empty() || messages.back().size() + sizeof(Record) + length > kLongestMessage) {
-      messages.emplace_back(sizeof(Head), '\0');
+    if (strings.empty() || strings.back().size() + sizeof(Record) + length > kLongestMessage) {
+      strings.emplace_back(sizeof(Head), '\0');
     }
     const Record record{one.number,
-                        one.contract,
+                        one.fingerprint,
                         one.sent,
                         one.expected,
                         one.tag,
                         static_cast<uint16_t>(one.kind),
                         static_cast<uint16_t>(length)};
-    append(messages.back(), &record, sizeof(record));
-    append(messages.back(), one.text.data(), length);
+    append(strings.back(), &record, sizeof(record));
+    append(strings.back(), one.text.data(), length);
   }
-  for (std::string& message : messages) {
-    const Head head{kForm, static_cast<uint32_t>(message.size())};
-    std::memcpy(message.data(), &head, sizeof(head));
+  for (std::string& string : strings) {
+    const Head head{kForm, static_cast<uint32_t>(string.size())};
+    std::memcpy(string.data(), &head, sizeof(head));
   }
-  return messages;
+  return strings;
 }
 
-bool decode(std::string_view message, std::vector<Announcement>& announcements) {
+bool decode(std::string_view encoded, std::vector<ControlMessage>& messages) {
   const auto take = [&](void* bytes, size_t size) {
-    if (message.size() < size) {
+    if (encoded.size() < size) {
       return false;
     }
-    std::memcpy(bytes, message.data(), size);
-    message.remove_prefix(size);
+    std::memcpy(bytes, encoded.data(), size);
+    encoded.remove_prefix(size);
     return true;
   };
   Head head{};
   if (!take(&head, sizeof(head)) || head.form != kForm || head.size < sizeof(head) ||
-      head.size - sizeof(head) > message.size()) {
+      head.size - sizeof(head) > encoded.size()) {
     return false;
   }
-  message = message.substr(0, head.size - sizeof(head));
-  while (!message.empty()) {
+  encoded = encoded.substr(0, head.size - sizeof(head));
+  while (!encoded.empty()) {
     Record record{};
-    if (!take(&record, sizeof(record)) || record.kind > static_cast<uint16_t>(Announcement::Kind::kAbort) ||
-        record.length > message.size()) {
+    if (!take(&record, sizeof(record)) || record.kind > static_cast<uint16_t>(ControlMessage::Kind::kAbort) ||
+        record.length > encoded.size()) {
       return false;
     }
-    announcements.push_back({static_cast<Announcement::Kind>(record.kind), record.number, record.contract, record.sent,
-                             record.expected, record.tag, std::string(message.substr(0, record.length))});
-    message.remove_prefix(record.length);
+    messages.push_back({static_cast<ControlMessage::Kind>(record.kind), record.number, record.fingerprint,
+                             record.sent, record.expected, record.tag, std::string(encoded.substr(0, record.length))});
+    encoded.remove_prefix(record.length);
   }
   return true;
 }

@@ -8,23 +8,23 @@ int64_t now_nanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-void FlightRecorder::add(const std::shared_ptr<Flight>& flight) {
+void FlightRecorder::add(const std::shared_ptr<FlightRecord>& flight) {
   if (capacity_ == 0) {
     return;
   }
-  std::shared_ptr<const Flight> dropped;  // outside of the lock
+  std::shared_ptr<const FlightRecord> dropped;  // Released after the mutex.
   const std::lock_guard<std::mutex> lock(mutex_);
   flight->id = added_++;
-  flights_.push_back(flight);
-  if (flights_.size() > capacity_) {
-    dropped = std::move(flights_.front());
-    flights_.pop_front();
+  records_.push_back(flight);
+  if (records_.size() > capacity_) {
+    dropped = std::move(records_.front());
+    records_.pop_front();
   }
 }
 
-std::vector<std::shared_ptr<const Flight>> FlightRecorder::flights() const {
+std::vector<std::shared_ptr<const FlightRecord>> FlightRecorder::records() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return {flights_.begin(), flights_.end()};
+  return {records_.begin(), records_.end()};
 }
 
 }  // namespace openreg::distributed

@@ -6,7 +6,7 @@
 
 namespace openreg::distributed {
 
-std::string Description::call() const {
+std::string OperationDescription::call() const {
   std::string text = name;
   text += " number " + std::to_string(sequence);
   if (tensors != 0) {
@@ -33,39 +33,40 @@ std::string Description::call() const {
   return text;
 }
 
-std::string Description::text() const {
+std::string OperationDescription::text() const {
   return call() + " on " + *group;
 }
 
-Ticket::~Ticket() {
-  // Fails only where the process is exiting or forked, and then the driver has let go of it.
+StreamWait::~StreamWait() {
+  // Fails only if the process is exiting or was forked, and then the driver does not use the event any more.
   orEventDestroy(ready_);
 }
 
-std::string Ticket::wait_ready() const {
+std::string StreamWait::wait_ready() const {
   if (orEventSynchronize(ready_) == orSuccess) {
     return {};
   }
   return orGetLastErrorMessage();
 }
 
-void Ticket::signal() const noexcept {
-  // Refused where the semaphore has failed before, or the process is exiting: then nothing waits for it.
+void StreamWait::signal() const noexcept {
+  // Fails if the semaphore has failed before or the process is exiting, and then nothing waits for it.
   orSemaphoreSignal(semaphore_, value_);
 }
 
-void Ticket::fail(const std::string& reason) const noexcept {
-  orSemaphoreFail(semaphore_, orErrorUnknown, reason.c_str());  // the first reason stays
+void StreamWait::fail(const std::string& reason) const noexcept {
+  orSemaphoreFail(semaphore_, orErrorUnknown, reason.c_str());  // Keeps the first reason.
 }
 
-Operation::Operation(Description description, Terms terms, std::shared_ptr<Flight> flight,
-                     std::unique_ptr<Ticket> ticket, Post post, std::shared_ptr<void> held)
+Operation::Operation(OperationDescription description, OperationSignature signature,
+                     std::shared_ptr<FlightRecord> flight, std::unique_ptr<StreamWait> stream_wait, Post post,
+                     std::shared_ptr<void> retained)
     : description_(std::move(description)),
-      terms_(std::move(terms)),
+      signature_(std::move(signature)),
       flight_(std::move(flight)),
-      ticket_(std::move(ticket)),
+      stream_wait_(std::move(stream_wait)),
       post_(std::move(post)),
-      held_(std::move(held)) {}
+      retained_(std::move(retained)) {}
 
 void Operation::post(const std::shared_ptr<Operation>& self) {
   Post post;
@@ -82,38 +83,38 @@ bool Operation::is_posted() const {
   return post_ == nullptr;
 }
 
-bool Operation::settle(Outcome outcome, const std::string& reason) noexcept {
-  if (!decide(outcome, reason)) {
+bool Operation::complete(OperationStatus status, const std::string& reason) noexcept {
+  if (!decide(status, reason)) {
     return false;
   }
-  tell_device();
+  signal_device();
   return true;
 }
 
-bool Operation::decide(Outcome outcome, const std::string& reason) noexcept {
+bool Operation::decide(OperationStatus status, const std::string& reason) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (outcome_ != Outcome::kPending) {
+  if (status_ != OperationStatus::kPending) {
     return false;
   }
-  outcome_ = outcome;
-  flight_->succeeded = outcome == Outcome::kSuccess;
+  status_ = status;
+  flight_->succeeded = status == OperationStatus::kSuccess;
   flight_->ended = now_nanoseconds();
-  reason_ = outcome == Outcome::kSuccess ? std::string() : reason;
+  reason_ = status == OperationStatus::kSuccess ? std::string() : reason;
   return true;
 }
 
-void Operation::tell_device() noexcept {
+void Operation::signal_device() noexcept {
   decided_.notify_all();
-  if (outcome() == Outcome::kFailed) {
-    ticket_->fail(reason());
+  if (status() == OperationStatus::kFailed) {
+    stream_wait_->fail(reason());
   } else {
-    ticket_->signal();
+    stream_wait_->signal();
   }
 }
 
-Outcome Operation::outcome() const {
+OperationStatus Operation::status() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return outcome_;
+  return status_;
 }
 
 std::string Operation::reason() const {
@@ -123,7 +124,7 @@ std::string Operation::reason() const {
 
 bool Operation::wait(std::chrono::milliseconds limit) const {
   std::unique_lock<std::mutex> lock(mutex_);
-  const auto decided = [&] { return outcome_ != Outcome::kPending; };
+  const auto decided = [&] { return status_ != OperationStatus::kPending; };
   if (limit.count() == 0) {
     decided_.wait(lock, decided);
     return true;
@@ -139,7 +140,7 @@ void Operation::set_cancel(std::function<void()> cancel) {
       return;
     }
   }
-  cancel();  // it failed before the transport had it
+  cancel();  // The operation failed before the transport had it.
 }
 
 void Operation::cancel() noexcept {
@@ -153,16 +154,16 @@ void Operation::cancel() noexcept {
     try {
       cancel();
     } catch (const std::exception&) {
-      // The transport then lets go when its own time is up.
+      // The transport releases the memory at its own timeout.
     }
   }
 }
 
-std::shared_ptr<void> Operation::take_held() {
+std::shared_ptr<void> Operation::take_retained() {
   const std::lock_guard<std::mutex> lock(mutex_);
   cancel_ = nullptr;
   post_ = nullptr;
-  return std::exchange(held_, nullptr);
+  return std::exchange(retained_, nullptr);
 }
 
 }  // namespace openreg::distributed

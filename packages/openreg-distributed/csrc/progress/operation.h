@@ -18,36 +18,36 @@ namespace openreg::distributed {
 
 class Operation;
 
-// What an error says of an operation. The text is made only when there is an error.
-struct Description {
-  const char* name = "";                     // as torch.distributed calls it; a literal
-  uint64_t sequence = 0;                     // number of the call in its group, from 1 on
-  std::string dtype;                         // of the first tensor
-  std::vector<int64_t> sizes;                // of the first tensor
-  size_t tensors = 0;                        // of the call
-  uint64_t bytes = 0;                        // of all of them
-  const char* reduction = nullptr;           // "SUM"; a literal, null where nothing is reduced
-  int root = -1;                             // of a collective that has one
-  int peer = -1;                             // of a point-to-point call; -1: none or any
-  std::shared_ptr<const std::string> group;  // "rank 0 of 2 in the group ..."
+// The description of an operation for error messages. The text is built only for an error.
+struct OperationDescription {
+  const char* name = "";                     // A literal: the name in torch.distributed.
+  uint64_t sequence = 0;                     // The number of the call in its group, from 1 on.
+  std::string dtype;                         // The dtype of the first tensor.
+  std::vector<int64_t> sizes;                // The sizes of the first tensor.
+  size_t tensors = 0;                        // The number of tensors.
+  uint64_t bytes = 0;                        // The bytes of all tensors.
+  const char* reduction = nullptr;           // A literal such as "SUM"; null if the call does not reduce.
+  int root = -1;                             // The root of a collective; -1 if it has none.
+  int peer = -1;                             // The other rank of a send or receive; -1 if there is none, or any.
+  std::shared_ptr<const std::string> group;  // "rank 0 of 2 in the group ...".
 
-  // "all_reduce number 7 (float32 [4, 4], 64 bytes, SUM)".
+  // Returns "all_reduce number 7 (float32 [4, 4], 64 bytes, SUM)".
   std::string call() const;
-  // The same, and "on rank 0 of 2 in the group 'default_pg'".
+  // Returns call() followed by "on rank 0 of 2 in the group 'default_pg'".
   std::string text() const;
 };
 
-// What the ranks of a group have to give alike in a collective, or two ranks in a message.
-struct Terms {
+// The part of a call that has to match between ranks: all ranks of a collective, or the two ranks of a message.
+struct OperationSignature {
   enum class Kind : uint8_t { kCollective, kSend, kReceive };
 
   Kind kind = Kind::kCollective;
-  uint64_t number = 0;             // of a collective, among those of its group, from 0 on
-  uint64_t contract = 0;           // of a collective: a hash of what all ranks give alike
-  std::vector<uint64_t> sent;      // bytes for each rank, or one number for every one
-  std::vector<uint64_t> expected;  // bytes from each rank, or one number for every one
-  int peer = -1;                   // of a message; -1: any
-  int tag = 0;                     // of a message
+  uint64_t number = 0;             // Of a collective: its index among those of the group, from 0 on.
+  uint64_t fingerprint = 0;        // Of a collective: CollectiveFingerprint::hash().
+  std::vector<uint64_t> sent;      // Bytes for each rank, or one number for all ranks.
+  std::vector<uint64_t> expected;  // Bytes from each rank, or one number for all ranks.
+  int peer = -1;                   // Of a message: the other rank; -1 for any.
+  int tag = 0;                     // Of a message.
 
   uint64_t sent_to(int rank) const { return sent.size() == 1 ? sent[0] : sent[static_cast<size_t>(rank)]; }
   uint64_t expected_from(int rank) const {
@@ -55,29 +55,29 @@ struct Terms {
   }
 };
 
-// What a test has ordered for an operation.
-enum class Injected : uint8_t {
+// A fault that is injected into an operation.
+enum class CollectiveFault : uint8_t {
   kNothing,
-  kDelayed,  // it begins a second late
-  kDropped,  // it gets lost, and all later ones of its group
-  kKilled,   // the process ends instead
+  kDelayed,  // The operation starts a second late.
+  kDropped,  // The operation and all later ones of its group are lost.
+  kKilled,   // The process is killed instead.
 };
 
-// Where an operation touches the device: a stream that has come to `ready`, and then waits for the semaphore to reach
-// `value`. Owns the event.
-class Ticket {
+// The place of an operation in its communication stream: the stream records the event `ready`, and then waits until the
+// semaphore has the value `value`. Owns the event. Thread-safe.
+class StreamWait {
  public:
-  Ticket(orEvent_t ready, orSemaphore_t semaphore, uint64_t value) noexcept
+  StreamWait(orEvent_t ready, orSemaphore_t semaphore, uint64_t value) noexcept
       : ready_(ready), semaphore_(semaphore), value_(value) {}
-  Ticket(const Ticket&) = delete;
-  Ticket& operator=(const Ticket&) = delete;
-  ~Ticket();
+  StreamWait(const StreamWait&) = delete;
+  StreamWait& operator=(const StreamWait&) = delete;
+  ~StreamWait();
 
-  // Blocks the calling thread until the stream has come to `ready`. Gives the reason if it never will.
+  // Blocks until the stream has reached `ready`. Returns an empty string, or the reason if it never will.
   std::string wait_ready() const;
-  // Lets the stream go on.
+  // Makes the stream continue.
   void signal() const noexcept;
-  // Puts the device of the stream into its error state, with a reason that the next synchronising call raises.
+  // Puts the device of the stream into its error state. The next synchronizing call throws `reason`.
   void fail(const std::string& reason) const noexcept;
 
  private:
@@ -86,87 +86,89 @@ class Ticket {
   uint64_t value_;
 };
 
-enum class Outcome : uint8_t {
+enum class OperationStatus : uint8_t {
   kPending,
   kSuccess,
-  kFailed,   // the device of the stream fails, too
-  kAborted,  // on purpose: the stream goes on, what the operation should have written is undefined
+  kFailed,   // The device of the stream is in its error state.
+  kAborted,  // On purpose. The stream continues, and the values of the outputs are undefined.
 };
 
-// One call of a process group, from its submission until the transport has let go of its memory. Thread-safe.
+// One call of a process group, from its submission until the transport has released its memory. Thread-safe.
 //
-// Two things end independently. The *outcome* is decided once, by whoever comes first: the transport, the watchdog, an
-// abort. The *transport* may still read and write the memory after that, so what is held stays until it lets go.
+// Two things end independently. The status is decided once, by the first of the transport, the watchdog and an abort.
+// The transport may read and write the memory after that, so the operation retains tensors until the transport is done.
 class Operation {
  public:
   using Post = std::function<void(const std::shared_ptr<Operation>&)>;
 
-  // `post` hands the operation to the transport, which calls Progress::transport_done() once, on any thread; it may
-  // throw instead. `held` is whatever has to live until then. How far it comes is noted in `flight`.
-  Operation(Description description, Terms terms, std::shared_ptr<Flight> flight, std::unique_ptr<Ticket> ticket,
-            Post post, std::shared_ptr<void> held);
+  // `post` hands the operation to the transport, which calls ProgressEngine::transport_done() once, on any thread.
+  // `post` may throw instead. `retained` is kept until then. The operation writes its progress to `flight`.
+  Operation(OperationDescription description, OperationSignature signature, std::shared_ptr<FlightRecord> flight,
+            std::unique_ptr<StreamWait> stream_wait, Post post, std::shared_ptr<void> retained);
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
-  const Description& description() const noexcept { return description_; }
-  const Terms& terms() const noexcept { return terms_; }
-  const Flight& flight() const noexcept { return *flight_; }
+  const OperationDescription& description() const noexcept { return description_; }
+  const OperationSignature& signature() const noexcept { return signature_; }
+  const FlightRecord& flight() const noexcept { return *flight_; }
   std::chrono::milliseconds timeout() const noexcept { return flight_->timeout; }
-  std::string wait_ready() const { return ticket_->wait_ready(); }
+  std::string wait_ready() const { return stream_wait_->wait_ready(); }
   void post(const std::shared_ptr<Operation>& self);
   bool is_posted() const;
 
-  // Decides the outcome and lets the stream go on or fail. False if it was decided before.
-  bool settle(Outcome outcome, const std::string& reason) noexcept;
-  // The two halves of it, for who has something to do before the device knows; the second after a first that was true.
-  bool decide(Outcome outcome, const std::string& reason) noexcept;
-  void tell_device() noexcept;
-  Outcome outcome() const;
-  // Of an outcome other than success; empty otherwise.
+  // Decides the status, and makes the stream continue or fail. Returns false if the status was decided before.
+  bool complete(OperationStatus status, const std::string& reason) noexcept;
+  OperationStatus status() const;
+  // Returns the reason of a failure or an abort; empty otherwise.
   std::string reason() const;
-  // Blocks the calling thread until the outcome is decided, or for so long; 0: without a limit. False: not decided.
+  // Blocks until the status is decided, for at most `limit`; 0 means without a limit. Returns false if it is pending.
   bool wait(std::chrono::milliseconds limit) const;
 
-  // Before it is submitted.
-  void set_injected(Injected injected) noexcept { injected_ = injected; }
-  Injected injected() const noexcept { return injected_; }
+  // Called before the operation is submitted.
+  void set_fault(CollectiveFault fault) noexcept { fault_ = fault; }
+  CollectiveFault fault() const noexcept { return fault_; }
 
-  // How to make the transport let go early, where it can: called once, when the operation fails otherwise.
+  // Sets a function that makes the transport release the memory early. It is called at most once, if the operation
+  // fails for another reason.
   void set_cancel(std::function<void()> cancel);
   void cancel() noexcept;
 
-  // From whom a message comes, before it is posted; -1 while that is open.
+  // Of a receive: the rank that sends, set before the operation is posted; -1 if it is not known.
   void set_source(int rank) { flight_->source = rank; }
   int source() const { return flight_->source; }
 
-  // What was held; empty from then on.
-  std::shared_ptr<void> take_held();
+  // Returns what is retained, once.
+  std::shared_ptr<void> take_retained();
 
-  // The notes of Progress, under its lock.
-  struct Watched {
-    std::list<std::shared_ptr<Operation>>::iterator place;  // among what is outstanding
+  // State of the progress engine's watchdog, guarded by the engine's mutex.
+  struct WatchdogEntry {
+    std::list<std::shared_ptr<Operation>>::iterator place;  // In the list of outstanding operations.
     std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
     std::chrono::milliseconds timeout{};
-    bool is_silenced = false;  // an injected fault has lost its messages
+    bool is_silenced = false;  // An injected fault has lost its control messages.
   };
-  Watched& watched() noexcept { return watched_; }
+  WatchdogEntry& watchdog_entry() noexcept { return watchdog_entry_; }
 
  private:
-  const Description description_;
-  const Terms terms_;
-  const std::shared_ptr<Flight> flight_;
-  const std::unique_ptr<Ticket> ticket_;
-  Injected injected_ = Injected::kNothing;
+  // The two halves of complete().
+  bool decide(OperationStatus status, const std::string& reason) noexcept;
+  void signal_device() noexcept;
+
+  const OperationDescription description_;
+  const OperationSignature signature_;
+  const std::shared_ptr<FlightRecord> flight_;
+  const std::unique_ptr<StreamWait> stream_wait_;
+  CollectiveFault fault_ = CollectiveFault::kNothing;
 
   mutable std::mutex mutex_;
   mutable std::condition_variable decided_;
-  Outcome outcome_ = Outcome::kPending;
+  OperationStatus status_ = OperationStatus::kPending;
   std::string reason_;
   Post post_;
   std::function<void()> cancel_;
   bool cancelled_ = false;
-  std::shared_ptr<void> held_;
-  Watched watched_;
+  std::shared_ptr<void> retained_;
+  WatchdogEntry watchdog_entry_;
 };
 
 }  // namespace openreg::distributed

@@ -17,33 +17,34 @@ std::string rank_named(int rank) {
   return "rank " + std::to_string(rank);
 }
 
-Agreement::Agreement(int rank, int size) : rank_(rank), peers_(static_cast<size_t>(size)) {}
+OperationMatcher::OperationMatcher(int rank, int size) : rank_(rank), peers_(static_cast<size_t>(size)) {}
 
-bool Agreement::announce(const Operation& operation, int peer, Announcement& announcement) const {
-  const Terms& terms = operation.terms();
-  if (terms.kind == Terms::Kind::kReceive || (terms.kind == Terms::Kind::kSend && terms.peer != peer)) {
+bool OperationMatcher::make_control_message(const Operation& operation, int peer, ControlMessage& message) const {
+  const OperationSignature& signature = operation.signature();
+  if (signature.kind == OperationSignature::Kind::kReceive ||
+      (signature.kind == OperationSignature::Kind::kSend && signature.peer != peer)) {
     return false;
   }
-  const bool collective = terms.kind == Terms::Kind::kCollective;
-  announcement.kind = collective ? Announcement::Kind::kCollective : Announcement::Kind::kMessage;
-  announcement.number = terms.number;
-  announcement.contract = terms.contract;
-  announcement.sent = terms.sent_to(peer);
-  announcement.expected = collective ? terms.expected_from(peer) : 0;
-  announcement.tag = terms.tag;
-  announcement.text = operation.description().call();
+  const bool collective = signature.kind == OperationSignature::Kind::kCollective;
+  message.kind = collective ? ControlMessage::Kind::kCollective : ControlMessage::Kind::kMessage;
+  message.number = signature.number;
+  message.fingerprint = signature.fingerprint;
+  message.sent = signature.sent_to(peer);
+  message.expected = collective ? signature.expected_from(peer) : 0;
+  message.tag = signature.tag;
+  message.text = operation.description().call();
   return true;
 }
 
-void Agreement::ready(std::shared_ptr<Operation> operation) {
-  switch (operation->terms().kind) {
-    case Terms::Kind::kCollective:
+void OperationMatcher::ready(std::shared_ptr<Operation> operation) {
+  switch (operation->signature().kind) {
+    case OperationSignature::Kind::kCollective:
       collectives_.push_back(std::move(operation));
       break;
-    case Terms::Kind::kSend:
+    case OperationSignature::Kind::kSend:
       matched_.push_back({std::move(operation), {}});
       break;
-    case Terms::Kind::kReceive:
+    case OperationSignature::Kind::kReceive:
       if (!match(operation)) {
         receives_.push_back(std::move(operation));
       }
@@ -51,30 +52,30 @@ void Agreement::ready(std::shared_ptr<Operation> operation) {
   }
 }
 
-void Agreement::hold_back(std::shared_ptr<Operation> operation) {
-  held_back_.push_back(std::move(operation));
+void OperationMatcher::suppress(std::shared_ptr<Operation> operation) {
+  suppressed_.push_back(std::move(operation));
 }
 
-std::string Agreement::hear(int peer, Announcement announcement) {
+std::string OperationMatcher::on_message(int peer, ControlMessage message) {
   Peer& from = peers_[static_cast<size_t>(peer)];
-  if (announcement.kind == Announcement::Kind::kMessage) {
-    from.messages[announcement.tag].push_back({arrivals_++, std::move(announcement)});
+  if (message.kind == ControlMessage::Kind::kMessage) {
+    from.messages[message.tag].push_back({arrivals_++, std::move(message)});
     const auto taken = std::find_if(receives_.begin(), receives_.end(), [&](const auto& one) { return match(one); });
     if (taken != receives_.end()) {
       receives_.erase(taken);
     }
     return {};
   }
-  if (announcement.number != from.announced) {
-    return rank_named(peer) + " announced its collective " + std::to_string(announcement.number) + " where its " +
+  if (message.number != from.announced) {
+    return rank_named(peer) + " announced its collective " + std::to_string(message.number) + " where its " +
            std::to_string(from.announced) + " comes next: both run the same release of openreg-distributed?";
   }
   ++from.announced;
-  from.collectives.push_back(std::move(announcement));
+  from.collectives.push_back(std::move(message));
   return {};
 }
 
-void Agreement::lose(int peer, std::string reason) {
+void OperationMatcher::on_peer_lost(int peer, std::string reason) {
   Peer& from = peers_[static_cast<size_t>(peer)];
   if (!from.lost.empty()) {
     return;
@@ -83,7 +84,7 @@ void Agreement::lose(int peer, std::string reason) {
   receives_.remove_if([&](const std::shared_ptr<Operation>& one) { return match(one); });
 }
 
-std::string Agreement::lost() const {
+std::string OperationMatcher::lost() const {
   std::string reasons;
   for (const Peer& peer : peers_) {
     if (!peer.lost.empty()) {
@@ -93,44 +94,44 @@ std::string Agreement::lost() const {
   return reasons;
 }
 
-// A message from a rank that is lost counts as matched, with a problem.
-bool Agreement::match(const std::shared_ptr<Operation>& operation) {
-  const Terms& terms = operation->terms();
+// A receive from a lost peer is matched, with a problem.
+bool OperationMatcher::match(const std::shared_ptr<Operation>& operation) {
+  const OperationSignature& signature = operation->signature();
   Peer* const from = first_with_message(*operation);
   if (from == nullptr) {
-    if (terms.peer >= 0 && !peers_[static_cast<size_t>(terms.peer)].lost.empty()) {
-      matched_.push_back({operation, peers_[static_cast<size_t>(terms.peer)].lost});
+    if (signature.peer >= 0 && !peers_[static_cast<size_t>(signature.peer)].lost.empty()) {
+      matched_.push_back({operation, peers_[static_cast<size_t>(signature.peer)].lost});
       return true;
     }
     return false;
   }
   const int source = static_cast<int>(from - peers_.data());
-  const auto queue = from->messages.find(terms.tag);
-  const Announcement message = std::move(queue->second.front().announcement);
+  const auto queue = from->messages.find(signature.tag);
+  const ControlMessage message = std::move(queue->second.front().message);
   queue->second.pop_front();
   if (queue->second.empty()) {
     from->messages.erase(queue);
   }
   operation->set_source(source);
   std::string problem;
-  if (message.sent != terms.expected_from(source)) {
+  if (message.sent != signature.expected_from(source)) {
     problem = rank_named(source) + " sends " + std::to_string(message.sent) + " bytes, by " + message.text +
-              ", and the tensor to receive them has " + std::to_string(terms.expected_from(source)) +
+              ", and the tensor to receive them has " + std::to_string(signature.expected_from(source)) +
               "; give a tensor of the same size";
   }
   matched_.push_back({operation, std::move(problem)});
   return true;
 }
 
-Agreement::Peer* Agreement::first_with_message(const Operation& operation) {
-  const Terms& terms = operation.terms();
+OperationMatcher::Peer* OperationMatcher::first_with_message(const Operation& operation) {
+  const OperationSignature& signature = operation.signature();
   Peer* first = nullptr;
   uint64_t arrival = 0;
   for (size_t i = 0; i < peers_.size(); ++i) {
-    if (terms.peer >= 0 && terms.peer != static_cast<int>(i)) {
+    if (signature.peer >= 0 && signature.peer != static_cast<int>(i)) {
       continue;
     }
-    const auto queue = peers_[i].messages.find(terms.tag);
+    const auto queue = peers_[i].messages.find(signature.tag);
     if (queue != peers_[i].messages.end() && (first == nullptr || queue->second.front().arrival < arrival)) {
       first = &peers_[i];
       arrival = queue->second.front().arrival;
@@ -139,7 +140,7 @@ Agreement::Peer* Agreement::first_with_message(const Operation& operation) {
   return first;
 }
 
-Agreement::Next Agreement::next() {
+OperationMatcher::Next OperationMatcher::next() {
   if (!matched_.empty()) {
     Next next = std::move(matched_.front());
     matched_.pop_front();
@@ -158,7 +159,7 @@ Agreement::Next Agreement::next() {
       return {std::move(operation), peers_[i].lost};
     }
   }
-  std::string problem = disagreement(*collectives_.front());
+  std::string problem = mismatch(*collectives_.front());
   Next next{std::move(collectives_.front()), std::move(problem)};
   collectives_.pop_front();
   ++begun_;
@@ -170,8 +171,8 @@ Agreement::Next Agreement::next() {
   return next;
 }
 
-std::vector<std::shared_ptr<Operation>> Agreement::drain() {
-  std::vector<std::shared_ptr<Operation>> all = std::exchange(held_back_, {});
+std::vector<std::shared_ptr<Operation>> OperationMatcher::drain() {
+  std::vector<std::shared_ptr<Operation>> all = std::exchange(suppressed_, {});
   all.insert(all.end(), collectives_.begin(), collectives_.end());
   all.insert(all.end(), receives_.begin(), receives_.end());
   for (Next& next : matched_) {
@@ -183,48 +184,48 @@ std::vector<std::shared_ptr<Operation>> Agreement::drain() {
   return all;
 }
 
-std::string Agreement::disagreement(const Operation& operation) const {
-  const Terms& terms = operation.terms();
+std::string OperationMatcher::mismatch(const Operation& operation) const {
+  const OperationSignature& signature = operation.signature();
   for (size_t i = 0; i < peers_.size(); ++i) {
     const int peer = static_cast<int>(i);
     if (!is_other(peer)) {
       continue;
     }
-    const Announcement& other = peers_[i].collectives.front();
-    if (other.contract != terms.contract) {
+    const ControlMessage& other = peers_[i].collectives.front();
+    if (other.fingerprint != signature.fingerprint) {
       return rank_named(peer) + " called " + other.text + " instead" + kSameCalls;
     }
-    if (other.sent != terms.expected_from(peer)) {
+    if (other.sent != signature.expected_from(peer)) {
       return rank_named(peer) + " sends " + std::to_string(other.sent) + " bytes here, by " + other.text +
-             ", and this rank expects " + std::to_string(terms.expected_from(peer)) + kSameCalls;
+             ", and this rank expects " + std::to_string(signature.expected_from(peer)) + kSameCalls;
     }
-    if (other.expected != terms.sent_to(peer)) {
+    if (other.expected != signature.sent_to(peer)) {
       return rank_named(peer) + " expects " + std::to_string(other.expected) + " bytes of this rank, by " + other.text +
-             ", which sends " + std::to_string(terms.sent_to(peer)) + kSameCalls;
+             ", which sends " + std::to_string(signature.sent_to(peer)) + kSameCalls;
     }
   }
   return {};
 }
 
-std::string Agreement::missing(const Operation& operation) const {
-  const Terms& terms = operation.terms();
-  const std::string peer = rank_named(terms.peer);
-  switch (terms.kind) {
-    case Terms::Kind::kSend:
+std::string OperationMatcher::missing_ranks(const Operation& operation) const {
+  const OperationSignature& signature = operation.signature();
+  const std::string peer = rank_named(signature.peer);
+  switch (signature.kind) {
+    case OperationSignature::Kind::kSend:
       return peer + " has not received it";
-    case Terms::Kind::kReceive:
+    case OperationSignature::Kind::kReceive:
       if (operation.source() >= 0) {
         return rank_named(operation.source()) + " has begun to send it";
       }
-      return (terms.peer < 0 ? "no rank sends" : peer + " sends no") + std::string(terms.peer < 0 ? " a" : "") +
-             " message with tag " + std::to_string(terms.tag);
-    case Terms::Kind::kCollective:
+      return (signature.peer < 0 ? "no rank sends" : peer + " sends no") + std::string(signature.peer < 0 ? " a" : "") +
+             " message with tag " + std::to_string(signature.tag);
+    case OperationSignature::Kind::kCollective:
       break;
   }
   std::string ranks;
   for (size_t i = 0; i < peers_.size(); ++i) {
     const uint64_t announced = peers_[i].announced;
-    if (is_other(static_cast<int>(i)) && announced <= terms.number) {
+    if (is_other(static_cast<int>(i)) && announced <= signature.number) {
       ranks += (ranks.empty() ? "" : ", ") + rank_named(static_cast<int>(i)) + " has made " +
                std::to_string(announced) + " collective calls";
     }
@@ -232,7 +233,7 @@ std::string Agreement::missing(const Operation& operation) const {
   if (ranks.empty()) {
     return "all ranks have made this call";
   }
-  return ranks + " in this group, and this is number " + std::to_string(terms.number + 1) + " of them";
+  return ranks + " in this group, and this is number " + std::to_string(signature.number + 1) + " of them";
 }
 
 }  // namespace openreg::distributed

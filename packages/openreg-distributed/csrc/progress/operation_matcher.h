@@ -14,70 +14,71 @@
 
 namespace openreg::distributed {
 
-// What messages call a rank.
+// Returns "rank 3", as error messages name a rank.
 std::string rank_named(int rank);
 
-// Which operations may begin: what this rank has come to, and what the others have announced. A collective begins when
-// all ranks have announced theirs with its number, a receive when a message for it is announced, a send at once.
-// Whoever gives another size or makes another call is found before anything moves.
+// Decides which operations may start, from what this rank's device has reached and what the other ranks have announced.
+// A collective starts when all ranks have announced the one with its number, a receive when data for it is announced, a
+// send at once. A mismatch of signatures is found before data moves (source: message matching of MPI).
 //
-// Knows no thread and no transport. Not thread-safe.
-class Agreement {
+// Uses neither threads nor the transport. Not thread-safe.
+class OperationMatcher {
  public:
-  Agreement(int rank, int size);
+  OperationMatcher(int rank, int size);
 
-  // What is to be told to a rank of an operation; false where it is none of its business.
-  bool announce(const Operation& operation, int peer, Announcement& announcement) const;
+  // Writes what `peer` must know of an operation to `message`. Returns false if the operation does not concern `peer`.
+  bool make_control_message(const Operation& operation, int peer, ControlMessage& message) const;
 
-  // The device has come to the operation. Collectives come in the order of their numbers.
+  // Adds an operation that the device has reached. Collectives are added in the order of their numbers.
   void ready(std::shared_ptr<Operation> operation);
-  // The device has come to an operation that never begins, because that was ordered.
-  void hold_back(std::shared_ptr<Operation> operation);
-  // Another rank has announced a collective or a message. Gives what is wrong with that, or nothing.
-  std::string hear(int peer, Announcement announcement);
-  // Another rank announces nothing any more.
-  void lose(int peer, std::string reason);
-  // The reasons of all that are lost.
+  // Keeps an operation that an injected fault prevents from starting.
+  void suppress(std::shared_ptr<Operation> operation);
+  // Adds what a peer has announced. Returns an error message, or an empty string.
+  std::string on_message(int peer, ControlMessage message);
+  // Records that a peer announces nothing more.
+  void on_peer_lost(int peer, std::string reason);
+  // Returns the reasons of all lost peers.
   std::string lost() const;
 
   struct Next {
     std::shared_ptr<Operation> operation;
-    std::string problem;  // why it must not begin; empty: it may
+    std::string problem;  // The reason why the operation must not start; empty if it may.
   };
-  // The next operation whose turn it is, each once, in the order that the transport needs. Without one: null.
+  // Returns the next operation to start, each once, in the order that the transport needs. The operation is null if
+  // there is none.
   Next next();
 
-  // Whatever is ready and has not come out, when nothing is to begin any more.
+  // Returns all operations that next() has not returned. Used when no operation is to start any more.
   std::vector<std::shared_ptr<Operation>> drain();
 
-  // Who keeps an operation that is ready from beginning or from ending, for an error.
-  std::string missing(const Operation& operation) const;
+  // Returns, as text for an error message, which ranks an operation waits for.
+  std::string missing_ranks(const Operation& operation) const;
 
  private:
   struct Message {
     uint64_t arrival;
-    Announcement announcement;
+    ControlMessage message;
   };
   struct Peer {
-    std::deque<Announcement> collectives;         // the first has the number `begun_`
-    uint64_t announced = 0;                       // collectives so far
-    std::map<int, std::deque<Message>> messages;  // by tag
-    std::string lost;                             // why it announces nothing any more
+    std::deque<ControlMessage> collectives;       // The first one has the number `begun_`.
+    uint64_t announced = 0;                       // The number of collectives so far.
+    std::map<int, std::deque<Message>> messages;  // By tag.
+    std::string lost;                             // The reason why nothing follows; empty if something may.
   };
 
   bool is_other(int rank) const noexcept { return rank != rank_; }
-  std::string disagreement(const Operation& operation) const;
-  // Brings an announced message and a receive together, if there is one.
+  std::string mismatch(const Operation& operation) const;
+  // Pairs a receive with an announced message. Returns false if there is none.
   bool match(const std::shared_ptr<Operation>& operation);
   Peer* first_with_message(const Operation& operation);
 
   const int rank_;
   std::vector<Peer> peers_;
-  std::deque<std::shared_ptr<Operation>> collectives_;  // ready, not begun; the first has the number `begun_`
+  std::deque<std::shared_ptr<Operation>> collectives_;  // Ready and not started; the first has the number `begun_`.
   uint64_t begun_ = 0;
-  std::list<std::shared_ptr<Operation>> receives_;  // ready, no message announced
+  std::list<std::shared_ptr<Operation>> receives_;  // Ready, and no data is announced.
   std::deque<Next> matched_;
-  std::vector<std::shared_ptr<Operation>> held_back_;
+  std::vector<std::shared_ptr<Operation>> suppressed_;
   uint64_t arrivals_ = 0;
 };
 

@@ -10,7 +10,7 @@ namespace openreg::distributed::platform {
 
 void kill_this_process() noexcept {
   kill(getpid(), SIGKILL);
-  std::_Exit(9);  // not reached: nobody can hold this signal back
+  std::_Exit(9);  // Not reached: SIGKILL cannot be blocked.
 }
 
 bool threads_run_during_exit() noexcept {

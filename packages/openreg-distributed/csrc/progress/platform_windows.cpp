@@ -10,7 +10,7 @@ namespace openreg::distributed::platform {
 
 void kill_this_process() noexcept {
   TerminateProcess(GetCurrentProcess(), 9);
-  std::_Exit(9);  // not reached
+  std::_Exit(9);  // Not reached.
 }
 
 bool threads_run_during_exit() noexcept {

@@ -17,15 +17,15 @@ constexpr const char* kAdvice =
 constexpr const char* kGone = " has ended, or closed its connections";
 constexpr const char* kLostByFault = "its messages were lost, by an injected fault";
 
-// In which another rank says why its connections are closed.
+// The time in which a peer reports why it has closed its connections.
 constexpr std::chrono::milliseconds kPatience{200};
-// Of an operation for which that was ordered.
+// The delay of an operation with the injected fault kDelayed.
 constexpr std::chrono::seconds kDelay{1};
 
-// The groups of this process. Never destroyed, as their threads may outlive the destructors of statics.
+// The groups of this process. Never destroyed, because threads may outlive the destructors of statics.
 struct Groups {
   std::mutex mutex;
-  std::vector<std::weak_ptr<Progress>> all;
+  std::vector<std::weak_ptr<ProgressEngine>> all;
 };
 
 Groups& groups() {
@@ -35,59 +35,66 @@ Groups& groups() {
 
 }  // namespace
 
-Progress::Use::Use(Progress& progress) : progress_(progress) {
+ProgressEngine::ChannelUse::ChannelUse(ProgressEngine& progress) : progress_(progress) {
   const std::lock_guard<std::mutex> lock(progress_.mutex_);
   ++progress_.users_;
 }
 
-Progress::Use::~Use() {
+ProgressEngine::ChannelUse::~ChannelUse() {
   const std::lock_guard<std::mutex> lock(progress_.mutex_);
   if (--progress_.users_ == 0) {
     progress_.idle_.notify_all();
   }
 }
 
-Progress::Progress(int rank, int size, std::shared_ptr<PeerLink> link, std::function<void()> on_failure)
-    : rank_(rank), size_(size), link_(std::move(link)), on_failure_(std::move(on_failure)), agreement_(rank, size) {}
+ProgressEngine::ProgressEngine(int rank, int size, std::shared_ptr<ControlChannel> control_channel,
+                               std::function<void()> on_failure)
+    : rank_(rank),
+      size_(size),
+      control_channel_(std::move(control_channel)),
+      on_failure_(std::move(on_failure)),
+      matcher_(rank, size) {}
 
-std::shared_ptr<Progress> Progress::create(int rank, int size, std::shared_ptr<PeerLink> link,
-                                           std::function<void()> on_failure) {
-  auto progress = std::shared_ptr<Progress>(new Progress(rank, size, std::move(link), std::move(on_failure)));
+std::shared_ptr<ProgressEngine> ProgressEngine::create(int rank, int size,
+                                                       std::shared_ptr<ControlChannel> control_channel,
+                                                       std::function<void()> on_failure) {
+  auto progress = std::shared_ptr<ProgressEngine>(
+      new ProgressEngine(rank, size, std::move(control_channel), std::move(on_failure)));
   const std::lock_guard<std::mutex> lock(groups().mutex);
-  std::erase_if(groups().all, [](const std::weak_ptr<Progress>& group) { return group.expired(); });
+  std::erase_if(groups().all, [](const std::weak_ptr<ProgressEngine>& group) { return group.expired(); });
   groups().all.push_back(progress);
   return progress;
 }
 
-bool Progress::end_all(std::chrono::milliseconds limit) {
-  std::vector<std::weak_ptr<Progress>> all;
+bool ProgressEngine::end_all(std::chrono::milliseconds limit) {
+  std::vector<std::weak_ptr<ProgressEngine>> all;
   {
     const std::lock_guard<std::mutex> lock(groups().mutex);
     all.swap(groups().all);
   }
-  for (const std::weak_ptr<Progress>& group : all) {
-    if (const std::shared_ptr<Progress> progress = group.lock()) {
+  for (const std::weak_ptr<ProgressEngine>& group : all) {
+    if (const std::shared_ptr<ProgressEngine> progress = group.lock()) {
       progress->leave();
     }
   }
   return Threads::instance().join(limit);
 }
 
-void Progress::submit(const OperationPtr& operation, int channel) {
+void ProgressEngine::submit(const OperationPtr& operation, int queue) {
   const std::lock_guard<std::mutex> lock(mutex_);
   start_readers();
-  operation->watched().place = outstanding_.insert(outstanding_.end(), operation);
-  std::unique_ptr<Channel>& target = channels_[channel];
+  operation->watchdog_entry().place = outstanding_.insert(outstanding_.end(), operation);
+  std::unique_ptr<SubmissionQueue>& target = queues_[queue];
   if (target == nullptr) {
-    // The threads share the ownership of this object through their channel's function.
-    target =
-        std::make_unique<Channel>([self = shared_from_this()](const Channel::Batch& batch) { self->take_up(batch); });
+    // The queue's thread shares the ownership of this object.
+    target = std::make_unique<SubmissionQueue>(
+        [self = shared_from_this()](const SubmissionQueue::Batch& batch) { self->consume(batch); });
   }
   target->push(operation);
 }
 
-void Progress::take_up(const Channel::Batch& batch) {
-  const Use use(*this);
+void ProgressEngine::consume(const SubmissionQueue::Batch& batch) {
+  const ChannelUse use(*this);
   announce(batch);
   for (const OperationPtr& operation : batch) {
     std::string problem = failure();
@@ -102,59 +109,59 @@ void Progress::take_up(const Channel::Batch& batch) {
       continue;
     }
     limit(operation, operation->timeout());
-    if (operation->injected() == Injected::kKilled) {
+    if (operation->fault() == CollectiveFault::kKilled) {
       platform::kill_this_process();
     }
-    if (operation->injected() == Injected::kDelayed) {
-      operation->wait(kDelay);  // which a failure cuts short
+    if (operation->fault() == CollectiveFault::kDelayed) {
+      operation->wait(kDelay);  // Returns early if the operation fails.
     }
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      silent_ = silent_ || operation->injected() == Injected::kDropped;
+      silent_ = silent_ || operation->fault() == CollectiveFault::kDropped;
       if (silent_) {
-        operation->watched().is_silenced = true;
-        agreement_.hold_back(operation);
+        operation->watchdog_entry().is_silenced = true;
+        matcher_.suppress(operation);
       } else {
-        agreement_.ready(operation);
+        matcher_.ready(operation);
       }
     }
     begin_ready();
   }
 }
 
-void Progress::announce(const Channel::Batch& batch) {
+void ProgressEngine::announce(const SubmissionQueue::Batch& batch) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (silent_ || !failure_.empty()) {
       return;
     }
   }
-  std::vector<Announcement> announcements;
+  std::vector<ControlMessage> messages;
   for (int peer = 0; peer < size_; ++peer) {
     if (peer == rank_) {
       continue;
     }
-    announcements.clear();
+    messages.clear();
     for (const OperationPtr& operation : batch) {
-      if (operation->injected() == Injected::kDropped) {
+      if (operation->fault() == CollectiveFault::kDropped) {
         break;
       }
-      Announcement announcement;
-      if (agreement_.announce(*operation, peer, announcement)) {
-        announcements.push_back(std::move(announcement));
+      ControlMessage message;
+      if (matcher_.make_control_message(*operation, peer, message)) {
+        messages.push_back(std::move(message));
       }
     }
     try {
-      for (const std::string& message : encode(announcements)) {
-        link_->send(peer, message);
+      for (const std::string& encoded : encode(messages)) {
+        control_channel_->send(peer, encoded);
       }
     } catch (const std::exception&) {
-      lose(peer, rank_named(peer) + kGone);
+      on_peer_lost(peer, rank_named(peer) + kGone);
     }
   }
 }
 
-void Progress::begin_ready() {
+void ProgressEngine::begin_ready() {
   std::unique_lock<std::mutex> lock(mutex_);
   if (beginning_) {
     return;
@@ -163,7 +170,7 @@ void Progress::begin_ready() {
   for (;;) {
     if (!failure_.empty()) {
       const std::string reason = failure_;
-      const std::vector<OperationPtr> left = agreement_.drain();
+      const std::vector<OperationPtr> left = matcher_.drain();
       if (left.empty()) {
         break;
       }
@@ -172,7 +179,7 @@ void Progress::begin_ready() {
         finish(operation, reason);
       }
     } else {
-      const Agreement::Next next = agreement_.next();
+      const OperationMatcher::Next next = matcher_.next();
       if (next.operation == nullptr) {
         break;
       }
@@ -184,7 +191,7 @@ void Progress::begin_ready() {
   beginning_ = false;
 }
 
-void Progress::begin(const OperationPtr& operation, const std::string& problem) {
+void ProgressEngine::begin(const OperationPtr& operation, const std::string& problem) {
   if (!problem.empty()) {
     finish(operation, problem);
     return;
@@ -196,14 +203,14 @@ void Progress::begin(const OperationPtr& operation, const std::string& problem) 
   }
 }
 
-void Progress::limit(const OperationPtr& operation, std::chrono::milliseconds timeout) {
+void ProgressEngine::limit(const OperationPtr& operation, std::chrono::milliseconds timeout) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const Clock::time_point deadline = Clock::now() + timeout;
-  if (deadline >= operation->watched().deadline) {
+  if (deadline >= operation->watchdog_entry().deadline) {
     return;
   }
-  operation->watched().deadline = deadline;
-  operation->watched().timeout = timeout;
+  operation->watchdog_entry().deadline = deadline;
+  operation->watchdog_entry().timeout = timeout;
   if (!watching_) {
     watching_ = true;
     Threads::instance().start([self = shared_from_this()] { self->watch(); });
@@ -212,27 +219,27 @@ void Progress::limit(const OperationPtr& operation, std::chrono::milliseconds ti
   }
 }
 
-void Progress::transport_done(const OperationPtr& operation, const std::string& error) {
+void ProgressEngine::transport_done(const OperationPtr& operation, const std::string& error) {
   finish(operation, error.empty() ? error : explained(error));
 }
 
-// Nearly always an error of the transport is a connection that is closed, and another rank is about to say why.
-std::string Progress::explained(const std::string& error) {
+// An error of the transport is nearly always a closed connection, and a peer is about to report the cause.
+std::string ProgressEngine::explained(const std::string& error) {
   std::unique_lock<std::mutex> lock(mutex_);
-  heard_.wait_for(lock, kPatience, [&] { return !failure_.empty() || !agreement_.lost().empty(); });
-  const std::string lost = agreement_.lost();
+  heard_.wait_for(lock, kPatience, [&] { return !failure_.empty() || !matcher_.lost().empty(); });
+  const std::string lost = matcher_.lost();
   return lost.empty() ? error : lost + ": " + error;
 }
 
-void Progress::finish(const OperationPtr& operation, const std::string& problem) {
+void ProgressEngine::finish(const OperationPtr& operation, const std::string& problem) {
   if (problem.empty()) {
-    operation->settle(Outcome::kSuccess, {});
+    operation->complete(OperationStatus::kSuccess, {});
   } else {
     fail(operation, problem);
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  outstanding_.erase(operation->watched().place);
-  returned_.push_back(operation->take_held());
+  outstanding_.erase(operation->watchdog_entry().place);
+  returned_.push_back(operation->take_retained());
   if (outstanding_.empty()) {
     idle_.notify_all();
     if (closed_) {
@@ -241,69 +248,69 @@ void Progress::finish(const OperationPtr& operation, const std::string& problem)
   }
 }
 
-void Progress::fail(const OperationPtr& culprit, const std::string& cause) {
-  const Use use(*this);
-  if (culprit->outcome() != Outcome::kPending) {
+void ProgressEngine::fail(const OperationPtr& culprit, const std::string& cause) {
+  const ChannelUse use(*this);
+  if (culprit->status() != OperationStatus::kPending) {
     return;
   }
   const std::string text = culprit->description().text() + ": " + cause;
-  // The group is closed before the device fails: whoever hears of that finds it so.
-  if (refuse(Outcome::kFailed, "the group has failed: " + text + kAdvice)) {
-    culprit->settle(Outcome::kFailed, "occl: " + text + kAdvice);
+  // The group rejects operations before the device fails, so that a caller that sees the error finds it so.
+  if (refuse(OperationStatus::kFailed, "the group has failed: " + text + kAdvice)) {
+    culprit->complete(OperationStatus::kFailed, "occl: " + text + kAdvice);
     end("ended because " + text + kAdvice, true);
-    tell_others(Announcement::Kind::kFailure, text);
+    notify_peers(ControlMessage::Kind::kFailure, text);
     on_failure_();
   } else {
-    settle_closed(culprit, failure());
+    fail_after_close(culprit, failure());
   }
 }
 
-void Progress::abort(const std::string& reason) {
-  const Use use(*this);
-  if (refuse(Outcome::kAborted, reason)) {
+void ProgressEngine::abort(const std::string& reason) {
+  const ChannelUse use(*this);
+  if (refuse(OperationStatus::kAborted, reason)) {
     end(reason, true);
-    tell_others(Announcement::Kind::kAbort, reason);
+    notify_peers(ControlMessage::Kind::kAbort, reason);
   }
 }
 
-void Progress::leave() {
-  const Use use(*this);
+void ProgressEngine::leave() {
+  const ChannelUse use(*this);
   close();
-  waiters_.close();
+  wait_threads_.close();
   const std::string reason = "the process is exiting; call torch.distributed.destroy_process_group() before";
-  if (refuse(Outcome::kAborted, reason)) {
+  if (refuse(OperationStatus::kAborted, reason)) {
     end(reason, true);
   }
-  if (link_ != nullptr) {
-    link_->close(outstanding() != 0);
+  if (control_channel_ != nullptr) {
+    control_channel_->close(outstanding() != 0);
   }
 }
 
-bool Progress::refuse(Outcome outcome, const std::string& reason) {
+bool ProgressEngine::refuse(OperationStatus status, const std::string& reason) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_.empty()) {
     return false;
   }
   failure_ = reason;
-  closed_outcome_ = outcome;
+  closed_status_ = status;
   heard_.notify_all();
   return true;
 }
 
-void Progress::settle_closed(const OperationPtr& operation, const std::string& reason) {
-  Outcome outcome;
+void ProgressEngine::fail_after_close(const OperationPtr& operation, const std::string& reason) {
+  OperationStatus status;
   std::string text = "occl: " + operation->description().text() + ": ";
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    outcome = closed_outcome_;
-    if (operation->watched().is_silenced) {  // another rank may have missed it before its own time was up
+    status = closed_status_;
+    if (operation->watchdog_entry().is_silenced) {  // A peer may have timed out before this rank.
       text += std::string(kLostByFault) + "; ";
     }
   }
-  operation->settle(outcome, text + reason);
+  operation->complete(status, text + reason);
 }
 
-void Progress::end(const std::string& reason, bool also_posted) {
+void ProgressEngine::end(const std::string& reason, bool also_posted) {
   std::vector<OperationPtr> all;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -311,30 +318,30 @@ void Progress::end(const std::string& reason, bool also_posted) {
   }
   for (const OperationPtr& operation : all) {
     if (also_posted || !operation->is_posted()) {
-      settle_closed(operation, reason);
+      fail_after_close(operation, reason);
       operation->cancel();
     }
   }
-  begin_ready();  // which lets go of what waits for its turn
+  begin_ready();  // Completes what has not started.
 }
 
-void Progress::tell_others(Announcement::Kind kind, const std::string& text) {
-  if (link_ == nullptr) {
+void ProgressEngine::notify_peers(ControlMessage::Kind kind, const std::string& text) {
+  if (control_channel_ == nullptr) {
     return;
   }
-  Announcement last;
+  ControlMessage last;
   last.kind = kind;
   last.text = text;
   const std::vector<std::string> messages = encode({last});
   for (int peer = 0; peer < size_; ++peer) {
     if (peer != rank_) {
-      link_->try_send(peer, messages.front());
+      control_channel_->try_send(peer, messages.front());
     }
   }
-  link_->close(true);
+  control_channel_->close(true);
 }
 
-void Progress::start_readers() {
+void ProgressEngine::start_readers() {
   if (reading_) {
     return;
   }
@@ -350,13 +357,13 @@ void Progress::start_readers() {
   }
 }
 
-void Progress::read(int peer) {
+void ProgressEngine::read(int peer) {
   try {
-    while (const std::optional<std::string> message = link_->receive(peer)) {
-      hear(peer, *message);
+    while (const std::optional<std::string> message = control_channel_->receive(peer)) {
+      on_message(peer, *message);
     }
   } catch (const std::exception&) {
-    lose(peer, rank_named(peer) + kGone);
+    on_peer_lost(peer, rank_named(peer) + kGone);
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   if (--users_ == 0) {
@@ -364,23 +371,23 @@ void Progress::read(int peer) {
   }
 }
 
-void Progress::hear(int peer, std::string_view message) {
-  std::vector<Announcement> announcements;
+void ProgressEngine::on_message(int peer, std::string_view encoded) {
+  std::vector<ControlMessage> messages;
   std::string problem;
-  if (!decode(message, announcements)) {
+  if (!decode(encoded, messages)) {
     problem =
         rank_named(peer) + " sends what this rank cannot read; install the same openreg-distributed for all ranks";
   }
-  Outcome outcome = Outcome::kFailed;
-  for (Announcement& one : announcements) {
-    if (one.kind == Announcement::Kind::kFailure) {
+  OperationStatus status = OperationStatus::kFailed;
+  for (ControlMessage& one : messages) {
+    if (one.kind == ControlMessage::Kind::kFailure) {
       problem = rank_named(peer) + " has failed: " + one.text;
-    } else if (one.kind == Announcement::Kind::kAbort) {
+    } else if (one.kind == ControlMessage::Kind::kAbort) {
       problem = rank_named(peer) + " has aborted the group";
-      outcome = Outcome::kAborted;
+      status = OperationStatus::kAborted;
     } else {
       const std::lock_guard<std::mutex> lock(mutex_);
-      problem = agreement_.hear(peer, std::move(one));
+      problem = matcher_.on_message(peer, std::move(one));
     }
     if (!problem.empty()) {
       break;
@@ -388,34 +395,34 @@ void Progress::hear(int peer, std::string_view message) {
   }
   if (problem.empty()) {
     begin_ready();
-  } else if (refuse(outcome, "the group has failed: " + problem + kAdvice)) {
-    // What the transport has may be about to end well: the other rank is through with it, perhaps. Else its
-    // connections, which close a little later, end it.
+  } else if (refuse(status, "the group has failed: " + problem + kAdvice)) {
+    // Operations that the transport has may still succeed, because the peer may have completed them. Otherwise the
+    // peer's connections, which close a little later, end them.
     end("ended because " + problem + kAdvice, false);
-    link_->close(true);
-    if (outcome == Outcome::kFailed) {
+    control_channel_->close(true);
+    if (status == OperationStatus::kFailed) {
       on_failure_();
     }
   }
 }
 
-void Progress::lose(int peer, const std::string& reason) {
+void ProgressEngine::on_peer_lost(int peer, const std::string& reason) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    agreement_.lose(peer, reason);
+    matcher_.on_peer_lost(peer, reason);
     heard_.notify_all();
   }
   begin_ready();
 }
 
-void Progress::watch() {
+void ProgressEngine::watch() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!closed_ || !outstanding_.empty()) {
     auto first = outstanding_.end();
     next_look_ = Clock::time_point::max();
     for (auto place = outstanding_.begin(); place != outstanding_.end(); ++place) {
-      if ((*place)->watched().deadline < next_look_ && (*place)->outcome() == Outcome::kPending) {
-        next_look_ = (*place)->watched().deadline;
+      if ((*place)->watchdog_entry().deadline < next_look_ && (*place)->status() == OperationStatus::kPending) {
+        next_look_ = (*place)->watchdog_entry().deadline;
         first = place;
       }
     }
@@ -432,55 +439,55 @@ void Progress::watch() {
   }
 }
 
-void Progress::time_out(const OperationPtr& late) {
+void ProgressEngine::time_out(const OperationPtr& late) {
   std::string cause = "no answer from the other ranks within its timeout of ";
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    cause += std::to_string(late->watched().timeout.count()) + " ms";
-    cause += ": " + (late->watched().is_silenced ? kLostByFault : agreement_.missing(*late));
+    cause += std::to_string(late->watchdog_entry().timeout.count()) + " ms";
+    cause += ": " + (late->watchdog_entry().is_silenced ? kLostByFault : matcher_.missing_ranks(*late));
   }
   fail(late, cause + "; look for a rank that has ended, hangs, or did not make this call");
 }
 
-std::string Progress::failure() const {
+std::string ProgressEngine::failure() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return failure_;
 }
 
-size_t Progress::outstanding() const {
+size_t ProgressEngine::outstanding() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return outstanding_.size();
 }
 
-void Progress::wait_idle() const {
+void ProgressEngine::wait_idle() const {
   std::unique_lock<std::mutex> lock(mutex_);
   idle_.wait(lock, [&] { return outstanding_.empty(); });
 }
 
-void Progress::drop_returned() {
+void ProgressEngine::drop_returned() {
   std::vector<std::shared_ptr<void>> returned;
   const std::lock_guard<std::mutex> lock(mutex_);
   returned.swap(returned_);
 }
 
-void Progress::close() {
-  std::map<int, std::unique_ptr<Channel>> channels;
+void ProgressEngine::close() {
+  std::map<int, std::unique_ptr<SubmissionQueue>> queues;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     closed_ = true;
-    channels.swap(channels_);
+    queues.swap(queues_);
     watch_.notify_one();
   }
 }
 
-void Progress::wait_closed() {
+void ProgressEngine::wait_closed() {
   {
     std::unique_lock<std::mutex> lock(mutex_);
     idle_.wait(lock, [&] { return outstanding_.empty(); });
   }
-  refuse(Outcome::kAborted, "the group is gone");  // for who keeps an operation longer than the group
-  if (link_ != nullptr) {
-    link_->close(false);
+  refuse(OperationStatus::kAborted, "the group is gone");  // For callers that keep an operation longer than the group.
+  if (control_channel_ != nullptr) {
+    control_channel_->close(false);
   }
   std::unique_lock<std::mutex> lock(mutex_);
   idle_.wait(lock, [&] { return users_ == 0; });

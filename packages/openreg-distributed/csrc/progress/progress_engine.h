@@ -20,130 +20,131 @@
 
 namespace openreg::distributed {
 
-// Moves the operations of one process group along: tells the other ranks of them, begins them in order when all agree,
-// watches their time, ends all of them when one fails, and says so to the other ranks. Knows neither tensors nor the
-// transport. Thread-safe; its threads share the ownership.
+// Drives the operations of one process group. It announces each to the other ranks, starts it when the signatures
+// match, enforces its timeout, and fails the group when one fails. Uses neither tensors nor the transport. Thread-safe;
+// its threads share the ownership.
 //
-// A group fails as a whole: ranks that have missed one operation would take the messages of the next for it.
+// A group fails as a whole, because a rank that misses one operation would take the data of the next for it.
 //
-// Threads: one for each channel waits for the device; one for each other rank waits for what that announces; one
-// watches the time. Whichever of them finds that an operation may begin hands it to the transport. They end after
-// close(), when they have nothing left to do, and are owned by Threads.
+// Threads: each submission queue has one, which blocks on the device; each peer has one, which receives its control
+// messages; one is the watchdog. Whichever finds that an operation may start hands it to the transport. The threads end
+// after close(), when nothing is left to do, and are owned by Threads.
 //
-// A process that exits ends the groups that it has left, in this order (end_all()):
-//   1. The group refuses operations, and the threads are told to end.
-//   2. What is under way is settled as aborted: the device and the threads that wait for it go on.
-//   3. The link is closed, without a message: other ranks learn what they learn of a process that was killed.
-//   4. The threads are joined, within a limit: one may wait for a kernel that does not end.
-class Progress : public std::enable_shared_from_this<Progress> {
+// A process that exits with groups that it has not destroyed ends them in this order (end_all()):
+//   1. The group rejects operations, and its threads are asked to end.
+//   2. Outstanding operations are completed as aborted, so that the device and blocked threads continue.
+//   3. The control channel is closed without a message. To the other ranks this rank looks like one that was killed.
+//   4. The threads are joined, within a limit, because a thread may wait for a kernel that does not end.
+class ProgressEngine : public std::enable_shared_from_this<ProgressEngine> {
  public:
-  // The link is used until the threads have ended (wait_closed()); null where there is no other rank. `on_failure` is
-  // called when the group fails, not when it is aborted, after all were told; it must not throw.
-  static std::shared_ptr<Progress> create(int rank, int size, std::shared_ptr<PeerLink> link,
-                                          std::function<void()> on_failure);
-  // Ends all groups of this process and joins all threads; false if some still run when the limit is over. For the
-  // exit of a process, while the driver still works. Must not be called by a thread of a group.
+  // `control_channel` is used until wait_closed() returns; it is null in a group of one rank. `on_failure` is called
+  // once if the group fails, after all ranks were notified, and not if it is aborted; it must not throw.
+  static std::shared_ptr<ProgressEngine> create(int rank, int size, std::shared_ptr<ControlChannel> control_channel,
+                                                std::function<void()> on_failure);
+  // Ends all groups of this process and joins all threads. Returns false if some still run when `limit` is over. Called
+  // when the process exits, before the driver stops, and never by a thread of a group.
   static bool end_all(std::chrono::milliseconds limit);
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  ProgressEngine(const ProgressEngine&) = delete;
+  ProgressEngine& operator=(const ProgressEngine&) = delete;
 
-  // Takes the operation up after those that were submitted for the same channel; collectives are submitted in the order
-  // of their numbers. After a failure it fails at once.
-  void submit(const std::shared_ptr<Operation>& operation, int channel);
-  // For the transport, once for each operation that it was handed: it does not touch the memory any more. An error is
+  // Adds an operation to a queue. Collectives are submitted in the order of their numbers. If the group has failed, the
+  // operation fails.
+  void submit(const std::shared_ptr<Operation>& operation, int queue);
+  // Called by the transport, once for each operation that it got, when it does not use the memory any more. `error` is
   // empty, or why the operation failed.
   void transport_done(const std::shared_ptr<Operation>& operation, const std::string& error);
-  // The group fails unless the operation is over in so long from now.
+  // Fails the group unless the operation is complete in `timeout` from now.
   void limit(const std::shared_ptr<Operation>& operation, std::chrono::milliseconds timeout);
-  // The operation and with it the group fails, here and on the other ranks, unless it is over.
+  // Fails the group, on all ranks, unless `culprit` is complete.
   void fail(const std::shared_ptr<Operation>& culprit, const std::string& cause);
-  // For a transport that tells the end only to who waits.
-  Waiters& waiters() noexcept { return waiters_; }
+  // Returns the threads for transport calls without a future.
+  WaitThreadPool& wait_threads() noexcept { return wait_threads_; }
 
-  // Ends everything now, here and on the other ranks; operations from now on are refused with the reason.
+  // Aborts all operations, on all ranks. Later ones are rejected with `reason`.
   void abort(const std::string& reason);
-  // The same for this rank alone, which has nothing under way.
-  void shut_down(const std::string& reason) { refuse(Outcome::kAborted, reason); }
-  // Why the group takes no more operations; empty as long as it does.
+  // Rejects operations on this rank from now on. Nothing may be outstanding.
+  void shut_down(const std::string& reason) { refuse(OperationStatus::kAborted, reason); }
+  // Returns why the group rejects operations; empty if it accepts them.
   std::string failure() const;
 
-  // Operations that were submitted and that the transport has not let go of.
+  // Returns the number of operations that were submitted and whose memory the transport may still use.
   size_t outstanding() const;
-  // Blocks until there is none.
+  // Blocks until outstanding() is 0.
   void wait_idle() const;
 
-  // What operations held that are over. Only threads of the program drop it: a tensor may have an object of Python,
-  // whose release needs the GIL.
+  // Releases what complete operations have retained. Called by threads of the program only: a tensor may have a Python
+  // object, and releasing that takes the GIL.
   void drop_returned();
-  // Nothing is submitted any more: the threads end when they have nothing left to do.
+  // Asks the threads to end when nothing is left to do. Nothing may be submitted afterwards.
   void close();
-  // Blocks until the link is not used any more, after close(). Takes as long as it takes the operations to end.
+  // Blocks until all operations are complete and the control channel is not used any more. Called after close().
   void wait_closed();
 
  private:
   using Clock = std::chrono::steady_clock;
   using OperationPtr = std::shared_ptr<Operation>;
 
-  // While one lives, the link is in use.
-  class Use {
+  // Marks the control channel as used while it lives.
+  class ChannelUse {
    public:
-    explicit Use(Progress& progress);
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
-    ~Use();
+    explicit ChannelUse(ProgressEngine& progress);
+    ChannelUse(const ChannelUse&) = delete;
+    ChannelUse& operator=(const ChannelUse&) = delete;
+    ~ChannelUse();
 
    private:
-    Progress& progress_;
+    ProgressEngine& progress_;
   };
 
-  Progress(int rank, int size, std::shared_ptr<PeerLink> link, std::function<void()> on_failure);
-  void take_up(const Channel::Batch& batch);
-  void announce(const Channel::Batch& batch);
-  // Begins what may begin. One thread at a time does; others leave it what they have found.
+  ProgressEngine(int rank, int size, std::shared_ptr<ControlChannel> control_channel, std::function<void()> on_failure);
+  void consume(const SubmissionQueue::Batch& batch);
+  void announce(const SubmissionQueue::Batch& batch);
+  // Starts all operations that may start. If another thread is doing so, it leaves them to that thread.
   void begin_ready();
   void begin(const OperationPtr& operation, const std::string& problem);
-  // Nobody uses the operation's memory any more. A problem is empty, or why it failed.
+  // Completes an operation whose memory is not used any more. `problem` is empty, or why it failed.
   void finish(const OperationPtr& operation, const std::string& problem);
   std::string explained(const std::string& error);
   void start_readers();
   void read(int peer);
-  void hear(int peer, std::string_view message);
-  void lose(int peer, const std::string& reason);
-  // Closes the group, whose operations have this outcome from now on; false if it was closed before.
-  bool refuse(Outcome outcome, const std::string& reason);
-  // This group's part of end_all(), but for the threads.
+  void on_message(int peer, std::string_view encoded);
+  void on_peer_lost(int peer, const std::string& reason);
+  // Makes the group reject operations. Returns false if it did before.
+  bool refuse(OperationStatus status, const std::string& reason);
+  // Steps 1 to 3 of end_all() for this group.
   void leave();
-  // Ends an operation of a group that is closed; or all, or those that the transport does not have.
-  void settle_closed(const OperationPtr& operation, const std::string& reason);
+  // Completes an operation of a group that rejects operations, with the status given to refuse().
+  void fail_after_close(const OperationPtr& operation, const std::string& reason);
+  // Completes all outstanding operations; without `also_posted`, only those that the transport does not have.
   void end(const std::string& reason, bool also_posted);
-  // The last that other ranks hear.
-  void tell_others(Announcement::Kind kind, const std::string& text);
+  // Sends a last control message to all peers and closes the channel.
+  void notify_peers(ControlMessage::Kind kind, const std::string& text);
   void watch();
   void time_out(const OperationPtr& late);
 
   const int rank_;
   const int size_;
-  const std::shared_ptr<PeerLink> link_;
+  const std::shared_ptr<ControlChannel> control_channel_;
   const std::function<void()> on_failure_;
 
   mutable std::mutex mutex_;
-  mutable std::condition_variable idle_;  // nothing is outstanding, or the link not in use
-  std::condition_variable watch_;         // an earlier deadline, or the end
-  std::condition_variable heard_;         // another rank is lost, or the group has failed
-  std::map<int, std::unique_ptr<Channel>> channels_;
-  Agreement agreement_;
+  mutable std::condition_variable idle_;  // Nothing is outstanding, or the control channel is not used.
+  std::condition_variable watch_;         // There is an earlier deadline, or the watchdog has to end.
+  std::condition_variable heard_;         // A peer is lost, or the group has failed.
+  std::map<int, std::unique_ptr<SubmissionQueue>> queues_;
+  OperationMatcher matcher_;
   std::list<OperationPtr> outstanding_;
   std::vector<std::shared_ptr<void>> returned_;
   std::string failure_;
-  Outcome closed_outcome_ = Outcome::kFailed;
-  Clock::time_point next_look_ = Clock::time_point::max();  // of the watching thread
-  int users_ = 0;
+  OperationStatus closed_status_ = OperationStatus::kFailed;
+  Clock::time_point next_look_ = Clock::time_point::max();  // Of the watchdog.
+  int users_ = 0;                                           // Of the control channel.
   bool reading_ = false;
   bool beginning_ = false;
   bool watching_ = false;
   bool closed_ = false;
-  bool silent_ = false;  // an injected fault has cut the link: nothing new is announced or begun
-  Waiters waiters_;
+  bool silent_ = false;  // An injected fault has cut the control channel: nothing new is announced or started.
+  WaitThreadPool wait_threads_;
 };
 
 }  // namespace openreg::distributed

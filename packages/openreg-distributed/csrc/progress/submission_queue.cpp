@@ -7,8 +7,8 @@
 
 namespace openreg::distributed {
 
-Channel::Channel(TakeUp take_up) {
-  Threads::instance().start([state = state_, take_up = std::move(take_up)] {
+SubmissionQueue::SubmissionQueue(Consumer consume) {
+  Threads::instance().start([state = state_, consume = std::move(consume)] {
     orThreadSetProgress(1);
     Batch batch;
     for (;;) {
@@ -21,12 +21,12 @@ Channel::Channel(TakeUp take_up) {
       if (batch.empty()) {
         return;
       }
-      take_up(batch);
+      consume(batch);
     }
   });
 }
 
-Channel::~Channel() {
+SubmissionQueue::~SubmissionQueue() {
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->closed = true;
@@ -34,7 +34,7 @@ Channel::~Channel() {
   state_->changed.notify_all();
 }
 
-void Channel::push(std::shared_ptr<Operation> operation) {
+void SubmissionQueue::push(std::shared_ptr<Operation> operation) {
   bool was_empty;
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);

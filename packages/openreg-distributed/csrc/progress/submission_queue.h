@@ -11,21 +11,21 @@
 
 namespace openreg::distributed {
 
-// Operations that are taken up one after the other, in the order in which they were submitted, by a thread of their
-// own, which waits for the device.
+// A queue of submitted operations with a thread that consumes them in order. The thread blocks on the device.
 //
-// The thread owns its state and may outlive this object: it may wait for a device that waits for a peer that is gone.
-class Channel {
+// The thread owns the queue's state and may outlive this object, because the device may wait for a peer that has
+// exited. push() is thread-safe.
+class SubmissionQueue {
  public:
   using Batch = std::vector<std::shared_ptr<Operation>>;
-  // Called on the channel's thread with all that was submitted since the last call. Must not throw.
-  using TakeUp = std::function<void(const Batch&)>;
+  // Called on the queue's thread with everything that was submitted since the last call. Must not throw.
+  using Consumer = std::function<void(const Batch&)>;
 
-  explicit Channel(TakeUp take_up);
-  Channel(const Channel&) = delete;
-  Channel& operator=(const Channel&) = delete;
-  // What was submitted is still taken up.
-  ~Channel();
+  explicit SubmissionQueue(Consumer consume);
+  SubmissionQueue(const SubmissionQueue&) = delete;
+  SubmissionQueue& operator=(const SubmissionQueue&) = delete;
+  // The thread still consumes what was submitted, and then ends.
+  ~SubmissionQueue();
 
   void push(std::shared_ptr<Operation> operation);
 

@@ -18,7 +18,7 @@ void Threads::start(std::function<void()> body) {
   try {
     place->handle = std::thread([this, place, body = std::move(body)]() mutable {
       body();
-      body = nullptr;  // what it owns is gone before the thread counts as ended
+      body = nullptr;  // Releases what it owns before the thread counts as ended.
       const std::lock_guard<std::mutex> end(mutex_);
       place->has_ended = true;
       ended_.notify_all();
@@ -37,7 +37,7 @@ bool Threads::join(std::chrono::milliseconds limit) {
   });
 }
 
-// A thread that has ended does nothing after it has given up the mutex, so joining it takes no time.
+// A thread that has ended does nothing after it has unlocked the mutex, so joining it does not block.
 void Threads::join_ended() {
   for (auto place = threads_.begin(); place != threads_.end();) {
     if (place->has_ended) {

@@ -10,19 +10,19 @@
 
 namespace openreg::distributed {
 
-// Owns every thread that this library starts. A thread that has ended is joined when the next one is started, and at
-// the end of the process at the latest. None is detached. Thread-safe.
+// Owns all threads of this library. A thread that has ended is joined when the next one is started, or when the process
+// exits. No thread is detached. Thread-safe.
 //
-// Nobody joins a thread that still runs, without a limit: it may wait for a device that waits for a rank that is gone.
+// A running thread is joined with a limit only, because it may wait for a device that waits for a rank that has exited.
 class Threads {
  public:
-  // The owner of this process. It is never destroyed, because a thread may outlive the destructors of statics.
+  // Returns the one instance. It is never destroyed, because a thread may outlive the destructors of statics.
   static Threads& instance();
 
-  // Calls `body` on a new thread and destroys it there. `body` must not throw. Throws std::system_error where the
-  // system gives no thread.
+  // Calls `body` on a new thread and destroys it there. `body` must not throw. Throws std::system_error if the system
+  // cannot create a thread.
   void start(std::function<void()> body);
-  // Joins all threads; false if some still run when the limit is over. They stay with this object.
+  // Joins all threads. Returns false if some still run when `limit` is over; this object keeps them.
   bool join(std::chrono::milliseconds limit);
 
  private:
@@ -32,7 +32,7 @@ class Threads {
   };
 
   Threads() = default;
-  // Joins those that have ended. The mutex is held.
+  // Joins the threads that have ended. The caller holds `mutex_`.
   void join_ended();
 
   std::mutex mutex_;

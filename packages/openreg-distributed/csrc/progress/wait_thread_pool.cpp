@@ -8,11 +8,11 @@
 
 namespace openreg::distributed {
 
-Waiters::~Waiters() {
+WaitThreadPool::~WaitThreadPool() {
   close();
 }
 
-void Waiters::close() {
+void WaitThreadPool::close() {
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->closed = true;
@@ -20,7 +20,7 @@ void Waiters::close() {
   state_->changed.notify_all();
 }
 
-void Waiters::run(std::function<void()> wait) {
+void WaitThreadPool::run(std::function<void()> wait) {
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->queue.push_back(std::move(wait));

@@ -9,19 +9,19 @@
 
 namespace openreg::distributed {
 
-// Threads that wait for a transport which tells the end of an operation only to who waits for it. There are as many as
-// operations were waited for at once: were there fewer, one that ends late would hide one that has ended. Thread-safe.
-class Waiters {
+// Threads that block on works of the transport, for calls without a future. The pool has as many threads as works were
+// waited for at once, because with fewer a work that completes late would hide one that is complete. Thread-safe.
+class WaitThreadPool {
  public:
-  Waiters() = default;
-  Waiters(const Waiters&) = delete;
-  Waiters& operator=(const Waiters&) = delete;
-  ~Waiters();
+  WaitThreadPool() = default;
+  WaitThreadPool(const WaitThreadPool&) = delete;
+  WaitThreadPool& operator=(const WaitThreadPool&) = delete;
+  ~WaitThreadPool();
 
-  // The threads end when what they wait for does. They own what they use.
+  // Makes each thread end when its wait is over. The threads own what they use.
   void close();
 
-  // Calls `wait` on a thread that has nothing else to do. It must not throw.
+  // Calls `wait` on an idle thread or on a new one. `wait` must not throw.
   void run(std::function<void()> wait);
 
  private:

@@ -15,7 +15,7 @@ int64_t count(const std::vector<at::Tensor>& tensors) {
   return elements;
 }
 
-// Whether the tensors lie one after the other in one storage, with nothing between them.
+// Returns true if the tensors are adjacent, in order, in one storage.
 bool are_adjacent(const std::vector<at::Tensor>& tensors) {
   const at::Tensor& first = tensors.front();
   int64_t offset = first.storage_offset();
@@ -35,30 +35,30 @@ at::Tensor span(const std::vector<at::Tensor>& tensors) {
 
 }  // namespace
 
-at::Tensor pack(const std::vector<at::Tensor>& tensors, bool copy) {
+at::Tensor flatten(const std::vector<at::Tensor>& tensors, bool copy) {
   if (!copy && are_adjacent(tensors)) {
     return span(tensors);
   }
-  at::Tensor room = at::empty({count(tensors)}, tensors.front().options());
+  at::Tensor buffer = at::empty({count(tensors)}, tensors.front().options());
   int64_t offset = 0;
   for (const at::Tensor& tensor : tensors) {
-    room.narrow(0, offset, tensor.numel()).view(tensor.sizes()).copy_(tensor);
+    buffer.narrow(0, offset, tensor.numel()).view(tensor.sizes()).copy_(tensor);
     offset += tensor.numel();
   }
-  return room;
+  return buffer;
 }
 
-at::Tensor room_for(const std::vector<at::Tensor>& tensors, bool copy) {
+at::Tensor flat_buffer_for(const std::vector<at::Tensor>& tensors, bool copy) {
   return !copy && are_adjacent(tensors) ? span(tensors) : at::empty({count(tensors)}, tensors.front().options());
 }
 
-void unpack(const at::Tensor& room, const std::vector<at::Tensor>& tensors) {
-  if (room.is_alias_of(tensors.front())) {
+void unflatten_into(const at::Tensor& buffer, const std::vector<at::Tensor>& tensors) {
+  if (buffer.is_alias_of(tensors.front())) {
     return;
   }
   int64_t offset = 0;
   for (const at::Tensor& tensor : tensors) {
-    tensor.copy_(room.narrow(0, offset, tensor.numel()).view(tensor.sizes()));
+    tensor.copy_(buffer.narrow(0, offset, tensor.numel()).view(tensor.sizes()));
     offset += tensor.numel();
   }
 }

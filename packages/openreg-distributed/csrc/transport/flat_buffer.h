@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Several tensors as one piece of memory. All functions enqueue on the current stream.
+// One contiguous buffer for several tensors, as DDP and FSDP have it. All functions enqueue on the current stream.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,13 +8,13 @@
 
 namespace openreg::distributed {
 
-// The values of the tensors one after the other, in one dimension: a view where they lie so already
-// and no copy is asked for, else a copy. At least one tensor, all of one dtype.
-at::Tensor pack(const std::vector<at::Tensor>& tensors, bool copy);
-// Room for the values of the tensors one after the other: their own memory where they lie so and no copy is
-// asked for, else new memory.
-at::Tensor room_for(const std::vector<at::Tensor>& tensors, bool copy);
-// Brings what is in the room where it belongs; nothing to do where that is the tensors' own memory.
-void unpack(const at::Tensor& room, const std::vector<at::Tensor>& tensors);
+// Returns the values of `tensors` in one dimension, in order: a view if the tensors are adjacent in memory and `copy`
+// is false, otherwise a copy. `tensors` has at least one tensor, and all have one dtype.
+at::Tensor flatten(const std::vector<at::Tensor>& tensors, bool copy);
+// Returns a buffer for the values of `tensors`: their own memory if they are adjacent and `copy` is false, otherwise
+// new memory.
+at::Tensor flat_buffer_for(const std::vector<at::Tensor>& tensors, bool copy);
+// Copies the values of `buffer` into `tensors`; does nothing if `buffer` is the tensors' own memory.
+void unflatten_into(const at::Tensor& buffer, const std::vector<at::Tensor>& tensors);
 
 }  // namespace openreg::distributed

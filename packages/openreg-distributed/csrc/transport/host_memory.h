@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of the device as the transport sees it.
+// Device memory as the transport addresses it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace openreg::distributed {
 
-// A tensor of the CPU over the bytes of a contiguous tensor of the device, through the kernel view; without ownership.
-// The transport may use it while the stream waits for the transport.
+// Returns a CPU tensor over the bytes of a contiguous device tensor, through the kernel view and without ownership.
+// The transport may use it while the tensor's stream waits for the transport.
 at::Tensor host_view(const at::Tensor& tensor);
-// The same as bytes: what is only moved may be of any dtype.
+// Same as host_view(), except that the dtype is uint8 and the tensor has one dimension: data movement needs no dtype.
 at::Tensor host_bytes(const at::Tensor& tensor);
 
 }  // namespace openreg::distributed

@@ -11,10 +11,10 @@ namespace {
 
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-// The end of several calls that are one operation: that of the last, with the first error.
+// Completes an operation of several transfers after the last one, with the first error.
 class Join {
  public:
-  Join(std::shared_ptr<Progress> progress, std::shared_ptr<Operation> operation, size_t parts)
+  Join(std::shared_ptr<ProgressEngine> progress, std::shared_ptr<Operation> operation, size_t parts)
       : progress_(std::move(progress)), operation_(std::move(operation)), left_(parts) {}
 
   void done(const std::string& error) {
@@ -30,7 +30,7 @@ class Join {
   }
 
  private:
-  const std::shared_ptr<Progress> progress_;
+  const std::shared_ptr<ProgressEngine> progress_;
   const std::shared_ptr<Operation> operation_;
   std::atomic<size_t> left_;
   std::mutex mutex_;
@@ -55,8 +55,8 @@ std::string first_paragraph(const std::string& message) {
   return message.substr(0, message.find("\nException raised from"));
 }
 
-Operation::Post post_all(c10d::Backend& transport, std::shared_ptr<Progress> progress, std::vector<Transfer> transfers,
-                         bool are_messages) {
+Operation::Post post_all(c10d::Backend& transport, std::shared_ptr<ProgressEngine> progress,
+                         std::vector<Transfer> transfers, bool are_messages) {
   return [&transport, progress = std::move(progress), transfers = std::move(transfers),
           are_messages](const std::shared_ptr<Operation>& operation) {
     if (transfers.empty()) {
@@ -74,7 +74,7 @@ Operation::Post post_all(c10d::Backend& transport, std::shared_ptr<Progress> pro
       }
       if (are_messages) {
         operation->set_cancel([work] { work->abort(); });
-        progress->waiters().run(
+        progress->wait_threads().run(
             [work, join, limit = transport_limit(operation->timeout())] { wait_for_message(work, limit, *join); });
       } else {
         work->getFuture()->addCallback([join](c10::ivalue::Future& future) {

@@ -13,20 +13,22 @@
 
 namespace openreg::distributed {
 
-// One call of the transport, on memory of the host. The operation knows from whom a message comes.
+// One call of the transport on host memory. A receive takes the rank of its source from the operation.
 using Transfer = std::function<c10::intrusive_ptr<c10d::Work>(c10d::Backend&, const Operation&)>;
 
-// How long the transport waits by itself: it is the group that watches the time, and tells what is wrong.
+// Returns the timeout that the transport gets. It is longer than the operation's, because the progress engine enforces
+// that one and reports the cause.
 inline std::chrono::milliseconds transport_limit(std::chrono::milliseconds timeout) {
   return timeout + std::chrono::seconds(30);
 }
 
-// An error message without the stack that c10 appends to it.
+// Returns an error message without the stack that c10 appends to it.
 std::string first_paragraph(const std::string& message);
 
-// How an operation is handed to the transport: all its calls are begun, and Progress hears when the last one is over.
-// The calls of messages are waited for, as Gloo gives them no future. The transport is not owned.
-Operation::Post post_all(c10d::Backend& transport, std::shared_ptr<Progress> progress, std::vector<Transfer> transfers,
-                         bool are_messages);
+// Returns the function that hands an operation to the transport: it starts all transfers, and calls
+// ProgressEngine::transport_done() when the last one is complete. `are_messages` is true for send and receive, for
+// which Gloo has no future: a thread of the engine's pool waits for each. Does not own the transport.
+Operation::Post post_all(c10d::Backend& transport, std::shared_ptr<ProgressEngine> progress,
+                         std::vector<Transfer> transfers, bool are_messages);
 
 }  // namespace openreg::distributed

@@ -13,30 +13,29 @@ namespace openreg::distributed {
 
 namespace {
 
-// Messages to a rank that may be on their way. A rank takes them up whatever it does, so more are left only by one that
-// is stopped.
+// Unsent messages to a peer, at most. A peer always receives, whatever it does, so only a stopped one leaves more.
 constexpr size_t kWindow = 64;
-// Without an end, as the transport understands it.
+// No timeout, as the transport expresses it.
 constexpr std::chrono::hours kForever{24 * 365};
-// In which the last messages of a group arrive, before its connections are closed.
+// The time in which the last control messages arrive before the connections are closed.
 constexpr std::chrono::milliseconds kGrace{100};
 
-at::Tensor room(size_t size) {
+at::Tensor buffer_of(size_t size) {
   return at::empty({static_cast<int64_t>(size)}, at::TensorOptions(c10::kByte));
 }
 
 }  // namespace
 
-ControlLink::ControlLink(c10d::Backend& transport)
+TransportControlChannel::TransportControlChannel(c10d::Backend& transport)
     : transport_(transport), inboxes_(static_cast<size_t>(transport.getSize())) {
   for (int rank = 0; rank < transport.getSize(); ++rank) {
     outboxes_.push_back(std::make_unique<Outbox>());
   }
 }
 
-ControlLink::~ControlLink() = default;
+TransportControlChannel::~TransportControlChannel() = default;
 
-void ControlLink::send(int peer, const std::string& message) {
+void TransportControlChannel::send(int peer, const std::string& message) {
   Outbox& outbox = *outboxes_[static_cast<size_t>(peer)];
   const std::lock_guard<std::mutex> order(outbox.mutex);
   if (outbox.sent.size() >= kWindow) {
@@ -48,27 +47,27 @@ void ControlLink::send(int peer, const std::string& message) {
   hand_over(outbox, peer, message);
 }
 
-void ControlLink::try_send(int peer, const std::string& message) noexcept {
+void TransportControlChannel::try_send(int peer, const std::string& message) noexcept {
   Outbox& outbox = *outboxes_[static_cast<size_t>(peer)];
   const std::unique_lock<std::mutex> order(outbox.mutex, std::try_to_lock);
   if (!order) {
-    return;  // the rank is far behind
+    return;  // The peer is far behind.
   }
   try {
     hand_over(outbox, peer, message);
   } catch (const std::exception&) {
-    // It is gone, and needs no message.
+    // The peer has exited.
   }
 }
 
-void ControlLink::hand_over(Outbox& outbox, int peer, const std::string& message) {
-  const at::Tensor bytes = room(message.size());
+void TransportControlChannel::hand_over(Outbox& outbox, int peer, const std::string& message) {
+  const at::Tensor bytes = buffer_of(message.size());
   std::memcpy(bytes.mutable_data_ptr(), message.data(), message.size());
   std::vector<at::Tensor> tensors{bytes};
   outbox.sent.push_back(transport_.send(tensors, peer, kTag));
 }
 
-std::optional<std::string> ControlLink::receive(int peer) {
+std::optional<std::string> TransportControlChannel::receive(int peer) {
   Inbox& inbox = inboxes_[static_cast<size_t>(peer)];
   if (inbox.work == nullptr) {
     expect(inbox, peer);
@@ -82,17 +81,17 @@ std::optional<std::string> ControlLink::receive(int peer) {
     }
     return std::nullopt;
   }
-  expect(inbox, peer);  // the next one, which then needs no question whether there is room for it
+  expect(inbox, peer);  // Posts the receive of the next message before this one is used.
   return std::string(static_cast<const char*>(bytes.const_data_ptr()), kLongestMessage);
 }
 
-void ControlLink::expect(Inbox& inbox, int peer) {
-  inbox.bytes = room(kLongestMessage);
+void TransportControlChannel::expect(Inbox& inbox, int peer) {
+  inbox.bytes = buffer_of(kLongestMessage);
   std::vector<at::Tensor> tensors{inbox.bytes};
   inbox.work = transport_.recv(tensors, peer, kTag);
 }
 
-bool ControlLink::wait_for(const WorkPtr& work) {
+bool TransportControlChannel::wait_for(const WorkPtr& work) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) {
@@ -114,7 +113,7 @@ bool ControlLink::wait_for(const WorkPtr& work) {
   }
 }
 
-void ControlLink::close(bool ends_transport) noexcept {
+void TransportControlChannel::close(bool ends_transport) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   closed_ = true;
   ends_transport_ = ends_transport_ || ends_transport;
@@ -123,14 +122,13 @@ void ControlLink::close(bool ends_transport) noexcept {
   }
 }
 
-bool ControlLink::ends_transport() {
+bool TransportControlChannel::ends_transport() {
   const std::lock_guard<std::mutex> lock(mutex_);
   return ends_transport_;
 }
 
-// The transport has no call for this. But a wait that takes too long closes its connections, and so ends whatever uses
-// them.
-void ControlLink::end_transport(Inbox& inbox, int peer) {
+// Gloo has no call to close a group's connections. A wait that times out closes them, which ends whatever uses them.
+void TransportControlChannel::end_transport(Inbox& inbox, int peer) {
   while (inbox.work->wait(kGrace)) {
     expect(inbox, peer);
   }

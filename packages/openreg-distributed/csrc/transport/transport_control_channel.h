@@ -12,14 +12,14 @@
 
 namespace openreg::distributed {
 
-// The link of a group: messages of the transport with a tag of their own. Does not own the transport.
-class ControlLink final : public PeerLink {
+// The control channel of a group over its transport, as messages with a reserved tag. Does not own the transport.
+class TransportControlChannel final : public ControlChannel {
  public:
-  // No message of the program may have it.
+  // The reserved tag.
   static constexpr int kTag = 0x7FFFFFFF;
 
-  explicit ControlLink(c10d::Backend& transport);
-  ~ControlLink() override;
+  explicit TransportControlChannel(c10d::Backend& transport);
+  ~TransportControlChannel() override;
 
   void send(int peer, const std::string& message) override;
   void try_send(int peer, const std::string& message) noexcept override;
@@ -29,13 +29,13 @@ class ControlLink final : public PeerLink {
  private:
   using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-  // The transport keeps no message that it could not send yet: whoever drops its work drops the message.
+  // Works of sends. A work keeps the message until the transport has sent it.
   struct Outbox {
-    std::mutex mutex;  // held while sending, which keeps the order
+    std::mutex mutex;  // Held while sending, which keeps the order.
     std::deque<WorkPtr> sent;
   };
 
-  // For the thread that receives from the rank.
+  // The posted receive from a peer, used by the thread that receives from it.
   struct Inbox {
     WorkPtr work;
     at::Tensor bytes;
@@ -43,7 +43,7 @@ class ControlLink final : public PeerLink {
 
   void hand_over(Outbox& outbox, int peer, const std::string& message);
   void expect(Inbox& inbox, int peer);
-  // False once the link is closed.
+  // Returns false once the channel is closed.
   bool wait_for(const WorkPtr& work);
   bool ends_transport();
   void end_transport(Inbox& inbox, int peer);
@@ -51,7 +51,7 @@ class ControlLink final : public PeerLink {
   c10d::Backend& transport_;
   std::vector<std::unique_ptr<Outbox>> outboxes_;
   std::vector<Inbox> inboxes_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // Guards the following members.
   std::vector<WorkPtr> waiting_;
   bool closed_ = false;
   bool ends_transport_ = false;

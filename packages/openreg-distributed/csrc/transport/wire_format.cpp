@@ -64,7 +64,7 @@ Op::RedOpType for_transport(Op::RedOpType operation, c10::ScalarType dtype) {
 
 }  // namespace
 
-Wire::Wire(const std::string& call, const Op& operation, c10::ScalarType dtype, int ranks)
+WireFormat::WireFormat(const std::string& call, const Op& operation, c10::ScalarType dtype, int ranks)
     : asked_(operation.op_),
       operation_(for_transport(operation.op_, dtype)),
       factor_(operation.supplement_),
@@ -81,11 +81,11 @@ Wire::Wire(const std::string& call, const Op& operation, c10::ScalarType dtype, 
   TORCH_CHECK(asked_ != Op::PREMUL_SUM || factor_ != nullptr, call, ": PREMUL_SUM without a factor");
 }
 
-const char* Wire::name() const noexcept {
+const char* WireFormat::name() const noexcept {
   return name_of(asked_);
 }
 
-at::Tensor Wire::encode(const at::Tensor& tensor, bool fresh) const {
+at::Tensor WireFormat::encode(const at::Tensor& tensor, bool fresh) const {
   at::Tensor values = tensor.resolve_conj().resolve_neg();
   if (asked_ == Op::PREMUL_SUM) {
     const auto& factor = static_cast<const c10d::PreMulSumSupplement&>(*factor_);
@@ -112,7 +112,7 @@ at::Tensor Wire::encode(const at::Tensor& tensor, bool fresh) const {
   return fresh && values.is_alias_of(tensor) ? values.clone() : values;
 }
 
-void Wire::decode(const at::Tensor& wire, const at::Tensor& output) const {
+void WireFormat::decode(const at::Tensor& wire, const at::Tensor& output) const {
   at::Tensor values = wire;
   if (asked_ == Op::AVG) {
     if (c10::isIntegralType(values.scalar_type(), false)) {
@@ -136,7 +136,7 @@ void Wire::decode(const at::Tensor& wire, const at::Tensor& output) const {
   }
 }
 
-at::Tensor Wire::reduce(const at::Tensor& wires) const {
+at::Tensor WireFormat::reduce(const at::Tensor& wires) const {
   const bool small = wires.scalar_type() == c10::kHalf || wires.scalar_type() == c10::kBFloat16;
   const c10::ScalarType result = small ? c10::kFloat : wires.scalar_type();
   switch (operation_) {

@@ -6,8 +6,8 @@
 
 namespace openreg::distributed {
 
-// How the values of a reduction travel: in a dtype in which the transport can calculate. One object per call; its
-// functions enqueue on the current stream.
+// The dtype in which the values of a reduction are sent, one with which the transport can calculate. One object per
+// call; its functions enqueue on the current stream.
 //
 //   bool                 as uint8, where a sum means "or" and a product "and", as NCCL has it
 //   int16, uint16        as int32
@@ -16,22 +16,24 @@ namespace openreg::distributed {
 //   float8               as float32, rounded once
 //   complex              as pairs of real numbers; sums only
 //   everything else      as it is
-class Wire {
+class WireFormat {
  public:
-  // Throws c10::Error where the operation is not defined for the dtype. `call` is named in errors.
-  Wire(const std::string& call, const c10d::ReduceOp& operation, c10::ScalarType dtype, int ranks);
+  // Throws c10::Error if the operation is not defined for the dtype. `call` begins the error message.
+  WireFormat(const std::string& call, const c10d::ReduceOp& operation, c10::ScalarType dtype, int ranks);
 
-  // What each rank contributes: contiguous, and the tensor's own memory where nothing has to be converted. `fresh`:
-  // never the tensor's own memory.
+  // Returns the values to send, contiguous: the tensor's own memory if no conversion is needed and `fresh` is false,
+  // otherwise new memory.
   at::Tensor encode(const at::Tensor& tensor, bool fresh) const;
-  // The result into a tensor of any layout, divided by the number of ranks for an average. `wire` may be overwritten.
+  // Converts the result of the transport into `output`, which may have any strides; divides by the number of ranks for
+  // an average. May overwrite `wire`.
   void decode(const at::Tensor& wire, const at::Tensor& output) const;
-  // Reduces along the first dimension here, for transports that only move; sums of small floats are made in float32.
+  // Reduces along the first dimension on this device, for calls in which the transport only moves data. Sums of half
+  // and bfloat16 are accumulated in float32.
   at::Tensor reduce(const at::Tensor& wires) const;
 
-  // The reduction that was asked for: "SUM".
+  // Returns the name of the requested reduction, such as "SUM".
   const char* name() const noexcept;
-  // What the transport has to do.
+  // Returns the reduction that the transport performs.
   c10d::ReduceOp::RedOpType operation() const noexcept { return operation_; }
 
  private:

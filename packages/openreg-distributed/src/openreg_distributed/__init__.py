@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``torch.distributed`` on openreg devices: the process group ``occl``, which Gloo carries.
+"""``torch.distributed`` on openreg devices: the process group ``occl``, with Gloo as its transport.
 
 Importing this package registers the group as the default backend of the device, so
-``torch.distributed.init_process_group()`` finds it. Nothing is changed where torch has no Gloo.
+``torch.distributed.init_process_group()`` finds it. It does nothing if torch was built without Gloo.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from types import ModuleType
 
 import torch
 
-# The runtime first: it checks torch, and knows the device.
+# The runtime comes first, because it checks torch and registers the device.
 import openreg_runtime
 
-# Before the native module is loaded: it would fail with an undefined symbol.
+# This check comes before the native module, whose import would fail with an undefined symbol.
 openreg_runtime.require_matching_build(__name__)
 
 import openreg_ops  # noqa: E402, F401  (collectives copy, convert and divide on the device)
@@ -23,7 +23,7 @@ __all__ = ["is_available"]
 
 
 def is_available() -> bool:
-    """Whether this torch was built with ``torch.distributed`` and Gloo, which carries the messages."""
+    """Return True if torch was built with ``torch.distributed`` and Gloo, the transport."""
     return torch.distributed.is_available() and torch.distributed.is_gloo_available()
 
 

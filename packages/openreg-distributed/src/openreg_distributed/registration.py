@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ``torch.distributed`` is told: the name of the process group, its device, and how to make one."""
+"""Registers the process group ``occl`` with ``torch.distributed``."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from torch import distributed
 from torch.distributed.distributed_c10d import PrefixStore
 
 from openreg_distributed._C import ProcessGroupOccl
-from openreg_distributed.options import tell_ranks
+from openreg_distributed.options import set_global_ranks
 from openreg_distributed.rendezvous import agree
 
 NAME = "occl"
 
 
 def create(asked: Any, _options: Any) -> ProcessGroupOccl:
-    """The process group of one rank (source: ``torch.distributed.Backend.register_backend``, the extended form).
+    """Return the process group of one rank (source: ``torch.distributed.Backend.register_backend``, extended form).
 
-    ``asked`` has the store, the rank, the number of ranks, the timeout and the global ranks of the group, none for the
-    default group. Blocks until all ranks have come, at most for the timeout. Raises
-    ``torch.distributed.DistBackendError`` that names the rank, the number of ranks and the cause.
+    ``asked`` has the store, the rank, the number of ranks, the timeout, and the global ranks of the group, which are
+    empty for the default group. Blocks until all ranks have called it, for at most the timeout. Raises
+    ``torch.distributed.DistBackendError`` with the rank, the number of ranks and the cause.
     """
     rank, size = asked.group_rank, asked.group_size
     try:
@@ -34,10 +34,10 @@ def create(asked: Any, _options: Any) -> ProcessGroupOccl:
             f"{str(error).partition(chr(10))[0]}; start all ranks within the timeout, with the same world size, and "
             "see that each can be reached by the name of its machine, or the interface that GLOO_SOCKET_IFNAME names"
         ) from error
-    tell_ranks(transport, asked.global_ranks_in_group)
-    # What follows from the seed must not depend on how fast messages are.
+    set_global_ranks(transport, asked.global_ranks_in_group)
+    # With a seed the transport works on copies, so that the order does not depend on the speed of the network.
     return ProcessGroupOccl(transport, asked.timeout, bool(os.environ.get("OPENREG_SCHEDULE_SEED")), token)
 
 
-# A string of devices would be taken letter by letter.
+# PyTorch reads a string of devices letter by letter.
 distributed.Backend.register_backend(NAME, create, extended_api=True, devices=["openreg"])

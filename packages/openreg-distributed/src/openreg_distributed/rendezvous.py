@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the ranks of a group find each other through a store that may remember other ranks.
+"""Connects the ranks of a group through a store that may have keys of other ranks.
 
-torchrun starts ranks again with the store of those that failed, and under it stand the addresses of processes that
-have ended (https://github.com/pytorch/pytorch/issues/135712). So each rank but the first makes a number of its own that
-no other process has, and the first answers each such number with one token. A rank that has the token knows that the
-first one lives, and the first goes on when all have used its token; what stands below the token is new.
+torchrun restarts ranks with the store of the ranks that failed, which still has the addresses of processes that have
+exited (https://github.com/pytorch/pytorch/issues/135712). So each rank except the first writes a unique number, and the
+first rank answers each number with one token. A rank that has the token knows that the first rank is alive. The first
+rank returns when all have used its token. All keys of the group begin with the token, so none of them is old.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import uuid
 from datetime import timedelta
 from typing import Any
 
-PAUSE = 0.001  # seconds between looks at the store, and at most
+PAUSE = 0.001  # Seconds between two reads of the store; it doubles up to LONGEST_PAUSE.
 LONGEST_PAUSE = 0.05
 
 
 def agree(store: Any, rank: int, size: int, timeout: timedelta) -> str:
-    """A token that all ranks of a group get, and that no earlier group had. Every rank calls it.
+    """Return a token that all ranks of the group get and no earlier group had. Every rank calls it.
 
-    Blocks until all ranks have called it. Raises RuntimeError where that takes longer than the timeout, or the store
+    Blocks until all ranks have called it. Raises RuntimeError if that takes longer than the timeout, or if the store
     fails.
     """
     if rank == 0:
@@ -35,7 +35,7 @@ def agree(store: Any, rank: int, size: int, timeout: timedelta) -> str:
 
 
 def _answer(store: Any, size: int, timeout: timedelta) -> str:
-    """What the first rank does."""
+    """Answer the numbers of the other ranks until all have joined."""
     token = uuid.uuid4().hex
     others = range(1, size)
     joined = [f"joined/{token}/{rank}" for rank in others]

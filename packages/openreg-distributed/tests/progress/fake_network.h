@@ -276,10 +276,10 @@ class Network {
   std::vector<std::thread> workers_;
 };
 
-// The link of one rank.
-class FakeLink final : public distributed::PeerLink {
+// The control_channel of one rank.
+class FakeControlChannel final : public distributed::ControlChannel {
  public:
-  FakeLink(Network& network, int rank) : network_(network), rank_(rank) {}
+  FakeControlChannel(Network& network, int rank) : network_(network), rank_(rank) {}
 
   void send(int peer, const std::string& message) override { network_.send(rank_, peer, message); }
   void try_send(int peer, const std::string& message) noexcept override {

@@ -20,8 +20,8 @@
 namespace progress_test {
 
 using distributed::Operation;
-using distributed::Outcome;
-using distributed::Progress;
+using distributed::OperationStatus;
+using distributed::ProgressEngine;
 using OperationPtr = std::shared_ptr<Operation>;
 
 constexpr size_t kNumbers = 16;  // in the memory of an operation
@@ -97,19 +97,20 @@ class Rank {
     check(orStreamCreate(&stream_));
     for (Route& route : routes_) {
       check(orStreamCreateWithPriority(&route.stream, 0, -1000));
-      route.lane = std::make_unique<distributed::Lane>(route.stream);
+      route.comm_stream = std::make_unique<distributed::CommStream>(route.stream);
     }
-    progress = Progress::create(rank, size, std::make_shared<FakeLink>(network, rank), [this] { ++failures; });
+    progress =
+        ProgressEngine::create(rank, size, std::make_shared<FakeControlChannel>(network, rank), [this] { ++failures; });
   }
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
 
   // The sum of the ranks' numbers; other ranks give the same count. Null where the group or the device refuses.
-  OperationPtr add(size_t count, distributed::Injected injected = distributed::Injected::kNothing) {
-    distributed::Terms terms;
-    terms.number = collectives_;
-    terms.contract = 7;
-    terms.sent = terms.expected = {count};
+  OperationPtr add(size_t count, distributed::CollectiveFault fault = distributed::CollectiveFault::kNothing) {
+    distributed::OperationSignature signature;
+    signature.number = collectives_;
+    signature.fingerprint = 7;
+    signature.sent = signature.expected = {count};
     const int64_t mine = rank_ + static_cast<int64_t>(collectives_);
     int64_t sum = 0;
     for (int rank = 0; rank < size_; ++rank) {
@@ -118,22 +119,23 @@ class Rank {
     const auto post = [this, count, number = collectives_](int64_t* data, const OperationPtr& operation) {
       network_.add(rank_, number, data, count, done(operation));
     };
-    return enqueue("add", std::move(terms), routes_[next_++ % kLanes], -1, mine, sum, count, post, injected);
+    return enqueue("add", std::move(signature), routes_[next_++ % kStreams], -1, mine, sum, count, post, fault);
   }
   OperationPtr send(int to, int tag, int64_t value, size_t count) {
-    distributed::Terms terms = message(distributed::Terms::Kind::kSend, to, tag, count);
+    distributed::OperationSignature signature = message(distributed::OperationSignature::Kind::kSend, to, tag, count);
     const auto post = [this, to, tag, count](int64_t* data, const OperationPtr& operation) {
       network_.message(rank_, to, tag, true, data, count, done(operation));
     };
-    return enqueue("send", std::move(terms), routes_[kLanes], to, value, value, count, post);
+    return enqueue("send", std::move(signature), routes_[kStreams], to, value, value, count, post);
   }
   // From any rank where `from` is -1.
   OperationPtr receive(int from, int tag, int64_t expected, size_t count) {
-    distributed::Terms terms = message(distributed::Terms::Kind::kReceive, from, tag, count);
+    distributed::OperationSignature signature =
+        message(distributed::OperationSignature::Kind::kReceive, from, tag, count);
     const auto post = [this, tag, count](int64_t* data, const OperationPtr& operation) {
       network_.message(operation->source(), rank_, tag, false, data, count, done(operation));
     };
-    return enqueue("receive", std::move(terms), routes_[kLanes + 1], from, -1, expected, count, post);
+    return enqueue("receive", std::move(signature), routes_[kStreams + 1], from, -1, expected, count, post);
   }
 
   // Waits for the device; whether nothing has failed.
@@ -147,40 +149,41 @@ class Rank {
     check(orDeviceReset());
     rooms_.clear();
     for (Route& route : routes_) {
-      route.lane.reset();
+      route.comm_stream.reset();
       check(orStreamDestroy(route.stream));
     }
     check(orStreamDestroy(stream_));
   }
 
-  std::shared_ptr<Progress> progress;
+  std::shared_ptr<ProgressEngine> progress;
   std::atomic<int> failures{0};
 
  private:
-  static constexpr size_t kLanes = 3;
+  static constexpr size_t kStreams = 3;
 
   struct Route {
     orStream_t stream = nullptr;
-    std::unique_ptr<distributed::Lane> lane;
+    std::unique_ptr<distributed::CommStream> comm_stream;
   };
 
   Network::Done done(const OperationPtr& operation) {
     return [progress = progress, operation](const std::string& error) { progress->transport_done(operation, error); };
   }
 
-  static distributed::Terms message(distributed::Terms::Kind kind, int peer, int tag, size_t count) {
-    distributed::Terms terms;
-    terms.kind = kind;
-    terms.sent = terms.expected = {count};
-    terms.peer = peer;
-    terms.tag = tag;
-    return terms;
+  static distributed::OperationSignature message(distributed::OperationSignature::Kind kind, int peer, int tag,
+                                                 size_t count) {
+    distributed::OperationSignature signature;
+    signature.kind = kind;
+    signature.sent = signature.expected = {count};
+    signature.peer = peer;
+    signature.tag = tag;
+    return signature;
   }
 
   template <class Post>
-  OperationPtr enqueue(const char* name, distributed::Terms terms, Route& route, int channel, int64_t before,
-                       int64_t after, size_t count, Post post,
-                       distributed::Injected injected = distributed::Injected::kNothing) {
+  OperationPtr enqueue(const char* name, distributed::OperationSignature signature, Route& route, int queue,
+                       int64_t before, int64_t after, size_t count, Post post,
+                       distributed::CollectiveFault fault = distributed::CollectiveFault::kNothing) {
     if (!progress->failure().empty()) {
       return nullptr;
     }
@@ -188,26 +191,26 @@ class Rank {
     check(orSetDevice(rank_));
     auto room = std::make_shared<Room>();
     int64_t* const data = room->data();
-    std::unique_ptr<distributed::Ticket> ticket;
+    std::unique_ptr<distributed::StreamWait> stream_wait;
     if (!launch(stream_, fill, {data, count, before}) || !follow(route.stream, stream_)) {
       return nullptr;
     }
-    if (route.lane->hold(ticket) != orSuccess) {
+    if (route.comm_stream->enqueue_semaphore_wait(stream_wait) != orSuccess) {
       return nullptr;
     }
-    distributed::Description description;
+    distributed::OperationDescription description;
     description.name = name;
     description.sequence = ++sequence_;
-    description.group = place_;
-    auto flight = std::make_shared<distributed::Flight>();
+    description.group = rank_description_;
+    auto flight = std::make_shared<distributed::FlightRecord>();
     flight->timeout = timeout_;
-    const bool collective = terms.kind == distributed::Terms::Kind::kCollective;
+    const bool collective = signature.kind == distributed::OperationSignature::Kind::kCollective;
     auto operation = std::make_shared<Operation>(
-        std::move(description), std::move(terms), std::move(flight), std::move(ticket),
+        std::move(description), std::move(signature), std::move(flight), std::move(stream_wait),
         [post = std::move(post), data](const OperationPtr& self) { post(data, self); }, room);
-    operation->set_injected(injected);
+    operation->set_fault(fault);
     collectives_ += collective ? 1 : 0;
-    progress->submit(operation, channel);
+    progress->submit(operation, queue);
     if (follow(stream_, route.stream) && compares_) {
       launch(stream_, compare, {data, count, after});
     }
@@ -229,9 +232,9 @@ class Rank {
   const int size_;
   const std::chrono::milliseconds timeout_;
   const bool compares_;
-  const std::shared_ptr<const std::string> place_ = std::make_shared<const std::string>("a rank");
+  const std::shared_ptr<const std::string> rank_description_ = std::make_shared<const std::string>("a rank");
   orStream_t stream_ = nullptr;
-  std::array<Route, kLanes + 2> routes_;  // of collectives, and of messages that are sent or received
+  std::array<Route, kStreams + 2> routes_;  // of collectives, and of messages that are sent or received
   std::vector<std::shared_ptr<Room>> rooms_;
   size_t next_ = 0;
   uint64_t sequence_ = 0;

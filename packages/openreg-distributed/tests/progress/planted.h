@@ -12,21 +12,21 @@
 
 namespace progress_test {
 
-// The agreement has no lock of its own.
-inline void plant_race_in_the_agreement() {
-  Agreement agreement(0, 2);
-  const Announcement announcement = announced(agreement, message(Terms::Kind::kSend, 0, 0, 8), 0);
+// The matcher has no lock of its own.
+inline void plant_race_in_the_matcher() {
+  OperationMatcher matcher(0, 2);
+  const ControlMessage announced_message = announced(matcher, message(OperationSignature::Kind::kSend, 0, 0, 8), 0);
   std::atomic<bool> started{false};
   std::thread reader([&] {
     started.store(true, std::memory_order_relaxed);
     for (int i = 0; i < 1000; ++i) {
-      agreement.hear(1, announcement);
+      matcher.on_message(1, announced_message);
     }
   });
   while (!started.load(std::memory_order_relaxed)) {
   }
   for (int i = 0; i < 1000; ++i) {
-    agreement.ready(operation_of(message(Terms::Kind::kReceive, 1, 0, 8)));
+    matcher.ready(operation_of(message(OperationSignature::Kind::kReceive, 1, 0, 8)));
   }
   reader.join();
 }
@@ -54,12 +54,12 @@ inline void plant_end_before_the_last_write() {
 // A transport that ends before the group, which has something to say to the other rank.
 inline void plant_transport_that_ends_before_the_group() {
   auto network = std::make_unique<Network>(2, 1);
-  const auto progress = Progress::create(0, 2, std::make_shared<FakeLink>(*network, 0), [] {});
+  const auto progress = ProgressEngine::create(0, 2, std::make_shared<FakeControlChannel>(*network, 0), [] {});
   network.reset();
   progress->abort("aborted on purpose");
 }
 
-// An operation that is held by what it holds.
+// An operation that is retained by what it retains.
 inline void plant_leak_of_an_operation() {
   for (int i = 0; i < 10; ++i) {  // the address of the last may still lie somewhere
     auto operation = operation_of(collective(0, 8));
@@ -69,12 +69,12 @@ inline void plant_leak_of_an_operation() {
 
 // A message whose head tells of more than there is.
 inline void plant_message_that_is_cut() {
-  std::vector<Announcement> heard;
+  std::vector<ControlMessage> decoded;
   const std::string whole =
-      distributed::encode({{Announcement::Kind::kCollective, 1, 2, 3, 4, 5, std::string(200, 'x')}}).front();
+      distributed::encode({{ControlMessage::Kind::kCollective, 1, 2, 3, 4, 5, std::string(200, 'x')}}).front();
   const std::unique_ptr<char[]> cut(new char[40]);
   std::memcpy(cut.get(), whole.data(), 40);
-  distributed::decode(std::string_view(cut.get(), whole.size()), heard);
+  distributed::decode(std::string_view(cut.get(), whole.size()), decoded);
 }
 
 // False when there is no such fault.
@@ -83,7 +83,7 @@ inline bool plant(const char* name) {
     const char* name;
     void (*run)();
   };
-  constexpr Fault kFaults[] = {{"race_in_the_agreement", plant_race_in_the_agreement},
+  constexpr Fault kFaults[] = {{"race_in_the_matcher", plant_race_in_the_matcher},
                                {"end_before_the_last_write", plant_end_before_the_last_write},
                                {"transport_that_ends_before_the_group", plant_transport_that_ends_before_the_group},
                                {"leak_of_an_operation", plant_leak_of_an_operation},

@@ -2,7 +2,7 @@
 // Process groups without torch and on a fake transport: checks of each part, then groups of three ranks that work, and
 // fail in every way, with every number checked; meant to run under a sanitizer.
 //
-//   progress_stress SECONDS [SEED]     exit status 0: all checks held, and all was right
+//   progress_stress SECONDS [SEED]     exit status 0: all checks retained, and all was right
 //   progress_stress plant FAULT        does one thing wrong (planted.h); under a sanitizer it must not end well
 #include <atomic>
 #include <chrono>
@@ -51,14 +51,14 @@ bool call(Rank& rank, int self, const Round& round, size_t i, Random& random, st
   if (culprit && round.ending == Ending::kAbort) {
     rank.progress->abort("aborted on purpose");
   } else if (culprit && round.ending == Ending::kExit) {
-    CHECK(Progress::end_all(kLong));  // of all ranks, which are of one process here
+    CHECK(ProgressEngine::end_all(kLong));  // of all ranks, which are of one process here
   } else if (culprit && (round.ending == Ending::kHang || round.ending == Ending::kLeft)) {
     return false;
   } else if (culprit && round.ending == Ending::kDisagree) {
     made.push_back(rank.add(count % kNumbers + 1));
     return false;
   } else if (culprit && round.ending == Ending::kDrop) {
-    made.push_back(rank.add(count, distributed::Injected::kDropped));
+    made.push_back(rank.add(count, distributed::CollectiveFault::kDropped));
     return false;
   }
   const bool decides = i == round.moment && (round.ending == Ending::kHang || round.ending == Ending::kDisagree ||
@@ -99,12 +99,12 @@ void work(Network& network, int self, const Round& round, std::latch& made, std:
   }
   for (const OperationPtr& operation : operations) {
     CHECK(operation->wait(kLong));  // whatever has happened, each comes to an end
-    const bool good = operation->outcome() == Outcome::kSuccess;
+    const bool good = operation->status() == OperationStatus::kSuccess;
     CHECK(good == operation->reason().empty());
     CHECK(good || round.ending != Ending::kWell);
   }
   if (self == round.culprit && round.ending == Ending::kDisagree) {
-    CHECK(operations.back()->outcome() == Outcome::kFailed);
+    CHECK(operations.back()->status() == OperationStatus::kFailed);
     CHECK(operations.back()->reason().find("rank ") != std::string::npos);
   }
   if (round.ending == Ending::kHang) {  // a rank that hangs does not close its connections

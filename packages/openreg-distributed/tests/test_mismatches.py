@@ -3,7 +3,7 @@
 
 import re
 
-import disagreements
+import mismatches
 import pytest
 
 # What each rank is told. Who hears of the other rank's error first repeats that.
@@ -30,19 +30,19 @@ SIZES = {
 @pytest.mark.parametrize("name", SIZES)
 def test_calls_that_do_not_fit(own, name):
     ranks = own(2)
-    for text in ranks.run(getattr(disagreements, name)):
+    for text in ranks.run(getattr(mismatches, name)):
         assert re.search(r"on rank [01] of 2 in the group 'default_pg': .*rank [01] " + SIZES[name], text), text
     assert ranks.end() == [0, 0]
 
 
 def test_one_of_three_ranks_differs(own):
     ranks = own(3)
-    for text in ranks.run(disagreements.one_of_three):
+    for text in ranks.run(mismatches.one_of_three):
         assert re.search(r"on rank [01] of 3 .*rank 2 sends 36 bytes here|on rank 2 of 3 .*rank 0 sends 16 bytes", text)
     assert ranks.end() == [0, 0, 0]
 
 
-@pytest.mark.parametrize("receive", [disagreements.message, disagreements.message_from_anybody])
+@pytest.mark.parametrize("receive", [mismatches.message, mismatches.message_from_anybody])
 @pytest.mark.parametrize(("sent", "expected"), [(8, 4), (4, 8), (1_000_000, 1), (4, 0), (0, 4)])
 def test_a_message_of_another_size(own, receive, sent, expected):
     ranks = own(2)

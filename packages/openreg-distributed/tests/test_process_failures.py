@@ -4,21 +4,21 @@
 import random
 from collections.abc import Callable
 
-import breakdowns
+import process_failures
 import pytest
 from ranks import Ranks
 
 TIMEOUT = 4  # seconds, of the group
 
 
-def break_down(own: Callable[..., Ranks], seed: int, way: str) -> None:
+def fail_at_random(own: Callable[..., Ranks], seed: int, way: str) -> None:
     """One run, in which one rank fails in this way."""
     choice = random.Random(seed)
     size = choice.choice((2, 2, 3, 4))
-    culprit, moment = choice.randrange(size), choice.randrange(breakdowns.CALLS)
+    culprit, moment = choice.randrange(size), choice.randrange(process_failures.CALLS)
     where = f"seed {seed}: rank {culprit} of {size} {way} at call {moment}"
     ranks = own(size, TEST_TIMEOUT=str(TIMEOUT))
-    ranks.begin(breakdowns.breakdown, way, culprit, moment, seed)
+    ranks.begin(process_failures.failure, way, culprit, moment, seed)
     for rank in sorted(set(range(size)) - {culprit}):
         kind, text = ranks.answer(rank)
         assert kind in ("AcceleratorError", "DistBackendError"), f"{where}: rank {rank} was told {kind}: {text}"
@@ -31,14 +31,14 @@ def depart(own: Callable[..., Ranks], seed: int) -> None:
     """One run, in which all ranks end with work under way."""
     size = random.Random(seed).choice((2, 2, 3))
     ranks = own(size, TEST_TIMEOUT="1")  # for which an end may wait
-    ranks.begin(breakdowns.departure, seed)
+    ranks.begin(process_failures.departure, seed)
     codes = ranks.end()
     assert codes == [0] * size, f"seed {seed}: exit codes {codes}"
 
 
-@pytest.mark.parametrize("way", breakdowns.WAYS)
+@pytest.mark.parametrize("way", process_failures.WAYS)
 def test_a_rank_fails_at_some_moment(own, way):
-    break_down(own, random.randrange(10**6), way)
+    fail_at_random(own, random.randrange(10**6), way)
 
 
 def test_all_end_with_work_under_way(own):
@@ -52,7 +52,7 @@ def test_ranks_fail_at_200_moments(own):
     first = random.randrange(10**6)
     print(f"seeds from {first} on")
     for i in range(200):
-        break_down(own, first + i, breakdowns.WAYS[i % len(breakdowns.WAYS)])
+        fail_at_random(own, first + i, process_failures.WAYS[i % len(process_failures.WAYS)])
 
 
 @pytest.mark.endurance

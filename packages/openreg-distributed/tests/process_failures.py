@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ranks do in the tests of breakdowns: calls that a seed chooses, and one rank that leaves the others alone."""
+"""What ranks do in the tests of failing processes: calls that a seed chooses, until one rank leaves the others."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def fail(way: str) -> None:
     leave(7)
 
 
-def breakdown(rank: int, size: int, way: str, culprit: int, moment: int, seed: int) -> tuple[str, str]:
+def failure(rank: int, size: int, way: str, culprit: int, moment: int, seed: int) -> tuple[str, str]:
     """What this rank is told when one of them fails at a moment. Its device has to compute again after a reset."""
     choice = random.Random(seed)
 
