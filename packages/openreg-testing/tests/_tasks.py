@@ -28,6 +28,18 @@ class Ask:
 
 
 @dataclass(frozen=True)
+class Remember:
+    """Gives a variable of the environment, and sets it for later tasks of its process."""
+
+    name: str
+
+    def run(self):
+        before = os.environ.get(self.name)
+        os.environ[self.name] = "kept"
+        return before
+
+
+@dataclass(frozen=True)
 class Crash:
     """Ends its process."""
 

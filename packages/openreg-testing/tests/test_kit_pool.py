@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from _platform import HAS_FORK
-from _tasks import Ask, Begin, Crash
+from _tasks import Ask, Begin, Crash, Remember
 
 from openreg_testing.conformance.pool import Answer, Lost, Pool, Processes
 
@@ -57,6 +57,13 @@ def test_settings_are_those_of_the_pool_alone(processes):
     for settings, expected in (({"KIT_FOLDER": "one"}, "one"), ({}, None), ({"KIT_FOLDER": "two"}, "two")):
         with pool_of(processes, settings=settings) as pool:
             assert pool.ask(Ask("KIT_FOLDER")) == Answer(expected)
+
+
+def test_a_task_may_ask_for_a_process_that_has_run_no_other(processes):
+    with pool_of(processes) as pool:
+        assert pool.ask(Remember("KIT_STATE")) == Answer(None)
+        assert pool.ask(Remember("KIT_STATE")) == Answer("kept")
+        assert pool.ask(Remember("KIT_STATE"), fresh=True) == Answer(None)
 
 
 def test_a_pool_that_was_given_no_processes_ends_its_own():

@@ -87,14 +87,15 @@ class Prepare:
 
 @dataclass(frozen=True)
 class Limited:
-    """Any other request: a task, and how many seconds it may take."""
+    """Any other request: a task, how many seconds it may take, and whether it needs a fork that has run no other."""
 
     task: Task
     limit: float
+    fresh: bool
 
     def run(self) -> Answer | Lost:
         """What it gave."""
-        return _Host.ask(self.task, self.limit)
+        return _Host.ask(self.task, self.limit, self.fresh)
 
 
 def serve(request: Prepare | Limited) -> Answer | Lost:
@@ -138,10 +139,13 @@ class _Host:
             cls.server = forks.ForkServer(attempt)
 
     @classmethod
-    def ask(cls, task: Task, limit: float) -> Answer | Lost:
+    def ask(cls, task: Task, limit: float, fresh: bool) -> Answer | Lost:
         """What the task gives, in a fork that is kept for the next one where that is possible."""
         if cls.server is None:
             return attempt(task)
+        if fresh and cls.worker is not None:
+            cls.worker.end()
+            cls.worker = None
         if cls.worker is None:
             cls.worker = cls.server.worker()
         found = cls.worker.ask(task, limit)
@@ -251,8 +255,11 @@ class Pool:
         self.spare.put(process)
         return Answer(process.first)
 
-    def ask(self, task: Task) -> Answer | Lost:
-        """The outcome of one task, in a process that is kept for the next one where that is possible."""
+    def ask(self, task: Task, *, fresh: bool = False) -> Answer | Lost:
+        """The outcome of one task, in a process that is kept for the next one where that is possible.
+
+        With ``fresh``, in one that has run no other task, where processes can be forked.
+        """
         try:
             process: _Process | Lost = self.spare.get_nowait()
         except queue.Empty:
@@ -261,7 +268,7 @@ class Pool:
             return Lost(f"the process did not start: {process.reason}", process.output)
         # One that forks gives up by itself, and keeps what it has imported.
         patience = self.limit + START_LIMIT if process.forks else self.limit
-        found = process.worker.ask(Limited(task, self.limit), patience)
+        found = process.worker.ask(Limited(task, self.limit, fresh), patience)
         outcome = Lost(found.reason, found.output) if isinstance(found, forks.Lost) else found.value
         assert isinstance(outcome, (Answer, Lost))
         if isinstance(found, forks.Lost) or (isinstance(outcome, Answer) and outcome.spent):

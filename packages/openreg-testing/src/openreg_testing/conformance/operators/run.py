@@ -172,11 +172,12 @@ def _around(pool: Pool, task: Examine, lost: Lost) -> Iterator[dict[str, Any]]:
     if where != "cpu" and (begin, end) == alone:
         yield _report(task, Lost(f"case {number}: {lost.reason}", lost.output))
         return
-    # A case that ended on the device is tried alone: a kernel of the CPU may have spoilt the memory before.
+    # A case that ended on the device is tried alone, in a new process: before, a kernel of the CPU may have written
+    # outside of its memory.
     for part in ((begin, number), *([alone] if where != "cpu" else []), (number + 1, end)):
         if part[0] != part[1]:
             rest = replace(task, settings={**task.settings, "cases": part})
-            outcome = pool.ask(rest)
+            outcome = pool.ask(rest, fresh=True)
             yield from _around(pool, rest, outcome) if isinstance(outcome, Lost) else [_report(rest, outcome)]
 
 
