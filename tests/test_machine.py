@@ -41,7 +41,7 @@ def test_a_compiler_that_is_named_and_missing_is_told(bare, monkeypatch, named):
 
 
 def test_who_tells_cmake_of_a_compiler_is_believed(bare, monkeypatch):
-    monkeypatch.setenv("CMAKE_ARGS", "-DCMAKE_CXX_COMPILER=/opt/compiler")
+    monkeypatch.setenv("CMAKE_ARGS", "-DCMAKE_CXX_COMPILER=compiler")
     assert machine.lacks_compiler() is None
 
 

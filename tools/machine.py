@@ -40,6 +40,6 @@ def lacks_room(folder: Path) -> str | None:
     if free >= ROOM:
         return None
     return (
-        f"{free / 2**30:.1f} GiB are free where {folder} is, and the first build takes {ROOM / 2**30:.0f} GiB; make room, "
-        "or put the checkout on another disk"
+        f"{free / 2**30:.1f} GiB are free where {folder} is, and the first build takes {ROOM / 2**30:.0f} GiB; "
+        "make room, or put the checkout on another disk"
     )

@@ -81,8 +81,8 @@ bool decode(std::string_view encoded, std::vector<ControlMessage>& messages) {
         record.length > encoded.size()) {
       return false;
     }
-    messages.push_back({static_cast<ControlMessage::Kind>(record.kind), record.number, record.fingerprint,
-                             record.sent, record.expected, record.tag, std::string(encoded.substr(0, record.length))});
+    messages.push_back({static_cast<ControlMessage::Kind>(record.kind), record.number, record.fingerprint, record.sent,
+                        record.expected, record.tag, std::string(encoded.substr(0, record.length))});
     encoded.remove_prefix(record.length);
   }
   return true;

@@ -267,9 +267,7 @@ def _fuzz_until(setup: Setup, options: argparse.Namespace, processes: Processes)
 
     seed = random.SystemRandom().randrange(10**9) if options.seed is None else options.seed
     print(f"from seed {seed}")
-    failures, calls = fuzz.fuzz(
-        setup, options.seconds, seed, options.count or math.inf, options.table, processes
-    )
+    failures, calls = fuzz.fuzz(setup, options.seconds, seed, options.count or math.inf, options.table, processes)
     print(f"{calls} calls, {len(failures)} failures")
     return PROBLEMS if failures or not calls else PASSED
 

@@ -137,7 +137,7 @@ def freed_memory(results: list[torch.Tensor], pattern: int) -> Iterator[None]:
 @contextmanager
 def filled_memory() -> Iterator[None]:
     """PyTorch fills what it allocates with NaN or the largest integer, but not what a kernel allocates for itself."""
-    deterministic = torch.utils.deterministic
+    deterministic: Any = torch.utils.deterministic  # a module with a property, which mypy does not see
     algorithms = torch.are_deterministic_algorithms_enabled()
     warns = torch.is_deterministic_algorithms_warn_only_enabled()
     fills = deterministic.fill_uninitialized_memory
