@@ -152,8 +152,8 @@ class Wheelhouse:
             self.run_python(session, "-m", "pip", "install", *requirements)
         except CommandFailed:
             session.error(
-                f"pip could not fill {location}, and says why above. Where it found no version of a package, it reached no "
-                "index: connect the machine, or name an index by PIP_INDEX_URL. The next run makes this environment anew"
+                f"pip could not fill {location}, and says why above. If it found no version of a package, it reached no "
+                "index: connect the machine, or name one by PIP_INDEX_URL. The next run makes this environment anew"
             )
 
     def keys(self, torch: str) -> dict[str, str]:
