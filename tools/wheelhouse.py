@@ -152,7 +152,7 @@ class Wheelhouse:
             self.run_python(session, "-m", "pip", "install", *requirements)
         except CommandFailed:
             session.error(
-                f"pip could not fill {location}, and says why above. If it found no version of a package, it reached no "
+                f"pip could not fill {location}, and says why. If it found no version of a package, it reached no "
                 "index: connect the machine, or name one by PIP_INDEX_URL. The next run makes this environment anew"
             )
 
