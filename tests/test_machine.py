@@ -80,7 +80,7 @@ def house(tmp_path, monkeypatch):
 def test_an_environment_that_pip_could_not_fill_is_made_anew(house, tmp_path):
     for _ in range(2):
         session = Session(tmp_path)
-        with pytest.raises(RuntimeError, match="name an index by PIP_INDEX_URL"):
+        with pytest.raises(RuntimeError, match="name one by PIP_INDEX_URL"):
             house.prepare(session)
         made, filled = session.commands
         assert "--clear" in made
