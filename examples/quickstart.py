@@ -7,8 +7,8 @@ right answers on images that were not used for training.
 
 import torch
 
-if not torch.openreg.is_available():
-    raise SystemExit("no openreg device in this installation")
+if not hasattr(torch, "openreg") or not torch.openreg.is_available():
+    raise SystemExit("no openreg device in this installation; pip install openreg-meta brings it")
 
 x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device="openreg")
 y = x + 2

@@ -74,9 +74,11 @@ def test_a_roofline_is_drawn(script, tmp_path, capsys):
     assert "roofline.strange" in capsys.readouterr().err
 
 
-def test_a_script_runs_on_the_device_in_the_chips_time(tmp_path, capsys):
+@pytest.mark.parametrize("named", ["openreg", "cuda"])
+def test_a_script_runs_on_the_device_in_the_chips_time(tmp_path, capsys, named):
     path = tmp_path / "train.py"
-    path.write_text(SCRIPT.replace("DEVICE", "openreg"), "utf-8")
+    moved = SCRIPT.replace("optimiser =", "model = model.cuda()\noptimiser =")
+    path.write_text(moved.replace("DEVICE", named), "utf-8")
     assert run("run", path, "--device", "h100", "--on", "openreg", "--json", "--trace", tmp_path / "trace.json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["seconds"] >= found["engines"]["compute"] > 0

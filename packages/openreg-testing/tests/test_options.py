@@ -244,3 +244,23 @@ def test_it_says_how_to_get_openreg_where_that_is_missing(pytester, monkeypatch)
     monkeypatch.setenv("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
     result = run(pytester, monkeypatch, "-p", "hides_openreg", "--device", "openreg")
     refused(result, "openreg is not installed. Available: cpu; to have it: pip install openreg-testing[device]")
+
+
+def test_the_fixture_says_how_to_get_pytorch_where_that_is_missing(pytester, monkeypatch):
+    pytester.makepyfile(
+        hides_torch="""
+        import sys
+        class Hidden:
+            def find_spec(self, name, path=None, target=None):
+                if name == "torch":
+                    raise ModuleNotFoundError("No module named 'torch'")
+        for name in [name for name in sys.modules if name.partition(".")[0] == "torch"]:
+            del sys.modules[name]
+        sys.meta_path.insert(0, Hidden())
+        """,
+        test_x="def test_x(device): pass",
+    )
+    monkeypatch.setenv("PYTHONPATH", str(pytester.path))
+    result = run(pytester, monkeypatch, "-p", "hides_torch", "test_x.py")
+    says(result, "the fixture device: PyTorch is needed, and does not load: No module named 'torch'")
+    says(result, "pip install openreg-testing[device]")

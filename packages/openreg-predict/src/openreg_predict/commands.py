@@ -24,7 +24,8 @@ from openreg_predict.write_description import whole, with_efficiencies, with_val
 
 
 def run_on_device(path: str, chip: Description, trace_file: str | None, as_json: bool) -> None:
-    """Runs a script's step on the openreg device in the chip's time. Raises ScriptError."""
+    """Runs a script's step on the openreg device, in the chip's time. Raises ScriptError."""
+    import openreg_ops  # noqa: F401  (nothing else imports the operators where the backend is not autoloaded)
     from openreg_predict.simulate import simulate
 
     code, has_step = script.load(path)
@@ -32,7 +33,7 @@ def run_on_device(path: str, chip: Description, trace_file: str | None, as_json:
         raise ScriptError(f"{path} has no function step(); --on openreg runs that")
     space = {"__name__": "openreg_predict_script", "__file__": path}
     sys.path.insert(0, str(Path(path).resolve().parent))
-    with torch.device("openreg"):
+    with torch.device("openreg"), script.OnOpenreg():
         exec(code, space)
         step = space[script.STEP]
         step()  # type: ignore[operator]

@@ -26,6 +26,7 @@ from openreg_predict.trace import Program, TraceError, collect, recording, trace
 STEP = "step"
 _OWN = f"{__package__}."
 _OF_THE_HOST = ("torch.utils.data.sampler", "torch.utils.data.dataloader", "torch.utils.data._utils.worker")
+_MOVES = ("cuda", "xpu", "npu", "hpu")  # methods that move a tensor to an accelerator
 _DEVICE = re.compile(r"(cuda|openreg|cpu|xpu|mps|npu|hpu|privateuseone)(:\d+)?")
 
 
@@ -58,6 +59,24 @@ class OnMeta(TorchFunctionMode):
         if name == "to":
             args = tuple("meta" if _is_device(item) else item for item in args)
         return func(*args, **changed)
+
+
+class OnOpenreg(TorchFunctionMode):
+    """Accelerators that a script names are the openreg device; the CPU stays the CPU."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Calls the function with other devices."""
+        if getattr(func, "__name__", "") in _MOVES and args and isinstance(args[0], torch.Tensor):
+            return args[0].to("openreg")
+        changed = {name: _on_openreg(value) for name, value in (kwargs or {}).items()}
+        return func(*map(_on_openreg, args), **changed)
+
+
+def _on_openreg(item: Any) -> Any:
+    """The openreg device in place of another accelerator; anything else as it is."""
+    return "openreg" if _is_device(item) and str(item).partition(":")[0] not in ("cpu", "openreg") else item
 
 
 def _caller() -> str:

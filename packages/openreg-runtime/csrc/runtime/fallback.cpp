@@ -18,7 +18,8 @@ std::atomic<FallbackHandler>& registered_handler() {
 void dispatch_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const FallbackHandler handler = registered_handler().load(std::memory_order_acquire);
   TORCH_CHECK_NOT_IMPLEMENTED(handler != nullptr, "operator ", op.operator_name(),
-                              " cannot run on an openreg device, because no package with operators is installed. "
+                              " cannot run on an openreg device, because no package with operators is installed or "
+                              "imported. "
                               "Install it with: pip install " OPENREG_TENSORS_PACKAGE);
   handler(op, stack);
 }

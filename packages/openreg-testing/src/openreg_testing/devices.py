@@ -215,14 +215,21 @@ def available() -> str:
     return ", ".join(found)
 
 
-def require(name: str, option: str) -> None:
-    """Raises UsageError unless there is a device of that name; says what there is."""
+def load_torch(asker: str) -> Any:
+    """The module torch. Raises UsageError, which begins with the option or fixture that asks, if it does not load."""
     try:
         import torch
     except ImportError as error:
         if "torch" in sys.modules:
             raise
-        raise pytest.UsageError(f"{option} {name}: PyTorch is needed, and does not load: {error}") from None
+        problem = f"{asker}: PyTorch is needed, and does not load: {error}"
+        raise pytest.UsageError(f"{problem}; to have it, with the device: {_INSTALL}") from None
+    return torch
+
+
+def require(name: str, option: str) -> None:
+    """Raises UsageError unless there is a device of that name; says what there is."""
+    torch = load_torch(f"{option} {name}")
     device_type, _, index = name.partition(":")
     module = module_of(device_type)
     if device_type not in OF_TORCH and not hasattr(torch, device_type) and module != "torch":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from openreg_testing.devices import accelerator_type
+from openreg_testing.devices import accelerator_type, load_torch
 from openreg_testing.options import settings
 from openreg_testing.usage import RECORD
 
@@ -26,8 +26,7 @@ def _name(config: pytest.Config) -> str:
 @pytest.fixture
 def device(pytestconfig: pytest.Config) -> Iterator[torch.device]:
     """The device of --device, current while the test runs; without the option the accelerator, else the CPU."""
-    import torch
-
+    torch = load_torch("the fixture device")
     chosen = torch.device(_name(pytestconfig))
     if chosen.type == "cpu":
         yield chosen
@@ -40,8 +39,7 @@ def device(pytestconfig: pytest.Config) -> Iterator[torch.device]:
 @pytest.fixture
 def two_devices(pytestconfig: pytest.Config) -> tuple[torch.device, torch.device]:
     """Two devices of that type, the one of --device first; the test is skipped where there is one."""
-    import torch
-
+    torch = load_torch("the fixture two_devices")
     chosen = torch.device(_name(pytestconfig))
     count = 1 if chosen.type == "cpu" else torch.get_device_module(chosen).device_count()
     if count < 2:
