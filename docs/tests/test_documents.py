@@ -29,7 +29,7 @@ READERS_PROGRAM = re.compile(r"\bpython (-m pdb )?train\.py\b")
 # Shell lines that neither nox nor pip answers for.
 OTHER_LINES = {
     "export PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu",  # the workflow sets it
-    "python -m torch.distributed.flight_recorder.fr_trace /tmp/traces",  # PyTorch's own
+    "python -m torch.distributed.flight_recorder.fr_trace traces",  # PyTorch's own
 }
 # A checkout of PyTorch's release, which the reader chooses.
 CLONE = re.compile(r"git clone --depth 1 --branch v[\d.]+ https://github.com/pytorch/pytorch$")
