@@ -70,7 +70,7 @@ def test_a_stream_costs_no_thread(api: Api) -> None:
     for stream in made:
         api.delay(stream, 0.001)
         api.launch(stream, lambda: None)
-    assert threads() == before
+    assert threads() <= before  # one that earlier work had may end meanwhile
     api.synchronize()
     for stream in made:
         api.destroy_stream(stream)
