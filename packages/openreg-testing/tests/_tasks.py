@@ -4,8 +4,11 @@
 import os
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from openreg_testing.conformance.pool import Answer
+
+HERE = {"PYTHONPATH": str(Path(__file__).parent)}  # where processes find the tasks
 
 
 @dataclass(frozen=True)

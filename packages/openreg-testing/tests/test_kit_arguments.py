@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the check of changed arguments compares: results that the CPU gives again."""
 
-from pathlib import Path
-
-from _tasks import IsDefined
+from _tasks import HERE, IsDefined
 
 from openreg_testing.conformance.bring_up import Setup
 from openreg_testing.conformance.pool import Answer, Pool
-
-HERE = {"PYTHONPATH": str(Path(__file__).parent)}  # where processes find the tasks
 
 
 def test_a_result_is_compared_where_the_cpu_gives_it_again():

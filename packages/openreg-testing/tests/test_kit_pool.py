@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The processes of the kit: which a pool takes over from another one, and in what state."""
 
-from pathlib import Path
-
 import pytest
 from _platform import HAS_FORK
-from _tasks import Ask, Begin, Crash, Remember
+from _tasks import HERE, Ask, Begin, Crash, Remember
 
 from openreg_testing.conformance.pool import Answer, Lost, Pool, Processes
 
 pytestmark = pytest.mark.skipif(not HAS_FORK, reason="a process that cannot fork runs tasks itself and is not kept")
 LIMIT = 60.0
-HERE = {"PYTHONPATH": str(Path(__file__).parent)}  # where processes find the tasks
 POISONED = {**HERE, "OPENREG_POISON": "1"}
 
 
@@ -21,8 +18,8 @@ def processes():
         yield started
 
 
-def pool_of(processes, environment=HERE, **options):
-    return Pool((Begin(),), 1, LIMIT, environment, processes=processes, **options)
+def pool_of(processes, environment=HERE):
+    return Pool((Begin(),), 1, LIMIT, environment, processes=processes)
 
 
 def probed(processes, environment=HERE):
@@ -51,12 +48,6 @@ def test_a_process_of_another_environment_is_not_taken(processes):
     other = probed(processes, POISONED)
     assert other != first
     assert probed(processes, POISONED) == other
-
-
-def test_settings_are_those_of_the_pool_alone(processes):
-    for settings, expected in (({"KIT_FOLDER": "one"}, "one"), ({}, None), ({"KIT_FOLDER": "two"}, "two")):
-        with pool_of(processes, settings=settings) as pool:
-            assert pool.ask(Ask("KIT_FOLDER")) == Answer(expected)
 
 
 def test_a_task_may_ask_for_a_process_that_has_run_no_other(processes):

@@ -133,7 +133,7 @@ class Operation {
   void set_cancel(std::function<void()> cancel);
   void cancel() noexcept;
 
-  // Of a receive: the rank that sends, set before the operation is posted; -1 if it is not known.
+  // Sets the rank that sends to a receive, before the operation is posted. source() returns it, or -1 if it is unknown.
   void set_source(int rank) { flight_->source = rank; }
   int source() const { return flight_->source; }
 

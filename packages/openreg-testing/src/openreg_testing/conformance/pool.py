@@ -10,7 +10,6 @@ A process that forks has run nothing but preparing tasks, so the next pool can g
 
 from __future__ import annotations
 
-import os
 import queue
 import re
 import sys
@@ -18,7 +17,6 @@ import threading
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Protocol
 
 from .. import forks
@@ -69,12 +67,10 @@ class Prepare:
 
     path: tuple[str, ...]  # where the asking process finds modules
     tasks: tuple[Task, ...]
-    settings: Mapping[str, str]  # environment variables, in place of those of the request before
 
     def run(self) -> Answer | Lost:
         """(what the first task gave, whether the process forks)."""
         sys.path[:] = self.path
-        _Host.use(self.settings)
         outcomes = []
         for task in self.tasks:
             outcome = attempt(task)
@@ -119,15 +115,6 @@ class _Host:
 
     server: forks.ForkServer | None = None
     worker: forks.Worker | None = None
-    settings: Mapping[str, str] = MappingProxyType({})
-
-    @classmethod
-    def use(cls, settings: Mapping[str, str]) -> None:
-        """Sets environment variables, and removes those that were set so before."""
-        for name in cls.settings:
-            os.environ.pop(name, None)
-        os.environ.update(settings)
-        cls.settings = settings
 
     @classmethod
     def begin(cls) -> None:
@@ -206,8 +193,8 @@ def _key(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 class Pool:
     """Runs tasks in `jobs` processes, each of which runs those of `prepare` first; a task may take `limit` seconds.
 
-    `environment` is set before a process starts, `settings` before it prepares. Where `processes` are given, the pool
-    takes its own from them, and gives back those that can be used again; else they end with the pool.
+    Where `processes` are given, the pool takes its own from them, those of the same `environment`, and gives back those
+    that can be used again; else they end with the pool.
     """
 
     def __init__(
@@ -217,14 +204,12 @@ class Pool:
         limit: float,
         environment: Mapping[str, str] | None = None,
         *,
-        settings: Mapping[str, str] | None = None,
         processes: Processes | None = None,
     ) -> None:
         self.prepare = tuple(prepare)
         self.jobs = jobs
         self.limit = limit
         self.environment = {**ONE_THREAD, **(environment or {})}
-        self.settings = dict(settings or {})
         self.processes = processes or Processes()
         self.owns_processes = processes is None
         self.spare: queue.SimpleQueue[_Process] = queue.SimpleQueue()
@@ -279,7 +264,7 @@ class Pool:
 
     def _start(self) -> _Process | Lost:
         worker = self.processes.take(self.environment)
-        found = worker.ask(Prepare(tuple(sys.path), self.prepare, self.settings), START_LIMIT)
+        found = worker.ask(Prepare(tuple(sys.path), self.prepare), START_LIMIT)
         outcome = Lost(found.reason, found.output) if isinstance(found, forks.Lost) else found.value
         if isinstance(outcome, Lost):
             worker.end()

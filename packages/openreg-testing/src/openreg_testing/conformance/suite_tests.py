@@ -138,7 +138,7 @@ def run(
     collect = Collect(tuple(names() if whole else suites))
     with (
         compiler_cache.of_its_own() as settings,
-        Pool((setup, collect), jobs, limit, manifest.environment, settings=settings, processes=processes) as pool,
+        Pool((setup, collect), jobs, limit, {**settings, **manifest.environment}, processes=processes) as pool,
     ):
         collected = pool.ask(collect)
         if isinstance(collected, Lost):

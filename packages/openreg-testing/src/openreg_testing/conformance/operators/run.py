@@ -65,15 +65,8 @@ def run(
     manifest = setup.manifest
     for part in parts:
         with (
-            _cache(part) as own,
-            Pool(
-                (setup, Entries(table)),
-                jobs or os.cpu_count() or 1,
-                limit,
-                _environment(part, manifest),
-                settings=own,
-                processes=processes,
-            ) as pool,
+            _environment(part, manifest) as environment,
+            Pool((setup, Entries(table)), jobs or os.cpu_count() or 1, limit, environment, processes=processes) as pool,
         ):
             listed = pool.ask(Entries(table))
             if isinstance(listed, Lost):
@@ -115,14 +108,16 @@ def run(
     return Scorecard(found, len(names), complete, manifest)
 
 
-def _environment(part: tuple[str, ...], manifest: Manifest) -> dict[str, str]:
+@contextlib.contextmanager
+def _environment(part: tuple[str, ...], manifest: Manifest) -> Iterator[dict[str, str]]:
     """Of the processes that run these checks."""
-    return {**manifest.environment, **(manifest.held_back if part == (APART,) else {})}
-
-
-def _cache(part: tuple[str, ...]) -> contextlib.AbstractContextManager[dict[str, str]]:
-    """The settings of a cache for checks that compile; none for others."""
-    return compiler_cache.of_its_own() if part == (COMPILED,) else contextlib.nullcontext({})
+    if part == (APART,):
+        yield {**manifest.environment, **manifest.held_back}
+    elif part == (COMPILED,):
+        with compiler_cache.of_its_own() as settings:
+            yield {**manifest.environment, **settings}
+    else:
+        yield dict(manifest.environment)
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:
