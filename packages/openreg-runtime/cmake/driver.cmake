@@ -33,7 +33,6 @@ set(
   csrc/driver/busy_meter.h
   csrc/driver/captures.cpp
   csrc/driver/captures.h
-  csrc/driver/clock.cpp
   csrc/driver/clock.h
   csrc/driver/command_processor.cpp
   csrc/driver/command_processor.h
@@ -98,6 +97,8 @@ set(
   csrc/driver/semaphores.h
   csrc/driver/settings.cpp
   csrc/driver/settings.h
+  csrc/driver/steady_time.cpp
+  csrc/driver/steady_time.h
   csrc/driver/stream.h
   csrc/driver/task_tracer.cpp
   csrc/driver/task_tracer.h

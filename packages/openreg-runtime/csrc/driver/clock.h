@@ -5,11 +5,9 @@
 
 #include "modelled_time.h"
 #include "seeded_order.h"
+#include "steady_time.h"
 
 namespace openreg::driver {
-
-// Nanoseconds of the steady clock.
-uint64_t now();
 
 // The time that events and observers are given, in nanoseconds: that of the steady clock, or, when a seed chooses the
 // interleaving, the virtual one, or that of a modelled chip. Guarded by the scheduler's mutex, as these are.

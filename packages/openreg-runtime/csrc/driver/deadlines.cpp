@@ -4,8 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
-
-#include "clock.h"
+#include "steady_time.h"
 
 namespace openreg::driver {
 

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstring>
 
-#include "clock.h"
 #include "platform.h"
+#include "steady_time.h"
 
 namespace openreg::driver {
 

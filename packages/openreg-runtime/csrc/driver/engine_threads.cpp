@@ -2,10 +2,10 @@
 // REAL HW: engines are on the card; what is left of this file is the handler of its interrupts.
 #include "engine_threads.h"
 
-#include "clock.h"
 #include "error.h"
 #include "execute.h"
 #include "platform.h"
+#include "steady_time.h"
 
 namespace openreg::driver {
 

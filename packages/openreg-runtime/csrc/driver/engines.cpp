@@ -3,8 +3,7 @@
 #include "engines.h"
 
 #include <algorithm>
-
-#include "clock.h"
+#include "steady_time.h"
 
 namespace openreg::driver {
 

@@ -2,8 +2,8 @@
 // REAL HW: none; host and card share no lock, but a ring of commands in memory and a doorbell.
 #include "lock.h"
 
-#include "clock.h"
 #include "platform.h"
+#include "steady_time.h"
 
 namespace openreg::driver {
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "clock.h"
 #include "error.h"
 #include "execute.h"
 #include "platform.h"
+#include "steady_time.h"
 
 namespace openreg::driver {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "clock.h"
 #include "execute.h"
+#include "steady_time.h"
 
 namespace openreg::driver {
 

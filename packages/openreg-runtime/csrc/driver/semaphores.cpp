@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "clock.h"
 #include "error.h"
 #include "platform.h"
+#include "steady_time.h"
 
 namespace openreg::driver {
 
