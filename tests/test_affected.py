@@ -55,7 +55,7 @@ def initial(tmp_path_factory):
         write(root, f"examples/{name}.py", "first\n")
     for file in ("README.md", "noxfile.py", "tools/lane.py", "tests/test_it.py", "benchmarks/run.py"):
         write(root, file, "first\n")
-    write(root, "packages/openreg-runtime/csrc/driver/device.cpp", "first\n")
+    write(root, "packages/openreg-runtime/csrc/driver/objects/device.cpp", "first\n")
     return root, commit(root)
 
 
@@ -82,7 +82,7 @@ EVERYTHING = {"lint", "runtime", "ops", "amp", "autoload", "meta", "testing", "t
     ("files", "expected"),
     [
         (["packages/openreg-runtime/include/openreg/runtime/launch.h"], {"runtime", "ops", "amp", "meta"}),
-        (["packages/openreg-runtime/csrc/driver/device.cpp"], {"runtime", "ops", "amp", "meta", "tsan"}),
+        (["packages/openreg-runtime/csrc/driver/objects/device.cpp"], {"runtime", "ops", "amp", "meta", "tsan"}),
         (["packages/openreg-runtime/tests/driver/test_x.py"], {"runtime", "tsan"}),
         (["packages/openreg-runtime/docs/abi.json"], {"runtime"}),
         ([f"packages/openreg-ops/{name}" for name in ("csrc/module.cpp", "CMakeLists.txt")], {"ops", "meta"}),

@@ -266,7 +266,7 @@ PACKAGES = discover(ROOT)
 LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
 LAUNCH = "packages/openreg-runtime/include/openreg/runtime/launch.h"
 ADD = "packages/openreg-ops/csrc/module.cpp"
-ENGINE = "packages/openreg-runtime/csrc/driver/engine.cpp"
+ENGINE = "packages/openreg-runtime/csrc/driver/engine/engine.cpp"
 
 
 def dump(event, *lines):
@@ -291,7 +291,7 @@ HOST = (
     "fn=(2)",
     "4 1000",
 )
-DEVICE = ("fl=(1) openreg-runtime/csrc/driver/engine.cpp", "fn=(1) run", "7 9")
+DEVICE = ("fl=(1) openreg-runtime/csrc/driver/engine/engine.cpp", "fn=(1) run", "7 9")
 
 
 def test_instructions_are_those_of_the_file_itself_and_files_of_others_are_left_out(capsys):

@@ -16,113 +16,116 @@
 include_guard(DIRECTORY)
 
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH OPENREG_PACKAGE_DIR)
+set(OPENREG_DRIVER_DIR "${OPENREG_PACKAGE_DIR}/csrc/driver")
 set(OPENREG_DRIVER_HEADER include/openreg.h)
+# The folders come from the lowest to the highest, as csrc/driver/README.md has them.
 set(
   OPENREG_DRIVER_SOURCES
-  csrc/driver/address_space.cpp
-  csrc/driver/address_space.h
-  csrc/driver/api_device.cpp
-  csrc/driver/api_event.cpp
-  csrc/driver/api_graph.cpp
-  csrc/driver/api_ipc.cpp
-  csrc/driver/api_launch.cpp
-  csrc/driver/api_memory.cpp
-  csrc/driver/api_observer.cpp
-  csrc/driver/api_semaphore.cpp
-  csrc/driver/api_stream.cpp
-  csrc/driver/busy_meter.h
-  csrc/driver/captures.cpp
-  csrc/driver/captures.h
-  csrc/driver/clock.h
-  csrc/driver/command_processor.cpp
-  csrc/driver/command_processor.h
-  csrc/driver/completions.h
-  csrc/driver/deadlines.cpp
-  csrc/driver/deadlines.h
-  csrc/driver/demand.h
-  csrc/driver/device.cpp
-  csrc/driver/device.h
-  csrc/driver/device_memory.cpp
-  csrc/driver/device_memory.h
-  csrc/driver/dispatcher.cpp
-  csrc/driver/dispatcher.h
-  csrc/driver/driver.cpp
-  csrc/driver/driver.h
-  csrc/driver/engine.cpp
-  csrc/driver/engine.h
-  csrc/driver/engine_threads.cpp
-  csrc/driver/engine_threads.h
-  csrc/driver/engine_work.h
-  csrc/driver/engines.cpp
-  csrc/driver/engines.h
-  csrc/driver/error.cpp
-  csrc/driver/error.h
-  csrc/driver/event.h
-  csrc/driver/execute.cpp
-  csrc/driver/execute.h
-  csrc/driver/faults.cpp
-  csrc/driver/faults.h
-  csrc/driver/graph.cpp
-  csrc/driver/graph.h
-  csrc/driver/graph_replay.cpp
-  csrc/driver/graph_replay.h
-  csrc/driver/handle_table.h
-  csrc/driver/held_back.cpp
-  csrc/driver/held_back.h
-  csrc/driver/ipc_handle.cpp
-  csrc/driver/ipc_handle.h
-  csrc/driver/ipc_memory.cpp
-  csrc/driver/ipc_memory.h
-  csrc/driver/lock.cpp
-  csrc/driver/lock.h
-  csrc/driver/modelled_schedule.cpp
-  csrc/driver/modelled_schedule.h
-  csrc/driver/modelled_time.cpp
-  csrc/driver/modelled_time.h
-  csrc/driver/objects.cpp
-  csrc/driver/objects.h
-  csrc/driver/observers.cpp
-  csrc/driver/observers.h
-  csrc/driver/pinned_memory.cpp
-  csrc/driver/pinned_memory.h
-  csrc/driver/platform.h
-  csrc/driver/ready_queue.h
-  csrc/driver/ring_buffer.h
-  csrc/driver/scheduler.cpp
-  csrc/driver/scheduler.h
-  csrc/driver/seeded_order.h
-  csrc/driver/seeded_schedule.cpp
-  csrc/driver/seeded_schedule.h
-  csrc/driver/semaphores.cpp
-  csrc/driver/semaphores.h
-  csrc/driver/settings.cpp
-  csrc/driver/settings.h
-  csrc/driver/steady_time.cpp
-  csrc/driver/steady_time.h
-  csrc/driver/stream.h
-  csrc/driver/task_tracer.cpp
-  csrc/driver/task_tracer.h
-  csrc/driver/timeline_semaphore.h
+  platform/platform.h
+  base/busy_meter.h
+  base/error.cpp
+  base/error.h
+  base/faults.cpp
+  base/faults.h
+  base/handle_table.h
+  base/lock.cpp
+  base/lock.h
+  base/ring_buffer.h
+  base/settings.cpp
+  base/settings.h
+  base/steady_time.cpp
+  base/steady_time.h
+  memory/address_space.cpp
+  memory/address_space.h
+  memory/device_memory.cpp
+  memory/device_memory.h
+  memory/ipc_handle.cpp
+  memory/ipc_handle.h
+  memory/ipc_memory.cpp
+  memory/ipc_memory.h
+  memory/pinned_memory.cpp
+  memory/pinned_memory.h
+  objects/captures.cpp
+  objects/captures.h
+  objects/device.cpp
+  objects/device.h
+  objects/event.h
+  objects/graph.cpp
+  objects/graph.h
+  objects/objects.cpp
+  objects/objects.h
+  objects/stream.h
+  objects/timeline_semaphore.h
+  time/clock.h
+  time/deadlines.cpp
+  time/deadlines.h
+  time/modelled_time.cpp
+  time/modelled_time.h
+  time/seeded_order.h
+  observe/observers.cpp
+  observe/observers.h
+  observe/task_tracer.cpp
+  observe/task_tracer.h
+  engine/engine.cpp
+  engine/engine.h
+  engine/engine_threads.cpp
+  engine/engine_threads.h
+  engine/engine_work.h
+  engine/engines.cpp
+  engine/engines.h
+  engine/execute.cpp
+  engine/execute.h
+  engine/ready_queue.h
+  schedule/command_processor.cpp
+  schedule/command_processor.h
+  schedule/completions.h
+  schedule/demand.h
+  schedule/dispatcher.cpp
+  schedule/dispatcher.h
+  schedule/graph_replay.cpp
+  schedule/graph_replay.h
+  schedule/held_back.cpp
+  schedule/held_back.h
+  schedule/modelled_schedule.cpp
+  schedule/modelled_schedule.h
+  schedule/scheduler.cpp
+  schedule/scheduler.h
+  schedule/seeded_schedule.cpp
+  schedule/seeded_schedule.h
+  schedule/semaphores.cpp
+  schedule/semaphores.h
+  api/api_device.cpp
+  api/api_event.cpp
+  api/api_graph.cpp
+  api/api_ipc.cpp
+  api/api_launch.cpp
+  api/api_memory.cpp
+  api/api_observer.cpp
+  api/api_semaphore.cpp
+  api/api_stream.cpp
+  api/driver.cpp
+  api/driver.h
 )
 # Each alone in its translation unit: the headers of a system define macros.
 if(WIN32)
-  set(OPENREG_DRIVER_PLATFORM csrc/driver/platform_windows.cpp csrc/driver/platform_windows_memory.cpp)
+  set(OPENREG_DRIVER_PLATFORM platform/platform_windows.cpp platform/platform_windows_memory.cpp)
 elseif(APPLE)
-  set(OPENREG_DRIVER_PLATFORM csrc/driver/platform_posix.cpp csrc/driver/platform_macos.cpp)
+  set(OPENREG_DRIVER_PLATFORM platform/platform_posix.cpp platform/platform_macos.cpp)
 else()
-  set(OPENREG_DRIVER_PLATFORM csrc/driver/platform_posix.cpp csrc/driver/platform_linux.cpp)
+  set(OPENREG_DRIVER_PLATFORM platform/platform_posix.cpp platform/platform_linux.cpp)
 endif()
 
 function(openreg_add_driver)
   find_package(Threads REQUIRED)
-  list(TRANSFORM OPENREG_DRIVER_SOURCES PREPEND "${OPENREG_PACKAGE_DIR}/" OUTPUT_VARIABLE sources)
-  list(TRANSFORM OPENREG_DRIVER_PLATFORM PREPEND "${OPENREG_PACKAGE_DIR}/" OUTPUT_VARIABLE platform)
+  list(TRANSFORM OPENREG_DRIVER_SOURCES PREPEND "${OPENREG_DRIVER_DIR}/" OUTPUT_VARIABLE sources)
+  list(TRANSFORM OPENREG_DRIVER_PLATFORM PREPEND "${OPENREG_DRIVER_DIR}/" OUTPUT_VARIABLE platform)
   set_source_files_properties(${platform} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   add_library(openreg SHARED ${sources} ${platform})
   add_library(openreg::openreg ALIAS openreg)
   openreg_library_defaults(openreg RPATH .)
   openreg_unity_build(8 openreg)
   target_compile_definitions(openreg PRIVATE OPENREG_BUILD_DRIVER)
+  target_include_directories(openreg PRIVATE "${OPENREG_DRIVER_DIR}")
   target_sources(
     openreg
     PUBLIC

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "openreg/runtime/device.h"
-#include "process_group.h"
-#include "trace.h"
+#include "group/process_group.h"
+#include "group/trace.h"
 #include "transport/transport_control_channel.h"
 
 namespace openreg::distributed {

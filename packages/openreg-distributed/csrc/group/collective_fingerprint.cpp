@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "collective_fingerprint.h"
+#include "group/collective_fingerprint.h"
 
 namespace openreg::distributed {
 

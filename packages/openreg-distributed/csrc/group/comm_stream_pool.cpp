@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "comm_stream_pool.h"
+#include "group/comm_stream_pool.h"
 
 #include "openreg/runtime/stream.h"
 

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "openreg/runtime/device.h"
-#include "process_group.h"
+#include "group/process_group.h"
 #include "transport/flat_buffer.h"
 #include "transport/host_memory.h"
 

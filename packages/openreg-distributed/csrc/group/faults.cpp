@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "faults.h"
+#include "group/faults.h"
 
 #include <array>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Send and receive. A receive is posted to the transport after the sender has announced the message.
-#include "process_group.h"
+#include "group/process_group.h"
 #include "transport/flat_buffer.h"
 #include "transport/host_memory.h"
 

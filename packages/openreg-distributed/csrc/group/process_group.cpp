@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Creation and destruction of a group, and how a call is enqueued on a communication stream. argument_checks.cpp checks
 // and describes calls; reductions.cpp, data_movement.cpp and point_to_point.cpp have the calls.
-#include "process_group.h"
+#include "group/process_group.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <c10/core/StreamGuard.h>
@@ -12,7 +12,7 @@
 #include <limits>
 #include <utility>
 
-#include "faults.h"
+#include "group/faults.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
@@ -20,9 +20,9 @@
 #include "openreg/runtime/stream.h"
 #include "progress/platform.h"
 #include "progress/threads.h"
-#include "trace.h"
+#include "group/trace.h"
 #include "transport/transport_control_channel.h"
-#include "work.h"
+#include "group/work.h"
 
 namespace openreg::distributed {
 

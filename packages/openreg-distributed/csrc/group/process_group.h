@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "collective_fingerprint.h"
-#include "comm_stream_pool.h"
+#include "group/collective_fingerprint.h"
+#include "group/comm_stream_pool.h"
 #include "progress/progress_engine.h"
 #include "transport/transfers.h"
 

@@ -2,7 +2,7 @@
 // Collectives with arithmetic.
 #include <ATen/ops/empty.h>
 
-#include "process_group.h"
+#include "group/process_group.h"
 #include "transport/flat_buffer.h"
 #include "transport/host_memory.h"
 #include "transport/wire_format.h"

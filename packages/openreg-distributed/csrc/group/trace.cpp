@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "trace.h"
+#include "group/trace.h"
 
 #include <c10/util/Logging.h>
 #include <torch/csrc/distributed/c10d/TraceUtils.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "comm_stream.h"
+#include "progress/comm_stream.h"
 
 #include <stdexcept>
 #include <utility>

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "openreg.h"
-#include "operation.h"
+#include "progress/operation.h"
 
 namespace openreg::distributed {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "control_message.h"
+#include "progress/control_message.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "flight_recorder.h"
+#include "progress/flight_recorder.h"
 
 namespace openreg::distributed {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "operation.h"
+#include "progress/operation.h"
 
 #include <exception>
 #include <utility>

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "flight_recorder.h"
+#include "progress/flight_recorder.h"
 #include "openreg.h"
 
 namespace openreg::distributed {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "operation_matcher.h"
+#include "progress/operation_matcher.h"
 
 #include <algorithm>
 #include <utility>

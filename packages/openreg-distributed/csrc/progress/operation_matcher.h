@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "control_message.h"
-#include "operation.h"
+#include "progress/control_message.h"
+#include "progress/operation.h"
 
 namespace openreg::distributed {
 

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "platform.h"
+#include "progress/platform.h"
 
 namespace openreg::distributed::platform {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cstdlib>
 
-#include "platform.h"
+#include "progress/platform.h"
 
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>

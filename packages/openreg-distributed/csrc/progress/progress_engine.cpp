@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "progress_engine.h"
+#include "progress/progress_engine.h"
 
 #include <exception>
 #include <utility>
 
-#include "platform.h"
-#include "threads.h"
+#include "progress/platform.h"
+#include "progress/threads.h"
 
 namespace openreg::distributed {
 

@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "control_channel.h"
-#include "operation.h"
-#include "operation_matcher.h"
-#include "submission_queue.h"
-#include "wait_thread_pool.h"
+#include "progress/control_channel.h"
+#include "progress/operation.h"
+#include "progress/operation_matcher.h"
+#include "progress/submission_queue.h"
+#include "progress/wait_thread_pool.h"
 
 namespace openreg::distributed {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "submission_queue.h"
+#include "progress/submission_queue.h"
 
 #include <utility>
 
-#include "threads.h"
+#include "progress/threads.h"
 
 namespace openreg::distributed {
 

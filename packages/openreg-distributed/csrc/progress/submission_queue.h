@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "operation.h"
+#include "progress/operation.h"
 
 namespace openreg::distributed {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "threads.h"
+#include "progress/threads.h"
 
 #include <iterator>
 #include <utility>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "wait_thread_pool.h"
+#include "progress/wait_thread_pool.h"
 
 #include <utility>
 
 #include "openreg.h"
-#include "threads.h"
+#include "progress/threads.h"
 
 namespace openreg::distributed {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "flat_buffer.h"
+#include "transport/flat_buffer.h"
 
 #include <ATen/ops/empty.h>
 

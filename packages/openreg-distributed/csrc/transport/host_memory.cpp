@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "host_memory.h"
+#include "transport/host_memory.h"
 
 #include <ATen/ops/from_blob.h>
 

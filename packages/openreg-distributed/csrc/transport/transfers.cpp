@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "transfers.h"
+#include "transport/transfers.h"
 
 #include <atomic>
 #include <mutex>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "transport_control_channel.h"
+#include "transport/transport_control_channel.h"
 
 #include <ATen/ops/empty.h>
 

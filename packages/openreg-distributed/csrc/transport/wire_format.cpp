@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "wire_format.h"
+#include "transport/wire_format.h"
 
 #include <ATen/ops/amax.h>
 #include <ATen/ops/amin.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What differs between operating systems in Python; for C++ that is ``csrc/driver/platform_*.cpp``."""
+"""What differs between operating systems in Python; for C++ that is ``csrc/driver/platform/``."""
 
 from __future__ import annotations
 

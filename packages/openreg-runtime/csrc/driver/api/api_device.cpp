@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "driver.h"
+#include "api/driver.h"
 
 using namespace openreg::driver;
 

@@ -2,7 +2,7 @@
 // C functions on captures and graphs.
 #include <utility>
 
-#include "driver.h"
+#include "api/driver.h"
 
 using namespace openreg::driver;
 

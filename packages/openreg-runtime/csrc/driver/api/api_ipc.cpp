@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // C functions on the memory of other processes.
-#include "driver.h"
+#include "api/driver.h"
 
 using namespace openreg::driver;
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <tuple>
 
-#include "driver.h"
+#include "api/driver.h"
 
 using namespace openreg::driver;
 

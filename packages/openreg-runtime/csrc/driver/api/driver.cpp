@@ -2,14 +2,14 @@
 // The board: made on first use, unusable after fork(), stopped at exit.
 //
 // REAL HW: opening the device file, creating a context, and what the kernel driver does when the process ends.
-#include "driver.h"
+#include "api/driver.h"
 
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
 
-#include "execute.h"
-#include "platform.h"
+#include "engine/execute.h"
+#include "platform/platform.h"
 
 namespace openreg::driver {
 

@@ -6,14 +6,14 @@
 #include <new>
 #include <vector>
 
-#include "address_space.h"
-#include "device.h"
-#include "error.h"
-#include "faults.h"
+#include "base/error.h"
+#include "base/faults.h"
+#include "base/settings.h"
+#include "memory/address_space.h"
+#include "memory/pinned_memory.h"
+#include "objects/device.h"
 #include "openreg.h"
-#include "pinned_memory.h"
-#include "scheduler.h"
-#include "settings.h"
+#include "schedule/scheduler.h"
 
 namespace openreg::driver {
 

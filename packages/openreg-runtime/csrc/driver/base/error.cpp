@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The error register: the last failure of each thread, and the names of all codes.
-#include "error.h"
+#include "base/error.h"
 
 #include <cstdio>
 

@@ -2,7 +2,7 @@
 // The fault injector.
 //
 // REAL HW: drivers have such switches for their own tests (the fault-injection framework of the Linux kernel, say).
-#include "faults.h"
+#include "base/faults.h"
 
 #include <algorithm>
 #include <charconv>
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "error.h"
+#include "base/error.h"
 
 namespace openreg::driver {
 

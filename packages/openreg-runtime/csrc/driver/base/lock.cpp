@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: none; host and card share no lock, but a ring of commands in memory and a doorbell.
-#include "lock.h"
+#include "base/lock.h"
 
-#include "platform.h"
-#include "steady_time.h"
+#include "base/steady_time.h"
+#include "platform/platform.h"
 
 namespace openreg::driver {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads the environment variables of the device.
-#include "settings.h"
+#include "base/settings.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,8 +10,8 @@
 #include <memory>
 #include <string>
 
-#include "error.h"
-#include "platform.h"
+#include "base/error.h"
+#include "platform/platform.h"
 
 namespace openreg::driver {
 

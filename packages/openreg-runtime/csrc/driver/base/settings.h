@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "faults.h"
+#include "base/faults.h"
 
 namespace openreg::driver {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: a counter of the device, which the driver relates to the host's clock from time to time.
-#include "steady_time.h"
+#include "base/steady_time.h"
 
 #include <chrono>
 

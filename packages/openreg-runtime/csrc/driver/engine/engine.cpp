@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: a block of the card with a doorbell; its counters are registers.
-#include "engine.h"
+#include "engine/engine.h"
 
 #include <chrono>
 #include <cstring>
 
-#include "platform.h"
-#include "steady_time.h"
+#include "base/steady_time.h"
+#include "platform/platform.h"
 
 namespace openreg::driver {
 

@@ -7,11 +7,11 @@
 #include <condition_variable>
 #include <cstdint>
 
-#include "device.h"
-#include "lock.h"
+#include "base/lock.h"
+#include "engine/ready_queue.h"
+#include "objects/device.h"
+#include "objects/stream.h"
 #include "openreg.h"
-#include "ready_queue.h"
-#include "stream.h"
 
 namespace openreg::driver {
 

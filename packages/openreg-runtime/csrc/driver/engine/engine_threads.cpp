@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: engines are on the card; what is left of this file is the handler of its interrupts.
-#include "engine_threads.h"
+#include "engine/engine_threads.h"
 
-#include "error.h"
-#include "execute.h"
-#include "platform.h"
-#include "steady_time.h"
+#include "base/error.h"
+#include "base/steady_time.h"
+#include "engine/execute.h"
+#include "platform/platform.h"
 
 namespace openreg::driver {
 

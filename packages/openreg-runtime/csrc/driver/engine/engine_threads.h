@@ -7,10 +7,10 @@
 #include <mutex>
 #include <thread>
 
-#include "deadlines.h"
-#include "engine_work.h"
-#include "engines.h"
-#include "lock.h"
+#include "base/lock.h"
+#include "engine/engine_work.h"
+#include "engine/engines.h"
+#include "time/deadlines.h"
 
 namespace openreg::driver {
 

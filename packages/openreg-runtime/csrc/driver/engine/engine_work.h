@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "engine.h"
-#include "lock.h"
-#include "stream.h"
+#include "base/lock.h"
+#include "engine/engine.h"
+#include "objects/stream.h"
 
 namespace openreg::driver {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: the driver asks the card which engines it has; statistics are read from their registers.
-#include "engines.h"
+#include "engine/engines.h"
 
 #include <algorithm>
-#include "steady_time.h"
+#include "base/steady_time.h"
 
 namespace openreg::driver {
 

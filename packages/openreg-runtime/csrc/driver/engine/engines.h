@@ -4,9 +4,9 @@
 
 #include <array>
 
-#include "device.h"
-#include "engine.h"
-#include "stream.h"
+#include "engine/engine.h"
+#include "objects/device.h"
+#include "objects/stream.h"
 
 namespace openreg::driver {
 

@@ -2,7 +2,7 @@
 // The execution units: kernels, copies and fills.
 //
 // REAL HW: the command processor of the card does this; the driver only learns by an interrupt that it is done.
-#include "execute.h"
+#include "engine/execute.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -10,8 +10,8 @@
 #include <thread>
 #include <utility>
 
-#include "error.h"
-#include "platform.h"
+#include "base/error.h"
+#include "platform/platform.h"
 
 namespace openreg::driver {
 

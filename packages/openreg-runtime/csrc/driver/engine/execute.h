@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "device.h"
-#include "stream.h"
+#include "objects/device.h"
+#include "objects/stream.h"
 
 namespace openreg::driver {
 

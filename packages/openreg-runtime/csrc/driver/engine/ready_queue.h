@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <deque>
 
-#include "seeded_order.h"
-#include "stream.h"
+#include "objects/stream.h"
+#include "time/seeded_order.h"
 
 namespace openreg::driver {
 

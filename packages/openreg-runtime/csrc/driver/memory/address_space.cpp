@@ -3,12 +3,12 @@
 //
 // REAL HW: the driver maps the card's memory into its own page tables; a host address range is reserved only so that
 // device addresses can never be confused with host addresses.
-#include "address_space.h"
+#include "memory/address_space.h"
 
 #include <cstdint>
 
-#include "error.h"
-#include "platform.h"
+#include "base/error.h"
+#include "platform/platform.h"
 
 namespace openreg::driver {
 

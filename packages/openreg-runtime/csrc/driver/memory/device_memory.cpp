@@ -3,15 +3,15 @@
 //
 // REAL HW: the driver's page allocator. Here pages are given to the system on release and come back zero-filled on
 // first touch, although the contract calls new memory undefined.
-#include "device_memory.h"
+#include "memory/device_memory.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 
-#include "error.h"
-#include "platform.h"
-#include "settings.h"
+#include "base/error.h"
+#include "base/settings.h"
+#include "platform/platform.h"
 
 namespace openreg::driver {
 

@@ -11,8 +11,8 @@
 #include <set>
 #include <utility>
 
-#include "address_space.h"
-#include "ipc_memory.h"
+#include "memory/address_space.h"
+#include "memory/ipc_memory.h"
 
 namespace openreg::driver {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: the number of a buffer in the kernel driver, which checks by its own tables who may map it.
-#include "ipc_handle.h"
+#include "memory/ipc_handle.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,8 +9,8 @@
 #include <limits>
 #include <random>
 
-#include "error.h"
-#include "platform.h"
+#include "base/error.h"
+#include "platform/platform.h"
 
 namespace openreg::driver {
 

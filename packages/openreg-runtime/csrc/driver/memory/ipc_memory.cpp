@@ -3,7 +3,7 @@
 //
 // REAL HW: the memory is the card's, which the kernel driver maps for several processes; nothing is moved. Here private
 // memory becomes a shared object when it is exported, at the same addresses.
-#include "ipc_memory.h"
+#include "memory/ipc_memory.h"
 
 #include <algorithm>
 #include <array>
@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "error.h"
-#include "ipc_handle.h"
+#include "base/error.h"
+#include "memory/ipc_handle.h"
 
 namespace openreg::driver {
 

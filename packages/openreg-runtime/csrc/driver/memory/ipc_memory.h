@@ -7,9 +7,9 @@
 #include <mutex>
 #include <utility>
 
-#include "address_space.h"
+#include "memory/address_space.h"
 #include "openreg.h"
-#include "platform.h"
+#include "platform/platform.h"
 
 namespace openreg::driver {
 

@@ -3,10 +3,10 @@
 //
 // REAL HW: pages are locked and entered into the device's page tables. Here it matters only that they are known: a copy
 // from unknown (pageable) memory must not be left running when the call returns, because the host may free it.
-#include "pinned_memory.h"
+#include "memory/pinned_memory.h"
 
-#include "error.h"
-#include "platform.h"
+#include "base/error.h"
+#include "platform/platform.h"
 
 namespace openreg::driver {
 

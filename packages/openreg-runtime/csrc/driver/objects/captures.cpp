@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: the driver compiles the recorded commands into one buffer, which the card runs as a whole.
-#include "captures.h"
+#include "objects/captures.h"
 
 #include <algorithm>
 #include <thread>
 #include <utility>
 
-#include "error.h"
+#include "base/error.h"
 
 namespace openreg::driver {
 

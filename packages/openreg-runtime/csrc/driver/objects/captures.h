@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "device.h"
-#include "event.h"
-#include "graph.h"
-#include "objects.h"
+#include "objects/device.h"
+#include "objects/event.h"
+#include "objects/graph.h"
+#include "objects/objects.h"
+#include "objects/stream.h"
 #include "openreg.h"
-#include "stream.h"
 
 namespace openreg::driver {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: the error state is a register of the card, or what its last interrupt said.
-#include "device.h"
+#include "objects/device.h"
 
-#include "error.h"
+#include "base/error.h"
 
 namespace openreg::driver {
 

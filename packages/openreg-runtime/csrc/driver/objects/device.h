@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
-#include "busy_meter.h"
-#include "device_memory.h"
-#include "stream.h"
+#include "base/busy_meter.h"
+#include "memory/device_memory.h"
+#include "objects/stream.h"
 
 namespace openreg::driver {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "handle_table.h"
+#include "base/handle_table.h"
 #include "openreg.h"
 
 namespace openreg::driver {

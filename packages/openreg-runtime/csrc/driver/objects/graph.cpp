@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "graph.h"
+#include "objects/graph.h"
 
 #include <fstream>
 #include <map>
 #include <utility>
 
-#include "device.h"
-#include "error.h"
-#include "lock.h"
-#include "objects.h"
+#include "base/error.h"
+#include "base/lock.h"
+#include "objects/device.h"
+#include "objects/objects.h"
 
 namespace openreg::driver {
 

@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "handle_table.h"
+#include "base/handle_table.h"
+#include "objects/stream.h"
 #include "openreg.h"
-#include "stream.h"
 
 namespace openreg::driver {
 

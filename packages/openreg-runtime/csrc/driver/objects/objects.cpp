@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: a stream is a ring in memory that the card reads, with a channel of its own; the rest is the driver's alone.
-#include "objects.h"
+#include "objects/objects.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "error.h"
+#include "base/error.h"
 
 namespace openreg::driver {
 

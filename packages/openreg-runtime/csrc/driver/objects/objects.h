@@ -6,12 +6,12 @@
 #include <memory>
 #include <vector>
 
-#include "device.h"
-#include "event.h"
-#include "graph.h"
-#include "handle_table.h"
+#include "base/handle_table.h"
+#include "objects/device.h"
+#include "objects/event.h"
+#include "objects/graph.h"
+#include "objects/stream.h"
 #include "openreg.h"
-#include "stream.h"
 
 namespace openreg::driver {
 

@@ -8,11 +8,11 @@
 #include <limits>
 #include <vector>
 
-#include "event.h"
-#include "handle_table.h"
+#include "base/handle_table.h"
+#include "base/ring_buffer.h"
+#include "objects/event.h"
+#include "objects/timeline_semaphore.h"
 #include "openreg.h"
-#include "ring_buffer.h"
-#include "timeline_semaphore.h"
 
 namespace openreg::driver {
 

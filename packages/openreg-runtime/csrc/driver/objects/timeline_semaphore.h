@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "handle_table.h"
+#include "base/handle_table.h"
 #include "openreg.h"
 
 namespace openreg::driver {

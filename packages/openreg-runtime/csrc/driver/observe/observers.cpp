@@ -2,13 +2,13 @@
 // The tracing unit.
 //
 // REAL HW: the command processor writes records into a ring in memory, which the driver reads and hands on.
-#include "observers.h"
+#include "observe/observers.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <exception>
 
-#include "error.h"
+#include "base/error.h"
 
 namespace openreg::driver {
 

@@ -6,7 +6,7 @@
 #include <deque>
 #include <vector>
 
-#include "handle_table.h"
+#include "base/handle_table.h"
 #include "openreg.h"
 
 namespace openreg::driver {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: the driver knows what it enqueued; the card's tracing unit says when that ran, and both are matched by
 // number.
-#include "task_tracer.h"
+#include "observe/task_tracer.h"
 
 #include <algorithm>
 #include <array>

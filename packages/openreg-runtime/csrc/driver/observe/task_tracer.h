@@ -4,13 +4,13 @@
 
 #include <cstdint>
 
-#include "address_space.h"
-#include "clock.h"
-#include "device.h"
-#include "observers.h"
+#include "memory/address_space.h"
+#include "objects/device.h"
+#include "objects/stream.h"
+#include "objects/timeline_semaphore.h"
+#include "observe/observers.h"
 #include "openreg.h"
-#include "stream.h"
-#include "timeline_semaphore.h"
+#include "time/clock.h"
 
 namespace openreg::driver {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operating system services of Linux.
-#include "platform.h"
+#include "platform/platform.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operating system services that Linux and macOS share.
-#include "platform.h"
+#include "platform/platform.h"
 
 #include <pthread.h>
 #include <sys/mman.h>

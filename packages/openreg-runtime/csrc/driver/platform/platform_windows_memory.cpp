@@ -3,7 +3,7 @@
 //
 // The kernel view has to hold private and shared memory at addresses of our choice. Only placeholders (Windows 10 1803
 // and later) allow that: reserved ranges which are split, replaced by memory, and put back.
-#include "platform.h"
+#include "platform/platform.h"
 
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>

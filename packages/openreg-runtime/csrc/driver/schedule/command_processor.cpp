@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: the card's firmware does this, with queues and semaphores in device memory; the driver writes a doorbell.
-#include "command_processor.h"
+#include "schedule/command_processor.h"
 
 #include <algorithm>
 #include <limits>

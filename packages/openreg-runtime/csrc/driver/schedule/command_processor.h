@@ -5,16 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "clock.h"
-#include "completions.h"
-#include "deadlines.h"
-#include "engines.h"
-#include "faults.h"
-#include "modelled_time.h"
-#include "objects.h"
-#include "semaphores.h"
-#include "stream.h"
-#include "task_tracer.h"
+#include "base/faults.h"
+#include "engine/engines.h"
+#include "objects/objects.h"
+#include "objects/stream.h"
+#include "observe/task_tracer.h"
+#include "schedule/completions.h"
+#include "schedule/semaphores.h"
+#include "time/clock.h"
+#include "time/deadlines.h"
+#include "time/modelled_time.h"
 
 namespace openreg::driver {
 

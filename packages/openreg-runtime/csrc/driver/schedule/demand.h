@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "stream.h"
+#include "objects/stream.h"
 
 namespace openreg::driver {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: a scheduler in firmware; the driver reads from the interrupt what went how.
-#include "dispatcher.h"
+#include "schedule/dispatcher.h"
 
 #include <utility>
 
-#include "execute.h"
+#include "engine/execute.h"
 
 namespace openreg::driver {
 

@@ -4,13 +4,13 @@
 
 #include <cstdint>
 
-#include "command_processor.h"
-#include "engine_work.h"
-#include "held_back.h"
-#include "lock.h"
-#include "semaphores.h"
-#include "stream.h"
-#include "task_tracer.h"
+#include "base/lock.h"
+#include "engine/engine_work.h"
+#include "objects/stream.h"
+#include "observe/task_tracer.h"
+#include "schedule/command_processor.h"
+#include "schedule/held_back.h"
+#include "schedule/semaphores.h"
 
 namespace openreg::driver {
 

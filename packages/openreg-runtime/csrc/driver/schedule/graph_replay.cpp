@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: one command that names the recorded buffer; here a launch submits the nodes one by one.
-#include "graph_replay.h"
+#include "schedule/graph_replay.h"
 
 #include <vector>
 
-#include "error.h"
+#include "base/error.h"
 
 namespace openreg::driver {
 

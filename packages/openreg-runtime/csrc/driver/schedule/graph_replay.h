@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "command_processor.h"
-#include "graph.h"
-#include "stream.h"
+#include "objects/graph.h"
+#include "objects/stream.h"
+#include "schedule/command_processor.h"
 
 namespace openreg::driver {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: no such thing; a card runs what it has.
-#include "held_back.h"
+#include "schedule/held_back.h"
 
 namespace openreg::driver {
 

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "demand.h"
-#include "engine.h"
-#include "lock.h"
-#include "observers.h"
-#include "stream.h"
+#include "base/lock.h"
+#include "engine/engine.h"
+#include "objects/stream.h"
+#include "observe/observers.h"
+#include "schedule/demand.h"
 
 namespace openreg::driver {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: no such thing; a card has the time that it takes.
-#include "modelled_schedule.h"
+#include "schedule/modelled_schedule.h"
 
 #include <algorithm>
 #include <limits>
 #include <tuple>
 
-#include "execute.h"
-#include "seeded_schedule.h"
+#include "engine/execute.h"
+#include "schedule/seeded_schedule.h"
 
 namespace openreg::driver {
 

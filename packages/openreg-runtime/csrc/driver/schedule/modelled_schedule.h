@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "command_processor.h"
-#include "engine.h"
-#include "held_back.h"
-#include "lock.h"
-#include "modelled_time.h"
-#include "stream.h"
-#include "task_tracer.h"
+#include "base/lock.h"
+#include "engine/engine.h"
+#include "objects/stream.h"
+#include "observe/task_tracer.h"
+#include "schedule/command_processor.h"
+#include "schedule/held_back.h"
+#include "time/modelled_time.h"
 
 namespace openreg::driver {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: the driver writes commands into a ring and rings a doorbell; it waits by looking at a counter in memory.
-#include "scheduler.h"
+#include "schedule/scheduler.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "error.h"
-#include "execute.h"
-#include "platform.h"
-#include "steady_time.h"
+#include "base/error.h"
+#include "base/steady_time.h"
+#include "engine/execute.h"
+#include "platform/platform.h"
 
 namespace openreg::driver {
 

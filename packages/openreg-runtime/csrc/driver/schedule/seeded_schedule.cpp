@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: no such thing; hardware interleaves as it likes, which is why races hide.
-#include "seeded_schedule.h"
+#include "schedule/seeded_schedule.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "execute.h"
-#include "steady_time.h"
+#include "base/steady_time.h"
+#include "engine/execute.h"
 
 namespace openreg::driver {
 

@@ -5,15 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "command_processor.h"
-#include "deadlines.h"
-#include "engine.h"
-#include "held_back.h"
-#include "lock.h"
-#include "seeded_order.h"
-#include "semaphores.h"
-#include "stream.h"
-#include "task_tracer.h"
+#include "base/lock.h"
+#include "engine/engine.h"
+#include "objects/stream.h"
+#include "observe/task_tracer.h"
+#include "schedule/command_processor.h"
+#include "schedule/held_back.h"
+#include "schedule/semaphores.h"
+#include "time/deadlines.h"
+#include "time/seeded_order.h"
 
 namespace openreg::driver {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: the card looks at words in memory; the driver has an interrupt for who sleeps on one.
-#include "semaphores.h"
+#include "schedule/semaphores.h"
 
 #include <utility>
 
-#include "error.h"
-#include "platform.h"
-#include "steady_time.h"
+#include "base/error.h"
+#include "base/steady_time.h"
+#include "platform/platform.h"
 
 namespace openreg::driver {
 

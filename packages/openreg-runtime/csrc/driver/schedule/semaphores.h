@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <string>
 
-#include "completions.h"
-#include "device.h"
-#include "handle_table.h"
-#include "objects.h"
+#include "base/handle_table.h"
+#include "objects/device.h"
+#include "objects/objects.h"
+#include "objects/stream.h"
+#include "objects/timeline_semaphore.h"
+#include "observe/task_tracer.h"
 #include "openreg.h"
-#include "stream.h"
-#include "task_tracer.h"
-#include "timeline_semaphore.h"
+#include "schedule/completions.h"
 
 namespace openreg::driver {
 

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "modelled_time.h"
-#include "seeded_order.h"
-#include "steady_time.h"
+#include "base/steady_time.h"
+#include "time/modelled_time.h"
+#include "time/seeded_order.h"
 
 namespace openreg::driver {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: a timer of the command processor, or a semaphore that its clock releases.
-#include "deadlines.h"
+#include "time/deadlines.h"
 
 #include <algorithm>
 #include <chrono>
-#include "steady_time.h"
+#include "base/steady_time.h"
 
 namespace openreg::driver {
 

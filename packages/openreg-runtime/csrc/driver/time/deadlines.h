@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "lock.h"
+#include "base/lock.h"
 
 namespace openreg::driver {
 

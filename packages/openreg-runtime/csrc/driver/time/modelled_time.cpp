@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: no such thing; a card has the time that it takes.
-#include "modelled_time.h"
+#include "time/modelled_time.h"
 
 namespace openreg::driver {
 

@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-#include "stream.h"
+#include "objects/stream.h"
 
 namespace openreg::driver {
 

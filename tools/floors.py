@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Folders of C++ that have an order: includes go to the same floor or to a lower one, and never in a circle.
+
+usage: python -m tools.floors
+
+A README.md that has a table with the columns "floor" and "what belongs there" declares an order for the folders beside
+it, the lowest first. tools/repo_checks.py runs this check as one of its rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+from tools.packages import ROOT, discover
+
+NATIVE = {".cpp", ".h"}
+HEAD = "| floor | what belongs there |\n|---|---|\n"
+ROW = re.compile(r"\| `(\w+)` \| (.*) \|")
+INCLUDE = re.compile(r'(?m)^#include "([^"]+)"')
+
+
+def trees(root: Path) -> Iterator[Path]:
+    """The folders of C++ whose README.md declares floors."""
+    for package in discover(root).values():
+        for readme in sorted((package.folder / "csrc").rglob("README.md")):
+            if HEAD in readme.read_text("utf-8"):
+                yield readme.parent
+
+
+def declared(tree: Path) -> list[str]:
+    """The floors of a tree, the lowest first."""
+    rows = (tree / "README.md").read_text("utf-8").partition(HEAD)[2].splitlines()
+    matches = [ROW.fullmatch(row) for row in rows[: next((i for i, row in enumerate(rows) if not row), len(rows))]]
+    return [match[1] for match in matches if match is not None and match[2].strip()]
+
+
+def includes(tree: Path, path: Path) -> list[Path]:
+    """The files of the tree that a file includes."""
+    found = [tree / name for name in INCLUDE.findall(path.read_text("utf-8"))]
+    return [included for included in found if included.is_file()]
+
+
+def problems_of(tree: Path) -> list[str]:
+    """One line for each folder without a floor, include that climbs, include without its folder, and circle."""
+    floors = declared(tree)
+    folders = sorted(path.name for path in tree.iterdir() if path.is_dir() and any(path.glob("*.h")))
+    problems = [f"{name}: no row in the table of floors" for name in folders if name not in floors]
+    problems += [f"README.md: there is no floor {name}" for name in floors if name not in folders]
+    files = sorted(path for name in floors for path in (tree / name).glob("*") if path.suffix in NATIVE)
+    for path in files:
+        for name in INCLUDE.findall(path.read_text("utf-8")):
+            if (path.parent / name).is_file():
+                problems.append(f'{path.relative_to(tree)}: write "{path.parent.name}/{name}", with its folder')
+    for path in files:
+        floor = floors.index(path.parent.name)
+        for included in includes(tree, path):
+            if floors.index(included.parent.name) > floor:
+                place = included.relative_to(tree).as_posix()
+                problems.append(f"{path.relative_to(tree)}: includes {place}, which stands on a higher floor")
+    try:
+        TopologicalSorter({path: includes(tree, path) for path in files}).prepare()
+    except CycleError as error:
+        circle = " -> ".join(path.relative_to(tree).as_posix() for path in reversed(error.args[1]))
+        problems.append(f"{circle}: these include each other in a circle")
+    return problems
+
+
+def includes_go_down(root: Path) -> list[str]:
+    """Includes go to the same floor or to a lower one, name their folder, and form no circle."""
+    return [f"{tree.relative_to(root)}/{problem}" for tree in trees(root) for problem in problems_of(tree)]
+
+
+if __name__ == "__main__":
+    raise SystemExit("\n".join(includes_go_down(ROOT)) or 0)
