@@ -24,7 +24,7 @@ NEEDS = {
 }
 # What only the tests of a package ask for.
 TESTS_NEED = {"openreg-ops": ("openreg-testing",)}
-DRIVER = Session("tsan", files=("packages/openreg-runtime/csrc/driver/*", "packages/openreg-runtime/tests/driver/*"))
+DRIVER = Session("tsan", files=("packages/openreg-runtime/csrc/driver/*", "packages/openreg-runtime/tests/stress/*"))
 
 
 def git(root, *arguments):
@@ -83,7 +83,7 @@ EVERYTHING = {"lint", "runtime", "ops", "amp", "autoload", "meta", "testing", "t
     [
         (["packages/openreg-runtime/include/openreg/runtime/launch.h"], {"runtime", "ops", "amp", "meta"}),
         (["packages/openreg-runtime/csrc/driver/objects/device.cpp"], {"runtime", "ops", "amp", "meta", "tsan"}),
-        (["packages/openreg-runtime/tests/driver/test_x.py"], {"runtime", "tsan"}),
+        (["packages/openreg-runtime/tests/stress/test_x.py"], {"runtime", "tsan"}),
         (["packages/openreg-runtime/docs/abi.json"], {"runtime"}),
         ([f"packages/openreg-ops/{name}" for name in ("csrc/module.cpp", "CMakeLists.txt")], {"ops", "meta"}),
         (["packages/openreg-ops/pyproject.toml"], {"ops", "meta"}),

@@ -291,7 +291,7 @@ HOST = (
     "fn=(2)",
     "4 1000",
 )
-DEVICE = ("fl=(1) openreg-runtime/csrc/driver/engine/engine.cpp", "fn=(1) run", "7 9")
+DEVICE = ("fl=(1) openreg_driver/engine/engine.cpp", "fn=(1) run", "7 9")
 
 
 def test_instructions_are_those_of_the_file_itself_and_files_of_others_are_left_out(capsys):

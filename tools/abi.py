@@ -19,9 +19,11 @@ from typing import Any
 
 from tools.packages import ROOT, refuse
 
-INCLUDE = Path("packages", "openreg-runtime", "include")
+RUNTIME = Path("packages", "openreg-runtime")
+INCLUDE = RUNTIME / "include"
+DRIVER_INCLUDE = RUNTIME / "csrc" / "driver" / "include"
 VERSION = INCLUDE / "openreg" / "runtime" / "version.h"
-RECORD = Path("packages", "openreg-runtime", "docs", "abi.json")
+RECORD = RUNTIME / "docs" / "abi.json"
 COMMAND = "python -m tools.abi"
 
 SOURCES = (".h", ".c", ".cpp", ".md")
@@ -47,13 +49,18 @@ def digest(text: str) -> str:
     return hashlib.sha256(json.dumps([line for line in lines if line]).encode()).hexdigest()
 
 
+def public_headers(root: Path) -> dict[str, Path]:
+    """The headers that the wheel installs, by their names in #include."""
+    folders = [root / INCLUDE, root / DRIVER_INCLUDE]
+    return {path.relative_to(folder).as_posix(): path for folder in folders for path in sorted(folder.rglob("*.h"))}
+
+
 def state(root: Path) -> tuple[int, dict[str, str]]:
     """The number in version.h, and the digest of each public header by its name in #include."""
     found = NUMBER.search((root / VERSION).read_text("utf-8"))
     if found is None:
         refuse(f"{VERSION.as_posix()} does not define kAbiVersion")
-    headers = sorted((root / INCLUDE).rglob("*.h"))
-    digests = {path.relative_to(root / INCLUDE).as_posix(): digest(path.read_text("utf-8")) for path in headers}
+    digests = {name: digest(path.read_text("utf-8")) for name, path in public_headers(root).items()}
     return int(found[1]), digests
 
 
@@ -74,7 +81,7 @@ def headers_have_their_number(root: Path) -> list[str]:
     changed = sorted(name for name in {*now, *then} if now.get(name) != then.get(name))
     raised = f"raise kAbiVersion to {last + 1}, then {COMMAND}"
     if number == last:
-        return [f"{INCLUDE.as_posix()}/{name} changed: {raised}" for name in changed]
+        return [f"{name} of {RUNTIME.as_posix()} changed: {raised}" for name in changed]
     if number < last:
         return [f"{VERSION.as_posix()}: the ABI {last} is recorded, and kAbiVersion is {number}: {raised}"]
     return [f"{RECORD.as_posix()} is of ABI {last}, the headers are of ABI {number}: {COMMAND}"]
@@ -82,16 +89,15 @@ def headers_have_their_number(root: Path) -> list[str]:
 
 def headers_are_needed(root: Path) -> list[str]:
     """A public header is included by another public one, by a package, a test or an example, or shown by a page."""
-    headers = sorted((root / INCLUDE).rglob("*.h"))
-    runtime = root / INCLUDE.parent / "csrc"
+    headers = public_headers(root)
+    inside = root / RUNTIME / "csrc"
     folders = [root / name for name in ("packages", "templates", "examples", "docs")]
     sources = {path for folder in folders for suffix in SOURCES for path in folder.rglob(f"*{suffix}")}
-    users = headers + [path for path in sources if not path.is_relative_to(runtime) and path not in headers]
+    users = {*headers.values(), *(path for path in sources if not path.is_relative_to(inside))}
     included = {name for path in users for name in INCLUDED.findall(path.read_text("utf-8"))}
-    names = [path.relative_to(root / INCLUDE).as_posix() for path in headers]
     return [
-        f"{INCLUDE.as_posix()}/{name}: nobody outside of the runtime includes it: move it to {runtime.name}/"
-        for name in names
+        f"{path.relative_to(root)}: nobody outside of the runtime includes it: move it to {inside.name}/"
+        for name, path in headers.items()
         if name not in included
     ]
 

@@ -21,7 +21,7 @@ from tools.packages import BUILD_TOOLS, ROOT, refuse
 from tools.stopwatch import Stopwatch
 
 RUNTIME = ROOT / "packages" / "openreg-runtime"
-PROJECT = RUNTIME / "tests" / "driver"
+PROJECT = RUNTIME / "tests" / "stress"
 # What describes a stress program that a package brings, beside its CMakeLists.txt (run_stress.py).
 STRESS = "stress.json"
 ZIG = "ziglang==0.17.*"
@@ -47,7 +47,7 @@ def cross_compile(session: nox.Session, stopwatch: Stopwatch) -> None:
             build = build_cross(session, target)
         libraries += [str(build / name) for name in DRIVER_LIBRARIES if (build / name).exists()]
     check = str(ROOT / "tools" / "check_exports.py")
-    session.run("python", check, str(RUNTIME / "include" / "openreg.h"), *libraries)
+    session.run("python", check, str(RUNTIME / "csrc" / "driver" / "include" / "openreg.h"), *libraries)
 
 
 def run_emulated(session: nox.Session, stopwatch: Stopwatch) -> None:

@@ -110,15 +110,18 @@ def metadata_is_alike(root: Path) -> list[str]:
 
 
 def sources_listed(root: Path) -> list[str]:
-    """CMake names every source and header of a package by its path in the package."""
+    """CMake names every source and header of a package by its path in the package, or in its CMake project."""
     problems = []
     for package in discover(root).values():
         folder = package.folder
         scripts = [*files(folder, {".cmake"}), *folder.rglob("CMakeLists.txt")]
         listed = "\n".join(path.read_text("utf-8") for path in scripts)
         for path in [*files(folder / "csrc", NATIVE), *files(folder / "include", NATIVE)]:
-            name = re.escape(path.relative_to(folder).as_posix())
-            if not re.search(rf"(?<![\w/.]){name}(?![\w.])", listed):
+            if "tests" in path.relative_to(folder).parts:
+                continue
+            project = next(parent for parent in path.parents if (parent / "CMakeLists.txt").is_file())
+            names = "|".join(re.escape(path.relative_to(place).as_posix()) for place in (folder, project))
+            if not re.search(rf"(?<![\w/.])(?:{names})(?![\w.])", listed):
                 problems.append(f"{path.relative_to(root)}: not named in CMakeLists.txt")
     return problems
 

@@ -30,6 +30,7 @@ from tools.wheelhouse import Wheelhouse
 PROJECT = ROOT / "docs" / "trace"
 COMMAND = "nox -s trace"
 PACKAGE = "openreg-ops"
+DRIVER = ROOT / "packages" / "openreg-runtime" / "csrc" / "driver"
 # Lines, and where they were inlined; the code is that of the wheels.
 LINE_NUMBERS = {"CFLAGS": "-g1", "CXXFLAGS": "-g1"}
 
@@ -69,14 +70,16 @@ def instructions_by_file(dump: str) -> dict[str, int]:
 def repository_files(counts: Mapping[str, int], packages: Mapping[str, Package]) -> dict[str, int]:
     """Those of the repository, by their names in it, without what is generated.
 
-    Compiled into a wheel, a source is called `openreg-ops/csrc/...` (-ffile-prefix-map).
+    Compiled into a wheel, a source is called `openreg_ops/csrc/...`, after its CMake project (-ffile-prefix-map).
     """
+    folders = {name: package.folder for package in packages.values() for name in (package.name, package.import_name)}
+    folders["openreg_driver"] = DRIVER
     found: dict[str, int] = {}
     for name, count in counts.items():
-        for package in packages.values():
-            inside = re.search(rf"(?:^|/)(?:{package.name}|{package.import_name})/((?:csrc|include)/.*)", name)
-            if inside is not None and (package.folder / inside[1]).is_file():
-                path = (package.folder / inside[1]).relative_to(ROOT).as_posix()
+        for project, folder in folders.items():
+            inside = re.search(rf"(?:^|/){project}/(.*)", name)
+            if inside is not None and (folder / inside[1]).is_file():
+                path = (folder / inside[1]).relative_to(ROOT).as_posix()
                 found[path] = found.get(path, 0) + count
     return dict(sorted(found.items()))
 

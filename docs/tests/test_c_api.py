@@ -104,7 +104,7 @@ def test_an_entry_becomes_a_directive_with_its_parts_inside(entries):
 
 
 def test_every_function_of_the_device_is_in_its_reference():
-    text = (ROOT / "packages" / "openreg-runtime" / "include" / "openreg.h").read_text("utf-8")
+    text = (ROOT / "packages/openreg-runtime/csrc/driver/include/openreg.h").read_text("utf-8")
     names = set(re.findall(r"OPENREG_API [\w ]+?[ *]+(or\w+)\(", text))
     found = {
         re.search(r"(or\w+)\(", entry.declaration).group(1)

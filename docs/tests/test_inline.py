@@ -14,7 +14,7 @@ def test_what_a_page_names_exists(path):
 @pytest.mark.parametrize(
     "text",
     [
-        "`packages/openreg-runtime/include/openreg.h`",
+        "`packages/openreg-runtime/csrc/driver/include/openreg.h`",
         "`tests/`",
         "`OPENREG_POISON=1`",
         "`OPENREG_CHECK`",
@@ -40,7 +40,7 @@ def test_a_true_name_passes(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "`packages/openreg-runtime/include/closedreg.h`",
+        "`packages/openreg-runtime/csrc/driver/include/closedreg.h`",
         "`OPENREG_NOTHING=1`",
         "`torch.openreg.fly_away()`",
         "`orFlyAway`",

@@ -7,30 +7,22 @@
 #   lib/                          libopenreg, libopenreg_runtime
 #   include/                      openreg.h, openreg/runtime/*.h
 #   lib/cmake/openreg_runtime/    find_package(openreg_runtime)
-#
-# The two libraries are exported apart because the driver is usable without torch, and CMake refuses
-# to import a set of targets of which one refers to something that was not found.
+#   lib/cmake/openreg_driver/     find_package(openreg_driver): the device alone, installed by csrc/driver/CMakeLists.txt
 
 include(CMakePackageConfigHelpers)
 
 set(OPENREG_CMAKE_DIR lib/cmake/openreg_runtime)
 
 openreg_install_python_modules(_C)
-foreach(set IN ITEMS driver runtime)
-  set(target openreg)
-  if(set STREQUAL "runtime")
-    set(target openreg_runtime)
-  endif()
-  install(
-    TARGETS ${target}
-    EXPORT openreg_${set}-targets
-    RUNTIME DESTINATION lib
-    LIBRARY DESTINATION lib
-    ARCHIVE DESTINATION lib
-    FILE_SET HEADERS DESTINATION include
-  )
-  install(EXPORT openreg_${set}-targets NAMESPACE openreg:: DESTINATION ${OPENREG_CMAKE_DIR})
-endforeach()
+install(
+  TARGETS openreg_runtime
+  EXPORT openreg_runtime-targets
+  RUNTIME DESTINATION lib
+  LIBRARY DESTINATION lib
+  ARCHIVE DESTINATION lib
+  FILE_SET HEADERS DESTINATION include
+)
+install(EXPORT openreg_runtime-targets NAMESPACE openreg:: DESTINATION ${OPENREG_CMAKE_DIR})
 
 set(OPENREG_INCLUDE_DIR include)
 configure_package_config_file(
@@ -49,5 +41,6 @@ install(
     "${CMAKE_CURRENT_BINARY_DIR}/openreg_runtime-config-version.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/build_record.cmake"
     "${CMAKE_CURRENT_LIST_DIR}/torch_targets.cmake"
+    "${CMAKE_CURRENT_LIST_DIR}/../csrc/driver/cmake/library_defaults.cmake"
   DESTINATION ${OPENREG_CMAKE_DIR}
 )

@@ -2,7 +2,7 @@
 #
 # What of the runtime needs neither torch nor Python: the caching allocator behind its interface to PyTorch, the memory
 # of launches, the mapped segments of other processes. The one list of these sources: the runtime library compiles them,
-# and so does the program that runs them under sanitizers (tests/driver).
+# and so does the program that runs them under sanitizers (tests/stress).
 #
 # Sets OPENREG_MEMORY_SOURCES, with whole paths, to be compiled with ${OPENREG_MEMORY_INCLUDES}.
 
@@ -40,4 +40,4 @@ set(
   csrc/memory/statistics.h
 )
 list(TRANSFORM OPENREG_MEMORY_SOURCES PREPEND "${OPENREG_MEMORY_PACKAGE_DIR}/")
-set(OPENREG_MEMORY_INCLUDES "${OPENREG_MEMORY_PACKAGE_DIR}/csrc")
+set(OPENREG_MEMORY_INCLUDES "${OPENREG_MEMORY_PACKAGE_DIR}/csrc" "${OPENREG_MEMORY_PACKAGE_DIR}/include")

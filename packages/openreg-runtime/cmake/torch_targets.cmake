@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The few imported targets an accelerator needs from an installed torch wheel, and the helpers that
-# every native package of this repository shares.
+# The few imported targets that an accelerator needs from an installed torch wheel, and extension modules on top of them.
+# library_defaults.cmake of the driver has the helpers that need no torch.
 #
 # Why not find_package(Torch): for a CUDA build of torch (what PyPI serves on Linux) it insists on a
 # CUDA toolkit, even from a consumer that contains no CUDA. The headers and libraries needed here
@@ -31,26 +31,13 @@
 #     OPENREG_TORCH_DIR. Without ERROR_VARIABLE a missing or unsuitable torch ends the configuration;
 #     with it the variable receives the message, empty after success.
 #
-#   openreg_library_defaults(<target> [RPATH <directory>...])
-#     C++20 without extensions, hidden symbols, position-independent code, the project's warnings, and no path of
-#     the machine that builds: __FILE__ begins with the project's name, or with "torch" in torch's headers.
-#     RPATH directories are relative to the installed binary ("." is its own directory).
-#
 #   openreg_add_python_module(<target> SOURCES <file>... [LINK <target>...] [RPATH <directory>...])
 #     An extension module whose file is named after the target. Links torch_python, whose include
 #     directories carry torch's own pybind11 headers: use those and no other copy, because types
 #     that cross into torch's bindings have to be torch's. The default RPATH reaches the libraries
 #     of the openreg-runtime wheel and those of torch.
-#
-#   openreg_unity_build(<files> <target>...)
-#     So many files of a target are one translation unit, because parsing headers, PyTorch's above all, takes longer
-#     than what most files add. So no two files of a target give the same name to two things. Who edits compiles file
-#     by file, with -DOPENREG_UNITY_BUILD=OFF.
 
 include_guard(DIRECTORY)
-
-option(OPENREG_WARNINGS_AS_ERRORS "Compiler warnings end the build" OFF)
-option(OPENREG_UNITY_BUILD "Compile several files as one translation unit" ON)
 
 # Prints "<directory>|<version>" of the torch that the interpreter would import, the version of a debug build with a
 # word about that. The first entry of sys.path is dropped because with -c it is the current directory.
@@ -163,6 +150,15 @@ function(openreg_find_torch)
   openreg_import_torch_library(torch_python "${directory}" "${version}")
   target_link_libraries(torch::torch_cpu INTERFACE torch::c10)
   target_link_libraries(torch::torch_python INTERFACE torch::torch_cpu)
+  if(NOT MSVC)
+    # __FILE__ in torch's headers begins with "torch", whatever the folder that they lie in.
+    cmake_path(GET directory PARENT_PATH site_packages)
+    file(REAL_PATH "${directory}" real) # gcc resolves links in the paths of system headers
+    target_compile_options(
+      torch::c10
+      INTERFACE "-ffile-prefix-map=${site_packages}/=" "-ffile-prefix-map=${real}=torch"
+    )
+  endif()
   if(UNIX AND NOT APPLE)
     # libtorch_cpu of a CUDA build refers to libraries of other wheels, which the loader finds and
     # the linker of an executable does not have to.
@@ -186,50 +182,6 @@ function(openreg_match_cxx11_abi directory)
   target_compile_definitions(torch::c10 INTERFACE _GLIBCXX_USE_CXX11_ABI=${abi})
 endfunction()
 
-function(openreg_library_defaults target)
-  cmake_parse_arguments(arg "" "" "RPATH" ${ARGN})
-  if(APPLE)
-    set(origin "@loader_path")
-  else()
-    set(origin "$ORIGIN")
-  endif()
-  list(TRANSFORM arg_RPATH PREPEND "${origin}/" OUTPUT_VARIABLE rpath)
-  list(TRANSFORM rpath REPLACE "/\\.$" "")
-  # No source is a module or imports one. Looking for them costs a run per source, and clang-scan-deps, which Apple's and
-  # other Clangs come without.
-  set_target_properties(
-    ${target}
-    PROPERTIES
-      CXX_EXTENSIONS OFF
-      CXX_SCAN_FOR_MODULES OFF
-      CXX_VISIBILITY_PRESET hidden
-      VISIBILITY_INLINES_HIDDEN ON
-      POSITION_INDEPENDENT_CODE ON
-      INSTALL_RPATH "${rpath}"
-  )
-  if(rpath)
-    # Otherwise a library keeps room for the path of the folder that it was built in, and no two builds are the same.
-    set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
-  endif()
-  target_compile_features(${target} PRIVATE cxx_std_20)
-  if(MSVC)
-    target_compile_options(${target} PRIVATE /W4 $<$<BOOL:${OPENREG_WARNINGS_AS_ERRORS}>:/WX>)
-  else()
-    target_compile_options(${target} PRIVATE -Wall -Wextra $<$<BOOL:${OPENREG_WARNINGS_AS_ERRORS}>:-Werror>)
-    # GCC's collector walks PyTorch's headers again and again and frees next to nothing: a sixth of a compilation.
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1048576>)
-    target_compile_options(${target} PRIVATE "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=${PROJECT_NAME}")
-    if(OPENREG_TORCH_DIR)
-      cmake_path(GET OPENREG_TORCH_DIR PARENT_PATH site_packages)
-      file(REAL_PATH "${OPENREG_TORCH_DIR}" torch) # gcc resolves links in the paths of system headers
-      target_compile_options(
-        ${target}
-        PRIVATE "-ffile-prefix-map=${site_packages}/=" "-ffile-prefix-map=${torch}=torch"
-      )
-    endif()
-  endif()
-endfunction()
-
 function(openreg_add_python_module target)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;RPATH" ${ARGN})
   if(NOT arg_RPATH)
@@ -239,8 +191,4 @@ function(openreg_add_python_module target)
   python_add_library(${target} MODULE WITH_SOABI ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LINK} torch::torch_python)
   openreg_library_defaults(${target} RPATH ${arg_RPATH})
-endfunction()
-
-function(openreg_unity_build files)
-  set_target_properties(${ARGN} PROPERTIES UNITY_BUILD "${OPENREG_UNITY_BUILD}" UNITY_BUILD_BATCH_SIZE ${files})
 endfunction()

@@ -13,6 +13,15 @@ import pytest
 from driver._platform import IS_WINDOWS, PROGRAM_SUFFIX, SCRIPTS_FOLDER
 
 PROJECT = Path(__file__).resolve().parent / "consumer"
+DRIVER = Path(__file__).resolve().parents[1] / "csrc" / "driver"
+C_PROJECT = """\
+cmake_minimum_required(VERSION 3.24...4.0)
+project(program LANGUAGES C)
+set(VERSION 1.4 CACHE STRING "")
+find_package(openreg_driver ${VERSION} REQUIRED CONFIG)
+add_executable(use_driver use_driver.c)
+target_link_libraries(use_driver PRIVATE openreg::openreg)
+"""
 # The release of torch that the wheel is compiled for, as "2.13".
 RELEASE = ".".join(metadata.version("torch").split(".")[:2])
 
@@ -99,6 +108,29 @@ def test_the_driver_alone_needs_neither_torch_nor_python(tmp_path):
     assert status == 0, output
     assert run(build / "use_driver").returncode == 0
     assert run(build / "use_observer").returncode == 0
+
+
+def test_the_driver_is_a_project_of_its_own_for_programs_in_c(tmp_path):
+    source = tmp_path / "a copied driver"
+    shutil.copytree(DRIVER, source, ignore=shutil.ignore_patterns("tests"))
+    program = tmp_path / "program"
+    program.mkdir()
+    shutil.copy(PROJECT / "use_driver.c", program)
+    (program / "CMakeLists.txt").write_text(C_PROJECT, "utf-8")
+    installed = f"-DCMAKE_PREFIX_PATH={tmp_path / 'installed'}"
+    for command in (
+        ("-S", source, "-B", tmp_path / "build", "-G", "Ninja", "-DOPENREG_DRIVER_TESTS=OFF"),
+        ("--build", tmp_path / "build"),
+        ("--install", tmp_path / "build", "--prefix", tmp_path / "installed"),
+        ("-S", program, "-B", tmp_path / "use", "-G", "Ninja", installed),
+        ("--build", tmp_path / "use"),
+    ):
+        status, output = cmake(*command)
+        assert status == 0, output
+    assert "received 'there and back'" in run(tmp_path / "use" / "use_driver").stdout
+    status, output = cmake("-S", program, "-B", tmp_path / "other", "-G", "Ninja", installed, "-DVERSION=2.0")
+    assert status != 0
+    assert 'compatible with requested version "2.0"' in output
 
 
 def test_every_public_header_compiles_alone(tmp_path):

@@ -9,7 +9,7 @@ from ctypes import POINTER, c_char, c_char_p, c_int, c_size_t, c_uint, c_uint32,
 from pathlib import Path
 from typing import Any
 
-HEADER = Path(__file__).resolve().parents[2] / "include" / "openreg.h"
+HEADER = Path(__file__).resolve().parents[2] / "csrc" / "driver" / "include" / "openreg.h"
 
 
 class Error(enum.IntEnum):

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <string>
 
-#include "driver/objects/captures.h"
-#include "driver/schedule/graph_replay.h"
+#include "objects/captures.h"
+#include "schedule/graph_replay.h"
 #include "parts_common.h"
 
 namespace parts {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "driver/base/error.h"
-#include "driver/schedule/command_processor.h"
+#include "base/error.h"
+#include "schedule/command_processor.h"
 #include "stress_common.h"
 
 namespace parts {

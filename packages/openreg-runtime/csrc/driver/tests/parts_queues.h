@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
-#include "driver/engine/ready_queue.h"
-#include "driver/schedule/seeded_schedule.h"
+#include "engine/ready_queue.h"
+#include "schedule/seeded_schedule.h"
 #include "parts_common.h"
 
 namespace parts {

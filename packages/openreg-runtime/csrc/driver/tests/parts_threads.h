@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "driver/engine/engine_threads.h"
+#include "engine/engine_threads.h"
 #include "parts_common.h"
 
 namespace parts {

@@ -2,8 +2,8 @@
 // The time of a modelled chip, and what runs in it.
 #pragma once
 
-#include "driver/schedule/modelled_schedule.h"
-#include "driver/time/modelled_time.h"
+#include "schedule/modelled_schedule.h"
+#include "time/modelled_time.h"
 #include "parts_common.h"
 
 namespace parts {

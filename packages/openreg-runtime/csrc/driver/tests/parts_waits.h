@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "driver/schedule/demand.h"
-#include "driver/schedule/seeded_schedule.h"
+#include "schedule/demand.h"
+#include "schedule/seeded_schedule.h"
 #include "parts_common.h"
 
 namespace parts {

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "driver/memory/ipc_handle.h"
-#include "driver/platform/platform.h"
+#include "memory/ipc_handle.h"
+#include "platform/platform.h"
 #include "openreg.h"
 #include "stress_common.h"
 

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/base/error.h"
+#include "base/error.h"
 #include "openreg.h"
 #include "platform_ipc_exporter.h"
 #include "stress_common.h"
