@@ -30,7 +30,10 @@ def test_includes_that_go_down_or_stay_pass(tmp_path):
         ({"base/a.h": '#include "base/b.h"\n', "base/b.h": '#include "base/a.h"\n'}, "include each other in a circle"),
         ({"third/a.h": "\n"}, "third: no row in the table of floors"),
         ({"README.md": NO_SENTENCE}, "upper: no row in the table of floors"),
-        ({"README.md": TREE["README.md"].replace(ROW, f"{ROW}| `third` | x |\n")}, "README.md: there is no floor third"),
+        (
+            {"README.md": TREE["README.md"].replace(ROW, f"{ROW}| `third` | x |\n")},
+            "README.md: there is no floor third",
+        ),
     ],
 )
 def test_what_breaks_the_order_is_named(tmp_path, changed, problem):

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "openreg/runtime/device.h"
 #include "group/process_group.h"
 #include "group/trace.h"
+#include "openreg/runtime/device.h"
 #include "transport/transport_control_channel.h"
 
 namespace openreg::distributed {

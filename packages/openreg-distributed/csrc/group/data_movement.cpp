@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "openreg/runtime/device.h"
 #include "group/process_group.h"
+#include "openreg/runtime/device.h"
 #include "transport/flat_buffer.h"
 #include "transport/host_memory.h"
 

@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "group/faults.h"
+#include "group/trace.h"
+#include "group/work.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
@@ -20,9 +22,7 @@
 #include "openreg/runtime/stream.h"
 #include "progress/platform.h"
 #include "progress/threads.h"
-#include "group/trace.h"
 #include "transport/transport_control_channel.h"
-#include "group/work.h"
 
 namespace openreg::distributed {
 

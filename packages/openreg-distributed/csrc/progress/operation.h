@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "progress/flight_recorder.h"
 #include "openreg.h"
+#include "progress/flight_recorder.h"
 
 namespace openreg::distributed {
 

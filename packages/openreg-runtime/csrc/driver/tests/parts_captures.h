@@ -7,8 +7,8 @@
 #include <string>
 
 #include "objects/captures.h"
-#include "schedule/graph_replay.h"
 #include "parts_common.h"
+#include "schedule/graph_replay.h"
 
 namespace parts {
 

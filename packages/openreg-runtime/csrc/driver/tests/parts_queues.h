@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/ready_queue.h"
-#include "schedule/seeded_schedule.h"
 #include "parts_common.h"
+#include "schedule/seeded_schedule.h"
 
 namespace parts {
 

@@ -2,9 +2,9 @@
 // The time of a modelled chip, and what runs in it.
 #pragma once
 
+#include "parts_common.h"
 #include "schedule/modelled_schedule.h"
 #include "time/modelled_time.h"
-#include "parts_common.h"
 
 namespace parts {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "parts_common.h"
 #include "schedule/demand.h"
 #include "schedule/seeded_schedule.h"
-#include "parts_common.h"
 
 namespace parts {
 

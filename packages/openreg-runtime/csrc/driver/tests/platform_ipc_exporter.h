@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "memory/ipc_handle.h"
-#include "platform/platform.h"
 #include "openreg.h"
+#include "platform/platform.h"
 #include "stress_common.h"
 
 #if defined(__linux__)
