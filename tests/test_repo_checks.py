@@ -206,17 +206,17 @@ def test_code_is_a_change_and_comments_and_layout_are_none(other, same):
     assert (abi.digest(other) == abi.digest(API)) == same
 
 
-def added(include):
-    replace(include / "openreg/runtime/added.h", "", "#pragma once\n")
+def added(root):
+    replace(root / ADDED, "", "#pragma once\n")
 
 
 @pytest.mark.parametrize(
     ("damage", "by", "said"),
     [
-        (lambda include: replace(include / "openreg.h", "orStreamCreate(", "orStreamMake("), 0, "raise kAbiVersion to"),
-        (lambda include: (include / "openreg/runtime/launch.h").unlink(), 0, "raise kAbiVersion to"),
+        (lambda root: replace(root / HEADER, "orStreamCreate(", "orStreamMake("), 0, "raise kAbiVersion to"),
+        (lambda root: (root / abi.INCLUDE / "openreg/runtime/launch.h").unlink(), 0, "raise kAbiVersion to"),
         (added, 0, "raise kAbiVersion to"),
-        (lambda include: None, -1, "raise kAbiVersion to"),
+        (lambda root: None, -1, "raise kAbiVersion to"),
         (added, 1, "the headers are of ABI"),
     ],
 )
@@ -224,7 +224,7 @@ def test_headers_and_their_number_change_together_and_are_recorded_then(checkout
     before, number = abi.recorded(checkout), abi.state(checkout)[0]
     assert {"openreg.h", "openreg/runtime/launch.h"} <= set(before[1])
     assert abi.headers_have_their_number(checkout) == []
-    damage(checkout / abi.INCLUDE)
+    damage(checkout)
     replace(checkout / abi.VERSION, f"kAbiVersion = {number};", f"kAbiVersion = {number + by};")
     (problem,) = abi.headers_have_their_number(checkout)
     assert said in problem
