@@ -67,7 +67,7 @@ GOOD = {
     f"{OPS}/csrc/kernels/good.cpp": "#include <omp.h>\nat::parallel_for(0, n, 1, body);",
     f"{OPS}/csrc/good.cpp": 'log("parallel_for"); // parallel_for()\n * parallel_for',
     f"{DRIVER}/good.cpp": '// fork() and "dlopen()"\n#include "device.h"\nlog("fork()"); own_fork(); item.fork();',
-    f"{DRIVER}/tests/parts_device.h": '#include "driver/objects/device.h"',
+    f"{DRIVER}/tests/unit_device.h": '#include "driver/objects/device.h"',
     f"{DRIVER}/platform_linux.cpp": "#include <sys/mman.h>\nmmap(0);",
     f"{OPS}/CMakeLists.txt": "openreg_find_torch(VERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})",
     f"{RUNTIME}/src/openreg_runtime/_platform.py": "sys.platform",

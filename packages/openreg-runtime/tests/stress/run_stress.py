@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Build and run the stress programs: run_stress.py thread|address|none [--seconds N] [--also FOLDER]...
 
-First run the checks of the scheduler's parts (parts.cpp). Before its run each program does wrong, on purpose, what the
+First run the checks of the scheduler's parts (unit_tests.cpp). Before its run each program does wrong, on purpose, what the
 sanitizer is there for; the sanitizer has to report it.
 
 A folder brings a program of another package: a CMakeLists.txt that adds it to the project here, and a stress.json with
@@ -22,7 +22,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 # Checks the parts of the scheduler, each alone; ends by itself.
-PARTS = "parts"
+PARTS = "unit_tests"
 # A fault that a check of the program itself finds, whatever the sanitizer.
 OWN_CHECKS = {"forgotten": "completes_ == submits_"}
 # The same of platform_ipc_fuzz.cpp, which has to see what opens although it must not, and what is opened on the way.

@@ -185,7 +185,7 @@ orError_t orDeviceCanAccessPeer(int* canAccess, int device, int peer) {
 }
 
 int orDriverIsUsable(void) {
-  return Driver::is_gone() ? 0 : 1;
+  return Driver::is_unusable() ? 0 : 1;
 }
 
 orError_t orDriverGetVersion(int* version) {

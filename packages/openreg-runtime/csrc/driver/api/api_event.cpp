@@ -13,7 +13,7 @@ Device& device_of(Driver& driver, const Event& event) {
 
 void check_not_skipped(const Event& event) {
   if (event.skipped) {
-    event.device->refuse_skipped();
+    event.device->throw_skipped();
   }
 }
 
@@ -63,10 +63,10 @@ orError_t orEventRecord(orEvent_t event, orStream_t stream) {
       driver.scheduler.event(event, lock);               // refuses it if another thread has destroyed it meanwhile
     } else {                                             // takes no place in the queue
       target.device->check_healthy();
-      Captures::check_valid(target);
+      CaptureManager::check_valid(target);
     }
     if (target.capture != nullptr) {
-      Captures::record_event(mark, target);
+      CaptureManager::record_event(mark, target);
       return orSuccess;
     }
     ++mark.record;
@@ -93,7 +93,7 @@ orError_t orEventQuery(orEvent_t event) {
     Driver& driver = Driver::get();
     Lock lock = driver.scheduler.lock();
     const Event& mark = driver.scheduler.event(event, lock);
-    if (driver.scheduler.let_run(mark.stream, mark.ticket, lock)) {
+    if (driver.scheduler.run_for_query(mark.stream, mark.ticket, lock)) {
       driver.scheduler.event(event, lock);  // refuses it if another thread has destroyed it meanwhile
     }
     driver.scheduler.captures(lock).check_not_captured(mark);

@@ -37,7 +37,7 @@ Task task_of(const orKernel* kernel) {
   return task;
 }
 
-void launch(orStream_t stream, const orKernel* kernel, const Operands& operands) {
+void launch(orStream_t stream, const orKernel* kernel, const OperandSpan& operands) {
   Task task = task_of(kernel);
   Driver& driver = Driver::get();
   {
@@ -57,7 +57,7 @@ void launch(orStream_t stream, const orKernel* kernel, const Operands& operands)
   }
 }
 
-orError_t try_launch(orStream_t stream, const orKernel* kernel, const Operands& operands) {
+orError_t try_launch(orStream_t stream, const orKernel* kernel, const OperandSpan& operands) {
   const Task task = task_of(kernel);
   Driver& driver = Driver::get();
   Lock lock = driver.scheduler.lock();

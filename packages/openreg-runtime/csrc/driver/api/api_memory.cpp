@@ -93,7 +93,7 @@ void enqueue_copy(void* dst, const void* src, size_t count, orMemcpyKind kind, o
   }
   if (pageable) {
     // Also where the source could be staged: a launch would copy what it held during the capture.
-    Captures::check_not_capturing(stream);
+    CaptureManager::check_not_capturing(stream);
   }
   if (wait || driver.scheduler.is_blocking(stream, lock) || (pageable && staging == nullptr)) {
     driver.scheduler.submit_and_wait(stream, task, lock);

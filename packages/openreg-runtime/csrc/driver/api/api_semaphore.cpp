@@ -75,7 +75,7 @@ orError_t orThreadSetProgress(int progress) {
   return guarded(__func__, [&] {
     OPENREG_DRIVER_CHECK(progress == 0 || progress == 1, orErrorInvalidValue, "argument `progress` is ", progress,
                          "; pass 1 for a thread that moves communication along, 0 for any other");
-    on_progress_thread() = progress == 1;
+    is_progress_thread() = progress == 1;
     return orSuccess;
   });
 }

@@ -49,10 +49,10 @@ orError_t orStreamQuery(orStream_t stream) {
     Driver& driver = Driver::get();
     Lock lock = driver.scheduler.lock();
     Stream& target = driver.scheduler.stream(stream, lock);
-    if (driver.scheduler.let_run(&target, target.submitted, lock)) {
+    if (driver.scheduler.run_for_query(&target, target.submitted, lock)) {
       driver.scheduler.stream(stream, lock);  // refuses it if another thread has destroyed it meanwhile
     }
-    Captures::check_not_capturing(target);
+    CaptureManager::check_not_capturing(target);
     target.device->check_healthy();
     if (!driver.scheduler.is_over(&target, target.submitted, lock)) {
       return orErrorNotReady;
@@ -67,7 +67,7 @@ orError_t orStreamSynchronize(orStream_t stream) {
     Driver& driver = Driver::get();
     Lock lock = driver.scheduler.lock();
     Stream& target = driver.scheduler.stream(stream, lock);
-    Captures::check_not_capturing(target);
+    CaptureManager::check_not_capturing(target);
     driver.scheduler.wait(target, *target.device, target.submitted, lock);
     return orSuccess;
   });

@@ -28,34 +28,34 @@ std::atomic<int>& state() {
 // The board and the lock under which it is made. A thread that forks takes the lock too: a child finds either no board
 // or a whole one, never a lock whose owner does not exist in it. Lives for ever, because calls may come until the very
 // end.
-struct Board {
+struct DriverSingleton {
   std::mutex making;
   std::atomic<Driver*> driver{nullptr};
 };
 
-Board& board() {
-  static Board& only = *new Board;
+DriverSingleton& driver_singleton() {
+  static DriverSingleton& only = *new DriverSingleton;
   return only;
 }
 
-// While the library is loaded, so that board() is made and fork() prepared before there is a second thread.
+// While the library is loaded, so that driver_singleton() is made and fork() prepared before there is a second thread.
 [[maybe_unused]] const bool fork_prepared = [] {
-  board();
-  platform::around_fork([] { board().making.lock(); }, [] { board().making.unlock(); },
+  driver_singleton();
+  platform::around_fork([] { driver_singleton().making.lock(); }, [] { driver_singleton().making.unlock(); },
                         [] {
-                          if (board().driver.load() != nullptr) {
+                          if (driver_singleton().driver.load() != nullptr) {
                             state() |= kForked;
                           } else {
                             read_settings_again();
                           }
-                          board().making.unlock();
+                          driver_singleton().making.unlock();
                         });
   return true;
 }();
 
 void stop_at_exit() {
   // In a forked child the engines do not exist; on an engine's own thread there is nobody to wait for but ourselves.
-  if (Driver::is_gone() || on_engine()) {
+  if (Driver::is_unusable() || is_engine_thread()) {
     return;
   }
   Driver& driver = Driver::get();
@@ -104,17 +104,17 @@ Driver& Driver::get() {
   if (const int bits = state().load(std::memory_order_relaxed); bits != 0) [[unlikely]] {
     check_state(bits);
   }
-  if (Driver* const made = board().driver.load(std::memory_order_acquire)) {
+  if (Driver* const made = driver_singleton().driver.load(std::memory_order_acquire)) {
     return *made;
   }
-  const std::lock_guard<std::mutex> lock(board().making);
-  if (board().driver.load(std::memory_order_relaxed) == nullptr) {
-    board().driver.store(create(), std::memory_order_release);
+  const std::lock_guard<std::mutex> lock(driver_singleton().making);
+  if (driver_singleton().driver.load(std::memory_order_relaxed) == nullptr) {
+    driver_singleton().driver.store(create(), std::memory_order_release);
   }
-  return *board().driver.load(std::memory_order_relaxed);
+  return *driver_singleton().driver.load(std::memory_order_relaxed);
 }
 
-bool Driver::is_gone() {
+bool Driver::is_unusable() {
   return (state().load(std::memory_order_relaxed) & (kForked | kExiting)) != 0;
 }
 
@@ -131,8 +131,8 @@ void Driver::set_observed(bool observed) {
 }
 
 bool Driver::operands_wanted() {
-  const Driver* const made = board().driver.load(std::memory_order_acquire);
-  return made != nullptr && made->scheduler.operands_wanted() && !is_gone();
+  const Driver* const made = driver_singleton().driver.load(std::memory_order_acquire);
+  return made != nullptr && made->scheduler.operands_wanted() && !is_unusable();
 }
 
 void check_device_index(int index) {

@@ -23,7 +23,7 @@ class Driver {
   // child of a process that used the device, and while the process exits.
   static Driver& get();
   // Whether the instance is gone for good (forked child, process exit), so that releases have nothing to do.
-  static bool is_gone();
+  static bool is_unusable();
   // Whether somebody is subscribed, as set by the functions that change it. Needs no lock.
   static bool is_observed();
   static void set_observed(bool observed);
@@ -73,7 +73,7 @@ orError_t guarded(const char* function, Body&& body) noexcept {
 // The same for releases, which succeed and do nothing once the driver is gone.
 template <class Body>
 orError_t guarded_release(const char* function, Body&& body) noexcept {
-  if (Driver::is_gone()) {
+  if (Driver::is_unusable()) {
     return orSuccess;
   }
   const orError_t result = guarded(function, std::forward<Body>(body));

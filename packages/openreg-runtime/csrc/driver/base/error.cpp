@@ -18,12 +18,12 @@ LastError& last_error() {
   return error;
 }
 
-struct Description {
+struct ErrorText {
   const char* name;
   const char* text;
 };
 
-Description describe(orError_t error) {
+ErrorText describe(orError_t error) {
   switch (error) {
     case orSuccess:
       return {"orSuccess", "no error"};

@@ -10,7 +10,7 @@
 namespace openreg::driver {
 
 // What the threads of the engines and the timer are given to do. All is called with the scheduler's mutex held.
-class EngineWork {
+class EngineClient {
  public:
   // The stream whose head the engine runs now; null when there is nothing for it.
   virtual Stream* next(Engine& engine) = 0;
@@ -22,7 +22,7 @@ class EngineWork {
   virtual void end_delay(Stream& stream) = 0;
 
  protected:
-  ~EngineWork() = default;
+  ~EngineClient() = default;
 };
 
 }  // namespace openreg::driver

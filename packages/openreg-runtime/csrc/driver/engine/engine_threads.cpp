@@ -27,7 +27,7 @@ void EngineThreads::start_engine(EngineIndex index) {
 }
 
 void EngineThreads::pause(Lock& lock) {
-  check_may_wait();
+  check_not_engine_thread();
   ++pauses_;
   paused_.wait(lock, [this] { return !engines_.any_running(); });
 }
@@ -44,7 +44,7 @@ void EngineThreads::stop() {
     stopping_ = true;
     running_ = false;
     engines_.stop_all();
-    deadlines_.interrupt();
+    timer_queue_.interrupt();
   }
   for (std::thread& thread : threads_) {
     if (thread.joinable()) {
@@ -58,17 +58,17 @@ void EngineThreads::stop() {
 
 void EngineThreads::run_engine(Engine& engine) {
   platform::name_thread(engine.index() == kCompute ? "openreg_compute" : "openreg_copy");
-  on_engine() = true;
+  is_engine_thread() = true;
   Lock lock = acquire(mutex_);
   while (!stopping_) {
-    Stream* stream = pauses_ > 0 ? nullptr : work_.next(engine);
+    Stream* stream = pauses_ > 0 ? nullptr : client_.next(engine);
     if (stream == nullptr) {
       engine.found_nothing();
       engine.spin(lock);
-      engine.sleep(lock, work_.longest_sleep());
+      engine.sleep(lock, client_.longest_sleep());
       continue;
     }
-    work_.run(engine, *stream, lock);
+    client_.run(engine, *stream, lock);
     if (pauses_ > 0) {
       paused_.notify_all();
     }
@@ -79,12 +79,12 @@ void EngineThreads::run_timer() {
   platform::name_thread("openreg_timer");
   Lock lock = acquire(mutex_);
   while (!stopping_) {
-    if (deadlines_.is_empty()) {
-      deadlines_.wait(lock);
-    } else if (deadlines_.earliest() > now()) {
-      deadlines_.wait_until(deadlines_.earliest(), lock);
+    if (timer_queue_.is_empty()) {
+      timer_queue_.wait(lock);
+    } else if (timer_queue_.earliest() > now()) {
+      timer_queue_.wait_until(timer_queue_.earliest(), lock);
     } else {
-      work_.end_delay(deadlines_.take());
+      client_.end_delay(timer_queue_.take());
     }
   }
 }

@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "base/lock.h"
-#include "engine/engine_work.h"
+#include "engine/engine_client.h"
 #include "engine/engines.h"
-#include "time/deadlines.h"
+#include "time/timer_queue.h"
 
 namespace openreg::driver {
 
@@ -19,8 +19,8 @@ namespace openreg::driver {
 class EngineThreads {
  public:
   // `one_engine`: only the compute engine ever runs anything, and there are no delays to wait for.
-  EngineThreads(std::mutex& mutex, Engines& engines, Deadlines& deadlines, EngineWork& work, bool one_engine)
-      : mutex_(mutex), engines_(engines), deadlines_(deadlines), work_(work), one_engine_(one_engine) {}
+  EngineThreads(std::mutex& mutex, Engines& engines, TimerQueue& timer_queue, EngineClient& client, bool one_engine)
+      : mutex_(mutex), engines_(engines), timer_queue_(timer_queue), client_(client), one_engine_(one_engine) {}
   EngineThreads(const EngineThreads&) = delete;
   EngineThreads& operator=(const EngineThreads&) = delete;
 
@@ -45,8 +45,8 @@ class EngineThreads {
 
   std::mutex& mutex_;
   Engines& engines_;
-  Deadlines& deadlines_;
-  EngineWork& work_;
+  TimerQueue& timer_queue_;
+  EngineClient& client_;
   const bool one_engine_;
   std::array<std::thread, kEngineCount> threads_;
   std::thread timer_;

@@ -89,13 +89,13 @@ Failure inject(const Task& task) {
 
 }  // namespace
 
-bool& on_engine() {
+bool& is_engine_thread() {
   thread_local bool value = false;
   return value;
 }
 
-void check_may_wait() {
-  OPENREG_DRIVER_CHECK(!on_engine(), orErrorNotSupported,
+void check_not_engine_thread() {
+  OPENREG_DRIVER_CHECK(!is_engine_thread(), orErrorNotSupported,
                        "called by a kernel, which must not wait for other work; wait on the host instead");
 }
 

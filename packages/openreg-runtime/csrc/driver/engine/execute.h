@@ -10,11 +10,11 @@
 namespace openreg::driver {
 
 // Whether the calling thread is an engine; it must not wait for work.
-bool& on_engine();
+bool& is_engine_thread();
 // Throws Error(orErrorNotSupported) when it is.
-void check_may_wait();
+void check_not_engine_thread();
 
-// The outcome of a task.
+// The result of a task.
 struct Failure {
   std::string text;  // what failed and why; empty when nothing did
   bool device_lost = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: the driver compiles the recorded commands into one buffer, which the card runs as a whole.
-#include "objects/captures.h"
+#include "objects/capture_manager.h"
 
 #include <algorithm>
 #include <thread>
@@ -12,15 +12,15 @@ namespace openreg::driver {
 
 namespace {
 
-// Adds a stream as a new lane whose work comes after nothing yet.
+// Adds a stream as a new branch whose work comes after nothing yet.
 void join_capture(Capture& capture, Stream& stream) {
   stream.capture = &capture;
-  stream.lane = capture.lanes.size();
-  capture.lanes.push_back(&stream);
+  stream.branch = capture.branches.size();
+  capture.branches.push_back(&stream);
   for (VectorClock& other : capture.clocks) {
-    other.resize(capture.lanes.size());
+    other.resize(capture.branches.size());
   }
-  capture.clocks.emplace_back(capture.lanes.size());
+  capture.clocks.emplace_back(capture.branches.size());
 }
 
 void invalidate(Capture& capture, std::string reason) {
@@ -30,14 +30,14 @@ void invalidate(Capture& capture, std::string reason) {
 }
 
 void append_node(Stream& stream, GraphNode node) {
-  node.lane = stream.lane;
+  node.branch = stream.branch;
   stream.capture->body->nodes.push_back(std::move(node));
-  ++stream.capture->clocks[stream.lane][stream.lane];
+  ++stream.capture->clocks[stream.branch][stream.branch];
 }
 
 }  // namespace
 
-void Captures::begin(Stream& stream, orStreamCaptureMode mode) {
+void CaptureManager::begin(Stream& stream, orStreamCaptureMode mode) {
   OPENREG_DRIVER_CHECK(stream.capture == nullptr, orErrorIllegalState,
                        "the stream is capturing already; end that capture with orStreamEndCapture() first");
   stream.device->check_healthy();
@@ -51,34 +51,34 @@ void Captures::begin(Stream& stream, orStreamCaptureMode mode) {
   join_capture(*captures_.back(), stream);
 }
 
-std::shared_ptr<GraphBody> Captures::end(Stream& stream, std::string& invalidated_by) {
-  OPENREG_DRIVER_CHECK(stream.capture != nullptr && stream.lane == 0, orErrorIllegalState,
+std::shared_ptr<GraphBody> CaptureManager::end(Stream& stream, std::string& invalidated_by) {
+  OPENREG_DRIVER_CHECK(stream.capture != nullptr && stream.branch == 0, orErrorIllegalState,
                        stream.capture == nullptr ? "the stream is not capturing; call orStreamBeginCapture() first"
                                                  : "the capture began on another stream; end it on that one");
   const auto found = std::find_if(captures_.begin(), captures_.end(),
                                   [&](const auto& capture) { return capture.get() == stream.capture; });
   const std::unique_ptr<Capture> capture = std::move(*found);
   captures_.erase(found);
-  for (size_t lane = 0; lane < capture->lanes.size(); ++lane) {
-    if (capture->clocks[0][lane] != capture->clocks[lane][lane]) {
-      invalidate(*capture, join("stream ", handle_of(*capture->lanes[lane]),
+  for (size_t branch = 0; branch < capture->branches.size(); ++branch) {
+    if (capture->clocks[0][branch] != capture->clocks[branch][branch]) {
+      invalidate(*capture, join("stream ", handle_of(*capture->branches[branch]),
                                 " joined the capture and was not joined back: record an event after its last work and "
                                 "let the first stream wait for it"));
     }
-    capture->lanes[lane]->capture = nullptr;
+    capture->branches[branch]->capture = nullptr;
   }
   invalidated_by = capture->invalidated_by;
   if (invalidated_by.empty()) {
-    capture->body->lanes.push_back(nullptr);
-    for (size_t lane = 1; lane < capture->lanes.size(); ++lane) {
-      const Stream& original = *capture->lanes[lane];
-      capture->body->lanes.push_back(&objects_.create_stream(*original.device, original.priority));
+    capture->body->branches.push_back(nullptr);
+    for (size_t branch = 1; branch < capture->branches.size(); ++branch) {
+      const Stream& original = *capture->branches[branch];
+      capture->body->branches.push_back(&objects_.create_stream(*original.device, original.priority));
     }
   }
   return std::move(capture->body);
 }
 
-uint64_t Captures::record(Stream& stream, const Task& task, const Operands& operands) {
+uint64_t CaptureManager::record(Stream& stream, const Task& task, const OperandSpan& operands) {
   GraphNode node;
   node.number = ++newest_node_;
   node.task = task;
@@ -88,15 +88,15 @@ uint64_t Captures::record(Stream& stream, const Task& task, const Operands& oper
   return newest_node_;
 }
 
-void Captures::record_event(Event& event, Stream& stream) {
+void CaptureManager::record_event(Event& event, Stream& stream) {
   ++event.record;
   event.skipped = false;
   event.stream = nullptr;
-  event.captured =
-      std::make_shared<CaptureMark>(CaptureMark{stream.capture->id, stream.lane, stream.capture->clocks[stream.lane]});
+  event.captured = std::make_shared<CapturedEvent>(
+      CapturedEvent{stream.capture->id, stream.branch, stream.capture->clocks[stream.branch]});
 }
 
-void Captures::wait_for_event(Stream& stream, const Event& event) {
+void CaptureManager::wait_for_event(Stream& stream, const Event& event) {
   if (event.captured == nullptr) {
     if (event.stream == nullptr || event.stream->completed >= event.ticket) {
       return;  // nothing to wait for
@@ -105,7 +105,7 @@ void Captures::wait_for_event(Stream& stream, const Event& event) {
     throw Error(orErrorStreamCaptureUnsupported,
                 "a capturing stream cannot wait for work that is not part of the capture; wait before it begins");
   }
-  const CaptureMark& mark = *event.captured;
+  const CapturedEvent& mark = *event.captured;
   const auto found = std::find_if(captures_.begin(), captures_.end(),
                                   [&](const auto& capture) { return capture->id == mark.capture; });
   OPENREG_DRIVER_CHECK(found != captures_.end(), orErrorStreamCaptureUnsupported,
@@ -118,27 +118,27 @@ void Captures::wait_for_event(Stream& stream, const Event& event) {
     stream.device->check_healthy();
     join_capture(capture, stream);
   }
-  VectorClock& clock = capture.clocks[stream.lane];
-  const bool known = mark.lane == stream.lane || clock[mark.lane] >= mark.clock[mark.lane];
-  for (size_t lane = 0; lane < mark.clock.size(); ++lane) {
-    clock[lane] = lane == stream.lane ? clock[lane] : std::max(clock[lane], mark.clock[lane]);
+  VectorClock& clock = capture.clocks[stream.branch];
+  const bool known = mark.branch == stream.branch || clock[mark.branch] >= mark.clock[mark.branch];
+  for (size_t branch = 0; branch < mark.clock.size(); ++branch) {
+    clock[branch] = branch == stream.branch ? clock[branch] : std::max(clock[branch], mark.clock[branch]);
   }
   if (!known) {
     GraphNode wait;
     wait.task.kind = Task::Kind::kWait;
-    wait.wait_lane = mark.lane;
-    wait.wait_place = mark.clock[mark.lane];
+    wait.wait_branch = mark.branch;
+    wait.wait_place = mark.clock[mark.branch];
     append_node(stream, std::move(wait));
   }
 }
 
-void Captures::check_valid(const Capture& capture) {
+void CaptureManager::check_valid(const Capture& capture) {
   OPENREG_DRIVER_CHECK(capture.invalidated_by.empty(), orErrorStreamCaptureInvalidated,
                        "the capture of this stream was invalidated: ", capture.invalidated_by,
                        "; end it with orStreamEndCapture()");
 }
 
-void Captures::check_not_capturing(Stream& stream) {
+void CaptureManager::check_not_capturing(Stream& stream) {
   if (stream.capture == nullptr) {
     return;
   }
@@ -149,7 +149,7 @@ void Captures::check_not_capturing(Stream& stream) {
       "to pageable memory and .item() wait too); take the call out of the capture");
 }
 
-void Captures::check_not_captured(const Event& event) {
+void CaptureManager::check_not_captured(const Event& event) {
   if (event.captured == nullptr) {
     return;
   }
@@ -163,7 +163,7 @@ void Captures::check_not_captured(const Event& event) {
               "stream outside of the capture");
 }
 
-void Captures::check_may_wait_outside(Stream& stream) {
+void CaptureManager::check_may_wait_outside(Stream& stream) {
   if (stream.capture == nullptr) {
     return;
   }
@@ -174,13 +174,13 @@ void Captures::check_may_wait_outside(Stream& stream) {
       "before it launches the graph");
 }
 
-void Captures::check_may_block(const Device& device) const {
+void CaptureManager::check_may_block(const Device& device) const {
   for (const auto& capture : captures_) {
     const bool concerns =
         capture->mode == orStreamCaptureModeGlobal ||
         (capture->mode == orStreamCaptureModeThreadLocal && capture->thread == std::this_thread::get_id());
-    const bool captured = std::any_of(capture->lanes.begin(), capture->lanes.end(),
-                                      [&](const Stream* lane) { return lane->device == &device; });
+    const bool captured = std::any_of(capture->branches.begin(), capture->branches.end(),
+                                      [&](const Stream* branch) { return branch->device == &device; });
     OPENREG_DRIVER_CHECK(!concerns || !captured, orErrorStreamCaptureUnsupported, "a stream of device ", device.index,
                          " is capturing, and this call would wait for the whole device; take it out of the capture, or "
                          "capture in a more relaxed mode");

@@ -12,28 +12,28 @@
 #include "objects/device.h"
 #include "objects/event.h"
 #include "objects/graph.h"
-#include "objects/objects.h"
+#include "objects/object_table.h"
 #include "objects/stream.h"
 #include "openreg.h"
 
 namespace openreg::driver {
 
 // Guarded by the scheduler's mutex, which graphs that are dropped take.
-class Captures {
+class CaptureManager {
  public:
-  Captures(Objects& objects, std::mutex& mutex) : objects_(objects), mutex_(mutex) {}
-  Captures(const Captures&) = delete;
-  Captures& operator=(const Captures&) = delete;
+  CaptureManager(ObjectTable& objects, std::mutex& mutex) : objects_(objects), mutex_(mutex) {}
+  CaptureManager(const CaptureManager&) = delete;
+  CaptureManager& operator=(const CaptureManager&) = delete;
 
   bool any() const { return !captures_.empty(); }
   // Throws Error(orErrorIllegalState) while the stream is capturing already, and as Device::check_healthy() does.
   void begin(Stream& stream, orStreamCaptureMode mode);
-  // Throws Error(orErrorIllegalState) unless the capture began on the stream. The graph has no lanes, and
+  // Throws Error(orErrorIllegalState) unless the capture began on the stream. The graph has no branches, and
   // `invalidated_by` says why, when the capture was invalidated. The caller drops what is returned after the lock.
   std::shared_ptr<GraphBody> end(Stream& stream, std::string& invalidated_by);
 
-  // Of a capturing stream: the next node of its lane. Returns its number.
-  uint64_t record(Stream& stream, const Task& task, const Operands& operands);
+  // Of a capturing stream: the next node of its branch. Returns its number.
+  uint64_t record(Stream& stream, const Task& task, const OperandSpan& operands);
   static void record_event(Event& event, Stream& stream);
   // Throws Error(orErrorStreamCaptureUnsupported) for an event outside of the stream's capture. A stream that waits for
   // an event of a capture joins it.
@@ -56,7 +56,7 @@ class Captures {
  private:
   static void check_valid(const Capture& capture);
 
-  Objects& objects_;
+  ObjectTable& objects_;
   std::mutex& mutex_;
   std::vector<std::unique_ptr<Capture>> captures_;
   uint64_t newest_ = 0;

@@ -6,7 +6,7 @@
 
 namespace openreg::driver {
 
-void Device::refuse_work() const {
+void Device::throw_unhealthy() const {
   OPENREG_DRIVER_CHECK(!lost, orErrorDeviceLost, "device ", index, " is lost: ", failure,
                        "; start the process again to use it");
   throw Error(orErrorLaunchFailure, join("device ", index, " is in an error state: ", failure,
@@ -20,7 +20,7 @@ void Device::check_healthy_since(uint64_t resets_before) const {
                        "the device");
 }
 
-void Device::refuse_skipped() const {
+void Device::throw_skipped() const {
   check_healthy();  // says what failed, as long as the device knows
   throw Error(orErrorLaunchFailure,
               join("the event marks work that may have been skipped, because device ", index,

@@ -18,7 +18,7 @@ struct Device {
   // scheduler's mutex.
   void check_healthy() const {
     if (failed) [[unlikely]] {
-      refuse_work();
+      throw_unhealthy();
     }
   }
 
@@ -26,7 +26,7 @@ struct Device {
   // who waited from then on did so for work that may have been skipped.
   void check_healthy_since(uint64_t resets_before) const;
   // The same, for work that was skipped because the device had failed.
-  [[noreturn]] void refuse_skipped() const;
+  [[noreturn]] void throw_skipped() const;
 
   const int index;
   DeviceMemory memory;
@@ -40,7 +40,7 @@ struct Device {
   BusyMeter busy;
 
  private:
-  [[noreturn]] void refuse_work() const;
+  [[noreturn]] void throw_unhealthy() const;
 };
 
 // Index of the calling thread's current device, for reading and writing.

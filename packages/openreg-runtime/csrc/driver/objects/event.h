@@ -10,7 +10,7 @@
 
 namespace openreg::driver {
 
-struct CaptureMark;
+struct CapturedEvent;
 struct Device;
 struct Stream;
 
@@ -26,7 +26,7 @@ struct Event : HandleSlot {
   uint64_t nanoseconds = 0;  // of the scheduler's clock, when the mark was passed
   bool skipped = false;      // the device failed before the mark was passed, so work before it was skipped
   // Set instead of stream and ticket when a capturing stream recorded the event.
-  std::shared_ptr<const CaptureMark> captured;
+  std::shared_ptr<const CapturedEvent> captured;
 };
 
 inline orEvent_t handle_of(const Event& event) {

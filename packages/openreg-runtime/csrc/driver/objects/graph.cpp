@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/lock.h"
 #include "objects/device.h"
-#include "objects/objects.h"
+#include "objects/object_table.h"
 
 namespace openreg::driver {
 
@@ -54,9 +54,9 @@ GraphBody::~GraphBody() {
     }
   }
   const Lock lock = acquire(mutex);
-  for (Stream* lane : lanes) {
-    if (lane != nullptr) {
-      objects.destroy_stream(*lane);
+  for (Stream* branch : branches) {
+    if (branch != nullptr) {
+      objects.destroy_stream(*branch);
     }
   }
 }
@@ -64,18 +64,18 @@ GraphBody::~GraphBody() {
 void write_dot(const GraphBody& body, const char* path) {
   std::ofstream file(path);
   file << "digraph capture {\n  node [shape=box];\n";
-  std::map<std::pair<size_t, uint64_t>, size_t> at;  // (lane, place) -> node
-  std::vector<uint64_t> places(body.lanes.size());
+  std::map<std::pair<size_t, uint64_t>, size_t> at;  // (branch, place) -> node
+  std::vector<uint64_t> places(body.branches.size());
   for (size_t i = 0; i < body.nodes.size(); ++i) {
     const GraphNode& node = body.nodes[i];
-    const uint64_t place = ++places[node.lane];
-    at[{node.lane, place}] = i;
-    file << "  n" << i << " [label=" << quoted(join(label(node), "\nstream ", node.lane)) << "];\n";
-    if (const auto before = at.find({node.lane, place - 1}); before != at.end()) {
+    const uint64_t place = ++places[node.branch];
+    at[{node.branch, place}] = i;
+    file << "  n" << i << " [label=" << quoted(join(label(node), "\nstream ", node.branch)) << "];\n";
+    if (const auto before = at.find({node.branch, place - 1}); before != at.end()) {
       file << "  n" << before->second << " -> n" << i << ";\n";
     }
     if (node.task.kind == Task::Kind::kWait) {
-      if (const auto waited = at.find({node.wait_lane, node.wait_place}); waited != at.end()) {
+      if (const auto waited = at.find({node.wait_branch, node.wait_place}); waited != at.end()) {
         file << "  n" << waited->second << " -> n" << i << " [style=dashed];\n";
       }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: a stream is a ring in memory that the card reads, with a channel of its own; the rest is the driver's alone.
-#include "objects/objects.h"
+#include "objects/object_table.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace openreg::driver {
 
-Stream& Objects::stream(orStream_t handle) {
+Stream& ObjectTable::stream(orStream_t handle) {
   if (handle == nullptr) {
     return *devices_[static_cast<size_t>(current_device())]->default_stream;
   }
@@ -19,21 +19,21 @@ Stream& Objects::stream(orStream_t handle) {
   return *stream;
 }
 
-Event& Objects::event(orEvent_t handle) {
+Event& ObjectTable::event(orEvent_t handle) {
   Event* event = events_.find(reinterpret_cast<uintptr_t>(handle));
   OPENREG_DRIVER_CHECK(event != nullptr, orErrorInvalidResourceHandle, "event ", handle,
                        " does not exist or was destroyed; use a handle from orEventCreate()");
   return *event;
 }
 
-Graph& Objects::graph(orGraph_t handle) {
+Graph& ObjectTable::graph(orGraph_t handle) {
   Graph* graph = graphs_.find(reinterpret_cast<uintptr_t>(handle));
   OPENREG_DRIVER_CHECK(graph != nullptr, orErrorInvalidResourceHandle, "graph ", handle,
                        " does not exist or was destroyed; use a handle from orStreamEndCapture()");
   return *graph;
 }
 
-Stream& Objects::create_stream(Device& device, int priority) {
+Stream& ObjectTable::create_stream(Device& device, int priority) {
   Stream& stream = streams_.create();
   stream.device = &device;
   stream.counters = {};
@@ -42,7 +42,7 @@ Stream& Objects::create_stream(Device& device, int priority) {
   return stream;
 }
 
-void Objects::destroy_stream(Stream& stream) {
+void ObjectTable::destroy_stream(Stream& stream) {
   OPENREG_DRIVER_CHECK(&stream != stream.device->default_stream, orErrorInvalidResourceHandle,
                        "the default stream of device ", stream.device->index,
                        " cannot be destroyed; it lives as long as the process");
@@ -54,14 +54,14 @@ void Objects::destroy_stream(Stream& stream) {
   }
 }
 
-Event& Objects::create_event(bool timed) {
+Event& ObjectTable::create_event(bool timed) {
   Event& event = events_.create();
   event.timed = timed;
   event.skipped = false;
   return event;
 }
 
-void Objects::destroy_event(Event& event) {
+void ObjectTable::destroy_event(Event& event) {
   HandleTable<Event>::invalidate(event);
   event.stream = nullptr;
   event.captured = nullptr;
@@ -69,7 +69,7 @@ void Objects::destroy_event(Event& event) {
   events_.recycle(event);
 }
 
-void Objects::note_skipped_events(const Device& device) {
+void ObjectTable::note_skipped_events(const Device& device) {
   for (Event& event : events_.objects()) {
     if (event.stream != nullptr && event.device == &device && event.stream->completed < event.ticket) {
       event.skipped = true;
@@ -77,13 +77,13 @@ void Objects::note_skipped_events(const Device& device) {
   }
 }
 
-Graph& Objects::create_graph(std::shared_ptr<GraphBody> body) {
+Graph& ObjectTable::create_graph(std::shared_ptr<GraphBody> body) {
   Graph& graph = graphs_.create();
   graph.body = std::move(body);
   return graph;
 }
 
-std::shared_ptr<GraphBody> Objects::destroy_graph(Graph& graph) {
+std::shared_ptr<GraphBody> ObjectTable::destroy_graph(Graph& graph) {
   HandleTable<Graph>::invalidate(graph);
   graphs_.recycle(graph);
   return std::move(graph.body);

@@ -17,11 +17,11 @@ namespace openreg::driver {
 
 // Makes, finds and destroys; knows nothing of the work in a stream but whether some is left. Guarded by the scheduler's
 // mutex.
-class Objects {
+class ObjectTable {
  public:
-  explicit Objects(const std::vector<std::unique_ptr<Device>>& devices) : devices_(devices) {}
-  Objects(const Objects&) = delete;
-  Objects& operator=(const Objects&) = delete;
+  explicit ObjectTable(const std::vector<std::unique_ptr<Device>>& devices) : devices_(devices) {}
+  ObjectTable(const ObjectTable&) = delete;
+  ObjectTable& operator=(const ObjectTable&) = delete;
 
   // The object behind a handle; throws Error(orErrorInvalidResourceHandle). A null stream is the default stream of the
   // calling thread's current device.

@@ -109,13 +109,13 @@ struct Task {
 };
 
 // What a launch says that it reads and writes; no data: nothing was said.
-struct Operands {
+struct OperandSpan {
   const orOperand* data = nullptr;
   size_t count = 0;
 };
 
 // Which launch of a graph an entry belongs to, and which of its nodes it repeats; 0: none.
-struct Replay {
+struct GraphNodeRef {
   uint64_t launch = 0;
   uint64_t node = 0;
 };
@@ -144,7 +144,7 @@ struct Stream : HandleSlot {
   std::vector<Dependent> dependents;
   Counters counters;
   Capture* capture = nullptr;        // that records what is submitted
-  size_t lane = 0;                   // of the capture
+  size_t branch = 0;                 // of the capture
   uint64_t wake_at = kNobodyWaits;   // the lowest ticket that a host thread waits for
   std::condition_variable progress;  // notified when `completed` reaches `wake_at`
 };

@@ -2,7 +2,7 @@
 // The tracing unit.
 //
 // REAL HW: the command processor writes records into a ring in memory, which the driver reads and hands on.
-#include "observe/observers.h"
+#include "observe/subscriber_list.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -65,7 +65,7 @@ void check_not_in_callback() {
       "the device; let it take a note, and act on another thread or after it has returned");
 }
 
-Subscription& Observers::subscribe(const orSubscriber& table, void* user) {
+Subscription& SubscriberList::subscribe(const orSubscriber& table, void* user) {
   OPENREG_DRIVER_CHECK(table.version == OPENREG_SUBSCRIBER_VERSION, orErrorInvalidValue, "the table has version ",
                        table.version, ", and this library knows version ", OPENREG_SUBSCRIBER_VERSION,
                        "; set it to OPENREG_SUBSCRIBER_VERSION and compile with the openreg.h of this library");
@@ -87,56 +87,56 @@ Subscription& Observers::subscribe(const orSubscriber& table, void* user) {
   return subscription;
 }
 
-Subscription& Observers::find(orSubscription_t handle) {
+Subscription& SubscriberList::find(orSubscription_t handle) {
   Subscription* subscription = table_.find(reinterpret_cast<uintptr_t>(handle));
   OPENREG_DRIVER_CHECK(subscription != nullptr, orErrorInvalidResourceHandle, "subscription ", handle,
                        " does not exist or was ended before; pass what orSubscribe() gave, once");
   return *subscription;
 }
 
-orSubscription_t Observers::handle(const Subscription& subscription) {
+orSubscription_t SubscriberList::handle(const Subscription& subscription) {
   return reinterpret_cast<orSubscription_t>(HandleTable<Subscription>::handle(subscription));
 }
 
-void Observers::close(Subscription& subscription) {
+void SubscriberList::close(Subscription& subscription) {
   HandleTable<Subscription>::invalidate(subscription);
   std::erase(open_, &subscription);
   ++closing_;
 }
 
-void Observers::recycle(Subscription& subscription) {
+void SubscriberList::recycle(Subscription& subscription) {
   table_.recycle(subscription);
   --closing_;
 }
 
-Subscription* Observers::timekeeper() const {
+Subscription* SubscriberList::time_source() const {
   const auto found = std::find_if(open_.begin(), open_.end(), [](const Subscription* subscription) {
     return (subscription->table.flags & orSubscribeTime) != 0;
   });
   return found == open_.end() ? nullptr : *found;
 }
 
-bool Observers::wants_operands() const {
+bool SubscriberList::wants_operands() const {
   return std::any_of(open_.begin(), open_.end(), [](const Subscription* subscription) {
     return (subscription->table.flags & orSubscribeOperands) != 0;
   });
 }
 
-uint32_t Observers::submitted(orTaskInfo& task) noexcept {
+uint32_t SubscriberList::submitted(orTaskInfo& task) noexcept {
   try {
     if (free_.empty()) {
-      free_.reserve(records_.size() + 1);
-      records_.emplace_back();
-      free_.push_back(static_cast<uint32_t>(records_.size()));
+      free_.reserve(observed_tasks_.size() + 1);
+      observed_tasks_.emplace_back();
+      free_.push_back(static_cast<uint32_t>(observed_tasks_.size()));
     }
-    records_[free_.back() - 1].correlations.reserve(open_.size());
+    observed_tasks_[free_.back() - 1].correlations.reserve(open_.size());
   } catch (const std::exception&) {
     return 0;
   }
   const uint32_t number = free_.back();
   free_.pop_back();
-  Record& record = records_[number - 1];
-  record.outcome = {};
+  ObservedTask& record = observed_tasks_[number - 1];
+  record.result = {};
   task.correlation = ++newest_;
   for (Subscription* subscription : open_) {
     uint64_t correlation = task.correlation;
@@ -150,8 +150,8 @@ uint32_t Observers::submitted(orTaskInfo& task) noexcept {
   return number;
 }
 
-bool Observers::duration(uint32_t number, orTaskInfo& task, uint64_t& nanoseconds) noexcept {
-  for (const Correlation& correlation : records_[number - 1].correlations) {
+bool SubscriberList::duration(uint32_t number, orTaskInfo& task, uint64_t& nanoseconds) noexcept {
+  for (const Correlation& correlation : observed_tasks_[number - 1].correlations) {
     const orSubscriber& table = correlation.subscription->table;
     int answered = 0;
     if (table.duration != nullptr && correlation.subscription->alive) {
@@ -167,8 +167,8 @@ bool Observers::duration(uint32_t number, orTaskInfo& task, uint64_t& nanosecond
 }
 
 template <class Call>
-void Observers::ask_timekeeper(uint32_t number, orTaskInfo& task, const char* callback, Call&& call) noexcept {
-  for (const Correlation& correlation : records_[number - 1].correlations) {
+void SubscriberList::query_time_source(uint32_t number, orTaskInfo& task, const char* callback, Call&& call) noexcept {
+  for (const Correlation& correlation : observed_tasks_[number - 1].correlations) {
     Subscription& subscription = *correlation.subscription;
     if ((subscription.table.flags & orSubscribeTime) != 0 && subscription.alive) {
       task.correlation = correlation.id;
@@ -177,23 +177,23 @@ void Observers::ask_timekeeper(uint32_t number, orTaskInfo& task, const char* ca
   }
 }
 
-int Observers::engine(uint32_t number, orTaskInfo& task) noexcept {
+int SubscriberList::engine(uint32_t number, orTaskInfo& task) noexcept {
   int answer = 0;
-  ask_timekeeper(number, task, "engine", [&](const orSubscriber& table, void* user) {
+  query_time_source(number, task, "engine", [&](const orSubscriber& table, void* user) {
     answer = table.engine == nullptr ? 0 : table.engine(user, &task);
   });
   return answer;
 }
 
-uint64_t Observers::host_time(uint32_t number, orTaskInfo& task) noexcept {
+uint64_t SubscriberList::host_time(uint32_t number, orTaskInfo& task) noexcept {
   uint64_t answer = 0;
-  ask_timekeeper(number, task, "host", [&](const orSubscriber& table, void* user) {
+  query_time_source(number, task, "host", [&](const orSubscriber& table, void* user) {
     answer = table.host == nullptr ? 0 : table.host(user, &task);
   });
   return answer;
 }
 
-void Observers::captured(orTaskInfo& node) noexcept {
+void SubscriberList::captured(orTaskInfo& node) noexcept {
   node.correlation = ++newest_;
   for (Subscription* subscription : open_) {
     if (subscription->table.capture != nullptr) {
@@ -203,8 +203,8 @@ void Observers::captured(orTaskInfo& node) noexcept {
   }
 }
 
-void Observers::completed(uint32_t number, orTaskCompletion& completion) noexcept {
-  Record& record = records_[number - 1];
+void SubscriberList::completed(uint32_t number, orTaskCompletion& completion) noexcept {
+  ObservedTask& record = observed_tasks_[number - 1];
   for (const Correlation& correlation : record.correlations) {
     const orSubscriber& table = correlation.subscription->table;
     if (table.complete != nullptr) {
@@ -217,7 +217,7 @@ void Observers::completed(uint32_t number, orTaskCompletion& completion) noexcep
   free_.push_back(number);  // has the capacity: the number came from there
 }
 
-void Observers::synced(const orSyncInfo& sync) noexcept {
+void SubscriberList::synced(const orSyncInfo& sync) noexcept {
   for (Subscription* subscription : open_) {
     if (subscription->table.sync != nullptr) {
       run(*subscription, "sync", [&] { subscription->table.sync(subscription->user, &sync); });
@@ -225,7 +225,7 @@ void Observers::synced(const orSyncInfo& sync) noexcept {
   }
 }
 
-void Observers::memory(const orMemoryInfo& memory) noexcept {
+void SubscriberList::memory(const orMemoryInfo& memory) noexcept {
   for (Subscription* subscription : open_) {
     if (subscription->table.memory != nullptr) {
       run(*subscription, "memory", [&] { subscription->table.memory(subscription->user, &memory); });

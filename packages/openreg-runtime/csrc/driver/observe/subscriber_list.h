@@ -21,7 +21,7 @@ struct Subscription : HandleSlot {
 };
 
 // How a task went, for those who saw it being submitted.
-struct Outcome {
+struct TaskResult {
   uint64_t launched = 0;
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -32,7 +32,7 @@ struct Outcome {
 
 // Calls the callbacks, in the order of the subscriptions. Knows nothing of queues. Everything is called with the
 // scheduler's mutex held; callbacks are, too.
-class Observers {
+class SubscriberList {
  public:
   // Throws Error(orErrorInvalidValue) for a table that this version does not know.
   Subscription& subscribe(const orSubscriber& table, void* user);
@@ -48,14 +48,14 @@ class Observers {
   bool any() const { return !open_.empty(); }
   bool wants_operands() const;
   // The open subscription that keeps the time, null without one.
-  Subscription* timekeeper() const;
+  Subscription* time_source() const;
   // Whether any callback may be called, also for what ended subscriptions have seen.
   bool may_call() const { return !open_.empty() || closing_ > 0; }
 
   // Tells of a task; `correlation` of the argument is set here. The result is the task's number for the calls below, 0
   // when it could not be noted for want of memory; then nobody was told.
   uint32_t submitted(orTaskInfo& task) noexcept;
-  Outcome& outcome(uint32_t task) { return records_[task - 1].outcome; }
+  TaskResult& result(uint32_t task) { return observed_tasks_[task - 1].result; }
   // The first answer, or false when there is none.
   bool duration(uint32_t number, orTaskInfo& task, uint64_t& nanoseconds) noexcept;
   // What the observer that keeps the time says; 0 where it says nothing or has not seen the task.
@@ -70,21 +70,21 @@ class Observers {
 
  private:
   template <class Call>
-  void ask_timekeeper(uint32_t number, orTaskInfo& task, const char* callback, Call&& call) noexcept;
+  void query_time_source(uint32_t number, orTaskInfo& task, const char* callback, Call&& call) noexcept;
 
   struct Correlation {
     Subscription* subscription;
     uint64_t id;
   };
-  struct Record {
+  struct ObservedTask {
     std::vector<Correlation> correlations;  // of those who saw the submit
-    Outcome outcome;
+    TaskResult result;
   };
 
   HandleTable<Subscription> table_;
   std::vector<Subscription*> open_;
   size_t closing_ = 0;  // closed and not recycled
-  std::deque<Record> records_;
+  std::deque<ObservedTask> observed_tasks_;
   std::vector<uint32_t> free_;  // numbers, with capacity for all of them
   uint64_t newest_ = 0;
 };

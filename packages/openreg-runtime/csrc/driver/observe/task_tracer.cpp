@@ -82,7 +82,7 @@ orTaskInfo describe(const Stream& stream, const Task& task, uint64_t ticket) {
 }
 
 // Fills in what the task reads and writes; `own` is the memory for what it knows itself.
-void add_operands(orTaskInfo& info, const Task& task, const Operands& operands, const AddressSpace& space,
+void add_operands(orTaskInfo& info, const Task& task, const OperandSpan& operands, const AddressSpace& space,
                   std::array<orOperand, 2>& own) {
   if (task.kind == Task::Kind::kCopy || task.kind == Task::Kind::kFill) {
     info.operand_count = operands_of(task, space, own);
@@ -95,7 +95,7 @@ void add_operands(orTaskInfo& info, const Task& task, const Operands& operands, 
 
 }  // namespace
 
-void TaskTracer::notify_submitted(Stream& stream, Task& task, const Operands& operands, const Replay& replay) {
+void TaskTracer::notify_submitted(Stream& stream, Task& task, const OperandSpan& operands, const GraphNodeRef& replay) {
   if (task.kind == Task::Kind::kKernel && task.kernel.function == nullptr) {
     return;  // the end of a graph's launch, which runs nothing
   }
@@ -104,29 +104,29 @@ void TaskTracer::notify_submitted(Stream& stream, Task& task, const Operands& op
   info.graph_launch = replay.launch;
   info.node = replay.node;
   add_operands(info, task, operands, space_, own);
-  task.observation = observers_.submitted(info);
+  task.observation = subscribers_.submitted(info);
   if (task.observation != 0) {
     stream.observed = stream.submitted;
     launched(task, clock_.host_time());
   }
 }
 
-void TaskTracer::notify_captured(const Stream& stream, const Task& task, const Operands& operands, uint64_t node) {
+void TaskTracer::notify_captured(const Stream& stream, const Task& task, const OperandSpan& operands, uint64_t node) {
   orTaskInfo info = describe(stream, task, 0);
   std::array<orOperand, 2> own{};
   info.node = node;
   add_operands(info, task, operands, space_, own);
-  observers_.captured(info);
+  subscribers_.captured(info);
 }
 
 void TaskTracer::notify_completed(const Stream& stream, const Task& task) {
-  Outcome outcome = observers_.outcome(task.observation);
-  if (outcome.end == 0) {  // no engine had it
-    outcome.end = clock_.time();
+  TaskResult result = subscribers_.result(task.observation);
+  if (result.end == 0) {  // no engine had it
+    result.end = clock_.time();
     const bool needs_health = task.kind == Task::Kind::kDelay || task.kind == Task::Kind::kSemaphoreWait;
-    if (needs_health && stream.device->failed && outcome.status == orSuccess) {
-      outcome.status = stream.device->lost ? orErrorDeviceLost : orErrorLaunchFailure;
-      outcome.skipped = true;
+    if (needs_health && stream.device->failed && result.status == orSuccess) {
+      result.status = stream.device->lost ? orErrorDeviceLost : orErrorLaunchFailure;
+      result.skipped = true;
     }
   }
   orTaskCompletion completion{};
@@ -135,13 +135,13 @@ void TaskTracer::notify_completed(const Stream& stream, const Task& task) {
   completion.stream = handle_of(stream);
   completion.queue = stream.index;
   completion.ticket = stream.completed + 1;
-  completion.engine = outcome.engine;
-  completion.launched = outcome.launched;
-  completion.begin = outcome.begin;
-  completion.end = outcome.end;
-  completion.status = outcome.status;
-  completion.skipped = outcome.skipped ? 1 : 0;
-  observers_.completed(task.observation, completion);
+  completion.engine = result.engine;
+  completion.launched = result.launched;
+  completion.begin = result.begin;
+  completion.end = result.end;
+  completion.status = result.status;
+  completion.skipped = result.skipped ? 1 : 0;
+  subscribers_.completed(task.observation, completion);
 }
 
 bool TaskTracer::duration(const Stream& stream, const Task& task, uint64_t& nanoseconds) {
@@ -149,17 +149,17 @@ bool TaskTracer::duration(const Stream& stream, const Task& task, uint64_t& nano
     return false;
   }
   orTaskInfo info = describe(stream, task, stream.completed + 1);
-  return observers_.duration(task.observation, info, nanoseconds);
+  return subscribers_.duration(task.observation, info, nanoseconds);
 }
 
 int TaskTracer::engine(const Stream& stream, const Task& task) {
   if (task.observation == 0) {
-    return ModelledTime::kNoEngine;
+    return SimulatedTime::kNoEngine;
   }
   orTaskInfo info = describe(stream, task, stream.completed + 1);
-  const int answer = observers_.engine(task.observation, info);
-  return answer < static_cast<int>(ModelledTime::kEngines) ? std::max(answer, ModelledTime::kNoEngine)
-                                                           : ModelledTime::kNoEngine;
+  const int answer = subscribers_.engine(task.observation, info);
+  return answer < static_cast<int>(SimulatedTime::kEngines) ? std::max(answer, SimulatedTime::kNoEngine)
+                                                            : SimulatedTime::kNoEngine;
 }
 
 uint64_t TaskTracer::host_time(const Stream& stream, const Task& task) {
@@ -167,7 +167,7 @@ uint64_t TaskTracer::host_time(const Stream& stream, const Task& task) {
     return 0;
   }
   orTaskInfo info = describe(stream, task, stream.submitted);
-  return observers_.host_time(task.observation, info);
+  return subscribers_.host_time(task.observation, info);
 }
 
 void TaskTracer::notify_sync(orSyncKind kind, const Device& device, const Stream* stream, uint64_t ticket,
@@ -186,7 +186,7 @@ void TaskTracer::notify_sync(orSyncKind kind, const Device& device, const Stream
     info.waiting_queue = waiting->index;
   }
   info.time = clock_.host_time();
-  observers_.synced(info);
+  subscribers_.synced(info);
 }
 
 void TaskTracer::notify_semaphore(orSyncKind kind, const TimelineSemaphore& semaphore, uint64_t value,
@@ -201,7 +201,7 @@ void TaskTracer::notify_semaphore(orSyncKind kind, const TimelineSemaphore& sema
     info.waiting_queue = waiting->index;
   }
   info.time = clock_.host_time();
-  observers_.synced(info);
+  subscribers_.synced(info);
 }
 
 }  // namespace openreg::driver

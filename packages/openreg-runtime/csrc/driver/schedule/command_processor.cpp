@@ -34,8 +34,8 @@ void CommandProcessor::advance(Stream& stream) {
   stream.busy = true;
   while (!stream.queue.empty()) {
     const Task& head = stream.queue.front();
-    if (modelled_.is_on()) [[unlikely]] {
-      modelled_.show(modelled_.earliest(stream));
+    if (simulated_time_.is_on()) [[unlikely]] {
+      simulated_time_.show(simulated_time_.earliest(stream));
     }
     tracer_.reached_head(head);
     if (!pass_head(stream, head)) {
@@ -66,12 +66,12 @@ bool CommandProcessor::pass_head(Stream& stream, const Task& head) {
       }
       return true;
     case Task::Kind::kDelay: {
-      if (stream.device->failed || modelled_.is_on()) {
+      if (stream.device->failed || simulated_time_.is_on()) {
         return true;
       }
       const uint64_t time = clock_.time();
       const uint64_t longest = std::numeric_limits<uint64_t>::max() - time;
-      deadlines_.add(time + std::min(head.delay, longest), stream);
+      timer_queue_.add(time + std::min(head.delay, longest), stream);
       return false;
     }
     case Task::Kind::kCopy:
@@ -91,8 +91,8 @@ void CommandProcessor::take_off_head(Stream& stream) {
   if (head.kind == Task::Kind::kSemaphoreWait) {
     Semaphores::drop_wait(head.semaphore);
   }
-  if (modelled_.is_on()) [[unlikely]] {
-    pass_modelled_time(stream, head);
+  if (simulated_time_.is_on()) [[unlikely]] {
+    advance_simulated_time(stream, head);
   }
   tracer_.completed(stream, head);
   stream.queue.pop();
@@ -110,20 +110,20 @@ void CommandProcessor::take_off_head(Stream& stream) {
   stream.dependents.erase(done, stream.dependents.end());
 }
 
-// When the head is done on the modelled chip: entries that no engine runs take no time but that of what they wait for.
-void CommandProcessor::pass_modelled_time(const Stream& stream, const Task& head) {
-  uint64_t time = modelled_.earliest(stream);
+// When the head is done on the simulated chip: entries that no engine runs take no time but that of what they wait for.
+void CommandProcessor::advance_simulated_time(const Stream& stream, const Task& head) {
+  uint64_t time = simulated_time_.earliest(stream);
   uint64_t nanoseconds = 0;
   switch (head.kind) {
     case Task::Kind::kWait:
-      time = std::max(time, modelled_.end_of(*head.wait.stream, head.wait.ticket));
+      time = std::max(time, simulated_time_.end_of(*head.wait.stream, head.wait.ticket));
       break;
     case Task::Kind::kSemaphoreWait:
-      time = tracer_.duration(stream, head, nanoseconds) ? ModelledTime::later(time, nanoseconds)
-                                                         : std::max(time, modelled_.host());
+      time = tracer_.duration(stream, head, nanoseconds) ? SimulatedTime::later(time, nanoseconds)
+                                                         : std::max(time, simulated_time_.host());
       break;
     case Task::Kind::kDelay:
-      time = ModelledTime::later(time, stream.device->failed ? 0 : head.delay);
+      time = SimulatedTime::later(time, stream.device->failed ? 0 : head.delay);
       break;
     case Task::Kind::kTimestamp:
       break;
@@ -131,11 +131,11 @@ void CommandProcessor::pass_modelled_time(const Stream& stream, const Task& head
     case Task::Kind::kHostFunction:
     case Task::Kind::kCopy:
     case Task::Kind::kFill:
-      time = modelled_.ran_until(stream);
+      time = simulated_time_.ran_until(stream);
       break;
   }
-  modelled_.complete(stream, time);
-  modelled_.show(time);
+  simulated_time_.complete(stream, time);
+  simulated_time_.show(time);
 }
 
 void CommandProcessor::complete(Stream& stream) {

@@ -7,38 +7,40 @@
 
 #include "base/faults.h"
 #include "engine/engines.h"
-#include "objects/objects.h"
+#include "objects/object_table.h"
 #include "objects/stream.h"
 #include "observe/task_tracer.h"
 #include "schedule/completions.h"
 #include "schedule/semaphores.h"
 #include "time/clock.h"
-#include "time/deadlines.h"
-#include "time/modelled_time.h"
+#include "time/simulated_time.h"
+#include "time/timer_queue.h"
 
 namespace openreg::driver {
 
-// FIFO within a stream. The head of a stream that is busy is with somebody: an engine, the deadlines, a semaphore, or
+// FIFO within a stream. The head of a stream that is busy is with somebody: an engine, the timer queue, a semaphore, or
 // another stream that it waits for. Guarded by the scheduler's mutex, which it never gives up; runs nothing itself.
 class CommandProcessor {
  public:
-  CommandProcessor(Objects& objects, Engines& engines, Deadlines& deadlines, Semaphores& semaphores, TaskTracer& tracer,
-                   Faults& faults, const Clock& clock, ModelledTime& modelled, Completions& completions)
+  CommandProcessor(ObjectTable& objects, Engines& engines, TimerQueue& timer_queue, Semaphores& semaphores,
+                   TaskTracer& tracer, Faults& faults, const Clock& clock, SimulatedTime& simulated,
+                   Completions& completions)
       : objects_(objects),
         engines_(engines),
-        deadlines_(deadlines),
+        timer_queue_(timer_queue),
         semaphores_(semaphores),
         tracer_(tracer),
         faults_(faults),
         clock_(clock),
-        modelled_(modelled),
+        simulated_time_(simulated),
         completions_(completions) {}
   CommandProcessor(const CommandProcessor&) = delete;
   CommandProcessor& operator=(const CommandProcessor&) = delete;
 
   // Appends an entry to a stream, however long its queue is, and moves the stream on if it was idle. Returns the
   // entry's ticket.
-  uint64_t enqueue(Stream& stream, const Task& task, const Operands& operands = {}, const Replay& replay = {}) {
+  uint64_t enqueue(Stream& stream, const Task& task, const OperandSpan& operands = {},
+                   const GraphNodeRef& replay = {}) {
     Task& entry = stream.queue.push(task);
     if (faults_.armed()) [[unlikely]] {
       inject_fault(stream, entry);
@@ -46,9 +48,9 @@ class CommandProcessor {
     ++pending_;
     const uint64_t ticket = ++stream.submitted;
     tracer_.submitted(stream, entry, operands, replay);
-    if (modelled_.is_on()) [[unlikely]] {
-      modelled_.enqueue(stream, tracer_.host_time(stream, entry));
-      tracer_.launched(entry, modelled_.host());
+    if (simulated_time_.is_on()) [[unlikely]] {
+      simulated_time_.enqueue(stream, tracer_.host_time(stream, entry));
+      tracer_.launched(entry, simulated_time_.host());
     }
     if (!stream.busy) {
       advance(stream);
@@ -69,16 +71,16 @@ class CommandProcessor {
   void advance(Stream& stream);
   bool pass_head(Stream& stream, const Task& head);
   void take_off_head(Stream& stream);
-  void pass_modelled_time(const Stream& stream, const Task& head);
+  void advance_simulated_time(const Stream& stream, const Task& head);
 
-  Objects& objects_;
+  ObjectTable& objects_;
   Engines& engines_;
-  Deadlines& deadlines_;
+  TimerQueue& timer_queue_;
   Semaphores& semaphores_;
   TaskTracer& tracer_;
   Faults& faults_;
   const Clock& clock_;
-  ModelledTime& modelled_;
+  SimulatedTime& simulated_time_;
   Completions& completions_;
   size_t pending_ = 0;
 };

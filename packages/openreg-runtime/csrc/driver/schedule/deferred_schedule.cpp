@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: no such thing; a card runs what it has.
-#include "schedule/held_back.h"
+#include "schedule/deferred_schedule.h"
 
 namespace openreg::driver {
 
-bool HeldBack::is_demanded(bool passive_counts) {
+bool DeferredSchedule::has_pending_wait(bool passive_counts) {
   bool demanded = false;
   bool met = false;
-  for (const Demand* demand : demands_) {
-    if (demand->is_met()) {
+  for (const WaitRequest* request : requests_) {
+    if (request->is_met()) {
       met = true;
     } else {
-      demanded |= passive_counts || !demand->is_passive();
+      demanded |= passive_counts || !request->is_passive();
     }
   }
   if (met) {
@@ -20,9 +20,9 @@ bool HeldBack::is_demanded(bool passive_counts) {
   return demanded;
 }
 
-void HeldBack::count_task() {
-  for (Demand* demand : demands_) {
-    demand->count_task();
+void DeferredSchedule::count_task() {
+  for (WaitRequest* request : requests_) {
+    request->count_task();
   }
 }
 

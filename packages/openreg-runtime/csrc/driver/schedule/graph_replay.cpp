@@ -33,28 +33,28 @@ uint64_t GraphReplay::enqueue_wait(Stream& waiting, Stream& waited, uint64_t tic
 
 void GraphReplay::enqueue(const std::shared_ptr<GraphBody>& body, Stream& stream) {
   ++newest_launch_;
-  const auto target = [&](size_t lane) -> Stream& { return lane == 0 ? stream : *body->lanes[lane]; };
+  const auto target = [&](size_t branch) -> Stream& { return branch == 0 ? stream : *body->branches[branch]; };
   if (body->last_stream != nullptr && body->last_stream != &stream) {
     enqueue_wait(stream, *body->last_stream, body->last_ticket);
   }
-  std::vector<std::vector<uint64_t>> tickets(body->lanes.size());  // of every place that may be waited for
-  for (size_t lane = 0; lane < tickets.size(); ++lane) {
-    tickets[lane].push_back(target(lane).submitted);
+  std::vector<std::vector<uint64_t>> tickets(body->branches.size());  // of every place that may be waited for
+  for (size_t branch = 0; branch < tickets.size(); ++branch) {
+    tickets[branch].push_back(target(branch).submitted);
   }
   for (const GraphNode& node : body->nodes) {
     uint64_t ticket = 0;
     if (node.task.kind == Task::Kind::kWait) {
-      ticket = enqueue_wait(target(node.lane), target(node.wait_lane), tickets[node.wait_lane][node.wait_place]);
+      ticket = enqueue_wait(target(node.branch), target(node.wait_branch), tickets[node.wait_branch][node.wait_place]);
     } else {
       Task task = node.task;
       if (task.kind == Task::Kind::kKernel) {
         task.kernel.release = nullptr;  // the graph keeps the state for the next launch
       }
-      const Operands operands{node.has_operands ? node.operands.data() : nullptr, node.operands.size()};
-      ticket = processor_.enqueue(target(node.lane), task, operands, {newest_launch_, node.number});
+      const OperandSpan operands{node.has_operands ? node.operands.data() : nullptr, node.operands.size()};
+      ticket = processor_.enqueue(target(node.branch), task, operands, {newest_launch_, node.number});
     }
     if (tickets.size() > 1) {
-      tickets[node.lane].push_back(ticket);
+      tickets[node.branch].push_back(ticket);
     }
   }
   auto keep = std::make_unique<std::shared_ptr<GraphBody>>(body);

@@ -24,27 +24,27 @@ Scheduler::Scheduler(const AddressSpace& space, std::vector<std::unique_ptr<Devi
                      const Settings& settings)
     : launch_blocking_(settings.launch_blocking),
       order_(make_order(settings)),
-      clock_(order_.get(), modelled_),
+      clock_(order_.get(), simulated_time_),
       objects_(devices),
       captures_(objects_, mutex_),
-      tracer_(observers_, space, clock_),
+      tracer_(subscribers_, space, clock_),
       semaphores_(order_ != nullptr, objects_, tracer_, completions_),
-      processor_(objects_, engines_, deadlines_, semaphores_, tracer_, faults, clock_, modelled_, completions_),
+      processor_(objects_, engines_, timer_queue_, semaphores_, tracer_, faults, clock_, simulated_time_, completions_),
       replay_(processor_),
       seeded_(order_ == nullptr ? nullptr
-                                : std::make_unique<SeededSchedule>(*order_, engines_[kCompute], deadlines_, semaphores_,
-                                                                   processor_, tracer_)),
-      modelled_schedule_(engines_[kCompute], modelled_, processor_, tracer_),
-      held_back_(seeded_.get()),
-      dispatcher_(processor_, semaphores_, tracer_, held_back_),
-      threads_(mutex_, engines_, deadlines_, dispatcher_, order_ != nullptr) {
+                                : std::make_unique<SeededSchedule>(*order_, engines_[kCompute], timer_queue_,
+                                                                   semaphores_, processor_, tracer_)),
+      simulated_schedule_(engines_[kCompute], simulated_time_, processor_, tracer_),
+      deferred_schedule_(seeded_.get()),
+      task_runner_(processor_, semaphores_, tracer_, deferred_schedule_),
+      threads_(mutex_, engines_, timer_queue_, task_runner_, order_ != nullptr) {
   engines_.set_one_at_a_time(order_ != nullptr);
   for (auto& device : devices) {
     device->default_stream = &objects_.create_stream(*device, kLeastPriority);
   }
 }
 
-uint64_t Scheduler::submit(Stream& stream, const Task& task, Lock& lock, const Operands& operands) {
+uint64_t Scheduler::submit(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands) {
   wait_for_capacity(stream, lock);
   if (stream.capture != nullptr) {
     record(stream, task, operands);
@@ -52,15 +52,15 @@ uint64_t Scheduler::submit(Stream& stream, const Task& task, Lock& lock, const O
   }
   threads_.start();
   const uint64_t ticket = processor_.enqueue(stream, task, operands);
-  relieve_backlog(lock);
+  limit_backlog(lock);
   return ticket;
 }
 
-bool Scheduler::try_submit(Stream& stream, const Task& task, Lock& lock, const Operands& operands) {
+bool Scheduler::try_submit(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands) {
   stream.device->check_healthy();
-  Captures::check_valid(stream);
+  CaptureManager::check_valid(stream);
   if (is_blocking(stream, lock) || stream.queue.size() >= kStreamCapacity ||
-      (held_back_ != nullptr && held_back_->has_backlog())) {
+      (deferred_schedule_ != nullptr && deferred_schedule_->has_backlog())) {
     return false;
   }
   if (stream.capture != nullptr) {
@@ -69,13 +69,13 @@ bool Scheduler::try_submit(Stream& stream, const Task& task, Lock& lock, const O
   }
   threads_.start();
   processor_.enqueue(stream, task, operands);
-  relieve_backlog(lock);  // notes the submission; there is none to relieve
+  limit_backlog(lock);  // notes the submission; there is none to relieve
   return true;
 }
 
-void Scheduler::submit_and_wait(Stream& stream, const Task& task, Lock& lock, const Operands& operands) {
-  check_may_wait();  // before the task is taken
-  Captures::check_not_capturing(stream);
+void Scheduler::submit_and_wait(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands) {
+  check_not_engine_thread();  // before the task is taken
+  CaptureManager::check_not_capturing(stream);
   const Device& device = *stream.device;
   wait_for_capacity(stream, lock);
   const uint64_t resets = device.resets;  // submit() may give up the lock after it has taken the task
@@ -93,22 +93,22 @@ void Scheduler::wait_for_capacity(Stream& stream, Lock& lock) {
                          "the stream was destroyed by another thread while this call waited for its full queue");
   }
   stream.device->check_healthy();
-  Captures::check_valid(stream);
+  CaptureManager::check_valid(stream);
 }
 
 void Scheduler::launch_graph(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock) {
   GraphReplay::check_launch(*body, stream);
   wait_for_capacity(stream, lock);
-  for (const Stream* lane : body->lanes) {
-    (lane == nullptr ? stream : *lane).device->check_healthy();
+  for (const Stream* branch : body->branches) {
+    (branch == nullptr ? stream : *branch).device->check_healthy();
   }
   threads_.start();
   replay_.enqueue(body, stream);
-  relieve_backlog(lock);
+  limit_backlog(lock);
 }
 
 void Scheduler::wait_for_value(Stream& stream, TimelineSemaphore& semaphore, uint64_t value, Lock& lock) {
-  Captures::check_may_wait_outside(stream);
+  CaptureManager::check_may_wait_outside(stream);
   tracer_.semaphore(orSyncSemaphoreWait, semaphore, value, &stream);
   if (semaphore.reached >= value) {
     return;
@@ -121,7 +121,7 @@ void Scheduler::wait_for_value(Stream& stream, TimelineSemaphore& semaphore, uin
     Semaphores::drop_wait(task.semaphore);  // the host has no memory for the entry
     throw;
   }
-  relieve_backlog(lock);
+  limit_backlog(lock);
 }
 
 void Scheduler::signal(TimelineSemaphore& semaphore, uint64_t value, const Lock& /*lock*/) {
@@ -166,15 +166,15 @@ void Scheduler::drain(Device& device, Lock& lock) {
   tracer_.sync(orSyncDevice, device, nullptr, 0);
 }
 
-bool Scheduler::let_held_back_run(Stream* stream, uint64_t ticket, Lock& lock) {
-  if (on_engine()) {
+bool Scheduler::run_deferred(Stream* stream, uint64_t ticket, Lock& lock) {
+  if (is_engine_thread()) {
     return false;
   }
   threads_.start();
-  return held_back_->let_run(stream, ticket, lock);
+  return deferred_schedule_->run_for_query(stream, ticket, lock);
 }
 
-void Scheduler::record(Stream& stream, const Task& task, const Operands& operands) {
+void Scheduler::record(Stream& stream, const Task& task, const OperandSpan& operands) {
   const uint64_t node = captures_.record(stream, task, operands);
   tracer_.captured(stream, task, operands, node);
 }
@@ -197,13 +197,13 @@ orSubscription_t Scheduler::subscribe(const orSubscriber& table, void* user, Loc
                          "OPENREG_SCHEDULE_SEED is set, and its order leaves no room for the time of another chip; "
                          "unset it");
     empty_all_queues(lock);
-    OPENREG_DRIVER_CHECK(observers_.timekeeper() == nullptr, orErrorIllegalState,
+    OPENREG_DRIVER_CHECK(subscribers_.time_source() == nullptr, orErrorIllegalState,
                          "another subscription keeps the time; end it first with orUnsubscribe()");
   }
-  const orSubscription_t handle = Observers::handle(observers_.subscribe(table, user));
+  const orSubscription_t handle = SubscriberList::handle(subscribers_.subscribe(table, user));
   if (keeps_time) {
-    modelled_.begin(now());
-    set_held_back(&modelled_schedule_);
+    simulated_time_.begin(now());
+    set_deferred_schedule(&simulated_schedule_);
   }
   update_operands_wanted();
   return handle;
@@ -211,7 +211,7 @@ orSubscription_t Scheduler::subscribe(const orSubscriber& table, void* user, Loc
 
 // Until other threads leave a moment in which nothing is queued.
 void Scheduler::empty_all_queues(Lock& lock) {
-  check_may_wait();
+  check_not_engine_thread();
   while (processor_.pending() > 0) {
     const size_t count = objects_.streams().size();
     for (size_t i = 0; i < count; ++i) {
@@ -221,20 +221,20 @@ void Scheduler::empty_all_queues(Lock& lock) {
   }
 }
 
-void Scheduler::set_held_back(HeldBack* schedule) {
-  held_back_ = schedule;
+void Scheduler::set_deferred_schedule(DeferredSchedule* schedule) {
+  deferred_schedule_ = schedule;
   engines_.set_one_at_a_time(schedule != nullptr);
 }
 
 void Scheduler::unsubscribe(orSubscription_t handle, Lock& lock) {
-  Subscription& subscription = observers_.find(handle);
-  OPENREG_DRIVER_CHECK(!on_engine(), orErrorNotSupported,
+  Subscription& subscription = subscribers_.find(handle);
+  OPENREG_DRIVER_CHECK(!is_engine_thread(), orErrorNotSupported,
                        "called by a kernel, which must not wait for other work; unsubscribe on the host instead");
-  if (&subscription == observers_.timekeeper()) {
+  if (&subscription == subscribers_.time_source()) {
     empty_all_queues(lock);
-    observers_.find(handle);  // refuses it if another thread has ended it meanwhile
-    modelled_.end();
-    set_held_back(nullptr);
+    subscribers_.find(handle);  // refuses it if another thread has ended it meanwhile
+    simulated_time_.end();
+    set_deferred_schedule(nullptr);
   }
   std::vector<std::pair<Stream*, uint64_t>> observed;
   for (Stream& stream : objects_.streams()) {
@@ -242,13 +242,13 @@ void Scheduler::unsubscribe(orSubscription_t handle, Lock& lock) {
       observed.emplace_back(&stream, stream.observed);
     }
   }
-  observers_.close(subscription);
+  subscribers_.close(subscription);
   update_operands_wanted();
   for (const auto& [stream, ticket] : observed) {
     wait_for_ticket(*stream, ticket, lock);
   }
   const std::string failure = subscription.failure;
-  observers_.recycle(subscription);
+  subscribers_.recycle(subscription);
   OPENREG_DRIVER_CHECK(failure.empty(), orErrorIllegalState,
                        "the subscription has ended, but was not told everything: ", failure,
                        "; a callback must not let an exception out, since none of its callbacks is called "
@@ -256,13 +256,13 @@ void Scheduler::unsubscribe(orSubscription_t handle, Lock& lock) {
 }
 
 void Scheduler::update_operands_wanted() {
-  operands_wanted_.store(observers_.wants_operands() || captures_.any(), std::memory_order_relaxed);
+  operands_wanted_.store(subscribers_.wants_operands() || captures_.any(), std::memory_order_relaxed);
 }
 
 // Looks without the lock for about as long as waking this thread would take: short work, like reading one number, is
 // done by then.
 void Scheduler::spin_until(const Stream& stream, uint64_t ticket, Lock& lock) {
-  if (held_back_ != nullptr) {
+  if (deferred_schedule_ != nullptr) {
     return;
   }
   lock.unlock();
@@ -275,9 +275,9 @@ void Scheduler::spin_until(const Stream& stream, uint64_t ticket, Lock& lock) {
 
 void Scheduler::wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock) {
   if (stream.completed < ticket) {
-    check_may_wait();
-    Demand demand(stream, ticket, on_progress_thread());
-    const HeldBack::Registration registration(held_back_, demand);
+    check_not_engine_thread();
+    WaitRequest request(stream, ticket, is_progress_thread());
+    const DeferredSchedule::WaitRequestGuard registration(deferred_schedule_, request);
     spin_until(stream, ticket, lock);
     while (stream.completed < ticket) {
       OPENREG_DRIVER_CHECK(!stopped_, orErrorDeinitialized,
@@ -286,8 +286,8 @@ void Scheduler::wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock) {
       stream.progress.wait(lock);
     }
   }
-  if (modelled_.is_on() && !on_progress_thread()) {
-    modelled_.wait_until(modelled_.end_of(stream, ticket));
+  if (simulated_time_.is_on() && !is_progress_thread()) {
+    simulated_time_.wait_until(simulated_time_.end_of(stream, ticket));
   }
 }
 
@@ -298,8 +298,8 @@ void Scheduler::stop() {
   for (Stream& stream : objects_.streams()) {
     stream.progress.notify_all();
   }
-  if (held_back_ != nullptr) {
-    held_back_->stop();
+  if (deferred_schedule_ != nullptr) {
+    deferred_schedule_->stop();
   }
 }
 

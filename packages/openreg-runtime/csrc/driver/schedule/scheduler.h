@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Takes work for the device, and waits for it. Composed of parts, each of which can be read and tested alone:
 //
-//   Objects            streams, events and graphs, behind their handles
-//   Captures           what is recorded instead of run; GraphReplay launches it
+//   ObjectTable            streams, events and graphs, behind their handles
+//   CaptureManager           what is recorded instead of run; GraphReplay launches it
 //   CommandProcessor   the queues of the streams, and who waits for whom
 //   Semaphores         waits that somebody outside of the device ends
-//   Deadlines          delays
+//   TimerQueue          delays
 //   Engines            what may run, and what runs
-//   Dispatcher         which task is next, and what follows from how it went
-//   HeldBack           the same for work that is held back until the host needs it:
+//   TaskRunner         which task is next, and what follows from how it went
+//   DeferredSchedule           the same for work that is held back until the host needs it:
 //   SeededSchedule       in the order that a seed selects,
-//   ModelledSchedule     or in that of a chip whose time is modelled (ModelledTime)
-//   EngineThreads      the threads that ask the dispatcher
-//   TaskTracer         tells Observers of all that
+//   SimulatedSchedule     or in that of a chip whose time is simulated (SimulatedTime)
+//   EngineThreads      the threads that ask the task_runner
+//   TaskTracer         tells SubscriberList of all that
 #pragma once
 
 #include <atomic>
@@ -28,24 +28,24 @@
 #include "engine/engine_threads.h"
 #include "engine/engines.h"
 #include "memory/address_space.h"
-#include "objects/captures.h"
+#include "objects/capture_manager.h"
 #include "objects/device.h"
-#include "objects/objects.h"
+#include "objects/object_table.h"
 #include "objects/stream.h"
-#include "observe/observers.h"
+#include "observe/subscriber_list.h"
 #include "observe/task_tracer.h"
 #include "schedule/command_processor.h"
 #include "schedule/completions.h"
-#include "schedule/dispatcher.h"
+#include "schedule/deferred_schedule.h"
 #include "schedule/graph_replay.h"
-#include "schedule/held_back.h"
-#include "schedule/modelled_schedule.h"
 #include "schedule/seeded_schedule.h"
 #include "schedule/semaphores.h"
+#include "schedule/simulated_schedule.h"
+#include "schedule/task_runner.h"
 #include "time/clock.h"
-#include "time/deadlines.h"
-#include "time/modelled_time.h"
 #include "time/seeded_order.h"
+#include "time/simulated_time.h"
+#include "time/timer_queue.h"
 
 namespace openreg::driver {
 
@@ -62,31 +62,32 @@ class Scheduler {
   Lock lock() { return acquire(mutex_); }
 
   // The parts, for what concerns one of them alone.
-  Objects& objects(const Lock& /*lock*/) { return objects_; }
-  Captures& captures(const Lock& /*lock*/) { return captures_; }
+  ObjectTable& objects(const Lock& /*lock*/) { return objects_; }
+  CaptureManager& captures(const Lock& /*lock*/) { return captures_; }
   Semaphores& semaphores(const Lock& /*lock*/) { return semaphores_; }
   Engines& engines(const Lock& /*lock*/) { return engines_; }
-  Observers& observers(const Lock& /*lock*/) { return observers_; }
+  SubscriberList& observers(const Lock& /*lock*/) { return subscribers_; }
   TaskTracer& tracer(const Lock& /*lock*/) { return tracer_; }
   Stream& stream(orStream_t handle, const Lock& /*lock*/) { return objects_.stream(handle); }
   Event& event(orEvent_t handle, const Lock& /*lock*/) { return objects_.event(handle); }
 
   // Appends, or records in the stream's capture; blocks while the stream is full. Throws as wait_for_capacity() does,
   // and Error(orErrorDeinitialized) while the process exits; then the task is not taken. Returns the entry's ticket.
-  uint64_t submit(Stream& stream, const Task& task, Lock& lock, const Operands& operands = {});
+  uint64_t submit(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands = {});
   // The same, then wait(). When it throws, the task was not taken, or an engine is done with it.
-  void submit_and_wait(Stream& stream, const Task& task, Lock& lock, const Operands& operands = {});
+  void submit_and_wait(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands = {});
   // The same as submit(), unless that could block or let other work run: false then, and the task is not taken. For
   // kernels, which launch_blocking() waits for.
-  bool try_submit(Stream& stream, const Task& task, Lock& lock, const Operands& operands);
+  bool try_submit(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands);
   // Blocks while the stream is full; the next submit() then keeps the lock. Throws as Device::check_healthy() and
-  // Captures::check_valid() do, and Error(orErrorInvalidResourceHandle) when the stream was destroyed while this call
-  // blocked.
+  // CaptureManager::check_valid() do, and Error(orErrorInvalidResourceHandle) when the stream was destroyed while this
+  // call blocked.
   void wait_for_capacity(Stream& stream, Lock& lock);
   // Enqueues the work of a graph, as a whole: blocks only before. Throws as submit() and GraphReplay::check_launch()
   // do.
   void launch_graph(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock);
-  // Enqueues a wait, unless it is over; after wait_for_capacity(). Throws as Captures::check_may_wait_outside() does.
+  // Enqueues a wait, unless it is over; after wait_for_capacity(). Throws as CaptureManager::check_may_wait_outside()
+  // does.
   void wait_for_value(Stream& stream, TimelineSemaphore& semaphore, uint64_t value, Lock& lock);
   // Semaphores::signal() and fail(), and what follows.
   void signal(TimelineSemaphore& semaphore, uint64_t value, const Lock& lock);
@@ -96,21 +97,22 @@ class Scheduler {
   // `device`, to which the stream belonged when the ticket was drawn, has failed, be it reset meanwhile;
   // Error(orErrorNotSupported) when called by a kernel; Error(orErrorDeinitialized) when the process exits first.
   void wait(Stream& stream, const Device& device, uint64_t ticket, Lock& lock, orEvent_t event = nullptr);
-  // Waits for everything that all streams of the device hold now, unless Captures::check_may_block() refuses. Does not
-  // look at the error state.
+  // Waits for everything that all streams of the device hold now, unless CaptureManager::check_may_block() refuses.
+  // Does not look at the error state.
   void drain(Device& device, Lock& lock);
   // EngineThreads::pause() and resume().
   void pause(Lock& lock) { threads_.pause(lock); }
   void resume(const Lock& /*lock*/) { threads_.resume(); }
   // Called by queries, which ask whether a ticket is done (of null: always). Where work is held back until the host
   // waits, a query lets some run. Whether it gave up the lock for a while.
-  bool let_run(Stream* stream, uint64_t ticket, Lock& lock) {
-    return held_back_ != nullptr && let_held_back_run(stream, ticket, lock);
+  bool run_for_query(Stream* stream, uint64_t ticket, Lock& lock) {
+    return deferred_schedule_ != nullptr && run_deferred(stream, ticket, lock);
   }
-  // Whether a ticket is done (of null: always), by the host's clock if time is modelled.
+  // Whether a ticket is done (of null: always), by the host's clock if time is simulated.
   bool is_over(const Stream* stream, uint64_t ticket, const Lock& /*lock*/) const {
-    return stream == nullptr || (stream->completed >= ticket &&
-                                 (!modelled_.is_on() || modelled_.end_of(*stream, ticket) <= modelled_.host()));
+    return stream == nullptr ||
+           (stream->completed >= ticket &&
+            (!simulated_time_.is_on() || simulated_time_.end_of(*stream, ticket) <= simulated_time_.host()));
   }
   // Whether every kernel, copy and fill is to be waited for by the call that enqueues it, except in a capture.
   bool launch_blocking() const { return launch_blocking_; }
@@ -118,10 +120,10 @@ class Scheduler {
     return launch_blocking_ && stream.capture == nullptr;
   }
 
-  // Captures::begin() and end(), and what follows.
+  // CaptureManager::begin() and end(), and what follows.
   void begin_capture(Stream& stream, orStreamCaptureMode mode, const Lock& lock);
   std::shared_ptr<GraphBody> end_capture(Stream& stream, std::string& invalidated_by, const Lock& lock);
-  // One that keeps the time waits until nothing is queued. Throws as Observers::subscribe() does;
+  // One that keeps the time waits until nothing is queued. Throws as SubscriberList::subscribe() does;
   // Error(orErrorNotSupported) for one that keeps the time, with a seed; Error(orErrorIllegalState) for a second one.
   orSubscription_t subscribe(const orSubscriber& table, void* user, Lock& lock);
   // Waits for what the subscription has seen. Throws Error(orErrorIllegalState) afterwards when a callback threw.
@@ -134,15 +136,15 @@ class Scheduler {
   void stop();
 
  private:
-  void relieve_backlog(Lock& lock) {
-    if (held_back_ != nullptr) [[unlikely]] {
-      held_back_->note_submission(lock);
+  void limit_backlog(Lock& lock) {
+    if (deferred_schedule_ != nullptr) [[unlikely]] {
+      deferred_schedule_->after_submit(lock);
     }
   }
-  bool let_held_back_run(Stream* stream, uint64_t ticket, Lock& lock);
-  void record(Stream& stream, const Task& task, const Operands& operands);
+  bool run_deferred(Stream* stream, uint64_t ticket, Lock& lock);
+  void record(Stream& stream, const Task& task, const OperandSpan& operands);
   void empty_all_queues(Lock& lock);
-  void set_held_back(HeldBack* schedule);
+  void set_deferred_schedule(DeferredSchedule* schedule);
   void take_signal();
   void spin_until(const Stream& stream, uint64_t ticket, Lock& lock);
   // wait(), for work that was enqueued when the device had been reset so often.
@@ -153,22 +155,22 @@ class Scheduler {
   const bool launch_blocking_;
   std::mutex mutex_;
   const std::unique_ptr<SeededOrder> order_;  // null without a seed
-  ModelledTime modelled_;
+  SimulatedTime simulated_time_;
   const Clock clock_;
   Completions completions_;
-  Objects objects_;
-  Captures captures_;
-  Observers observers_;
+  ObjectTable objects_;
+  CaptureManager captures_;
+  SubscriberList subscribers_;
   TaskTracer tracer_;
   Engines engines_;
-  Deadlines deadlines_;
+  TimerQueue timer_queue_;
   Semaphores semaphores_;
   CommandProcessor processor_;
   GraphReplay replay_;
   const std::unique_ptr<SeededSchedule> seeded_;  // null without a seed
-  ModelledSchedule modelled_schedule_;
-  HeldBack* held_back_;  // one of these, or null; changes while nothing is queued
-  Dispatcher dispatcher_;
+  SimulatedSchedule simulated_schedule_;
+  DeferredSchedule* deferred_schedule_;  // one of these, or null; changes while nothing is queued
+  TaskRunner task_runner_;
   EngineThreads threads_;
   std::atomic<bool> operands_wanted_{false};
   bool stopped_ = false;  // nothing runs any more

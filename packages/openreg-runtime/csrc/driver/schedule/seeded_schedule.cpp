@@ -40,34 +40,34 @@ bool comes_first(Stream& stream, Stream* other) {
 
 }  // namespace
 
-bool& on_progress_thread() {
+bool& is_progress_thread() {
   thread_local bool value = false;
   return value;
 }
 
-void SeededSchedule::demand_ended() {
-  if (!on_progress_thread()) {
+void SeededSchedule::request_ended() {
+  if (!is_progress_thread()) {
     active_at_ = now();
   }
 }
 
 Stream* SeededSchedule::next() {
   looked_at_ = now();
-  while (is_demanded(has_stalled())) {
+  while (has_pending_wait(has_stalled())) {
     if (Stream* stream = engine_.ready().pop(order_)) {
       return stream;
     }
-    if (!deadlines_.is_empty()) {
-      pass_time(deadlines_.earliest() - order_.time());
+    if (!timer_queue_.is_empty()) {
+      pass_time(timer_queue_.earliest() - order_.time());
       continue;
     }
     if (take_signal()) {
       continue;
     }
-    for (Demand* demand : demands_) {
-      demand->give_up();
+    for (WaitRequest* request : requests_) {
+      request->give_up();
     }
-    if (is_demanded(has_stalled())) {
+    if (has_pending_wait(has_stalled())) {
       break;  // a ticket whose turn comes with the next launch or signal
     }
   }
@@ -81,15 +81,15 @@ bool SeededSchedule::had_expired(uint64_t begin) const {
 
 // Tells whether no thread that decides the order has wanted anything for so long that progress threads may decide.
 bool SeededSchedule::has_stalled() const {
-  return !demands_.empty() && had_expired(active_at_);
+  return !requests_.empty() && had_expired(active_at_);
 }
 
 // A timeout that next() has not seen is slept for even if it has passed since, as nobody else would wake the engine.
 uint64_t SeededSchedule::longest_sleep() const {
   uint64_t wake_at = kNever;
-  for (const Demand* demand : demands_) {
-    const uint64_t begin = demand->is_passive() ? active_at_ : blocked_since_;
-    if (!demand->is_met() && !had_expired(begin)) {
+  for (const WaitRequest* request : requests_) {
+    const uint64_t begin = request->is_passive() ? active_at_ : blocked_since_;
+    if (!request->is_met() && !had_expired(begin)) {
       wake_at = std::min(wake_at, begin + kStallTimeout);
     }
   }
@@ -98,18 +98,18 @@ uint64_t SeededSchedule::longest_sleep() const {
 }
 
 // Nothing can run but for signals. What is signalled when depends on other threads and processes, so it counts only
-// here, and in the order in which the waits were submitted: the first that stands in a demand's way is waited for, and
+// here, and in the order in which the waits were submitted: the first that stands in a request's way is waited for, and
 // sees the value that it needs, not what was signalled beyond it. False when there is nothing to take.
 bool SeededSchedule::take_signal() {
   Stream* first = nullptr;    // in the way of those who decide
   Stream* present = nullptr;  // in anybody's way, and signalled
-  for (const Demand* demand : demands_) {
-    Stream* stream = demand->obstacle();
+  for (const WaitRequest* request : requests_) {
+    Stream* stream = request->blocking_stream();
     if (stream == nullptr) {
       continue;
     }
     const bool come = has_come(*stream);
-    if (!demand->is_passive() && (come || demand->can_wait()) && comes_first(*stream, first)) {
+    if (!request->is_passive() && (come || request->can_wait()) && comes_first(*stream, first)) {
       first = stream;
     }
     if (come && comes_first(*stream, present)) {
@@ -141,56 +141,56 @@ bool SeededSchedule::take_signal() {
 }
 
 // The seed is asked in any case: who observes must not change the order.
-void SeededSchedule::pass_duration(const Stream& stream, const Task& task, Outcome& outcome) {
-  outcome.begin = order_.time();
+void SeededSchedule::advance_clock(const Stream& stream, const Task& task, TaskResult& result) {
+  result.begin = order_.time();
   uint64_t nanoseconds = order_.task_duration();
   tracer_.duration(stream, task, nanoseconds);
   pass_time(std::min(nanoseconds, kEndOfTime - std::min(kEndOfTime, order_.time())));
-  outcome.end = order_.time();
+  result.end = order_.time();
 }
 
 // Lets the virtual clock go on, and ends each delay at its own time. Counts as the end of a task.
 void SeededSchedule::pass_time(uint64_t nanoseconds) {
   const uint64_t end = order_.time() + nanoseconds;
-  while (!deadlines_.is_empty() && deadlines_.earliest() <= end) {
-    order_.set_time(deadlines_.earliest());
-    processor_.complete(deadlines_.take());
+  while (!timer_queue_.is_empty() && timer_queue_.earliest() <= end) {
+    order_.set_time(timer_queue_.earliest());
+    processor_.complete(timer_queue_.take());
   }
   order_.set_time(end);
   count_task();
 }
 
-bool SeededSchedule::let_run(Stream* stream, uint64_t ticket, Lock& lock) {
+bool SeededSchedule::run_for_query(Stream* stream, uint64_t ticket, Lock& lock) {
   // Progress threads ask when it suits them: that must not let anything run, unless nobody else will.
-  if (on_progress_thread() && now() - active_at_ < kStallTimeout) {
+  if (is_progress_thread() && now() - active_at_ < kStallTimeout) {
     return false;
   }
-  Demand demand(1);
-  const Registration registration(this, demand);
+  WaitRequest request(1);
+  const WaitRequestGuard registration(this, request);
   if (++polls_ > kPollThreshold) {  // only then a query takes a signal, whose time would decide
-    demand.poll(stream, ticket);
+    request.poll(stream, ticket);
   }
-  wait(demand, lock);
-  if (!demand.has_given_up()) {
+  wait(request, lock);
+  if (!request.has_given_up()) {
     polls_ = 0;
   }
   return true;
 }
 
 bool SeededSchedule::has_backlog() const {
-  return processor_.pending() >= kMaxBacklog && !on_engine() && !on_progress_thread();
+  return processor_.pending() >= kMaxBacklog && !is_engine_thread() && !is_progress_thread();
 }
 
-void SeededSchedule::note_submission(Lock& lock) {
-  if (on_engine() || on_progress_thread()) {
+void SeededSchedule::after_submit(Lock& lock) {
+  if (is_engine_thread() || is_progress_thread()) {
     return;
   }
   polls_ = 0;
   active_at_ = now();
   if (processor_.pending() > kMaxBacklog) {
-    Demand demand(kBacklogBatch);
-    const Registration registration(this, demand);
-    wait(demand, lock);
+    WaitRequest request(kBacklogBatch);
+    const WaitRequestGuard registration(this, request);
+    wait(request, lock);
   }
 }
 

@@ -10,46 +10,46 @@
 #include "objects/stream.h"
 #include "observe/task_tracer.h"
 #include "schedule/command_processor.h"
-#include "schedule/held_back.h"
+#include "schedule/deferred_schedule.h"
 #include "schedule/semaphores.h"
-#include "time/deadlines.h"
 #include "time/seeded_order.h"
+#include "time/timer_queue.h"
 
 namespace openreg::driver {
 
 // Work runs in an order that follows from the program and the seed. Guarded by the scheduler's mutex.
-class SeededSchedule final : public HeldBack {
+class SeededSchedule final : public DeferredSchedule {
  public:
-  SeededSchedule(SeededOrder& order, Engine& engine, Deadlines& deadlines, Semaphores& semaphores,
+  SeededSchedule(SeededOrder& order, Engine& engine, TimerQueue& timer_queue, Semaphores& semaphores,
                  CommandProcessor& processor, TaskTracer& tracer)
-      : HeldBack(engine),
+      : DeferredSchedule(engine),
         order_(order),
-        deadlines_(deadlines),
+        timer_queue_(timer_queue),
         semaphores_(semaphores),
         processor_(processor),
         tracer_(tracer) {}
 
   Stream* next() override;
   // In virtual nanoseconds.
-  void pass_duration(const Stream& stream, const Task& task, Outcome& outcome) override;
-  // Until a demand has waited too long.
+  void advance_clock(const Stream& stream, const Task& task, TaskResult& result) override;
+  // Until a request has waited too long.
   uint64_t longest_sleep() const override;
   // Lets one task run.
-  bool let_run(Stream* stream, uint64_t ticket, Lock& lock) override;
+  bool run_for_query(Stream* stream, uint64_t ticket, Lock& lock) override;
   bool has_backlog() const override;
-  void note_submission(Lock& lock) override;
+  void after_submit(Lock& lock) override;
   // A semaphore was signalled or has failed; the engine takes that when its turn has come.
   void note_signal() { engine_.wake(); }
 
  private:
-  void demand_ended() override;
+  void request_ended() override;
   bool take_signal();
   bool had_expired(uint64_t begin) const;
   bool has_stalled() const;
   void pass_time(uint64_t nanoseconds);
 
   SeededOrder& order_;
-  Deadlines& deadlines_;
+  TimerQueue& timer_queue_;
   Semaphores& semaphores_;
   CommandProcessor& processor_;
   TaskTracer& tracer_;
@@ -61,6 +61,6 @@ class SeededSchedule final : public HeldBack {
 };
 
 // Whether the calling thread is one that moves communication along (orThreadSetProgress), for reading and writing.
-bool& on_progress_thread();
+bool& is_progress_thread();
 
 }  // namespace openreg::driver

@@ -21,7 +21,7 @@ uint32_t generation_of_this_process() {
 
 }  // namespace
 
-Semaphores::Semaphores(bool deferred, Objects& objects, TaskTracer& tracer, Completions& completions)
+Semaphores::Semaphores(bool deferred, ObjectTable& objects, TaskTracer& tracer, Completions& completions)
     : deferred_(deferred),
       objects_(objects),
       tracer_(tracer),

@@ -7,7 +7,7 @@
 
 #include "base/handle_table.h"
 #include "objects/device.h"
-#include "objects/objects.h"
+#include "objects/object_table.h"
 #include "objects/stream.h"
 #include "objects/timeline_semaphore.h"
 #include "observe/task_tracer.h"
@@ -20,7 +20,7 @@ namespace openreg::driver {
 class Semaphores {
  public:
   // `deferred`: streams see a value or a failure only when reach() or fail_wait() says so, as a seed needs it.
-  Semaphores(bool deferred, Objects& objects, TaskTracer& tracer, Completions& completions);
+  Semaphores(bool deferred, ObjectTable& objects, TaskTracer& tracer, Completions& completions);
   Semaphores(const Semaphores&) = delete;
   Semaphores& operator=(const Semaphores&) = delete;
 
@@ -51,7 +51,7 @@ class Semaphores {
 
  private:
   const bool deferred_;
-  Objects& objects_;
+  ObjectTable& objects_;
   TaskTracer& tracer_;
   Completions& completions_;
   HandleTable<TimelineSemaphore> table_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: no such thing; a card has the time that it takes.
-#include "schedule/modelled_schedule.h"
+#include "schedule/simulated_schedule.h"
 
 #include <algorithm>
 #include <limits>
@@ -11,7 +11,7 @@
 
 namespace openreg::driver {
 
-ModelledSchedule::Choice ModelledSchedule::choose() const {
+SimulatedSchedule::Choice SimulatedSchedule::choose() const {
   Choice best;
   engine_.ready().for_each([&](Stream& stream) {
     const uint64_t start = time_.start(stream, tracer_.engine(stream, stream.queue.front()));
@@ -25,56 +25,56 @@ ModelledSchedule::Choice ModelledSchedule::choose() const {
   return best;
 }
 
-bool ModelledSchedule::has_begun() const {
+bool SimulatedSchedule::has_begun() const {
   const Choice best = choose();
   return best.stream != nullptr && best.start <= time_.host();
 }
 
-bool ModelledSchedule::is_waited_for() const {
-  return std::any_of(demands_.begin(), demands_.end(),
-                     [](const Demand* demand) { return demand->can_wait() && !demand->is_met(); });
+bool SimulatedSchedule::is_waited_for() const {
+  return std::any_of(requests_.begin(), requests_.end(),
+                     [](const WaitRequest* request) { return request->can_wait() && !request->is_met(); });
 }
 
-Stream* ModelledSchedule::next() {
-  while (is_demanded(true)) {
+Stream* SimulatedSchedule::next() {
+  while (has_pending_wait(true)) {
     const Choice best = choose();
     if (best.stream != nullptr && (is_waited_for() || best.start <= time_.host())) {
       engine_.ready().remove(*best.stream);
       return best.stream;
     }
-    for (Demand* demand : demands_) {
-      demand->give_up();
+    for (WaitRequest* request : requests_) {
+      request->give_up();
     }
-    if (is_demanded(true)) {
+    if (has_pending_wait(true)) {
       break;  // a ticket whose turn comes with the next launch or signal
     }
   }
   return nullptr;
 }
 
-void ModelledSchedule::pass_duration(const Stream& stream, const Task& task, Outcome& outcome) {
+void SimulatedSchedule::advance_clock(const Stream& stream, const Task& task, TaskResult& result) {
   const int engine = tracer_.engine(stream, task);
   uint64_t nanoseconds = 0;
-  if (!outcome.skipped) {
+  if (!result.skipped) {
     tracer_.duration(stream, task, nanoseconds);
   }
-  outcome.begin = time_.start(stream, engine);
-  outcome.end = time_.occupy(stream, engine, nanoseconds);
-  outcome.engine = engine;
+  result.begin = time_.start(stream, engine);
+  result.end = time_.occupy(stream, engine, nanoseconds);
+  result.engine = engine;
   count_task();
 }
 
-void ModelledSchedule::run_what_has_begun(Lock& lock) {
+void SimulatedSchedule::run_started_tasks(Lock& lock) {
   if (has_begun()) {
-    Demand demand(std::numeric_limits<size_t>::max());
-    const Registration registration(this, demand);
-    wait(demand, lock);
+    WaitRequest request(std::numeric_limits<size_t>::max());
+    const WaitRequestGuard registration(this, request);
+    wait(request, lock);
   }
 }
 
-bool ModelledSchedule::let_run(Stream* stream, uint64_t ticket, Lock& lock) {
-  run_what_has_begun(lock);
-  if (stream == nullptr || on_progress_thread()) {
+bool SimulatedSchedule::run_for_query(Stream* stream, uint64_t ticket, Lock& lock) {
+  run_started_tasks(lock);
+  if (stream == nullptr || is_progress_thread()) {
     return true;
   }
   const auto is_over = [&] { return stream->completed >= ticket && time_.end_of(*stream, ticket) <= time_.host(); };
@@ -83,7 +83,7 @@ bool ModelledSchedule::let_run(Stream* stream, uint64_t ticket, Lock& lock) {
   } else if (++polls_ > kPollThreshold) {
     if (const Choice best = choose(); stream->completed < ticket && best.stream != nullptr) {
       time_.wait_until(best.start);
-      run_what_has_begun(lock);
+      run_started_tasks(lock);
     }
     if (stream->completed >= ticket) {
       time_.wait_until(time_.end_of(*stream, ticket));
@@ -92,17 +92,17 @@ bool ModelledSchedule::let_run(Stream* stream, uint64_t ticket, Lock& lock) {
   return true;
 }
 
-bool ModelledSchedule::has_backlog() const {
-  return !on_engine() && processor_.pending() >= kMaxBacklog && has_begun();
+bool SimulatedSchedule::has_backlog() const {
+  return !is_engine_thread() && processor_.pending() >= kMaxBacklog && has_begun();
 }
 
-void ModelledSchedule::note_submission(Lock& lock) {
-  if (on_engine()) {
+void SimulatedSchedule::after_submit(Lock& lock) {
+  if (is_engine_thread()) {
     return;
   }
   polls_ = 0;
   if (processor_.pending() > kMaxBacklog) {
-    run_what_has_begun(lock);
+    run_started_tasks(lock);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: a scheduler in firmware; the driver reads from the interrupt what went how.
-#include "schedule/dispatcher.h"
+#include "schedule/task_runner.h"
 
 #include <utility>
 
@@ -8,50 +8,50 @@
 
 namespace openreg::driver {
 
-Stream* Dispatcher::next(Engine& engine) {
-  if (held_back_ == nullptr) {
+Stream* TaskRunner::next(Engine& engine) {
+  if (deferred_schedule_ == nullptr) {
     return engine.ready().pop();
   }
-  return engine.index() == kCompute ? held_back_->next() : nullptr;
+  return engine.index() == kCompute ? deferred_schedule_->next() : nullptr;
 }
 
-void Dispatcher::run(Engine& engine, Stream& stream, Lock& lock) {
+void TaskRunner::run(Engine& engine, Stream& stream, Lock& lock) {
   const Task task = stream.queue.front();
   Device& device = *stream.device;
   const bool skip = device.failed;
   engine.begin(stream);
-  Outcome outcome;
-  outcome.begin = engine.running_since();
+  TaskResult result;
+  result.begin = engine.running_since();
   lock.unlock();
   current_device() = device.index;
   Counters counters;
   Failure failure = execute(task, skip, counters);
   acquire(lock);
-  counters.busy_nanoseconds = engine.end(outcome.end);
+  counters.busy_nanoseconds = engine.end(result.end);
   stream.counters.add(counters);
   device.counters.add(counters);
-  device.busy.add(engine.running_since(), outcome.end);
+  device.busy.add(engine.running_since(), result.end);
   if (skip || !failure.text.empty()) {
-    outcome.status = failure.device_lost || (skip && device.lost) ? orErrorDeviceLost : orErrorLaunchFailure;
+    result.status = failure.device_lost || (skip && device.lost) ? orErrorDeviceLost : orErrorLaunchFailure;
   }
   if (!failure.text.empty() && !device.failed) {
     device.lost = failure.device_lost;
     semaphores_.fail_device(device, std::move(failure.text));
   }
-  outcome.engine = engine.index();
-  outcome.skipped = skip;
-  if (held_back_ != nullptr) {
-    held_back_->pass_duration(stream, task, outcome);
+  result.engine = engine.index();
+  result.skipped = skip;
+  if (deferred_schedule_ != nullptr) {
+    deferred_schedule_->advance_clock(stream, task, result);
   }
-  tracer_.executed(task, outcome);
+  tracer_.executed(task, result);
   processor_.complete(stream);
 }
 
-uint64_t Dispatcher::longest_sleep() {
-  return held_back_ != nullptr ? held_back_->longest_sleep() : 0;
+uint64_t TaskRunner::longest_sleep() {
+  return deferred_schedule_ != nullptr ? deferred_schedule_->longest_sleep() : 0;
 }
 
-void Dispatcher::end_delay(Stream& stream) {
+void TaskRunner::end_delay(Stream& stream) {
   processor_.complete(stream);
 }
 

@@ -5,22 +5,23 @@
 #include <cstdint>
 
 #include "base/lock.h"
-#include "engine/engine_work.h"
+#include "engine/engine_client.h"
 #include "objects/stream.h"
 #include "observe/task_tracer.h"
 #include "schedule/command_processor.h"
-#include "schedule/held_back.h"
+#include "schedule/deferred_schedule.h"
 #include "schedule/semaphores.h"
 
 namespace openreg::driver {
 
 // Between ready streams by priority, then in the order in which they became ready, or as a schedule says that holds
 // work back. Guarded by the scheduler's mutex, which it gives up while a task runs.
-class Dispatcher final : public EngineWork {
+class TaskRunner final : public EngineClient {
  public:
-  // `held_back` is null while work is not held back; it changes while nothing is queued.
-  Dispatcher(CommandProcessor& processor, Semaphores& semaphores, TaskTracer& tracer, HeldBack* const& held_back)
-      : processor_(processor), semaphores_(semaphores), tracer_(tracer), held_back_(held_back) {}
+  // `deferred_schedule` is null while work is not held back; it changes while nothing is queued.
+  TaskRunner(CommandProcessor& processor, Semaphores& semaphores, TaskTracer& tracer,
+             DeferredSchedule* const& deferred_schedule)
+      : processor_(processor), semaphores_(semaphores), tracer_(tracer), deferred_schedule_(deferred_schedule) {}
 
   Stream* next(Engine& engine) override;
   void run(Engine& engine, Stream& stream, Lock& lock) override;
@@ -31,7 +32,7 @@ class Dispatcher final : public EngineWork {
   CommandProcessor& processor_;
   Semaphores& semaphores_;
   TaskTracer& tracer_;
-  HeldBack* const& held_back_;
+  DeferredSchedule* const& deferred_schedule_;
 };
 
 }  // namespace openreg::driver

@@ -10,19 +10,19 @@ namespace openreg::driver {
 
 // With a seed work is held back until somebody needs it: while a host thread waits for a ticket, or lets a number of
 // tasks run, one of these stands in the schedule's list. The engine looks at the list between two tasks, so it stops
-// exactly where the demand ends, and what has run does not depend on how fast the threads are. Lives on the stack of
+// exactly where the request ends, and what has run does not depend on how fast the threads are. Lives on the stack of
 // the waiting thread. Guarded by the scheduler's mutex.
 //
 // That of a progress thread (orThreadSetProgress) is passive: when it comes depends on what other processes do, so it
-// must not decide what runs. It is met by what others demand.
-class Demand {
+// must not decide what runs. It is met by what others request.
+class WaitRequest {
  public:
   // Until the ticket is done.
-  Demand(Stream& stream, uint64_t ticket, bool passive) : stream_(&stream), ticket_(ticket), passive_(passive) {}
+  WaitRequest(Stream& stream, uint64_t ticket, bool passive) : stream_(&stream), ticket_(ticket), passive_(passive) {}
   // Until so many tasks have run, or none is left that could.
-  explicit Demand(size_t tasks) : tasks_(tasks), counts_tasks_(true) {}
-  Demand(const Demand&) = delete;
-  Demand& operator=(const Demand&) = delete;
+  explicit WaitRequest(size_t tasks) : tasks_(tasks), counts_tasks_(true) {}
+  WaitRequest(const WaitRequest&) = delete;
+  WaitRequest& operator=(const WaitRequest&) = delete;
 
   // A signal that has come may be taken if it leads to the ticket. A null stream stands for one that is done.
   void poll(Stream* stream, uint64_t ticket) {
@@ -36,7 +36,7 @@ class Demand {
   bool can_wait() const { return !counts_tasks_; }
   bool has_given_up() const { return gave_up_; }
   // The stream whose wait for a semaphore stands between now and the ticket; null if nothing does, or something else.
-  Stream* obstacle() const {
+  Stream* blocking_stream() const {
     Stream* stream = stream_;
     uint64_t ticket = ticket_;
     while (stream != nullptr && stream->completed < ticket && !stream->queue.empty()) {

@@ -6,15 +6,15 @@
 #include <mutex>
 #include <string>
 
-#include "objects/captures.h"
-#include "parts_common.h"
+#include "objects/capture_manager.h"
 #include "schedule/graph_replay.h"
+#include "unit_common.h"
 
 namespace parts {
 
 struct Recording : Queues {
   std::mutex mutex;
-  Captures captures{objects, mutex};
+  CaptureManager captures{objects, mutex};
 
   std::shared_ptr<GraphBody> end(Stream& stream) {
     std::string invalidated_by;
@@ -31,18 +31,18 @@ inline void a_capture_records_a_fork_and_its_join() {
   recording.captures.begin(first, orStreamCaptureModeRelaxed);
   CHECK(recording.captures.any() && first.capture != nullptr);
   recording.captures.record(first, kernel(), {});
-  Captures::record_event(event, first);
+  CaptureManager::record_event(event, first);
   recording.captures.wait_for_event(second, event);
-  CHECK(second.capture == first.capture && second.lane == 1);
+  CHECK(second.capture == first.capture && second.branch == 1);
   recording.captures.wait_for_event(second, event);  // known by now, so no second node
   recording.captures.record(second, kernel(), {});
-  Captures::record_event(event, second);
+  CaptureManager::record_event(event, second);
   recording.captures.wait_for_event(first, event);
   const std::shared_ptr<GraphBody> body = recording.end(first);
   CHECK(body != nullptr && !recording.captures.any() && first.capture == nullptr && second.capture == nullptr);
-  CHECK(body->nodes.size() == 4 && body->lanes.size() == 2 && body->lanes[1]->device == second.device);
-  CHECK(body->nodes[1].task.kind == Task::Kind::kWait && body->nodes[1].lane == 1 && body->nodes[1].wait_place == 1);
-  CHECK(body->nodes[3].lane == 0 && body->nodes[3].wait_lane == 1 && body->nodes[3].wait_place == 2);
+  CHECK(body->nodes.size() == 4 && body->branches.size() == 2 && body->branches[1]->device == second.device);
+  CHECK(body->nodes[1].task.kind == Task::Kind::kWait && body->nodes[1].branch == 1 && body->nodes[1].wait_place == 1);
+  CHECK(body->nodes[3].branch == 0 && body->nodes[3].wait_branch == 1 && body->nodes[3].wait_place == 2);
   CHECK(first.submitted == 0 && recording.processor.pending() == 0);  // nothing ran
 }
 
@@ -52,7 +52,7 @@ inline void a_capture_that_is_not_joined_is_invalidated() {
   Stream& second = recording.stream();
   Event& event = recording.objects.create_event(false);
   recording.captures.begin(first, orStreamCaptureModeRelaxed);
-  Captures::record_event(event, first);
+  CaptureManager::record_event(event, first);
   recording.captures.wait_for_event(second, event);
   recording.captures.record(second, kernel(), {});
   CHECK(refuses(orErrorIllegalState, [&] { recording.end(second); }));
@@ -70,12 +70,12 @@ inline void what_a_capture_cannot_repeat_is_refused() {
   CHECK(refuses(orErrorIllegalState, [&] { recording.captures.begin(stream, orStreamCaptureModeRelaxed); }));
   CHECK(refuses(orErrorStreamCaptureUnsupported, [&] { recording.captures.check_may_block(*stream.device); }));
   recording.captures.check_may_block(*recording.devices[1]);
-  Captures::check_valid(stream);
+  CaptureManager::check_valid(stream);
   CHECK(refuses(orErrorStreamCaptureUnsupported, [&] { recording.captures.wait_for_event(stream, event); }));
-  CHECK(refuses(orErrorStreamCaptureInvalidated, [&] { Captures::check_valid(stream); }));
-  CHECK(refuses(orErrorStreamCaptureUnsupported, [&] { Captures::check_not_capturing(stream); }));
+  CHECK(refuses(orErrorStreamCaptureInvalidated, [&] { CaptureManager::check_valid(stream); }));
+  CHECK(refuses(orErrorStreamCaptureUnsupported, [&] { CaptureManager::check_not_capturing(stream); }));
   CHECK(recording.end(stream) == nullptr);
-  Captures::check_not_capturing(stream);
+  CaptureManager::check_not_capturing(stream);
   recording.run_next();
 }
 
@@ -86,10 +86,10 @@ inline void a_replay_runs_what_was_recorded_in_its_order() {
   Event& event = recording.objects.create_event(false);
   recording.captures.begin(first, orStreamCaptureModeRelaxed);
   recording.captures.record(first, kernel(), {});
-  Captures::record_event(event, first);
+  CaptureManager::record_event(event, first);
   recording.captures.wait_for_event(second, event);
   recording.captures.record(second, kernel(), {});
-  Captures::record_event(event, second);
+  CaptureManager::record_event(event, second);
   recording.captures.wait_for_event(first, event);
   const std::shared_ptr<GraphBody> body = recording.end(first);
   CHECK(body != nullptr);
@@ -100,7 +100,7 @@ inline void a_replay_runs_what_was_recorded_in_its_order() {
   GraphReplay::check_launch(*body, target);
   replay.enqueue(body, target);
   CHECK(body.use_count() == 2);  // the entry at the end keeps it
-  CHECK(recording.run_next() == &target && recording.run_next() == body->lanes[1]);
+  CHECK(recording.run_next() == &target && recording.run_next() == body->branches[1]);
   Stream* end = recording.engines[kCompute].ready().pop();
   CHECK(end == &target && target.submitted == body->last_ticket);
   const orKernel last = target.queue.front().kernel;

@@ -56,10 +56,10 @@ inline Task delay(uint64_t nanoseconds) {
   return task;
 }
 
-// Everything below the dispatcher. With an order, what a seed makes of it.
+// Everything below the task runner. With an order, what a seed makes of it.
 struct Queues {
   explicit Queues(SeededOrder* order = nullptr)
-      : clock(order, modelled), semaphores(order != nullptr, objects, tracer, completions) {
+      : clock(order, simulated), semaphores(order != nullptr, objects, tracer, completions) {
     engines.set_one_at_a_time(order != nullptr);
   }
 
@@ -77,17 +77,17 @@ struct Queues {
 
   AddressSpace space{2, kCapacity};
   std::vector<std::unique_ptr<Device>> devices = make_devices(space, 2);
-  ModelledTime modelled;
+  SimulatedTime simulated;
   const Clock clock;
   Faults faults;
   Completions completions;
-  Objects objects{devices};
-  Observers observers;
+  ObjectTable objects{devices};
+  SubscriberList observers;
   TaskTracer tracer{observers, space, clock};
   Engines engines;
-  Deadlines deadlines;
+  TimerQueue timer_queue;
   Semaphores semaphores;
-  CommandProcessor processor{objects, engines, deadlines, semaphores, tracer, faults, clock, modelled, completions};
+  CommandProcessor processor{objects, engines, timer_queue, semaphores, tracer, faults, clock, simulated, completions};
 };
 
 }  // namespace parts

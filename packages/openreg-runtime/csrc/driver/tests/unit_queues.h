@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/ready_queue.h"
-#include "parts_common.h"
 #include "schedule/seeded_schedule.h"
+#include "unit_common.h"
 
 namespace parts {
 
@@ -58,13 +58,13 @@ inline void a_seed_chooses_among_the_highest_priority() {
 
 inline void delays_end_in_the_order_of_their_times() {
   std::array<Stream, 3> streams;
-  Deadlines deadlines;
-  deadlines.add(30, streams[0]);
-  deadlines.add(10, streams[1]);
-  deadlines.add(20, streams[2]);
-  CHECK(deadlines.earliest() == 10 && &deadlines.take() == &streams[1]);
-  CHECK(&deadlines.take() == &streams[2] && !deadlines.is_empty());
-  CHECK(&deadlines.take() == &streams[0] && deadlines.is_empty());
+  TimerQueue timer_queue;
+  timer_queue.add(30, streams[0]);
+  timer_queue.add(10, streams[1]);
+  timer_queue.add(20, streams[2]);
+  CHECK(timer_queue.earliest() == 10 && &timer_queue.take() == &streams[1]);
+  CHECK(&timer_queue.take() == &streams[2] && !timer_queue.is_empty());
+  CHECK(&timer_queue.take() == &streams[0] && timer_queue.is_empty());
 }
 
 inline void a_destroyed_stream_is_used_again_when_it_is_empty() {
@@ -113,7 +113,7 @@ inline void a_long_chain_of_waits_is_no_recursion() {
 inline void only_demanded_work_runs_under_a_seed() {
   SeededOrder order(7);
   Queues queues(&order);
-  SeededSchedule schedule(order, queues.engines[kCompute], queues.deadlines, queues.semaphores, queues.processor,
+  SeededSchedule schedule(order, queues.engines[kCompute], queues.timer_queue, queues.semaphores, queues.processor,
                           queues.tracer);
   Stream& first = queues.stream();
   Stream& second = queues.stream();
@@ -122,19 +122,19 @@ inline void only_demanded_work_runs_under_a_seed() {
   queues.processor.enqueue(second, kernel());
   CHECK(schedule.next() == nullptr);
   {
-    Demand demand(first, 1, false);
-    const SeededSchedule::Registration registration(&schedule, demand);
-    CHECK(schedule.next() == &first && !demand.is_met());
+    WaitRequest request(first, 1, false);
+    const SeededSchedule::WaitRequestGuard registration(&schedule, request);
+    CHECK(schedule.next() == &first && !request.is_met());
     const uint64_t begin = order.time();
-    Outcome outcome;
-    schedule.pass_duration(first, kernel(), outcome);
-    CHECK(outcome.begin == begin && outcome.end == order.time());
+    TaskResult result;
+    schedule.advance_clock(first, kernel(), result);
+    CHECK(result.begin == begin && result.end == order.time());
     CHECK(order.time() > begin);
     queues.processor.complete(first);
-    CHECK(demand.is_met() && schedule.next() == nullptr && second.completed == 0);
+    CHECK(request.is_met() && schedule.next() == nullptr && second.completed == 0);
   }
-  Demand demand(second, 2, false);
-  const SeededSchedule::Registration registration(&schedule, demand);
+  WaitRequest request(second, 2, false);
+  const SeededSchedule::WaitRequestGuard registration(&schedule, request);
   const uint64_t begin = order.time();
   CHECK(schedule.next() == &second && second.completed == 1);  // the delay took no time but that of the virtual clock
   CHECK(order.time() > begin);

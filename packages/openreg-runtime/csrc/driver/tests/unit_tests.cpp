@@ -7,11 +7,11 @@
 #include <cstdio>
 #include <cstring>
 
-#include "parts_captures.h"
-#include "parts_queues.h"
-#include "parts_threads.h"
-#include "parts_time.h"
-#include "parts_waits.h"
+#include "unit_captures.h"
+#include "unit_queues.h"
+#include "unit_threads.h"
+#include "unit_time.h"
+#include "unit_waits.h"
 
 namespace parts {
 namespace {

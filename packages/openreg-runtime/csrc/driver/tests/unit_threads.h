@@ -8,12 +8,12 @@
 #include <thread>
 
 #include "engine/engine_threads.h"
-#include "parts_common.h"
+#include "unit_common.h"
 
 namespace parts {
 
 // Counts what the threads ask for; a task runs as long as the gate is closed.
-struct FakeWork final : EngineWork {
+struct FakeWork final : EngineClient {
   Stream* next(Engine& engine) override { return engine.ready().pop(); }
   void run(Engine& engine, Stream& stream, Lock& lock) override {
     engine.begin(stream);
@@ -46,16 +46,16 @@ inline void engines_work_until_they_are_stopped() {
   std::mutex mutex;
   Stream stream;
   Engines engines;
-  Deadlines deadlines;
+  TimerQueue timer_queue;
   FakeWork work;
-  EngineThreads threads(mutex, engines, deadlines, work, false);
+  EngineThreads threads(mutex, engines, timer_queue, work, false);
   {
     const Lock lock = acquire(mutex);
     threads.start();
     engines[kCompute].make_ready(stream);
     engines[kCopy].make_ready(stream);
-    deadlines.add(now(), stream);
-    deadlines.add(now() + 3'600'000'000'000, stream);  // an hour, which stop() does not wait for
+    timer_queue.add(now(), stream);
+    timer_queue.add(now() + 3'600'000'000'000, stream);  // an hour, which stop() does not wait for
   }
   await(work.done, 2);
   await(work.delays, 1);
@@ -70,9 +70,9 @@ inline void a_pause_waits_for_the_task_and_holds_the_next_back() {
   std::mutex mutex;
   Stream stream;
   Engines engines;
-  Deadlines deadlines;
+  TimerQueue timer_queue;
   FakeWork work;
-  EngineThreads threads(mutex, engines, deadlines, work, true);
+  EngineThreads threads(mutex, engines, timer_queue, work, true);
   work.opened = false;
   {
     const Lock lock = acquire(mutex);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The time of a modelled chip, and what runs in it.
+// The time of a simulated chip, and what runs in it.
 #pragma once
 
-#include "parts_common.h"
-#include "schedule/modelled_schedule.h"
-#include "time/modelled_time.h"
+#include "schedule/simulated_schedule.h"
+#include "time/simulated_time.h"
+#include "unit_common.h"
 
 namespace parts {
 
 // As the command processor does for entries of a queue.
-inline void enqueue(ModelledTime& time, Stream& stream, uint64_t nanoseconds) {
+inline void enqueue(SimulatedTime& time, Stream& stream, uint64_t nanoseconds) {
   ++stream.submitted;
   time.enqueue(stream, nanoseconds);
 }
@@ -18,7 +18,7 @@ inline void an_entry_begins_when_all_that_it_needs_is_there() {
   Queues queues;
   Stream& first = queues.stream();
   Stream& second = queues.stream();
-  ModelledTime time;
+  SimulatedTime time;
   CHECK(!time.is_on());
   time.begin(1000);
   CHECK(time.is_on() && time.host() == 1000 && time.end_of(first, 7) == 0);
@@ -29,7 +29,7 @@ inline void an_entry_begins_when_all_that_it_needs_is_there() {
   CHECK(time.number(first) < time.number(second));
   CHECK(time.occupy(first, 0, 100) == 1110 && time.ran_until(first) == 1110);
   CHECK(time.start(second, 0) == 1110 && time.start(second, 1) == 1015);
-  CHECK(time.start(second, ModelledTime::kNoEngine) == 1015);
+  CHECK(time.start(second, SimulatedTime::kNoEngine) == 1015);
   time.complete(first, 1110);
   CHECK(time.earliest(first) == 1110 && time.end_of(first, first.submitted - 1) == 1110);
   time.wait_until(1050);
@@ -40,7 +40,7 @@ inline void an_entry_begins_when_all_that_it_needs_is_there() {
 inline void no_answer_makes_a_clock_go_back() {
   Queues queues;
   Stream& stream = queues.stream();
-  ModelledTime time;
+  SimulatedTime time;
   time.begin(1000);
   for (int i = 0; i < 3; ++i) {
     enqueue(time, stream, UINT64_MAX);
@@ -55,7 +55,7 @@ inline void tickets_of_a_stream_that_was_used_before_are_told_apart() {
   Queues queues;
   Stream& stream = queues.stream();
   stream.submitted = 40;
-  ModelledTime time;
+  SimulatedTime time;
   time.begin(5);
   enqueue(time, stream, 1);
   time.complete(stream, 9);
@@ -67,19 +67,19 @@ inline void tickets_of_a_stream_that_was_used_before_are_told_apart() {
 inline void what_has_begun_by_the_hosts_clock_runs_without_a_wait() {
   Queues queues;
   queues.engines.set_one_at_a_time(true);
-  ModelledSchedule schedule(queues.engines[kCompute], queues.modelled, queues.processor, queues.tracer);
+  SimulatedSchedule schedule(queues.engines[kCompute], queues.simulated, queues.processor, queues.tracer);
   Stream& stream = queues.stream();
-  queues.modelled.begin(1000);
+  queues.simulated.begin(1000);
   queues.processor.enqueue(stream, kernel());
   CHECK(schedule.next() == nullptr);  // nobody asks
-  Demand demand(5);
-  const HeldBack::Registration registration(&schedule, demand);
-  CHECK(schedule.next() == &stream && !demand.is_met());
-  Outcome outcome;
-  schedule.pass_duration(stream, kernel(), outcome);
-  CHECK(outcome.begin == 1000 && outcome.end == 1000 && outcome.engine == ModelledTime::kNoEngine);
+  WaitRequest request(5);
+  const DeferredSchedule::WaitRequestGuard registration(&schedule, request);
+  CHECK(schedule.next() == &stream && !request.is_met());
+  TaskResult result;
+  schedule.advance_clock(stream, kernel(), result);
+  CHECK(result.begin == 1000 && result.end == 1000 && result.engine == SimulatedTime::kNoEngine);
   queues.processor.complete(stream);
-  CHECK(schedule.next() == nullptr && demand.is_met());  // there is no more
+  CHECK(schedule.next() == nullptr && request.is_met());  // there is no more
 }
 
 }  // namespace parts

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Semaphores, the demands that signals may meet, and what observers are told.
+// Semaphores, the requests that signals may meet, and what observers are told.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "parts_common.h"
-#include "schedule/demand.h"
 #include "schedule/seeded_schedule.h"
+#include "schedule/wait_request.h"
+#include "unit_common.h"
 
 namespace parts {
 
@@ -65,7 +65,7 @@ inline void a_failed_semaphore_fails_who_waits() {
 inline void under_a_seed_a_signal_waits_for_its_turn() {
   SeededOrder order(1);
   Queues queues(&order);
-  SeededSchedule schedule(order, queues.engines[kCompute], queues.deadlines, queues.semaphores, queues.processor,
+  SeededSchedule schedule(order, queues.engines[kCompute], queues.timer_queue, queues.semaphores, queues.processor,
                           queues.tracer);
   TimelineSemaphore& semaphore = queues.semaphores.create(0);
   Stream& waiting = queues.stream();
@@ -74,9 +74,9 @@ inline void under_a_seed_a_signal_waits_for_its_turn() {
   queues.processor.enqueue(working, kernel());
   queues.semaphores.signal(semaphore, 6);
   CHECK(queues.completions.empty() && semaphore.signalled == 6 && semaphore.reached == 0);
-  Demand demand(waiting, 1, false);
-  CHECK(demand.obstacle() == &waiting);
-  const SeededSchedule::Registration registration(&schedule, demand);
+  WaitRequest request(waiting, 1, false);
+  CHECK(request.blocking_stream() == &waiting);
+  const SeededSchedule::WaitRequestGuard registration(&schedule, request);
   CHECK(schedule.next() == &working && waiting.completed == 0);  // other work is first
   queues.processor.complete(working);
   CHECK(schedule.next() == nullptr && waiting.completed == 1 && semaphore.reached == 4);
@@ -90,13 +90,13 @@ inline void a_demand_finds_the_wait_in_its_way() {
   queues.processor.enqueue(first, queues.semaphores.make_wait(semaphore, 1));
   queues.processor.enqueue(second, wait_for(first, 1));
   queues.processor.enqueue(second, kernel());
-  const Demand demand(second, 2, false);
-  CHECK(demand.obstacle() == &first && demand.can_wait() && !demand.is_met());
+  const WaitRequest request(second, 2, false);
+  CHECK(request.blocking_stream() == &first && request.can_wait() && !request.is_met());
   queues.semaphores.signal(semaphore, 1);
   queues.processor.settle();
-  CHECK(demand.obstacle() == nullptr);  // a kernel is
-  CHECK(queues.run_next() == &second && demand.is_met());
-  Demand tasks(2);
+  CHECK(request.blocking_stream() == nullptr);  // a kernel is
+  CHECK(queues.run_next() == &second && request.is_met());
+  WaitRequest tasks(2);
   tasks.count_task();
   CHECK(!tasks.is_met() && !tasks.can_wait());
   tasks.give_up();

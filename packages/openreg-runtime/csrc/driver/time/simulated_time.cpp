@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: no such thing; a card has the time that it takes.
-#include "time/modelled_time.h"
+#include "time/simulated_time.h"
 
 namespace openreg::driver {
 
-void ModelledTime::begin(uint64_t time) {
+void SimulatedTime::begin(uint64_t time) {
   on_ = true;
   host_ = shown_ = time;
   free_at_.fill(time);
   queues_.clear();
 }
 
-void ModelledTime::enqueue(const Stream& stream, uint64_t nanoseconds) {
+void SimulatedTime::enqueue(const Stream& stream, uint64_t nanoseconds) {
   while (queues_.size() <= stream.index) {
     queues_.emplace_back();
   }
@@ -23,12 +23,12 @@ void ModelledTime::enqueue(const Stream& stream, uint64_t nanoseconds) {
   own.launches.push_back({host_, ++newest_});
 }
 
-uint64_t ModelledTime::earliest(const Stream& stream) const {
+uint64_t SimulatedTime::earliest(const Stream& stream) const {
   const Queue& own = *queue(stream);
   return std::max(own.time, own.launches.front().time);
 }
 
-uint64_t ModelledTime::occupy(const Stream& stream, int engine, uint64_t nanoseconds) {
+uint64_t SimulatedTime::occupy(const Stream& stream, int engine, uint64_t nanoseconds) {
   const uint64_t time = later(start(stream, engine), nanoseconds);
   if (engine != kNoEngine) {
     free_at_[static_cast<size_t>(engine)] = time;
@@ -37,14 +37,14 @@ uint64_t ModelledTime::occupy(const Stream& stream, int engine, uint64_t nanosec
   return time;
 }
 
-void ModelledTime::complete(const Stream& stream, uint64_t time) {
+void SimulatedTime::complete(const Stream& stream, uint64_t time) {
   Queue& own = queues_[stream.index];
   own.time = time;
   own.ends.push_back(time);
   own.launches.pop_front();
 }
 
-uint64_t ModelledTime::end_of(const Stream& stream, uint64_t ticket) const {
+uint64_t SimulatedTime::end_of(const Stream& stream, uint64_t ticket) const {
   const Queue* own = queue(stream);
   const bool is_from_before = own == nullptr || own->ends.empty() || ticket <= own->first_ticket;
   return is_from_before ? 0 : own->ends[ticket - own->first_ticket - 1];

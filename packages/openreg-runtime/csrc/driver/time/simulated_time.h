@@ -17,7 +17,7 @@ namespace openreg::driver {
 // Discrete-event time. An entry of a queue begins when the host has enqueued it, what its stream held before has ended,
 // what it waits for has ended, and its engine is free. Knows neither what runs next nor how long that takes. All times
 // are nanoseconds. Guarded by the scheduler's mutex.
-class ModelledTime {
+class SimulatedTime {
  public:
   static constexpr int kNoEngine = -1;
   static constexpr size_t kEngines = 64;
@@ -28,7 +28,7 @@ class ModelledTime {
   }
 
   bool is_on() const { return on_; }
-  // From now on time is modelled. All queues have to be empty, before end() too.
+  // From now on time is simulated. All queues have to be empty, before end() too.
   void begin(uint64_t time);
   void end() { on_ = false; }
 
@@ -52,7 +52,7 @@ class ModelledTime {
   uint64_t ran_until(const Stream& stream) const { return queue(stream)->ran_until; }
   // The head is done at that time, not before earliest(); from now on the next entry is the head.
   void complete(const Stream& stream, uint64_t time);
-  // When an entry ended that is done; 0: before time was modelled.
+  // When an entry ended that is done; 0: before time was simulated.
   uint64_t end_of(const Stream& stream, uint64_t ticket) const;
 
   // What a clock of the device shows while a stream is moved on.
@@ -68,7 +68,7 @@ class ModelledTime {
     uint64_t number;
   };
   struct Queue {
-    uint64_t first_ticket = 0;  // the newest that was done when time began to be modelled
+    uint64_t first_ticket = 0;  // the newest that was done when time began to be simulated
     uint64_t time = 0;          // when the newest entry that is done has ended
     uint64_t ran_until = 0;
     std::deque<Launch> launches;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REAL HW: a timer of the command processor, or a semaphore that its clock releases.
-#include "time/deadlines.h"
+#include "time/timer_queue.h"
 
 #include <algorithm>
 #include <chrono>
@@ -15,7 +15,7 @@ constexpr uint64_t kLongestNap = 3'600'000'000'000;
 
 }  // namespace
 
-void Deadlines::wait_until(uint64_t time, Lock& lock) {
+void TimerQueue::wait_until(uint64_t time, Lock& lock) {
   const uint64_t present = now();
   if (present < time) {
     changed_.wait_for(lock, std::chrono::nanoseconds(std::min(time - present, kLongestNap)));

@@ -17,7 +17,7 @@ struct Stream;
 
 // Times are nanoseconds of the scheduler's clock. Guarded by the scheduler's mutex. Owns no thread: the waits are for
 // the timer, and without one, as under a seed, nobody makes them.
-class Deadlines {
+class TimerQueue {
  public:
   void add(uint64_t time, Stream& stream) {
     heap_.emplace(time, &stream);
