@@ -53,7 +53,7 @@ PACKAGES = discover(ROOT)
 ALL = tuple(PACKAGES)
 DRIVER = tuple(
     f"packages/openreg-runtime/{part}"
-    for part in ("csrc/driver/*", "csrc/memory/*", "include/*", "cmake/*", "tests/memory/*", "tests/stress/*")
+    for part in ("csrc/driver/*", "csrc/cache/*", "include/*", "cmake/*", "tests/memory/*", "tests/stress/*")
 )
 # The same, and what packages bring to be stressed.
 STRESSED = (*DRIVER, *brought_sources())

@@ -57,7 +57,7 @@ def test_a_row_becomes_a_line_with_links():
     runtime, ops = "../../openreg-runtime", "../../openreg-ops"
     (line,) = (line for line in lines if line.startswith("| `set_sync_debug_mode` |"))
     assert f" | {hooks.OLDEST} | implemented | [_sync_debug.py]({runtime}/src/" in line
-    assert f"<br>[sync_debug.cpp]({runtime}/csrc/runtime/sync_debug.cpp) | [test_sync_debug]" in line
+    assert f"<br>[sync_debug.cpp]({runtime}/csrc/base/sync_debug.cpp) | [test_sync_debug]" in line
     assert f"<br>[test_sync_debug]({ops}/tests/test_sync_debug.py): what makes the host wait is refused<br>" in line
     (line,) = (line for line in lines if "`power_draw`" in line)
     assert line.startswith("| `temperature`<br>`power_draw`<br>`clock_rate`<br>")
@@ -66,7 +66,7 @@ def test_a_row_becomes_a_line_with_links():
 
 def test_the_models_are_the_files_that_answer():
     rows = hooks.models()["rows"]
-    assert rows["guard.getDevice"] == {"code": ["packages/openreg-runtime/csrc/runtime/guard.cpp"]}
+    assert rows["guard.getDevice"] == {"code": ["packages/openreg-runtime/csrc/pytorch/guard.cpp"]}
     assert rows["module.profiler"] == {"code": ["packages/openreg-profiler/src/openreg_profiler/profiler.py"]}
     assert rows["module.temperature, power_draw, clock_rate, list_gpu_processes, memory_usage"] == {
         "status": NO_SENSORS

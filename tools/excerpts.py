@@ -5,7 +5,7 @@ usage: python -m tools.excerpts [--check --diff]
 
 A document says what it shows in one line, and cog (https://cog.readthedocs.io) writes the block between it and its end:
 
-    <!--[[[cog source("packages/openreg-runtime/csrc/runtime/guard.cpp", "exchangeDevice")]]]-->
+    <!--[[[cog source("packages/openreg-runtime/csrc/pytorch/guard.cpp", "exchangeDevice")]]]-->
     <!--[[[end]]]-->
 
 `Page.source`, `Page.difference` and `Page.passed` are what such a line can call. tests/test_excerpts.py keeps the

@@ -38,6 +38,11 @@ def declared(tree: Path) -> list[str]:
     return [match[1] for match in matches if match is not None and match[2].strip()]
 
 
+def has_sources(folder: Path) -> bool:
+    """Whether C++ lies in the folder itself."""
+    return any(path.suffix in NATIVE for path in folder.glob("*"))
+
+
 def includes(tree: Path, path: Path) -> list[Path]:
     """The files of the tree that a file includes."""
     found = [tree / name for name in INCLUDE.findall(path.read_text("utf-8"))]
@@ -47,7 +52,7 @@ def includes(tree: Path, path: Path) -> list[Path]:
 def problems_of(tree: Path) -> list[str]:
     """One line for each folder without a floor, include that climbs, include without its folder, and circle."""
     floors = declared(tree)
-    folders = sorted(path.name for path in tree.iterdir() if path.name not in BESIDE and any(path.glob("*.h")))
+    folders = sorted(path.name for path in tree.iterdir() if path.name not in BESIDE and has_sources(path))
     problems = [f"{name}: no row in the table of floors" for name in folders if name not in floors]
     problems += [f"README.md: there is no floor {name}" for name in floors if name not in folders]
     files = sorted(path for name in floors for path in (tree / name).glob("*") if path.suffix in NATIVE)

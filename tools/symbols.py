@@ -57,7 +57,7 @@ class Definition:
 def find_symbol(path: Path, symbol: str) -> str:
     """The definition of `symbol`, with the comment directly above it, moved to the left margin.
 
-    `symbol` is a name, as qualified as need be (`Guard::exchangeDevice`, `Stream.query`), or the beginning of the
+    `symbol` is a name, as qualified as need be (`Generator::seed`, `Stream.query`), or the beginning of the
     definition, which has a parenthesis (`TORCH_LIBRARY_IMPL(aten, PrivateUse1`, `void f(int`). Of a declaration and a
     definition, the definition is meant; of a class and its constructors, the class. Raises SymbolError if there
     is none, AmbiguousSymbolError if there are several.

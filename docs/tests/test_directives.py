@@ -9,7 +9,7 @@ from guide.tables import undocumented
 
 from tools.packages import discover
 
-GUARD = "packages/openreg-runtime/csrc/runtime/guard.cpp"
+GUARD = "packages/openreg-runtime/csrc/pytorch/guard.cpp"
 STARTUP = "packages/openreg-runtime/src/openreg_runtime/_startup.py"
 
 

@@ -48,7 +48,7 @@ def test_every_link_leads_somewhere(site):
 def test_an_excerpt_is_shown_with_its_file_and_without_the_lines_that_ask_for_it(site):
     page = site / "runtime" / "guard.html"
     soup = BeautifulSoup(page.read_text("utf-8"), "html.parser")
-    path = "packages/openreg-runtime/csrc/runtime/guard.cpp"
+    path = "packages/openreg-runtime/csrc/pytorch/guard.cpp"
     link = next(tag for tag in soup.find_all("a", href=True) if tag.get_text() == path)
     assert (page.parent / link["href"]).read_bytes() == (ROOT / path).read_bytes()
     shown = soup.get_text()

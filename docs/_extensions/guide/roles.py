@@ -45,7 +45,7 @@ def check_session(text: str) -> str:
 
 
 def check_symbol(text: str) -> str:
-    """`Guard::exchangeDevice <packages/.../guard.cpp>`: shown without the path."""
+    """`DeviceGuardImpl::exchangeDevice <packages/.../guard.cpp>`: shown without the path."""
     match = re.fullmatch(r"(.+?)\s*<([^<>]+)>", text)
     if match is None:
         raise SymbolError(f"write the file of {text} behind it, in angle brackets")

@@ -11,33 +11,33 @@ include_guard(DIRECTORY)
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH OPENREG_MEMORY_PACKAGE_DIR)
 set(
   OPENREG_MEMORY_SOURCES
-  csrc/memory/allocated_blocks.h
-  csrc/memory/backend.h
-  csrc/memory/block.h
-  csrc/memory/block_list.cpp
-  csrc/memory/block_list.h
-  csrc/memory/deferred_frees.cpp
-  csrc/memory/deferred_frees.h
-  csrc/memory/device_cache.cpp
-  csrc/memory/device_cache.h
-  csrc/memory/free_blocks.cpp
-  csrc/memory/free_blocks.h
-  csrc/memory/import_cache.cpp
-  csrc/memory/import_cache.h
-  csrc/memory/launch_memory.cpp
-  csrc/memory/memory_observers.cpp
-  csrc/memory/memory_observers.h
-  csrc/memory/oom_retry.cpp
-  csrc/memory/oom_retry.h
-  csrc/memory/pools.cpp
-  csrc/memory/pools.h
-  csrc/memory/recorder.cpp
-  csrc/memory/recorder.h
-  csrc/memory/segments.cpp
-  csrc/memory/segments.h
-  csrc/memory/size_policy.h
-  csrc/memory/statistics.cpp
-  csrc/memory/statistics.h
+  csrc/cache/allocated_blocks.h
+  csrc/cache/allocator_reporter.cpp
+  csrc/cache/allocator_reporter.h
+  csrc/cache/block.h
+  csrc/cache/block_list.cpp
+  csrc/cache/block_list.h
+  csrc/cache/deferred_frees.cpp
+  csrc/cache/deferred_frees.h
+  csrc/cache/device_caching_allocator.cpp
+  csrc/cache/device_caching_allocator.h
+  csrc/cache/free_blocks.cpp
+  csrc/cache/free_blocks.h
+  csrc/cache/import_cache.cpp
+  csrc/cache/import_cache.h
+  csrc/cache/launch_memory.cpp
+  csrc/cache/memory_observers.cpp
+  csrc/cache/memory_observers.h
+  csrc/cache/memory_provider.h
+  csrc/cache/oom_retry.cpp
+  csrc/cache/oom_retry.h
+  csrc/cache/pools.cpp
+  csrc/cache/pools.h
+  csrc/cache/segments.cpp
+  csrc/cache/segments.h
+  csrc/cache/size_policy.h
+  csrc/cache/statistics.cpp
+  csrc/cache/statistics.h
 )
 list(TRANSFORM OPENREG_MEMORY_SOURCES PREPEND "${OPENREG_MEMORY_PACKAGE_DIR}/")
 set(OPENREG_MEMORY_INCLUDES "${OPENREG_MEMORY_PACKAGE_DIR}/csrc" "${OPENREG_MEMORY_PACKAGE_DIR}/include")

@@ -82,7 +82,7 @@ def test_stacks_can_include_native_frames():
     (entry,) = [entry for entry in trace() if entry["action"] == "alloc"]
     names = functions(entry)
     assert "allocate_here" in names
-    assert any("DeviceCache::allocate" in name or name == "??" or "::" in name for name in names)
+    assert any("DeviceCachingAllocator::allocate" in name or name == "??" or "::" in name for name in names)
     del storage
 
 

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "current_stream.h"
-#include "device_caches.h"
-#include "enqueue.h"
-#include "observer_callback.h"
+#include "allocator/device_allocators.h"
+#include "base/current_stream.h"
+#include "base/enqueue.h"
+#include "base/observer_callback.h"
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/device.h"
@@ -59,7 +59,7 @@ size_t max_split_size_for(size_t block_size) {
   return is_small(block_size) ? kUnlimited : AllocatorConfig::max_split_size();
 }
 
-[[noreturn]] void throw_out_of_memory(c10::DeviceIndex index, size_t requested, const OutOfMemory& failure) {
+[[noreturn]] void throw_out_of_memory(c10::DeviceIndex index, size_t requested, const OomReport& failure) {
   using c10::CachingAllocator::format_size;
   c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(requested), failure.allocated, failure.reserved,
                                    c10::Device(kDeviceType, index));
@@ -93,11 +93,11 @@ c10::DeviceIndex& last_device() {
 
 void* allocate_on(c10::DeviceIndex index, size_t size) {
   refuse_inside_callback("the caching allocator's allocate");
-  CachedDevice& device = cached_device(index);
-  const History::Gathering gathering(device.history, RecordContext::STATE);
+  DeviceAllocatorState& device = allocator_state(index);
+  const MemoryHistory::ContextGatherGuard gathering(device.history, RecordContext::STATE);
   const size_t block_size = block_size_for(size);
-  const Request request{size, block_size, current_stream_id(index), max_split_size_for(block_size)};
-  OutOfMemory failure;
+  const AllocParams request{size, block_size, current_stream_id(index), max_split_size_for(block_size)};
+  OomReport failure;
   void* address = device.cache.allocate(request, failure);
   if (C10_UNLIKELY(address == nullptr)) {
     throw_out_of_memory(index, size, failure);
@@ -107,8 +107,8 @@ void* allocate_on(c10::DeviceIndex index, size_t size) {
 }
 
 bool release_on(c10::DeviceIndex index, void* address) {
-  CachedDevice& device = cached_device(index);
-  const History::Gathering gathering(device.history, RecordContext::ALL, address);
+  DeviceAllocatorState& device = allocator_state(index);
+  const MemoryHistory::ContextGatherGuard gathering(device.history, RecordContext::ALL, address);
   return device.cache.release(address);
 }
 
@@ -177,8 +177,8 @@ class CachingAllocator final : public c10::DeviceAllocator {
 
   void emptyCache(c10::MempoolId_t id) override {
     for (c10::DeviceIndex index = 0; is_initialized() && index < device_count(); ++index) {
-      CachedDevice& device = checked_device(index, "emptyCache");
-      const History::Gathering gathering(device.history, RecordContext::ALL);
+      DeviceAllocatorState& device = checked_device(index, "emptyCache");
+      const MemoryHistory::ContextGatherGuard gathering(device.history, RecordContext::ALL);
       TORCH_CHECK(device.cache.empty(id), "the cache of openreg:", static_cast<int>(index),
                   " cannot be emptied while a capture is under way on that device, because that waits for all its "
                   "work; call torch.openreg.empty_cache() before the capture begins or after it ended");
@@ -253,24 +253,25 @@ REGISTER_ALLOCATOR(kDeviceType, &CachingAllocator::instance())
 
 }  // namespace
 
-CachedDevice::CachedDevice(c10::DeviceIndex index) : backend(index), cache(index, backend), history(index, cache) {}
+DeviceAllocatorState::DeviceAllocatorState(c10::DeviceIndex index)
+    : provider(index), cache(index, provider), history(index, cache) {}
 
-CachedDevice& cached_device(c10::DeviceIndex index) {
-  using Devices = std::array<std::unique_ptr<CachedDevice>, OPENREG_MAX_DEVICES>;
+DeviceAllocatorState& allocator_state(c10::DeviceIndex index) {
+  using Devices = std::array<std::unique_ptr<DeviceAllocatorState>, OPENREG_MAX_DEVICES>;
   static auto* const devices = [] {
     auto made = std::make_unique<Devices>();
     for (size_t i = 0; i < made->size(); ++i) {
-      (*made)[i] = std::make_unique<CachedDevice>(static_cast<c10::DeviceIndex>(i));
+      (*made)[i] = std::make_unique<DeviceAllocatorState>(static_cast<c10::DeviceIndex>(i));
     }
     return made.release();  // outlives every tensor
   }();
   return *(*devices)[static_cast<size_t>(index)];
 }
 
-CachedDevice& checked_device(c10::DeviceIndex index, const char* function) {
+DeviceAllocatorState& checked_device(c10::DeviceIndex index, const char* function) {
   refuse_inside_callback(function);
   check_device_index(index);
-  return cached_device(index);
+  return allocator_state(index);
 }
 
 c10::DeviceAllocator& device_allocator() {
@@ -279,14 +280,14 @@ c10::DeviceAllocator& device_allocator() {
 
 double memory_fraction(c10::DeviceIndex index) {
   check_device_index(index);
-  return cached_device(index).backend.memory_fraction();
+  return allocator_state(index).provider.memory_fraction();
 }
 
 void set_memory_fraction(c10::DeviceIndex index, double fraction) {
   check_device_index(index);
   TORCH_CHECK_VALUE(fraction >= 0 && fraction <= 1, "the memory fraction of openreg:", static_cast<int>(index),
                     " must be a number from 0 to 1, got ", fraction);
-  cached_device(index).backend.set_memory_fraction(fraction);
+  allocator_state(index).provider.set_memory_fraction(fraction);
 }
 
 size_t allocated_size(void* address) {

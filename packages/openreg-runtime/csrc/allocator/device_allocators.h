@@ -4,25 +4,25 @@
 
 #include <c10/core/Device.h>
 
-#include "device_backend.h"
-#include "memory/device_cache.h"
-#include "memory_history.h"
+#include "allocator/driver_memory_provider.h"
+#include "allocator/memory_history.h"
+#include "cache/device_caching_allocator.h"
 
 namespace openreg::runtime {
 
 // What one device has. It lives as long as the process.
-struct CachedDevice {
-  explicit CachedDevice(c10::DeviceIndex index);
+struct DeviceAllocatorState {
+  explicit DeviceAllocatorState(c10::DeviceIndex index);
 
-  DeviceBackend backend;
-  DeviceCache cache;
-  History history;  // after the cache that it observes
+  DriverMemoryProvider provider;
+  DeviceCachingAllocator cache;
+  MemoryHistory history;  // after the cache that it observes
 };
 
 // Of a device whose index has been checked.
-CachedDevice& cached_device(c10::DeviceIndex index);
+DeviceAllocatorState& allocator_state(c10::DeviceIndex index);
 
 // The same for a public function, which checks the index and refuses to run inside a callback of an observer.
-CachedDevice& checked_device(c10::DeviceIndex index, const char* function);
+DeviceAllocatorState& checked_device(c10::DeviceIndex index, const char* function);
 
 }  // namespace openreg::runtime

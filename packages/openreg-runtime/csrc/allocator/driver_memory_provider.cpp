@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "device_backend.h"
+#include "allocator/driver_memory_provider.h"
 
 #include <c10/core/Allocator.h>
 #include <c10/core/AllocatorConfig.h>
 #include <c10/core/Stream.h>
 #include <c10/util/Exception.h>
 
-#include "allocator_settings.h"
-#include "memory/size_policy.h"
+#include "allocator/poison.h"
+#include "base/allocator_settings.h"
+#include "cache/size_policy.h"
 #include "openreg.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/event.h"
 #include "openreg/runtime/gil.h"
 #include "openreg/runtime/status.h"
-#include "poison.h"
 
 namespace openreg::runtime {
 
@@ -29,10 +29,10 @@ c10::Stream to_stream(StreamKey key) {
   return c10::Stream(c10::Stream::UNSAFE, c10::Device(kDeviceType, static_cast<c10::DeviceIndex>(key.device)), key.id);
 }
 
-class EventMark final : public StreamMark {
+class EventFence final : public StreamFence {
  public:
-  explicit EventMark(c10::Stream stream) noexcept { event_.record_for_release(stream); }
-  bool is_reached() const noexcept override { return event_.query_for_release(); }
+  explicit EventFence(c10::Stream stream) noexcept { event_.record_for_release(stream); }
+  bool is_signaled() const noexcept override { return event_.query_for_release(); }
 
  private:
   Event event_;
@@ -40,7 +40,7 @@ class EventMark final : public StreamMark {
 
 }  // namespace
 
-char* DeviceBackend::allocate(size_t size) {
+char* DriverMemoryProvider::allocate(size_t size) {
   const CurrentDevice current(index_);
   void* address = nullptr;
   const orError_t status = orMalloc(&address, size);
@@ -52,29 +52,29 @@ char* DeviceBackend::allocate(size_t size) {
   return static_cast<char*>(address);
 }
 
-void DeviceBackend::release(char* address) noexcept {
+void DriverMemoryProvider::release(char* address) noexcept {
   OPENREG_WARN(orFree(address));
 }
 
-MemoryInfo DeviceBackend::memory_info() {
+MemoryInfo DriverMemoryProvider::memory_info() {
   const CurrentDevice current(index_);
   MemoryInfo info;
   OPENREG_CHECK(orMemGetInfo(&info.free, &info.total));
   return info;
 }
 
-void DeviceBackend::synchronize() {
+void DriverMemoryProvider::synchronize() {
   const GilRelease release;
   const CurrentDevice current(index_);
   orDeviceSynchronize();
   orGetLastError();
 }
 
-std::unique_ptr<StreamMark> DeviceBackend::mark(StreamKey stream) noexcept {
-  return std::make_unique<EventMark>(to_stream(stream));
+std::unique_ptr<StreamFence> DriverMemoryProvider::mark(StreamKey stream) noexcept {
+  return std::make_unique<EventFence>(to_stream(stream));
 }
 
-SegmentSettings DeviceBackend::settings() {
+SegmentSettings DriverMemoryProvider::settings() {
   using Config = c10::CachingAllocator::AcceleratorAllocatorConfig;
   SegmentSettings settings;
   settings.large_segment = Config::large_segment_size();
@@ -84,19 +84,19 @@ SegmentSettings DeviceBackend::settings() {
   return settings;
 }
 
-bool DeviceBackend::poisons() const {
+bool DriverMemoryProvider::poisons() const {
   return poison_is_on();
 }
 
-void DeviceBackend::poison(char* address, size_t size, int64_t stream) noexcept {
+void DriverMemoryProvider::poison(char* address, size_t size, int64_t stream) noexcept {
   runtime::poison(address, size, to_stream({index_, stream}));
 }
 
-void DeviceBackend::report(void* address, int64_t change, size_t allocated, size_t reserved) {
+void DriverMemoryProvider::report(void* address, int64_t change, size_t allocated, size_t reserved) {
   c10::reportMemoryUsageToProfiler(address, change, allocated, reserved, c10::Device(kDeviceType, index_));
 }
 
-double DeviceBackend::memory_fraction() const {
+double DriverMemoryProvider::memory_fraction() const {
   const double fraction = fraction_.load(std::memory_order_relaxed);
   return fraction < 0 ? memory_fraction_setting() : fraction;
 }

@@ -9,13 +9,13 @@
 #include <cstdint>
 #include <memory>
 
-#include "memory/backend.h"
+#include "cache/memory_provider.h"
 
 namespace openreg::runtime {
 
-class DeviceBackend final : public AllocatorBackend {
+class DriverMemoryProvider final : public MemoryProvider {
  public:
-  explicit DeviceBackend(c10::DeviceIndex index) : index_(index) {}
+  explicit DriverMemoryProvider(c10::DeviceIndex index) : index_(index) {}
 
   // Throws what the driver says, but for a lack of memory.
   char* allocate(size_t size) override;
@@ -23,7 +23,7 @@ class DeviceBackend final : public AllocatorBackend {
   MemoryInfo memory_info() override;
   // Releases the GIL meanwhile.
   void synchronize() override;
-  std::unique_ptr<StreamMark> mark(StreamKey stream) noexcept override;
+  std::unique_ptr<StreamFence> mark(StreamKey stream) noexcept override;
   SegmentSettings settings() override;
   bool poisons() const override;
   void poison(char* address, size_t size, int64_t stream) noexcept override;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "memory_history.h"
+#include "allocator/memory_history.h"
 
 #include <c10/util/ApproximateClock.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "device_caches.h"
+#include "allocator/device_allocators.h"
 #include "openreg/runtime/device.h"
 
 namespace openreg::runtime {
@@ -21,8 +21,8 @@ using Action = TraceEntry::Action;
 constexpr uint64_t kSubscription = 0;  // observe_memory() counts from 1
 
 // What the events of the calling thread's call belong to.
-const History::Gathering::Gathered*& current() {
-  thread_local const History::Gathering::Gathered* gathered = nullptr;
+const MemoryHistory::ContextGatherGuard::Gathered*& current() {
+  thread_local const MemoryHistory::ContextGatherGuard::Gathered* gathered = nullptr;
   return gathered;
 }
 
@@ -50,17 +50,17 @@ BlockInfo describe(const Block& block) {
 
 }  // namespace
 
-void History::Gathering::gather(const History& history, const void* freed) {
+void MemoryHistory::ContextGatherGuard::gather(const MemoryHistory& history, const void* freed) {
   const auto make = history.gather_.load(std::memory_order_relaxed);
   gathered_.reset(new Gathered{make == nullptr ? nullptr : make(), freed, current()});
   current() = gathered_.get();
 }
 
-void History::Gathering::reset() {
+void MemoryHistory::ContextGatherGuard::reset() {
   current() = gathered_->outer;
 }
 
-void History::start(const HistoryOptions& options) {
+void MemoryHistory::start(const HistoryOptions& options) {
   const std::lock_guard<std::mutex> lock(control_);
   cache_.remove_observer(kSubscription);
   cache_.inspect([&](const auto&, const auto&) {
@@ -88,7 +88,7 @@ void History::start(const HistoryOptions& options) {
   observe(kAllMemoryEvents & ~memory_event_bit(MemoryEventKind::kStreamRecorded));
 }
 
-void History::stop() {
+void MemoryHistory::stop() {
   const std::lock_guard<std::mutex> lock(control_);
   cache_.remove_observer(kSubscription);
   bool contexts = false;
@@ -104,11 +104,11 @@ void History::stop() {
   }
 }
 
-void History::observe(uint32_t kinds) {
+void MemoryHistory::observe(uint32_t kinds) {
   cache_.add_observer(kSubscription, kinds, [this](const MemoryEvent& event) { record(event); });
 }
 
-void History::record(const MemoryEvent& event) {
+void MemoryHistory::record(const MemoryEvent& event) {
   const auto number = reinterpret_cast<size_t>(event.address);
   const auto add_entry = [&](Action action, size_t size, const Context& context) {
     add(action, number, size, event.stream, event.pool, context);
@@ -153,8 +153,8 @@ void History::record(const MemoryEvent& event) {
   }
 }
 
-void History::add(Action action, size_t address, size_t size, int64_t stream, c10::MempoolId_t pool,
-                  const Context& context) {
+void MemoryHistory::add(Action action, size_t address, size_t size, int64_t stream, c10::MempoolId_t pool,
+                        const Context& context) {
   if (!tracing_ || skipped_.test(static_cast<size_t>(action))) {
     return;
   }
@@ -174,7 +174,7 @@ void History::add(Action action, size_t address, size_t size, int64_t stream, c1
   oldest_ = (oldest_ + 1) % max_entries_;
 }
 
-std::vector<TraceEntry> History::entries() const {
+std::vector<TraceEntry> MemoryHistory::entries() const {
   std::vector<TraceEntry> result;
   result.reserve(entries_.size());
   const auto oldest = entries_.begin() + static_cast<std::ptrdiff_t>(oldest_);
@@ -183,12 +183,12 @@ std::vector<TraceEntry> History::entries() const {
   return result;
 }
 
-Context History::context_of(const void* address, const std::unordered_map<const void*, Context>& contexts) const {
+Context MemoryHistory::context_of(const void* address, const std::unordered_map<const void*, Context>& contexts) const {
   const auto found = contexts.find(address);
   return found == contexts.end() ? nullptr : found->second;
 }
 
-SegmentInfo History::describe(const Segment& segment) const {
+SegmentInfo MemoryHistory::describe(const Segment& segment) const {
   SegmentInfo info;
   info.device = index_;
   info.address = reinterpret_cast<size_t>(segment.address);
@@ -207,13 +207,13 @@ SegmentInfo History::describe(const Segment& segment) const {
   return info;
 }
 
-MemorySnapshot History::snapshot(c10::MempoolId_t id) {
-  const Gathering gathering(*this, RecordContext::ALLOC);
+MemorySnapshot MemoryHistory::snapshot(c10::MempoolId_t id) {
+  const ContextGatherGuard gathering(*this, RecordContext::ALLOC);
   MemorySnapshot result;
-  cache_.inspect([&](const DeviceCache::SegmentMap& segments, const auto&) {
-    add(Action::SNAPSHOT, 0, 0, 0, kOrdinaryCache, current_context());
+  cache_.inspect([&](const DeviceCachingAllocator::SegmentMap& segments, const auto&) {
+    add(Action::SNAPSHOT, 0, 0, 0, kDefaultPool, current_context());
     for (const auto& [address, segment] : segments) {
-      if (id == kOrdinaryCache || id == segment->pool->id()) {
+      if (id == kDefaultPool || id == segment->pool->id()) {
         result.segments.push_back(describe(*segment));
       }
     }

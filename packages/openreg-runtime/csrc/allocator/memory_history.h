@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "memory/device_cache.h"
-#include "memory_snapshot.h"
+#include "allocator/memory_snapshot.h"
+#include "cache/device_caching_allocator.h"
 #include "openreg/runtime/memory_observer.h"
 
 namespace openreg::runtime {
@@ -21,11 +21,11 @@ namespace openreg::runtime {
 using Context = std::shared_ptr<c10::GatheredContext>;
 
 // memory_snapshot.h says what is recorded. Thread-safe.
-class History {
+class MemoryHistory {
  public:
   using RecordContext = c10::CachingDeviceAllocator::RecordContext;
 
-  explicit History(c10::DeviceIndex index, DeviceCache& cache) : index_(index), cache_(cache) {}
+  explicit MemoryHistory(c10::DeviceIndex index, DeviceCachingAllocator& cache) : index_(index), cache_(cache) {}
 
   void start(const HistoryOptions& options);
   void stop();
@@ -34,16 +34,16 @@ class History {
   // Gathers the calling thread's context, if contexts are kept for `use` or more, for the events that the thread causes
   // in its life; of frees only for that of the block at `freed`, for others that complete by the way have their own.
   // Made before a call of the cache, without any lock, because gathering may take the GIL.
-  class Gathering {
+  class ContextGatherGuard {
    public:
-    Gathering(const History& history, RecordContext use, const void* freed = nullptr) {
+    ContextGatherGuard(const MemoryHistory& history, RecordContext use, const void* freed = nullptr) {
       if (C10_UNLIKELY(history.keeps(use))) {
         gather(history, freed);
       }
     }
-    Gathering(const Gathering&) = delete;
-    Gathering& operator=(const Gathering&) = delete;
-    ~Gathering() {
+    ContextGatherGuard(const ContextGatherGuard&) = delete;
+    ContextGatherGuard& operator=(const ContextGatherGuard&) = delete;
+    ~ContextGatherGuard() {
       if (C10_UNLIKELY(gathered_ != nullptr)) {
         reset();
       }
@@ -56,7 +56,7 @@ class History {
     };
 
    private:
-    void gather(const History& history, const void* freed);
+    void gather(const MemoryHistory& history, const void* freed);
     void reset();
 
     std::unique_ptr<const Gathered> gathered_;  // apart, so that a call without a context writes one pointer
@@ -77,7 +77,7 @@ class History {
   Context context_of(const void* address, const std::unordered_map<const void*, Context>& contexts) const;
 
   const c10::DeviceIndex index_;
-  DeviceCache& cache_;
+  DeviceCachingAllocator& cache_;
   std::mutex control_;  // of start() and stop(), taken before the cache's lock
   std::atomic<RecordContext> level_{RecordContext::NEVER};
   std::atomic<c10::CachingDeviceAllocator::CreateContextFn> gather_{nullptr};

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "device_caches.h"
-#include "observer_callback.h"
+#include "allocator/device_allocators.h"
+#include "base/observer_callback.h"
 #include "openreg.h"
 #include "openreg/runtime/device.h"
 
@@ -36,7 +36,7 @@ uint64_t observe_memory(MemoryObserver observer) {
   const uint64_t id = ++last;
   for (c10::DeviceIndex index = 0; index < device_count(); ++index) {
     if (observer.device == -1 || observer.device == index) {
-      cached_device(index).cache.add_observer(id, observer.kinds, observer.callback);
+      allocator_state(index).cache.add_observer(id, observer.kinds, observer.callback);
     }
   }
   return id;
@@ -50,7 +50,7 @@ void stop_observing_memory(uint64_t subscription) {
   bool known = false;
   std::string failure;
   for (c10::DeviceIndex index = 0; subscription != 0 && index < device_count(); ++index) {
-    const std::optional<std::string> removed = cached_device(index).cache.remove_observer(subscription);
+    const std::optional<std::string> removed = allocator_state(index).cache.remove_observer(subscription);
     known = known || removed.has_value();
     if (removed && failure.empty()) {
       failure = c10::str(*removed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "memory_pool.h"
+#include "allocator/memory_pool.h"
 
 #include <c10/util/Exception.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "device_caches.h"
+#include "allocator/device_allocators.h"
 #include "openreg.h"
 #include "openreg/runtime/device.h"
 
@@ -21,10 +21,10 @@ c10::CaptureId_t next_number() {
 }
 
 // A private pool is not the ordinary cache.
-DeviceCache& cache_for(c10::DeviceIndex index, c10::MempoolId_t id, const char* function) {
+DeviceCachingAllocator& cache_for(c10::DeviceIndex index, c10::MempoolId_t id, const char* function) {
   ensure_initialized();
-  DeviceCache& cache = checked_device(index, function).cache;
-  TORCH_CHECK_VALUE(id != kOrdinaryCache, function,
+  DeviceCachingAllocator& cache = checked_device(index, function).cache;
+  TORCH_CHECK_VALUE(id != kDefaultPool, function,
                     ": memory pool (0, 0) names the ordinary cache of openreg:", static_cast<int>(index),
                     "; make_pool_id() gives ids for private pools");
   return cache;
@@ -45,11 +45,11 @@ void begin_allocate_to_pool(c10::DeviceIndex index, c10::MempoolId_t id, std::fu
   const auto accepts = [index, filter = std::move(filter)](int64_t stream) {
     return filter(c10::Stream(c10::Stream::UNSAFE, c10::Device(kDeviceType, index), stream));
   };
-  cache_for(index, id, "begin_allocate_to_pool").begin_route({id, accepts, for_capture});
+  cache_for(index, id, "begin_allocate_to_pool").begin_pool_filter({id, accepts, for_capture});
 }
 
 void end_allocate_to_pool(c10::DeviceIndex index, c10::MempoolId_t id) {
-  TORCH_CHECK(cache_for(index, id, "end_allocate_to_pool").end_route(id), "no allocations are routed to the ",
+  TORCH_CHECK(cache_for(index, id, "end_allocate_to_pool").end_pool_filter(id), "no allocations are routed to the ",
               describe(id, index), "; end_allocate_to_pool() ends what begin_allocate_to_pool() began, once");
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "poison.h"
+#include "allocator/poison.h"
 
+#include "base/settings.h"
 #include "openreg.h"
 #include "openreg/runtime/stream.h"
-#include "settings.h"
 
 namespace openreg::runtime {
 

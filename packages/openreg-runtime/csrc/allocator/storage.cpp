@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "enqueue.h"
+#include "base/enqueue.h"
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/device.h"

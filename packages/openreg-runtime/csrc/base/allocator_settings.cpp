@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "allocator_settings.h"
+#include "base/allocator_settings.h"
 
 #include <c10/core/AllocatorConfig.h>
 #include <c10/util/Exception.h>

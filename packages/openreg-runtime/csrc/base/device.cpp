@@ -5,11 +5,11 @@
 
 #include <atomic>
 
-#include "allocator_settings.h"
+#include "base/allocator_settings.h"
+#include "base/settings.h"
 #include "openreg.h"
 #include "openreg/runtime/host_wait.h"
 #include "openreg/runtime/status.h"
-#include "settings.h"
 
 namespace openreg::runtime {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "enqueue.h"
+#include "base/enqueue.h"
 #include "openreg/runtime/host_wait.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "serialization.h"
+#include "base/serialization.h"
 
 #include <torch/csrc/jit/serialization/pickler_helper.h>
 

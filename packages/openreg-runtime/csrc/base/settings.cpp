@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "settings.h"
+#include "base/settings.h"
 
 #include <c10/util/Exception.h>
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "base/status_message.h"
 #include "openreg/runtime/gil.h"
-#include "status_message.h"
 
 namespace openreg::runtime {
 

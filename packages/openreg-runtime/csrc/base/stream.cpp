@@ -6,8 +6,8 @@
 #include <mutex>
 #include <vector>
 
-#include "current_stream.h"
-#include "observer_callback.h"
+#include "base/current_stream.h"
+#include "base/observer_callback.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/host_wait.h"
 #include "openreg/runtime/status.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "block.h"
+#include "cache/block.h"
 
 namespace openreg::runtime {
 

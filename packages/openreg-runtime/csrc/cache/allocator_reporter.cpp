@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "recorder.h"
+#include "cache/allocator_reporter.h"
 
 namespace openreg::runtime {
 
-MemoryEvent Recorder::make_event(MemoryEventKind kind) const {
+MemoryEvent AllocatorReporter::make_event(MemoryEventKind kind) const {
   MemoryEvent event{};
   event.kind = kind;
   event.device = device_;
@@ -12,7 +12,7 @@ MemoryEvent Recorder::make_event(MemoryEventKind kind) const {
   return event;
 }
 
-void Recorder::tell_block(MemoryEventKind kind, const Block& block, StreamKey other) {
+void AllocatorReporter::report_block(MemoryEventKind kind, const Block& block, StreamKey other) {
   MemoryEvent event = make_event(kind);
   event.address = block.address;
   event.size = block.size;
@@ -24,7 +24,7 @@ void Recorder::tell_block(MemoryEventKind kind, const Block& block, StreamKey ot
   observers.notify(event);
 }
 
-void Recorder::tell_segment(MemoryEventKind kind, const Segment& segment) {
+void AllocatorReporter::report_segment(MemoryEventKind kind, const Segment& segment) {
   MemoryEvent event = make_event(kind);
   event.address = segment.address;
   event.size = segment.size;
@@ -34,7 +34,7 @@ void Recorder::tell_segment(MemoryEventKind kind, const Segment& segment) {
   observers.notify(event);
 }
 
-void Recorder::out_of_memory(const Request& request, size_t free) {
+void AllocatorReporter::out_of_memory(const AllocParams& request, size_t free) {
   ++statistics.out_of_memory;
   if (!observers.want(MemoryEventKind::kOutOfMemory)) {
     return;

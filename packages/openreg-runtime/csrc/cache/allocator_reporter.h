@@ -5,18 +5,18 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backend.h"
-#include "block.h"
-#include "memory_observers.h"
-#include "statistics.h"
+#include "cache/block.h"
+#include "cache/memory_observers.h"
+#include "cache/memory_provider.h"
+#include "cache/statistics.h"
 
 namespace openreg::runtime {
 
 // The parts of the allocator report here and nowhere else. Guarded by the allocator's lock. Without an observer each
 // function costs what it counts and one test.
-class Recorder {
+class AllocatorReporter {
  public:
-  Recorder(int device, AllocatorBackend& backend) : device_(device), backend_(backend) {}
+  AllocatorReporter(int device, MemoryProvider& provider) : device_(device), provider_(provider) {}
 
   void block_allocated(const Block& block) {
     statistics.block_allocated(block);
@@ -34,7 +34,7 @@ class Recorder {
   }
   void stream_recorded(const Block& block, StreamKey other) {
     if (observers.want(MemoryEventKind::kStreamRecorded)) {
-      tell_block(MemoryEventKind::kStreamRecorded, block, other);
+      report_block(MemoryEventKind::kStreamRecorded, block, other);
     }
   }
   void segment_allocated(const Segment& segment) {
@@ -45,31 +45,31 @@ class Recorder {
     statistics.segment_released(segment);
     notify(MemoryEventKind::kSegmentReleased, segment);
   }
-  void out_of_memory(const Request& request, size_t free);
+  void out_of_memory(const AllocParams& request, size_t free);
 
   Statistics statistics;
-  Observers observers;
+  MemoryObserverList observers;
 
  private:
   void report(const Block& block, int64_t change) {
-    backend_.report(block.address, change, statistics.allocated_bytes.current(), statistics.reserved_bytes.current());
+    provider_.report(block.address, change, statistics.allocated_bytes.current(), statistics.reserved_bytes.current());
   }
   void notify(MemoryEventKind kind, const Block& block) {
     if (observers.want(kind)) {
-      tell_block(kind, block, {});
+      report_block(kind, block, {});
     }
   }
   void notify(MemoryEventKind kind, const Segment& segment) {
     if (observers.want(kind)) {
-      tell_segment(kind, segment);
+      report_segment(kind, segment);
     }
   }
   MemoryEvent make_event(MemoryEventKind kind) const;
-  void tell_block(MemoryEventKind kind, const Block& block, StreamKey other);
-  void tell_segment(MemoryEventKind kind, const Segment& segment);
+  void report_block(MemoryEventKind kind, const Block& block, StreamKey other);
+  void report_segment(MemoryEventKind kind, const Segment& segment);
 
   const int device_;
-  AllocatorBackend& backend_;
+  MemoryProvider& provider_;
 };
 
 }  // namespace openreg::runtime

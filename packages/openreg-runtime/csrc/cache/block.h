@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "backend.h"
+#include "cache/memory_provider.h"
 
 namespace openreg::runtime {
 
@@ -45,17 +45,17 @@ struct Block {
   Block* previous = nullptr;
   Block* next = nullptr;
   bool is_allocated = false;
-  bool is_oversize = false;           // an allocated block above max_split_size
-  int pending_uses = 0;               // by other streams that have not finished, of a freed block
-  size_t requested = 0;               // what the user asked for, of an allocated block
-  size_t freed_at = 0;                // of a free block: the searches of its pool at that time
-  std::vector<StreamKey> other_uses;  // streams named by record_stream(), of an allocated block
-  Block* next_in_bucket = nullptr;    // of AllocatedBlocks
-  FreeTree::const_iterator position;  // of a free block
-  FreeTree::node_type node;           // of the tree of free blocks, while it is not there: kept for its return
+  bool is_oversize = false;            // an allocated block above max_split_size
+  int event_count = 0;                 // by other streams that have not finished, of a freed block
+  size_t requested = 0;                // what the user asked for, of an allocated block
+  size_t freed_at = 0;                 // of a free block: the searches of its pool at that time
+  std::vector<StreamKey> stream_uses;  // streams named by record_stream(), of an allocated block
+  Block* next_in_bucket = nullptr;     // of AllocatedBlocks
+  FreeTree::const_iterator position;   // of a free block
+  FreeTree::node_type node;            // of the tree of free blocks, while it is not there: kept for its return
 
   bool is_whole_segment() const { return previous == nullptr && next == nullptr; }
-  bool is_free() const { return !is_allocated && pending_uses == 0; }
+  bool is_free() const { return !is_allocated && event_count == 0; }
 };
 
 inline bool BlockOrder::operator()(const Block* a, const Block* b) const {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "block_list.h"
+#include "cache/block_list.h"
 
 #include <utility>
 
-#include "pools.h"
+#include "cache/pools.h"
 
 namespace openreg::runtime {
 
@@ -41,13 +41,13 @@ void BlockList::remove_segment(Segment& segment) {
   segment.first = nullptr;
 }
 
-Block& BlockList::carve(Block& free, size_t size, bool split) {
+Block& BlockList::split_block(Block& free, size_t size, bool split) {
   BlockPool& pool = *free.segment->pool;
   const bool was_split = !free.is_whole_segment();
   if (!split) {
     pool.free.erase(free);
     if (was_split) {
-      recorder_.statistics.inactive_split_changed(pool, -1, -static_cast<ptrdiff_t>(free.size));
+      reporter_.statistics.inactive_split_changed(pool, -1, -static_cast<ptrdiff_t>(free.size));
     }
     return free;
   }
@@ -63,9 +63,9 @@ Block& BlockList::carve(Block& free, size_t size, bool split) {
   free.previous = &block;
   pool.free.resize(free, free.address + size, free.size - size);
   if (was_split) {
-    recorder_.statistics.inactive_split_changed(pool, 0, -static_cast<ptrdiff_t>(size));
+    reporter_.statistics.inactive_split_changed(pool, 0, -static_cast<ptrdiff_t>(size));
   } else {
-    recorder_.statistics.inactive_split_changed(pool, 1, static_cast<ptrdiff_t>(free.size));
+    reporter_.statistics.inactive_split_changed(pool, 1, static_cast<ptrdiff_t>(free.size));
   }
   return block;
 }
@@ -78,7 +78,7 @@ void BlockList::unlink(Block& block) {
   drop(block);
 }
 
-void BlockList::coalesce(Block& block) {
+void BlockList::merge_block(Block& block) {
   BlockPool& pool = *block.segment->pool;
   Block* const low = block.previous != nullptr && block.previous->is_free() ? block.previous : nullptr;
   Block* const high = block.next != nullptr && block.next->is_free() ? block.next : nullptr;
@@ -100,7 +100,7 @@ void BlockList::coalesce(Block& block) {
   }
   whole->freed_at = pool.searches;
   const bool is_split = !whole->is_whole_segment();
-  recorder_.statistics.inactive_split_changed(
+  reporter_.statistics.inactive_split_changed(
       pool, (is_split ? 1 : 0) - joined,
       static_cast<ptrdiff_t>(is_split ? size : 0) - static_cast<ptrdiff_t>(joined_bytes));
 }

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <deque>
 
-#include "block.h"
-#include "recorder.h"
+#include "cache/allocator_reporter.h"
+#include "cache/block.h"
 
 namespace openreg::runtime {
 
@@ -14,7 +14,7 @@ namespace openreg::runtime {
 // joins two. Not thread-safe.
 class BlockList {
  public:
-  explicit BlockList(Recorder& recorder) : recorder_(recorder) {}
+  explicit BlockList(AllocatorReporter& reporter) : reporter_(reporter) {}
 
   // The free block of a whole new segment, in its pool.
   void add_segment(Segment& segment, int64_t stream);
@@ -22,10 +22,10 @@ class BlockList {
   void remove_segment(Segment& segment);
 
   // Takes `size` bytes from the beginning of a free block, or all of it. The result is in no pool.
-  Block& carve(Block& free, size_t size, bool split);
+  Block& split_block(Block& free, size_t size, bool split);
   // Puts a block that nobody uses any more into its pool, joined with its free neighbours. The block is not valid
   // afterwards.
-  void coalesce(Block& block);
+  void merge_block(Block& block);
 
  private:
   Block* make();
@@ -34,7 +34,7 @@ class BlockList {
   // Removes a block from the list of its segment; its memory belongs to a neighbour now.
   void unlink(Block& block);
 
-  Recorder& recorder_;
+  AllocatorReporter& reporter_;
   std::deque<Block> all_;
   Block* spare_ = nullptr;  // a list through `next`
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "deferred_frees.h"
+#include "cache/deferred_frees.h"
 
 #include <algorithm>
 
@@ -8,37 +8,37 @@ namespace openreg::runtime {
 void DeferredFrees::add(Block& block, bool is_capturing) {
   if (is_capturing) {
     // After the capture the block is free for its own pool, where the order of the recorded work protects it.
-    kept_back_.push_back(&block);
-    ++block.pending_uses;
+    deferred_until_capture_ends_.push_back(&block);
+    ++block.event_count;
   } else {
     mark_uses(block);
   }
 }
 
 void DeferredFrees::mark_uses(Block& block) {
-  for (const StreamKey& stream : block.other_uses) {
+  for (const StreamKey& stream : block.stream_uses) {
     auto queue = std::find_if(queues_.begin(), queues_.end(), [&](const Queue& item) { return item.stream == stream; });
     if (queue == queues_.end()) {
       queue = queues_.insert(queue, Queue{stream, {}});
     }
-    queue->marks.emplace_back(backend_.mark(stream), &block);
-    ++block.pending_uses;
+    queue->marks.emplace_back(provider_.mark(stream), &block);
+    ++block.event_count;
   }
-  block.other_uses.clear();
+  block.stream_uses.clear();
 }
 
 void DeferredFrees::process(bool is_capturing, const std::function<void(Block&)>& free) {
   if (!is_capturing) {
-    for (Block* block : std::exchange(kept_back_, {})) {
-      --block->pending_uses;
+    for (Block* block : std::exchange(deferred_until_capture_ends_, {})) {
+      --block->event_count;
       mark_uses(*block);
     }
   }
   for (Queue& queue : queues_) {
-    while (!queue.marks.empty() && queue.marks.front().first->is_reached()) {
+    while (!queue.marks.empty() && queue.marks.front().first->is_signaled()) {
       Block& block = *queue.marks.front().second;
       queue.marks.pop_front();
-      if (--block.pending_uses == 0) {
+      if (--block.event_count == 0) {
         free(block);
       }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The caching allocator of one device. It knows PyTorch only by what AllocatorBackend tells, so that sanitizers reach
+// The caching allocator of one device. It knows PyTorch only by what MemoryProvider tells, so that sanitizers reach
 // it; caching_allocator.cpp makes c10::DeviceAllocator of it.
 #pragma once
 
@@ -13,21 +13,21 @@
 #include <string>
 #include <utility>
 
-#include "allocated_blocks.h"
-#include "backend.h"
-#include "block.h"
-#include "block_list.h"
-#include "deferred_frees.h"
-#include "oom_retry.h"
-#include "pools.h"
-#include "recorder.h"
-#include "segments.h"
-#include "size_policy.h"
+#include "cache/allocated_blocks.h"
+#include "cache/allocator_reporter.h"
+#include "cache/block.h"
+#include "cache/block_list.h"
+#include "cache/deferred_frees.h"
+#include "cache/memory_provider.h"
+#include "cache/oom_retry.h"
+#include "cache/pools.h"
+#include "cache/segments.h"
+#include "cache/size_policy.h"
 
 namespace openreg::runtime {
 
 // What an allocation that failed leaves to say.
-struct OutOfMemory {
+struct OomReport {
   MemoryInfo device;
   size_t allocated = 0;  // bytes, as are the next
   size_t reserved = 0;
@@ -36,14 +36,14 @@ struct OutOfMemory {
 };
 
 // Thread-safe. Never takes the GIL while it holds its lock.
-class DeviceCache {
+class DeviceCachingAllocator {
  public:
-  DeviceCache(int device, AllocatorBackend& backend);
-  DeviceCache(const DeviceCache&) = delete;
-  DeviceCache& operator=(const DeviceCache&) = delete;
+  DeviceCachingAllocator(int device, MemoryProvider& provider);
+  DeviceCachingAllocator(const DeviceCachingAllocator&) = delete;
+  DeviceCachingAllocator& operator=(const DeviceCachingAllocator&) = delete;
 
   // Memory for work of the request's stream. Null, and the reason in `failure`, after all cached memory was given back.
-  void* allocate(const Request& request, OutOfMemory& failure);
+  void* allocate(const AllocParams& request, OomReport& failure);
   // Takes a block back; it is reused when the streams named by record_stream() are done with it. False for an unknown
   // address.
   bool release(void* address);
@@ -51,15 +51,15 @@ class DeviceCache {
   // addresses.
   void record_stream(void* address, StreamKey stream);
   // Gives every segment without allocated blocks back to the driver, after all work of the device: of the private pool
-  // `id`, or, for kOrdinaryCache, of the ordinary cache and of all pools without users. False, and nothing done, while
+  // `id`, or, for kDefaultPool, of the ordinary cache and of all pools without users. False, and nothing done, while
   // a capture is under way.
-  bool empty(PoolId id = kOrdinaryCache);
+  bool empty(PoolId id = kDefaultPool);
   // Bytes of the allocated block that begins at an address; 0 if there is none.
   size_t allocated_size(const void* address) const;
 
   // Private pools; runtime/memory_pool.h says what they mean, pools.h what is returned.
-  void begin_route(PoolRoute route);
-  bool end_route(PoolId id);
+  void begin_pool_filter(PoolFilter route);
+  bool end_pool_filter(PoolId id);
   void retain_pool(PoolId id);
   bool release_pool(PoolId id);
 
@@ -68,19 +68,19 @@ class DeviceCache {
   void inspect(const std::function<void(const SegmentMap&, Statistics&)>& visit);
 
   // openreg/runtime/memory_observer.h.
-  void add_observer(uint64_t id, uint32_t kinds, Observers::Callback callback);
+  void add_observer(uint64_t id, uint32_t kinds, MemoryObserverList::Callback callback);
   std::optional<std::string> remove_observer(uint64_t id);
 
  private:
-  Block* find_free(const Request& request);
+  Block* find_free(const AllocParams& request);
   void process_deferred_frees();
   void free_block(Block& block);
 
   const int device_;
-  AllocatorBackend& backend_;
+  MemoryProvider& provider_;
   const bool poisons_;
   mutable std::mutex mutex_;
-  Recorder recorder_;
+  AllocatorReporter reporter_;
   Pools pools_;
   AllocatedBlocks allocated_;
   BlockList blocks_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "free_blocks.h"
+#include "cache/free_blocks.h"
 
 #include <utility>
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <iterator>
 
-#include "block.h"
+#include "cache/block.h"
 
 namespace openreg::runtime {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "import_cache.h"
+#include "cache/import_cache.h"
 
 #include <iterator>
 

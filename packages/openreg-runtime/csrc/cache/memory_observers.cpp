@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "memory_observers.h"
+#include "cache/memory_observers.h"
 
 #include <algorithm>
 #include <exception>
@@ -16,11 +16,11 @@ bool& inside_a_callback() {
 
 }  // namespace
 
-bool Observers::is_notifying() {
+bool MemoryObserverList::is_notifying() {
   return inside_a_callback();
 }
 
-void Observers::notify(const MemoryEvent& event) noexcept {
+void MemoryObserverList::notify(const MemoryEvent& event) noexcept {
   const bool outer = std::exchange(inside_a_callback(), true);
   bool failed = false;
   for (Observer& observer : observers_) {
@@ -44,13 +44,13 @@ void Observers::notify(const MemoryEvent& event) noexcept {
   inside_a_callback() = outer;
 }
 
-void Observers::add(uint64_t id, uint32_t kinds, Callback callback) {
+void MemoryObserverList::add(uint64_t id, uint32_t kinds, Callback callback) {
   observers_.push_back({id, kinds, std::move(callback), {}});
   ++count_;
   update_wanted();
 }
 
-std::optional<std::string> Observers::remove(uint64_t id) {
+std::optional<std::string> MemoryObserverList::remove(uint64_t id) {
   const auto found =
       std::find_if(observers_.begin(), observers_.end(), [&](const auto& item) { return item.id == id; });
   if (found == observers_.end()) {
@@ -63,7 +63,7 @@ std::optional<std::string> Observers::remove(uint64_t id) {
   return failure;
 }
 
-void Observers::update_wanted() {
+void MemoryObserverList::update_wanted() {
   wanted_ = 0;
   for (const Observer& observer : observers_) {
     wanted_ |= observer.kinds;

@@ -14,7 +14,7 @@
 namespace openreg::runtime {
 
 // Guarded by the lock of the allocator that it belongs to.
-class Observers {
+class MemoryObserverList {
  public:
   using Callback = std::function<void(const MemoryEvent&)>;
 

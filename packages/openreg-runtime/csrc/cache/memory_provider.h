@@ -19,10 +19,10 @@ struct StreamKey {
 };
 
 // A point in the work of a stream. Its end is the end of what the driver keeps for it.
-class StreamMark {
+class StreamFence {
  public:
-  virtual ~StreamMark() = default;
-  virtual bool is_reached() const noexcept = 0;
+  virtual ~StreamFence() = default;
+  virtual bool is_signaled() const noexcept = 0;
 };
 
 struct MemoryInfo {
@@ -40,9 +40,9 @@ struct SegmentSettings {
 
 // Thread-safe. All functions but synchronize() are called with the cache's lock held, so they neither wait for the
 // device nor take the GIL.
-class AllocatorBackend {
+class MemoryProvider {
  public:
-  virtual ~AllocatorBackend() = default;
+  virtual ~MemoryProvider() = default;
 
   // A range of the device, or null when it has no room.
   virtual char* allocate(size_t size) = 0;
@@ -50,7 +50,7 @@ class AllocatorBackend {
   virtual MemoryInfo memory_info() = 0;
   // Waits for all work of the device. Called without the lock. A failed device has nothing left to wait for.
   virtual void synchronize() = 0;
-  virtual std::unique_ptr<StreamMark> mark(StreamKey stream) noexcept = 0;
+  virtual std::unique_ptr<StreamFence> mark(StreamKey stream) noexcept = 0;
   virtual SegmentSettings settings() = 0;
 
   // Whether memory whose content is undefined is filled, and the filling, which is work of the stream.

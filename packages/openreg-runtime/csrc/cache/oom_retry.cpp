@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "oom_retry.h"
+#include "cache/oom_retry.h"
 
 #include <algorithm>
 #include <iterator>
@@ -7,7 +7,7 @@
 
 namespace openreg::runtime {
 
-Block* OomRetry::find(const Request& request, std::unique_lock<std::mutex>& lock) {
+Block* OomRetry::find(const AllocParams& request, std::unique_lock<std::mutex>& lock) {
   if (segments.garbage() > 0 && !pools.is_capturing()) {
     wait(lock);
     release_garbage();
@@ -17,7 +17,7 @@ Block* OomRetry::find(const Request& request, std::unique_lock<std::mutex>& lock
   if (block != nullptr || pools.is_capturing()) {
     return block;  // a capture must not wait for what it records
   }
-  ++recorder.statistics.alloc_retries;
+  ++reporter.statistics.alloc_retries;
   wait(lock);
   block = find_free(request);  // what other streams were still using
   if (block == nullptr && !pools.is_capturing() &&
@@ -25,7 +25,7 @@ Block* OomRetry::find(const Request& request, std::unique_lock<std::mutex>& lock
     block = add_segment();
   }
   if (block == nullptr && !pools.is_capturing()) {
-    pools.shrink(kOrdinaryCache, [&](BlockPool& pool) { segments.release_free(pool); });
+    pools.shrink(kDefaultPool, [&](BlockPool& pool) { segments.release_free(pool); });
     block = add_segment();
   }
   return block;
@@ -34,15 +34,15 @@ Block* OomRetry::find(const Request& request, std::unique_lock<std::mutex>& lock
 // For all work of the device, after which segments may be given back.
 void OomRetry::wait(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
-  backend.synchronize();
+  provider.synchronize();
   lock.lock();
-  ++recorder.statistics.device_waits;
+  ++reporter.statistics.device_waits;
   process_deferred_frees();
 }
 
 // With max_split_size_mb: gives blocks back that only requests as large as themselves can use; one that suffices, or
 // else the largest ones. False if that is not enough for the request.
-bool OomRetry::release_oversize(BlockPool& pool, const Request& request) {
+bool OomRetry::release_oversize(BlockPool& pool, const AllocParams& request) {
   const size_t needed = std::max(request.size, request.max_split_size);
   if (needed == kUnlimited) {
     return false;

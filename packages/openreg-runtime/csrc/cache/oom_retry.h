@@ -5,30 +5,30 @@
 #include <functional>
 #include <mutex>
 
-#include "backend.h"
-#include "pools.h"
-#include "recorder.h"
-#include "segments.h"
-#include "size_policy.h"
+#include "cache/allocator_reporter.h"
+#include "cache/memory_provider.h"
+#include "cache/pools.h"
+#include "cache/segments.h"
+#include "cache/size_policy.h"
 
 namespace openreg::runtime {
 
 // The parts of the allocator that it works on, guarded by the allocator's lock.
 struct OomRetry {
-  AllocatorBackend& backend;
+  MemoryProvider& provider;
   Pools& pools;
   Segments& segments;
-  Recorder& recorder;
+  AllocatorReporter& reporter;
   std::function<void()> process_deferred_frees;
-  std::function<Block*(const Request&)> find_free;
+  std::function<Block*(const AllocParams&)> find_free;
 
   // A free block that serves the request, or null when nothing helps. The lock is released while the device is waited
   // for, so what was true before may not be true after it.
-  Block* find(const Request& request, std::unique_lock<std::mutex>& lock);
+  Block* find(const AllocParams& request, std::unique_lock<std::mutex>& lock);
 
  private:
   void wait(std::unique_lock<std::mutex>& lock);
-  bool release_oversize(BlockPool& pool, const Request& request);
+  bool release_oversize(BlockPool& pool, const AllocParams& request);
   void release_garbage();
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pools.h"
+#include "cache/pools.h"
 
 #include <algorithm>
 #include <iterator>
@@ -7,7 +7,7 @@
 namespace openreg::runtime {
 
 BlockPool& Pools::routed(BlockPool& ordinary, int64_t stream) {
-  for (const PoolRoute& route : routes_) {
+  for (const PoolFilter& route : routes_) {
     if (route.accepts(stream)) {
       PrivatePool& pool = private_pool(route.id);
       return ordinary.is_small ? pool.small : pool.large;
@@ -16,16 +16,16 @@ BlockPool& Pools::routed(BlockPool& ordinary, int64_t stream) {
   return ordinary;
 }
 
-void Pools::begin_route(PoolRoute route) {
+void Pools::begin_pool_filter(PoolFilter route) {
   PrivatePool& pool = private_pool(route.id);
   ++pool.users;
   ++pool.routes;
-  pool.is_replayed = pool.is_replayed || route.for_capture;
+  pool.used_by_graph = pool.used_by_graph || route.for_capture;
   captures_ += route.for_capture ? 1 : 0;
   routes_.push_back(std::move(route));
 }
 
-bool Pools::end_route(PoolId id) {
+bool Pools::end_pool_filter(PoolId id) {
   const auto found = std::find_if(routes_.rbegin(), routes_.rend(), [&](const auto& route) { return route.id == id; });
   if (found == routes_.rend()) {
     return false;
@@ -53,7 +53,7 @@ bool Pools::release(PoolId id) {
 }
 
 void Pools::shrink(PoolId id, const std::function<void(BlockPool&)>& visit) {
-  const bool all = id == kOrdinaryCache;
+  const bool all = id == kDefaultPool;
   if (all) {
     visit(small_);
     visit(large_);

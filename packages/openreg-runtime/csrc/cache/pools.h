@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "block.h"
-#include "free_blocks.h"
-#include "size_policy.h"
+#include "cache/block.h"
+#include "cache/free_blocks.h"
+#include "cache/size_policy.h"
 
 namespace openreg::runtime {
 
 using PoolId = std::pair<unsigned long long, unsigned long long>;  // c10::MempoolId_t
-inline constexpr PoolId kOrdinaryCache{0, 0};
+inline constexpr PoolId kDefaultPool{0, 0};
 
 struct PrivatePool;
 
@@ -35,29 +35,29 @@ struct BlockPool {
 struct PrivatePool {
   explicit PrivatePool(PoolId name) : id(name) {}
   // Whether free segments may go back to the driver.
-  bool may_shrink() const { return users == 0 || !is_replayed; }
+  bool may_shrink() const { return users == 0 || !used_by_graph; }
 
   const PoolId id;
   BlockPool small{true, this};
   BlockPool large{false, this};
-  int users = 0;             // without users nothing is allocated from it
-  int routes = 0;            // that lead to it now
-  size_t segments = 0;       // that it holds
-  bool is_replayed = false;  // a capture used it, so a replay may write to its free blocks
+  int users = 0;               // without users nothing is allocated from it
+  int routes = 0;              // that lead to it now
+  size_t segments = 0;         // that it holds
+  bool used_by_graph = false;  // a capture used it, so a replay may write to its free blocks
 };
 
 inline PoolId BlockPool::id() const {
-  return owner == nullptr ? kOrdinaryCache : owner->id;
+  return owner == nullptr ? kDefaultPool : owner->id;
 }
 
 // Sends allocations to a pool while `accepts` says so of the stream that is current where they are made.
-struct PoolRoute {
+struct PoolFilter {
   PoolId id;
   std::function<bool(int64_t stream)> accepts;
   bool for_capture;
 };
 
-// Not thread-safe. Ids are those of private pools, not kOrdinaryCache.
+// Not thread-safe. Ids are those of private pools, not kDefaultPool.
 class Pools {
  public:
   // Where an allocation for a stream comes from.
@@ -69,9 +69,9 @@ class Pools {
   BlockPool& large() { return large_; }
 
   // One more user and one more route of the pool, which is made if there is none.
-  void begin_route(PoolRoute route);
+  void begin_pool_filter(PoolFilter route);
   // Ends the latest route to the pool. False if there is none.
-  bool end_route(PoolId id);
+  bool end_pool_filter(PoolId id);
   void retain(PoolId id);
   // False if the pool has no user.
   bool release(PoolId id);
@@ -79,7 +79,7 @@ class Pools {
   // Whether work of an accepted stream is recorded: then the device must not be waited for.
   bool is_capturing() const { return captures_ > 0; }
 
-  // Calls `visit` with each pool whose free segments may go: that of the id, or, for kOrdinaryCache, the ordinary cache
+  // Calls `visit` with each pool whose free segments may go: that of the id, or, for kDefaultPool, the ordinary cache
   // and all pools without users. Forgets private pools that are empty then.
   void shrink(PoolId id, const std::function<void(BlockPool&)>& visit);
 
@@ -91,7 +91,7 @@ class Pools {
   BlockPool small_{true, nullptr};
   BlockPool large_{false, nullptr};
   std::map<PoolId, PrivatePool> private_;
-  std::vector<PoolRoute> routes_;
+  std::vector<PoolFilter> routes_;
   int captures_ = 0;  // routes for captures
 };
 

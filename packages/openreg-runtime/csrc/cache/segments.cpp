@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "segments.h"
+#include "cache/segments.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,16 +7,16 @@
 
 namespace openreg::runtime {
 
-Block* Segments::add(BlockPool& pool, const Request& request) {
-  Block* block = take(pool, segment_size_for(request.size, backend_.settings()), request);
+Block* Segments::add(BlockPool& pool, const AllocParams& request) {
+  Block* block = take(pool, segment_size_for(request.size, provider_.settings()), request);
   return block != nullptr ? block : take(pool, request.size, request);
 }
 
-Block* Segments::take(BlockPool& pool, size_t size, const Request& request) {
+Block* Segments::take(BlockPool& pool, size_t size, const AllocParams& request) {
   if (size > limit() - std::min(limit(), reserved())) {
     return nullptr;
   }
-  char* address = backend_.allocate(size);
+  char* address = provider_.allocate(size);
   if (address == nullptr) {
     return nullptr;
   }
@@ -29,19 +29,19 @@ Block* Segments::take(BlockPool& pool, size_t size, const Request& request) {
     ++pool.owner->segments;
   }
   blocks_.add_segment(segment, request.stream);
-  recorder_.segment_allocated(segment);
+  reporter_.segment_allocated(segment);
   return segment.first;
 }
 
 void Segments::release(Segment& segment) {
-  recorder_.segment_released(segment);
+  reporter_.segment_released(segment);
   blocks_.remove_segment(segment);
   if (segment.pool->owner != nullptr) {
     --segment.pool->owner->segments;
   }
   char* const address = segment.address;
   segments_.erase(address);
-  backend_.release(address);
+  provider_.release(address);
 }
 
 void Segments::release_free(BlockPool& pool) {
@@ -57,19 +57,19 @@ void Segments::release_free(BlockPool& pool) {
 }
 
 size_t Segments::limit() {
-  const double fraction = backend_.settings().memory_fraction;
+  const double fraction = provider_.settings().memory_fraction;
   if (fraction >= 1) {
     return kUnlimited;
   }
-  return static_cast<size_t>(fraction * static_cast<double>(backend_.memory_info().total));
+  return static_cast<size_t>(fraction * static_cast<double>(provider_.memory_info().total));
 }
 
 size_t Segments::garbage() {
-  const double threshold = backend_.settings().garbage_collection_threshold;
+  const double threshold = provider_.settings().garbage_collection_threshold;
   if (threshold <= 0) {
     return 0;
   }
-  const size_t most = std::min(limit(), backend_.memory_info().total);
+  const size_t most = std::min(limit(), provider_.memory_info().total);
   const auto tolerated = static_cast<size_t>(threshold * static_cast<double>(most));
   return reserved() > tolerated ? reserved() - tolerated : 0;
 }

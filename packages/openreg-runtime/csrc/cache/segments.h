@@ -7,24 +7,24 @@
 #include <map>
 #include <memory>
 
-#include "backend.h"
-#include "block.h"
-#include "block_list.h"
-#include "pools.h"
-#include "recorder.h"
-#include "size_policy.h"
+#include "cache/allocator_reporter.h"
+#include "cache/block.h"
+#include "cache/block_list.h"
+#include "cache/memory_provider.h"
+#include "cache/pools.h"
+#include "cache/size_policy.h"
 
 namespace openreg::runtime {
 
 // Not thread-safe.
 class Segments {
  public:
-  Segments(AllocatorBackend& backend, Recorder& recorder, BlockList& blocks)
-      : backend_(backend), recorder_(recorder), blocks_(blocks) {}
+  Segments(MemoryProvider& provider, AllocatorReporter& reporter, BlockList& blocks)
+      : provider_(provider), reporter_(reporter), blocks_(blocks) {}
 
   // A free block of a new segment: of the usual size for a request, or, near the end of the capacity, of that which it
   // fits into exactly. Null when the device or the limit has no room for it.
-  Block* add(BlockPool& pool, const Request& request);
+  Block* add(BlockPool& pool, const AllocParams& request);
   // Gives a segment back that is one free block.
   void release(Segment& segment);
   // Gives all such segments of a pool back.
@@ -39,11 +39,11 @@ class Segments {
   const std::map<char*, std::unique_ptr<Segment>>& all() const { return segments_; }
 
  private:
-  Block* take(BlockPool& pool, size_t size, const Request& request);
-  size_t reserved() const { return recorder_.statistics.reserved_bytes.current(); }
+  Block* take(BlockPool& pool, size_t size, const AllocParams& request);
+  size_t reserved() const { return reporter_.statistics.reserved_bytes.current(); }
 
-  AllocatorBackend& backend_;
-  Recorder& recorder_;
+  MemoryProvider& provider_;
+  AllocatorReporter& reporter_;
   BlockList& blocks_;
   std::map<char*, std::unique_ptr<Segment>> segments_;
 };

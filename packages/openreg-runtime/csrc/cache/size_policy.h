@@ -5,8 +5,8 @@
 
 #include <cstddef>
 
-#include "backend.h"
-#include "block.h"
+#include "cache/block.h"
+#include "cache/memory_provider.h"
 
 namespace openreg::runtime {
 
@@ -32,7 +32,7 @@ inline size_t segment_size_for(size_t block_size, const SegmentSettings& setting
 }
 
 // What an allocation asks for.
-struct Request {
+struct AllocParams {
   size_t requested = 0;  // by the user
   size_t size = 0;       // of a block for it
   int64_t stream = 0;
@@ -42,15 +42,15 @@ struct Request {
 };
 
 // Whether a free block serves a request that fits into it.
-inline bool serves(const Block& block, const Request& request, AllocatorBackend& backend) {
+inline bool is_eligible(const Block& block, const AllocParams& request, MemoryProvider& provider) {
   if (!request.is_oversize()) {
     return block.size < request.max_split_size;
   }
-  return block.size - request.size < backend.settings().max_non_split_rounding;
+  return block.size - request.size < provider.settings().max_non_split_rounding;
 }
 
 // Whether what a request leaves of a block is kept as a block of its own.
-inline bool worth_splitting(const Block& block, bool small, const Request& request) {
+inline bool should_split(const Block& block, bool small, const AllocParams& request) {
   const size_t rest = block.size - request.size;
   return small ? rest >= kMinBlock : rest > kSmallRequest && !request.is_oversize();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "statistics.h"
+#include "cache/statistics.h"
 
 namespace openreg::runtime {
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <map>
 
-#include "block.h"
-#include "pools.h"
+#include "cache/block.h"
+#include "cache/pools.h"
 
 namespace openreg::runtime {
 

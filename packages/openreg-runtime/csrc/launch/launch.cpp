@@ -10,10 +10,10 @@
 
 #include <cstdio>
 
-#include "enqueue.h"
+#include "base/enqueue.h"
+#include "base/settings.h"
 #include "openreg/runtime/host_wait.h"
 #include "openreg/runtime/status.h"
-#include "settings.h"
 
 namespace openreg::runtime {
 

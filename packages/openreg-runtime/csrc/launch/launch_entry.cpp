@@ -11,14 +11,14 @@
 #include <exception>
 #include <new>
 
-#include "enqueue.h"
-#include "observer_callback.h"
+#include "base/enqueue.h"
+#include "base/observer_callback.h"
+#include "base/status_message.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/gil.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/launch_memory.h"
 #include "openreg/runtime/stream.h"
-#include "status_message.h"
 
 namespace openreg::runtime {
 

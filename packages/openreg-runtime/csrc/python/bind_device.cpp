@@ -3,12 +3,12 @@
 #include <torch/csrc/utils/device_lazy_init.h>
 #include <torch/csrc/utils/pybind.h>
 
-#include "bindings.h"
 #include "openreg.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/version.h"
-#include "runtime/backward_threads.h"
+#include "python/bindings.h"
+#include "pytorch/backward_threads.h"
 
 namespace py = pybind11;
 

@@ -3,8 +3,8 @@
 #include <torch/csrc/Generator.h>
 #include <torch/csrc/utils/pybind.h>
 
-#include "bindings.h"
 #include "openreg/runtime/generator.h"
+#include "python/bindings.h"
 
 namespace py = pybind11;
 

@@ -2,11 +2,11 @@
 // Bindings of graphs that torch.accelerator.Graph does not have.
 #include <torch/csrc/utils/pybind.h>
 
-#include "bindings.h"
+#include "allocator/memory_pool.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/stream.h"
-#include "runtime/memory_pool.h"
+#include "python/bindings.h"
 
 namespace py = pybind11;
 

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "bindings.h"
 #include "openreg/runtime/launch_entry.h"
+#include "python/bindings.h"
 
 namespace py = pybind11;
 

@@ -2,9 +2,9 @@
 // Bindings of memory that PyTorch has no device-agnostic function for: statistics, limits, raw allocations.
 #include <torch/csrc/utils/pybind.h>
 
-#include "bindings.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/stream.h"
+#include "python/bindings.h"
 
 namespace py = pybind11;
 

@@ -4,9 +4,9 @@
 
 #include <thread>
 
-#include "bindings.h"
+#include "allocator/memory_pool.h"
 #include "openreg/runtime/allocator.h"
-#include "runtime/memory_pool.h"
+#include "python/bindings.h"
 
 namespace py = pybind11;
 

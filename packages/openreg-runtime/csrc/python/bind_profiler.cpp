@@ -9,8 +9,8 @@
 #include <torch/csrc/profiler/standalone/privateuse1_profiler.h>
 #include <torch/csrc/utils/pybind.h>
 
-#include "bindings.h"
 #include "openreg.h"
+#include "python/bindings.h"
 
 namespace py = pybind11;
 

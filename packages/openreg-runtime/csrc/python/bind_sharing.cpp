@@ -5,9 +5,9 @@
 #include <cstring>
 #include <string>
 
-#include "bindings.h"
-#include "runtime/serialization.h"
-#include "runtime/shared_memory.h"
+#include "base/serialization.h"
+#include "python/bindings.h"
+#include "share/shared_memory.h"
 
 namespace py = pybind11;
 

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bindings.h"
-#include "runtime/memory_snapshot.h"
+#include "allocator/memory_snapshot.h"
+#include "python/bindings.h"
 
 namespace py = pybind11;
 

@@ -5,11 +5,11 @@
 #include <optional>
 #include <string>
 
-#include "bindings.h"
 #include "openreg.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
+#include "python/bindings.h"
 
 namespace py = pybind11;
 

@@ -4,13 +4,13 @@
 #include <torch/csrc/utils/device_lazy_init.h>
 #include <torch/csrc/utils/pybind.h>
 
-#include "bindings.h"
 #include "openreg.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/gil.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
 #include "openreg/runtime/sync_debug.h"
+#include "python/bindings.h"
 
 namespace py = pybind11;
 

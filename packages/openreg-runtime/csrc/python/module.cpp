@@ -5,8 +5,8 @@
 #include <atomic>
 #include <thread>
 
-#include "bindings.h"
 #include "openreg/runtime/gil.h"
+#include "python/bindings.h"
 
 namespace {
 

@@ -41,7 +41,7 @@ c10::DeviceCapability supported_dtypes() {
   return capability;
 }
 
-struct Guard final : c10::impl::DeviceGuardImplInterface {
+struct DeviceGuardImpl final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override { return kDeviceType; }
 
   // Devices. The state is the calling thread's and needs neither locks nor the GIL: autograd starts one thread per
@@ -109,7 +109,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   }
 };
 
-C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard)
+C10_REGISTER_GUARD_IMPL(PrivateUse1, DeviceGuardImpl)
 
 }  // namespace
 

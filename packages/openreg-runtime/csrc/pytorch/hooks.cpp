@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Implements at::PrivateUse1HooksInterface: what PyTorch asks of the backend outside of operators.
-#include "backward_threads.h"
+#include "pytorch/backward_threads.h"
 
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 
@@ -22,7 +22,7 @@ std::atomic<bool>& backward_flag() {
   return value;
 }
 
-struct Hooks final : at::PrivateUse1HooksInterface {
+struct DeviceHooks final : at::PrivateUse1HooksInterface {
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return device_count() > 0; }
   // Called by every backward pass to learn whose current streams it must keep.
@@ -57,7 +57,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
 };
 
 [[maybe_unused]] const bool hooks_are_registered = [] {
-  at::RegisterPrivateUse1HooksInterface(new Hooks());
+  at::RegisterPrivateUse1HooksInterface(new DeviceHooks());
   return true;
 }();
 

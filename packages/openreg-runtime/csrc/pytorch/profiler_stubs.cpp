@@ -8,7 +8,7 @@
 #include <c10/util/ApproximateClock.h>
 #include <torch/csrc/profiler/stubs/base.h>
 
-#include "enqueue.h"
+#include "base/enqueue.h"
 #include "openreg.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
@@ -34,7 +34,7 @@ void release_event(void* event) {
 // Marks are made inside operators and read after them, where an exception would become a message for each operator.
 // What cannot be marked takes no time: a process that has not used the device, a stream that records a graph, a lost
 // device.
-class Stubs final : public ProfilerStubs {
+class ProfilerStubsImpl final : public ProfilerStubs {
  public:
   void record(c10::DeviceIndex* device, Mark* mark, int64_t* cpu_ns) const override {
     mark->reset();
@@ -96,7 +96,7 @@ class Stubs final : public ProfilerStubs {
 };
 
 [[maybe_unused]] const bool stubs_are_registered = [] {
-  static Stubs stubs;
+  static ProfilerStubsImpl stubs;
   torch::profiler::impl::registerPrivateUse1Methods(&stubs);
   return true;
 }();

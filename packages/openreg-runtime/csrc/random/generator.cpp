@@ -12,13 +12,13 @@
 #include <limits>
 #include <mutex>
 
-#include "capture_random.h"
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
+#include "random/graph_random_state.h"
 
 namespace openreg::runtime {
 

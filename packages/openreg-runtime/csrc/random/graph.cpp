@@ -6,9 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "capture_random.h"
-#include "enqueue.h"
-#include "memory_pool.h"
+#include "allocator/memory_pool.h"
+#include "base/enqueue.h"
 #include "openreg.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/capture.h"
@@ -16,6 +15,7 @@
 #include "openreg/runtime/event.h"
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
+#include "random/graph_random_state.h"
 
 namespace openreg::runtime {
 
@@ -65,7 +65,7 @@ class Graph final : public at::GraphImplInterface {
     };
     begin_allocate_to_pool(stream.device_index(), pool_, is_captured);
     host_allocator().begin_allocate_to_pool(pool_, is_captured);
-    random_ = std::make_shared<CaptureRandom>();
+    random_ = std::make_shared<GraphRandomState>();
     add_capture_random(capture_->id, random_);
   }
 
@@ -149,7 +149,7 @@ class Graph final : public at::GraphImplInterface {
   orGraph_t graph_ = nullptr;
   c10::DeviceIndex device_ = 0;
   c10::MempoolId_t pool_{0, 0};
-  std::shared_ptr<CaptureRandom> random_;
+  std::shared_ptr<GraphRandomState> random_;
   Event last_replay_;
 };
 

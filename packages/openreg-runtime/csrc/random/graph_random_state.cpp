@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "capture_random.h"
+#include "random/graph_random_state.h"
 
 #include <c10/util/Exception.h>
 
@@ -13,19 +13,19 @@ namespace openreg::runtime {
 
 namespace {
 
-struct Captures {
+struct GraphRandomRegistry {
   std::mutex mutex;
-  std::unordered_map<uint64_t, std::shared_ptr<CaptureRandom>> by_id;
+  std::unordered_map<uint64_t, std::shared_ptr<GraphRandomState>> by_id;
 };
 
-Captures& captures() {
-  static auto* const running = new Captures();  // outlives every thread
+GraphRandomRegistry& captures() {
+  static auto* const running = new GraphRandomRegistry();  // outlives every thread
   return *running;
 }
 
 }  // namespace
 
-PhiloxState CaptureRandom::reserve(Generator& generator, uint64_t count) {
+PhiloxState GraphRandomState::reserve(Generator& generator, uint64_t count) {
   const std::lock_guard<std::mutex> lock(mutex_);
   auto found = std::find_if(sources_.begin(), sources_.end(),
                             [&](const Source& source) { return source.generator.get() == &generator; });
@@ -39,7 +39,7 @@ PhiloxState CaptureRandom::reserve(Generator& generator, uint64_t count) {
   return {found->cell, distance};
 }
 
-void CaptureRandom::begin_replay(c10::Stream stream) {
+void GraphRandomState::begin_replay(c10::Stream stream) {
   std::vector<Source> sources;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -53,12 +53,12 @@ void CaptureRandom::begin_replay(c10::Stream stream) {
   }
 }
 
-bool CaptureRandom::empty() const {
+bool GraphRandomState::empty() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return sources_.empty();
 }
 
-void add_capture_random(uint64_t id, std::shared_ptr<CaptureRandom> random) {
+void add_capture_random(uint64_t id, std::shared_ptr<GraphRandomState> random) {
   const std::lock_guard<std::mutex> lock(captures().mutex);
   captures().by_id.emplace(id, std::move(random));
 }
@@ -68,7 +68,7 @@ void remove_capture_random(uint64_t id) {
   captures().by_id.erase(id);
 }
 
-std::shared_ptr<CaptureRandom> find_capture_random(uint64_t id) {
+std::shared_ptr<GraphRandomState> find_capture_random(uint64_t id) {
   const std::lock_guard<std::mutex> lock(captures().mutex);
   const auto found = captures().by_id.find(id);
   TORCH_CHECK(found != captures().by_id.end(),

@@ -17,7 +17,7 @@ namespace openreg::runtime {
 // The generators that kernels of one capture draw from. A captured kernel knows only how far its numbers are from the
 // start of the replay; where the replay starts is read from a cell, which begin_replay() sets, so that every replay
 // draws new numbers and seeding between replays counts. Thread-safe.
-class CaptureRandom {
+class GraphRandomState {
  public:
   // Reserves `count` numbers of 128 bits of every replay.
   PhiloxState reserve(Generator& generator, uint64_t count);
@@ -36,9 +36,9 @@ class CaptureRandom {
 };
 
 // The captures that run, by the driver's number.
-void add_capture_random(uint64_t id, std::shared_ptr<CaptureRandom> random);
+void add_capture_random(uint64_t id, std::shared_ptr<GraphRandomState> random);
 void remove_capture_random(uint64_t id);
 // Throws c10::Error when the capture was not begun by a graph of PyTorch's.
-std::shared_ptr<CaptureRandom> find_capture_random(uint64_t id);
+std::shared_ptr<GraphRandomState> find_capture_random(uint64_t id);
 
 }  // namespace openreg::runtime

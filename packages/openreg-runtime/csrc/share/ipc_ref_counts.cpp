@@ -9,7 +9,7 @@
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/gil.h"
 #include "openreg/runtime/status.h"
-#include "shared_memory.h"
+#include "share/shared_memory.h"
 
 namespace openreg::runtime {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shared_memory.h"
+#include "share/shared_memory.h"
 
 #include <c10/core/StorageImpl.h>
 
@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "memory/import_cache.h"
+#include "cache/import_cache.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/device.h"
 #include "openreg/runtime/gil.h"

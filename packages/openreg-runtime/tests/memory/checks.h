@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "cache/allocated_blocks.h"
+#include "cache/free_blocks.h"
+#include "cache/import_cache.h"
 #include "fake_device.h"
-#include "memory/allocated_blocks.h"
-#include "memory/free_blocks.h"
-#include "memory/import_cache.h"
 #include "openreg/runtime/launch_memory.h"
 
 namespace memory_test {
@@ -65,7 +65,7 @@ inline void allocated_blocks_are_found_by_address_however_many() {
 
 inline void blocks_are_cut_and_joined() {
   FakeDevice device(64 * kMiB);
-  runtime::DeviceCache cache(0, device);
+  runtime::DeviceCachingAllocator cache(0, device);
   char* a = allocate(cache, 1000);
   char* b = allocate(cache, 3000);
   char* c = allocate(cache, 10);
@@ -86,7 +86,7 @@ inline void blocks_are_cut_and_joined() {
 
 inline void a_block_waits_for_the_streams_that_use_it() {
   FakeDevice device(64 * kMiB);
-  runtime::DeviceCache cache(0, device);
+  runtime::DeviceCachingAllocator cache(0, device);
   char* a = allocate(cache, 2048);
   cache.record_stream(a, {0, 0});  // its own
   CHECK(cache.release(a) && allocate(cache, 2048) == a);
@@ -103,12 +103,12 @@ inline void a_block_waits_for_the_streams_that_use_it() {
 
 inline void everything_is_tried_before_memory_runs_out() {
   FakeDevice device(8 * kMiB);
-  runtime::DeviceCache cache(0, device);
+  runtime::DeviceCachingAllocator cache(0, device);
   char* small = allocate(cache, 100);
   CHECK(cache.release(small));              // 2 MiB stay cached
   char* large = allocate(cache, 7 * kMiB);  // for which they are given back
   CHECK(large != nullptr && device.waits == 1);
-  runtime::OutOfMemory failure;
+  runtime::OomReport failure;
   CHECK(cache.allocate(request_of(2 * kMiB), failure) == nullptr);
   CHECK(failure.device.total == 8 * kMiB && failure.allocated == 7 * kMiB && failure.limit == runtime::kUnlimited);
   cache.record_stream(large, {0, 3});
@@ -122,7 +122,7 @@ inline void the_limit_and_the_garbage_threshold_hold() {
   FakeDevice device(100 * kMiB);
   device.segment_settings.memory_fraction = 0.5;
   device.segment_settings.garbage_collection_threshold = 0.5;
-  runtime::DeviceCache cache(0, device);
+  runtime::DeviceCachingAllocator cache(0, device);
   CHECK(allocate(cache, 51 * kMiB) == nullptr);
   char* first = allocate(cache, 20 * kMiB);
   char* second = allocate(cache, 14 * kMiB);
@@ -135,13 +135,13 @@ inline void the_limit_and_the_garbage_threshold_hold() {
 inline void oversize_blocks_serve_only_requests_like_themselves() {
   FakeDevice device(100 * kMiB);
   device.segment_settings.max_non_split_rounding = 4 * kMiB;
-  runtime::DeviceCache cache(0, device);
-  runtime::Request request = request_of(60 * kMiB);
+  runtime::DeviceCachingAllocator cache(0, device);
+  runtime::AllocParams request = request_of(60 * kMiB);
   request.max_split_size = 32 * kMiB;
-  runtime::OutOfMemory failure;
+  runtime::OomReport failure;
   void* large = cache.allocate(request, failure);
   CHECK(large != nullptr && cache.release(large));
-  runtime::Request smaller = request_of(12 * kMiB);
+  runtime::AllocParams smaller = request_of(12 * kMiB);
   smaller.max_split_size = 32 * kMiB;
   void* other = cache.allocate(smaller, failure);
   CHECK(other != nullptr && other != large && device.used() == 72 * kMiB);
@@ -153,9 +153,9 @@ inline void oversize_blocks_serve_only_requests_like_themselves() {
 inline void private_pools_keep_their_memory() {
   constexpr runtime::PoolId kPool{3, 0};
   FakeDevice device(64 * kMiB);
-  runtime::DeviceCache cache(0, device);
+  runtime::DeviceCachingAllocator cache(0, device);
   char* ordinary = allocate(cache, 1000, 4);
-  cache.begin_route({kPool, [](int64_t stream) { return stream == 4; }, true});
+  cache.begin_pool_filter({kPool, [](int64_t stream) { return stream == 4; }, true});
   CHECK(!cache.empty());  // a capture is under way
   char* inside = allocate(cache, 1000, 4);
   char* beside = allocate(cache, 1000, 5);
@@ -163,7 +163,7 @@ inline void private_pools_keep_their_memory() {
   cache.record_stream(inside, {0, 9});
   CHECK(cache.release(inside));
   CHECK(allocate(cache, 1000, 4) == inside + 1024);  // kept back until the capture ends
-  CHECK(cache.end_route(kPool) && !cache.end_route(kPool));
+  CHECK(cache.end_pool_filter(kPool) && !cache.end_pool_filter(kPool));
   device.finish_work();
   CHECK(cache.release(inside + 1024) && cache.release(ordinary) && cache.release(beside));
   CHECK(cache.empty() && device.used() == 2 * kMiB);  // a replay may write to it
@@ -175,31 +175,31 @@ inline void private_pools_keep_their_memory() {
 inline void emptying_frees_what_a_capture_kept_back() {
   constexpr runtime::PoolId kPool{3, 0};
   FakeDevice device(64 * kMiB);
-  runtime::DeviceCache cache(0, device);
+  runtime::DeviceCachingAllocator cache(0, device);
   char* block = allocate(cache, 1000);
   cache.record_stream(block, {0, 9});
-  cache.begin_route({kPool, [](int64_t) { return false; }, true});
-  CHECK(cache.release(block) && cache.end_route(kPool) && cache.release_pool(kPool));
+  cache.begin_pool_filter({kPool, [](int64_t) { return false; }, true});
+  CHECK(cache.release(block) && cache.end_pool_filter(kPool) && cache.release_pool(kPool));
   CHECK(cache.empty() && device.used() == 0);
 }
 
 inline void observers_get_what_they_asked_for() {
   using Kind = runtime::MemoryEventKind;
   FakeDevice device(4 * kMiB);
-  runtime::DeviceCache cache(2, device);
+  runtime::DeviceCachingAllocator cache(2, device);
   std::vector<Kind> all;
   std::vector<Kind> some;
   const auto note = [&](std::vector<Kind>& kinds) {
     return [&kinds](const runtime::MemoryEvent& event) {
-      CHECK(event.device == 2 && runtime::Observers::is_notifying());
+      CHECK(event.device == 2 && runtime::MemoryObserverList::is_notifying());
       kinds.push_back(event.kind);
     };
   };
-  CHECK(!runtime::Observers::exist());
+  CHECK(!runtime::MemoryObserverList::exist());
   cache.add_observer(1, runtime::kAllMemoryEvents, note(all));
   cache.add_observer(2, runtime::memory_event_bit(Kind::kOutOfMemory), note(some));
   cache.add_observer(3, runtime::kAllMemoryEvents, [](const runtime::MemoryEvent&) { throw std::runtime_error("no"); });
-  CHECK(runtime::Observers::exist());
+  CHECK(runtime::MemoryObserverList::exist());
   char* a = allocate(cache, 1000, 6);
   cache.record_stream(a, {1, 0});
   CHECK(cache.release(a) && allocate(cache, 5 * kMiB) == nullptr);
@@ -207,7 +207,7 @@ inline void observers_get_what_they_asked_for() {
                             Kind::kFreeCompleted, Kind::kSegmentReleased, Kind::kOutOfMemory}));
   CHECK(some == std::vector{Kind::kOutOfMemory});
   CHECK(cache.remove_observer(1) == "" && cache.remove_observer(3) == "no" && !cache.remove_observer(1));
-  CHECK(cache.remove_observer(2) == "" && !runtime::Observers::exist());
+  CHECK(cache.remove_observer(2) == "" && !runtime::MemoryObserverList::exist());
   CHECK(cache.release(allocate(cache, 1000)) && all.size() == 7 && cache.empty());
 }
 

@@ -14,8 +14,8 @@
 #include <mutex>
 #include <new>
 
-#include "memory/backend.h"
-#include "memory/device_cache.h"
+#include "cache/device_caching_allocator.h"
+#include "cache/memory_provider.h"
 
 namespace memory_test {
 
@@ -35,7 +35,7 @@ namespace runtime = openreg::runtime;
 
 inline constexpr size_t kMiB = size_t{1} << 20;
 
-class FakeDevice final : public runtime::AllocatorBackend {
+class FakeDevice final : public runtime::MemoryProvider {
  public:
   explicit FakeDevice(size_t capacity) : capacity_(capacity) {}
   FakeDevice(const FakeDevice&) = delete;
@@ -72,7 +72,7 @@ class FakeDevice final : public runtime::AllocatorBackend {
     ++waits;
     finish_work();
   }
-  std::unique_ptr<runtime::StreamMark> mark(runtime::StreamKey /*stream*/) noexcept override {
+  std::unique_ptr<runtime::StreamFence> mark(runtime::StreamKey /*stream*/) noexcept override {
     return std::make_unique<Mark>(*this);
   }
   runtime::SegmentSettings settings() override { return segment_settings; }
@@ -93,9 +93,9 @@ class FakeDevice final : public runtime::AllocatorBackend {
   std::atomic<int> waits{0};
 
  private:
-  struct Mark final : runtime::StreamMark {
+  struct Mark final : runtime::StreamFence {
     explicit Mark(FakeDevice& of) : device(of), number(++of.marks_made_) {}
-    bool is_reached() const noexcept override { return number <= device.marks_reached_; }
+    bool is_signaled() const noexcept override { return number <= device.marks_reached_; }
     FakeDevice& device;
     const uint64_t number;
   };
@@ -109,20 +109,20 @@ class FakeDevice final : public runtime::AllocatorBackend {
   std::atomic<uint64_t> marks_reached_{0};
 };
 
-inline runtime::Request request_of(size_t bytes, int64_t stream = 0) {
+inline runtime::AllocParams request_of(size_t bytes, int64_t stream = 0) {
   return {bytes, runtime::round_up(std::max(bytes, runtime::kMinBlock), runtime::kMinBlock), stream};
 }
 
 // Null when the device is full.
-inline char* allocate(runtime::DeviceCache& cache, size_t bytes, int64_t stream = 0) {
-  runtime::OutOfMemory failure;
+inline char* allocate(runtime::DeviceCachingAllocator& cache, size_t bytes, int64_t stream = 0) {
+  runtime::OomReport failure;
   return static_cast<char*>(cache.allocate(request_of(bytes, stream), failure));
 }
 
 // What holds at any time: the blocks of a segment follow each other and fill it, free neighbours are joined, and the
 // statistics agree.
-inline void check_segments(runtime::DeviceCache& cache) {
-  cache.inspect([](const runtime::DeviceCache::SegmentMap& segments, runtime::Statistics& statistics) {
+inline void check_segments(runtime::DeviceCachingAllocator& cache) {
+  cache.inspect([](const runtime::DeviceCachingAllocator::SegmentMap& segments, runtime::Statistics& statistics) {
     size_t reserved = 0;
     size_t allocated = 0;
     size_t active = 0;

@@ -9,8 +9,8 @@
 #include <limits>
 #include <thread>
 
+#include "cache/free_blocks.h"
 #include "fake_device.h"
-#include "memory/free_blocks.h"
 #include "openreg/runtime/launch_memory.h"
 
 namespace memory_test {
@@ -32,7 +32,7 @@ void race(First first, Second second) {
 // Statistics that are read without the cache's lock.
 inline void plant_race_in_the_cache() {
   FakeDevice device(8 * kMiB);
-  runtime::DeviceCache cache(0, device);
+  runtime::DeviceCachingAllocator cache(0, device);
   runtime::Statistics* leaked = nullptr;
   cache.inspect([&](const auto&, runtime::Statistics& statistics) { leaked = &statistics; });
   race([&] { cache.release(allocate(cache, 1000)); }, [&] { leaked->reset_peak(); });
@@ -60,7 +60,7 @@ inline void plant_race_in_launch_memory() {
 // A tensor that outlives its segment.
 inline void plant_use_after_release() {
   FakeDevice device(8 * kMiB);
-  runtime::DeviceCache cache(0, device);
+  runtime::DeviceCachingAllocator cache(0, device);
   char* address = allocate(cache, 1000);
   cache.release(address);
   cache.empty();

@@ -46,7 +46,7 @@ struct Held {
   }
 };
 
-void allocate_until_stopped(runtime::DeviceCache& cache, uint64_t seed) {
+void allocate_until_stopped(runtime::DeviceCachingAllocator& cache, uint64_t seed) {
   constexpr size_t kMost = 40;
   Random random(seed);
   std::vector<Held> held;
@@ -79,7 +79,7 @@ void allocate_until_stopped(runtime::DeviceCache& cache, uint64_t seed) {
 }
 
 // Empties, looks, lets work end, captures, all at random.
-void disturb_until_stopped(runtime::DeviceCache& cache, FakeDevice& device, uint64_t seed) {
+void disturb_until_stopped(runtime::DeviceCachingAllocator& cache, FakeDevice& device, uint64_t seed) {
   Random random(seed);
   uint64_t number = 0;
   while (!stop) {
@@ -92,9 +92,9 @@ void disturb_until_stopped(runtime::DeviceCache& cache, FakeDevice& device, uint
         check_segments(cache);
         break;
       case 2:
-        cache.begin_route({pool, [](int64_t stream) { return stream == 1; }, pick(random, 2) == 0});
+        cache.begin_pool_filter({pool, [](int64_t stream) { return stream == 1; }, pick(random, 2) == 0});
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        CHECK(cache.end_route(pool) && cache.release_pool(pool));
+        CHECK(cache.end_pool_filter(pool) && cache.release_pool(pool));
         break;
       default:
         device.finish_work();
@@ -125,8 +125,8 @@ struct Lifetimes {
   }
 };
 
-// Observers that come and go; nothing reaches one that has gone.
-void observe_until_stopped(runtime::DeviceCache& cache, uint64_t seed) {
+// MemoryObserverList that come and go; nothing reaches one that has gone.
+void observe_until_stopped(runtime::DeviceCachingAllocator& cache, uint64_t seed) {
   Random random(seed);
   uint64_t id = seed << 32;
   while (!stop) {
@@ -193,7 +193,7 @@ void import_until_stopped(runtime::ImportCache& imports, uint64_t seed) {
 
 void run(double seconds, uint64_t seed) {
   FakeDevice device(96 * kMiB);
-  runtime::DeviceCache cache(0, device);
+  runtime::DeviceCachingAllocator cache(0, device);
   std::atomic<int> mapped{0};
   runtime::ImportCache imports(
       [&](int, const orIpcMemHandle_t& handle) {

@@ -4,7 +4,7 @@
 
 #include <c10/macros/Macros.h>
 
-#include "memory/memory_observers.h"
+#include "cache/memory_observers.h"
 
 namespace openreg::runtime {
 
@@ -12,7 +12,7 @@ namespace openreg::runtime {
 
 // Costs one relaxed load while nobody observes.
 inline void refuse_inside_callback(const char* function) {
-  if (C10_UNLIKELY(Observers::exist() && Observers::is_notifying())) {
+  if (C10_UNLIKELY(MemoryObserverList::exist() && MemoryObserverList::is_notifying())) {
     throw_inside_callback(function);
   }
 }
