@@ -176,6 +176,19 @@ def test_waiting_for_a_capturing_stream_is_refused_and_invalidates(
     api.synchronize()
 
 
+def test_an_invalidated_capture_takes_no_waits_for_events(api: Api, streams: list[int]) -> None:
+    event = api.event()
+    api.begin_capture(streams[0])
+    api.record(event, streams[0])
+    refused(UNSUPPORTED, lambda: api.synchronize_stream(streams[0]))
+    for stream in streams[:2]:  # the capturing stream, and one that would join the capture
+        refused(INVALIDATED, lambda stream=stream: api.wait_event(stream, event))
+    refused(INVALIDATED, lambda: api.end_capture(streams[0]))
+    api.launch(streams[1], lambda: None)
+    api.synchronize()
+    api.destroy_event(event)
+
+
 def test_a_query_of_a_capturing_stream_is_refused(api: Api, streams: list[int]) -> None:
     api.begin_capture(streams[0])
     refused(UNSUPPORTED, lambda: api.stream_ready(streams[0]))

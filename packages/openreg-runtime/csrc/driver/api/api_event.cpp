@@ -6,7 +6,7 @@ using namespace openreg::driver;
 
 namespace {
 
-// The device on which the event was recorded, or the current one while it has not been.
+// Returns the device on which the event was recorded, or the current device if the event never was.
 Device& device_of(Driver& driver, const Event& event) {
   return event.stream != nullptr ? *event.device : driver.current();
 }
@@ -59,9 +59,9 @@ orError_t orEventRecord(orEvent_t event, orStream_t stream) {
     Stream& target = driver.scheduler.stream(stream, lock);
     Event& mark = driver.scheduler.event(event, lock);
     if (mark.timed) {
-      driver.scheduler.wait_for_capacity(target, lock);  // so that the lock is held from here to the end
-      driver.scheduler.event(event, lock);               // refuses it if another thread has destroyed it meanwhile
-    } else {                                             // takes no place in the queue
+      driver.scheduler.wait_for_capacity(target, lock);  // so that submit() does not release the mutex first
+      driver.scheduler.event(event, lock);               // throws if another thread has destroyed the event
+    } else {                                             // recording enqueues nothing
       target.device->check_healthy();
       CaptureManager::check_valid(target);
     }
@@ -81,7 +81,7 @@ orError_t orEventRecord(orEvent_t event, orStream_t stream) {
       Task task;
       task.kind = Task::Kind::kTimestamp;
       task.timestamp = {&mark, mark.record};
-      ++mark.ticket;  // what submit() will return; it may release the lock before it does
+      ++mark.ticket;  // what submit() returns; set before, because submit() may release the mutex
       driver.scheduler.submit(target, task, lock);
     }
     return orSuccess;
@@ -94,7 +94,7 @@ orError_t orEventQuery(orEvent_t event) {
     Lock lock = driver.scheduler.lock();
     const Event& mark = driver.scheduler.event(event, lock);
     if (driver.scheduler.run_for_query(mark.stream, mark.ticket, lock)) {
-      driver.scheduler.event(event, lock);  // refuses it if another thread has destroyed it meanwhile
+      driver.scheduler.event(event, lock);  // throws if another thread has destroyed the event
     }
     driver.scheduler.captures(lock).check_not_captured(mark);
     if (mark.stream != nullptr) {
@@ -116,7 +116,7 @@ orError_t orEventSynchronize(orEvent_t event) {
     const Event& mark = driver.scheduler.event(event, lock);
     driver.scheduler.captures(lock).check_not_captured(mark);
     if (mark.stream != nullptr) {
-      const Event marked = mark;  // another thread may destroy it or record it again meanwhile
+      const Event marked = mark;  // another thread may destroy or record the event meanwhile
       driver.scheduler.wait(*marked.stream, *marked.device, marked.ticket, lock, event);
       check_not_skipped(marked);
     } else {

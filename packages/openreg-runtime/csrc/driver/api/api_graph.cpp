@@ -8,7 +8,7 @@ using namespace openreg::driver;
 
 namespace {
 
-// The graph stays alive for the caller, whatever other threads do to its handle.
+// Returns the body of a graph. The caller shares its ownership, because another thread may destroy the handle.
 std::shared_ptr<GraphBody> body_of(Driver& driver, orGraph_t graph) {
   const Lock lock = driver.scheduler.lock();
   return driver.scheduler.objects(lock).graph(graph).body;
@@ -44,7 +44,7 @@ orError_t orStreamEndCapture(orStream_t stream, orGraph_t* graph) {
   return guarded(__func__, [&] {
     check_pointer(graph, "graph");
     Driver& driver = Driver::get();
-    std::shared_ptr<GraphBody> body;  // dropped without the lock if it is not needed
+    std::shared_ptr<GraphBody> body;  // outlives the lock, because its destructor takes the mutex
     std::string invalidated_by;
     const Lock lock = driver.scheduler.lock();
     *graph = nullptr;
@@ -91,7 +91,7 @@ orError_t orGraphLaunch(orGraph_t graph, orStream_t stream) {
 orError_t orGraphDestroy(orGraph_t graph) {
   return guarded_release(__func__, [&] {
     Driver& driver = Driver::get();
-    std::shared_ptr<GraphBody> body;  // outlives the lock, which its destructor takes
+    std::shared_ptr<GraphBody> body;  // outlives the lock, because its destructor takes the mutex
     const Lock lock = driver.scheduler.lock();
     body = driver.scheduler.objects(lock).destroy_graph(driver.scheduler.objects(lock).graph(graph));
     return orSuccess;

@@ -6,8 +6,7 @@ using namespace openreg::driver;
 
 namespace {
 
-// Keeps the engines of all devices from working for as long as it lives. Host threads go on meanwhile: they enqueue,
-// and ask.
+// A guard that pauses the engines of all devices. Host threads continue to enqueue and query meanwhile.
 class PausedEngines {
  public:
   explicit PausedEngines(Scheduler& scheduler) : scheduler_(scheduler) {
@@ -25,7 +24,7 @@ class PausedEngines {
   Scheduler& scheduler_;
 };
 
-// The device at whose addresses a pointer lies.
+// Returns the device that owns the address. Throws Error(orErrorInvalidDevicePointer) if none does.
 Device& owning_device(Driver& driver, const void* pointer) {
   const int owner = driver.space.owner(pointer);
   OPENREG_DRIVER_CHECK(owner >= 0, orErrorInvalidDevicePointer, "address ", pointer,
@@ -50,9 +49,9 @@ orError_t orIpcGetMemHandle(orIpcMemHandle_t* handle, void* devPtr) {
       *handle = *known;
       return orSuccess;
     }
-    // Other threads may have enqueued more, and other devices may read or write the allocation: what they have begun
-    // must end before the bytes move, and what they begin afterwards finds them in their new place. The scheduler is
-    // not locked while they move, which takes as long as there are bytes.
+    // Other threads may have enqueued more, and other devices may read or write the allocation. Tasks that have begun
+    // must end before the bytes move; tasks that begin afterwards find them in their new place. The scheduler's mutex
+    // is not held during the move, which takes time in proportion to the size.
     const PausedEngines paused(driver.scheduler);
     *handle = device.memory.share(devPtr);
     return orSuccess;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// C functions that enqueue work.
+// C functions that enqueue kernels, host functions and delays.
 #include "api/driver.h"
 
 using namespace openreg::driver;
 
 namespace {
 
-// A kernel is said to have no operands, which is not the same as nothing said.
+// The address of an empty list of operands. Null would mean that the operands are unknown, not that there are none.
 constexpr orOperand kNoOperand{};
 
 orError_t enqueue(const Task& task, orStream_t handle) {
@@ -47,8 +47,7 @@ void launch(orStream_t stream, const orKernel* kernel, const OperandSpan& operan
       driver.scheduler.submit(target, task, lock, operands);
       return;
     }
-    // The caller keeps the state when this call fails, also when it is the kernel that failed: so the engine must not
-    // release it.
+    // The caller keeps the state if this call fails, even if the kernel failed, so the engine must not release it.
     task.kernel.release = nullptr;
     driver.scheduler.submit_and_wait(target, task, lock, operands);
   }

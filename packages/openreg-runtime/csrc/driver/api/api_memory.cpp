@@ -10,12 +10,12 @@ using namespace openreg::driver;
 
 namespace {
 
-// A pageable source up to this size is copied into a buffer of the queue instead of waited for.
+// In bytes. A pageable source up to this size is copied into a buffer of the task, so that the call does not block.
 constexpr size_t kStagingLimit = size_t{64} << 10;
 
 enum class Place { kPageable, kPinned, kDevice };
 
-// One side of a copy: where it is, and the address an engine uses for it.
+// One side of a copy: the kind of its memory, and the address that an engine dereferences.
 struct Operand {
   Place place;
   void* address;
@@ -57,7 +57,7 @@ void check_direction(const Operand& destination, const Operand& source, orMemcpy
                        to_device ? "device" : "host", " memory; orMemcpyDefault infers it");
 }
 
-// What a call that has nothing to move still refuses.
+// Checks the stream and its device, for a call that has nothing to move.
 void check_stream(Driver& driver, orStream_t handle) {
   const Lock lock = driver.scheduler.lock();
   driver.scheduler.stream(handle, lock).device->check_healthy();
@@ -92,7 +92,7 @@ void enqueue_copy(void* dst, const void* src, size_t count, orMemcpyKind kind, o
     driver.scheduler.captures(lock).check_may_block(*stream.device);
   }
   if (pageable) {
-    // Also where the source could be staged: a launch would copy what it held during the capture.
+    // Also rejects a source that could be staged, because a replay would copy what the source held during the capture.
     CaptureManager::check_not_capturing(stream);
   }
   if (wait || driver.scheduler.is_blocking(stream, lock) || (pageable && staging == nullptr)) {
@@ -103,7 +103,7 @@ void enqueue_copy(void* dst, const void* src, size_t count, orMemcpyKind kind, o
   }
 }
 
-// Throws unless all the bytes are memory of the device that an argument names.
+// Throws Error(orErrorInvalidDevicePointer) unless all bytes are memory of `device`. `name` is that of the argument.
 void check_side(Driver& driver, const void* pointer, int device, size_t count, const char* name) {
   driver.device(device);  // checks the index
   check_pointer(pointer, name);

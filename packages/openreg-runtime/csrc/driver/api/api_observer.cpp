@@ -20,7 +20,8 @@ orError_t orUnsubscribe(orSubscription_t subscription) {
   return guarded_release(__func__, [&] {
     Driver& driver = Driver::get();
     Lock lock = driver.scheduler.lock();
-    // Whatever comes of it: with nobody left, calls need not ask whether a callback makes them.
+    // Runs whether or not unsubscribe() throws. Without subscriptions, calls need not check that they are not made by a
+    // callback.
     const auto update = [&] { Driver::set_observed(driver.scheduler.observers(lock).may_call()); };
     try {
       driver.scheduler.unsubscribe(subscription, lock);

@@ -53,7 +53,7 @@ orError_t orSemaphoreGetValue(orSemaphore_t semaphore, uint64_t* value) {
     Driver& driver = Driver::get();
     const Lock lock = driver.scheduler.lock();
     const TimelineSemaphore& target = driver.scheduler.semaphores(lock).find(semaphore);
-    *value = target.signalled;
+    *value = target.signaled;
     Semaphores::check_not_failed(target);
     return orSuccess;
   });
@@ -65,7 +65,7 @@ orError_t orStreamWaitSemaphore(orStream_t stream, orSemaphore_t semaphore, uint
     Lock lock = driver.scheduler.lock();
     driver.scheduler.semaphores(lock).find(semaphore);
     Stream& target = driver.scheduler.stream(stream, lock);
-    driver.scheduler.wait_for_capacity(target, lock);  // so that the lock is held from here to the end
+    driver.scheduler.wait_for_capacity(target, lock);  // so that wait_for_value() does not block before it enqueues
     driver.scheduler.wait_for_value(target, driver.scheduler.semaphores(lock).find(semaphore), value, lock);
     return orSuccess;
   });

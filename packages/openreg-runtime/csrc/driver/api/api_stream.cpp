@@ -50,7 +50,7 @@ orError_t orStreamQuery(orStream_t stream) {
     Lock lock = driver.scheduler.lock();
     Stream& target = driver.scheduler.stream(stream, lock);
     if (driver.scheduler.run_for_query(&target, target.submitted, lock)) {
-      driver.scheduler.stream(stream, lock);  // refuses it if another thread has destroyed it meanwhile
+      driver.scheduler.stream(stream, lock);  // throws if another thread has destroyed the stream
     }
     CaptureManager::check_not_capturing(target);
     target.device->check_healthy();

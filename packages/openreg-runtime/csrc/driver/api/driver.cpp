@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The board: made on first use, unusable after fork(), stopped at exit.
+// The one driver of a process: created on first use, unusable after fork(), stopped at exit.
 //
-// REAL HW: opening the device file, creating a context, and what the kernel driver does when the process ends.
+// REAL HW: the driver opens the device file and creates a context; the kernel driver cleans up when the process ends.
 #include "api/driver.h"
 
 #include <atomic>
@@ -15,19 +15,19 @@ namespace openreg::driver {
 
 namespace {
 
-// Bits that keep a call from just being served.
+// Bits of the state, each of which makes Driver::get() check the call.
 constexpr int kForked = 1;
 constexpr int kExiting = 2;
-constexpr int kObserved = 4;  // it may be a callback that makes the call
+constexpr int kObserved = 4;  // a callback may make the call
 
 std::atomic<int>& state() {
   static std::atomic<int> bits{0};
   return bits;
 }
 
-// The board and the lock under which it is made. A thread that forks takes the lock too: a child finds either no board
-// or a whole one, never a lock whose owner does not exist in it. Lives for ever, because calls may come until the very
-// end.
+// The one driver and the lock of its creation. A thread that forks takes the lock as well. A child therefore finds no
+// driver or a complete one, and never a lock whose owner does not exist there. Never destroyed, because calls may come
+// until the process ends.
 struct DriverSingleton {
   std::mutex making;
   std::atomic<Driver*> driver{nullptr};
@@ -38,7 +38,8 @@ DriverSingleton& driver_singleton() {
   return only;
 }
 
-// While the library is loaded, so that driver_singleton() is made and fork() prepared before there is a second thread.
+// Runs while the library is loaded, so that driver_singleton() exists and fork() is prepared before there is a second
+// thread.
 [[maybe_unused]] const bool fork_prepared = [] {
   driver_singleton();
   platform::around_fork([] { driver_singleton().making.lock(); }, [] { driver_singleton().making.unlock(); },
@@ -54,7 +55,7 @@ DriverSingleton& driver_singleton() {
 }();
 
 void stop_at_exit() {
-  // In a forked child the engines do not exist; on an engine's own thread there is nobody to wait for but ourselves.
+  // The engine threads do not exist in a forked child, and an engine thread cannot wait for itself.
   if (Driver::is_unusable() || is_engine_thread()) {
     return;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The whole simulated board of this process, and how a C function gets at it.
+// The one driver of this process, and the frames of the C functions that use it.
 #pragma once
 
 #include <memory>
@@ -17,24 +17,28 @@
 
 namespace openreg::driver {
 
+// The devices, memory and scheduler of this process.
 class Driver {
  public:
-  // The one instance, made on first use and never destroyed. Throws Error when the settings are refused, in a forked
-  // child of a process that used the device, and while the process exits.
+  // Returns the one instance, which is created on first use and never destroyed. Throws Error if the settings are
+  // invalid, in a forked child of a process that used the device, and while the process exits. Also throws in a
+  // callback. Thread-safe.
   static Driver& get();
-  // Whether the instance is gone for good (forked child, process exit), so that releases have nothing to do.
+  // Returns true if the instance can never be used again (forked child, process exit), so that releases have nothing to
+  // do. Thread-safe.
   static bool is_unusable();
-  // Whether somebody is subscribed, as set by the functions that change it. Needs no lock.
+  // Returns true if a subscriber's callback may be called, as set by orSubscribe() and orUnsubscribe(). Thread-safe.
   static bool is_observed();
   static void set_observed(bool observed);
-  // Whether it pays to say what a launch reads and writes. Needs no lock, and makes no instance.
+  // Returns true if a subscriber or a capture uses the operands of launches. Creates no instance. Thread-safe.
   static bool operands_wanted();
 
+  // Throws Error(orErrorInvalidDevice) if the index is out of range.
   Device& device(int index);
   Device& current();
 
-  // Tells observers of memory: after an allocation, before a release, so that no address is allocated twice for them.
-  // `device` is -1 for pinned memory of the host.
+  // Reports to subscribers after an allocation and before a release, so that no address is allocated twice for them.
+  // `device` is -1 for pinned memory of the host. The caller does not hold the scheduler's mutex.
   void report_memory(orMemoryAction action, int device, void* address) {
     if (is_observed()) {
       notify_memory(action, device, address);
@@ -53,10 +57,11 @@ class Driver {
   void notify_memory(orMemoryAction action, int device, void* address);
 };
 
-// Checks an index against the device count; throws Error(orErrorInvalidDevice).
+// Throws Error(orErrorInvalidDevice) unless `index` is below the device count.
 void check_device_index(int index);
 
-// Runs `body`, turning what it throws into a code and the thread's last message. The frame of every C function.
+// Calls `body`, and converts what it throws to an error code and the thread's last message. Every C function that
+// returns a code uses it.
 template <class Body>
 orError_t guarded(const char* function, Body&& body) noexcept {
   try {
@@ -70,7 +75,7 @@ orError_t guarded(const char* function, Body&& body) noexcept {
   }
 }
 
-// The same for releases, which succeed and do nothing once the driver is gone.
+// Same as guarded(), except for releases, which succeed and do nothing once the driver is unusable.
 template <class Body>
 orError_t guarded_release(const char* function, Body&& body) noexcept {
   if (Driver::is_unusable()) {

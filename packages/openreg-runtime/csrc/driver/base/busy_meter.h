@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The meter behind the utilization of a device.
 #pragma once
 
 #include <algorithm>
@@ -8,12 +9,13 @@
 
 namespace openreg::driver {
 
-// How much of the past second was busy, from intervals that may be reported late and may overlap. Keeps one sum per
-// slice of time, so that an interval costs a few additions. Times are nanoseconds of one steady clock. Not thread-safe.
+// A sum of the busy time of the past second, from intervals that may be added late and may overlap. Keeps one sum per
+// slice of time, so that an interval costs a few additions. In nanoseconds of the steady clock. Not thread-safe.
 class BusyMeter {
  public:
+  // Adds the busy interval [begin, end).
   void add(uint64_t begin, uint64_t end) {
-    begin = std::max(begin, end > kWindow ? end - kWindow : 0);  // what is older will not be asked for
+    begin = std::max(begin, end > kWindow ? end - kWindow : 0);  // busy() never reads what is older
     while (begin < end) {
       const uint64_t slice = begin / kSlice;
       const uint64_t until = std::min(end, (slice + 1) * kSlice);
@@ -26,7 +28,7 @@ class BusyMeter {
     }
   }
 
-  // Nanoseconds in (time - window, time], to the precision of a slice; at most the window.
+  // Returns the busy time in (time - kWindow, time], with the precision of a slice and at most kWindow.
   uint64_t busy(uint64_t time) const {
     const uint64_t newest = time / kSlice;
     uint64_t sum = 0;
@@ -41,7 +43,7 @@ class BusyMeter {
   static constexpr uint64_t kWindow = 1'000'000'000;
 
  private:
-  static constexpr size_t kSlots = 33;  // the window and the slice that is filling
+  static constexpr size_t kSlots = 33;  // the slices of the window, and one more for the current slice
   static constexpr uint64_t kSlice = kWindow / (kSlots - 1);
   struct Slot {
     uint64_t slice = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The error register: the last failure of each thread, and the names of all codes.
+// The last error of each thread, and the names and texts of all codes.
 #include "base/error.h"
 
 #include <cstdio>
@@ -30,7 +30,7 @@ ErrorText describe(orError_t error) {
     case orErrorUnknown:
       return {"orErrorUnknown", "the host system failed in a way that no other code describes"};
     case orErrorNotReady:
-      return {"orErrorNotReady", "the work asked about has not finished"};
+      return {"orErrorNotReady", "the queried work has not finished"};
     case orErrorInvalidValue:
       return {"orErrorInvalidValue", "an argument is null, out of range, or does not fit the others"};
     case orErrorMemoryAllocation:
@@ -71,7 +71,7 @@ ErrorText describe(orError_t error) {
 orError_t record_failure(orError_t code, const char* function, const char* message) noexcept {
   LastError& error = last_error();
   error.code = code;
-  if (code == orErrorInvalidConfiguration) {  // whichever function came first; the message begins with the setting
+  if (code == orErrorInvalidConfiguration) {  // whichever call comes first throws it, so its name is left out
     std::snprintf(error.message, sizeof(error.message), "%s", message);
   } else {
     std::snprintf(error.message, sizeof(error.message), "%s: %s", function, message);

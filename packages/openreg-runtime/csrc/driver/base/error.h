@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Errors inside the driver: thrown as Error, turned into a code and a per-thread message at the C API (guarded(),
-// driver.h).
+// Errors inside the driver. Functions throw Error; guarded() in api/driver.h converts it into a code and a per-thread
+// message of the C API.
 #pragma once
 
 #include <exception>
@@ -12,6 +12,7 @@
 
 namespace openreg::driver {
 
+// An exception with the code and the message that the C API returns.
 class Error : public std::exception {
  public:
   Error(orError_t code, std::string message) : code_(code), message_(std::move(message)) {}
@@ -23,6 +24,7 @@ class Error : public std::exception {
   std::string message_;
 };
 
+// Returns the concatenation of `parts`, each formatted by operator<<.
 template <class... Parts>
 std::string join(const Parts&... parts) {
   std::ostringstream text;
@@ -30,7 +32,7 @@ std::string join(const Parts&... parts) {
   return text.str();
 }
 
-// Throws unless `condition` holds. The parts after the code say what is wrong and the way out.
+// Throws Error(code) unless `condition` holds. The arguments after the code form the message: the fault and the remedy.
 #define OPENREG_DRIVER_CHECK(condition, code, ...)                                  \
   do {                                                                              \
     if (!(condition)) {                                                             \
@@ -38,12 +40,12 @@ std::string join(const Parts&... parts) {
     }                                                                               \
   } while (false)
 
-// Throws Error(orErrorInvalidValue) that names the argument when it is null.
+// Throws Error(orErrorInvalidValue) with the name of the argument if `pointer` is null.
 inline void check_pointer(const void* pointer, const char* name) {
   OPENREG_DRIVER_CHECK(pointer != nullptr, orErrorInvalidValue, "argument `", name, "` is null");
 }
 
-// Stores the failure of `function` for orGetLastError() of this thread and returns the code. Never throws.
+// Stores the failure of `function` for orGetLastError() of the calling thread and returns `code`.
 orError_t record_failure(orError_t code, const char* function, const char* message) noexcept;
 
 }  // namespace openreg::driver

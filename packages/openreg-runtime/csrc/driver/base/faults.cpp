@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fault injector.
+// Fault injection.
 //
-// REAL HW: drivers have such switches for their own tests (the fault-injection framework of the Linux kernel, say).
+// REAL HW: drivers have such switches for their own tests, for example the fault-injection framework of the Linux
+// kernel.
 #include "base/faults.h"
 
 #include <algorithm>
@@ -19,13 +20,14 @@ namespace {
 constexpr std::string_view kOwnKinds[kFirstRegisteredFault] = {"alloc", "copy", "launch", "lose"};
 constexpr int kMostRegistered = 32;
 
-// Names that libraries have registered, in the order of their kinds; null from the first free place on. The names live
-// for ever, as the libraries do.
+// Returns the names that libraries have registered, in the order of their kinds; null from the first free place on.
+// The names are never freed, because the libraries are never unloaded.
 std::atomic<const std::string*>* registered() {
   static std::atomic<const std::string*> names[kMostRegistered] = {};
   return names;
 }
 
+// Returns the number of the kind `name`, or -1 if it does not exist.
 int find_kind(std::string_view name) {
   for (int kind = 0; kind < kFirstRegisteredFault; ++kind) {
     if (kOwnKinds[kind] == name) {
@@ -50,7 +52,7 @@ bool parse_number(std::string_view text, Number& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// One item, such as "copy:3@1".
+// Parses one item, such as "copy:3@1". Returns false if it is malformed.
 bool parse_fault(std::string_view item, int device_count, Fault& fault) {
   const size_t colon = item.find(':');
   if (colon == std::string_view::npos) {

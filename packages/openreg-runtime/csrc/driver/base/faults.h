@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Faults that a test orders in advance (OPENREG_FAULTS, orSetFaults).
+// Fault injection: makes the n-th operation of a kind fail on purpose (OPENREG_FAULTS, orSetFaults()).
 #pragma once
 
 #include <atomic>
@@ -10,34 +10,38 @@
 
 namespace openreg::driver {
 
-// What may fail. Kinds behind these are those that libraries above the driver have registered.
+// The kinds of operations that can fail. Numbers from kFirstRegisteredFault on are kinds that libraries above the
+// driver have registered.
 enum FaultKind : int { kAllocationFault, kCopyFault, kLaunchFault, kLossFault, kFirstRegisteredFault };
 
+// One operation that is to fail.
 struct Fault {
   int kind;
-  uint64_t countdown;  // how many more operations of the kind until one fails; 0 when it has
+  uint64_t countdown;  // number of further operations of the kind up to the one that fails; 0 after it has failed
   int device;          // -1 for any
 };
 
-// A kind of that name, which is a new one or was registered before. Throws Error(orErrorInvalidValue) for a name that
-// does not fit the form, and where there are too many. Thread-safe, and safe in a child of fork(): takes no lock.
+// Returns the number of the kind `name`, which it adds unless it exists. Throws Error(orErrorInvalidValue) if the name
+// is malformed or too many kinds exist. Thread-safe. Takes no lock, so it is safe in a child of fork().
 int register_fault_kind(const std::string& name);
-// The number of kinds there are.
+// Returns the number of kinds, registered ones included. Thread-safe.
 int fault_kind_count();
 
-// Parses the form that openreg.h gives at orSetFaults(); false unless the whole text has it. Device numbers are checked
-// against `device_count`, and kinds against those that there are.
+// Parses the format that openreg.h describes at orSetFaults() and appends to `faults`. Returns false if any part of
+// `text` is malformed, a kind does not exist, or a device number is not below `device_count`.
 bool parse_faults(const std::string& text, int device_count, std::vector<Fault>& faults);
 
-// The form as error messages give it, with the kinds that there are.
+// Returns a description of the format for error messages, with all existing kinds.
 std::string fault_form();
 
-// Counts operations and says which of them fails. Thread-safe; nearly free while nothing is armed.
+// A counter of operations that selects those that fail. Thread-safe. While no fault is armed, should_fail() costs one
+// relaxed load.
 class Faults {
  public:
+  // Replaces all faults.
   void arm(std::vector<Fault> faults);
   bool armed() const { return armed_.load(std::memory_order_relaxed); }
-  // Counts one operation on a device; whether it is to fail.
+  // Counts one operation on `device`. Returns true if that operation is to fail.
   bool should_fail(int kind, int device) { return armed() && count(kind, device); }
 
  private:

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tables of objects that the C API identifies by checked handles.
 #pragma once
 
 #include <cstdint>
@@ -7,24 +8,25 @@
 
 namespace openreg::driver {
 
-// What an object needs to stand behind a handle. Not a member of the table: deriving from it would instantiate the
-// table, and with it a container of a type that is not complete yet, which not every standard library accepts.
+// The base class of an object in a HandleTable. It is not nested in the table, because deriving from it would then
+// instantiate the table. That needs a container of an incomplete type, which not every standard library accepts.
 struct HandleSlot {
-  uint32_t index = 0;
-  uint32_t generation = 1;
-  bool alive = false;
+  uint32_t index = 0;       // in the table
+  uint32_t generation = 1;  // grows when the handle becomes invalid
+  bool alive = false;       // true while the handle is valid
 };
 
-// Hands out objects behind handles which can be checked: a handle is (generation, kind, index), never an address, so
-// that a destroyed or invented one, or one of another table, is recognised. Objects keep their address and are reused.
-// Not thread-safe.
+// A table of objects behind handles. A handle is (generation, kind, index), never an address, so that find() recognizes
+// destroyed and invented handles and those of another table. Objects keep their addresses and are reused. Not
+// thread-safe.
 //
-// T derives from HandleSlot and has a kHandleKind from 0 to 7 of its own.
+// T derives from HandleSlot and has a unique kHandleKind from 0 to 7.
 template <class T>
 class HandleTable {
  public:
   explicit HandleTable(uint32_t first_generation = 1) : first_generation_(first_generation) {}
 
+  // Makes an unused object valid and returns it. The object may be a reused one, whose members the caller resets.
   T& create() {
     if (free_.empty()) {
       objects_.emplace_back();
@@ -39,11 +41,12 @@ class HandleTable {
     return object;
   }
 
-  // Makes the handle invalid; the object stays out of reuse until recycle().
+  // Makes the handle invalid. The object is not reused before recycle().
   static void invalidate(T& object) {
     object.alive = false;
     ++object.generation;
   }
+  // Makes an invalidated object available to create().
   void recycle(T& object) { free_.push_back(&object); }
 
   static uintptr_t handle(const T& object) {
@@ -52,10 +55,10 @@ class HandleTable {
            (static_cast<uintptr_t>(object.index) + 1);
   }
 
-  // Null for a handle that is not in use.
+  // Returns the object of `handle`, or null if the handle is not valid.
   T* find(uintptr_t handle) {
     const uint64_t kind = (handle & 0xffffffffU) >> kKindShift;
-    const uint64_t index = (handle & kIndexMask) - 1;  // 0 wraps to a number no table reaches
+    const uint64_t index = (handle & kIndexMask) - 1;  // 0 wraps to an index that no table reaches
     if (kind != T::kHandleKind || index >= by_index_.size()) {
       return nullptr;
     }
@@ -63,6 +66,7 @@ class HandleTable {
     return object.alive && object.generation == handle >> 32 ? &object : nullptr;
   }
 
+  // Returns all objects, destroyed ones included.
   std::deque<T>& objects() { return objects_; }
 
  private:
@@ -71,7 +75,7 @@ class HandleTable {
 
   const uint32_t first_generation_;
   std::deque<T> objects_;
-  std::vector<T*> by_index_;  // quicker to index than the deque
+  std::vector<T*> by_index_;  // faster to index than the deque
   std::vector<T*> free_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: none; host and card share no lock, but a ring of commands in memory and a doorbell.
+// REAL HW: none, because host and card share no lock, but a ring of commands in memory and a doorbell.
 #include "base/lock.h"
 
 #include "base/steady_time.h"
@@ -7,8 +7,8 @@
 
 namespace openreg::driver {
 
-// The mutex is held for less than a microsecond, and both sides ask for it with each launch: sleeping meanwhile would
-// cost the one that sleeps, and the one that has to wake it, many times that.
+// Host and engine threads lock the mutex with each launch and hold it for less than a microsecond. Sleeping would cost
+// many times that, both for the thread that sleeps and for the one that wakes it.
 void acquire_contended(Lock& lock) {
   const uint64_t deadline = now() + kWakeNanoseconds;
   while (now() < deadline) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lock under which the whole schedule stands, and how long it pays to spin instead of sleeping.
+// The lock of the scheduler's mutex, which spins for a limited time before it sleeps.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace openreg::driver {
 
-// Proof that the scheduler's mutex is held. It guards streams, events, graphs, semaphores, captures, engines and
-// observers; a function that takes a `Lock&` which is not const gives the mutex up for a while.
+// A proof that the caller holds the scheduler's mutex, which guards streams, events, graphs, semaphores, captures,
+// engines and subscribers. A function that takes a non-const `Lock&` releases the mutex while it blocks.
 using Lock = std::unique_lock<std::mutex>;
 
-constexpr uint64_t kWakeNanoseconds = 20'000;  // what waking a thread that sleeps takes, about
+constexpr uint64_t kWakeNanoseconds = 20'000;  // approximate time to wake a sleeping thread
 
-// Locks a mutex that another thread holds: spins for about as long as being woken would take, and sleeps then.
+// Locks a mutex that another thread holds: spins for kWakeNanoseconds, then sleeps.
 void acquire_contended(Lock& lock);
 
 inline void acquire(Lock& lock) {
@@ -22,6 +22,7 @@ inline void acquire(Lock& lock) {
   }
 }
 
+// Locks `mutex` and returns the lock.
 inline Lock acquire(std::mutex& mutex) {
   Lock lock(mutex, std::defer_lock);
   acquire(lock);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The FIFO container behind a stream's queue.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +8,14 @@
 
 namespace openreg::driver {
 
-// A queue that allocates only while it grows. T is default-constructible and movable. Not thread-safe.
+// A FIFO queue that allocates only while it grows. T is default-constructible and movable. Not thread-safe.
 template <class T>
 class RingBuffer {
  public:
   bool empty() const { return size_ == 0; }
   size_t size() const { return size_; }
   T& front() { return slots_[head_]; }
-  // The new last element, which stays where it is until the next push().
+  // Appends a copy of `value` and returns a reference to it, which is valid until a later push().
   T& push(const T& value) {
     if (size_ == slots_.size()) {
       grow();
@@ -24,6 +25,7 @@ class RingBuffer {
     ++size_;
     return slot;
   }
+  // Removes the first element and returns it. The queue must not be empty.
   T pop() {
     T value = std::move(slots_[head_]);
     head_ = (head_ + 1) & (slots_.size() - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads the environment variables of the device.
+// Reads and checks the environment variables of the driver.
 #include "base/settings.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr size_t kSmallestCapacity = size_t{2} << 20;
                    " or unset it, and start the process again"));
 }
 
-// Splits "512MiB" into digits and unit. False unless there is at least one digit and the number fits.
+// Splits a value such as "512MiB" into number and unit. Returns false if it has no digit or the number overflows.
 bool parse_number(const std::string& text, unsigned long long& number, std::string& unit) {
   size_t end = 0;
   number = 0;
@@ -56,6 +56,7 @@ int read_device_count() {
   return static_cast<int>(number);
 }
 
+// Returns the bytes of a unit, or 0 if the unit is unknown.
 size_t unit_factor(const std::string& unit) {
   if (unit == "KiB") {
     return size_t{1} << 10;
@@ -129,7 +130,7 @@ std::vector<Fault> read_faults(int device_count) {
   return faults;
 }
 
-// In a child of fork(): as many devices as the parent had seen, which may have remembered it; 0 if it had not looked.
+// Returns the device count that the parent of this forked child has read, or 0 if it has read none.
 std::atomic<int>& inherited_count() {
   static std::atomic<int> count{0};
   return count;
@@ -139,7 +140,7 @@ int read_the_same_device_count() {
   const int count = read_device_count();
   const int inherited = inherited_count().load();
   if (inherited != 0 && count != inherited) {
-    const std::string form = join(inherited, ", which this process's parent was told before fork(),");
+    const std::string form = join(inherited, ", inherited from the parent process,");
     refuse(kDeviceCount, std::to_string(count), form.c_str());
   }
   return count;
@@ -164,8 +165,8 @@ Settings read_settings() {
 }  // namespace
 
 const Settings& settings() {
-  // No lock, which fork() could leave locked for ever in a child: threads that come at once all read, and the first one
-  // to finish decides.
+  // Takes no lock, because fork() could leave it locked forever in a child. Threads that call at the same time all read
+  // the environment, and the first one to finish publishes its result.
   if (const Settings* known = published().load(std::memory_order_acquire)) {
     return *known;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The straps of the simulated board: what environment variables set before first use.
+// The settings of the driver, which it reads from environment variables on first use.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@ struct Settings {
   bool poison;                            // OPENREG_POISON: new memory is filled with kPoison
 };
 
-// Read once, on first call. Throws Error(orErrorInvalidConfiguration) that names variable, value and the accepted form;
-// and does so again on every later call.
+// Returns the settings, which the first call reads. Throws Error(orErrorInvalidConfiguration) with variable, value and
+// accepted form if a value is invalid; every later call then throws, too. Thread-safe.
 const Settings& settings();
 
-// In a child of fork() whose parent has read settings and used no device: the next call reads the environment anew. The
-// number of devices stays, because the parent may have remembered it: another one is refused.
+// Makes a later settings() read the environment again, in a child of fork() whose parent has used no device. If the
+// parent had read its settings, settings() rejects another device count, because the program may have cached it.
 void read_settings_again();
 
 }  // namespace openreg::driver

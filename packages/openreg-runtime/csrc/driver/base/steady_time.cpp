@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: a counter of the device, which the driver relates to the host's clock from time to time.
+// REAL HW: the device has a counter, which the driver calibrates against the host's clock from time to time.
 #include "base/steady_time.h"
 
 #include <chrono>

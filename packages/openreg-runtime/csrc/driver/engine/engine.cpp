@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: a block of the card with a doorbell; its counters are registers.
+// REAL HW: an engine is a block of the card with a doorbell, and its counters are registers.
 #include "engine/engine.h"
 
 #include <chrono>
@@ -43,7 +43,8 @@ uint64_t Engine::begin(const Stream& stream) {
   return running_since_;
 }
 
-// Called with the lock: who asked meanwhile was told a time up to then, and it never goes back.
+// Reads the clock under the scheduler's mutex, so that busy time never decreases: queries during the task have counted
+// it up to an earlier time.
 uint64_t Engine::end(uint64_t& time) {
   time = now();
   running_ = nullptr;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One engine as the scheduler sees it: the streams that are ready to run on it, what it runs and since when, and how a
-// thread that serves it sleeps and is woken.
+// One engine as the scheduler sees it: its ready streams, its current task, and how its thread sleeps and wakes.
 #pragma once
 
 #include <atomic>
@@ -17,8 +16,8 @@ namespace openreg::driver {
 
 enum EngineIndex { kCompute, kCopy, kEngineCount };
 
-// Guarded by the scheduler's mutex, has_work_ excepted. Owns no thread: spin() and sleep() are for the one that serves
-// the engine.
+// An engine without its thread: spin() and sleep() are for the thread that serves it (EngineThreads). Guarded by the
+// scheduler's mutex, except has_work_.
 class Engine {
  public:
   explicit Engine(EngineIndex index) : index_(index) {}
@@ -29,32 +28,34 @@ class Engine {
   const char* name() const { return index_ == kCompute ? "compute" : "copy"; }
   ReadyQueue& ready() { return ready_; }
 
-  // Adds a stream whose head is to run, and wakes the engine.
+  // Adds a stream whose head this engine is to execute, and wakes the engine.
   void make_ready(Stream& stream) {
     ready_.push(stream);
     wake();
   }
-  // Lets the engine look for work; one that finds nothing sleeps again.
+  // Makes the engine look for tasks; it sleeps again if it finds none.
   void wake() {
     has_work_.store(true, std::memory_order_relaxed);
     if (sleeping_) {
       work_.notify_one();
     }
   }
-  // It has looked and found nothing.
+  // Records that the engine has looked for tasks and found none.
   void found_nothing() { has_work_.store(false, std::memory_order_relaxed); }
-  // Wakes the engine for good: it takes no more work.
+  // Wakes the engine for good: it takes no further task.
   void stop();
   bool is_stopped() const { return stopped_; }
 
-  // Looks for work, without the lock, for about as long as waking a thread would take.
+  // Polls for tasks without the mutex, for about as long as waking a thread would take.
   void spin(Lock& lock);
-  // Sleeps until wake() or stop(), but for `longest` nanoseconds at most, unless that is 0.
+  // Blocks until wake() or stop() is called, at most `longest` nanoseconds; 0 means without a limit. Releases the mutex
+  // while it blocks.
   void sleep(Lock& lock, uint64_t longest);
 
-  // It runs the stream's head from now on. Returns the time, in nanoseconds.
+  // Records that the engine executes the stream's head from now on. Returns the time, in nanoseconds of the steady
+  // clock.
   uint64_t begin(const Stream& stream);
-  // It is done with the task. Returns how long that took, in nanoseconds, and `time`, when it ended.
+  // Records that the task has been executed, and sets `time` to its end. Returns its duration, in nanoseconds.
   uint64_t end(uint64_t& time);
 
   bool is_running() const { return running_ != nullptr; }
@@ -69,8 +70,8 @@ class Engine {
   std::condition_variable work_;
   bool sleeping_ = false;
   bool stopped_ = false;
-  std::atomic<bool> has_work_{false};  // a spinning engine looks at it without the lock
-  const Stream* running_ = nullptr;    // whose task it runs, since `running_since_`
+  std::atomic<bool> has_work_{false};  // atomic, because spin() reads it without the mutex
+  const Stream* running_ = nullptr;    // stream whose head it executes since `running_since_`; null while idle
   const Device* running_device_ = nullptr;
   uint64_t running_since_ = 0;
   uint64_t tasks_ = 0;

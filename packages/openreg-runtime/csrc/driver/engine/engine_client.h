@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The interface between the threads of the engines and the scheduler.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +10,16 @@
 
 namespace openreg::driver {
 
-// What the threads of the engines and the timer are given to do. All is called with the scheduler's mutex held.
+// An interface that EngineThreads calls to select, execute and complete tasks. The caller holds the scheduler's mutex.
 class EngineClient {
  public:
-  // The stream whose head the engine runs now; null when there is nothing for it.
+  // Returns the stream whose head the engine executes now. Null if there is none.
   virtual Stream* next(Engine& engine) = 0;
-  // Runs the head; gives the mutex up meanwhile.
+  // Executes the stream's head. Releases the mutex meanwhile.
   virtual void run(Engine& engine, Stream& stream, Lock& lock) = 0;
-  // How long an engine without work may sleep, in nanoseconds; 0: until it is woken.
+  // Returns how long an idle engine may sleep, in nanoseconds; 0 means until it is woken.
   virtual uint64_t longest_sleep() = 0;
-  // The delay at the stream's head is over.
+  // Completes the delay at the stream's head.
   virtual void end_delay(Stream& stream) = 0;
 
  protected:

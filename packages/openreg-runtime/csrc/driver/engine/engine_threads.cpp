@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: engines are on the card; what is left of this file is the handler of its interrupts.
+// REAL HW: engines are on the card, and only the handler of its interrupts remains of this file.
 #include "engine/engine_threads.h"
 
 #include "base/error.h"
@@ -19,7 +19,8 @@ void EngineThreads::start_threads() {
   running_ = true;
 }
 
-// One that runs already stays: the system may have refused the next thread, and been asked again.
+// Does nothing if the engine's thread runs already: start_threads() is called again if the system could not start a
+// later thread.
 void EngineThreads::start_engine(EngineIndex index) {
   if (!threads_[index].joinable()) {
     threads_[index] = std::thread([this, index] { run_engine(engines_[index]); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The threads that work queues off: one per engine, and the timer that ends delays.
+// The threads that execute tasks: one per engine, and the timer thread, which ends delays.
 #pragma once
 
 #include <array>
@@ -14,27 +14,29 @@
 
 namespace openreg::driver {
 
-// Starts with the first work and never restarts. start(), pause() and resume() are called with the scheduler's mutex
-// held, stop() without it.
+// The threads of the engines and the timer, which start with the first task and never restart. The caller of start(),
+// pause() and resume() holds the scheduler's mutex; the caller of stop() does not.
 class EngineThreads {
  public:
-  // `one_engine`: only the compute engine ever runs anything, and there are no delays to wait for.
+  // With `one_engine`, only the compute engine executes tasks, and no timer thread exists.
   EngineThreads(std::mutex& mutex, Engines& engines, TimerQueue& timer_queue, EngineClient& client, bool one_engine)
       : mutex_(mutex), engines_(engines), timer_queue_(timer_queue), client_(client), one_engine_(one_engine) {}
   EngineThreads(const EngineThreads&) = delete;
   EngineThreads& operator=(const EngineThreads&) = delete;
 
-  // To be called before anything is enqueued. Throws Error(orErrorDeinitialized) after stop().
+  // Starts the threads unless they run. Must be called before a task is enqueued. Throws Error(orErrorDeinitialized)
+  // after stop().
   void start() {
     if (!running_) [[unlikely]] {
       start_threads();
     }
   }
-  // Waits until no engine works, and lets none begin anything before resume(). Throws Error(orErrorNotSupported) when
-  // called by a kernel.
+  // Blocks until no engine executes a task; none starts another before resume(). Releases the mutex while it blocks.
+  // Throws Error(orErrorNotSupported) on an engine thread.
   void pause(Lock& lock);
+  // Reverts one call of pause().
   void resume();
-  // Ends the threads after what they are running.
+  // Ends and joins the threads after the tasks that they execute.
   void stop();
 
  private:
@@ -50,7 +52,7 @@ class EngineThreads {
   const bool one_engine_;
   std::array<std::thread, kEngineCount> threads_;
   std::thread timer_;
-  std::condition_variable paused_;  // notified while pauses_ > 0, when an engine is done
+  std::condition_variable paused_;  // notified when an engine has executed a task while pauses_ > 0
   int pauses_ = 0;                  // calls of pause() without their resume()
   bool running_ = false;
   bool stopping_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: the driver asks the card which engines it has; statistics are read from their registers.
+// REAL HW: the driver reads from the card which engines it has, and their statistics from registers.
 #include "engine/engines.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engines of the board, which serve all devices together.
+// The engines, which execute the tasks of all devices.
 #pragma once
 
 #include <array>
@@ -10,14 +10,15 @@
 
 namespace openreg::driver {
 
-// One compute engine serves all devices, because only one thread of a process can run parallel kernels without slowing
-// OpenMP down; large copies, which need no parallelism, run on a second engine. Guarded by the scheduler's mutex.
+// The engines of the process. One compute engine serves all devices, because only one thread of a process can run
+// parallel kernels without slowing OpenMP down. Large copies need no parallelism and run on a second engine. Guarded by
+// the scheduler's mutex.
 class Engines {
  public:
-  // While it is set the compute engine runs everything, as schedules need it that hold work back: a second one would
-  // let time pass while the first runs a task. Changed while nothing is queued.
+  // Makes the compute engine execute all tasks while `value` is true. Deferred schedules require this, because time
+  // would pass on a second engine while the first executes a task. Must be called while all queues are empty.
   void set_one_at_a_time(bool value) { one_at_a_time_ = value; }
-  // The one that runs work meant for `index`.
+  // Returns the engine that executes tasks meant for `index`.
   Engine& serving(EngineIndex index) { return engines_[one_at_a_time_ ? kCompute : index]; }
   Engine& operator[](EngineIndex index) { return engines_[index]; }
   const Engine& operator[](EngineIndex index) const { return engines_[index]; }
@@ -26,10 +27,10 @@ class Engines {
   void wake_all();
   void stop_all();
 
-  // What was done, with what engines are doing up to now.
+  // Return the totals up to now, including tasks in execution.
   Counters counters(const Device& device) const;
   Counters counters(const Stream& stream) const;
-  // Per cent of the last second that the device was busy.
+  // Returns the percentage of the last second that the device was busy.
   int utilization(const Device& device) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The execution units: kernels, copies and fills.
+// The execution of kernels, host functions, copies and fills.
 //
-// REAL HW: the command processor of the card does this; the driver only learns by an interrupt that it is done.
+// REAL HW: the command processor of the card does this, and an interrupt signals its completion to the driver.
 #include "engine/execute.h"
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace openreg::driver {
 
 namespace {
 
-// A copy of this size takes many times longer than making a thread.
+// In bytes. A copy of this size takes many times longer than the creation of a thread.
 constexpr size_t kHalvingThreshold = size_t{8} << 20;
 
 std::string run_kernel(const orKernel& kernel, bool skip, Counters& counters) {
@@ -25,7 +25,7 @@ std::string run_kernel(const orKernel& kernel, bool skip, Counters& counters) {
   if (!skip && kernel.function != nullptr) {
     char reason[768] = {};
     const orError_t code = kernel.function(kernel.state, reason, sizeof(reason));
-    reason[sizeof(reason) - 1] = 0;  // whatever the kernel wrote
+    reason[sizeof(reason) - 1] = 0;  // the kernel may not have terminated it
     ++counters.launches;
     if (code != orSuccess) {
       failure = join("kernel '", kernel.name, "' failed: ", reason[0] != 0 ? reason : orGetErrorString(code));
@@ -37,7 +37,7 @@ std::string run_kernel(const orKernel& kernel, bool skip, Counters& counters) {
   return failure;
 }
 
-// One core does not move as many bytes as the memory could.
+// Copies with two threads if that pays, because one core does not reach the bandwidth of the memory.
 void move(const Task::Copy& copy) noexcept {
   auto* const destination = static_cast<char*>(copy.destination);
   const auto* const source = static_cast<const char*>(copy.source);
@@ -128,7 +128,7 @@ Failure execute(const Task& task, bool skip, Counters& counters) noexcept {
     case Task::Kind::kSemaphoreWait:
     case Task::Kind::kTimestamp:
     case Task::Kind::kDelay:
-      break;  // passed by the scheduler, never handed to an engine
+      break;  // completed by the scheduler without an engine
   }
   return injected;
 }

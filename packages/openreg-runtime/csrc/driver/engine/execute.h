@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an engine does with one task.
+// The execution of one task by an engine.
 #pragma once
 
 #include <string>
@@ -9,18 +9,20 @@
 
 namespace openreg::driver {
 
-// Whether the calling thread is an engine; it must not wait for work.
+// Returns a thread-local flag, for reading and writing, that is true on engine threads. They must not block on tasks,
+// because only they can execute them.
 bool& is_engine_thread();
-// Throws Error(orErrorNotSupported) when it is.
+// Throws Error(orErrorNotSupported) on an engine thread.
 void check_not_engine_thread();
 
-// The result of a task.
+// The failure of a task, if any.
 struct Failure {
-  std::string text;  // what failed and why; empty when nothing did
+  std::string text;  // what failed and why; empty on success
   bool device_lost = false;
 };
 
-// Runs the task, or only releases what it owns when `skip` is set. Adds to `counters`. Never throws.
+// Executes the task, adds to `counters` and returns its failure. With `skip` or an injected fault, only releases what
+// the task owns. Never throws.
 Failure execute(const Task& task, bool skip, Counters& counters) noexcept;
 
 }  // namespace openreg::driver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The streams whose heads may run on an engine.
+// The queue of streams whose heads are ready for an engine.
 #pragma once
 
 #include <array>
@@ -11,13 +11,13 @@
 
 namespace openreg::driver {
 
-// By priority, then in the order in which they became ready, or as a seed says. A stream is in it once at most. Guarded
-// by the scheduler's mutex.
+// A queue of streams, ordered by priority, then by the time at which they became ready or by a seed. Contains each
+// stream at most once. Guarded by the scheduler's mutex.
 class ReadyQueue {
  public:
   void push(Stream& stream) { level_of(stream).push_back(&stream); }
 
-  // The stream that has waited longest among those of the highest priority; null when there is none.
+  // Removes and returns the stream that was ready first among those of the highest priority. Null if there is none.
   Stream* pop() {
     for (Level& level : levels_) {
       if (!level.empty()) {
@@ -29,7 +29,7 @@ class ReadyQueue {
     return nullptr;
   }
 
-  // All of them, by priority, then in order.
+  // Calls `call` for all streams, by priority, then in the order in which they became ready.
   template <class Call>
   void for_each(Call&& call) const {
     for (const Level& level : levels_) {
@@ -40,7 +40,7 @@ class ReadyQueue {
   }
   void remove(Stream& stream) { std::erase(level_of(stream), &stream); }
 
-  // One among those of the highest priority, as the order chooses, which is asked only when there is one.
+  // Same as pop(), except that `order` chooses among the streams of the highest priority. Draws only if there is one.
   Stream* pop(SeededOrder& order) {
     for (Level& level : levels_) {
       if (!level.empty()) {
@@ -58,7 +58,7 @@ class ReadyQueue {
 
   Level& level_of(const Stream& stream) { return levels_[static_cast<size_t>(stream.priority - kGreatestPriority)]; }
 
-  std::array<Level, kLeastPriority - kGreatestPriority + 1> levels_;  // highest first
+  std::array<Level, kLeastPriority - kGreatestPriority + 1> levels_;  // highest priority first
 };
 
 }  // namespace openreg::driver

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory bus: what the host sees at a device address (nothing: it faults) and what a kernel sees (the bytes).
+// The reservation of both views. At a device address the host faults, while a kernel accesses the bytes through the
+// kernel view.
 //
-// REAL HW: the driver maps the card's memory into its own page tables; a host address range is reserved only so that
+// REAL HW: the driver maps the card's memory into its own page tables. It reserves a host address range only so that
 // device addresses can never be confused with host addresses.
 #include "memory/address_space.h"
 
@@ -14,8 +15,8 @@ namespace openreg::driver {
 
 namespace {
 
-// Windows start on a huge page, so that their memory can consist of huge pages; it is also the smallest gap between the
-// memory of a device and whatever comes next.
+// The size of a huge page. Windows start at a multiple of it, so that their memory can consist of huge pages. It is
+// also the smallest gap between the memory of a device and the addresses in use after it.
 constexpr size_t kGap = size_t{2} << 20;
 
 constexpr size_t round_to_gaps(size_t size) {
@@ -49,7 +50,7 @@ AddressSpace::~AddressSpace() {
 }
 
 int AddressSpace::owner(const void* address) const {
-  // Unsigned distance: addresses below the base become huge and fail the comparison too.
+  // The distance is unsigned, so addresses below the base become huge and fail the comparison, too.
   const auto distance = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(device_view_);
   return distance < total_ ? static_cast<int>(distance / window_) : -1;
 }

@@ -1,36 +1,41 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The two views of the memory of all devices, a constant distance apart.
+// The two address ranges through which the host and kernels see the memory of all devices.
 #pragma once
 
 #include <cstddef>
 
 namespace openreg::driver {
 
-// Each device has one window of addresses in both views: its own memory, as large as its capacity, then a
-// range of at least the same size for memory imported from other processes, then addresses that are never used. In the
-// kernel view whatever holds neither is inaccessible, so that a kernel that leaves the memory of its device faults.
-// Immutable, so free of locks.
+// The device view, in which every access faults, and the kernel view, which only kernels dereference. They lie a
+// constant distance apart. In both views a device has one window of addresses: its own memory, as large as its
+// capacity, then a gap, then its imports. The range for imports (memory of other processes) has at least the size of
+// the capacity. In the kernel view all other addresses fault, too, so that a kernel that leaves the memory of its
+// device faults. Thread-safe, because it is immutable.
 class AddressSpace {
  public:
-  // Throws Error(orErrorMemoryAllocation) when the system has not enough addresses.
+  // `capacity` is that of each device, in bytes. Throws Error(orErrorMemoryAllocation) if the system has too few
+  // addresses.
   AddressSpace(int device_count, size_t capacity);
   AddressSpace(const AddressSpace&) = delete;
   AddressSpace& operator=(const AddressSpace&) = delete;
   ~AddressSpace();
 
+  // Returns the first address of a device in the device view.
   char* device_base(int device) const { return device_view_ + static_cast<size_t>(device) * window_; }
-  // Where imports go, as distances from the base of a device.
+  // Return the limits of the range for imports, in bytes from the base of a device.
   size_t import_begin() const { return window_ - import_size_; }
   size_t import_end() const { return window_; }
-  // Whose address it is: a device index, or -1.
+  // Returns the index of the device that owns `address` of the device view, or -1 if none does.
   int owner(const void* address) const;
+  // Returns the distance from the device view to the kernel view, in bytes.
   ptrdiff_t kernel_offset() const { return kernel_view_ - device_view_; }
-  // The address of the same byte in the kernel view.
+  // Returns the address in the kernel view of the byte at `device_address`.
   template <class T>
   T* kernel_view(T* device_address) const {
     return reinterpret_cast<T*>(reinterpret_cast<ptrdiff_t>(device_address) + kernel_offset());
   }
-  // The address of the same byte in the device view; one that is not in the kernel view is given back.
+  // Returns the address in the device view of the byte at `address` of the kernel view. Returns any other address
+  // unchanged.
   const void* device_view(const void* address) const;
 
  private:

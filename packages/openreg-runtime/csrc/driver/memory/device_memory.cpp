@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory controller of one device.
+// The allocator of the memory of one device.
 //
-// REAL HW: the driver's page allocator. Here pages are given to the system on release and come back zero-filled on
-// first touch, although the contract calls new memory undefined.
+// REAL HW: the driver has a page allocator. Here pages return to the system on release and are zero-filled on first
+// touch, although the content of new memory is undefined by contract.
 #include "memory/device_memory.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ void* DeviceMemory::allocate(size_t size) {
   peak_ = std::max(peak_, allocated_);
   lock.unlock();
   if (settings().poison) {
-    std::memset(space_.kernel_view(address), kPoison, rounded);  // nobody else knows the range yet
+    std::memset(space_.kernel_view(address), kPoison, rounded);  // needs no lock: only this call has the address yet
   }
   return address;
 }
@@ -63,8 +63,8 @@ void DeviceMemory::release(void* address) {
     shared_.erase(entry);
   }
   used_.erase(it);
-  // The system takes its pages back one by one. Meanwhile the range is nobody's: it counts as allocated, and no address
-  // in it is known.
+  // The lock is released because the system reclaims pages one by one. Meanwhile the range still counts as allocated,
+  // but lookups do not find it.
   lock.unlock();
   if (shared != nullptr) {
     shared.reset();
@@ -107,7 +107,7 @@ std::optional<orIpcMemHandle_t> DeviceMemory::handle_of(const void* address) con
 orIpcMemHandle_t DeviceMemory::share(void* address) {
   std::unique_lock<std::mutex> lock(mutex_);
   const auto [offset, size] = *find_settled(address, lock);
-  const auto [entry, is_new] = shared_.try_emplace(offset);  // null: the bytes are being moved
+  const auto [entry, is_new] = shared_.try_emplace(offset);  // null while the bytes are moved
   if (is_new) {
     lock.unlock();
     std::unique_ptr<SharedAllocation> shared;
@@ -127,11 +127,11 @@ orIpcMemHandle_t DeviceMemory::share(void* address) {
 }
 
 void DeviceMemory::withdraw_shared() noexcept {
-  // Process exit must not wait for a thread that holds the mutex, and that may not even run any more.
+  // Process exit must not wait for a thread that holds the mutex, because that thread may not run any more.
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (lock.owns_lock()) {
     for (auto& entry : shared_) {
-      if (entry.second != nullptr) {  // one that is being moved has no handle yet
+      if (entry.second != nullptr) {  // while its bytes are moved, an allocation has no handle yet
         entry.second->withdraw();
       }
     }
@@ -197,7 +197,7 @@ size_t DeviceMemory::offset_of(const void* address) const {
   return reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(space_.device_base(device_));
 }
 
-// The allocation in which a byte lies, or the end.
+// Returns the allocation that contains the byte at `address`, or used_.end(). The caller holds `mutex_`.
 std::map<size_t, size_t>::const_iterator DeviceMemory::find_around(const void* address) const {
   const size_t offset = offset_of(address);
   auto entry = used_.upper_bound(offset);
@@ -208,6 +208,8 @@ std::map<size_t, size_t>::const_iterator DeviceMemory::find_around(const void* a
   return offset - entry->first < entry->second ? entry : used_.end();
 }
 
+// Returns the allocation that starts at `address`. Throws Error(orErrorInvalidDevicePointer) if there is none. The
+// caller holds `mutex_`.
 std::map<size_t, size_t>::const_iterator DeviceMemory::find_allocated(const void* address) const {
   OPENREG_DRIVER_CHECK(!imports_.contains(address, 1), orErrorInvalidDevicePointer, "address ", address, " of device ",
                        device_, " is memory of another process; close it with orIpcCloseMemHandle()");
@@ -217,11 +219,11 @@ std::map<size_t, size_t>::const_iterator DeviceMemory::find_allocated(const void
   return it;
 }
 
-// The same once its bytes are not being moved any more.
+// Same as `find_allocated()`, except that it blocks while share() moves the bytes. Releases the mutex while it blocks.
 std::map<size_t, size_t>::const_iterator DeviceMemory::find_settled(const void* address,
                                                                     std::unique_lock<std::mutex>& lock) {
   for (;;) {
-    const auto it = find_allocated(address);  // again after each wait, in which others may have released it
+    const auto it = find_allocated(address);  // again after each wait, because another thread may have released it
     const auto entry = shared_.find(it->first);
     if (entry == shared_.end() || entry->second != nullptr) {
       return it;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: the number of a buffer in the kernel driver, which checks by its own tables who may map it.
+// REAL HW: a handle is the number of a buffer in the kernel driver, which checks in its own tables which processes may
+// map it.
 #include "memory/ipc_handle.h"
 
 #include <algorithm>
@@ -17,10 +18,10 @@ namespace openreg::driver {
 namespace {
 
 constexpr uint64_t kMagic = 0x324350496765724f;  // "OregIPC2"
-// Longer objects do not exist, and sums of two such lengths do not overflow.
+// The greatest size of an allocation. No object is longer, and sums of two such sizes do not overflow.
 constexpr uint64_t kMaxSize = std::numeric_limits<size_t>::max() / 4;
 
-// FNV-1a.
+// Returns the FNV-1a hash of the members after the checksum.
 uint64_t checksum(const IpcHandleLayout& layout) {
   unsigned char bytes[sizeof(layout)];
   std::memcpy(bytes, &layout, sizeof(layout));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The window through which processes see each other's device memory.
+// Exports and imports of device memory through shared objects of the operating system.
 //
-// REAL HW: the memory is the card's, which the kernel driver maps for several processes; nothing is moved. Here private
-// memory becomes a shared object when it is exported, at the same addresses.
+// REAL HW: the memory is the card's, which the kernel driver maps for several processes, so no bytes move. Here an
+// export moves private memory into a shared object at unchanged addresses.
 #include "memory/ipc_memory.h"
 
 #include <algorithm>
@@ -18,24 +18,25 @@ namespace openreg::driver {
 
 using platform::SharedMemory;
 
-// The beginning of a shared object; the bytes of the allocation start a granule later. Processes read it at once.
+// The header of a shared object, which several processes read concurrently. The bytes of the allocation start one
+// granule after its start.
 struct SharedHeader {
   std::array<uint64_t, 2> token;
-  uint64_t process;             // of its maker, which the numbers of its threads lead to as well
-  std::atomic<uint32_t> alive;  // 0 when the allocation was freed
+  uint64_t process;             // number of the exporting process; checked, because its thread numbers lead here, too
+  std::atomic<uint32_t> alive;  // 0 after the allocation was freed
 };
 
 namespace {
 
 constexpr size_t kDataOffset = platform::kSharedGranule;
 
-// The object that a handle describes, closed at the end of a scope; mappings stay.
+// A guard that opens the object of a handle and closes it at the end of a scope; mappings stay valid.
 class OpenedObject {
  public:
-  // Throws Error(orErrorInvalidValue) unless it is the one that was exported, and still there.
+  // Throws Error(orErrorInvalidValue) if the object is gone, inaccessible or another one than was exported.
   explicit OpenedObject(const IpcHandleLayout& layout) {
     if (!platform::open_shared(layout.process, layout.object, memory_) || !is_described_by(layout)) {
-      platform::close_shared(memory_);  // a constructor that throws has no destructor
+      platform::close_shared(memory_);  // the destructor does not run after the constructor throws
       throw Error(orErrorInvalidValue,
                   join("the memory of process ", layout.process,
                        " that argument `handle` describes is gone: the process has ended or freed it, or this process "
@@ -74,7 +75,7 @@ bool all_zero(const char* bytes, size_t size) {
 
 SharedAllocation::SharedAllocation(void* kernel_address, size_t size) : kernel_address_(kernel_address), size_(size) {
   IpcHandleLayout layout{};
-  layout.token = make_ipc_token();  // before there is anything to give back when the system has no random numbers
+  layout.token = make_ipc_token();  // first, while nothing needs cleanup, because it throws without random numbers
   const bool made = platform::create_shared(kDataOffset + size, memory_);
   if (made) {
     header_ = static_cast<SharedHeader*>(platform::map_shared(memory_, 0, platform::page_size()));
@@ -120,7 +121,7 @@ void SharedAllocation::move_bytes() {
   auto* source = static_cast<char*>(kernel_address_);
   const size_t page = platform::page_size();
   for (size_t offset = 0; offset < size_; offset += page) {
-    if (!all_zero(source + offset, page)) {  // pages that were never used stay without memory
+    if (!all_zero(source + offset, page)) {  // pages that were never written stay without memory
       std::memcpy(target + offset, source + offset, page);
     }
   }
@@ -205,7 +206,8 @@ ImportWindow::Ranges::iterator ImportWindow::reserve(size_t size) {
   return used_.emplace(first_fit(size), Range{size, false}).first;
 }
 
-// With a gap after each import so that a kernel that leaves one faults.
+// Returns the first offset with `size` free bytes and a gap after them. A kernel that leaves an import faults in the
+// gap. Throws Error(orErrorMemoryAllocation) if there is none. The caller holds `mutex_`.
 size_t ImportWindow::first_fit(size_t size) const {
   size_t offset = space_.import_begin();
   for (const auto& [used_offset, used] : used_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that processes share: what this one exports, and what it imports.
+// Device memory that processes share: the exports and the imports of this process.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +15,20 @@ namespace openreg::driver {
 
 struct SharedHeader;
 
-// A live allocation whose bytes lie in a shared object. Not thread-safe.
+// An exported allocation, whose bytes lie in a shared object. Not thread-safe.
 class SharedAllocation {
  public:
-  // Moves the bytes from the range of the kernel view into a new shared object, and maps that in their place. Nothing
-  // may use the range meanwhile. Throws Error(orErrorMemoryAllocation) when the system refuses; then the range is as
-  // before.
+  // Moves the bytes of a range of the kernel view into a new shared object, and maps that object in their place.
+  // `size` is in bytes. The caller guarantees that nothing uses the range meanwhile. Throws
+  // Error(orErrorMemoryAllocation) if the system refuses; the range is then unchanged.
   SharedAllocation(void* kernel_address, size_t size);
   SharedAllocation(const SharedAllocation&) = delete;
   SharedAllocation& operator=(const SharedAllocation&) = delete;
-  // Withdraws it and leaves the range as memory without content. Who has opened the object keeps it.
+  // Calls withdraw() and leaves the range as decommitted memory. Processes that have opened the object keep it.
   ~SharedAllocation();
 
   const orIpcMemHandle_t& handle() const { return handle_; }
-  // From now on the handle is refused.
+  // Makes the handle invalid for processes that have not opened it yet.
   void withdraw() noexcept;
 
  private:
@@ -41,30 +41,30 @@ class SharedAllocation {
   orIpcMemHandle_t handle_{};
 };
 
-// The addresses of one device at which memory of other processes appears. Thread-safe; the system maps and unmaps
-// without the lock.
+// The addresses of one device at which memory of other processes is mapped. Thread-safe. Takes its own mutex, and
+// releases it while the system maps and unmaps. Sizes are in bytes.
 class ImportWindow {
  public:
   ImportWindow(const AddressSpace& space, int device) : space_(space), device_(device) {}
 
-  // Maps what the handle describes and returns its device address. The handle is hostile input, of which ipc_handle.h
-  // says what is believed. Throws Error(orErrorInvalidValue) when it is none, comes from this process, or what it
-  // describes is gone or nothing that this process opens; Error(orErrorMemoryAllocation) when too few addresses are
-  // left.
+  // Maps the memory of the handle and returns its device address. The handle is hostile input; ipc_handle.h describes
+  // the checks. Throws Error(orErrorInvalidValue) if the handle is invalid or comes from this process, or if its memory
+  // is gone or inaccessible. Throws Error(orErrorMemoryAllocation) if too few addresses are left or the system refuses.
   void* open(const orIpcMemHandle_t& handle);
-  // Unmaps. The caller has made sure that no work uses the range any more. Throws Error(orErrorInvalidDevicePointer)
-  // unless `address` came from open() and was not closed.
+  // Unmaps an import. The caller guarantees that no task uses the range. Throws Error(orErrorInvalidDevicePointer)
+  // unless `address` starts an import of open().
   void close(void* address);
+  // Throws Error(orErrorInvalidDevicePointer) unless close() accepts `address`.
   void check_closable(const void* address) const;
-  // Whether the bytes lie inside one import.
+  // Returns true if all the bytes lie inside one import.
   bool contains(const void* address, size_t size) const;
-  // Start and size of the import in which a byte lies; null and 0 where there is none.
+  // Returns start and size of the import that contains the byte at `address`, or null and 0 if there is none.
   std::pair<void*, size_t> range_of(const void* address) const;
 
  private:
   struct Range {
     size_t size;
-    bool is_mapped;  // else the addresses are taken, but nothing is there: some thread is about to map or to unmap
+    bool is_mapped;  // false while a thread maps or unmaps: the addresses are reserved, but hold no import
   };
   using Ranges = std::map<size_t, Range>;  // by offset from the base of the device
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of host pages that the bus may address.
+// The allocator and the table of pinned memory.
 //
-// REAL HW: pages are locked and entered into the device's page tables. Here it matters only that they are known: a copy
-// from unknown (pageable) memory must not be left running when the call returns, because the host may free it.
+// REAL HW: pages are locked and entered into the device's page tables. Here the table only distinguishes pinned from
+// pageable memory. A copy from pageable memory must not run after the call returns, because the host may free it.
 #include "memory/pinned_memory.h"
 
 #include "base/error.h"

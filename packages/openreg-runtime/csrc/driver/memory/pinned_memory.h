@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Host memory that the device may read and write at any time.
+// Pinned memory: host memory that is registered for asynchronous copies.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,19 @@
 
 namespace openreg::driver {
 
-// Thread-safe.
+// The allocator and the table of pinned memory. Thread-safe. Sizes are in bytes.
 class PinnedMemory {
  public:
-  // Page-aligned; `size` > 0. Throws Error(orErrorMemoryAllocation).
+  // Allocates `size` > 0 bytes, page-aligned. Throws Error(orErrorMemoryAllocation) if the system refuses.
   void* allocate(size_t size);
-  // Throws Error(orErrorInvalidValue) unless `address` came from allocate() and was not released.
+  // Frees an allocation. Throws Error(orErrorInvalidValue) unless `address` starts an allocation of allocate().
   void release(void* address);
+  // Throws Error(orErrorInvalidValue) unless release() accepts `address`.
   void check_releasable(const void* address) const;
-  // In whole pages. Throws as release() does.
+  // Returns the size of an allocation, rounded up to pages. Throws Error(orErrorInvalidValue) unless release() accepts
+  // `address`.
   size_t size_of(const void* address) const;
-  // Whether all the bytes lie inside one allocation.
+  // Returns true if all the bytes lie inside one allocation.
   bool contains(const void* address, size_t size) const;
 
  private:

@@ -12,7 +12,7 @@ namespace openreg::driver {
 
 namespace {
 
-// Adds a stream as a new branch whose work comes after nothing yet.
+// Adds `stream` to `capture` as a new branch that follows no node yet.
 void join_capture(Capture& capture, Stream& stream) {
   stream.capture = &capture;
   stream.branch = capture.branches.size();
@@ -23,6 +23,7 @@ void join_capture(Capture& capture, Stream& stream) {
   capture.clocks.emplace_back(capture.branches.size());
 }
 
+// Invalidates `capture`, unless it is invalid already: the first reason counts.
 void invalidate(Capture& capture, std::string reason) {
   if (capture.invalidated_by.empty()) {
     capture.invalidated_by = std::move(reason);
@@ -97,11 +98,12 @@ void CaptureManager::record_event(Event& event, Stream& stream) {
 }
 
 void CaptureManager::wait_for_event(Stream& stream, const Event& event) {
+  check_valid(stream);
   if (event.captured == nullptr) {
     if (event.stream == nullptr || event.stream->completed >= event.ticket) {
-      return;  // nothing to wait for
+      return;  // the event was never recorded or is complete
     }
-    invalidate(*stream.capture, "a captured stream was told to wait for work outside of the capture");
+    invalidate(*stream.capture, "a capturing stream waited for an event from outside of the capture");
     throw Error(orErrorStreamCaptureUnsupported,
                 "a capturing stream cannot wait for work that is not part of the capture; wait before it begins");
   }
@@ -109,9 +111,10 @@ void CaptureManager::wait_for_event(Stream& stream, const Event& event) {
   const auto found = std::find_if(captures_.begin(), captures_.end(),
                                   [&](const auto& capture) { return capture->id == mark.capture; });
   OPENREG_DRIVER_CHECK(found != captures_.end(), orErrorStreamCaptureUnsupported,
-                       "the event was recorded in a capture that has ended, and marks a place in its graph; record it "
+                       "the event was recorded in a capture that has ended, and is a place in its graph; record it "
                        "again on a stream");
   Capture& capture = **found;
+  check_valid(capture);
   OPENREG_DRIVER_CHECK(stream.capture == nullptr || stream.capture == &capture, orErrorStreamCaptureUnsupported,
                        "the event belongs to another capture; a capture cannot wait for another one");
   if (stream.capture == nullptr) {
@@ -142,7 +145,7 @@ void CaptureManager::check_not_capturing(Stream& stream) {
   if (stream.capture == nullptr) {
     return;
   }
-  invalidate(*stream.capture, "the program asked for the result of work that was recorded, not run");
+  invalidate(*stream.capture, "a call needed the result of work that was recorded, not run");
   throw Error(
       orErrorStreamCaptureUnsupported,
       "the stream is capturing, so its work does not run and cannot be waited for or asked about (a copy from or "
@@ -155,7 +158,7 @@ void CaptureManager::check_not_captured(const Event& event) {
   }
   for (const auto& capture : captures_) {
     if (capture->id == event.captured->capture) {
-      invalidate(*capture, "the program asked whether an event was reached that was recorded in the capture");
+      invalidate(*capture, "a call queried an event that was recorded in the capture");
     }
   }
   throw Error(orErrorStreamCaptureUnsupported,
@@ -167,7 +170,7 @@ void CaptureManager::check_may_wait_outside(Stream& stream) {
   if (stream.capture == nullptr) {
     return;
   }
-  invalidate(*stream.capture, "a captured stream was told to wait for a semaphore");
+  invalidate(*stream.capture, "a capturing stream waited for a semaphore");
   throw Error(
       orErrorStreamCaptureUnsupported,
       "a capturing stream cannot wait for a semaphore: a replay would find the value reached; let a stream wait "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Captures under way: what is submitted to a capturing stream is recorded instead of run.
+// The captures in progress, which record the tasks of capturing streams instead of running them.
 #pragma once
 
 #include <cstddef>
@@ -18,39 +18,50 @@
 
 namespace openreg::driver {
 
-// Guarded by the scheduler's mutex, which graphs that are dropped take.
+// The captures in progress of all devices. Guarded by the scheduler's mutex. `mutex` is that mutex, because destructors
+// of graphs lock it.
 class CaptureManager {
  public:
   CaptureManager(ObjectTable& objects, std::mutex& mutex) : objects_(objects), mutex_(mutex) {}
   CaptureManager(const CaptureManager&) = delete;
   CaptureManager& operator=(const CaptureManager&) = delete;
 
+  // Returns true if any capture is in progress.
   bool any() const { return !captures_.empty(); }
-  // Throws Error(orErrorIllegalState) while the stream is capturing already, and as Device::check_healthy() does.
+  // Begins a capture on `stream`. Throws Error(orErrorIllegalState) if the stream is capturing already, and what
+  // Device::check_healthy() throws.
   void begin(Stream& stream, orStreamCaptureMode mode);
-  // Throws Error(orErrorIllegalState) unless the capture began on the stream. The graph has no branches, and
-  // `invalidated_by` says why, when the capture was invalidated. The caller drops what is returned after the lock.
+  // Ends the capture and returns its graph. If the capture was invalidated, the graph has no branches and
+  // `invalidated_by` is the reason, else empty. The caller releases the mutex before it destroys the graph. Throws
+  // Error(orErrorIllegalState) unless the capture began on `stream`.
   std::shared_ptr<GraphBody> end(Stream& stream, std::string& invalidated_by);
 
-  // Of a capturing stream: the next node of its branch. Returns its number.
+  // Appends a node to the branch of a capturing stream and returns its number. Takes ownership of the kernel's state.
   uint64_t record(Stream& stream, const Task& task, const OperandSpan& operands);
+  // Sets `event` to the current place of a capturing stream in its capture.
   static void record_event(Event& event, Stream& stream);
-  // Throws Error(orErrorStreamCaptureUnsupported) for an event outside of the stream's capture. A stream that waits for
-  // an event of a capture joins it.
+  // Makes `stream` wait for `event`, where the stream is capturing or the event was recorded in a capture. In the
+  // second case the stream joins that capture. Throws Error(orErrorStreamCaptureUnsupported) if the event is outside of
+  // the stream's capture, and what Device::check_healthy() throws.
   void wait_for_event(Stream& stream, const Event& event);
 
-  // Throws Error(orErrorStreamCaptureInvalidated) when the stream's capture can only be ended.
+  // Throws Error(orErrorStreamCaptureInvalidated) if the stream's capture was invalidated and can only be ended.
   static void check_valid(const Stream& stream) {
     if (stream.capture != nullptr) [[unlikely]] {
       check_valid(*stream.capture);
     }
   }
-  // Refuses a call that would wait for the stream, the event or the whole device, with
-  // Error(orErrorStreamCaptureUnsupported); the first two invalidate the capture.
+  // Throws Error(orErrorStreamCaptureUnsupported) and invalidates the capture if `stream` is capturing. For calls that
+  // synchronize or query a stream.
   static void check_not_capturing(Stream& stream);
+  // Throws Error(orErrorStreamCaptureUnsupported) and invalidates the capture if `event` was recorded in one. For calls
+  // that synchronize or query an event.
   void check_not_captured(const Event& event);
+  // Throws Error(orErrorStreamCaptureUnsupported) if a stream of `device` is capturing in a mode that forbids the
+  // calling thread to block on the device. Does not invalidate the capture.
   void check_may_block(const Device& device) const;
-  // The same for a wait that a replay could not repeat.
+  // Throws Error(orErrorStreamCaptureUnsupported) and invalidates the capture if `stream` is capturing. For waits on
+  // semaphores, which a replay cannot repeat because the value is reached already.
   static void check_may_wait_outside(Stream& stream);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One device: its memory, its default stream, its error state, its counters.
+// The state of one device: memory, default stream, error state and counters.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,19 @@ namespace openreg::driver {
 struct Device {
   Device(const AddressSpace& space, int index_, size_t capacity) : index(index_), memory(space, index_, capacity) {}
 
-  // Throws Error(orErrorLaunchFailure) when the device has failed, Error(orErrorDeviceLost) when it is lost. Under the
-  // scheduler's mutex.
+  // Throws Error(orErrorLaunchFailure) if the device has failed, Error(orErrorDeviceLost) if it is lost. The caller
+  // holds the scheduler's mutex.
   void check_healthy() const {
     if (failed) [[unlikely]] {
       throw_unhealthy();
     }
   }
 
-  // The same, and throws Error(orErrorLaunchFailure) when the device was reset after a failure since `resets_before`:
-  // who waited from then on did so for work that may have been skipped.
+  // Calls check_healthy(). Also throws Error(orErrorLaunchFailure) if the device failed and was reset since the caller
+  // read `resets_before`, because the caller's task may have been skipped. The caller holds the scheduler's mutex.
   void check_healthy_since(uint64_t resets_before) const;
-  // The same, for work that was skipped because the device had failed.
+  // Throws the error of check_healthy() if the device is still unhealthy. Otherwise throws Error(orErrorLaunchFailure)
+  // for an event whose earlier tasks were skipped before a reset. The caller holds the scheduler's mutex.
   [[noreturn]] void throw_skipped() const;
 
   const int index;
@@ -33,9 +34,9 @@ struct Device {
   Stream* default_stream = nullptr;
   // Guarded by the scheduler's mutex:
   bool failed = false;
-  bool lost = false;    // failed for good
-  uint64_t resets = 0;  // how often it was reset after a failure
-  std::string failure;  // what failed and why
+  bool lost = false;    // failed until the process ends
+  uint64_t resets = 0;  // number of resets after a failure
+  std::string failure;  // the failed task or wait, and the reason
   Counters counters;
   BusyMeter busy;
 
@@ -43,7 +44,7 @@ struct Device {
   [[noreturn]] void throw_unhealthy() const;
 };
 
-// Index of the calling thread's current device, for reading and writing.
+// Returns a reference to the index of the calling thread's current device, for reading and writing.
 int& current_device();
 
 }  // namespace openreg::driver

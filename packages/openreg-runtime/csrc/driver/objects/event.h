@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A mark in a stream.
+// A marker in a stream, for which the host or other streams can wait.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct CapturedEvent;
 struct Device;
 struct Stream;
 
-// Guarded by the scheduler's mutex. An event is a (stream, ticket) pair; recording one without timing enqueues nothing.
+// A (stream, ticket) pair. Recording one without timing enqueues no task. Guarded by the scheduler's mutex.
 struct Event : HandleSlot {
   static constexpr uint32_t kHandleKind = 2;
 
@@ -23,9 +23,9 @@ struct Event : HandleSlot {
   Device* device = nullptr;  // of the stream when it was recorded
   uint64_t ticket = 0;
   uint64_t record = 0;       // counts records, so that a superseded timestamp is not stored
-  uint64_t nanoseconds = 0;  // of the scheduler's clock, when the mark was passed
-  bool skipped = false;      // the device failed before the mark was passed, so work before it was skipped
-  // Set instead of stream and ticket when a capturing stream recorded the event.
+  uint64_t nanoseconds = 0;  // of the scheduler's clock, when the timestamp task completed
+  bool skipped = false;      // true if the device failed before the ticket completed, so earlier tasks were skipped
+  // The place in a capture, set instead of stream and ticket if a capturing stream recorded the event. May be null.
   std::shared_ptr<const CapturedEvent> captured;
 };
 

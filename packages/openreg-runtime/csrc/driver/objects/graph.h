@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Recorded work: what a capture collects and a graph launches.
+// Captures and graphs: the recorded nodes, and the order between them.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@ namespace openreg::driver {
 
 class ObjectTable;
 
-// A capture has one branch per stream that takes part; branch 0 is the stream on which it began. A place in a branch is
-// the number of nodes up to and including it.
+// A recorded task, or a wait for a node of another branch. A capture has one branch per participating stream; branch 0
+// is the stream on which it began. The place of a node is its position in its branch, from 1 on.
 struct GraphNode {
   size_t branch = 0;
-  uint64_t number = 0;  // among all that were recorded; of a wait 0
-  Task task;            // of a wait only the kind counts:
-  size_t wait_branch = 0;
+  uint64_t number = 0;     // unique among the nodes of all captures; 0 for a wait
+  Task task;               // for a wait only its kind is valid
+  size_t wait_branch = 0;  // for a wait: the branch and the place of the node that it follows
   uint64_t wait_place = 0;
-  std::vector<orOperand> operands;  // kept for observers of replays, whoever observes the capture
-  bool has_operands = false;
+  std::vector<orOperand> operands;  // kept without observers, too, because one may observe a replay
+  bool has_operands = false;        // true if the launch declared its operands, possibly none
 };
 
-// Everything that was recorded. Owns the state of its kernels and the streams of its branches. Shared by the handle and
-// by launches that are still queued. Destroy it without holding the scheduler's mutex.
+// The content of a graph. Owns the state of its kernels and the streams of its branches. Handle and queued launches
+// share ownership. The last owner must not hold the scheduler's mutex, because the destructor locks it.
 struct GraphBody {
   GraphBody(ObjectTable& objects_, std::mutex& mutex_) : objects(objects_), mutex(mutex_) {}
   GraphBody(const GraphBody&) = delete;
@@ -41,13 +41,14 @@ struct GraphBody {
   std::mutex& mutex;
   Device* device = nullptr;  // of branch 0
   std::vector<GraphNode> nodes;
-  // Where the branches are replayed; the first is null, for the stream of the launch.
+  // The streams on which the branches are replayed. The first is null, because branch 0 uses the stream of the launch.
   std::vector<Stream*> branches;
-  // The end of the launch before, which the next one follows. Guarded by the scheduler's mutex.
+  // The end of the newest launch, for which a later launch waits. Guarded by the scheduler's mutex.
   Stream* last_stream = nullptr;
   uint64_t last_ticket = 0;
 };
 
+// The object behind a graph handle. Guarded by the scheduler's mutex.
 struct Graph : HandleSlot {
   static constexpr uint32_t kHandleKind = 3;
   std::shared_ptr<GraphBody> body;
@@ -57,29 +58,29 @@ inline orGraph_t handle_of(const Graph& graph) {
   return reinterpret_cast<orGraph_t>(HandleTable<Graph>::handle(graph));
 }
 
-// For each branch of a capture, how many of its nodes come before something: what happened before, as in any system
-// without a common clock.
+// The number of nodes in each branch of a capture that a place follows. A vector clock, as in distributed systems,
+// because branches have no order in common.
 using VectorClock = std::vector<uint64_t>;
 
-// Guarded by the scheduler's mutex.
+// A capture in progress. Guarded by the scheduler's mutex.
 struct Capture {
   uint64_t id = 0;
   orStreamCaptureMode mode = orStreamCaptureModeGlobal;
-  std::thread::id thread;      // that began it
-  std::string invalidated_by;  // why it can only be ended; empty while it is valid
+  std::thread::id thread;      // the thread that began it
+  std::string invalidated_by;  // the reason why it can only be ended; empty while it is valid
   std::vector<Stream*> branches;
-  std::vector<VectorClock> clocks;  // of each branch, for its next node; [branch][branch] counts its nodes
+  std::vector<VectorClock> clocks;  // the current clock of each branch; [branch][branch] counts its own nodes
   std::shared_ptr<GraphBody> body;
 };
 
-// Where an event stands that was recorded by a capturing stream.
+// The place in a capture at which a capturing stream recorded an event.
 struct CapturedEvent {
-  uint64_t capture = 0;
+  uint64_t capture = 0;  // id of the capture
   size_t branch = 0;
   VectorClock clock;
 };
 
-// Writes nodes and order as a Graphviz file. Throws Error(orErrorInvalidValue) when the file cannot be written.
+// Writes nodes and order as a Graphviz file. Throws Error(orErrorInvalidValue) if the file cannot be written.
 void write_dot(const GraphBody& body, const char* path);
 
 }  // namespace openreg::driver

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: a stream is a ring in memory that the card reads, with a channel of its own; the rest is the driver's alone.
+// REAL HW: a stream is a ring in memory that the card reads, with a channel of its own. Events and graphs exist only in
+// the driver.
 #include "objects/object_table.h"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ void ObjectTable::destroy_stream(Stream& stream) {
                        "the stream is capturing; end the capture with orStreamEndCapture() first");
   HandleTable<Stream>::invalidate(stream);
   if (!stream.busy) {
-    streams_.recycle(stream);  // otherwise who takes its last entry off does
+    streams_.recycle(stream);  // otherwise the command processor recycles it after its last task
   }
 }
 
@@ -65,7 +66,7 @@ void ObjectTable::destroy_event(Event& event) {
   HandleTable<Event>::invalidate(event);
   event.stream = nullptr;
   event.captured = nullptr;
-  ++event.record;  // a timestamp still queued must not reach the event that reuses this object
+  ++event.record;  // keeps a queued timestamp from being stored in an event that reuses this object
   events_.recycle(event);
 }
 

@@ -15,35 +15,39 @@
 
 namespace openreg::driver {
 
-// Makes, finds and destroys; knows nothing of the work in a stream but whether some is left. Guarded by the scheduler's
-// mutex.
+// The handle tables of streams, events and graphs. Of the tasks in a stream it reads only whether any remain. Guarded
+// by the scheduler's mutex.
 class ObjectTable {
  public:
   explicit ObjectTable(const std::vector<std::unique_ptr<Device>>& devices) : devices_(devices) {}
   ObjectTable(const ObjectTable&) = delete;
   ObjectTable& operator=(const ObjectTable&) = delete;
 
-  // The object behind a handle; throws Error(orErrorInvalidResourceHandle). A null stream is the default stream of the
-  // calling thread's current device.
+  // Return the object of a handle. Throw Error(orErrorInvalidResourceHandle) if the handle is invalid. A null stream
+  // handle is the default stream of the calling thread's current device.
   Stream& stream(orStream_t handle);
   Event& event(orEvent_t handle);
   Graph& graph(orGraph_t handle);
 
-  // Priorities beyond the range are brought into it.
+  // Creates a stream. A priority outside of the range is clamped.
   Stream& create_stream(Device& device, int priority);
-  // Throws Error(orErrorInvalidResourceHandle) for a default stream, Error(orErrorStreamCaptureUnsupported) while the
-  // stream is capturing. What it still holds is done; then recycle() makes the object free.
+  // Destroys the handle of a stream. Remaining tasks still run. Then the command processor calls recycle(). Throws
+  // Error(orErrorInvalidResourceHandle) for a default stream, Error(orErrorStreamCaptureUnsupported) if the stream is
+  // capturing.
   void destroy_stream(Stream& stream);
+  // Makes the object of a destroyed, empty stream available for reuse.
   void recycle(Stream& stream) { streams_.recycle(stream); }
   Event& create_event(bool timed);
   void destroy_event(Event& event);
-  // Of a device that fails: notes which events mark work that is not done, since it is going to be skipped.
+  // Sets `skipped` in the events of a failing device whose tickets are not complete, because their tasks will be
+  // skipped.
   void note_skipped_events(const Device& device);
   Graph& create_graph(std::shared_ptr<GraphBody> body);
-  // Gives what the handle owned; the caller drops it after the lock.
+  // Destroys the handle and returns the graph that it owned. The caller releases the mutex before it destroys the
+  // graph.
   std::shared_ptr<GraphBody> destroy_graph(Graph& graph);
 
-  // All of them, destroyed ones too. They keep their addresses while others are made.
+  // Returns all streams, destroyed ones included. They keep their addresses while streams are created.
   std::deque<Stream>& streams() { return streams_.objects(); }
 
  private:

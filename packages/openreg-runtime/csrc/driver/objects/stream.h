@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command queue of the device, and what can stand in it.
+// The streams of a device and the tasks in their queues.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ struct Stream;
 constexpr int kLeastPriority = 0;
 constexpr int kGreatestPriority = -3;
 
-// What was done for a device or a stream.
+// Counts of the executed tasks of a device or a stream.
 struct Counters {
   uint64_t launches = 0;
   uint64_t copies = 0;
@@ -37,7 +37,7 @@ struct Counters {
     busy_nanoseconds += other.busy_nanoseconds;
   }
 
-  // Into the structures of openreg.h, which begin alike.
+  // Writes the counters to a structure of openreg.h, each of which has these members.
   template <class Stats>
   void write_to(Stats& stats) const {
     stats.launches = launches;
@@ -47,17 +47,17 @@ struct Counters {
   }
 };
 
-// One entry of a queue. Addresses are those that an engine dereferences (kernel view or host).
+// A task of a stream's queue. Addresses are those that an engine dereferences (kernel view or host).
 struct Task {
   enum class Kind : uint8_t {
     kKernel,         // runs on the compute engine; without a function it only releases its state
     kHostFunction,   // runs on the compute engine
-    kCopy,           // runs on the engine that suits its size
+    kCopy,           // runs on the compute or the copy engine, by its size
     kFill,           // runs on the compute engine
-    kWait,           // passes when another stream has completed a ticket; keeps no engine busy
-    kSemaphoreWait,  // passes when a semaphore has reached a value; keeps no engine busy
-    kTimestamp,      // notes the time in an event; keeps no engine busy
-    kDelay,          // passes after a time; keeps no engine busy
+    kWait,           // completes when another stream has completed a ticket; occupies no engine
+    kSemaphoreWait,  // completes when a semaphore has reached a value; occupies no engine
+    kTimestamp,      // stores the time in an event; occupies no engine
+    kDelay,          // completes after a time; occupies no engine
   };
   struct HostFunction {
     orHostFunction_t function;
@@ -67,7 +67,7 @@ struct Task {
     void* destination;
     const void* source;
     size_t size;
-    void* staging;  // malloc'ed memory to free afterwards, or null
+    void* staging;  // malloc'ed memory that the task owns and frees; may be null
   };
   struct Fill {
     void* destination;
@@ -81,19 +81,19 @@ struct Task {
   struct SemaphoreWait {
     TimelineSemaphore* semaphore;
     uint64_t value;
-    uint64_t number;  // counts these waits in the order in which they were submitted
+    uint64_t number;  // counts the semaphore waits of all streams in the order of submission
   };
   struct Timestamp {
     Event* event;
     uint64_t record;
   };
 
-  // What injected faults do to it when it runs.
+  // The effect of an injected fault when the task runs.
   enum class Injected : uint8_t { kNothing, kFailure, kDeviceLoss };
 
   Kind kind = Kind::kDelay;
   Injected injected = Injected::kNothing;
-  uint32_t observation = 0;  // its number among the tasks that observers have seen; 0 if none has
+  uint32_t observation = 0;  // its number among the tasks that subscribers have seen; 0 if none has seen it
   union {
     orKernel kernel;
     HostFunction host;
@@ -108,44 +108,46 @@ struct Task {
   Task() : delay(0) {}
 };
 
-// What a launch says that it reads and writes; no data: nothing was said.
+// The operands that a launch declares to read and write; null `data` if it declares nothing. Owns nothing.
 struct OperandSpan {
   const orOperand* data = nullptr;
   size_t count = 0;
 };
 
-// Which launch of a graph an entry belongs to, and which of its nodes it repeats; 0: none.
+// The graph launch that a task belongs to, and the node that it replays; 0 if there is none.
 struct GraphNodeRef {
   uint64_t launch = 0;
   uint64_t node = 0;
 };
 
-constexpr uint64_t kNobodyWaits = std::numeric_limits<uint64_t>::max();
+// The value of Stream::wake_at while no host thread waits.
+constexpr uint64_t kNoWaiter = std::numeric_limits<uint64_t>::max();
 
-// A stream waiting at its head for another one to complete `ticket`.
+// A stream whose head waits until another stream has completed `ticket`.
 struct Dependent {
   Stream* stream;
   uint64_t ticket;
 };
 
-// Guarded by the scheduler's mutex; who waits may read `completed` without it. Tickets number the entries of the stream
-// from 1 on and never restart, not even when the object is reused: "ticket t is done" stays true for ever.
+// A FIFO queue of tasks. Guarded by the scheduler's mutex, except that waiting threads may read `completed` without it.
+// Tickets number the tasks from 1 on. They never restart, even if the object is reused, so that a complete ticket stays
+// complete.
 struct Stream : HandleSlot {
   static constexpr uint32_t kHandleKind = 1;
 
   Device* device = nullptr;
   int priority = 0;
   RingBuffer<Task> queue;
-  uint64_t first_ticket = 0;           // ticket before its own first one, since the object may have been another stream
-  uint64_t submitted = 0;              // ticket of the newest entry
-  std::atomic<uint64_t> completed{0};  // ticket of the newest entry that is done
-  bool busy = false;                   // its head is with an engine, a timer, or another stream
-  uint64_t observed = 0;               // ticket of the newest entry that an observer has seen
+  uint64_t first_ticket = 0;           // ticket before the stream's first one; not 0 if the object is reused
+  uint64_t submitted = 0;              // ticket of the newest task
+  std::atomic<uint64_t> completed{0};  // ticket of the newest complete task
+  bool busy = false;                   // true while its head runs, or waits (engine, timer, semaphore, other stream)
+  uint64_t observed = 0;               // ticket of the newest task that a subscriber has seen
   std::vector<Dependent> dependents;
   Counters counters;
-  Capture* capture = nullptr;        // that records what is submitted
-  size_t branch = 0;                 // of the capture
-  uint64_t wake_at = kNobodyWaits;   // the lowest ticket that a host thread waits for
+  Capture* capture = nullptr;        // the capture that records its tasks; null if it is not capturing
+  size_t branch = 0;                 // its branch in the capture
+  uint64_t wake_at = kNoWaiter;      // the lowest ticket that a host thread waits for
   std::condition_variable progress;  // notified when `completed` reaches `wake_at`
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A value that only grows, which streams wait for and somebody outside of the device raises.
+// A counter that only grows. Streams wait for a value, and the host signals one.
 //
-// REAL HW: a word of memory that both sides map; the command processor looks at it until it is large enough.
+// REAL HW: a semaphore is a word of memory that both sides map. The command processor polls it until it is large
+// enough.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +16,21 @@ namespace openreg::driver {
 
 struct Stream;
 
-// A stream at whose head a wait for `value` stands.
+// A stream whose head waits for `value`.
 struct SemaphoreWaiter {
   Stream* stream;
   uint64_t value;
 };
 
-// Guarded by the scheduler's mutex.
+// The object behind a semaphore handle. Guarded by the scheduler's mutex.
 struct TimelineSemaphore : HandleSlot {
   static constexpr uint32_t kHandleKind = 0;
 
-  uint64_t signalled = 0;  // the newest value that was signalled
-  uint64_t reached = 0;    // what streams have seen of it: less, at times, when a seed chooses the interleaving
-  std::string failure;     // why no further value will be signalled; empty unless it has failed
-  size_t waits = 0;        // entries of all queues that wait for it; they point here
-  std::vector<SemaphoreWaiter> waiters;
+  uint64_t signaled = 0;                 // the newest value that the host has signaled
+  uint64_t reached = 0;                  // the value that streams see; a seeded schedule may reach `signaled` later
+  std::string failure;                   // the reason why no further value follows; empty unless it has failed
+  size_t waits = 0;                      // number of tasks in all queues that wait for it and point to it
+  std::vector<SemaphoreWaiter> waiters;  // streams whose head waits for it
 };
 
 inline orSemaphore_t handle_of(const TimelineSemaphore& semaphore) {

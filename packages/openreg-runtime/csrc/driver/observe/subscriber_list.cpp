@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tracing unit.
+// The subscriptions, and the calls of their callbacks.
 //
-// REAL HW: the command processor writes records into a ring in memory, which the driver reads and hands on.
+// REAL HW: the command processor writes records into a ring in memory, and the driver reads them and passes them on.
 #include "observe/subscriber_list.h"
 
 #include <algorithm>
@@ -19,7 +19,8 @@ bool& in_callback() {
   return value;
 }
 
-// What a callback throws must not reach the engine, or the program that happens to launch; orUnsubscribe() tells it.
+// Calls a callback and catches what it throws, because that must not reach the engine or a thread that launches.
+// orUnsubscribe() reports it.
 template <class Call>
 void run(Subscription& subscription, const char* callback, Call&& call) noexcept {
   if (subscription.failure[0] != 0) {
@@ -44,8 +45,8 @@ bool has_a_callback(const orSubscriber& table) {
          table.capture != nullptr || table.duration != nullptr || table.engine != nullptr || table.host != nullptr;
 }
 
-// The task as one subscription sees it: operands are for those who asked, but those of copies and fills, which nobody
-// has to gather.
+// Returns the task as one subscription sees it. Operands are included if it requests them, or if they are those of a
+// copy or a fill, which no caller has to collect.
 orTaskInfo seen_by(const Subscription& subscription, const orTaskInfo& task) {
   orTaskInfo result = task;
   const bool is_known = task.kind == orTaskCopy || task.kind == orTaskFill;
@@ -214,7 +215,7 @@ void SubscriberList::completed(uint32_t number, orTaskCompletion& completion) no
     --correlation.subscription->outstanding;
   }
   record.correlations.clear();
-  free_.push_back(number);  // has the capacity: the number came from there
+  free_.push_back(number);  // does not allocate, because free_ has capacity for all numbers
 }
 
 void SubscriberList::synced(const orSyncInfo& sync) noexcept {

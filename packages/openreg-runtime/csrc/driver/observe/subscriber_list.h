@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who is told what happens on the device, and which tasks they have seen.
+// The subscribers of the driver, and the tasks that they have seen.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ struct Subscription : HandleSlot {
 
   orSubscriber table{};
   void* user = nullptr;
-  size_t outstanding = 0;  // submits that it saw and whose complete it has not seen
-  char failure[256] = {};  // which callback threw what; from then on none is called
+  size_t outstanding = 0;  // tasks that were submitted while it was open and are not complete
+  char failure[256] = {};  // callback that threw, and its exception; once set, no callback is called
 };
 
-// How a task went, for those who saw it being submitted.
+// The result of a task for its `complete` callbacks. Times are nanoseconds of the scheduler's `Clock`.
 struct TaskResult {
   uint64_t launched = 0;
   uint64_t begin = 0;
@@ -30,40 +30,41 @@ struct TaskResult {
   bool skipped = false;
 };
 
-// Calls the callbacks, in the order of the subscriptions. Knows nothing of queues. Everything is called with the
-// scheduler's mutex held; callbacks are, too.
+// A list of subscriptions, which calls their callbacks in the order of subscription. Does not access queues. The caller
+// holds the scheduler's mutex, also while callbacks run.
 class SubscriberList {
  public:
-  // Throws Error(orErrorInvalidValue) for a table that this version does not know.
+  // Copies `table`. Throws Error(orErrorInvalidValue) if its version, size or flags are unknown or it has no callback.
   Subscription& subscribe(const orSubscriber& table, void* user);
-  // Throws Error(orErrorInvalidResourceHandle).
+  // Throws Error(orErrorInvalidResourceHandle) if no subscription with this handle is open.
   Subscription& find(orSubscription_t handle);
   static orSubscription_t handle(const Subscription& subscription);
-  // From now on the handle is refused, and of all callbacks only `complete` is called, for what has been submitted.
+  // Invalidates the handle. Afterwards only `complete` is called, for tasks that were submitted before.
   void close(Subscription& subscription);
-  // After close(), when nothing is outstanding.
+  // Frees a closed subscription. None of its tasks may be outstanding.
   void recycle(Subscription& subscription);
 
-  // Whether anybody is subscribed.
+  // Returns true if a subscription is open.
   bool any() const { return !open_.empty(); }
   bool wants_operands() const;
-  // The open subscription that keeps the time, null without one.
+  // Returns the open subscription with orSubscribeTime. May be null.
   Subscription* time_source() const;
-  // Whether any callback may be called, also for what ended subscriptions have seen.
+  // Returns true if a callback may be called, including those of closed subscriptions.
   bool may_call() const { return !open_.empty() || closing_ > 0; }
 
-  // Tells of a task; `correlation` of the argument is set here. The result is the task's number for the calls below, 0
-  // when it could not be noted for want of memory; then nobody was told.
+  // Calls `submit` for a task, whose `correlation` it sets. Returns the task's number for the functions below, or 0,
+  // without a call, if memory is lacking.
   uint32_t submitted(orTaskInfo& task) noexcept;
+  // Valid until completed().
   TaskResult& result(uint32_t task) { return observed_tasks_[task - 1].result; }
-  // The first answer, or false when there is none.
+  // Sets `nanoseconds` to the first duration that a subscription supplies. Returns false if none does.
   bool duration(uint32_t number, orTaskInfo& task, uint64_t& nanoseconds) noexcept;
-  // What the observer that keeps the time says; 0 where it says nothing or has not seen the task.
+  // Return what the time source supplies, or 0 if it has no such callback or has not seen the task.
   int engine(uint32_t number, orTaskInfo& task) noexcept;
   uint64_t host_time(uint32_t number, orTaskInfo& task) noexcept;
-  // Tells of a node; its correlation is set here.
+  // Calls `capture` for a node, whose `correlation` it sets.
   void captured(orTaskInfo& node) noexcept;
-  // Tells those who saw it; the number is used again.
+  // Calls `complete` of the subscriptions that have seen the task. Its number is reused afterwards.
   void completed(uint32_t number, orTaskCompletion& completion) noexcept;
   void synced(const orSyncInfo& sync) noexcept;
   void memory(const orMemoryInfo& memory) noexcept;
@@ -77,19 +78,20 @@ class SubscriberList {
     uint64_t id;
   };
   struct ObservedTask {
-    std::vector<Correlation> correlations;  // of those who saw the submit
+    std::vector<Correlation> correlations;  // of the subscriptions that were open when it was submitted
     TaskResult result;
   };
 
   HandleTable<Subscription> table_;
   std::vector<Subscription*> open_;
-  size_t closing_ = 0;  // closed and not recycled
+  size_t closing_ = 0;  // closed subscriptions that are not recycled yet
   std::deque<ObservedTask> observed_tasks_;
-  std::vector<uint32_t> free_;  // numbers, with capacity for all of them
+  std::vector<uint32_t> free_;  // unused task numbers, with capacity for all numbers
   uint64_t newest_ = 0;
 };
 
-// Throws Error(orErrorNotSupported) when the calling thread is in a callback.
+// Throws Error(orErrorNotSupported) if the calling thread is in a callback, because callbacks run under the scheduler's
+// mutex.
 void check_not_in_callback();
 
 }  // namespace openreg::driver

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: the driver knows what it enqueued; the card's tracing unit says when that ran, and both are matched by
-// number.
+// REAL HW: the driver records what it enqueued, the card's tracing unit records when that ran, and the driver matches
+// both by number.
 #include "observe/task_tracer.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ orTaskKind kind_of(const Task& task) {
   return orTaskKernel;
 }
 
-// Copies and fills say themselves what they read and write.
+// Fills in the operands of a copy or a fill, whose task contains them. Returns their number.
 size_t operands_of(const Task& task, const AddressSpace& space, std::array<orOperand, 2>& operands) {
   if (task.kind == Task::Kind::kFill) {
     operands[0] = {space.device_view(task.fill.destination), task.fill.size, orAccessWrite};
@@ -81,7 +81,7 @@ orTaskInfo describe(const Stream& stream, const Task& task, uint64_t ticket) {
   return info;
 }
 
-// Fills in what the task reads and writes; `own` is the memory for what it knows itself.
+// Sets what the task reads and writes. `own` is the memory for operands that the task itself contains.
 void add_operands(orTaskInfo& info, const Task& task, const OperandSpan& operands, const AddressSpace& space,
                   std::array<orOperand, 2>& own) {
   if (task.kind == Task::Kind::kCopy || task.kind == Task::Kind::kFill) {
@@ -97,7 +97,7 @@ void add_operands(orTaskInfo& info, const Task& task, const OperandSpan& operand
 
 void TaskTracer::notify_submitted(Stream& stream, Task& task, const OperandSpan& operands, const GraphNodeRef& replay) {
   if (task.kind == Task::Kind::kKernel && task.kernel.function == nullptr) {
-    return;  // the end of a graph's launch, which runs nothing
+    return;  // the end of a graph's launch, which executes nothing
   }
   orTaskInfo info = describe(stream, task, stream.submitted);
   std::array<orOperand, 2> own{};
@@ -121,7 +121,7 @@ void TaskTracer::notify_captured(const Stream& stream, const Task& task, const O
 
 void TaskTracer::notify_completed(const Stream& stream, const Task& task) {
   TaskResult result = subscribers_.result(task.observation);
-  if (result.end == 0) {  // no engine had it
+  if (result.end == 0) {  // no engine has executed it
     result.end = clock_.time();
     const bool needs_health = task.kind == Task::Kind::kDelay || task.kind == Task::Kind::kSemaphoreWait;
     if (needs_health && stream.device->failed && result.status == orSuccess) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the device needs from the operating system. One source file per system implements it; no other file of the
-// driver may contain a platform call.
+// The operating system services that the driver uses. The source files of this folder implement them for each system;
+// no other file of the driver may contain a platform call.
 #pragma once
 
 #include <cstddef>
@@ -8,79 +8,87 @@
 
 namespace openreg::driver::platform {
 
-// Bytes; every size and address below is a multiple of it.
+// Returns the page size in bytes. Every size and address below is a multiple of it.
 size_t page_size();
 
-// Memory that this process may use: the limit of its container if there is one, else of the machine. Bytes.
+// Returns the memory that this process may use, in bytes: the limit of its container if there is one, else the
+// machine's memory.
 size_t usable_memory();
 
-// Reserves addresses that fault on every access and take no memory. Null when the system refuses.
+// Reserves addresses that fault on every access and take no memory. Returns null if the system refuses.
 void* reserve_inaccessible(size_t size);
 
 // Reserves readable and writable addresses, aligned to 2 MiB, that take memory only when touched or committed.
-// Null when the system refuses.
+// Returns null if the system refuses.
 void* reserve_accessible(size_t size);
 
-// Makes a part of an accessible reservation usable (a system may do that on first touch instead). False on failure.
+// Makes a part of an accessible reservation usable (a system may do that on first touch instead). Returns false if the
+// system refuses.
 bool commit(void* address, size_t size) noexcept;
 
-// Gives the memory behind a part of an accessible reservation back to the system; its content is lost.
+// Returns the memory behind a part of an accessible reservation to the system; its content is lost.
 void decommit(void* address, size_t size) noexcept;
 
-// Makes a part of an accessible reservation that holds nothing fault on every access.
+// Makes a part of an accessible reservation, in which no memory is in use, fault on every access.
 void make_inaccessible(void* address, size_t size) noexcept;
 
-// Undoes a reservation.
+// Releases a whole reservation.
 void unreserve(void* address, size_t size) noexcept;
 
-// Page-aligned host memory, null when the system refuses; and its release.
+// Allocates page-aligned host memory; returns null if the system refuses.
 void* allocate_pages(size_t size);
+// Frees memory from allocate_pages().
 void free_pages(void* address, size_t size) noexcept;
 
-// Memory that several processes map. Whoever holds a copy of it calls close_shared() once; mappings stay.
+// A shared memory object that several processes map. The owner of this value calls close_shared() once; mappings stay
+// valid afterwards.
 struct SharedMemory {
-  intptr_t object = -1;  // a descriptor or handle of this process
-  size_t size = 0;       // bytes
-  uint64_t number = 0;   // other processes find it by this and the maker's number, until the maker closes it or ends
-  bool is_maker = false;
+  intptr_t object = -1;     // a descriptor or handle of this process
+  size_t size = 0;          // bytes
+  uint64_t number = 0;      // identifies it, with the creator's process number, until the creator closes it or ends
+  bool is_creator = false;  // true in the creator, the process that called create_shared()
 };
 
-// Zero-filled, of `size` bytes, and for processes of the same user. False when the system refuses.
+// Creates a zero-filled object of `size` bytes, which only processes of the same user can open. Returns false if the
+// system refuses.
 bool create_shared(size_t size, SharedMemory& memory);
-// What another process made, by the number of that process and of the object there. Both are hostile input: whatever
-// they name, nothing happens to it but that its kind and its owner are looked at, unless it is an object which
-// create_shared() can have made for this user, of a length that stays. False when it is none, or the system refuses.
+// Opens an object of another process by that process's number and the object's number there. Both numbers are hostile
+// input: unless they identify a shared object of this user, only kind and owner of what they identify are read.
+// Returns false if it is not an object of create_shared() for this user with a fixed length, or if the system refuses.
 bool open_shared(uint64_t process, uint64_t number, SharedMemory& memory);
-// Closes what open_shared() opened, or what create_shared() made: then nobody finds it any more.
+// Closes an object from open_shared() or create_shared(). No process can open an object after its creator closed it.
 void close_shared(SharedMemory& memory) noexcept;
 
 // Offsets into shared memory are multiples of this.
 constexpr size_t kSharedGranule = size_t{64} << 10;
 
-// Maps a part of it, readable and writable, wherever there is room; null when the system refuses. And its undoing.
+// Maps a part of `memory`, readable and writable, at an address that the system selects. Returns null if the system
+// refuses.
 void* map_shared(const SharedMemory& memory, size_t offset, size_t size);
+// Unmaps a range from map_shared().
 void unmap_shared(void* address, size_t size) noexcept;
 
-// The same at an address inside an accessible reservation, in place of what is there, and lost. Unmapping leaves the
-// range as decommit() does. False when the system refuses; then the range is as decommitted.
+// Same as `map_shared()`, except that `address` lies in an accessible reservation. Replaces what the range contains,
+// which is lost. Returns false if the system refuses; the range is then as after decommit().
 bool map_shared_at(const SharedMemory& memory, size_t offset, void* address, size_t size) noexcept;
+// Unmaps a range from map_shared_at() and leaves it as decommit() does.
 void unmap_shared_at(void* address, size_t size) noexcept;
 
-// Number of this process, as other processes know it.
+// Returns the number by which other processes identify this process.
 uint64_t process_id();
 
-// Calls the first function before every later fork(), then one of the others in each process, all on the thread that
-// forks. Does nothing where there is no fork().
+// Registers three functions for every later fork(): `before` runs before it, `in_parent` and `in_child` after it in
+// their process. All run on the thread that forks. Does nothing on systems without fork().
 void around_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
 
-// Whether other threads still run when exit handlers do, so that waiting for them makes sense.
+// Returns true if other threads still run during exit handlers, so that an exit handler can wait for them.
 bool threads_run_during_exit();
 
 // Names the calling thread (at most 15 characters) for debuggers.
 void name_thread(const char* name);
 
-// Tells the processor that the calling thread looks again and again for what another one writes, so that it leaves the
-// core's units to its sibling. About 20 to 100 ns.
+// Hints to the processor that the calling thread polls memory, so that the other hardware thread of the core can use
+// its units. Takes about 20 to 100 ns.
 void relax();
 
 }  // namespace openreg::driver::platform

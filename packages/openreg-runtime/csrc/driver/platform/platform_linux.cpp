@@ -21,7 +21,7 @@ namespace openreg::driver::platform {
 
 namespace {
 
-// Reads a memory limit of a control group; the largest number if there is none.
+// Reads a memory limit of a control group, in bytes. Returns the greatest number if there is no limit.
 size_t read_limit(const char* path) {
   std::ifstream file(path);
   unsigned long long limit = 0;
@@ -31,11 +31,11 @@ size_t read_limit(const char* path) {
   return std::numeric_limits<size_t>::max();
 }
 
-// Who maps an object may rely on its length.
+// Seals of every shared object. A process that maps one relies on its length, so nothing may change that length.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-// Objects that were sealed against writing cannot be shared memory.
-constexpr int kRefusedSeals = F_SEAL_WRITE | 0x10;  // F_SEAL_FUTURE_WRITE, which not every C library knows
-constexpr long kMemoryFileSystem = 0x01021994;      // TMPFS_MAGIC, of which each memfd is a file
+// Seals against writing. create_shared() adds none of them, so an object with one is not from create_shared().
+constexpr int kRefusedSeals = F_SEAL_WRITE | 0x10;  // F_SEAL_FUTURE_WRITE, which not every C library defines
+constexpr long kMemoryFileSystem = 0x01021994;      // TMPFS_MAGIC, the file system of every memfd
 
 // A descriptor that is closed at the end of a scope.
 class Descriptor {
@@ -55,7 +55,7 @@ class Descriptor {
   int number_;
 };
 
-// A file without a name, of this user, in memory.
+// Returns true if `path`, an O_PATH descriptor, refers to a regular file of this user in a memory file system.
 bool may_be_shared_memory(int path) {
   struct stat status{};
   struct statfs system{};
@@ -63,6 +63,7 @@ bool may_be_shared_memory(int path) {
          fstatfs(path, &system) == 0 && static_cast<long>(system.f_type) == kMemoryFileSystem;
 }
 
+// Returns true if `descriptor` has all of `kSeals` and none of `kRefusedSeals`.
 bool has_seals_of_shared_memory(int descriptor) {
   const int seals = fcntl(descriptor, F_GET_SEALS);
   return seals >= 0 && (seals & kSeals) == kSeals && (seals & kRefusedSeals) == 0;
@@ -80,7 +81,8 @@ void decommit(void* address, size_t size) noexcept {
   madvise(address, size, MADV_DONTNEED);
 }
 
-// A memfd is found through its maker's descriptor, so that neither the size of /dev/shm nor a name left behind matters.
+// Other processes open a memfd through its creator's descriptor. A name in /dev/shm is the alternative, but /dev/shm is
+// limited in size and keeps the names of processes that crashed.
 bool create_shared(size_t size, SharedMemory& memory) {
   Descriptor descriptor(memfd_create("openreg", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (descriptor.get() < 0 || fchmod(descriptor.get(), S_IRUSR | S_IWUSR) != 0 ||
@@ -90,12 +92,13 @@ bool create_shared(size_t size, SharedMemory& memory) {
   memory.object = descriptor.release();
   memory.size = size;
   memory.number = static_cast<uint64_t>(memory.object);
-  memory.is_maker = true;
+  memory.is_creator = true;
   return true;
 }
 
-// By now the numbers may mean anything that a process has open, and opening a device, a pipe or a file of a network may
-// do something to it. So first only the place is opened, which does nothing, and then that again, if it may be ours.
+// The numbers may refer to anything that a process has open, and opening a device, a pipe or a network file can have
+// side effects. Therefore the file is first opened with O_PATH, which has none. It is opened again for reading and
+// writing only if it can be shared memory of this user.
 bool open_shared(uint64_t process, uint64_t number, SharedMemory& memory) {
   if (process == 0 || process > INT_MAX || number > INT_MAX) {
     return false;

@@ -26,16 +26,17 @@ size_t usable_memory() {
 }
 
 void decommit(void* address, size_t size) noexcept {
-  // Unlike MADV_FREE, mapping afresh gives the memory back at once, so that statistics of the process are true.
+  // A new mapping returns the memory to the system at once. MADV_FREE returns it later, and until then the statistics
+  // of the process include it.
   mmap(address, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
 namespace {
 
-// The system takes no more than 31 characters.
+// The name of a shared object; macOS accepts at most 31 characters.
 using SharedName = std::array<char, 32>;
 
-// False where no process can have made an object of these numbers.
+// Writes the name of an object to `name`. Returns false if no process can have created an object with these numbers.
 bool make_shared_name(uint64_t process, uint64_t number, SharedName& name) {
   if (process == 0 || process > INT_MAX || number > UINT_MAX) {
     return false;
@@ -53,12 +54,12 @@ bool create_shared(size_t size, SharedMemory& memory) {
   if (!make_shared_name(process_id(), number, name)) {
     return false;
   }
-  shm_unlink(name.data());  // of a process with this number that crashed
+  shm_unlink(name.data());  // the name may remain from a process with this number that crashed
   const int descriptor = shm_open(name.data(), O_RDWR | O_CREAT | O_EXCL, 0600);
   if (descriptor < 0) {
     return false;
   }
-  if (ftruncate(descriptor, static_cast<off_t>(size)) != 0) {  // works once, so the length stays
+  if (ftruncate(descriptor, static_cast<off_t>(size)) != 0) {  // succeeds only once per object, so the length stays
     close(descriptor);
     shm_unlink(name.data());
     return false;
@@ -66,7 +67,7 @@ bool create_shared(size_t size, SharedMemory& memory) {
   memory.object = descriptor;
   memory.size = size;
   memory.number = number;
-  memory.is_maker = true;
+  memory.is_creator = true;
   return true;
 }
 
@@ -96,7 +97,7 @@ void close_shared(SharedMemory& memory) noexcept {
   close(static_cast<int>(memory.object));
   memory.object = -1;
   SharedName name;
-  if (memory.is_maker && make_shared_name(process_id(), memory.number, name)) {
+  if (memory.is_creator && make_shared_name(process_id(), memory.number, name)) {
     shm_unlink(name.data());
   }
 }

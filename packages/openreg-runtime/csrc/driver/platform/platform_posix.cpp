@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operating system services that Linux and macOS share.
+// Operating system services that are identical on Linux and macOS.
 #include "platform/platform.h"
 
 #include <pthread.h>
@@ -38,7 +38,7 @@ void* reserve_inaccessible(size_t size) {
 }
 
 void* reserve_accessible(size_t size) {
-  // Map one huge page too much and cut both ends off, so that the rest starts on a huge page.
+  // Map one huge page too many and unmap both ends, so that the rest starts at a huge page.
   auto* raw = static_cast<char*>(map_anonymous(size + kHugePage, PROT_READ | PROT_WRITE));
   if (raw == nullptr) {
     return nullptr;
@@ -56,7 +56,7 @@ void* reserve_accessible(size_t size) {
 }
 
 bool commit(void* /*address*/, size_t /*size*/) noexcept {
-  return true;  // pages appear on first touch
+  return true;  // the system adds pages on first touch
 }
 
 void make_inaccessible(void* address, size_t size) noexcept {
@@ -89,7 +89,7 @@ bool map_shared_at(const SharedMemory& memory, size_t offset, void* address, siz
   const bool mapped = mmap(address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
                            static_cast<int>(memory.object), static_cast<off_t>(offset)) != MAP_FAILED;
   if (!mapped) {
-    unmap_shared_at(address, size);  // the system may have removed what was there
+    unmap_shared_at(address, size);  // mmap() may have removed the previous mapping before it failed
   }
   return mapped;
 }

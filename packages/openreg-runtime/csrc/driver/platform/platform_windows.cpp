@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operating system services of Windows; platform_windows_memory.cpp has those on memory.
+// Operating system services of Windows, except memory, which is in platform_windows_memory.cpp.
 #include "platform/platform.h"
 
 #define WIN32_LEAN_AND_MEAN
@@ -27,7 +27,7 @@ bool threads_run_during_exit() {
 }
 
 void name_thread(const char* /*name*/) {
-  // SetThreadDescription is missing from older systems and only helps debuggers.
+  // Does nothing, because SetThreadDescription is missing from older systems and only helps debuggers.
 }
 
 void relax() {

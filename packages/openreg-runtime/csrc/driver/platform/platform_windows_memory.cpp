@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory services of Windows.
 //
-// The kernel view has to hold private and shared memory at addresses of our choice. Only placeholders (Windows 10 1803
-// and later) allow that: reserved ranges which are split, replaced by memory, and put back.
+// The kernel view contains private and shared memory at addresses that the driver selects. Only placeholders (Windows
+// 10 1803 and later) allow that: reserved ranges that are split, replaced by memory, and restored.
 #include "platform/platform.h"
 
 #define WIN32_LEAN_AND_MEAN
@@ -17,7 +17,8 @@ namespace openreg::driver::platform {
 
 namespace {
 
-// Not in the headers and import libraries of every toolchain, so they are looked up.
+// Constants and functions of placeholders. They are repeated here and looked up at run time, because not every
+// toolchain has them in its headers and import libraries.
 constexpr ULONG kReplacePlaceholder = 0x4000;
 constexpr ULONG kReservePlaceholder = 0x40000;
 constexpr ULONG kCoalescePlaceholders = 0x1;
@@ -49,14 +50,15 @@ UnmapViewOfFile2Function unmap_view_of_file2() {
   return function;
 }
 
-// Ranges next to each other lie in one placeholder until they are split, so only one thread at a time splits and joins.
+// Returns the mutex of all placeholders. Adjacent ranges lie in one placeholder until it is split, so only one thread
+// at a time may split and merge.
 std::mutex& placeholders() {
   static std::mutex only;
   return only;
 }
 
-// Makes exactly this range one placeholder; with placeholders() locked until it is replaced. It lies in one or several
-// placeholders that hold nothing.
+// Turns exactly this range into one placeholder. The range lies in one or several placeholders without memory. The
+// caller locks placeholders() until it has replaced the placeholder. Returns false on failure.
 bool isolate_placeholder(char* address, size_t size) {
   char* const end = address + size;
   char* first = nullptr;
@@ -87,7 +89,7 @@ void* reserve_inaccessible(size_t size) {
 
 void* reserve_accessible(size_t size) {
   if (virtual_alloc2() == nullptr || map_view_of_file3() == nullptr || unmap_view_of_file2() == nullptr) {
-    return nullptr;  // an older system
+    return nullptr;  // the system is older than placeholders
   }
   return virtual_alloc2()(GetCurrentProcess(), nullptr, size, MEM_RESERVE | kReservePlaceholder, PAGE_NOACCESS, nullptr,
                           0);
@@ -104,10 +106,10 @@ void decommit(void* address, size_t size) noexcept {
   VirtualFree(address, size, MEM_RELEASE | kPreservePlaceholder);
 }
 
-void make_inaccessible(void* /*address*/, size_t /*size*/) noexcept {}  // what holds nothing is a placeholder
+void make_inaccessible(void* /*address*/, size_t /*size*/) noexcept {}  // a range without memory is a placeholder
 
 void unreserve(void* address, size_t size) noexcept {
-  // Of the kernel view, placeholders may be left that need to be released one by one.
+  // The kernel view may consist of several placeholders, which are released one by one.
   char* const end = static_cast<char*>(address) + size;
   for (auto* next = static_cast<char*>(address); next < end;) {
     MEMORY_BASIC_INFORMATION info{};
@@ -133,7 +135,7 @@ namespace {
 
 using SharedName = std::array<char, 64>;
 
-// False where no process can have made an object of these numbers.
+// Writes the name of an object to `name`. Returns false if no process can have created an object with these numbers.
 bool make_shared_name(uint64_t process, uint64_t number, SharedName& name) {
   if (process > MAXDWORD || number > MAXDWORD) {
     return false;
@@ -145,7 +147,8 @@ bool make_shared_name(uint64_t process, uint64_t number, SharedName& name) {
 
 }  // namespace
 
-// Without a descriptor of its own, an object admits the user of its maker. Its length never changes.
+// The object gets no security descriptor of its own, so the default one of its creator admits that user. Its length
+// never changes.
 bool create_shared(size_t size, SharedMemory& memory) {
   static std::atomic<DWORD> count{0};
   const DWORD number = count++;
@@ -159,14 +162,14 @@ bool create_shared(size_t size, SharedMemory& memory) {
   if (object == nullptr) {
     return false;
   }
-  if (GetLastError() == ERROR_ALREADY_EXISTS) {  // of a process with this number, still mapped by others
+  if (GetLastError() == ERROR_ALREADY_EXISTS) {  // from an earlier process with this number; others still map it
     CloseHandle(object);
     return false;
   }
   memory.object = reinterpret_cast<intptr_t>(object);
   memory.size = size;
   memory.number = number;
-  memory.is_maker = true;
+  memory.is_creator = true;
   return true;
 }
 
@@ -179,7 +182,7 @@ bool open_shared(uint64_t process, uint64_t number, SharedMemory& memory) {
   if (object == nullptr) {
     return false;
   }
-  // The system tells the size of a mapped view only.
+  // The system reports the size of a mapped view only, not that of an object.
   MEMORY_BASIC_INFORMATION info{};
   void* view = MapViewOfFile(object, FILE_MAP_READ, 0, 0, 0);
   const bool known = view != nullptr && VirtualQuery(view, &info, sizeof(info)) != 0;

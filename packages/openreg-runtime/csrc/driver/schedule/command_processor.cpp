@@ -9,12 +9,13 @@ namespace openreg::driver {
 
 namespace {
 
-// A copy of this size takes longer than waking a sleeping engine, so that a second engine pays.
+// In bytes. A copy of this size takes longer than waking a sleeping engine, so that a second engine pays.
 constexpr size_t kCopyEngineThreshold = size_t{1} << 20;
 
 }  // namespace
 
-// Here and not on the engine, so that with one launching thread the n-th operation is always the same one.
+// Counts operations when they are enqueued, not when they are executed. With one launching thread, the n-th operation
+// is therefore identical in each run.
 void CommandProcessor::inject_fault(const Stream& stream, Task& task) {
   const bool is_kernel = task.kind == Task::Kind::kKernel && task.kernel.function != nullptr;
   if (!is_kernel && task.kind != Task::Kind::kCopy && task.kind != Task::Kind::kFill) {
@@ -29,7 +30,8 @@ void CommandProcessor::inject_fault(const Stream& stream, Task& task) {
   }
 }
 
-// Moves the stream on as far as it goes without an engine. Afterwards it is empty, or its head is with somebody.
+// Advances the stream as far as possible without an engine. Afterwards its queue is empty, or its head is with an
+// engine, the timer queue, a semaphore or another stream.
 void CommandProcessor::advance(Stream& stream) {
   stream.busy = true;
   while (!stream.queue.empty()) {
@@ -49,7 +51,8 @@ void CommandProcessor::advance(Stream& stream) {
   }
 }
 
-// True when the head is done already; otherwise it was handed to whoever will complete it.
+// Returns true if the head is complete already. Otherwise adds the stream to the engine, timer queue, semaphore or
+// stream that will complete it.
 bool CommandProcessor::pass_head(Stream& stream, const Task& head) {
   switch (head.kind) {
     case Task::Kind::kWait:
@@ -99,7 +102,7 @@ void CommandProcessor::take_off_head(Stream& stream) {
   --pending_;
   stream.completed.store(stream.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   if (stream.completed >= stream.wake_at) {
-    stream.wake_at = kNobodyWaits;
+    stream.wake_at = kNoWaiter;
     stream.progress.notify_all();
   }
   const auto waits = [&](const Dependent& dependent) { return dependent.ticket > stream.completed; };
@@ -110,7 +113,8 @@ void CommandProcessor::take_off_head(Stream& stream) {
   stream.dependents.erase(done, stream.dependents.end());
 }
 
-// When the head is done on the simulated chip: entries that no engine runs take no time but that of what they wait for.
+// Computes when the head ends on the simulated chip. Among tasks that no engine executes, only delays and waits take
+// time.
 void CommandProcessor::advance_simulated_time(const Stream& stream, const Task& head) {
   uint64_t time = simulated_time_.earliest(stream);
   uint64_t nanoseconds = 0;
@@ -140,7 +144,7 @@ void CommandProcessor::advance_simulated_time(const Stream& stream, const Task& 
 
 void CommandProcessor::complete(Stream& stream) {
   if (!completions_.empty()) [[unlikely]] {
-    completions_.push_back(&stream);  // others were first
+    completions_.push_back(&stream);  // after the streams that were added before it
   } else {
     take_off_head(stream);
     advance(stream);

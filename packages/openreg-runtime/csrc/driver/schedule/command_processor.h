@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Moves queues on: what is at the head of each stream, and who has to be done before it.
+// The advance of the streams' queues: what completes the head of each.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,9 @@
 
 namespace openreg::driver {
 
-// FIFO within a stream. The head of a stream that is busy is with somebody: an engine, the timer queue, a semaphore, or
-// another stream that it waits for. Guarded by the scheduler's mutex, which it never gives up; runs nothing itself.
+// The part of the scheduler that advances queues, FIFO within a stream. The head of a busy stream is with an engine or
+// the timer queue, or waits for a semaphore or another stream. Executes no task itself. Guarded by the scheduler's
+// mutex, which it never releases.
 class CommandProcessor {
  public:
   CommandProcessor(ObjectTable& objects, Engines& engines, TimerQueue& timer_queue, Semaphores& semaphores,
@@ -37,8 +38,8 @@ class CommandProcessor {
   CommandProcessor(const CommandProcessor&) = delete;
   CommandProcessor& operator=(const CommandProcessor&) = delete;
 
-  // Appends an entry to a stream, however long its queue is, and moves the stream on if it was idle. Returns the
-  // entry's ticket.
+  // Appends a task to a stream, without a limit on its queue, and advances the stream if it was idle. Returns the
+  // task's ticket.
   uint64_t enqueue(Stream& stream, const Task& task, const OperandSpan& operands = {},
                    const GraphNodeRef& replay = {}) {
     Task& entry = stream.queue.push(task);
@@ -58,12 +59,12 @@ class CommandProcessor {
     }
     return ticket;
   }
-  // The head of a busy stream is done.
+  // Completes the head of a busy stream, then advances the stream and those that waited for it.
   void complete(Stream& stream);
-  // Moves the streams on whose heads are done, and those that waited for them.
+  // Advances the streams in the list of completions, and those that waited for them.
   void settle();
 
-  // Entries in all queues.
+  // Returns the number of tasks in all queues.
   size_t pending() const { return pending_; }
 
  private:

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The list of streams whose heads are complete.
 #pragma once
 
 #include <deque>
@@ -7,9 +8,9 @@ namespace openreg::driver {
 
 struct Stream;
 
-// Streams whose head is done but not taken off yet. Whatever ends a head adds its stream here;
-// CommandProcessor::settle() moves them on. A list, not a recursion: chains of waits between streams can be as long as
-// their queues. Guarded by the scheduler's mutex.
+// A list of streams whose head is complete but not removed yet. The part that completes a head adds its stream;
+// CommandProcessor::settle() advances the streams. A list instead of recursion, because chains of waits between streams
+// can be as long as their queues. Guarded by the scheduler's mutex.
 using Completions = std::deque<Stream*>;
 
 }  // namespace openreg::driver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Schedules that need to know what comes: work is held back until the host needs it.
+// The base class of schedules that defer tasks until the host waits, so that they can select among many.
 #pragma once
 
 #include <condition_variable>
@@ -15,16 +15,17 @@
 
 namespace openreg::driver {
 
-// Work runs one task at a time over all devices, on one engine, and only while somebody requests it. Which task is
-// next, and how long it took, the derived class says. Guarded by the scheduler's mutex.
+// A schedule that executes one task at a time over all devices, on one engine, and only while a host thread requests
+// it. The derived class selects the task and its duration. Guarded by the scheduler's mutex. A function that takes a
+// `Lock&` releases the mutex while it blocks.
 class DeferredSchedule {
  public:
-  // `engine` is the one that runs everything.
+  // `engine` executes all tasks.
   explicit DeferredSchedule(Engine& engine) : engine_(engine) {}
   DeferredSchedule(const DeferredSchedule&) = delete;
   DeferredSchedule& operator=(const DeferredSchedule&) = delete;
 
-  // Keeps a request in the list while it lives; with a null schedule it does nothing.
+  // A guard that keeps a request in the schedule's list. With a null schedule it does nothing.
   class WaitRequestGuard {
    public:
     WaitRequestGuard(DeferredSchedule* schedule, WaitRequest& request) : schedule_(schedule), request_(request) {
@@ -45,40 +46,45 @@ class DeferredSchedule {
     WaitRequest& request_;
   };
 
-  // For the engine. The stream whose head runs now; null when nothing is demanded, or nothing can run.
+  // Returns the stream whose head the engine executes now. Null if no request is pending or no task can run.
   virtual Stream* next() = 0;
-  // The stream's head has run, or was skipped as `result` says: lets the time pass that it took, and writes down when
-  // it began and ended, and on which engine.
+  // Advances the clock by the duration of the stream's head, which was executed or, as `result` states, skipped. Sets
+  // begin and end of `result`, and in simulated time its engine.
   virtual void advance_clock(const Stream& stream, const Task& task, TaskResult& result) = 0;
-  // How long the engine may sleep, in nanoseconds; 0: until it is woken.
+  // Returns how long the engine may sleep, in nanoseconds; 0 means until it is woken.
   virtual uint64_t longest_sleep() const { return 0; }
 
-  // For the host. A query asks whether a ticket is done (of null: always), and may let tasks run. Whether it gave up
-  // the lock for a while. Not to be called by a kernel.
+  // Runs tasks as the schedule allows, because the host queries whether `ticket` of `stream` is complete; a null stream
+  // stands for a complete ticket. Returns true if it may have released the mutex. Must not be called on an engine
+  // thread.
   virtual bool run_for_query(Stream* stream, uint64_t ticket, Lock& lock) = 0;
-  // Whether the next call that enqueues has to let tasks run.
+  // Returns true if the next call that enqueues a task has to run tasks.
   virtual bool has_backlog() const = 0;
-  // After each call that enqueues: lets tasks run when too many are held back.
+  // Runs tasks if too many are deferred. Must be called after each call that enqueues.
   virtual void after_submit(Lock& lock) = 0;
-  // The engine has stopped: nobody is to wait for it.
+  // Wakes the threads that wait, because the engine has stopped.
   void stop() { met_.notify_all(); }
 
  protected:
   ~DeferredSchedule() = default;
 
-  // Entries that may be held back before a launch lets some run: enough for long interleavings, little enough for
-  // memory that frees wait for.
+  // The number of tasks that may be deferred before a launch runs some. Large enough for long interleavings, small
+  // enough for memory whose release waits for these tasks.
   static constexpr size_t kMaxBacklog = 256;
-  // Queries in a row, with nothing enqueued between them, after which a program is seen to poll. One that looks in
-  // passing, as a caching allocator does, must not decide anything.
+  // The number of queries in a row, with nothing enqueued between them, after which a program counts as polling. An
+  // occasional query, as of a caching allocator, must not decide the order.
   static constexpr size_t kPollThreshold = 64;
 
+  // Called when a request has left the list.
   virtual void request_ended() {}
+  // Blocks until the request is met or the engine has stopped.
   void wait(const WaitRequest& request, Lock& lock) {
     met_.wait(lock, [&] { return request.is_met() || engine_.is_stopped(); });
   }
-  // Whether any request is not met; those of progress threads only count if `passive_counts`. Tells whose is met.
+  // Returns true if a request is not met; requests of progress threads count only if `passive_counts`. Also wakes the
+  // threads whose requests are met.
   bool has_pending_wait(bool passive_counts);
+  // Counts one task for all requests.
   void count_task();
 
   Engine& engine_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: one command that names the recorded buffer; here a launch submits the nodes one by one.
+// REAL HW: a launch is one command that names the recorded buffer; here it enqueues the nodes one by one.
 #include "schedule/graph_replay.h"
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace openreg::driver {
 
 namespace {
 
-// The end of a launch keeps the graph alive until it has run.
+// Releases the reference with which the last task of a launch keeps the graph alive until it has run.
 void release_body(void* state) {
   delete static_cast<std::shared_ptr<GraphBody>*>(state);
 }
@@ -37,7 +37,7 @@ void GraphReplay::enqueue(const std::shared_ptr<GraphBody>& body, Stream& stream
   if (body->last_stream != nullptr && body->last_stream != &stream) {
     enqueue_wait(stream, *body->last_stream, body->last_ticket);
   }
-  std::vector<std::vector<uint64_t>> tickets(body->branches.size());  // of every place that may be waited for
+  std::vector<std::vector<uint64_t>> tickets(body->branches.size());  // of each place in a branch, for waits
   for (size_t branch = 0; branch < tickets.size(); ++branch) {
     tickets[branch].push_back(target(branch).submitted);
   }
@@ -48,7 +48,7 @@ void GraphReplay::enqueue(const std::shared_ptr<GraphBody>& body, Stream& stream
     } else {
       Task task = node.task;
       if (task.kind == Task::Kind::kKernel) {
-        task.kernel.release = nullptr;  // the graph keeps the state for the next launch
+        task.kernel.release = nullptr;  // the graph keeps the state for further launches
       }
       const OperandSpan operands{node.has_operands ? node.operands.data() : nullptr, node.operands.size()};
       ticket = processor_.enqueue(target(node.branch), task, operands, {newest_launch_, node.number});
@@ -63,7 +63,7 @@ void GraphReplay::enqueue(const std::shared_ptr<GraphBody>& body, Stream& stream
   end.kernel = {"graph", nullptr, keep.get(), &release_body};
   body->last_ticket = processor_.enqueue(stream, end);
   body->last_stream = &stream;
-  keep.release();  // the entry owns it now
+  keep.release();  // the task owns it now
 }
 
 }  // namespace openreg::driver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Launches of graphs: a graph's nodes become entries of queues again.
+// The launch of graphs, which enqueues their nodes as tasks.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,16 @@
 
 namespace openreg::driver {
 
-// Guarded by the scheduler's mutex.
+// The part of the scheduler that launches graphs. Guarded by the scheduler's mutex.
 class GraphReplay {
  public:
   explicit GraphReplay(CommandProcessor& processor) : processor_(processor) {}
 
-  // Throws Error(orErrorStreamCaptureUnsupported) while the stream is capturing, Error(orErrorInvalidValue) when it is
-  // on another device than the one of the capture.
+  // Throws Error(orErrorStreamCaptureUnsupported) while the stream is capturing, and Error(orErrorInvalidValue) if it
+  // is on another device than the capture was.
   static void check_launch(const GraphBody& body, const Stream& stream);
-  // Enqueues all of it, after the launch before of the same graph.
+  // Enqueues all nodes, to run after the previous launch of this graph. Shares ownership of `body` until they are
+  // complete.
   void enqueue(const std::shared_ptr<GraphBody>& body, Stream& stream);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: the driver writes commands into a ring and rings a doorbell; it waits by looking at a counter in memory.
+// REAL HW: the driver writes commands into a ring and rings a doorbell; it waits by polling a counter in memory.
 #include "schedule/scheduler.h"
 
 #include <algorithm>
@@ -69,16 +69,16 @@ bool Scheduler::try_submit(Stream& stream, const Task& task, Lock& lock, const O
   }
   threads_.start();
   processor_.enqueue(stream, task, operands);
-  limit_backlog(lock);  // notes the submission; there is none to relieve
+  limit_backlog(lock);  // only records the launch, because has_backlog() was false
   return true;
 }
 
 void Scheduler::submit_and_wait(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands) {
-  check_not_engine_thread();  // before the task is taken
+  check_not_engine_thread();  // before the task is enqueued
   CaptureManager::check_not_capturing(stream);
   const Device& device = *stream.device;
   wait_for_capacity(stream, lock);
-  const uint64_t resets = device.resets;  // submit() may give up the lock after it has taken the task
+  const uint64_t resets = device.resets;  // submit() may release the mutex after it has enqueued the task
   const uint64_t ticket = submit(stream, task, lock, operands);
   wait_since(resets, stream, device, ticket, lock, nullptr);
 }
@@ -86,8 +86,8 @@ void Scheduler::submit_and_wait(Stream& stream, const Task& task, Lock& lock, co
 void Scheduler::wait_for_capacity(Stream& stream, Lock& lock) {
   const uint32_t generation = stream.generation;
   while (stream.queue.size() >= kStreamCapacity) {
-    // Until a few are free: a wake-up for each single entry would be slow, and a long wait would keep an interpreter
-    // from handling Ctrl-C between two launches.
+    // Waits until a few places are free. A wake-up for each place would be slow, and a long wait would keep an
+    // interpreter from handling Ctrl-C between two launches.
     wait_for_ticket(stream, stream.submitted - kStreamLowWatermark, lock);
     OPENREG_DRIVER_CHECK(stream.generation == generation, orErrorInvalidResourceHandle,
                          "the stream was destroyed by another thread while this call waited for its full queue");
@@ -118,7 +118,7 @@ void Scheduler::wait_for_value(Stream& stream, TimelineSemaphore& semaphore, uin
   try {
     processor_.enqueue(stream, task);
   } catch (...) {
-    Semaphores::drop_wait(task.semaphore);  // the host has no memory for the entry
+    Semaphores::drop_wait(task.semaphore);  // the host has no memory for the task
     throw;
   }
   limit_backlog(lock);
@@ -155,7 +155,7 @@ void Scheduler::wait_since(uint64_t resets, Stream& stream, const Device& device
 
 void Scheduler::drain(Device& device, Lock& lock) {
   captures_.check_may_block(device);
-  // Streams made while we wait are not this call's business.
+  // Streams that are created while this call blocks are ignored.
   const size_t count = objects_.streams().size();
   for (size_t i = 0; i < count; ++i) {
     Stream& stream = objects_.streams()[i];
@@ -209,7 +209,7 @@ orSubscription_t Scheduler::subscribe(const orSubscriber& table, void* user, Loc
   return handle;
 }
 
-// Until other threads leave a moment in which nothing is queued.
+// Blocks until all queues are empty at one moment, which other threads delay while they enqueue.
 void Scheduler::empty_all_queues(Lock& lock) {
   check_not_engine_thread();
   while (processor_.pending() > 0) {
@@ -232,7 +232,7 @@ void Scheduler::unsubscribe(orSubscription_t handle, Lock& lock) {
                        "called by a kernel, which must not wait for other work; unsubscribe on the host instead");
   if (&subscription == subscribers_.time_source()) {
     empty_all_queues(lock);
-    subscribers_.find(handle);  // refuses it if another thread has ended it meanwhile
+    subscribers_.find(handle);  // throws if another thread has ended the subscription meanwhile
     simulated_time_.end();
     set_deferred_schedule(nullptr);
   }
@@ -259,8 +259,8 @@ void Scheduler::update_operands_wanted() {
   operands_wanted_.store(subscribers_.wants_operands() || captures_.any(), std::memory_order_relaxed);
 }
 
-// Looks without the lock for about as long as waking this thread would take: short work, like reading one number, is
-// done by then.
+// Polls without the mutex for about as long as waking this thread would take. Short tasks, such as reading one number,
+// are complete by then.
 void Scheduler::spin_until(const Stream& stream, uint64_t ticket, Lock& lock) {
   if (deferred_schedule_ != nullptr) {
     return;

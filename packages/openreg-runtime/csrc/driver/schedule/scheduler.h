@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Takes work for the device, and waits for it. Composed of parts, each of which can be read and tested alone:
+// The scheduler, which enqueues tasks and waits for them. It consists of parts, each of which can be read and tested
+// alone:
 //
-//   ObjectTable            streams, events and graphs, behind their handles
-//   CaptureManager           what is recorded instead of run; GraphReplay launches it
-//   CommandProcessor   the queues of the streams, and who waits for whom
-//   Semaphores         waits that somebody outside of the device ends
-//   TimerQueue          delays
-//   Engines            what may run, and what runs
-//   TaskRunner         which task is next, and what follows from how it went
-//   DeferredSchedule           the same for work that is held back until the host needs it:
-//   SeededSchedule       in the order that a seed selects,
-//   SimulatedSchedule     or in that of a chip whose time is simulated (SimulatedTime)
-//   EngineThreads      the threads that ask the task_runner
-//   TaskTracer         tells SubscriberList of all that
+//   ObjectTable          the streams, events and graphs, behind their handles
+//   CaptureManager       the captures, which record tasks instead of running them
+//   GraphReplay          the launch of graphs
+//   CommandProcessor     the queues of the streams, and the waits between streams
+//   Semaphores           the waits that the host ends by a signal
+//   TimerQueue           the delays
+//   Engines              the ready streams, and the tasks in execution
+//   TaskRunner           the selection and execution of an engine's next task
+//   DeferredSchedule     the selection while tasks are deferred until the host waits, in one of two orders:
+//     SeededSchedule     the order that a seed selects
+//     SimulatedSchedule  the order of a chip whose time is simulated (SimulatedTime)
+//   EngineThreads        the threads that call the TaskRunner
+//   TaskTracer           the reports of all tasks to the SubscriberList
 #pragma once
 
 #include <atomic>
@@ -49,11 +51,11 @@
 
 namespace openreg::driver {
 
-constexpr size_t kStreamCapacity = 16384;                       // entries that a stream holds before launches block
-constexpr uint64_t kStreamLowWatermark = kStreamCapacity - 64;  // entries at which a launch that blocked goes on
+constexpr size_t kStreamCapacity = 16384;                       // tasks that a stream holds before launches block
+constexpr uint64_t kStreamLowWatermark = kStreamCapacity - 64;  // tasks in a stream at which a blocked launch continues
 
-// Every function that takes a lock is to be called with lock() held; those that take it by a reference which is not
-// const give it up for a while.
+// The scheduler of all devices. The caller of a function with a `Lock` parameter holds lock(). A function that takes a
+// non-const `Lock&` releases the mutex while it blocks.
 class Scheduler {
  public:
   Scheduler(const AddressSpace& space, std::vector<std::unique_ptr<Device>>& devices, Faults& faults,
@@ -61,7 +63,7 @@ class Scheduler {
 
   Lock lock() { return acquire(mutex_); }
 
-  // The parts, for what concerns one of them alone.
+  // Return the parts, for calls that concern only one of them.
   ObjectTable& objects(const Lock& /*lock*/) { return objects_; }
   CaptureManager& captures(const Lock& /*lock*/) { return captures_; }
   Semaphores& semaphores(const Lock& /*lock*/) { return semaphores_; }
@@ -71,68 +73,75 @@ class Scheduler {
   Stream& stream(orStream_t handle, const Lock& /*lock*/) { return objects_.stream(handle); }
   Event& event(orEvent_t handle, const Lock& /*lock*/) { return objects_.event(handle); }
 
-  // Appends, or records in the stream's capture; blocks while the stream is full. Throws as wait_for_capacity() does,
-  // and Error(orErrorDeinitialized) while the process exits; then the task is not taken. Returns the entry's ticket.
+  // Enqueues a task, or records it in the stream's capture, and returns its ticket. Blocks while the stream is full.
+  // Throws as wait_for_capacity() does, and Error(orErrorDeinitialized) while the process exits; the task is not
+  // enqueued then.
   uint64_t submit(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands = {});
-  // The same, then wait(). When it throws, the task was not taken, or an engine is done with it.
+  // Same as submit(), except that it then calls wait(). If it throws, the task was not enqueued, or an engine has
+  // finished it.
   void submit_and_wait(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands = {});
-  // The same as submit(), unless that could block or let other work run: false then, and the task is not taken. For
-  // kernels, which launch_blocking() waits for.
+  // Same as submit(), except that it returns false, without enqueuing, if it could block or run other tasks. `task` is
+  // a kernel, so launch_blocking() counts as blocking.
   bool try_submit(Stream& stream, const Task& task, Lock& lock, const OperandSpan& operands);
-  // Blocks while the stream is full; the next submit() then keeps the lock. Throws as Device::check_healthy() and
-  // CaptureManager::check_valid() do, and Error(orErrorInvalidResourceHandle) when the stream was destroyed while this
-  // call blocked.
+  // Blocks while the stream is full, so that a submit() right after it enqueues before it releases the mutex. Throws as
+  // Device::check_healthy() and CaptureManager::check_valid() do, and Error(orErrorInvalidResourceHandle) if the stream
+  // was destroyed meanwhile. If it blocks, also throws as wait() does on an engine thread and at process exit.
   void wait_for_capacity(Stream& stream, Lock& lock);
-  // Enqueues the work of a graph, as a whole: blocks only before. Throws as submit() and GraphReplay::check_launch()
-  // do.
+  // Enqueues the tasks of a graph as a whole: blocks only before the first. Throws as submit() and
+  // GraphReplay::check_launch() do.
   void launch_graph(const std::shared_ptr<GraphBody>& body, Stream& stream, Lock& lock);
-  // Enqueues a wait, unless it is over; after wait_for_capacity(). Throws as CaptureManager::check_may_wait_outside()
-  // does.
+  // Enqueues a wait, unless the semaphore has reached `value`. Must follow wait_for_capacity(). Throws as
+  // CaptureManager::check_may_wait_outside() does.
   void wait_for_value(Stream& stream, TimelineSemaphore& semaphore, uint64_t value, Lock& lock);
-  // Semaphores::signal() and fail(), and what follows.
+  // Call Semaphores::signal() and fail(), and advance the streams whose waits end; with a seed, the engine does that
+  // later.
   void signal(TimelineSemaphore& semaphore, uint64_t value, const Lock& lock);
   void fail(TimelineSemaphore& semaphore, std::string reason, const Lock& lock);
 
-  // Waits until the ticket is done, which `event` marks if there is one. Throws Error(orErrorLaunchFailure) when
-  // `device`, to which the stream belonged when the ticket was drawn, has failed, be it reset meanwhile;
-  // Error(orErrorNotSupported) when called by a kernel; Error(orErrorDeinitialized) when the process exits first.
+  // Blocks until `ticket` is complete, which `event` marks unless it is null. Throws as Device::check_healthy_since()
+  // does if `device`, to which the stream belonged when the ticket was assigned, has failed, even if it was reset
+  // meanwhile. Throws Error(orErrorNotSupported) if it blocks on an engine thread, Error(orErrorDeinitialized) if the
+  // process exits first.
   void wait(Stream& stream, const Device& device, uint64_t ticket, Lock& lock, orEvent_t event = nullptr);
-  // Waits for everything that all streams of the device hold now, unless CaptureManager::check_may_block() refuses.
-  // Does not look at the error state.
+  // Blocks until all tasks that the device's streams hold now are complete, unless CaptureManager::check_may_block()
+  // throws. Does not check the device's error state.
   void drain(Device& device, Lock& lock);
-  // EngineThreads::pause() and resume().
+  // Call EngineThreads::pause() and resume().
   void pause(Lock& lock) { threads_.pause(lock); }
   void resume(const Lock& /*lock*/) { threads_.resume(); }
-  // Called by queries, which ask whether a ticket is done (of null: always). Where work is held back until the host
-  // waits, a query lets some run. Whether it gave up the lock for a while.
+  // Calls DeferredSchedule::run_for_query() if tasks are deferred, except on an engine thread. Returns true if the
+  // mutex may have been released.
   bool run_for_query(Stream* stream, uint64_t ticket, Lock& lock) {
     return deferred_schedule_ != nullptr && run_deferred(stream, ticket, lock);
   }
-  // Whether a ticket is done (of null: always), by the host's clock if time is simulated.
+  // Returns true if `stream` is null or `ticket` is complete, by the host's clock if time is simulated.
   bool is_over(const Stream* stream, uint64_t ticket, const Lock& /*lock*/) const {
     return stream == nullptr ||
            (stream->completed >= ticket &&
             (!simulated_time_.is_on() || simulated_time_.end_of(*stream, ticket) <= simulated_time_.host()));
   }
-  // Whether every kernel, copy and fill is to be waited for by the call that enqueues it, except in a capture.
+  // Returns true if each kernel, copy and fill is synchronous, except in a capture.
   bool launch_blocking() const { return launch_blocking_; }
   bool is_blocking(const Stream& stream, const Lock& /*lock*/) const {
     return launch_blocking_ && stream.capture == nullptr;
   }
 
-  // CaptureManager::begin() and end(), and what follows.
+  // Call CaptureManager::begin() and end(), and update operands_wanted().
   void begin_capture(Stream& stream, orStreamCaptureMode mode, const Lock& lock);
   std::shared_ptr<GraphBody> end_capture(Stream& stream, std::string& invalidated_by, const Lock& lock);
-  // One that keeps the time waits until nothing is queued. Throws as SubscriberList::subscribe() does;
-  // Error(orErrorNotSupported) for one that keeps the time, with a seed; Error(orErrorIllegalState) for a second one.
+  // Blocks until all queues are empty if the subscriber is a time source. Throws as SubscriberList::subscribe() does.
+  // Throws Error(orErrorNotSupported) for a time source with a seed or on an engine thread, and
+  // Error(orErrorIllegalState) for a second time source.
   orSubscription_t subscribe(const orSubscriber& table, void* user, Lock& lock);
-  // Waits for what the subscription has seen. Throws Error(orErrorIllegalState) afterwards when a callback threw.
+  // Blocks until the tasks that the subscription has seen are complete, and for a time source until all queues are
+  // empty. Throws Error(orErrorNotSupported) on an engine thread, and Error(orErrorIllegalState) at the end if a
+  // callback threw.
   void unsubscribe(orSubscription_t handle, Lock& lock);
-  // Whether the operands of a launch are used: by an observer, or by the replays of a capture. Needs no lock.
+  // Returns true if the operands of a launch are used, by a subscriber or by replays of a capture. Thread-safe.
   bool operands_wanted() const { return operands_wanted_.load(std::memory_order_relaxed); }
 
-  // Stops the engines after what they are running; queued entries are dropped, and who waits for one is told. For
-  // process exit.
+  // Stops the engines after the tasks that they execute, at process exit. Queued tasks are dropped, and threads that
+  // wait for one throw Error(orErrorDeinitialized). The caller does not hold the mutex.
   void stop();
 
  private:
@@ -147,7 +156,7 @@ class Scheduler {
   void set_deferred_schedule(DeferredSchedule* schedule);
   void take_signal();
   void spin_until(const Stream& stream, uint64_t ticket, Lock& lock);
-  // wait(), for work that was enqueued when the device had been reset so often.
+  // Same as wait(), except that the task was enqueued when Device::resets was `resets`.
   void wait_since(uint64_t resets, Stream& stream, const Device& device, uint64_t ticket, Lock& lock, orEvent_t event);
   void wait_for_ticket(Stream& stream, uint64_t ticket, Lock& lock);
   void update_operands_wanted();
@@ -169,11 +178,11 @@ class Scheduler {
   GraphReplay replay_;
   const std::unique_ptr<SeededSchedule> seeded_;  // null without a seed
   SimulatedSchedule simulated_schedule_;
-  DeferredSchedule* deferred_schedule_;  // one of these, or null; changes while nothing is queued
+  DeferredSchedule* deferred_schedule_;  // seeded_ or simulated_schedule_, or null; changes while all queues are empty
   TaskRunner task_runner_;
   EngineThreads threads_;
   std::atomic<bool> operands_wanted_{false};
-  bool stopped_ = false;  // nothing runs any more
+  bool stopped_ = false;  // no task is executed any more
 };
 
 }  // namespace openreg::driver

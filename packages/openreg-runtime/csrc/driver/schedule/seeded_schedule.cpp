@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: no such thing; hardware interleaves as it likes, which is why races hide.
+// REAL HW: no counterpart; hardware interleaves in any order, which is why races stay hidden.
 #include "schedule/seeded_schedule.h"
 
 #include <algorithm>
@@ -12,26 +12,26 @@ namespace openreg::driver {
 
 namespace {
 
-// How many entries a launch lets run when too many are held back.
+// The number of tasks that a launch runs if too many are deferred.
 constexpr size_t kBacklogBatch = 128;
 
-// How long the rules that make the order repeat may keep the program from going on. Programs exist that they would stop
-// for ever: one whose thread must go on before the signal can come that it is made to wait for.
+// In nanoseconds. The longest time for which the rules of the repeatable order may block a program. Some programs would
+// block forever: a thread must continue before the signal can come for which the rules make it wait.
 constexpr uint64_t kStallTimeout = 1'000'000'000;
 
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
-// Half of what the virtual clock can show; the other half is for what follows a task of absurd length.
+// Half of what the SeededOrder's clock can show. The other half prevents an overflow after a task of absurd duration.
 constexpr uint64_t kEndOfTime = std::numeric_limits<uint64_t>::max() / 2;
 
-// The wait at the head of a stream.
+// Returns the semaphore wait at the head of a stream.
 const Task::SemaphoreWait& wait_of(Stream& stream) {
   return stream.queue.front().semaphore;
 }
 
 bool has_come(Stream& stream) {
   const Task::SemaphoreWait& wait = wait_of(stream);
-  return wait.semaphore->signalled >= wait.value || !wait.semaphore->failure.empty();
+  return wait.semaphore->signaled >= wait.value || !wait.semaphore->failure.empty();
 }
 
 bool comes_first(Stream& stream, Stream* other) {
@@ -68,23 +68,25 @@ Stream* SeededSchedule::next() {
       request->give_up();
     }
     if (has_pending_wait(has_stalled())) {
-      break;  // a ticket whose turn comes with the next launch or signal
+      break;  // a ticket that needs a further launch or signal
     }
   }
   return nullptr;
 }
 
-// Tells whether kStallTimeout had passed since `begin` when next() looked last; `begin` may be a later time than that.
+// Returns true if kStallTimeout had passed since `begin` at the last call of next(). `begin` may be later than that
+// call.
 bool SeededSchedule::had_expired(uint64_t begin) const {
   return looked_at_ >= begin + kStallTimeout;
 }
 
-// Tells whether no thread that decides the order has wanted anything for so long that progress threads may decide.
+// Returns true if the threads that decide the order have been inactive for so long that progress threads may decide.
 bool SeededSchedule::has_stalled() const {
   return !requests_.empty() && had_expired(active_at_);
 }
 
-// A timeout that next() has not seen is slept for even if it has passed since, as nobody else would wake the engine.
+// Returns a time above 0 for a timeout that next() has not seen, even a past one, because nothing else would wake the
+// engine.
 uint64_t SeededSchedule::longest_sleep() const {
   uint64_t wake_at = kNever;
   for (const WaitRequest* request : requests_) {
@@ -97,12 +99,12 @@ uint64_t SeededSchedule::longest_sleep() const {
   return wake_at == kNever ? 0 : std::max(wake_at, time + 1) - time;
 }
 
-// Nothing can run but for signals. What is signalled when depends on other threads and processes, so it counts only
-// here, and in the order in which the waits were submitted: the first that stands in a request's way is waited for, and
-// sees the value that it needs, not what was signalled beyond it. False when there is nothing to take.
+// Takes a signal, because no task can run without one. Returns false if there is none to take. The time of a signal
+// depends on other threads and processes, so signals count only here, in the order in which the waits were enqueued.
+// The first wait that blocks a request sees the value that it needs, even if a greater one was signaled.
 bool SeededSchedule::take_signal() {
-  Stream* first = nullptr;    // in the way of those who decide
-  Stream* present = nullptr;  // in anybody's way, and signalled
+  Stream* first = nullptr;    // first wait that blocks a request that decides the order
+  Stream* present = nullptr;  // first wait that blocks any request and was signaled
   for (const WaitRequest* request : requests_) {
     Stream* stream = request->blocking_stream();
     if (stream == nullptr) {
@@ -130,7 +132,7 @@ bool SeededSchedule::take_signal() {
     return false;
   }
   const Task::SemaphoreWait wait = wait_of(*chosen);
-  if (wait.semaphore->signalled >= wait.value) {
+  if (wait.semaphore->signaled >= wait.value) {
     semaphores_.reach(*wait.semaphore, std::max(wait.semaphore->reached, wait.value));
   } else {
     semaphores_.fail_wait(*chosen, *wait.semaphore);
@@ -140,7 +142,7 @@ bool SeededSchedule::take_signal() {
   return true;
 }
 
-// The seed is asked in any case: who observes must not change the order.
+// Draws from the seed in any case, because a subscriber must not change the order.
 void SeededSchedule::advance_clock(const Stream& stream, const Task& task, TaskResult& result) {
   result.begin = order_.time();
   uint64_t nanoseconds = order_.task_duration();
@@ -149,7 +151,7 @@ void SeededSchedule::advance_clock(const Stream& stream, const Task& task, TaskR
   result.end = order_.time();
 }
 
-// Lets the virtual clock go on, and ends each delay at its own time. Counts as the end of a task.
+// Advances the SeededOrder's clock, and ends each delay at its own time. Counts as the end of a task.
 void SeededSchedule::pass_time(uint64_t nanoseconds) {
   const uint64_t end = order_.time() + nanoseconds;
   while (!timer_queue_.is_empty() && timer_queue_.earliest() <= end) {
@@ -161,13 +163,14 @@ void SeededSchedule::pass_time(uint64_t nanoseconds) {
 }
 
 bool SeededSchedule::run_for_query(Stream* stream, uint64_t ticket, Lock& lock) {
-  // Progress threads ask when it suits them: that must not let anything run, unless nobody else will.
+  // The time of a progress thread's query depends on other processes, so it runs nothing unless no other thread is
+  // active.
   if (is_progress_thread() && now() - active_at_ < kStallTimeout) {
     return false;
   }
   WaitRequest request(1);
   const WaitRequestGuard registration(this, request);
-  if (++polls_ > kPollThreshold) {  // only then a query takes a signal, whose time would decide
+  if (++polls_ > kPollThreshold) {  // before, no query takes a signal, because its time would decide the order
     request.poll(stream, ticket);
   }
   wait(request, lock);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The schedule when a seed selects it (OPENREG_SCHEDULE_SEED).
+// The schedule that a seed selects (OPENREG_SCHEDULE_SEED).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace openreg::driver {
 
-// Work runs in an order that follows from the program and the seed. Guarded by the scheduler's mutex.
+// A schedule whose order follows from the program and the seed. Guarded by the scheduler's mutex.
 class SeededSchedule final : public DeferredSchedule {
  public:
   SeededSchedule(SeededOrder& order, Engine& engine, TimerQueue& timer_queue, Semaphores& semaphores,
@@ -30,15 +30,15 @@ class SeededSchedule final : public DeferredSchedule {
         tracer_(tracer) {}
 
   Stream* next() override;
-  // In virtual nanoseconds.
+  // Advances the clock by a duration from a subscriber or the seed.
   void advance_clock(const Stream& stream, const Task& task, TaskResult& result) override;
-  // Until a request has waited too long.
+  // Returns the time until a request has waited too long.
   uint64_t longest_sleep() const override;
-  // Lets one task run.
+  // Runs one task.
   bool run_for_query(Stream* stream, uint64_t ticket, Lock& lock) override;
   bool has_backlog() const override;
   void after_submit(Lock& lock) override;
-  // A semaphore was signalled or has failed; the engine takes that when its turn has come.
+  // Wakes the engine, because a semaphore was signaled or has failed; the engine acts when its turn has come.
   void note_signal() { engine_.wake(); }
 
  private:
@@ -53,14 +53,15 @@ class SeededSchedule final : public DeferredSchedule {
   Semaphores& semaphores_;
   CommandProcessor& processor_;
   TaskTracer& tracer_;
-  uint64_t looked_at_ = 0;   // when next() was called last
-  uint64_t active_at_ = 0;   // when a thread that decides the order last wanted something
-  uint64_t blocked_by_ = 0;  // number of the wait for a semaphore that is in everybody's way, since `blocked_since_`
+  uint64_t looked_at_ = 0;   // time of the last call of next(), in nanoseconds of the steady clock
+  uint64_t active_at_ = 0;   // time of the last launch or wait of a thread that decides the order
+  uint64_t blocked_by_ = 0;  // number of the first semaphore wait that blocks a request, since `blocked_since_`
   uint64_t blocked_since_ = 0;
-  size_t polls_ = 0;  // queries in a row that let nothing run
+  size_t polls_ = 0;  // consecutive queries for which no task could run
 };
 
-// Whether the calling thread is one that moves communication along (orThreadSetProgress), for reading and writing.
+// Returns a thread-local flag, for reading and writing, that is true on threads that drive communication
+// (orThreadSetProgress()).
 bool& is_progress_thread();
 
 }  // namespace openreg::driver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: the card looks at words in memory; the driver has an interrupt for who sleeps on one.
+// REAL HW: the card polls words in memory, and an interrupt wakes host threads that sleep on one.
 #include "schedule/semaphores.h"
 
 #include <utility>
@@ -12,10 +12,10 @@ namespace openreg::driver {
 
 namespace {
 
-// Semaphores are made for communication, so a handle may well come from another process. Handles differ between
-// processes in their generation, as far as 32 bits can.
+// Returns a generation for handles that differs between processes, as far as 32 bits can. Semaphores serve
+// communication, so a handle may come from another process and must be recognized.
 uint32_t generation_of_this_process() {
-  constexpr uint64_t kOddConstant = 0x9e3779b97f4a7c15;  // of Fibonacci hashing: spreads neighbouring numbers
+  constexpr uint64_t kOddConstant = 0x9e3779b97f4a7c15;  // from Fibonacci hashing; spreads neighboring numbers
   return static_cast<uint32_t>(((platform::process_id() ^ now()) * kOddConstant) >> 32) | 1U;
 }
 
@@ -39,7 +39,7 @@ TimelineSemaphore& Semaphores::find(orSemaphore_t handle) {
 
 TimelineSemaphore& Semaphores::create(uint64_t value) {
   TimelineSemaphore& semaphore = table_.create();
-  semaphore.signalled = value;
+  semaphore.signaled = value;
   semaphore.reached = value;
   semaphore.failure.clear();
   return semaphore;
@@ -47,7 +47,7 @@ TimelineSemaphore& Semaphores::create(uint64_t value) {
 
 void Semaphores::destroy(TimelineSemaphore& semaphore) {
   OPENREG_DRIVER_CHECK(semaphore.waits == 0, orErrorIllegalState, "streams still hold ", semaphore.waits,
-                       " waits for this semaphore, whose value is ", semaphore.signalled,
+                       " waits for this semaphore, whose value is ", semaphore.signaled,
                        "; end them with orSemaphoreSignal() or orSemaphoreFail(), wait for the streams with "
                        "orStreamSynchronize(), then destroy it");
   HandleTable<TimelineSemaphore>::invalidate(semaphore);
@@ -61,9 +61,9 @@ void Semaphores::check_not_failed(const TimelineSemaphore& semaphore) {
 
 void Semaphores::signal(TimelineSemaphore& semaphore, uint64_t value) {
   check_not_failed(semaphore);
-  OPENREG_DRIVER_CHECK(value >= semaphore.signalled, orErrorInvalidValue, "value ", value, " is below ",
-                       semaphore.signalled, ", which was signalled before; a value only grows, signal a greater one");
-  semaphore.signalled = value;
+  OPENREG_DRIVER_CHECK(value >= semaphore.signaled, orErrorInvalidValue, "value ", value, " is below ",
+                       semaphore.signaled, ", which was signaled before; a value only grows, signal a greater one");
+  semaphore.signaled = value;
   tracer_.semaphore(orSyncSemaphoreSignal, semaphore, value, nullptr);
   if (!deferred_) {
     reach(semaphore, value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The semaphores of this process, behind their handles, and the streams that wait for them.
+// The timeline semaphores of this process, behind their handles, and the streams that wait for them.
 #pragma once
 
 #include <cstdint>
@@ -16,37 +16,39 @@
 
 namespace openreg::driver {
 
-// Guarded by the scheduler's mutex. What ends the wait at a stream's head adds the stream to the completions.
+// The table of timeline semaphores. Adds a stream to the completions when the wait at its head ends. Guarded by the
+// scheduler's mutex.
 class Semaphores {
  public:
-  // `deferred`: streams see a value or a failure only when reach() or fail_wait() says so, as a seed needs it.
+  // With `deferred`, streams see a value or a failure only after reach() or fail_wait(), as a seeded schedule requires.
   Semaphores(bool deferred, ObjectTable& objects, TaskTracer& tracer, Completions& completions);
   Semaphores(const Semaphores&) = delete;
   Semaphores& operator=(const Semaphores&) = delete;
 
-  // Throws Error(orErrorInvalidResourceHandle).
+  // Throws Error(orErrorInvalidResourceHandle) if the semaphore does not exist.
   TimelineSemaphore& find(orSemaphore_t handle);
   TimelineSemaphore& create(uint64_t value);
-  // Throws Error(orErrorIllegalState) while a stream holds a wait for it.
+  // Throws Error(orErrorIllegalState) while a stream holds a wait for the semaphore.
   void destroy(TimelineSemaphore& semaphore);
 
-  // Throws Error(orErrorIllegalState) when the semaphore has failed.
+  // Throws Error(orErrorIllegalState) if the semaphore has failed.
   static void check_not_failed(const TimelineSemaphore& semaphore);
-  // Throw the same; Error(orErrorInvalidValue) for a value below the one before.
+  // Throw as check_not_failed() does; signal() throws Error(orErrorInvalidValue) if `value` is below the previous one.
   void signal(TimelineSemaphore& semaphore, uint64_t value);
   void fail(TimelineSemaphore& semaphore, std::string reason);
 
-  // The entry of a queue that waits for a value. Counts as a wait until drop_wait().
+  // Returns a task that waits for `value`. It counts as a wait for the semaphore until drop_wait().
   Task make_wait(TimelineSemaphore& semaphore, uint64_t value);
   static void drop_wait(const Task::SemaphoreWait& wait) { --wait.semaphore->waits; }
-  // True when the wait at the stream's head is over; else the stream is noted as a waiter.
+  // Returns true if the wait at the stream's head is over. Otherwise adds the stream to the semaphore's waiters.
   bool pass(Stream& stream, const Task::SemaphoreWait& wait);
 
-  // Lets streams see a value.
+  // Makes a value visible to streams.
   void reach(TimelineSemaphore& semaphore, uint64_t value);
-  // Lets a stream see the failure of the semaphore that its head waits for: its device fails.
+  // Makes a failure visible to a stream whose head waits for the semaphore: the stream's device fails.
   void fail_wait(Stream& stream, const TimelineSemaphore& semaphore);
-  // Fails the device. What it still holds is skipped: its events say so, and its waits order nothing any more and end.
+  // Fails the device. Its queued tasks are skipped, its events report that, and its waits for semaphores end, because
+  // they no longer order anything.
   void fail_device(Device& device, std::string reason);
 
  private:

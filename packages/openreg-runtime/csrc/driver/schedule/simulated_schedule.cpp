@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: no such thing; a card has the time that it takes.
+// REAL HW: no counterpart, because the tasks of a card take real time.
 #include "schedule/simulated_schedule.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ Stream* SimulatedSchedule::next() {
       request->give_up();
     }
     if (has_pending_wait(true)) {
-      break;  // a ticket whose turn comes with the next launch or signal
+      break;  // a ticket that needs a further launch or signal
     }
   }
   return nullptr;
@@ -93,7 +93,7 @@ bool SimulatedSchedule::run_for_query(Stream* stream, uint64_t ticket, Lock& loc
 }
 
 bool SimulatedSchedule::has_backlog() const {
-  return !is_engine_thread() && processor_.pending() >= kMaxBacklog && has_begun();
+  return !is_engine_thread() && processor_.pending() >= kMaxBacklog;
 }
 
 void SimulatedSchedule::after_submit(Lock& lock) {

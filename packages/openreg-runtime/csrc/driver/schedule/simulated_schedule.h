@@ -15,9 +15,9 @@
 
 namespace openreg::driver {
 
-// Of the streams whose heads are ready that runs whose head can begin first; of several the one of the highest
-// priority, then the one that was enqueued first. Nothing that is not ready yet can begin before it, for that waits for
-// one of these. Guarded by the scheduler's mutex.
+// A schedule that selects the ready stream whose head can begin first, then by priority, then by the order of
+// enqueuing. A task that is not ready cannot begin earlier, because it waits for one that is ready. Guarded by the
+// scheduler's mutex.
 class SimulatedSchedule final : public DeferredSchedule {
  public:
   SimulatedSchedule(Engine& engine, SimulatedTime& time, const CommandProcessor& processor, TaskTracer& tracer)
@@ -25,10 +25,11 @@ class SimulatedSchedule final : public DeferredSchedule {
 
   Stream* next() override;
   void advance_clock(const Stream& stream, const Task& task, TaskResult& result) override;
-  // Lets run what has begun by the host's clock. Where a program polls, the clock goes on.
+  // Runs the tasks that have begun by the host's clock. If the program polls, also advances that clock.
   bool run_for_query(Stream* stream, uint64_t ticket, Lock& lock) override;
   bool has_backlog() const override;
-  // The same: whatever the host does later, it comes after that.
+  // Runs the tasks that have begun by the host's clock if too many tasks are deferred. Whatever the host does later
+  // comes after them.
   void after_submit(Lock& lock) override;
 
  private:
@@ -38,16 +39,16 @@ class SimulatedSchedule final : public DeferredSchedule {
   };
 
   Choice choose() const;
-  // Whether something could run that has begun by the host's clock.
+  // Returns true if a ready task begins no later than the host's time.
   bool has_begun() const;
-  // Whether somebody waits for a ticket, and not only for what has begun.
+  // Returns true if a thread waits for a ticket, and not only for tasks that have begun.
   bool is_waited_for() const;
   void run_started_tasks(Lock& lock);
 
   SimulatedTime& time_;
   const CommandProcessor& processor_;
   TaskTracer& tracer_;
-  size_t polls_ = 0;  // queries in a row that were told "not ready"
+  size_t polls_ = 0;  // consecutive queries that returned "not ready"
 };
 
 }  // namespace openreg::driver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: a scheduler in firmware; the driver reads from the interrupt what went how.
+// REAL HW: firmware schedules the tasks, and the driver reads their results after an interrupt.
 #include "schedule/task_runner.h"
 
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decides what an engine runs next, runs it, and draws the consequences.
+// The execution of tasks on behalf of the engine threads.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,12 @@
 
 namespace openreg::driver {
 
-// Between ready streams by priority, then in the order in which they became ready, or as a schedule says that holds
-// work back. Guarded by the scheduler's mutex, which it gives up while a task runs.
+// The part of the scheduler that selects an engine's next task, executes it and records the result. Ready streams are
+// served by priority, then in the order in which they became ready, or as a deferred schedule selects. Guarded by the
+// scheduler's mutex, which run() releases while the task executes.
 class TaskRunner final : public EngineClient {
  public:
-  // `deferred_schedule` is null while work is not held back; it changes while nothing is queued.
+  // `deferred_schedule` is null while tasks are not deferred. It changes while all queues are empty.
   TaskRunner(CommandProcessor& processor, Semaphores& semaphores, TaskTracer& tracer,
              DeferredSchedule* const& deferred_schedule)
       : processor_(processor), semaphores_(semaphores), tracer_(tracer), deferred_schedule_(deferred_schedule) {}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The request of a waiting host thread to run deferred tasks.
 #pragma once
 
 #include <cstddef>
@@ -8,23 +9,23 @@
 
 namespace openreg::driver {
 
-// With a seed work is held back until somebody needs it: while a host thread waits for a ticket, or lets a number of
-// tasks run, one of these stands in the schedule's list. The engine looks at the list between two tasks, so it stops
-// exactly where the request ends, and what has run does not depend on how fast the threads are. Lives on the stack of
-// the waiting thread. Guarded by the scheduler's mutex.
+// A host thread's request to run deferred tasks, until a ticket is complete or a number of tasks has run. Lives on that
+// thread's stack and is in the schedule's list meanwhile. The engine checks the list between two tasks and stops
+// exactly where the request ends, so that thread speed does not decide what runs. Guarded by the scheduler's mutex.
 //
-// That of a progress thread (orThreadSetProgress) is passive: when it comes depends on what other processes do, so it
-// must not decide what runs. It is met by what others request.
+// The request of a progress thread (orThreadSetProgress) is passive: its time depends on other processes, so it must
+// not decide what runs. It is met by tasks that other requests run.
 class WaitRequest {
  public:
-  // Until the ticket is done.
+  // Requests tasks until `ticket` is complete.
   WaitRequest(Stream& stream, uint64_t ticket, bool passive) : stream_(&stream), ticket_(ticket), passive_(passive) {}
-  // Until so many tasks have run, or none is left that could.
+  // Requests a number of tasks, or fewer if no further task can run.
   explicit WaitRequest(size_t tasks) : tasks_(tasks), counts_tasks_(true) {}
   WaitRequest(const WaitRequest&) = delete;
   WaitRequest& operator=(const WaitRequest&) = delete;
 
-  // A signal that has come may be taken if it leads to the ticket. A null stream stands for one that is done.
+  // Allows the engine to take a signal that has come if it leads to `ticket`. A null stream stands for a ticket that is
+  // complete.
   void poll(Stream* stream, uint64_t ticket) {
     stream_ = stream;
     ticket_ = ticket;
@@ -32,10 +33,10 @@ class WaitRequest {
 
   bool is_met() const { return counts_tasks_ ? tasks_ == 0 : stream_->completed >= ticket_; }
   bool is_passive() const { return passive_; }
-  // Whether it goes on when the signal that it needs has not come.
+  // Returns true if the request stays pending while the signal that it needs has not come.
   bool can_wait() const { return !counts_tasks_; }
   bool has_given_up() const { return gave_up_; }
-  // The stream whose wait for a semaphore stands between now and the ticket; null if nothing does, or something else.
+  // Returns the stream whose semaphore wait blocks the ticket. Null if nothing does, or something else.
   Stream* blocking_stream() const {
     Stream* stream = stream_;
     uint64_t ticket = ticket_;
@@ -57,7 +58,7 @@ class WaitRequest {
       --tasks_;
     }
   }
-  // There is nothing left that could run.
+  // Ends a request for a number of tasks, because no further task can run.
   void give_up() {
     gave_up_ = gave_up_ || tasks_ > 0;
     tasks_ = 0;

@@ -16,7 +16,7 @@ namespace stress {
 // What one round shares. The counter has no lock: each stream has its own.
 struct SemaphoreRound {
   orSemaphore_t semaphore = nullptr;
-  std::atomic<uint64_t> announced{0};  // the newest value that may have been signalled
+  std::atomic<uint64_t> announced{0};  // the newest value that may have been signaled
 };
 
 struct SemaphoreTurn {

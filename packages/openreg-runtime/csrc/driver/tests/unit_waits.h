@@ -73,7 +73,7 @@ inline void under_a_seed_a_signal_waits_for_its_turn() {
   queues.processor.enqueue(waiting, queues.semaphores.make_wait(semaphore, 4));
   queues.processor.enqueue(working, kernel());
   queues.semaphores.signal(semaphore, 6);
-  CHECK(queues.completions.empty() && semaphore.signalled == 6 && semaphore.reached == 0);
+  CHECK(queues.completions.empty() && semaphore.signaled == 6 && semaphore.reached == 0);
   WaitRequest request(waiting, 1, false);
   CHECK(request.blocking_stream() == &waiting);
   const SeededSchedule::WaitRequestGuard registration(&schedule, request);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The clock from which events and observers take their times.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace openreg::driver {
 
-// The time that events and observers are given, in nanoseconds: that of the steady clock, or, when a seed chooses the
-// interleaving, the virtual one, or that of a simulated chip. Guarded by the scheduler's mutex, as these are.
+// A source of times for events and observers, in nanoseconds: the steady clock, the clock of a seeded schedule, or
+// simulated time. Guarded by the scheduler's mutex, like its sources.
 class Clock {
  public:
   // `order` is null without a seed.
@@ -22,7 +23,7 @@ class Clock {
     }
     return simulated_time_.is_on() ? simulated_time_.shown() : now();
   }
-  // The same for what the host does now.
+  // Returns the host's time, which differs from time() only while time is simulated.
   uint64_t host_time() const { return simulated_time_.is_on() ? simulated_time_.host() : time(); }
 
  private:

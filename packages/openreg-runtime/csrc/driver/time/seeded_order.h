@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The random choices and the clock of a seeded schedule (OPENREG_SCHEDULE_SEED).
 #pragma once
 
 #include <cstddef>
@@ -7,16 +8,16 @@
 
 namespace openreg::driver {
 
-// The choices that replace time when the interleaving is seeded (OPENREG_SCHEDULE_SEED), and the clock that goes with
-// them. The same seed gives the same answers to the same questions, on every system. Not thread-safe.
+// A source of the choices that a seeded schedule makes instead of time, and its clock. Equal seeds and equal sequences
+// of calls yield equal results on every system. Times are in nanoseconds. Not thread-safe.
 class SeededOrder {
  public:
   explicit SeededOrder(uint64_t seed) : engine_(seed) {}
 
-  // One of `count` > 0 candidates. std::uniform_int_distribution differs between standard libraries; the remainder's
-  // bias is far below what a test could see.
+  // Returns an index below `count` > 0. Results of std::uniform_int_distribution differ between standard libraries; the
+  // bias of the remainder is far below what a test could detect.
   size_t choose(size_t count) { return static_cast<size_t>(engine_() % count); }
-  // How long a task takes, in nanoseconds.
+  // Draws the duration of a task, in nanoseconds.
   uint64_t task_duration() { return 1'000 + engine_() % 100'000; }
 
   uint64_t time() const { return time_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: no such thing; a card has the time that it takes.
+// REAL HW: no counterpart, because the tasks of a card take real time.
 #include "time/simulated_time.h"
 
 namespace openreg::driver {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The time of a chip that is not there (orSubscribeTime): when its engines would begin and end what runs here.
+// The clock of simulated time (orSubscribeTime): when the engines of another chip would begin and end the tasks that
+// run here.
 #pragma once
 
 #include <algorithm>
@@ -14,53 +15,54 @@
 
 namespace openreg::driver {
 
-// Discrete-event time. An entry of a queue begins when the host has enqueued it, what its stream held before has ended,
-// what it waits for has ended, and its engine is free. Knows neither what runs next nor how long that takes. All times
-// are nanoseconds. Guarded by the scheduler's mutex.
+// A discrete-event clock. A task begins when the host has enqueued it, its engine is free, and its dependencies and all
+// earlier tasks of its stream have ended. Callers select the tasks and supply their durations. All times are in
+// nanoseconds. Guarded by the scheduler's mutex.
 class SimulatedTime {
  public:
   static constexpr int kNoEngine = -1;
   static constexpr size_t kEngines = 64;
 
-  // So much later, as far as a clock can show it.
+  // Returns `time` + `nanoseconds`, but adds nothing beyond kEndOfTime, because the sum could overflow.
   static uint64_t later(uint64_t time, uint64_t nanoseconds) {
     return time + std::min(nanoseconds, kEndOfTime - std::min(kEndOfTime, time));
   }
 
   bool is_on() const { return on_; }
-  // From now on time is simulated. All queues have to be empty, before end() too.
+  // Starts simulated time. All queues must be empty, also for end().
   void begin(uint64_t time);
   void end() { on_ = false; }
 
-  // The host's clock, one for all of its threads.
+  // Returns the host's time, which all of its threads share.
   uint64_t host() const { return host_; }
-  // The host waits until then.
+  // Advances the host's time to `time` if it is behind, because the host waited.
   void wait_until(uint64_t time) { host_ = std::max(host_, time); }
-  // It has enqueued the stream's newest entry, which took so long.
+  // Advances the host's time by the duration of enqueuing the stream's newest task, which is launched then.
   void enqueue(const Stream& stream, uint64_t nanoseconds);
 
-  // When the stream's head can begin, but for its engine.
+  // Returns when the stream's head can begin if its engine is free.
   uint64_t earliest(const Stream& stream) const;
-  // The head's number among all entries that were enqueued.
+  // Returns the number of the stream's head among the tasks of all streams, in the order of enqueuing.
   uint64_t number(const Stream& stream) const { return queue(stream)->launches.front().number; }
-  // When it can begin on that engine.
+  // Returns when the stream's head can begin on `engine`, which may be kNoEngine.
   uint64_t start(const Stream& stream, int engine) const {
     return engine == kNoEngine ? earliest(stream) : std::max(earliest(stream), free_at_[static_cast<size_t>(engine)]);
   }
-  // An engine, or none, runs the head from its start on. Returns when it ends, as ran_until() does from now on.
+  // Makes `engine`, unless it is kNoEngine, busy with the stream's head for `nanoseconds` from start() on. Returns when
+  // the head ends, which ran_until() returns afterwards.
   uint64_t occupy(const Stream& stream, int engine, uint64_t nanoseconds);
   uint64_t ran_until(const Stream& stream) const { return queue(stream)->ran_until; }
-  // The head is done at that time, not before earliest(); from now on the next entry is the head.
+  // Records that the stream's head ends at `time`, not before earliest(), and makes its successor the head.
   void complete(const Stream& stream, uint64_t time);
-  // When an entry ended that is done; 0: before time was simulated.
+  // Returns when a completed task ended; 0 if that was before time was simulated.
   uint64_t end_of(const Stream& stream, uint64_t ticket) const;
 
-  // What a clock of the device shows while a stream is moved on.
+  // Returns the device's time, which the command processor sets while it advances a stream.
   uint64_t shown() const { return shown_; }
   void show(uint64_t time) { shown_ = time; }
 
  private:
-  // Half of what a clock can show; the other half is for what follows an answer of absurd length.
+  // Half of what a clock can show. The other half prevents an overflow after a task of absurd duration.
   static constexpr uint64_t kEndOfTime = std::numeric_limits<uint64_t>::max() / 2;
 
   struct Launch {
@@ -68,11 +70,11 @@ class SimulatedTime {
     uint64_t number;
   };
   struct Queue {
-    uint64_t first_ticket = 0;  // the newest that was done when time began to be simulated
-    uint64_t time = 0;          // when the newest entry that is done has ended
+    uint64_t first_ticket = 0;  // ticket of the newest task from before time was simulated
+    uint64_t time = 0;          // end of the newest completed task
     uint64_t ran_until = 0;
     std::deque<Launch> launches;
-    std::vector<uint64_t> ends;  // of all tickets after the first
+    std::vector<uint64_t> ends;  // of all completed tasks after `first_ticket`
   };
 
   const Queue* queue(const Stream& stream) const {
@@ -84,7 +86,7 @@ class SimulatedTime {
   uint64_t shown_ = 0;
   uint64_t newest_ = 0;
   std::array<uint64_t, kEngines> free_at_{};
-  std::deque<Queue> queues_;  // by the index of the stream
+  std::deque<Queue> queues_;  // indexed by Stream::index
 };
 
 }  // namespace openreg::driver

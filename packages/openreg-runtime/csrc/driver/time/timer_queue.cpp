@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: a timer of the command processor, or a semaphore that its clock releases.
+// REAL HW: the command processor has a timer, or its clock releases a semaphore.
 #include "time/timer_queue.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace openreg::driver {
 
 namespace {
 
-// Looked at least this often; a standard library overflows on waits of centuries.
+// In nanoseconds. The longest single wait, because a standard library overflows on waits of centuries.
 constexpr uint64_t kLongestNap = 3'600'000'000'000;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When the delays of streams end.
+// A queue of the times at which the delays of streams end.
 #pragma once
 
 #include <condition_variable>
@@ -15,8 +15,9 @@ namespace openreg::driver {
 
 struct Stream;
 
-// Times are nanoseconds of the scheduler's clock. Guarded by the scheduler's mutex. Owns no thread: the waits are for
-// the timer, and without one, as under a seed, nobody makes them.
+// A queue of streams whose heads are delays, earliest end first. Times are nanoseconds of the scheduler's `Clock`.
+// Guarded by the scheduler's mutex. Owns no thread: the timer thread calls the wait functions, and with a seed there is
+// none.
 class TimerQueue {
  public:
   void add(uint64_t time, Stream& stream) {
@@ -24,18 +25,18 @@ class TimerQueue {
     changed_.notify_one();
   }
   bool is_empty() const { return heap_.empty(); }
-  // The next are for a heap that is not empty.
+  // Returns the end of the earliest delay. The queue must not be empty, also for take().
   uint64_t earliest() const { return heap_.top().first; }
-  // Removes the earliest.
+  // Removes the earliest delay.
   Stream& take() {
     Stream& stream = *heap_.top().second;
     heap_.pop();
     return stream;
   }
 
-  // Sleeps until something may have changed: one was added, interrupt() was called, or `time`, of the steady clock, has
-  // come.
+  // Blocks until add() or interrupt() is called; may return spuriously. Releases the mutex while it blocks.
   void wait(Lock& lock) { changed_.wait(lock); }
+  // Same as wait(), except that it also returns at `time`, in nanoseconds of the steady clock.
   void wait_until(uint64_t time, Lock& lock);
   void interrupt() { changed_.notify_all(); }
 
