@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements c10::DeviceAllocator on top of one cache per device.
+// Implements c10::DeviceAllocator by one DeviceCachingAllocator per device.
 #include <c10/core/AllocatorConfig.h>
 #include <c10/util/llvmMathExtras.h>
 
@@ -33,18 +33,18 @@ c10::DeviceIndex owner_of(const void* address) {
   return static_cast<c10::DeviceIndex>(attributes.device);
 }
 
-// What c10 keeps for the first of its intervals counts for everything below: most requests need not ask it.
+// Returns the number of divisions for a size. c10's first interval also applies to all smaller sizes, so most requests
+// need no call of c10.
 size_t divisions_for(size_t size) {
   constexpr size_t kSecondInterval = size_t{2} << 20;
-  static const std::vector<size_t>& divisions = AllocatorConfig::roundup_power2_divisions();  // follows the settings
+  static const std::vector<size_t>& divisions = AllocatorConfig::roundup_power2_divisions();  // c10 updates it in place
   return size < kSecondInterval ? divisions.front() : AllocatorConfig::roundup_power2_divisions(size);
 }
 
-// roundup_power2_divisions: sizes between two powers of 2 are rounded to one of so many steps, so that blocks of
-// slightly different sizes serve each other.
+// Returns the size of the block for a request, both in bytes. The setting roundup_power2_divisions is a number of steps
+// between two powers of 2. Sizes are rounded up to a step, so that a block fits slightly different requests.
 size_t block_size_for(size_t requested) {
-  // A size that rounding would wrap cannot fit either; the largest number that is a multiple keeps the arithmetic
-  // sound.
+  // Rounding up a size above kLargest could overflow. No device has that much memory, so the request fails anyway.
   constexpr size_t kLargest = std::numeric_limits<size_t>::max() / 2;
   const size_t size = std::min(requested, kLargest);
   const size_t divisions = divisions_for(size);
@@ -54,7 +54,8 @@ size_t block_size_for(size_t requested) {
   return round_up(std::max(size, kMinBlock), kMinBlock);
 }
 
-// c10 accepts no limit that concerns a segment of small blocks.
+// Returns max_split_size for a block. Small blocks have no limit, because c10 accepts no limit below their segments'
+// size.
 size_t max_split_size_for(size_t block_size) {
   return is_small(block_size) ? kUnlimited : AllocatorConfig::max_split_size();
 }
@@ -85,7 +86,8 @@ size_t max_split_size_for(size_t block_size) {
       "reserved but unallocated, it is fragmented: release tensors, then call torch.openreg.empty_cache().");
 }
 
-// Where the calling thread allocated or released last: a guess about what it releases next that needs no driver.
+// Returns the device of the calling thread's last allocation or release. It is the first candidate for the owner of the
+// next released address, because a query of the driver takes its lock.
 c10::DeviceIndex& last_device() {
   thread_local c10::DeviceIndex index = 0;
   return index;
@@ -166,7 +168,7 @@ class CachingAllocator final : public c10::DeviceAllocator {
 
   c10::DeleterFnPtr raw_deleter() const override { return &release; }
 
-  // Ordered on the current stream, like any other work on the two ranges.
+  // Enqueues the copy on the current stream, which orders it with other tasks on the two ranges.
   void copy_data(void* destination, const void* source, size_t count) const override {
     const orStream_t stream = native_handle(current_stream());
     OPENREG_CHECK(
@@ -186,7 +188,7 @@ class CachingAllocator final : public c10::DeviceAllocator {
   }
 
   void recordStream(const c10::DataPtr& data, c10::Stream stream) override {
-    // Only what this allocator handed out; memory made by from_blob() has another deleter and its own owner.
+    // Memory of from_blob() has another deleter and its own owner.
     if (data.get() != nullptr && data.get_deleter() == &release) {
       const StreamKey key{stream.device_index(), stream.id()};
       checked_device(owner_of(data.get()), "recordStream").cache.record_stream(data.get(), key);
@@ -228,14 +230,14 @@ class CachingAllocator final : public c10::DeviceAllocator {
   }
 
  private:
-  // A deleter must not throw, and must not touch a mutex that a forked child may have inherited locked.
+  // A deleter must not throw, and must not lock a mutex that a forked child may have inherited locked.
   static void release(void* address) {
     if (address == nullptr || orDriverIsUsable() == 0) {
       return;
     }
     try {
       refuse_inside_callback("the caching allocator's release");
-      // Finding the owner takes a lock of the driver.
+      // The query of the owner takes the driver's lock, so the last device is tried first.
       if (C10_UNLIKELY(!release_on(last_device(), address))) {
         const c10::DeviceIndex owner = owner_of(address);
         if (owner >= 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The caches of all devices, each with its history.
+// The caching allocators of all devices, each with its memory provider and its history.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -10,19 +10,20 @@
 
 namespace openreg::runtime {
 
-// What one device has. It lives as long as the process.
+// The allocator of one device and its state. Valid until the process ends.
 struct DeviceAllocatorState {
   explicit DeviceAllocatorState(c10::DeviceIndex index);
 
   DriverMemoryProvider provider;
   DeviceCachingAllocator cache;
-  MemoryHistory history;  // after the cache that it observes
+  MemoryHistory history;  // declared after `cache`, which it observes
 };
 
-// Of a device whose index has been checked.
+// Returns the state of a device whose index the caller has checked. Thread-safe.
 DeviceAllocatorState& allocator_state(c10::DeviceIndex index);
 
-// The same for a public function, which checks the index and refuses to run inside a callback of an observer.
+// Same as `allocator_state()`, except that it checks the index. Throws c10::Error, with `function`, if the index is out
+// of range, or inside a callback of observe_memory(). For public functions.
 DeviceAllocatorState& checked_device(c10::DeviceIndex index, const char* function);
 
 }  // namespace openreg::runtime

@@ -45,7 +45,7 @@ char* DriverMemoryProvider::allocate(size_t size) {
   void* address = nullptr;
   const orError_t status = orMalloc(&address, size);
   if (status == orErrorMemoryAllocation) {
-    orGetLastError();  // expected: the allocator has ways to go on
+    orGetLastError();  // clears the expected error, because the allocator retries
     return nullptr;
   }
   OPENREG_CHECK(status);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the caching allocator of one device asks for, answered by the driver, PYTORCH_ALLOC_CONF and the profiler.
+// The memory provider of one device's caching allocator: the driver, PYTORCH_ALLOC_CONF and PyTorch's profiler.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -13,15 +13,16 @@
 
 namespace openreg::runtime {
 
+// A memory provider on top of the driver. Thread-safe.
 class DriverMemoryProvider final : public MemoryProvider {
  public:
   explicit DriverMemoryProvider(c10::DeviceIndex index) : index_(index) {}
 
-  // Throws what the driver says, but for a lack of memory.
+  // Returns null if the device has no room for `size` bytes. Throws the driver's other errors.
   char* allocate(size_t size) override;
   void release(char* address) noexcept override;
   MemoryInfo memory_info() override;
-  // Releases the GIL meanwhile.
+  // Releases the GIL while it blocks. Ignores the device's sticky error.
   void synchronize() override;
   std::unique_ptr<StreamFence> mark(StreamKey stream) noexcept override;
   SegmentSettings settings() override;
@@ -29,13 +30,14 @@ class DriverMemoryProvider final : public MemoryProvider {
   void poison(char* address, size_t size, int64_t stream) noexcept override;
   void report(void* address, int64_t change, size_t allocated, size_t reserved) override;
 
-  // The part of the capacity that the cache may hold: what was set, else what PYTORCH_ALLOC_CONF says.
+  // Returns the part of the capacity, from 0 to 1, that the cache may reserve. It is that of set_memory_fraction(),
+  // else that of PYTORCH_ALLOC_CONF.
   double memory_fraction() const;
   void set_memory_fraction(double fraction) { fraction_ = fraction; }
 
  private:
   const c10::DeviceIndex index_;
-  std::atomic<double> fraction_{-1};  // negative: nothing was set
+  std::atomic<double> fraction_{-1};  // negative before set_memory_fraction()
 };
 
 }  // namespace openreg::runtime

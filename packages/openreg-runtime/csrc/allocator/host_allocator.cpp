@@ -19,7 +19,8 @@ namespace {
 
 using PinnedBlock = at::HostBlock<c10::Stream>;
 
-// What PyTorch's allocator leaves to the backend: where memory comes from, and when a stream is done with a block.
+// The backend's part of PyTorch's caching host allocator: the driver's memory, and events that find out when a stream
+// no longer uses a block.
 struct PinnedMemory final : at::CachingHostAllocatorImpl<c10::Stream, Event, PinnedBlock> {
  private:
   void allocate_host_memory(size_t size, void** address) override {
@@ -52,7 +53,7 @@ void release_block(void* block);
 
 struct PinnedAllocator final : at::CachingHostAllocatorInterface<PinnedMemory, &release_block> {
   at::DataPtr allocate(size_t size) override {
-    ensure_initialized();  // also for a block from the cache, which a forked child inherits but must not use
+    ensure_initialized();  // throws in a forked child, which inherits cached blocks but must not use them
     return CachingHostAllocatorInterface::allocate(size);
   }
 };

@@ -18,9 +18,9 @@ using c10::CachingDeviceAllocator::SegmentInfo;
 using c10::CachingDeviceAllocator::TraceEntry;
 using Action = TraceEntry::Action;
 
-constexpr uint64_t kSubscription = 0;  // observe_memory() counts from 1
+constexpr uint64_t kSubscription = 0;  // not an id of observe_memory(), which counts from 1
 
-// What the events of the calling thread's call belong to.
+// Returns the context of the calling thread's innermost ContextGatherGuard, or null.
 const MemoryHistory::ContextGatherGuard::Gathered*& current() {
   thread_local const MemoryHistory::ContextGatherGuard::Gathered* gathered = nullptr;
   return gathered;
@@ -69,7 +69,7 @@ void MemoryHistory::start(const HistoryOptions& options) {
       entries_.clear();
       oldest_ = 0;
     }
-    // A list of another length starts with the newest entries of the old one.
+    // The list keeps its newest entries if its maximum length changes.
     std::vector<TraceEntry> kept = entries();
     if (kept.size() > max_entries) {
       kept.erase(kept.begin(), kept.end() - static_cast<std::ptrdiff_t>(max_entries));
@@ -99,7 +99,7 @@ void MemoryHistory::stop() {
     oldest_ = 0;
     contexts = !block_contexts_.empty() || !segment_contexts_.empty();
   });
-  if (contexts) {  // they stay as long as what they belong to
+  if (contexts) {  // contexts are kept until their block or segment is released
     observe(memory_event_bit(MemoryEventKind::kFreeCompleted) | memory_event_bit(MemoryEventKind::kSegmentReleased));
   }
 }

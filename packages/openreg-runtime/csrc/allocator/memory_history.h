@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The list of what one device's allocator did, and where: an observer of it.
+// The history of one device's caching allocator: its events and the stacks that caused them.
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>
@@ -20,20 +20,24 @@ namespace openreg::runtime {
 
 using Context = std::shared_ptr<c10::GatheredContext>;
 
-// memory_snapshot.h says what is recorded. Thread-safe.
+// An observer that records the events of one device's caching allocator, as memory_snapshot.h describes. Thread-safe.
 class MemoryHistory {
  public:
   using RecordContext = c10::CachingDeviceAllocator::RecordContext;
 
   explicit MemoryHistory(c10::DeviceIndex index, DeviceCachingAllocator& cache) : index_(index), cache_(cache) {}
 
+  // Implements record_memory_history().
   void start(const HistoryOptions& options);
+  // Implements stop_memory_history().
   void stop();
+  // Implements memory_snapshot().
   MemorySnapshot snapshot(c10::MempoolId_t id);
 
-  // Gathers the calling thread's context, if contexts are kept for `use` or more, for the events that the thread causes
-  // in its life; of frees only for that of the block at `freed`, for others that complete by the way have their own.
-  // Made before a call of the cache, without any lock, because gathering may take the GIL.
+  // A guard that gathers the calling thread's context, if the history keeps contexts for `use`. While the guard exists,
+  // the thread's events get that context. Of the events that free a block, only those of the block at `freed` get it:
+  // other frees may complete in the same call, and they have contexts of their own. Make a guard before the call of the
+  // cache, without any lock, because gathering may acquire the GIL.
   class ContextGatherGuard {
    public:
     ContextGatherGuard(const MemoryHistory& history, RecordContext use, const void* freed = nullptr) {
@@ -59,7 +63,7 @@ class MemoryHistory {
     void gather(const MemoryHistory& history, const void* freed);
     void reset();
 
-    std::unique_ptr<const Gathered> gathered_;  // apart, so that a call without a context writes one pointer
+    std::unique_ptr<const Gathered> gathered_;  // allocated, so that a guard without a context only sets one pointer
   };
 
  private:
@@ -68,25 +72,26 @@ class MemoryHistory {
   bool keeps(RecordContext use) const { return level_.load(std::memory_order_relaxed) >= use; }
   void observe(uint32_t kinds);
 
-  // The rest is called by the cache or inside inspect(), with its lock held.
+  // The cache calls the functions below, directly or by inspect(), with its lock held.
   void record(const MemoryEvent& event);
   void add(TraceEntry::Action action, size_t address, size_t size, int64_t stream, c10::MempoolId_t pool,
            const Context& context);
-  std::vector<TraceEntry> entries() const;  // the oldest comes first
+  std::vector<TraceEntry> entries() const;  // ordered from the oldest to the newest
   c10::CachingDeviceAllocator::SegmentInfo describe(const Segment& segment) const;
   Context context_of(const void* address, const std::unordered_map<const void*, Context>& contexts) const;
 
   const c10::DeviceIndex index_;
   DeviceCachingAllocator& cache_;
-  std::mutex control_;  // of start() and stop(), taken before the cache's lock
+  std::mutex control_;  // serializes start() and stop(); locked before the cache's lock
   std::atomic<RecordContext> level_{RecordContext::NEVER};
   std::atomic<c10::CachingDeviceAllocator::CreateContextFn> gather_{nullptr};
   bool tracing_ = false;
   size_t max_entries_ = 1;
-  size_t oldest_ = 0;  // in a full list
+  size_t oldest_ = 0;  // index of the oldest entry; 0 until the list is full
   std::vector<TraceEntry> entries_;
-  std::bitset<16> skipped_;  // by action
-  // Where blocks in use and segments were allocated, by address; not those of which that is not known.
+  std::bitset<16> skipped_;  // actions that are not recorded
+  // The contexts in which active blocks and segments were allocated, by address. Allocations without a context are not
+  // contained.
   std::unordered_map<const void*, Context> block_contexts_;
   std::unordered_map<const void*, Context> segment_contexts_;
 };

@@ -44,7 +44,7 @@ uint64_t observe_memory(MemoryObserver observer) {
 
 void stop_observing_memory(uint64_t subscription) {
   if (orDriverIsUsable() == 0) {
-    return;  // a forked child may have inherited the lock held
+    return;  // a forked child may have inherited the mutex locked
   }
   refuse_inside_callback("stop_observing_memory");
   bool known = false;

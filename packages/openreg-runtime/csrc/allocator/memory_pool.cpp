@@ -20,7 +20,7 @@ c10::CaptureId_t next_number() {
   return ++number;
 }
 
-// A private pool is not the ordinary cache.
+// Returns the cache of a device. Throws c10::ValueError if `id` is that of the default pool, which is not private.
 DeviceCachingAllocator& cache_for(c10::DeviceIndex index, c10::MempoolId_t id, const char* function) {
   ensure_initialized();
   DeviceCachingAllocator& cache = checked_device(index, function).cache;

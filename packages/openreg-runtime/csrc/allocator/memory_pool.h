@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Private pools of device memory, for captures and for users who keep memory apart (source: torch.cuda.MemPool).
+// Private pools of device memory, for captures and for programs that separate allocations (source: torch.cuda.MemPool).
 #pragma once
 
 #include <c10/core/Allocator.h>
@@ -12,30 +12,34 @@
 
 namespace openreg::runtime {
 
-// A name for a pool that no other pool of this process has. As PyTorch has it, the first number is set for pools that a
-// capture makes for itself, the second for pools that somebody else names.
+// All functions of this header are thread-safe. Those that take a device throw c10::Error if its index is out of range,
+// or inside a callback of observe_memory(). Except release_pool(), they throw c10::ValueError for the id of the default
+// pool.
+
+// Returns a pool id that is unique in this process. As in PyTorch, the first number is set for the pool that a capture
+// makes for itself, the second for all other pools.
 OPENREG_RUNTIME_API c10::MempoolId_t make_pool_id(bool for_capture);
 
-// While the filter accepts the stream that is current where an allocation is made, allocations of the device come from
-// the pool and from nowhere else. Makes the pool if there is none, and counts one user of it. Where several filters
-// accept a stream, the first begun wins. The filter is called with the allocator locked, from any thread: it must not
-// allocate or release memory, nor throw.
+// Sends allocations of the device to the pool if the filter accepts the stream that is current for the allocating
+// thread. They come from no other pool. Makes the pool if there is none, and adds one user. If several filters accept a
+// stream, the oldest applies. The filter is called on any thread with the allocator locked. It must not allocate or
+// release memory, acquire the GIL or throw.
 //
-// `for_capture` says that work of accepted streams is recorded, not run. Until the end, the device is not waited for:
-// freed blocks that other streams use are kept back, and an allocation without room fails at once instead of giving
-// cached memory back. Blocks of a pool that a capture used are not given back while the pool has users, since a replay
-// writes to them.
+// `for_capture` is true if tasks of accepted streams are recorded, not executed. Then the allocator does not wait for
+// the device before end_allocate_to_pool(). Frees of blocks that other streams use are deferred, and an allocation
+// without room fails at once, without the release of cached memory. Blocks of a pool that a capture has used stay
+// reserved while the pool has users, because a replay writes to them.
 OPENREG_RUNTIME_API void begin_allocate_to_pool(c10::DeviceIndex index, c10::MempoolId_t id,
                                                 std::function<bool(c10::Stream)> filter, bool for_capture = true);
-// Ends what begin_allocate_to_pool() began last for this pool; call it when the streams do not capture any more. Blocks
-// stay reserved for the pool. Throws if nothing was begun.
+// Ends the latest begin_allocate_to_pool() of this pool. Call it after the end of the capture. Blocks stay reserved for
+// the pool, and its user stays. Throws c10::Error if there is no such begin_allocate_to_pool().
 OPENREG_RUNTIME_API void end_allocate_to_pool(c10::DeviceIndex index, c10::MempoolId_t id);
 
-// One more user of the pool, which is made if there is none.
+// Adds a user of the pool, which is made if there is none.
 OPENREG_RUNTIME_API void retain_pool(c10::DeviceIndex index, c10::MempoolId_t id);
-// One user less. Without users nothing is allocated from the pool any more, and its memory goes back to the device with
-// the next empty_cache() or when an allocation finds no room; what tensors hold follows when they are freed. Throws if
-// the pool has no user. Does nothing in a forked child.
+// Removes a user of the pool. Without users nothing is allocated from the pool. The next empty_cache(), or an
+// allocation that finds no room, releases its free segments to the driver; the others follow after their tensors are
+// freed. Throws c10::Error if the pool has no user. Does nothing in a forked child.
 OPENREG_RUNTIME_API void release_pool(c10::DeviceIndex index, c10::MempoolId_t id);
 
 }  // namespace openreg::runtime

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the allocator of device memory did and holds, in the structures of c10/core/CachingDeviceAllocator.h.
+// The history and the contents of the caching allocator of device memory, in the structures of
+// c10/core/CachingDeviceAllocator.h.
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>
@@ -10,29 +11,34 @@
 
 namespace openreg::runtime {
 
+// The settings of a memory history.
 struct HistoryOptions {
-  bool trace = true;  // keep a list of what the allocator does; otherwise only the contexts of live allocations
-  // For what a context (a stack) is kept. `gather` makes it; called by the thread that allocates or releases, before
-  // any lock is taken, so that it may take the GIL.
+  bool trace = true;  // record a list of events; otherwise only the contexts of live allocations
+  // The events for which a context (a stack) is kept. `gather` makes it, on the thread that allocates or releases and
+  // without any lock, so that it may acquire the GIL. If `gather` is null, no context is kept.
   c10::CachingDeviceAllocator::RecordContext context = c10::CachingDeviceAllocator::RecordContext::ALL;
   c10::CachingDeviceAllocator::CreateContextFn gather = nullptr;
-  size_t max_entries = 0;                                             // the oldest are dropped
-  bool clear = false;                                                 // drop what was recorded before
-  std::vector<c10::CachingDeviceAllocator::TraceEntry::Action> skip;  // what is left out of the list
+  size_t max_entries = 0;                                             // length of the list, which drops old entries
+  bool clear = false;                                                 // drop the entries recorded so far
+  std::vector<c10::CachingDeviceAllocator::TraceEntry::Action> skip;  // actions that are not recorded
 };
 
+// The segments of one device and the recorded events of its caching allocator.
 struct MemorySnapshot {
   std::vector<c10::CachingDeviceAllocator::SegmentInfo> segments;  // by address, each with its blocks by address
-  std::vector<c10::CachingDeviceAllocator::TraceEntry> trace;      // the oldest comes first
+  std::vector<c10::CachingDeviceAllocator::TraceEntry> trace;      // ordered from the oldest to the newest
 };
 
-// Starts to record, or goes on with other options.
+// All functions are thread-safe. They throw c10::Error if the index is out of range, or inside a callback of
+// observe_memory().
+
+// Starts recording, or continues with other options.
 OPENREG_RUNTIME_API void record_memory_history(c10::DeviceIndex index, const HistoryOptions& options);
 // Stops recording and drops the list. Live allocations keep their contexts.
 OPENREG_RUNTIME_API void stop_memory_history(c10::DeviceIndex index);
 
-// The segments of one private pool, or, for {0, 0}, of the ordinary cache and all pools. The snapshot itself becomes an
-// entry of the list.
+// Returns the segments of one private pool, or, for {0, 0}, of the default pool and all private pools, and the recorded
+// list. Adds an entry for the snapshot itself to the list. Calls `gather`, which may acquire the GIL.
 OPENREG_RUNTIME_API MemorySnapshot memory_snapshot(c10::DeviceIndex index, c10::MempoolId_t id = {0, 0});
 
 }  // namespace openreg::runtime

@@ -18,7 +18,7 @@ void poison(void* address, size_t size, c10::Stream stream) noexcept {
       orGetLastError();
     }
   } catch (const c10::Error&) {
-    // The user hears of it from the next call on that stream.
+    // The next call on that stream throws the same error.
   }
 }
 

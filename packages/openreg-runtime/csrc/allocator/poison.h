@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// OPENREG_POISON: memory is filled where its content is undefined, so that who reads it gets conspicuous numbers.
+// Poison (OPENREG_POISON): memory with undefined content is filled with a pattern, so that reads of it are conspicuous.
 //
-// A fill is work of the stream that owns the block. The one on allocation is ordered before whatever the owner does
-// with the memory; in a capture it is recorded, so that each replay starts from undefined memory too. The one on
-// release comes when all uses are done. It is left out while a capture is under way, which would record it, and for
-// pools that a capture used, whose free blocks a replay may be writing.
+// A fill is a task of the stream that owns the block. The fill at allocation precedes all other tasks that use the
+// block. In a capture it is recorded, so that each replay begins with poisoned memory, too. The fill at release is
+// enqueued when no stream uses the block any more. It is omitted during a capture, which would record it. It is also
+// omitted for pools that a capture has used, because a replay may be writing to their free blocks.
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -13,15 +13,17 @@
 
 namespace openreg::runtime {
 
-// In every byte. It is the one byte that makes NaN in every floating type that has one (the fnuz types have another,
-// and are at their lowest number), -1 in signed integers and the greatest number in unsigned ones. A number would not
-// do: a small one hides in tolerances, a large one in what is divided by it. The driver uses the same for what
-// orMalloc() returns.
+// The poison byte. It is the only byte that is NaN in every floating type, except that the fnuz types, whose NaN
+// differs, get their lowest number. It is -1 in signed integers and the greatest number in unsigned ones. A number
+// would be less conspicuous, because a small one is within tolerances, and a large one vanishes as a divisor. The
+// driver fills the memory of orMalloc() with it, too.
 inline constexpr int kPoison = 0xFF;
 
+// Returns true if OPENREG_POISON is 1. Thread-safe.
 bool poison_is_on();
 
-// Enqueues the fill of a block. Never throws: on a failed device, which skips all work, nothing is filled.
+// Enqueues the fill of a block; `size` is in bytes. Fills nothing on a failed device, which skips all tasks.
+// Thread-safe.
 void poison(void* address, size_t size, c10::Stream stream) noexcept;
 
 }  // namespace openreg::runtime

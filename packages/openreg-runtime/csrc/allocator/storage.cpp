@@ -33,7 +33,7 @@ void resize_storage(c10::StorageImpl& storage, size_t new_size) {
     OPENREG_CHECK(enqueue_without_gil(
         [&] { return orMemcpyAsync(data.get(), storage.data(), kept, orMemcpyDeviceToDevice, stream); }));
   }
-  // The old block may belong to another stream, whose later work must not overwrite it before it is copied.
+  // The old block may belong to another stream, whose later tasks must not overwrite it before it is copied.
   device_allocator().recordStream(storage.data_ptr(), current_stream(index));
   storage.set_data_ptr_noswap(std::move(data));
   storage.set_nbytes(new_size);

@@ -19,7 +19,7 @@ using c10::CachingAllocator::AcceleratorAllocatorConfig;
 using c10::CachingAllocator::ConfigTokenizer;
 
 constexpr const char* kFraction = "per_process_memory_fraction";
-constexpr const char* kRuntime = "PYTORCH_ALLOC_CONF: ";  // begins what is said of settings that a program makes
+constexpr const char* kRuntime = "PYTORCH_ALLOC_CONF: ";  // prefix of messages about settings made at run time
 
 std::atomic<double>& fraction() {
   static std::atomic<double> value{1.0};
@@ -51,7 +51,7 @@ void parse(const std::string& settings, const char* source) {
   }
 }
 
-// The environment variable that c10 reads: the first of these that is set.
+// Returns the name of the environment variable that c10 reads, which is the first one of three that is set.
 const char* variable() {
   for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}) {
     if (std::getenv(name) != nullptr) {
@@ -61,8 +61,8 @@ const char* variable() {
   return "PYTORCH_HIP_ALLOC_CONF";
 }
 
-// Without the end of a sentence, and without what c10 says of a text that it cannot split: that an assertion failed,
-// at a place in its sources, and that this is a bug to report.
+// Returns the message of `error` without its final period. Also removes the text that c10 puts before the message for a
+// value that it cannot split: a failed assertion, its place in the source, and a request to report a bug.
 std::string reason(const std::exception& error) {
   const auto* known = dynamic_cast<const c10::Error*>(&error);
   std::string text = known != nullptr ? known->what_without_backtrace() : error.what();
@@ -80,7 +80,8 @@ std::string reason(const std::exception& error) {
                     "; correct it (the form is key:value,key:value) or unset it, and start the process again");
 }
 
-// c10 parses the variable when it is first asked for settings, and again each time as long as that fails.
+// Returns the settings that c10 holds. Throws c10::ValueError if the variable is invalid, because c10 parses it at the
+// first call, and again at each call until that succeeds.
 std::string current_settings() {
   try {
     return c10::CachingAllocator::getAllocatorSettings();
@@ -92,7 +93,7 @@ std::string current_settings() {
 void read() {
   const std::string settings = current_settings();
   const char* value = std::getenv(variable());
-  if (value == nullptr || settings != value) {  // set at run time, and refused there if it was not accepted
+  if (value == nullptr || settings != value) {  // set at run time, where invalid settings throw
     parse(settings, kRuntime);
     return;
   }
@@ -103,12 +104,12 @@ void read() {
   }
 }
 
-// PyTorch has one place for the parser of the device type, which a CUDA build of torch has taken: both are called.
+// Calls the previous parser, too, because PyTorch has one hook for parsers, which a CUDA build of torch already uses.
 [[maybe_unused]] const bool settings_are_registered = [] {
   auto previous = AcceleratorAllocatorConfig::getConfigParserHook();
   AcceleratorAllocatorConfig::getMutableKeys().insert(kFraction);
   AcceleratorAllocatorConfig::getConfigParserHook() = [previous](const std::string& settings) {
-    parse(settings, kRuntime);  // first, so that what both refuse is refused in our words
+    parse(settings, kRuntime);  // first, so that a value that both reject has this backend's message
     if (previous) {
       previous(settings);
     }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PYTORCH_ALLOC_CONF: what it says to this backend beyond the keys that c10 reads for every accelerator (source:
-// c10/core/AllocatorConfig.h).
+// The keys of PYTORCH_ALLOC_CONF that only this backend reads, beyond those that c10 reads for every accelerator
+// (source: c10/core/AllocatorConfig.h).
 #pragma once
 
 namespace openreg::runtime {
 
-// Reads the environment variable, once. Throws c10::ValueError on a key or value that is not accepted, and warns of
-// what has no effect on this device. Later changes come through c10::CachingAllocator::setAllocatorSettings().
+// Reads the environment variable, once. Throws c10::ValueError if a key or value is invalid, and warns about keys
+// without effect on this device. Later changes arrive through c10::CachingAllocator::setAllocatorSettings().
+// Thread-safe.
 void read_allocator_settings();
 
-// per_process_memory_fraction: the part of a device's capacity that its cache may hold, 0 to 1; 1 unless set.
+// Returns per_process_memory_fraction: the fraction of a device's capacity that its caching allocator may reserve, from
+// 0 to 1, by default 1. Thread-safe.
 double memory_fraction_setting() noexcept;
 
 }  // namespace openreg::runtime

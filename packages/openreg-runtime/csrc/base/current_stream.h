@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The calling thread's current stream of a device whose index is known to be right.
+// Unchecked access to the calling thread's current stream of a device.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -7,7 +7,8 @@
 
 namespace openreg::runtime {
 
-// current_stream() of openreg/runtime/stream.h without its checks.
+// Same as `current_stream()` of openreg/runtime/stream.h, except that it returns the id and requires a valid `index`,
+// which it does not check.
 c10::StreamId current_stream_id(c10::DeviceIndex index);
 
 }  // namespace openreg::runtime

@@ -31,7 +31,7 @@ c10::DeviceIndex device_count() noexcept {
 }
 
 void check_device_index(int64_t index) {
-  static const int count = [] {  // read once, as the driver does; again after it refused its settings
+  static const int count = [] {  // read once, because it is constant; again if the driver's settings were invalid
     int number = 0;
     OPENREG_CHECK(orGetDeviceCount(&number));
     return number;
@@ -64,10 +64,10 @@ c10::DeviceIndex maybe_exchange_device(c10::DeviceIndex index) {
 }
 
 void start_driver() {
-  settings();  // refuses here what it does not accept, not in the first kernel
+  settings();  // throws here if they are invalid, not in the first kernel
   read_allocator_settings();
   ptrdiff_t offset = 0;
-  OPENREG_CHECK(orGetKernelViewOffset(&offset));  // the cheapest call that needs the driver
+  OPENREG_CHECK(orGetKernelViewOffset(&offset));  // the cheapest call that starts the driver
   initialized() = true;
 }
 
@@ -75,10 +75,11 @@ void ensure_initialized() {
   if (is_initialized()) {
     return;
   }
-  // PyTorch looks at pinned memory of this backend only once it has initialised it, under a flag of its own, by our
-  // hooks. It may be inside that flag already, so only this direction is safe: from here to PyTorch to start_driver().
+  // PyTorch uses this backend's pinned memory only after it has initialized the backend itself, once, through a hook
+  // that calls start_driver(). This thread may be inside that initialization already. Therefore this function calls
+  // PyTorch, and start_driver() must not.
   at::globalContext().lazyInitDevice(kDeviceType);
-  start_driver();  // again: in a forked child the flag is set, yet the caller must hear that the device is lost
+  start_driver();  // again, because in a forked child PyTorch's flag is set, and only this call throws
 }
 
 bool is_initialized() noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How work goes from a thread of the host to the device: where it has to wait, other threads of Python go on.
+// Enqueues tasks from a host thread without holding the GIL while the call blocks.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,18 @@
 
 namespace openreg::runtime {
 
-// What a kernel works on, until the device has taken it over.
+// An owner of a kernel's state, until the device takes ownership.
 using KernelState = std::unique_ptr<void, orReleaseFunction_t>;
 
-// Enqueues; gives the GIL and the OpenMP threads away where that has to wait. `state` is that of the kernel, and is
-// given up once the device owns it: after a wait, taking the GIL back may end this thread by unwinding its stack.
-// Operands may be null: not told.
+// Enqueues a kernel. Releases the GIL and the calling thread's OpenMP workers while it blocks, for example on a full
+// queue. On success the device owns the kernel's state. `state` is emptied before the GIL is reacquired, because
+// that may end the thread by unwinding its stack. On failure `state` stays the owner. `operands` may be null, which
+// means that they are unknown.
 orError_t enqueue_kernel(orStream_t stream, const orKernel& kernel, const orOperand* operands, size_t operand_count,
                          KernelState& state);
 
-// The result of a call that enqueues, and waits while the stream's queue is full. Not for what is called all the time:
-// giving the GIL away takes longer than most of what is enqueued.
+// Returns the result of `call`, which enqueues a task and may block on a full queue. Releases the GIL meanwhile. Not
+// for frequent calls, because releasing the GIL takes longer than most calls that enqueue.
 template <class Call>
 orError_t enqueue_without_gil(const Call& call) {
   const GilRelease release;

@@ -47,7 +47,7 @@ void record_event(orEvent_t& event, c10::Stream stream, bool timed) {
     OPENREG_CHECK(orEventCreateWithFlags(&event, timed ? orEventEnableTiming : orEventDisableTiming));
   }
   const orStream_t handle = native_handle(stream);
-  if (!timed) {  // takes no place in the queue
+  if (!timed) {  // needs no place in the queue, so the call does not block
     OPENREG_CHECK(orEventRecord(event, handle));
     return;
   }
@@ -87,7 +87,7 @@ void Event::record_for_release(c10::Stream stream) noexcept {
   try {
     record(stream);
   } catch (const c10::Error&) {
-    // The user hears of it from the next call on that stream.
+    // The next call on that stream reports the error.
   }
 }
 
@@ -96,7 +96,7 @@ bool Event::query_for_release() const noexcept {
   if (status == orSuccess || status == orErrorNotReady) {
     return status == orSuccess;
   }
-  // Once the device was reset, what it skipped is over. Until then another of its kernels may still run.
+  // After a reset of the device, its skipped tasks are over. Before that, another of its kernels may still run.
   const bool is_over = status == orErrorLaunchFailure && orDeviceGetError(device_) == orSuccess;
   orGetLastError();
   return is_over;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What must not be called inside a callback of observe_memory(), which runs with the allocator locked, says so.
+// A check for functions that must not be called inside a callback of observe_memory(), because the callback runs while
+// the allocator's mutex is held.
 #pragma once
 
 #include <c10/macros/Macros.h>
@@ -8,9 +9,10 @@
 
 namespace openreg::runtime {
 
+// Throws c10::Error with a message that names `function`.
 [[noreturn]] void throw_inside_callback(const char* function);
 
-// Costs one relaxed load while nobody observes.
+// Throws c10::Error if the calling thread is inside a callback. Costs one relaxed load without observers. Thread-safe.
 inline void refuse_inside_callback(const char* function) {
   if (C10_UNLIKELY(MemoryObserverList::exist() && MemoryObserverList::is_notifying())) {
     throw_inside_callback(function);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where PyTorch's OpenMP is LLVM's or Microsoft's, which let threads spin whatever their number.
+// Does nothing, for LLVM's and Microsoft's OpenMP: their threads spin even if more exist than cores.
 #include "openreg/runtime/host_wait.h"
 
 namespace openreg::runtime {

@@ -13,13 +13,13 @@ namespace openreg::runtime {
 
 namespace {
 
-// In files; a reader without this backend ignores it.
+// The name of the hint in files. A reader without this backend ignores it.
 constexpr const char* kResidentKey = "openreg_resident";
 
 using Metadata = std::unordered_map<std::string, bool>;
 
-// All named booleans of a tensor, those that programs set with torch._utils.set_tensor_metadata included. Never changed
-// once it is attached, because tensors share it (detach()).
+// All named booleans of a tensor, including those that programs set with torch._utils.set_tensor_metadata. Immutable,
+// because detach() makes tensors that share it.
 struct TensorMetadata final : c10::BackendMeta {
   explicit TensorMetadata(Metadata all) : entries(std::move(all)) {}
   const Metadata entries;
@@ -34,7 +34,8 @@ void attach(const at::Tensor& tensor, Metadata metadata) {
   tensor.unsafeGetTensorImpl()->set_backend_meta(c10::make_intrusive<TensorMetadata>(std::move(metadata)));
 }
 
-// PyTorch has put its own names there, the lazy bits, which it takes out again before it calls load().
+// Adds the tensor's entries to `metadata`. PyTorch has added its own names (the lazy bits), which it removes again
+// before it calls load().
 void save(const at::Tensor& tensor, Metadata& metadata) {
   const Metadata entries = metadata_of(tensor);
   metadata.insert(entries.begin(), entries.end());

@@ -9,7 +9,7 @@
 namespace openreg::runtime {
 
 std::string take_message(orError_t status) {
-  // The driver answers "not ready" without calling it a failure, so no message of this thread belongs to it.
+  // orErrorNotReady is no failure in the driver, so the thread's last message does not belong to it.
   if (status == orErrorNotReady) {
     return orGetErrorString(status);
   }
@@ -35,7 +35,7 @@ void throw_status(orError_t status, c10::SourceLocation location) {
     case orErrorForkedChild:
       throw c10::Error(location, "Cannot re-initialize OpenReg in forked subprocess. " + message);
     case orErrorDeinitialized:
-      rest_if_interpreter_ended();  // a thread that waited for the device while another one ended the process
+      rest_if_interpreter_ended();  // this thread blocked on the device while another one ended the process
       throw c10::Error(location, std::move(message));
     default:
       throw c10::Error(location, std::move(message));
@@ -46,7 +46,7 @@ void warn_status(orError_t status) noexcept {
   try {
     TORCH_WARN(take_message(status));
   } catch (...) {
-    // A warning that Python turns into an error cannot leave a path that must not throw.
+    // Python may turn the warning into an exception, and this function must not throw.
   }
 }
 

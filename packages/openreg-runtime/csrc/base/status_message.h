@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Error messages of driver calls.
 #pragma once
 
 #include <string>
@@ -7,8 +8,8 @@
 
 namespace openreg::runtime {
 
-// The text of a driver call of this thread that returned `status`, with what helps against it in Python. The caller
-// hands it on, so it is not pending in the driver any more.
+// Returns the message of this thread's last driver call, which returned `status`, with the Python call that fixes the
+// failure, if any. Clears the driver's last error of this thread, because the caller reports it.
 std::string take_message(orError_t status);
 
 }  // namespace openreg::runtime

@@ -23,7 +23,7 @@ c10::Stream make_stream(c10::DeviceIndex index, c10::StreamId id) {
   return c10::Stream(c10::Stream::UNSAFE, c10::Device(kDeviceType, index), id);
 }
 
-// The current stream of every device, for the calling thread. Zero-initialised: the default streams.
+// Returns the id of the calling thread's current stream of a device. Initially 0, the id of the default stream.
 c10::StreamId& stream_id_of_thread(c10::DeviceIndex index) {
   thread_local std::array<c10::StreamId, OPENREG_MAX_DEVICES> ids{};
   return ids[static_cast<size_t>(index)];
@@ -46,7 +46,7 @@ c10::DeviceIndex resolve(c10::DeviceIndex index) {
   return index;
 }
 
-// The streams of one device and priority class, made as they are asked for.
+// The pooled streams of one device and priority class. Each is created at the call that first returns it.
 struct Pool {
   std::mutex mutex;
   std::vector<c10::StreamId> ids;

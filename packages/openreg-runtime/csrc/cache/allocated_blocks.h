@@ -10,7 +10,7 @@
 
 namespace openreg::runtime {
 
-// A hash table with chains through the blocks themselves, so that neither insert() nor erase() allocates, but where the
+// A hash table whose chains run through the blocks, so that take() never allocates memory and insert() only when the
 // table grows. Not thread-safe.
 class AllocatedBlocks {
  public:
@@ -26,7 +26,7 @@ class AllocatedBlocks {
     ++count_;
   }
 
-  // Null if there is none that begins at the address.
+  // Returns the block that begins at `address`. Null if there is none.
   Block* find(const void* address) const {
     Block* block = buckets_[bucket_of(address)];
     while (block != nullptr && block->address != address) {
@@ -35,7 +35,7 @@ class AllocatedBlocks {
     return block;
   }
 
-  // The same, and forgets it.
+  // Same as `find()`, except that it also removes the block.
   Block* take(const void* address) {
     Block** link = &buckets_[bucket_of(address)];
     while (*link != nullptr && (*link)->address != address) {
@@ -53,9 +53,9 @@ class AllocatedBlocks {
 
  private:
   static constexpr size_t kFirstBuckets = 1024;
-  static constexpr int kAlignment = 9;  // blocks begin at multiples of 512 bytes
+  static constexpr int kAlignment = 9;  // addresses of blocks are multiples of 512 bytes
 
-  // Multiplies by the golden ratio, so that regular distances do not meet in one bucket.
+  // Multiplies by the golden ratio (Fibonacci hashing), so that addresses at regular distances do not collide.
   size_t bucket_of(const void* address) const {
     const uint64_t number = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(address)) >> kAlignment;
     return static_cast<size_t>((number * 0x9E3779B97F4A7C15u) >> 32) & (buckets_.size() - 1);

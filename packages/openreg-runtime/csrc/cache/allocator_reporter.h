@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tells the statistics, the profiler and the observers of one device what its allocator does.
+// Reports events of one device's caching allocator to statistics, profiler and observers.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace openreg::runtime {
 
-// The parts of the allocator report here and nowhere else. Guarded by the allocator's lock. Without an observer each
-// function costs what it counts and one test.
+// The only object through which the parts of the allocator report events. Guarded by the allocator's mutex. While there
+// are no observers, each function costs one test more than its counters.
 class AllocatorReporter {
  public:
   AllocatorReporter(int device, MemoryProvider& provider) : device_(device), provider_(provider) {}
@@ -45,6 +45,7 @@ class AllocatorReporter {
     statistics.segment_released(segment);
     notify(MemoryEventKind::kSegmentReleased, segment);
   }
+  // `free` is the free memory of the device, in bytes.
   void out_of_memory(const AllocParams& request, size_t free);
 
   Statistics statistics;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The units that the caching allocator deals in: a segment is one allocation of the driver, cut into blocks.
+// The units of the caching allocator: a segment is one allocation of the driver, split into blocks.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,14 @@ namespace openreg::runtime {
 struct Block;
 struct BlockPool;
 
-// What free blocks are ordered by.
+// A search key for free blocks.
 struct BlockKey {
   int64_t stream;
   size_t size;
 };
 
-// Orders free blocks so that lower_bound() of a key gives the best fit among the blocks of a stream.
+// An order of free blocks by stream, size and address. lower_bound() of a key returns the best fit among the blocks of
+// a stream.
 struct BlockOrder {
   using is_transparent = void;
   bool operator()(const Block* a, const Block* b) const;
@@ -33,26 +34,27 @@ struct Segment {
   char* address = nullptr;
   size_t size = 0;  // bytes
   BlockPool* pool = nullptr;
-  Block* first = nullptr;    // of the blocks that it is cut into, a list in the order of their addresses
-  bool is_oversize = false;  // above max_split_size
+  Block* first = nullptr;    // head of the list of its blocks, in the order of their addresses
+  bool is_oversize = false;  // at least max_split_size bytes
 };
 
+// A part of a segment that is allocated, free, or freed but still used by other streams.
 struct Block {
   char* address = nullptr;
   size_t size = 0;     // bytes
-  int64_t stream = 0;  // whose later work may reuse it; one for all blocks of a segment
+  int64_t stream = 0;  // whose later tasks may reuse it, equal for all blocks of a segment
   Segment* segment = nullptr;
   Block* previous = nullptr;
   Block* next = nullptr;
   bool is_allocated = false;
-  bool is_oversize = false;            // an allocated block above max_split_size
-  int event_count = 0;                 // by other streams that have not finished, of a freed block
-  size_t requested = 0;                // what the user asked for, of an allocated block
-  size_t freed_at = 0;                 // of a free block: the searches of its pool at that time
-  std::vector<StreamKey> stream_uses;  // streams named by record_stream(), of an allocated block
-  Block* next_in_bucket = nullptr;     // of AllocatedBlocks
-  FreeTree::const_iterator position;   // of a free block
-  FreeTree::node_type node;            // of the tree of free blocks, while it is not there: kept for its return
+  bool is_oversize = false;  // an allocated block of at least max_split_size bytes
+  int event_count = 0;       // freed block: pending fences of other streams; 1 while deferred until a capture ends
+  size_t requested = 0;      // allocated block: bytes that the user requested
+  size_t freed_at = 0;       // free block: BlockPool::searches of its pool when it became free
+  std::vector<StreamKey> stream_uses;  // streams passed to record_stream() since it was allocated
+  Block* next_in_bucket = nullptr;     // link of AllocatedBlocks
+  FreeTree::const_iterator position;   // free block: its place in the tree
+  FreeTree::node_type node;            // tree node of a block that is not free, kept so that freeing allocates nothing
 
   bool is_whole_segment() const { return previous == nullptr && next == nullptr; }
   bool is_free() const { return !is_allocated && event_count == 0; }

@@ -16,7 +16,7 @@ Block* BlockList::make() {
   return block;
 }
 
-// A free block has no uses, so that whoever takes it from make() sets its place alone.
+// Resets nothing, because a free block is not allocated and has no uses already.
 void BlockList::drop(Block& block) {
   block.next = spare_;
   spare_ = &block;
@@ -51,7 +51,7 @@ Block& BlockList::split_block(Block& free, size_t size, bool split) {
     }
     return free;
   }
-  // The rest keeps the object, and with it its place among the free blocks if that is still right.
+  // The rest keeps the object `free`, because often its place among the free blocks does not change.
   Block& block = *make();
   block.address = free.address;
   block.size = size;
@@ -86,7 +86,7 @@ void BlockList::merge_block(Block& block) {
   const size_t joined_bytes = (low != nullptr ? low->size : 0) + (high != nullptr ? high->size : 0);
   char* const address = low != nullptr ? low->address : block.address;
   const size_t size = block.size + joined_bytes;
-  Block* whole = low != nullptr ? low : high;  // it keeps its place among the free blocks if that is still right
+  Block* whole = low != nullptr ? low : high;  // resize() keeps its place among the free blocks if possible
   if (whole == nullptr) {
     whole = &block;
     pool.free.insert(block);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The blocks of segments: cut where less is needed, joined where neighbours are free.
+// Splits the blocks of segments for smaller requests and merges free neighbors.
 #pragma once
 
 #include <cstddef>
@@ -10,33 +10,33 @@
 
 namespace openreg::runtime {
 
-// Keeps the objects that stand for no memory at the moment, because each allocation divides a block and each release
-// joins two. Not thread-safe.
+// The owner of all Block objects of one device. Reuses objects that represent no memory, because most allocations split
+// a block and most releases merge two. Not thread-safe.
 class BlockList {
  public:
   explicit BlockList(AllocatorReporter& reporter) : reporter_(reporter) {}
 
-  // The free block of a whole new segment, in its pool.
+  // Creates the free block that spans a new segment and inserts it into the segment's pool.
   void add_segment(Segment& segment, int64_t stream);
-  // Takes the only block of a segment out of its pool and forgets it.
+  // Removes the only block of a segment, which is free, from its pool.
   void remove_segment(Segment& segment);
 
-  // Takes `size` bytes from the beginning of a free block, or all of it. The result is in no pool.
+  // Removes and returns the first `size` bytes of a free block, or without `split` all of it. The result is in no pool.
   Block& split_block(Block& free, size_t size, bool split);
-  // Puts a block that nobody uses any more into its pool, joined with its free neighbours. The block is not valid
-  // afterwards.
+  // Inserts a block that no stream uses into its pool, merged with its free neighbors. `block` is invalid afterwards.
   void merge_block(Block& block);
 
  private:
+  // Returns an object that is not allocated and has no uses. The caller sets size, stream and links.
   Block* make();
-  // A free block; nobody points to it any more.
+  // Keeps the object of a free block, to which no pointers are left, for make().
   void drop(Block& block);
-  // Removes a block from the list of its segment; its memory belongs to a neighbour now.
+  // Removes a block whose memory has become part of a neighbor from the list of its segment, and drops it.
   void unlink(Block& block);
 
   AllocatorReporter& reporter_;
   std::deque<Block> all_;
-  Block* spare_ = nullptr;  // a list through `next`
+  Block* spare_ = nullptr;  // head of a list that is linked through `next`
 };
 
 }  // namespace openreg::runtime

@@ -7,7 +7,7 @@ namespace openreg::runtime {
 
 void DeferredFrees::add(Block& block, bool is_capturing) {
   if (is_capturing) {
-    // After the capture the block is free for its own pool, where the order of the recorded work protects it.
+    // After the capture the block returns to its own pool, where the order of the captured tasks protects its content.
     deferred_until_capture_ends_.push_back(&block);
     ++block.event_count;
   } else {
@@ -21,7 +21,7 @@ void DeferredFrees::mark_uses(Block& block) {
     if (queue == queues_.end()) {
       queue = queues_.insert(queue, Queue{stream, {}});
     }
-    queue->marks.emplace_back(provider_.mark(stream), &block);
+    queue->fences.emplace_back(provider_.mark(stream), &block);
     ++block.event_count;
   }
   block.stream_uses.clear();
@@ -35,15 +35,15 @@ void DeferredFrees::process(bool is_capturing, const std::function<void(Block&)>
     }
   }
   for (Queue& queue : queues_) {
-    while (!queue.marks.empty() && queue.marks.front().first->is_signaled()) {
-      Block& block = *queue.marks.front().second;
-      queue.marks.pop_front();
+    while (!queue.fences.empty() && queue.fences.front().first->is_signaled()) {
+      Block& block = *queue.fences.front().second;
+      queue.fences.pop_front();
       if (--block.event_count == 0) {
         free(block);
       }
     }
   }
-  std::erase_if(queues_, [](const Queue& queue) { return queue.marks.empty(); });
+  std::erase_if(queues_, [](const Queue& queue) { return queue.fences.empty(); });
 }
 
 }  // namespace openreg::runtime

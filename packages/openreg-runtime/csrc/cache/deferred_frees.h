@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks that streams other than their own still use when they are released.
+// Defers the release of blocks that streams other than their own still use.
 #pragma once
 
 #include <deque>
@@ -14,18 +14,20 @@
 
 namespace openreg::runtime {
 
-// Not thread-safe.
+// Released blocks with uses of other streams, and the fences of these uses. Not thread-safe.
 class DeferredFrees {
  public:
   explicit DeferredFrees(MemoryProvider& provider) : provider_(provider) {}
 
-  // Keeps a released block until what the streams named for it hold now is done. While a capture is under way nothing
-  // can be marked: a mark made in it is part of the graph and can never be asked for. Then the block is kept for later.
+  // Defers a released block until the tasks that the streams in `stream_uses` contain now are complete. During a
+  // capture no fence is recorded, because an event on a capturing stream becomes a node and cannot be queried. The
+  // block then stays in a list until the capture ends.
   void add(Block& block, bool is_capturing);
 
-  // Whether process() has anything to look at.
+  // Returns true if no block is deferred.
   bool is_empty() const { return queues_.empty() && deferred_until_capture_ends_.empty(); }
-  // Calls `free` with each block whose uses are over.
+  // Calls `free` with each block whose fences are signaled. Unless `is_capturing`, first records the fences of blocks
+  // that a capture deferred.
   void process(bool is_capturing, const std::function<void(Block&)>& free);
 
  private:
@@ -33,11 +35,11 @@ class DeferredFrees {
 
   struct Queue {
     StreamKey stream;
-    std::deque<std::pair<std::unique_ptr<StreamFence>, Block*>> marks;  // in the order in which they were made
+    std::deque<std::pair<std::unique_ptr<StreamFence>, Block*>> fences;  // in the order in which they were recorded
   };
 
   MemoryProvider& provider_;
-  std::list<Queue> queues_;  // with marks only
+  std::list<Queue> queues_;  // none is empty
   std::vector<Block*> deferred_until_capture_ends_;
 };
 

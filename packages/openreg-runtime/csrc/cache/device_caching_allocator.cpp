@@ -69,7 +69,7 @@ bool DeviceCachingAllocator::release(void* address) {
 void DeviceCachingAllocator::record_stream(void* address, StreamKey stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Block* block = allocated_.find(address);
-  // The id alone does not tell: the default streams of all devices share it.
+  // Compares the device too, because the default streams of all devices have one id.
   if (block == nullptr || stream == StreamKey{device_, block->stream}) {
     return;
   }
@@ -85,12 +85,12 @@ bool DeviceCachingAllocator::empty(PoolId id) {
     if (pools_.is_capturing()) {
       return false;
     }
-    process_deferred_frees();  // marks what a capture kept back, so that it is waited for
+    process_deferred_frees();  // records fences for blocks that a capture deferred, before synchronize()
   }
   provider_.synchronize();
   const std::lock_guard<std::mutex> lock(mutex_);
   ++reporter_.statistics.device_waits;
-  if (!pools_.is_capturing()) {  // or one began meanwhile
+  if (!pools_.is_capturing()) {  // one may have begun meanwhile
     process_deferred_frees();
     pools_.shrink(id, [this](BlockPool& pool) { segments_.release_free(pool); });
   }
@@ -138,7 +138,6 @@ std::optional<std::string> DeviceCachingAllocator::remove_observer(uint64_t id) 
   return reporter_.observers.remove(id);
 }
 
-// Stays in its pool.
 Block* DeviceCachingAllocator::find_free(const AllocParams& request) {
   BlockPool& pool = pools_.pool_for(request.size, request.stream);
   ++pool.searches;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The caching allocator of one device. It knows PyTorch only by what MemoryProvider tells, so that sanitizers reach
-// it; caching_allocator.cpp makes c10::DeviceAllocator of it.
+// The caching allocator of one device. It depends on MemoryProvider instead of PyTorch, so that tests run it under
+// sanitizers. allocator/caching_allocator.cpp implements c10::DeviceAllocator with it.
 #pragma once
 
 #include <cstddef>
@@ -26,52 +26,55 @@
 
 namespace openreg::runtime {
 
-// What an allocation that failed leaves to say.
+// The facts about a failed allocation that its error message contains.
 struct OomReport {
   MemoryInfo device;
-  size_t allocated = 0;  // bytes, as are the next
-  size_t reserved = 0;
-  size_t limit = kUnlimited;
+  size_t allocated = 0;       // bytes
+  size_t reserved = 0;        // bytes
+  size_t limit = kUnlimited;  // bytes that the allocator may reserve
   bool is_capturing = false;
 };
 
-// Thread-safe. Never takes the GIL while it holds its lock.
+// A caching allocator. Thread-safe. Never takes the GIL while it holds its mutex.
 class DeviceCachingAllocator {
  public:
   DeviceCachingAllocator(int device, MemoryProvider& provider);
   DeviceCachingAllocator(const DeviceCachingAllocator&) = delete;
   DeviceCachingAllocator& operator=(const DeviceCachingAllocator&) = delete;
 
-  // Memory for work of the request's stream. Null, and the reason in `failure`, after all cached memory was given back.
+  // Returns memory for tasks of the request's stream. Returns null and sets `failure` if there is no room, even after
+  // unused segments were released to the driver. Synchronizes the device, without the mutex, before it releases any.
+  // During a capture it does neither. Throws what MemoryProvider throws.
   void* allocate(const AllocParams& request, OomReport& failure);
-  // Takes a block back; it is reused when the streams named by record_stream() are done with it. False for an unknown
-  // address.
+  // Releases the block at `address`. The block is reused after the streams passed to record_stream() have completed the
+  // tasks that they contain now. Returns false if no allocated block begins at `address`.
   bool release(void* address);
-  // Keeps the block from being reused before what `stream` holds when it is released is done. Ignores unknown
-  // addresses.
+  // Prevents reuse of the block at `address` until the tasks that `stream` contains at its release are complete.
+  // Ignores unknown addresses and the block's own stream.
   void record_stream(void* address, StreamKey stream);
-  // Gives every segment without allocated blocks back to the driver, after all work of the device: of the private pool
-  // `id`, or, for kDefaultPool, of the ordinary cache and of all pools without users. False, and nothing done, while
-  // a capture is under way.
+  // Synchronizes the device, without the mutex, and releases all segments without allocated blocks to the driver: of
+  // private pool `id`, or, for kDefaultPool, of the default pool and all private pools without users. Returns false and
+  // does nothing during a capture. If a capture begins while the call blocks, it releases nothing and returns true.
   bool empty(PoolId id = kDefaultPool);
-  // Bytes of the allocated block that begins at an address; 0 if there is none.
+  // Returns the size in bytes of the allocated block that begins at `address`. Returns 0 if there is none.
   size_t allocated_size(const void* address) const;
 
-  // Private pools; runtime/memory_pool.h says what they mean, pools.h what is returned.
+  // Functions for private pools; see allocator/memory_pool.h and class Pools.
   void begin_pool_filter(PoolFilter route);
   bool end_pool_filter(PoolId id);
   void retain_pool(PoolId id);
   bool release_pool(PoolId id);
 
-  // Calls `visit` with the lock held.
+  // Calls `visit` while it holds the mutex, so `visit` must not call this object.
   using SegmentMap = std::map<char*, std::unique_ptr<Segment>>;
   void inspect(const std::function<void(const SegmentMap&, Statistics&)>& visit);
 
-  // openreg/runtime/memory_observer.h.
+  // Functions for observers; see openreg/runtime/memory_observer.h and class MemoryObserverList.
   void add_observer(uint64_t id, uint32_t kinds, MemoryObserverList::Callback callback);
   std::optional<std::string> remove_observer(uint64_t id);
 
  private:
+  // Returns a free block that serves the request, without removing it from its pool. Null if there is none.
   Block* find_free(const AllocParams& request);
   void process_deferred_frees();
   void free_block(Block& block);

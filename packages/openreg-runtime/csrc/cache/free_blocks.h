@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The free blocks of one pool, searched for the best fit.
+// The free blocks of one pool, and a best-fit search in them.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace openreg::runtime {
 
-// Not thread-safe. A block that was here before is put back without an allocation.
+// A search tree of free blocks. Not thread-safe. insert() allocates no memory for a block that was in a tree before.
 class FreeBlocks {
  public:
   using const_iterator = FreeTree::const_iterator;
 
-  // The smallest block of the stream with at least `size` bytes, of these the one at the lowest address; null if there
-  // is none. It stays here.
+  // Returns the smallest block of the stream with at least `size` bytes, at the lowest address among equals. Does not
+  // remove the block. Null if there is none.
   Block* best_fit(int64_t stream, size_t size) const {
     const auto found = tree_.lower_bound(BlockKey{stream, size});
     return found == tree_.end() || (*found)->stream != stream ? nullptr : *found;
@@ -24,7 +24,7 @@ class FreeBlocks {
 
   void insert(Block& block);
   void erase(Block& block);
-  // Moves the bounds of a block that is here and stays.
+  // Changes address and size, in bytes, of a block in the tree.
   void resize(Block& block, char* address, size_t size) {
     if (!keeps_its_place(block, address, size)) {
       move(block, address, size);
@@ -34,15 +34,16 @@ class FreeBlocks {
     block.size = size;
   }
 
-  // By stream, then size, then address.
+  // Iterators in the order of stream, size and address.
   const_iterator begin() const { return tree_.begin(); }
   const_iterator end() const { return tree_.end(); }
   const_iterator lower_bound(const BlockKey& key) const { return tree_.lower_bound(key); }
   size_t size() const { return tree_.size(); }
 
  private:
-  // Most often what is left of a block, or what a freed one is joined with, is the greatest of its stream before and
-  // after: then nothing has to be searched and balanced.
+  // Returns true if the new address and size leave the order of the tree valid, so that nothing is searched or
+  // balanced. This is the common case, because the block is mostly the largest of its stream before and after a split
+  // or merge.
   bool keeps_its_place(const Block& block, const char* address, size_t size) const {
     if (size < block.size) {
       if (block.position == tree_.begin()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The segments of other processes that are mapped here.
+// The segments of other processes that are mapped into this one (IPC).
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace openreg::runtime {
 
-// One mapped segment, which its end unmaps.
+// One mapped segment. The destructor unmaps it.
 class Import {
  public:
   using Close = std::function<void(char* address)>;
@@ -29,16 +29,16 @@ class Import {
   const Close& close_;
 };
 
-// Maps each segment once per device, for as long as somebody holds the result. Outlives what it returns. Thread-safe;
-// its lock is held while a segment is mapped, not while one is unmapped.
+// A cache that maps each segment once per device, until the last owner of the Import releases it. Must outlive these
+// Imports. Thread-safe. Holds its mutex while it maps a segment, but not while a segment is unmapped.
 class ImportCache {
  public:
   using Open = std::function<char*(int device, const orIpcMemHandle_t& handle)>;
 
-  // `open` throws where nothing can be mapped, `close` never.
+  // `open` throws if it cannot map the segment. `close` never throws.
   ImportCache(Open open, Import::Close close) : open_(std::move(open)), close_(std::move(close)) {}
 
-  // Throws what `open` throws.
+  // Returns the mapping of the segment on `device`, which it creates if there is none. Throws what `open` throws.
   std::shared_ptr<Import> open(int device, const orIpcMemHandle_t& handle);
 
  private:

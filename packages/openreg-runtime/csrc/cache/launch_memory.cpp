@@ -9,8 +9,8 @@ namespace openreg::runtime {
 
 namespace {
 
-constexpr size_t kGranule = 64;  // sizes are multiples of a cache line, so that two threads never write to one
-constexpr size_t kClasses = 16;  // up to 1 KiB; larger ones are rare and go to the system
+constexpr size_t kGranule = 64;  // multiples of a cache line, so that two threads never write to one line
+constexpr size_t kClasses = 16;  // sizes up to 1 KiB; larger ones are rare and use operator new
 
 struct Chunk {
   Chunk* next;
@@ -18,10 +18,10 @@ struct Chunk {
 
 using Lists = std::array<std::atomic<Chunk*>, kClasses>;
 
-// What was released and not taken yet. Chunks are added one by one but only taken all at once, so a thread never
-// follows a pointer of a list that another one changes.
+// Returns the lists of released chunks, one per size class. Chunks are added one by one but taken all at once, so a
+// thread never follows a pointer of a list that another thread changes.
 Lists& released() {
-  static auto* const lists = new Lists();  // engines may release during the exit
+  static auto* const lists = new Lists();  // never destroyed, because engines may release while the process exits
   return *lists;
 }
 
@@ -31,7 +31,7 @@ void add(std::atomic<Chunk*>& list, Chunk* first, Chunk* last) noexcept {
   }
 }
 
-// What this thread took. A thread that ends gives it back.
+// The chunks that a thread has taken from the lists of released ones. The destructor returns them when the thread ends.
 struct Taken {
   std::array<Chunk*, kClasses> lists{};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who is told what one device's allocator does: openreg/runtime/memory_observer.h says what they get and may do.
+// The observers of one device's caching allocator. openreg/runtime/memory_observer.h describes events and callbacks.
 #pragma once
 
 #include <atomic>
@@ -13,25 +13,27 @@
 
 namespace openreg::runtime {
 
-// Guarded by the lock of the allocator that it belongs to.
+// A list of observers. Guarded by the mutex of its allocator.
 class MemoryObserverList {
  public:
   using Callback = std::function<void(const MemoryEvent&)>;
 
-  // Whether there is an observer of any device. Any thread may ask; it may be out of date at once.
+  // Returns true if any device has an observer. Thread-safe, but the result may be outdated at once.
   static bool exist() { return count_.load(std::memory_order_relaxed) > 0; }
 
-  // Whether anybody wants events of the kind.
+  // Returns true if an observer has subscribed to events of `kind`.
   bool want(MemoryEventKind kind) const { return (wanted_ & memory_event_bit(kind)) != 0; }
-  // Calls who wants it, in the order in which they came. A callback that throws is not called again.
+  // Calls the observers of the event's kind, in the order in which they were added. A callback that throws is not
+  // called again.
   void notify(const MemoryEvent& event) noexcept;
 
-  // `id` is not in use.
+  // Adds an observer of `kinds`, a set of memory_event_bit(). `id` must not be in use.
   void add(uint64_t id, uint32_t kinds, Callback callback);
-  // What the callback threw, empty if it did not; nothing if there is no such observer.
+  // Removes the observer `id`. Returns the text of the exception that its callback threw, empty if it threw none.
+  // Returns std::nullopt if there is no such observer.
   std::optional<std::string> remove(uint64_t id);
 
-  // Whether the calling thread is inside a callback, of any device.
+  // Returns true if the calling thread is inside a callback of any device. Thread-safe.
   static bool is_notifying();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the caching allocator of one device needs of that device, of the settings and of PyTorch's profiler.
+// The interface through which the caching allocator uses its device, the settings and PyTorch's profiler.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,15 @@ namespace openreg::runtime {
 
 inline constexpr size_t kUnlimited = std::numeric_limits<size_t>::max();
 
-// A stream of any device. Two devices may give their streams the same ids.
+// A stream of any device. Streams of two devices may have equal ids.
 struct StreamKey {
   int device = 0;
   int64_t id = 0;
   bool operator==(const StreamKey&) const = default;
 };
 
-// A point in the work of a stream. Its end is the end of what the driver keeps for it.
+// A fence: a marker in a stream that is signaled when all earlier tasks of the stream are complete. The destructor
+// releases the driver's resources of the marker.
 class StreamFence {
  public:
   virtual ~StreamFence() = default;
@@ -26,38 +27,43 @@ class StreamFence {
 };
 
 struct MemoryInfo {
-  size_t free = 0;  // bytes, as is the next
-  size_t total = 0;
+  size_t free = 0;   // bytes
+  size_t total = 0;  // bytes
 };
 
-// PYTORCH_ALLOC_CONF, as far as only rare paths ask for it.
+// The values of PYTORCH_ALLOC_CONF that only rare paths read.
 struct SegmentSettings {
-  size_t large_segment = size_t{20} << 20;           // bytes of a segment for requests up to half of that
-  size_t max_non_split_rounding = size_t{20} << 20;  // bytes that a block above max_split_size may exceed a request by
-  double garbage_collection_threshold = 0;           // a part of what the cache may hold; 0: no collection
-  double memory_fraction = 1;                        // the part of the capacity that the cache may hold
+  size_t large_segment = size_t{20} << 20;           // bytes of a segment for requests above 1 and below 10 MiB
+  size_t max_non_split_rounding = size_t{20} << 20;  // bytes by which a block may exceed an oversize request
+  double garbage_collection_threshold = 0;           // fraction of what may be reserved; 0 disables collection
+  double memory_fraction = 1;                        // fraction of the capacity that may be reserved
 };
 
-// Thread-safe. All functions but synchronize() are called with the cache's lock held, so they neither wait for the
-// device nor take the GIL.
+// The device, settings and profiler as the caching allocator uses them. Thread-safe. The allocator holds its mutex in
+// calls of all functions except synchronize(), so these must neither block on the device nor take the GIL. It calls
+// poison() without the mutex, too.
 class MemoryProvider {
  public:
   virtual ~MemoryProvider() = default;
 
-  // A range of the device, or null when it has no room.
+  // Returns `size` bytes of device memory. Null if the device has no room. May throw on other failures of the device.
   virtual char* allocate(size_t size) = 0;
   virtual void release(char* address) noexcept = 0;
   virtual MemoryInfo memory_info() = 0;
-  // Waits for all work of the device. Called without the lock. A failed device has nothing left to wait for.
+  // Blocks until all tasks of the device are complete. Ignores a failure of the device, because none of its tasks
+  // remains then.
   virtual void synchronize() = 0;
+  // Records a fence after the tasks that the stream contains now.
   virtual std::unique_ptr<StreamFence> mark(StreamKey stream) noexcept = 0;
   virtual SegmentSettings settings() = 0;
 
-  // Whether memory whose content is undefined is filled, and the filling, which is work of the stream.
+  // poisons() returns true if memory with undefined content is filled with the poison pattern. poison() enqueues that
+  // fill on `stream`; `size` is in bytes.
   virtual bool poisons() const { return false; }
   virtual void poison(char* /*address*/, size_t /*size*/, int64_t /*stream*/) noexcept {}
 
-  // Tells PyTorch's profiler: `change` in bytes is positive for an allocation, the totals are those after it.
+  // Reports an allocation (positive `change`) or release to PyTorch's profiler. All sizes are in bytes; `allocated` and
+  // `reserved` are the totals of the device after it.
   virtual void report(void* /*address*/, int64_t /*change*/, size_t /*allocated*/, size_t /*reserved*/) {}
 };
 

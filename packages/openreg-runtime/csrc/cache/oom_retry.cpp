@@ -15,11 +15,11 @@ Block* OomRetry::find(const AllocParams& request, std::unique_lock<std::mutex>& 
   const auto add_segment = [&] { return segments.add(pools.pool_for(request.size, request.stream), request); };
   Block* block = add_segment();
   if (block != nullptr || pools.is_capturing()) {
-    return block;  // a capture must not wait for what it records
+    return block;  // a capture must not synchronize with the tasks that it records
   }
   ++reporter.statistics.alloc_retries;
   wait(lock);
-  block = find_free(request);  // what other streams were still using
+  block = find_free(request);  // finds blocks that other streams used until wait() returned
   if (block == nullptr && !pools.is_capturing() &&
       release_oversize(pools.pool_for(request.size, request.stream), request)) {
     block = add_segment();
@@ -31,7 +31,7 @@ Block* OomRetry::find(const AllocParams& request, std::unique_lock<std::mutex>& 
   return block;
 }
 
-// For all work of the device, after which segments may be given back.
+// Synchronizes the device, because a segment must not be released while a task may use it.
 void OomRetry::wait(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   provider.synchronize();
@@ -40,8 +40,8 @@ void OomRetry::wait(std::unique_lock<std::mutex>& lock) {
   process_deferred_frees();
 }
 
-// With max_split_size_mb: gives blocks back that only requests as large as themselves can use; one that suffices, or
-// else the largest ones. False if that is not enough for the request.
+// Releases free oversize segments of the request's stream (max_split_size_mb), because only requests of about their
+// size can use them: one that suffices, or else the largest ones. Returns false if they are not enough for the request.
 bool OomRetry::release_oversize(BlockPool& pool, const AllocParams& request) {
   const size_t needed = std::max(request.size, request.max_split_size);
   if (needed == kUnlimited) {
@@ -73,7 +73,7 @@ bool OomRetry::release_oversize(BlockPool& pool, const AllocParams& request) {
   return found >= needed;
 }
 
-// Gives large free segments back until nothing is above the threshold: first what has lain unused longest.
+// Releases free segments of the large default pool until nothing exceeds the threshold, those unused longest first.
 void OomRetry::release_garbage() {
   std::vector<const Block*> unused;
   std::copy_if(pools.large().free.begin(), pools.large().free.end(), std::back_inserter(unused),

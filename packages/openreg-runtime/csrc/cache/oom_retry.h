@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is tried, the cheapest first, for a request that no free block serves.
+// The steps, cheapest first, that make room for a request that no free block serves.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace openreg::runtime {
 
-// The parts of the allocator that it works on, guarded by the allocator's lock.
+// A retry, with references to the parts of the allocator that it uses. Guarded by the allocator's mutex.
 struct OomRetry {
   MemoryProvider& provider;
   Pools& pools;
@@ -22,8 +22,8 @@ struct OomRetry {
   std::function<void()> process_deferred_frees;
   std::function<Block*(const AllocParams&)> find_free;
 
-  // A free block that serves the request, or null when nothing helps. The lock is released while the device is waited
-  // for, so what was true before may not be true after it.
+  // Returns a free block that serves the request. Null if no step helps. Releases the mutex while it synchronizes the
+  // device, so the state of the allocator may have changed when it returns.
   Block* find(const AllocParams& request, std::unique_lock<std::mutex>& lock);
 
  private:

@@ -59,7 +59,7 @@ void Pools::shrink(PoolId id, const std::function<void(BlockPool&)>& visit) {
     visit(large_);
   }
   for (auto it = private_.begin(); it != private_.end();) {
-    PrivatePool& pool = (it++)->second;  // which may be dropped
+    PrivatePool& pool = (it++)->second;  // drop_if_unused() may erase it
     if (all ? pool.users == 0 : pool.id == id && pool.may_shrink()) {
       visit(pool.small);
       visit(pool.large);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The pools of one device, and which allocations come from which.
+// The default pool and the private pools of one device, and the selection of one for an allocation.
 #pragma once
 
 #include <cstddef>
@@ -23,26 +23,27 @@ struct PrivatePool;
 // The free blocks of one size class.
 struct BlockPool {
   BlockPool(bool small, PrivatePool* of) : is_small(small), owner(of) {}
+  // Returns kDefaultPool or the id of the private pool.
   PoolId id() const;
 
   const bool is_small;
-  PrivatePool* const owner;  // null: the device's ordinary cache
+  PrivatePool* const owner;  // null in the default pool
   FreeBlocks free;
-  size_t searches = 0;  // for a free block; the clock that tells how long a block has lain unused
+  size_t searches = 0;  // number of searches for a free block, the clock of Block::freed_at
 };
 
-// Memory that serves only the allocations routed to it.
+// A pool that serves only allocations that one of its filters accepts.
 struct PrivatePool {
   explicit PrivatePool(PoolId name) : id(name) {}
-  // Whether free segments may go back to the driver.
+  // Returns true if free segments may be released to the driver.
   bool may_shrink() const { return users == 0 || !used_by_graph; }
 
   const PoolId id;
   BlockPool small{true, this};
   BlockPool large{false, this};
-  int users = 0;               // without users nothing is allocated from it
-  int routes = 0;              // that lead to it now
-  size_t segments = 0;         // that it holds
+  int users = 0;               // without users, shrink(kDefaultPool) includes it
+  int routes = 0;              // number of active filters
+  size_t segments = 0;         // number of segments
   bool used_by_graph = false;  // a capture used it, so a replay may write to its free blocks
 };
 
@@ -50,17 +51,19 @@ inline PoolId BlockPool::id() const {
   return owner == nullptr ? kDefaultPool : owner->id;
 }
 
-// Sends allocations to a pool while `accepts` says so of the stream that is current where they are made.
+// A filter that directs allocations to pool `id` if `accepts` returns true for the stream that is current at the
+// allocation. With `for_capture`, the accepted streams are capturing.
 struct PoolFilter {
   PoolId id;
   std::function<bool(int64_t stream)> accepts;
   bool for_capture;
 };
 
-// Not thread-safe. Ids are those of private pools, not kDefaultPool.
+// The pools of one device. Not thread-safe. Except in shrink(), an id is that of a private pool, not kDefaultPool.
 class Pools {
  public:
-  // Where an allocation for a stream comes from.
+  // Returns the pool that serves a block of `size` bytes for `stream`: that of the first filter that accepts the
+  // stream, otherwise the default pool.
   BlockPool& pool_for(size_t size, int64_t stream) {
     BlockPool& ordinary = is_small(size) ? small_ : large_;
     return routes_.empty() ? ordinary : routed(ordinary, stream);
@@ -68,19 +71,20 @@ class Pools {
   BlockPool& small() { return small_; }
   BlockPool& large() { return large_; }
 
-  // One more user and one more route of the pool, which is made if there is none.
+  // Activates a filter and adds one user to its pool. Creates the pool if there is none.
   void begin_pool_filter(PoolFilter route);
-  // Ends the latest route to the pool. False if there is none.
+  // Ends the latest filter of the pool, but keeps its user. Returns false if no filter of the pool is active.
   bool end_pool_filter(PoolId id);
+  // Adds one user to the pool. Creates the pool if there is none.
   void retain(PoolId id);
-  // False if the pool has no user.
+  // Removes one user from the pool. Returns false if it has none.
   bool release(PoolId id);
 
-  // Whether work of an accepted stream is recorded: then the device must not be waited for.
+  // Returns true while a filter for a capture is active. The device must not be synchronized then.
   bool is_capturing() const { return captures_ > 0; }
 
-  // Calls `visit` with each pool whose free segments may go: that of the id, or, for kDefaultPool, the ordinary cache
-  // and all pools without users. Forgets private pools that are empty then.
+  // Calls `visit` with each pool whose free segments may be released: private pool `id`, or, for kDefaultPool, the
+  // default pool and all private pools without users. Then removes private pools without users, filters and segments.
   void shrink(PoolId id, const std::function<void(BlockPool&)>& visit);
 
  private:
@@ -92,7 +96,7 @@ class Pools {
   BlockPool large_{false, nullptr};
   std::map<PoolId, PrivatePool> private_;
   std::vector<PoolFilter> routes_;
-  int captures_ = 0;  // routes for captures
+  int captures_ = 0;  // number of active filters for captures
 };
 
 }  // namespace openreg::runtime

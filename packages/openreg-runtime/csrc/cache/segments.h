@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The segments of one device: taken from the driver and given back, within the limit of this process.
+// Allocates segments of one device from the driver and releases them, within the limit of this process.
 #pragma once
 
 #include <cstddef>
@@ -16,29 +16,32 @@
 
 namespace openreg::runtime {
 
-// Not thread-safe.
+// The segments of one device. Not thread-safe.
 class Segments {
  public:
   Segments(MemoryProvider& provider, AllocatorReporter& reporter, BlockList& blocks)
       : provider_(provider), reporter_(reporter), blocks_(blocks) {}
 
-  // A free block of a new segment: of the usual size for a request, or, near the end of the capacity, of that which it
-  // fits into exactly. Null when the device or the limit has no room for it.
+  // Returns the free block of a new segment of the usual size for the request. If there is no room for that, the
+  // segment has exactly the size of the request. Null if the device or the limit has no room for either. Throws what
+  // MemoryProvider::allocate() throws.
   Block* add(BlockPool& pool, const AllocParams& request);
-  // Gives a segment back that is one free block.
+  // Releases a segment that is one free block to the driver.
   void release(Segment& segment);
-  // Gives all such segments of a pool back.
+  // Releases all segments of a pool that are one free block to the driver.
   void release_free(BlockPool& pool);
 
-  // Bytes that may be held: per_process_memory_fraction.
+  // Returns the number of bytes that may be reserved (per_process_memory_fraction), or kUnlimited.
   size_t limit();
-  // Bytes above garbage_collection_threshold, which is a part of what may be held.
+  // Returns the number of reserved bytes above garbage_collection_threshold, a fraction of what may be reserved.
+  // Returns 0 without a threshold.
   size_t garbage();
 
-  // By address.
+  // Returns all segments by address.
   const std::map<char*, std::unique_ptr<Segment>>& all() const { return segments_; }
 
  private:
+  // Same as `add()`, except that the segment has `size` bytes.
   Block* take(BlockPool& pool, size_t size, const AllocParams& request);
   size_t reserved() const { return reporter_.statistics.reserved_bytes.current(); }
 

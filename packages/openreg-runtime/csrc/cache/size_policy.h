@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How large segments are, which free block serves which request, and what is cut off; all in bytes. The constants are
-// PyTorch's (source: c10/core/AllocatorConfig.h, compared where that is included).
+// The rules for sizes of segments, eligible free blocks and splits. All sizes are in bytes. The constants are PyTorch's
+// (source: c10/core/AllocatorConfig.h); allocator/driver_memory_provider.cpp asserts that they are equal.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace openreg::runtime {
 
-inline constexpr size_t kMinBlock = 512;                  // blocks are multiples of it
-inline constexpr size_t kSmallRequest = size_t{1} << 20;  // up to here requests come from the pool of small blocks
-inline constexpr size_t kSmallSegment = size_t{2} << 20;  // of that pool
-inline constexpr size_t kOwnSegment = size_t{10} << 20;   // from here requests get a segment of their own size
+inline constexpr size_t kMinBlock = 512;                  // sizes of blocks are multiples of it
+inline constexpr size_t kSmallRequest = size_t{1} << 20;  // largest request that the pool of small blocks serves
+inline constexpr size_t kSmallSegment = size_t{2} << 20;  // size of segments of that pool
+inline constexpr size_t kOwnSegment = size_t{10} << 20;   // smallest request that has a segment of its own size
 inline constexpr size_t kSegmentRounding = size_t{2} << 20;
 
 inline size_t round_up(size_t size, size_t unit) {
@@ -31,17 +31,17 @@ inline size_t segment_size_for(size_t block_size, const SegmentSettings& setting
   return block_size < kOwnSegment ? settings.large_segment : round_up(block_size, kSegmentRounding);
 }
 
-// What an allocation asks for.
+// The parameters of one allocation.
 struct AllocParams {
-  size_t requested = 0;  // by the user
-  size_t size = 0;       // of a block for it
+  size_t requested = 0;  // bytes that the user requested
+  size_t size = 0;       // bytes of a block for it
   int64_t stream = 0;
-  size_t max_split_size = kUnlimited;  // blocks of this size and above are not divided, and serve only such requests
+  size_t max_split_size = kUnlimited;  // blocks of this size and above serve only such requests, and are not split
 
   bool is_oversize() const { return size >= max_split_size; }
 };
 
-// Whether a free block serves a request that fits into it.
+// Returns true if a free block may serve a request that fits into it.
 inline bool is_eligible(const Block& block, const AllocParams& request, MemoryProvider& provider) {
   if (!request.is_oversize()) {
     return block.size < request.max_split_size;
@@ -49,7 +49,7 @@ inline bool is_eligible(const Block& block, const AllocParams& request, MemoryPr
   return block.size - request.size < provider.settings().max_non_split_rounding;
 }
 
-// Whether what a request leaves of a block is kept as a block of its own.
+// Returns true if the rest of `block` after the request becomes a block of its own. `small` is that of its pool.
 inline bool should_split(const Block& block, bool small, const AllocParams& request) {
   const size_t rest = block.size - request.size;
   return small ? rest >= kMinBlock : rest > kSmallRequest && !request.is_oversize();

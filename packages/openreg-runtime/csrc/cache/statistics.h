@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the allocator of one device counts, as torch.cuda.memory_stats() has it.
+// The statistics of one device's caching allocator, as torch.cuda.memory_stats() reports them.
 #pragma once
 
 #include <array>
@@ -12,7 +12,8 @@
 
 namespace openreg::runtime {
 
-// Of one kind of pool. What was freed is not counted, because it follows from the rest: a release is one subtraction.
+// A counter for one kind of pool. It does not count what was freed, because that follows from the other members, so
+// that a release is one subtraction.
 struct Counter {
   void increase(size_t amount) {
     current += static_cast<int64_t>(amount);
@@ -31,12 +32,11 @@ struct Counter {
 
   int64_t current = 0;
   int64_t peak = 0;
-  int64_t allocated = 0;  // since it was reset
-  int64_t before = 0;     // what `current` was then
+  int64_t allocated = 0;  // since the last reset
+  int64_t before = 0;     // `current` at the last reset
 };
 
-// Of the pools of large blocks, of those of small ones, and the peak of both together. All else that both have together
-// is a sum, made when it is asked for.
+// Counters of large and of small pools, and the peak of their sum. all() computes the other totals.
 struct PoolCounters {
   void increase(const BlockPool& pool, size_t amount) {
     of[pool.is_small].increase(amount);
@@ -62,11 +62,11 @@ struct PoolCounters {
     peak = of[0].current + of[1].current;
   }
 
-  std::array<Counter, 2> of;
+  std::array<Counter, 2> of;  // large, small
   int64_t peak = 0;
 };
 
-// An observer that is always there, so it is called directly: what others are told contains its totals.
+// All statistics. AllocatorReporter updates them before it calls observers, because events contain totals.
 struct Statistics {
   void block_allocated(const Block& block) {
     const BlockPool& pool = *block.segment->pool;
@@ -93,7 +93,8 @@ struct Statistics {
     active.decrease(pool, 1);
     active_bytes.decrease(pool, block.size);
   }
-  // Free blocks that are only a part of their segment and so cannot be given back.
+  // Adds to the number and bytes of inactive splits: free blocks that are only a part of their segment and so cannot be
+  // released to the driver.
   void inactive_split_changed(const BlockPool& pool, int count, ptrdiff_t bytes) {
     change(inactive_split, pool, count);
     change(inactive_split_bytes, pool, bytes);

@@ -14,7 +14,7 @@ namespace openreg::runtime {
 
 namespace {
 
-// How many elements share a byte, for dtypes of less than one.
+// Returns the number of elements in one byte for dtypes that are smaller than a byte, else 1.
 size_t elements_per_byte(c10::ScalarType dtype) {
   switch (dtype) {
     case c10::ScalarType::QUInt4x2:
@@ -97,7 +97,7 @@ AliasRecord Aliases::describe(const at::Tensor& tensor, void* address) {
     last += (sizes[i] - 1) * strides[i];
   }
   if (C10_UNLIKELY(static_cast<size_t>(last + 1) * result.dtype_.itemsize() > result.nbytes_)) {
-    check_storage(operation_, tensor);  // which knows tensors without elements, and dtypes of less than a byte
+    check_storage(operation_, tensor);  // also handles tensors without elements and dtypes smaller than a byte
   }
   if (C10_UNLIKELY(wanted_)) {
     operands_.add(tensor, access_);

@@ -14,14 +14,15 @@ namespace openreg::runtime {
 
 namespace {
 
-// A storage that cannot be resized, as kernels must not do that.
+// Makes a storage that cannot be resized, because kernels must not resize operands.
 c10::Storage make_storage(c10::DataPtr bytes, size_t nbytes) {
   return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), nbytes, std::move(bytes), nullptr,
                                                false);
 }
 
-// Zeros, aligned as kernels for vector units expect of the CPU's allocator. The system gives a large block page by page
-// as it is written, so a stand-in of a view into a large storage takes what the kernel writes, and no more.
+// Allocates zeros, aligned to 64 bytes like memory of the CPU's allocator, as vectorized kernels expect. The system
+// maps a page of a large block only when it is written. A stand-in of a large storage therefore costs only the pages
+// that the kernel writes. Throws std::bad_alloc.
 c10::DataPtr make_zeros(size_t nbytes) {
   constexpr uintptr_t kAlignment = 64;
   void* const block = std::calloc(nbytes + kAlignment, 1);

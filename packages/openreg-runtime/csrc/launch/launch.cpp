@@ -19,14 +19,14 @@ namespace openreg::runtime {
 
 namespace {
 
-// What a user should be warned of is said on the calling line: a warning of an engine thread would name no line, and
-// reach no filter of Python's.
+// A handler that drops all warnings. A warning on an engine thread would have no line of Python and would bypass
+// Python's filters, so operators warn on the calling thread instead.
 class Silence final : public c10::WarningHandler {
   void process(const c10::Warning& /*warning*/) override {}
 };
 
-// Kernels call ATen below autograd; excluding its keys once per thread saves a guard per kernel. Tensors of inference
-// mode have no version counter, which would be an allocation for each alias.
+// The state of an engine thread. Kernels call ATen below autograd, and excluding its keys once per thread saves a guard
+// per kernel. Tensors of inference mode have no version counter, which would cost an allocation per alias.
 struct EngineThread {
   c10::InferenceMode inference;
   c10::impl::ExcludeDispatchKeyGuard no_autograd{c10::autograd_dispatch_keyset_with_ADInplaceOrView};
@@ -38,12 +38,13 @@ struct EngineThread {
   EngineThread() {
     const int threads = settings().num_threads;
     if (threads > 0) {
-      // Also becomes the default of threads that start later: ATen has no call that spares it.
+      // This also changes the default of threads that start later, because ATen has no call for one thread only.
       at::set_num_threads(threads);
     }
   }
 
-  // Threads inherit the mode of the one that starts them: the next parallel kernel makes the helpers anew.
+  // Sets the mode of this thread and ends its OpenMP threads. Threads inherit the mode of the thread that starts them,
+  // so those that the next parallel kernel starts have the new mode.
   void flush_denormals(bool flush) {
     flushes = flush;
     at::Context::setFlushDenormal(flush);
@@ -69,7 +70,7 @@ orError_t enqueue_kernel(orStream_t stream, const orKernel& kernel, const orOper
     state.release();
     return orSuccess;
   }
-  // It could have to wait, or it is refused: then this one is, too, and the error has the name that programs know.
+  // The call could block, or it failed. A failure repeats here, and its text then has the name of the public function.
   const HostWait wait;
   status =
       told ? orLaunchKernelWithOperands(stream, &kernel, operands, operand_count) : orLaunchKernel(stream, &kernel);
@@ -81,7 +82,7 @@ orError_t enqueue_kernel(orStream_t stream, const orKernel& kernel, const orOper
 
 void launch_kernel(c10::Stream stream, const orKernel& kernel, const Operands* operands) {
   KernelState state(kernel.state, kernel.release);
-  static constexpr orOperand kNone{};  // told that there are none, which is not the same as not told
+  static constexpr orOperand kNone{};  // means that there are no operands; null means that they are unknown
   const orOperand* told = nullptr;
   size_t count = 0;
   if (C10_UNLIKELY(operands != nullptr)) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Implements the launch entry for generated code.
 #include "openreg/runtime/launch_entry.h"
 
 #include <c10/util/Exception.h>
@@ -26,7 +27,7 @@ namespace {
 
 constexpr const char* kLaunch = "orLaunchEntry.launch";
 
-// Of fixed size, so that there is a text also when memory is not to be had.
+// The text of a failure. It has a fixed size, so that it needs no allocation when the host is out of memory.
 using Message = std::array<char, 2048>;
 
 Message& last_message() {
@@ -40,7 +41,8 @@ orError_t fail(orError_t status, const char* format, Parts... parts) noexcept {
   return status;
 }
 
-// Why the device cannot be used: in a forked child, at exit, with settings that it refuses.
+// Returns the code of the reason why the driver is unusable: a forked child, exit, or an invalid environment variable.
+// Returns orErrorUnknown if it is usable.
 orError_t cause() noexcept {
   ptrdiff_t offset = 0;
   const orError_t status = orGetKernelViewOffset(&offset);
@@ -48,7 +50,7 @@ orError_t cause() noexcept {
   return status == orSuccess ? orErrorUnknown : status;
 }
 
-// Runs `body`, turning what it throws into a code and the thread's message.
+// Calls `body` and converts an exception into a code and the calling thread's text.
 template <class Body>
 orError_t guarded(const char* function, Body&& body) noexcept {
   try {
@@ -64,16 +66,16 @@ orError_t guarded(const char* function, Body&& body) noexcept {
   }
 }
 
-// A failure of the driver, which names its function itself.
+// Sets the calling thread's text to the driver's, which contains the name of the failed function. Returns `status`.
 orError_t fail_as_driver(orError_t status) noexcept {
   return guarded(kLaunch, [&] { return fail(status, "%s", take_message(status).c_str()); });
 }
 
-// What a launch owns: this, and behind it the arguments, aligned as they have to be.
+// The state that a launch owns. The arguments follow it in the same allocation, with their alignment.
 struct alignas(std::max_align_t) Launched {
   orKernelFunction_t function;
-  void* arguments;  // null: none
-  size_t bytes;     // of the whole
+  void* arguments;  // null if there are none
+  size_t bytes;     // size of the allocation
   bool flush_denormals;
 };
 
@@ -151,7 +153,8 @@ orError_t check(const orLaunch* launch) noexcept {
   return orSuccess;
 }
 
-// Only what may unwind the stack, taking the GIL back after a wait, is outside of guarded().
+// Only enqueue_kernel() is outside of guarded(). It may acquire the GIL after it has blocked, which may unwind the
+// stack.
 orError_t launch(const orLaunch* launch) {
   KernelState state(nullptr, &release);
   orStream_t stream = nullptr;
@@ -181,7 +184,7 @@ orError_t launch(const orLaunch* launch) {
   return fail_as_driver(status);
 }
 
-// The table, made when it is first asked for; the device has been started.
+// Returns the table, which the first call makes. The caller has initialized the device.
 const orLaunchEntry& table() {
   static const orLaunchEntry entry{
       sizeof(orLaunchEntry), OPENREG_LAUNCH_ENTRY_VERSION, reinterpret_cast<intptr_t>(kernel_view(nullptr)), &launch,

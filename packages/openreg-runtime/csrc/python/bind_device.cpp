@@ -38,7 +38,7 @@ bool can_access_peer(int64_t index, int64_t peer) {
 
 void bind_device(py::module_& module) {
   module.attr("_abi_version") = abi_version();
-  // PyTorch's own initialisation of this device type is torch.openreg._lazy_init(), which calls _init().
+  // PyTorch initializes this device type by torch.openreg._lazy_init(), which calls _init().
   torch::utils::register_fork_handler_for_device_init(kDeviceType);
   module.def("_init", &ensure_initialized);
   module.def("_is_initialized", &is_initialized);

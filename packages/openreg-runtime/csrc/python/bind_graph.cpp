@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bindings of graphs that torch.accelerator.Graph does not have.
+// Bindings for graphs beyond torch.accelerator.Graph.
 #include <torch/csrc/utils/pybind.h>
 
 #include "allocator/memory_pool.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The address of the table for generated code.
+// Binding of the launch entry for generated code.
 #include <torch/csrc/utils/device_lazy_init.h>
 #include <torch/csrc/utils/pybind.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bindings of memory that PyTorch has no device-agnostic function for: statistics, limits, raw allocations.
+// Bindings of memory for which PyTorch has no device-agnostic function: host statistics, limits, raw allocations.
 #include <torch/csrc/utils/pybind.h>
 
 #include "openreg/runtime/allocator.h"
@@ -36,7 +36,7 @@ py::dict host_memory_stats() {
   return result;
 }
 
-// Memory of a stream that is not the current one: makes it so for the call.
+// A guard that makes a stream current and restores the previous one in its destructor.
 class CurrentStream {
  public:
   explicit CurrentStream(c10::Stream stream) : previous_(exchange_stream(stream)) {}

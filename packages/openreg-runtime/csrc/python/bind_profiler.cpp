@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A profiler of the device that records nothing and says so (source:
+// A profiler of the device that records nothing and warns about it (source:
 // torch::profiler::impl::PrivateUse1ProfilerRegistry).
 //
-// torch.profiler takes ProfilerActivity.PrivateUse1 without any profiler behind it, and its trace then silently lacks
-// the device. The registry keeps the first factory alone, so this one is registered only where no installed package has
-// a profiler.
+// Without a profiler, torch.profiler accepts ProfilerActivity.PrivateUse1 and silently omits the device from its trace.
+// The registry uses only the first factory, so this one is registered only if no installed package has a profiler.
 #include <libkineto.h>
 #include <torch/csrc/profiler/standalone/privateuse1_profiler.h>
 #include <torch/csrc/utils/pybind.h>
@@ -25,12 +24,13 @@ void warn() {
   try {
     py::module_::import("openreg_runtime.openreg._profiler").attr("warn_that_nothing_is_recorded")();
   } catch (py::error_already_set& error) {
-    // Where warnings are errors. Kineto swallows exceptions; so Python shows it as one that cannot be raised.
+    // Python has turned the warning into an error. Kineto swallows exceptions, so this error is shown as unraisable.
     error.discard_as_unraisable("openreg_runtime");
   }
 }
 
-// Whether there is anything to record of any device; PyTorch initialises the device before it stops a profile.
+// Returns true if a device has run a task that a profiler would record, or if its counters cannot be read. PyTorch
+// initializes the device before it stops a profile.
 bool has_worked() {
   if (!is_initialized()) {
     return false;
@@ -44,7 +44,7 @@ bool has_worked() {
   return false;
 }
 
-// Of a profile that begins before the device is used; nothing is missing in it unless the device is used in it.
+// The session of a profile that begins before the device is used. Warns at its end if the device was used meanwhile.
 class Session final : public libkineto::IActivityProfilerSession {
  public:
   void start() override {}
@@ -60,6 +60,7 @@ class Session final : public libkineto::IActivityProfilerSession {
   std::unique_ptr<libkineto::CpuTraceBuffer> getTraceBuffer() override { return nullptr; }
 };
 
+// The profiler. It warns at once if the device has been used already.
 class Profiler final : public libkineto::IActivityProfiler {
  public:
   const std::string& name() const override { return name_; }
@@ -67,7 +68,7 @@ class Profiler final : public libkineto::IActivityProfiler {
 
   std::unique_ptr<libkineto::IActivityProfilerSession> configure(const std::set<ActivityType>& wanted,
                                                                  const libkineto::Config& /*config*/) override {
-    // Kineto asks for every profile; one of the CPU alone wants none of these.
+    // Kineto calls this for every profile, also for one of the CPU alone, which has no activity of this device.
     if (wanted.count(ActivityType::PRIVATEUSE1_RUNTIME) == 0) {
       return nullptr;
     }
@@ -80,7 +81,7 @@ class Profiler final : public libkineto::IActivityProfiler {
   std::unique_ptr<libkineto::IActivityProfilerSession> configure(int64_t /*start*/, int64_t /*duration*/,
                                                                  const std::set<ActivityType>& wanted,
                                                                  const libkineto::Config& /*config*/) override {
-    // A profile that another process asked for, on a thread of Kineto's.
+    // Kineto calls this on its own thread, for a profile that another process requested.
     return wanted.count(ActivityType::PRIVATEUSE1_RUNTIME) == 0 ? nullptr : std::make_unique<Session>();
   }
 

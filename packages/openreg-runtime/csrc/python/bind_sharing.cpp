@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bindings of what leaves the process: storages that others see (handles are bytes), and hints that files keep.
+// Bindings for sharing and serialization: storages of several processes, whose handles are bytes, and hints in files.
 #include <torch/csrc/utils/pybind.h>
 
 #include <cstring>

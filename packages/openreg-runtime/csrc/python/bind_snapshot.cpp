@@ -23,7 +23,8 @@ using c10::CachingDeviceAllocator::SegmentInfo;
 using c10::CachingDeviceAllocator::TraceEntry;
 using Context = std::shared_ptr<c10::GatheredContext>;
 
-// Without the GIL, taking it while Python ends would end this thread.
+// Returns true if this thread may use Python. A thread without the GIL must not acquire it while Python is being
+// finalized, because that would end the thread.
 bool python_can_be_asked() {
   return Py_IsInitialized() != 0 && (PyGILState_Check() != 0 || _Py_IsFinalizing() == 0);
 }
@@ -67,7 +68,8 @@ const char* block_state(const BlockInfo& block) {
   return block.active ? "active_awaiting_free" : "inactive";
 }
 
-// Turns stacks into lists of frames: all of a snapshot in one go, because they share most frames.
+// A converter of stacks to lists of frames. It converts all stacks of a snapshot at once, because they share most
+// frames.
 class Symbolizer {
  public:
   void add(const Context& context) {
@@ -161,13 +163,14 @@ py::dict trace_dict(const TraceEntry& entry, c10::time_t nanoseconds, const Symb
   return result;
 }
 
-// Compares the clock of the entries with the time of day, from the first call on: call it before recording begins.
+// Returns the converter from the clock of trace entries to the time of day. The first call makes it and must precede
+// the recording, because it measures the difference between the two clocks.
 c10::ApproximateClockToUnixTimeConverter& clock() {
   static c10::ApproximateClockToUnixTimeConverter converter;
   return converter;
 }
 
-// The segments of all devices and one trace per device.
+// Returns the segments of all devices and one trace per device.
 py::dict snapshot(c10::MempoolId_t id, bool include_traces) {
   std::vector<MemorySnapshot> snapshots;
   Symbolizer symbolizer;

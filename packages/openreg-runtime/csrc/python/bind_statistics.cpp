@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bindings of the device's counters and of injected faults.
+// Bindings of the counters of devices, streams and engines, and of fault injection.
 #include <torch/csrc/utils/pybind.h>
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace openreg::runtime {
 
 namespace {
 
-// What the counters of devices and streams have in common.
+// Returns the counters that devices and streams have in common.
 template <class Stats>
 py::dict work_counters(const Stats& stats) {
   py::dict result;

@@ -19,14 +19,14 @@ namespace openreg::runtime {
 namespace {
 
 void delay_current_stream(uint64_t nanoseconds) {
-  torch::utils::device_lazy_init(
-      kDeviceType);  // without it, torch.accelerator.synchronize(0) believes that nothing runs
+  torch::utils::device_lazy_init(kDeviceType);  // else torch.accelerator.synchronize(0) would return at once
   const orStream_t stream = native_handle(current_stream());
-  const GilRelease release;  // the call waits while the stream's queue is full
+  const GilRelease release;  // because the call blocks while the stream's queue is full
   OPENREG_CHECK(orStreamDelay(stream, nanoseconds));
 }
 
-// torch.Event.elapsed_time() refuses subclasses of torch.Event, which torch.openreg.Event has to be.
+// Returns the time between two events in milliseconds. torch.Event.elapsed_time() does not accept subclasses, and
+// torch.openreg.Event must be a subclass of torch.Event.
 double event_elapsed_time(const py::object& start, const py::object& end) {
   TORCH_CHECK_TYPE(THPEvent_Check(start.ptr()) && THPEvent_Check(end.ptr()),
                    "elapsed_time() takes a torch.Event or torch.openreg.Event");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One function per group of bindings; _C.pyi documents what they bind.
+// The functions that add bindings to the module openreg_runtime._C, one per group. _C.pyi has their signatures.
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>
@@ -9,13 +9,14 @@
 
 namespace openreg::runtime {
 
-// PyTorch's index has 8 bits; a number from Python must not wrap around into a valid one.
+// Converts an index from Python. PyTorch's index has 8 bits, so the range is checked first, because a larger number
+// could wrap around to a valid index. Throws c10::Error if the index is out of range.
 inline c10::DeviceIndex to_device_index(int64_t index) {
   check_device_index(index);
   return static_cast<c10::DeviceIndex>(index);
 }
 
-// The dictionary of one statistic, as torch.cuda.memory_stats_as_nested_dict() has it.
+// Returns the dictionary of one statistic, in the format of torch.cuda.memory_stats_as_nested_dict().
 pybind11::dict stat_dict(const c10::CachingAllocator::Stat& stat);
 
 void bind_device(pybind11::module_& module);

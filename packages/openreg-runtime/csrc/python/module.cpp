@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The module openreg_runtime._C: what torch.openreg needs beyond PyTorch's own device-agnostic bindings.
+// The module openreg_runtime._C: bindings for torch.openreg beyond PyTorch's own device-agnostic ones.
 #include <torch/csrc/utils/pybind.h>
 
 #include <atomic>
@@ -10,7 +10,8 @@
 
 namespace {
 
-// Threads of the host wait for the device through these; a thread without the GIL has nothing to give away.
+// Releases the GIL before a host thread blocks on the device. Returns null if the thread does not hold it, or if Python
+// is not initialized.
 void* release_gil() {
   return Py_IsInitialized() != 0 && PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr;
 }
@@ -19,7 +20,7 @@ void acquire_gil(void* token) {
   PyEval_RestoreThread(static_cast<PyThreadState*>(token));
 }
 
-// The thread that finalised Python; no thread before that.
+// Returns the id of the thread that finalized Python, or the id of no thread before that.
 std::atomic<std::thread::id>& finalising_thread() {
   static std::atomic<std::thread::id> thread{};
   return thread;
@@ -35,8 +36,8 @@ bool interpreter_ended_elsewhere() {
 PYBIND11_MODULE(_C, module) {
   module.doc() = "Native part of openreg_runtime: the bindings behind torch.openreg.";
   openreg::runtime::set_gil_hooks({&release_gil, &acquire_gil, &interpreter_ended_elsewhere});
-  // Called by the last step of Py_Finalize(), before the exit handlers of C stop the device. Python has 32 places for
-  // that; without one, threads that still wait for the device then may abort the process.
+  // The last step of Py_Finalize() calls this, before C's exit handlers stop the device. Python has only 32 places for
+  // such functions. If none is left, threads that still block on the device at exit may abort the process.
   Py_AtExit([] { finalising_thread() = std::this_thread::get_id(); });
   openreg::runtime::bind_device(module);
   openreg::runtime::bind_statistics(module);

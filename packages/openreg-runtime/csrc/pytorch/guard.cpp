@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements c10::impl::DeviceGuardImplInterface: how PyTorch switches devices and streams and uses events.
+// Implements c10::impl::DeviceGuardImplInterface, by which PyTorch switches devices and streams and uses events.
 #include <c10/core/DeviceCapability.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
@@ -16,12 +16,13 @@ namespace openreg::runtime {
 
 namespace {
 
-// In this interface an event is a void* that PyTorch keeps and we fill; it holds the driver's handle.
+// Returns the event in a void* of this interface. PyTorch stores the pointer, and record() sets it to the driver's
+// handle.
 orEvent_t to_event(void* event) {
   return static_cast<orEvent_t>(event);
 }
 
-// The dtypes that kernels of the device exist for: those of CPU kernels, without bits and integers below a byte.
+// The dtypes of the device's kernels: those of CPU kernels, without bits and integers smaller than a byte.
 constexpr c10::ScalarType kSupportedDtypes[] = {
     c10::kByte,          c10::kChar,        c10::kShort,           c10::kInt,
     c10::kLong,          c10::kUInt16,      c10::kUInt32,          c10::kUInt64,
@@ -44,8 +45,8 @@ c10::DeviceCapability supported_dtypes() {
 struct DeviceGuardImpl final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override { return kDeviceType; }
 
-  // Devices. The state is the calling thread's and needs neither locks nor the GIL: autograd starts one thread per
-  // device.
+  // Devices. The current device belongs to the calling thread, so that no function needs a lock or the GIL. Autograd
+  // starts one thread per device.
   c10::Device exchangeDevice(c10::Device device) const override {
     TORCH_CHECK(device.type() == kDeviceType, "expected an openreg device, got ", device);
     return {kDeviceType, maybe_exchange_device(device.index())};
@@ -84,7 +85,7 @@ struct DeviceGuardImpl final : c10::impl::DeviceGuardImplInterface {
     device_allocator().recordStream(data, stream);
   }
 
-  // Events. PyTorch asks for BACKEND_DEFAULT when the user enables timing.
+  // Events. PyTorch passes BACKEND_DEFAULT if the user enables timing.
   void record(void** event, const c10::Stream& stream, const c10::DeviceIndex index,
               const c10::EventFlag flag) const override {
     TORCH_CHECK(index == -1 || index == stream.device_index(), "the event belongs to openreg:", static_cast<int>(index),

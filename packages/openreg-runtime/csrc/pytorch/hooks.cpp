@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements at::PrivateUse1HooksInterface: what PyTorch asks of the backend outside of operators.
+// Implements at::PrivateUse1HooksInterface, by which PyTorch calls the backend for everything except operators, streams
+// and device memory.
 #include "pytorch/backward_threads.h"
 
 #include <ATen/detail/PrivateUse1HooksInterface.h>
@@ -25,7 +26,7 @@ std::atomic<bool>& backward_flag() {
 struct DeviceHooks final : at::PrivateUse1HooksInterface {
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return device_count() > 0; }
-  // Called by every backward pass to learn whose current streams it must keep.
+  // Every backward pass calls this, to find the devices whose current streams it must save.
   bool hasPrimaryContext(c10::DeviceIndex index) const override {
     backward_flag().store(true, std::memory_order_relaxed);
     return is_initialized() && index >= 0 && index < device_count();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Times of torch.autograd.profiler.profile(use_device="openreg"): PyTorch marks the current stream before and after
-// each operator, and asks how long the device took between the marks (source: torch::profiler::impl::ProfilerStubs).
-// Without them every mark is an error message, and the times are arbitrary numbers.
+// Implements torch::profiler::impl::ProfilerStubs, for torch.autograd.profiler.profile(use_device="openreg"). PyTorch
+// records an event on the current stream before and after each operator, and queries the time between the two. Without
+// stubs every record prints an error message, and the times are arbitrary numbers.
 //
-// REAL HW: the same with the driver's events; mark and ranges go to the vendor's tracing tool. There is none here, so
-// they do nothing.
+// REAL HW: events work in the same way; mark(), rangePush() and rangePop() call the vendor's tracing tool. The
+// simulated device has none, so they do nothing.
 #include <c10/util/ApproximateClock.h>
 #include <torch/csrc/profiler/stubs/base.h>
 
@@ -31,9 +31,9 @@ void release_event(void* event) {
   OPENREG_WARN(orEventDestroy(static_cast<orEvent_t>(event)));
 }
 
-// Marks are made inside operators and read after them, where an exception would become a message for each operator.
-// What cannot be marked takes no time: a process that has not used the device, a stream that records a graph, a lost
-// device.
+// The stubs. record() and elapsed() throw no errors of the device, because PyTorch calls them for each operator and
+// would print a message each time. If no event can be recorded, the time is 0: before the first use of the device, on a
+// capturing stream, or on a lost device.
 class ProfilerStubsImpl final : public ProfilerStubs {
  public:
   void record(c10::DeviceIndex* device, Mark* mark, int64_t* cpu_ns) const override {
@@ -73,7 +73,7 @@ class ProfilerStubsImpl final : public ProfilerStubs {
         return milliseconds * 1000;
       }
     } catch (const c10::Error&) {
-      // The device is lost, as the program hears from its own next call.
+      // The device has failed. The program's next call throws the same error.
     }
     orGetLastError();
     return 0;

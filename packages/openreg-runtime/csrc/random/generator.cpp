@@ -27,9 +27,9 @@ namespace {
 constexpr int64_t kStateSize = 2 * sizeof(uint64_t);
 
 #if OPENREG_TORCH_HAS_PHILOX_STATE
-constexpr uint64_t kNumbersPerBlock = 4;  // numbers of 32 bits in one of 128
+constexpr uint64_t kNumbersPerBlock = 4;  // numbers of 32 bits in 128 bits
 
-// A tensor of one int64 with the bits of the number.
+// Makes a CPU tensor of one int64 with these bits.
 at::Tensor host_number(uint64_t bits) {
   at::Tensor tensor = at::detail::empty_cpu({1}, at::kLong);
   std::memcpy(tensor.data_ptr(), &bits, sizeof(bits));
@@ -65,7 +65,8 @@ PhiloxState Generator::reserve_locked(uint64_t count) {
   return start;
 }
 
-// A replay draws from where the generator stands then, so what is set during the capture would be lost.
+// Throws c10::Error if the current stream is capturing. A replay starts at the generator's state at that time, so a
+// state that is set during the capture would have no effect.
 void Generator::check_not_capturing(const char* function) const {
   TORCH_CHECK(!is_initialized() || !is_capturing(current_stream(device().index())), "torch.Generator.", function,
               "(): the generator of ", device(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements at::GraphImplInterface: what torch.accelerator.Graph does on this device.
+// Implements at::GraphImplInterface, the backend's part of torch.accelerator.Graph.
 #include <ATen/core/GraphImplInterface.h>
 
 #include <memory>
@@ -21,7 +21,8 @@ namespace openreg::runtime {
 
 namespace {
 
-// PyTorch's default lets the backend choose: other threads, such as a data loader's, may wait for the device meanwhile.
+// Converts a capture mode. PyTorch leaves its default mode to the backend. Here it is thread-local, so that other
+// threads, such as a data loader's, may wait for the device during a capture.
 orStreamCaptureMode to_driver(at::GraphCaptureMode mode) {
   switch (mode) {
     case at::GraphCaptureMode::Global:
@@ -35,11 +36,11 @@ orStreamCaptureMode to_driver(at::GraphCaptureMode mode) {
   return orStreamCaptureModeThreadLocal;
 }
 
-// One graph: the driver's recording, the pool that its memory comes from, and the generators that it draws from. Not
-// thread-safe, as in PyTorch.
+// A graph: the driver's graph, the pool of its memory, and the random state of its kernels. Not thread-safe, as in
+// PyTorch.
 class Graph final : public at::GraphImplInterface {
  public:
-  // The driver's recording can always be launched and drawn, so there is no raw graph to keep apart.
+  // Ignores `keep_graph`, because the driver's graph can always be launched and drawn.
   explicit Graph(const at::GraphImplArgs& /*args*/) {}
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
@@ -84,14 +85,14 @@ class Graph final : public at::GraphImplInterface {
     }
   }
 
-  // REAL HW: compiles the recording for the device. Here a launch submits it entry by entry.
+  // REAL HW: compiles the graph for the device. Here a launch enqueues its nodes one by one.
   void instantiate() override { check_captured("instantiate"); }
 
   void replay() override {
     check_captured("replay");
     const c10::Stream stream = current_stream(device_);
     if (!random_->empty()) {
-      last_replay_.block(stream);  // on another stream: it still reads what begin_replay() sets
+      last_replay_.block(stream);  // a replay on another stream may still read what begin_replay() sets
       random_->begin_replay(stream);
     }
     const orStream_t handle = native_handle(stream);
@@ -104,7 +105,7 @@ class Graph final : public at::GraphImplInterface {
       try {
         capture_end();
       } catch (const c10::Error&) {
-        return;  // the capture was invalidated; then nothing is left of it
+        return;  // the capture was invalidated, and capture_end() has released everything
       }
     }
     if (graph_ != nullptr) {
@@ -120,7 +121,7 @@ class Graph final : public at::GraphImplInterface {
     return pool_;
   }
 
-  // What a dump shows is kept anyway.
+  // Does nothing, because the driver always stores all that a dump shows.
   void enable_debug_mode() override {}
 
   void debug_dump(const std::string& path) override {
@@ -159,7 +160,7 @@ class Graph final : public at::GraphImplInterface {
 
 namespace at {
 
-// The key is the name that rename_privateuse1_backend() gives the device, in capitals.
+// The key is the device's name of rename_privateuse1_backend() in capitals.
 REGISTER_GRAPH_IMPL(OPENREG, openreg::runtime::Graph)
 
 }  // namespace at

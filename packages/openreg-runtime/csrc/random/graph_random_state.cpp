@@ -45,10 +45,10 @@ void GraphRandomState::begin_replay(c10::Stream stream) {
     const std::lock_guard<std::mutex> lock(mutex_);
     sources = sources_;
   }
-  for (const Source& source : sources) {  // without the lock: a launch may have to wait, and others to ask for the lock
+  for (const Source& source : sources) {  // without the lock, because a launch may block
     const PhiloxState start = source.generator->reserve(source.count);
     const auto write = [cell = source.cell, seed = start.seed(), offset = start.offset()] { *cell = {seed, offset}; };
-    const Operands none;  // the cell is the device's own
+    const Operands none;  // the cell is internal, so it is no operand for observers
     launch("graph random state", stream, write, &none);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The random numbers of captured kernels.
+// The random numbers of captured kernels (source: ATen registers a CUDAGeneratorState with each graph).
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -14,31 +14,34 @@
 
 namespace openreg::runtime {
 
-// The generators that kernels of one capture draw from. A captured kernel knows only how far its numbers are from the
-// start of the replay; where the replay starts is read from a cell, which begin_replay() sets, so that every replay
-// draws new numbers and seeding between replays counts. Thread-safe.
+// The generators of the kernels of one capture. A captured kernel stores only the distance of its numbers from the
+// start of the replay. It reads the start from a cell, which begin_replay() sets. Every replay thus draws new numbers
+// and follows seeds that are set between replays. Thread-safe.
 class GraphRandomState {
  public:
-  // Reserves `count` numbers of 128 bits of every replay.
+  // Reserves `count` numbers of 128 bits in every replay. Keeps the generator alive as long as this object.
   PhiloxState reserve(Generator& generator, uint64_t count);
-  // Takes from each generator what one replay needs, and enqueues setting its cell.
+  // Reserves the numbers of one replay from each generator, and enqueues kernels that set the cells. The caller
+  // enqueues the replay on that stream. Blocks while the stream's queue is full, and releases the GIL while it blocks.
   void begin_replay(c10::Stream stream);
+  // Returns true if no kernel draws random numbers.
   bool empty() const;
 
  private:
   struct Source {
     c10::intrusive_ptr<Generator> generator;
     std::shared_ptr<PhiloxCell> cell;
-    uint64_t count;
+    uint64_t count;  // numbers of 128 bits in one replay
   };
   mutable std::mutex mutex_;
   std::vector<Source> sources_;
 };
 
-// The captures that run, by the driver's number.
+// Registers the random state of a capture that has begun, by the driver's id of the capture. Thread-safe.
 void add_capture_random(uint64_t id, std::shared_ptr<GraphRandomState> random);
+// Unregisters the random state of a capture that has ended. Thread-safe.
 void remove_capture_random(uint64_t id);
-// Throws c10::Error when the capture was not begun by a graph of PyTorch's.
+// Returns the random state of a capture. Throws c10::Error if torch.accelerator.Graph did not begin it. Thread-safe.
 std::shared_ptr<GraphRandomState> find_capture_random(uint64_t id);
 
 }  // namespace openreg::runtime

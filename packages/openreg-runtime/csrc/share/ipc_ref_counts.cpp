@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sender's side of IPC reference counts: pages of device memory in which receivers set a byte each.
+// The sender's side of IPC reference counts: pages of device memory, in which each receiver sets one byte.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -15,13 +15,13 @@ namespace openreg::runtime {
 
 namespace {
 
-constexpr size_t kPageSize = 4096;  // bytes, and so reference counts
+constexpr size_t kPageSize = 4096;  // in bytes, and in reference counts, because a count is one byte
 
-// Lives as long as the process, because receivers may release at any time.
+// A page of reference counts. It exists until the process ends, because receivers may set a count at any time.
 struct Page {
   c10::DeviceIndex device = 0;
   char* address = nullptr;
-  orStream_t stream = nullptr;  // so that reading waits for nothing else
+  orStream_t stream = nullptr;  // its own stream, so that a read waits for no other tasks
   orIpcMemHandle_t handle{};
   std::array<bool, kPageSize> taken{};
   size_t taken_count = 0;
@@ -96,7 +96,7 @@ class IpcRefCounts {
   static void collect_page(Page& page, std::vector<IpcRefCount>& result) {
     const CurrentDevice current(page.device);
     std::array<char, kPageSize> bytes{};
-    // On a failed device nothing can be read; its counts are collected when it was reset.
+    // A failed device cannot be read. Its counts are collected after its reset.
     if (orMemcpyAsync(bytes.data(), page.address, kPageSize, orMemcpyDeviceToHost, page.stream) != orSuccess) {
       orGetLastError();
       return;
@@ -109,7 +109,7 @@ class IpcRefCounts {
         result.push_back({page.handle, slot});
       }
     }
-    OPENREG_CHECK(orStreamSynchronize(page.stream));  // before a receiver of the next owner of a slot sets it
+    OPENREG_CHECK(orStreamSynchronize(page.stream));  // a slot must be 0 before it is used again
   }
 
   std::mutex mutex_;

@@ -25,19 +25,20 @@ char* open_segment(int device, const orIpcMemHandle_t& handle) {
   return static_cast<char*>(address);
 }
 
-// Waits for all work of the device; in a forked child it does nothing.
+// Unmaps a segment. Blocks until all tasks of the device are complete. Does nothing in a forked child.
 void close_segment(char* address) {
   OPENREG_WARN(orIpcCloseMemHandle(address));
 }
 
-// What a received storage owns, until its reference count is released.
+// The context of a received storage: its mapped segment and its reference count.
 struct Received {
   c10::DeviceIndex device;
-  std::shared_ptr<Import> segment;  // null for a count without a storage
+  std::shared_ptr<Import> segment;  // null if the count has no storage
   std::shared_ptr<Import> page;
   size_t slot;
 };
 
+// The receiver's side: the storages that this process received, and the counts that it has yet to release. Thread-safe.
 class Receiver {
  public:
   c10::Storage open(c10::DeviceIndex index, const SharedRange& range, size_t size, const IpcRefCount& count) {
@@ -45,7 +46,7 @@ class Receiver {
     try {
       received->segment = imports_.open(index, range.segment);
     } catch (...) {
-      release_ipc_ref_count(std::move(received));  // nobody will use what was sent
+      release_ipc_ref_count(std::move(received));  // because no storage will release it
       throw;
     }
     void* address = received->segment->address() + range.offset;
@@ -66,8 +67,8 @@ class Receiver {
     return received;
   }
 
-  // All work here has to be done first, because the sender reuses the memory at once. What cannot be said now, because
-  // the device has failed or a capture runs, is said with the next count.
+  // Releases a count after all tasks of the device are complete, because the sender may reuse the memory at once. If
+  // that fails, because the device has failed or is capturing, the next call releases the count, too.
   void release_ipc_ref_count(std::unique_ptr<Received> received) {
     std::vector<std::unique_ptr<Received>> due;
     {
@@ -83,7 +84,7 @@ class Receiver {
     }
   }
 
-  // The storages stay usable, but nobody should.
+  // Releases the counts of all received storages. The caller must not use the storages any more.
   void release_all_ipc_ref_counts() {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const Received* received : live_) {
@@ -100,7 +101,7 @@ class Receiver {
   static bool is_received(const c10::DataPtr& data) { return data.get_deleter() == &Receiver::release; }
 
  private:
-  // A deleter must not throw, and must not touch a mutex that a forked child may have inherited locked.
+  // A deleter must not throw, and must not lock a mutex that a forked child may have inherited locked.
   static void release(void* context) {
     if (orDriverIsUsable() == 0) {
       return;
@@ -145,7 +146,7 @@ class Receiver {
 SharedRange share_storage(const c10::Storage& storage) {
   TORCH_CHECK(storage.device_type() == kDeviceType, "share_storage: the storage is on ", storage.device(),
               ", not on an openreg device");
-  ensure_initialized();  // in a forked child, this says so
+  ensure_initialized();  // throws in a forked child
   TORCH_CHECK(
       !Receiver::is_received(storage.data_ptr()),
       "a tensor that this process received from another one cannot be sent on, because only its owner knows when "

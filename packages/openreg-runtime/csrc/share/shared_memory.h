@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Storages that several processes see: what torch.multiprocessing sends instead of bytes.
+// Storages that are shared between processes: torch.multiprocessing sends handles of them instead of bytes.
 //
-// A storage lies inside a segment of the caching allocator, and only whole segments can be mapped elsewhere: a storage
-// is sent as (handle of the segment, offset, size). The sender must not reuse the block while a receiver has it, so
-// each sending has an IPC reference count (source: torch.cuda's ref_counter): a byte of device memory that the sender
-// owns, 0 while the receiver holds what was sent, 1 when it has released it. Nobody can wait for it, and a receiver
-// that is killed never sets it.
+// A storage lies inside a segment of the caching allocator, and only whole segments can be mapped by another process.
+// So a storage is sent as (handle of the segment, offset, size). The sender must not reuse the block while a receiver
+// uses it, so each message has an IPC reference count (source: ref_counter in torch.cuda). A count is a byte of device
+// memory that the sender owns. It is 0 while the receiver uses the storage, and 1 after the receiver has released it.
+// No call can wait for a count, and a receiver that is killed never sets it.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -19,38 +19,44 @@
 
 namespace openreg::runtime {
 
+// The place of a storage in a segment of its process.
 struct SharedRange {
   orIpcMemHandle_t segment;
-  size_t offset;  // bytes
+  size_t offset;  // in bytes from the start of the segment
 };
 
+// The place of an IPC reference count.
 struct IpcRefCount {
-  orIpcMemHandle_t page;  // of reference counts of one sender and device
-  size_t slot;
+  orIpcMemHandle_t page;  // a page of reference counts of one sender and one device
+  size_t slot;            // index of the count's byte in the page
 };
 
-// All functions release the GIL while they wait, and are thread-safe.
+// All functions are thread-safe and release the GIL while they block.
 
-// Describes the memory of a storage of this device; waits for the device first, so that what was launched there has
-// been written. The storage cannot be resized any more: its block must stay. Throws c10::Error when the memory belongs
-// to another process itself.
+// Returns the place of a storage of this device. Blocks first until all tasks of the device are complete, so that their
+// results are in memory. Makes the storage not resizable, because its block must stay. Throws c10::Error if the storage
+// is not on this device, or if another process owns its memory.
 OPENREG_RUNTIME_API SharedRange share_storage(const c10::Storage& storage);
 
-// A new reference count for something on a device. The caller keeps what it sends until the count is collected.
+// Returns a new reference count for a storage on a device. The caller keeps the storage until the count is collected.
+// Throws c10::Error if the index is out of range or the device cannot share memory.
 OPENREG_RUNTIME_API IpcRefCount new_ipc_ref_count(c10::DeviceIndex index);
-// The counts whose receivers have released what was sent since the last call. They are free for others then.
+// Returns the counts that receivers have released since the last call, and frees them for reuse. Skips failed devices.
 OPENREG_RUNTIME_API std::vector<IpcRefCount> collect_ipc_ref_counts();
 
-// Frees a count as if its receiver had released it; unknown ones are ignored.
+// Frees a count for reuse, although no receiver has released it. Ignores unknown counts.
 OPENREG_RUNTIME_API void cancel_ipc_ref_count(const IpcRefCount& count);
 
-// The storage of another process, not resizable. It releases the count when it dies, after all work of the device.
-// Throws c10::Error when the device does not exist here, c10::ValueError when the sender has freed the memory or ended.
+// Maps a storage of another process on a device and returns it, not resizable. `size` is in bytes. When the storage is
+// freed, it releases the count after all tasks of the device are complete. Throws c10::Error if the device does not
+// exist here, c10::ValueError if the sender has freed the memory or has ended.
 OPENREG_RUNTIME_API c10::Storage open_storage(c10::DeviceIndex index, const SharedRange& range, size_t size,
                                               const IpcRefCount& count);
-// Releases a count for something that needs no storage of its own, because the process has it already.
+// Releases a count of a message for which open_storage() is not called, because this process has the storage already.
+// Throws the errors of open_storage().
 OPENREG_RUNTIME_API void release_ipc_ref_count(c10::DeviceIndex index, const IpcRefCount& count);
-// Releases the counts of all storages that are open: for a process that ends and takes nothing apart.
+// Releases the counts of all received storages, for a process that ends without freeing them. The storages must not be
+// used any more.
 OPENREG_RUNTIME_API void release_all_ipc_ref_counts();
 
 }  // namespace openreg::runtime

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Aliases: CPU tensors over the bytes of device tensors, on which the kernel of a launch works.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,41 +14,44 @@
 
 namespace openreg::runtime {
 
-// Throws c10::Error that names the operation, the tensor and its storage where a dense tensor reaches beyond the
-// storage: after a storage was resized, as FSDP frees parameters, nothing may be read or written there. Aliases checks
-// all that it is given; a launch that takes addresses checks the tensors behind them itself.
+// Throws c10::Error, with the operation, the tensor and its storage, if a dense tensor reaches beyond its storage. This
+// happens after a storage was resized, as FSDP frees parameters: nothing may be read or written there. Aliases checks
+// all its tensors; a launch that passes addresses calls this function for the tensors behind them. Thread-safe.
 OPENREG_RUNTIME_API void check_storage(const char* operation, const at::Tensor& tensor);
 
-// Makes the CPU tensors that the kernel of one launch works on: same sizes, strides, offset, dtype and lazy bits, same
-// bytes through the kernel view, no ownership. Tensors that share a storage get aliases that share one, so that
-// PyTorch's overlap checks work. One object per launch; not thread-safe.
+// A builder of the aliases of one launch. An alias has its tensor's sizes, strides, offset, dtype and lazy bits (conj,
+// neg). It addresses the tensor's bytes through the kernel view and owns none. Tensors that share a storage get aliases
+// that share one, so that PyTorch's overlap checks work. One object per launch. Not thread-safe.
 //
-// The bytes stay valid until the launch has run, because the allocator reuses memory only for later work of the same
+// The bytes stay valid until the kernel has run, because the allocator reuses a block only for later tasks of its
 // stream.
 class OPENREG_RUNTIME_API Aliases {
  public:
-  // A dense tensor of this device gives its alias. An undefined one gives an undefined one. A 0-dim CPU tensor gives a
-  // copy, for the host may change or free it before the kernel runs. Anything else throws c10::Error that names
-  // operator and device, and so does a tensor that reaches beyond its storage.
+  // Returns the alias of a dense tensor of this device, and an undefined tensor for an undefined one. Returns a copy of
+  // a 0-dim CPU tensor, because the host may change or free it before the kernel runs. Throws c10::Error, with the
+  // operation, for every other tensor and for one that reaches beyond its storage.
   at::Tensor operator()(const at::Tensor& tensor);
 
-  // What the alias of the same tensor is made from later: cheaper for the calling thread. Throws as above.
+  // Returns the descriptor from which the engine thread makes the alias later. This costs the calling thread less than
+  // operator(). Accepts the tensors that operator() accepts and throws its errors.
   AliasRecord record(const at::Tensor& tensor);
 
-  // The same bytes of a CPU tensor, without ownership: a launch must not own a tensor that has a Python object. The
-  // caller keeps the memory alive until the launch has run: it waits, or the memory is pinned and its allocator waits.
+  // Returns an alias of a CPU tensor that does not own its bytes, because a launch must not own a tensor with a Python
+  // object. The caller keeps the memory valid until the kernel has run. Either the caller synchronizes, or the memory
+  // is pinned and its allocator waits. Throws c10::Error if the tensor reaches beyond its storage.
   at::Tensor borrow_host(const at::Tensor& tensor);
 
-  // What the kernel does with the tensors that follow, to be told to observers; at first it reads them.
+  // Sets the access that is reported to observers for the tensors that follow. It is orAccessRead at first.
   Aliases& as(orAccess access) {
     access_ = access;
     return *this;
   }
 
-  // All tensors so far, for launch(); null when nobody asked while this object was made. Lives as long as this object.
+  // Returns the operands of all tensors so far, for launch(), or null if Operands::wanted() was false when this object
+  // was made. Valid as long as this object.
   const Operands* operands() const { return wanted_ ? &operands_ : nullptr; }
 
-  // `operation` is named in errors and must outlive this object.
+  // `operation` is the name in errors. It must outlive this object.
   explicit Aliases(const char* operation) : operation_(operation) {}
 
  private:
@@ -67,8 +71,8 @@ class OPENREG_RUNTIME_API Aliases {
   const bool wanted_ = Operands::wanted();
   orAccess access_ = orAccessRead;
   Operands operands_;
-  c10::SmallVector<const c10::StorageImpl*, 4> known_;  // the storages of the launch, numbered
-  AliasStorages storages_;                              // their aliases that exist already
+  c10::SmallVector<const c10::StorageImpl*, 4> known_;  // storages of the launch; the index is the storage's number
+  AliasStorages storages_;                              // storages of the aliases that this object has made
 };
 
 }  // namespace openreg::runtime

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The descriptors from which aliases are made on the engine thread, and the storages of those aliases.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,17 +15,18 @@
 
 namespace openreg::runtime {
 
-// The storages of the aliases of one run of a launch, by their numbers. An alias shows either the bytes of its tensor,
-// or stand-ins: zeros in host memory of its own, in which a kernel can be tried without reading or writing the device.
-// Aliases whose tensors share a storage share one here in both cases. Not thread-safe.
+// The storages of the aliases of one execution of a kernel, by their numbers. An alias addresses either the bytes of
+// its tensor or a stand-in: zeros in host memory. With stand-ins a kernel can be tried without any access to the
+// device's memory. In both cases, aliases share a storage if their tensors do. Not thread-safe.
 class OPENREG_RUNTIME_API AliasStorages {
  public:
   enum class Bytes : uint8_t { kOfTensor, kStandIn };
 
   explicit AliasStorages(Bytes bytes = Bytes::kOfTensor) : bytes_(bytes) {}
 
-  // The storage of this number, made when it is asked for first. Of a stand-in the address is not read. Throws
-  // std::bad_alloc where the host has no memory for a stand-in.
+  // Returns the storage of `number`, which the first call makes from `address` and `nbytes` (in bytes). A stand-in has
+  // its own memory and ignores `address`. Throws std::bad_alloc if the host has no memory for a stand-in. Valid until
+  // this object gets another storage.
   const c10::Storage& get(uint32_t number, void* address, size_t nbytes);
 
  private:
@@ -32,16 +34,18 @@ class OPENREG_RUNTIME_API AliasStorages {
   c10::SmallVector<c10::Storage, 4> storages_;
 };
 
-// What an alias is made from (see Aliases, in alias.h). A launch holds records, and the engine makes the aliases when
-// the kernel runs: the host only writes down a few numbers, and what is allocated and freed with each launch stays in
-// the caches of one thread. A record is made by one thread and used by one; it owns no memory of the tensor.
+// A descriptor: the value from which an alias is made (see Aliases in alias.h). A launch owns descriptors, and the
+// engine thread makes the aliases when the kernel runs. The host thus stores only a few numbers, and one thread both
+// allocates and frees the aliases, from its own caches. One thread makes a descriptor, and one thread at a time uses
+// it. It does not own the tensor's memory.
 class OPENREG_RUNTIME_API AliasRecord {
  public:
-  // Of an undefined tensor.
+  // Makes the descriptor of an undefined tensor.
   AliasRecord() = default;
 
-  // The alias. The first call makes it, and for each storage number that is new an entry of `storages`: give the same
-  // `storages` to all records of a launch. Further runs of the launch get the same alias, as the last one left it.
+  // Returns the alias, which the first call makes. That call adds the storage to `storages` if its number is new there,
+  // so all descriptors of a launch take one `storages`. Later executions of the kernel, by a graph, get that same alias
+  // as the previous execution left it. Valid as long as this object.
   at::Tensor& open(AliasStorages& storages);
 
  private:
@@ -50,7 +54,7 @@ class OPENREG_RUNTIME_API AliasRecord {
 
   static constexpr size_t kInlineDims = 5;
 
-  // The dtype, and what is left to be done when the values are read.
+  // Copies the dtype, the lazy bits and the bit of a wrapped number.
   void set_bits(const c10::TensorImpl& tensor) {
     dtype_ = tensor.dtype();
     is_conj_ = tensor.is_conj();
@@ -58,23 +62,24 @@ class OPENREG_RUNTIME_API AliasRecord {
     is_wrapped_number_ = tensor.is_wrapped_number();
   }
 
-  // Sizes, then strides.
+  // Returns the sizes, followed by the strides.
   int64_t* geometry() { return many_ == nullptr ? few_.data() : many_.get(); }
 
   Kind kind_ = Kind::kUndefined;
   bool is_conj_ = false;
   bool is_neg_ = false;
   bool is_wrapped_number_ = false;
-  uint32_t storage_ = 0;  // its number
+  uint32_t storage_ = 0;  // number of the storage
   caffe2::TypeMeta dtype_;
   size_t dims_ = 0;
-  // Of an alias, the rest is written when it is recorded. It is large, and each launch has several.
-  void* address_;  // of the storage, for the thread that runs the kernel
-  size_t nbytes_;  // of the storage
+  // The members below are not initialized, because they are large and a launch has several descriptors. Aliases sets
+  // those that the kind uses.
+  void* address_;  // address of the storage that the kernel dereferences
+  size_t nbytes_;  // size of the storage in bytes
   int64_t storage_offset_;
-  std::array<int64_t, 2 * kInlineDims> few_;  // the geometry, or the bytes of a 0-dim CPU tensor
-  std::unique_ptr<int64_t[]> many_;           // the geometry of more dimensions
-  at::Tensor alias_;                          // once opened
+  std::array<int64_t, 2 * kInlineDims> few_;  // geometry up to kInlineDims, or the bytes of a 0-dim CPU tensor
+  std::unique_ptr<int64_t[]> many_;           // geometry of more dimensions
+  at::Tensor alias_;                          // undefined before open()
 };
 
 }  // namespace openreg::runtime

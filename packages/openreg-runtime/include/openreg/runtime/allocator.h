@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device and pinned host memory.
+// The allocators of device memory and of pinned host memory.
 #pragma once
 
 #include <ATen/core/CachingHostAllocator.h>
@@ -9,23 +9,29 @@
 
 namespace openreg::runtime {
 
-// The caching allocator of device memory (source: c10::DeviceAllocator). A block belongs to the stream that was current
-// when it was allocated: freed, it is reused at once by later work of that stream. The context of a DataPtr is the
-// device address itself. Thread-safe; lives as long as the process.
+// Returns the caching allocator of device memory (source: c10::DeviceAllocator). A block belongs to the stream that was
+// current when it was allocated. After its release, later tasks of that stream may reuse it at once. The context of a
+// DataPtr is the device address itself. An allocation may release the GIL while it waits for the device. It throws
+// c10::OutOfMemoryError if that does not free enough memory. Thread-safe. Valid until the process ends.
 OPENREG_RUNTIME_API c10::DeviceAllocator& device_allocator();
 
-// The part of a device's capacity, 0 to 1, that its cache may hold; at first what PYTORCH_ALLOC_CONF says, else 1.
-// What is held already stays.
+// Returns the part of a device's capacity, from 0 to 1, that its caching allocator may reserve. At first it is that of
+// PYTORCH_ALLOC_CONF (per_process_memory_fraction), or 1. Throws c10::Error if the index is out of range. Thread-safe.
 OPENREG_RUNTIME_API double memory_fraction(c10::DeviceIndex index);
+// Sets the part of a device's capacity that its caching allocator may reserve (source:
+// torch.cuda.set_per_process_memory_fraction()). Segments that exceed it stay reserved. Throws c10::Error if the index
+// is out of range, c10::ValueError if `fraction` is not from 0 to 1. Thread-safe.
 OPENREG_RUNTIME_API void set_memory_fraction(c10::DeviceIndex index, double fraction);
 
-// Bytes of the block that device_allocator() handed out at this address; 0 if it did not, or took it back.
+// Returns the size in bytes of the allocated block of device_allocator() that begins at `address`, or 0 if there is
+// none. Throws c10::Error inside a callback of observe_memory(). Thread-safe.
 OPENREG_RUNTIME_API size_t allocated_size(void* address);
 
-// The caching allocator of pinned host memory (source: at::HostAllocator).
+// Returns the caching allocator of pinned host memory (source: at::HostAllocator). Thread-safe. Valid until the process
+// ends.
 OPENREG_RUNTIME_API at::HostAllocator& host_allocator();
 
-// Whether an address is pinned host memory of this backend. Never throws.
+// Returns true if `address` lies in pinned host memory of this backend. Never initializes the device. Thread-safe.
 OPENREG_RUNTIME_API bool is_pinned(const void* address) noexcept;
 
 }  // namespace openreg::runtime

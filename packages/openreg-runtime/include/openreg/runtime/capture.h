@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams that record work for a graph instead of running it.
+// Queries of streams that are capturing: they record tasks for a graph instead of executing them.
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -10,14 +10,15 @@
 
 namespace openreg::runtime {
 
-// Which capture a stream takes part in, as the driver numbers them from 1 on; 0 for none.
+// Returns the driver's id of the capture that the stream takes part in, from 1 on, or 0 if there is none. An
+// invalidated capture has an id until it ends. Throws c10::Error for an unknown stream. Thread-safe.
 OPENREG_RUNTIME_API uint64_t capture_id(c10::Stream stream);
 
-// Whether the stream takes part in a capture (source: c10::impl::DeviceGuardImplInterface::isStreamCapturing).
+// Returns true if capture_id() is not 0 (source: c10::impl::DeviceGuardImplInterface::isStreamCapturing).
 OPENREG_RUNTIME_API bool is_capturing(c10::Stream stream);
 
-// Throws c10::Error that names the operation when the stream is capturing. For operations that need the result of their
-// kernel on the host, before they launch it.
+// Throws c10::Error, with the operation, if the stream is capturing. Operations that need their kernel's result on the
+// host call this before the launch, because a capture does not execute the kernel. Thread-safe.
 OPENREG_RUNTIME_API void refuse_capture(const char* operation, c10::Stream stream);
 
 }  // namespace openreg::runtime

@@ -10,22 +10,29 @@
 
 namespace openreg::runtime {
 
-// The dispatch key and device type that this backend lives under.
+// The device type of this backend; its dispatch key has the same name.
 constexpr c10::DeviceType kDeviceType = c10::DeviceType::PrivateUse1;
 
-// Number of devices; 0 when the settings are refused. Never throws, never initialises.
+// All functions of this header are thread-safe.
+
+// Returns the number of devices, or 0 if an environment variable of the driver is invalid. Never initializes the
+// device.
 OPENREG_RUNTIME_API c10::DeviceIndex device_count() noexcept;
-// Throws c10::Error which names the index and the range.
+// Throws c10::Error, with the index and the valid range, if the index is out of range.
 OPENREG_RUNTIME_API void check_device_index(int64_t index);
 
+// Returns the calling thread's current device, 0 in a new thread. Never initializes the device.
 OPENREG_RUNTIME_API c10::DeviceIndex current_device();
+// Sets the calling thread's current device. Throws c10::Error if the index is out of range. Never initializes the
+// device.
 OPENREG_RUNTIME_API void set_device(c10::DeviceIndex index);
-// Sets and returns the device that was current before.
+// Same as `set_device()`, except that it returns the previous device.
 OPENREG_RUNTIME_API c10::DeviceIndex exchange_device(c10::DeviceIndex index);
-// The same, where a negative index changes nothing.
+// Same as `exchange_device()`, except that a negative index changes nothing.
 OPENREG_RUNTIME_API c10::DeviceIndex maybe_exchange_device(c10::DeviceIndex index);
 
-// Makes a device current for its life, without a virtual call where it already is.
+// A guard that makes a device current and restores the previous one in its destructor. It makes no virtual call, unlike
+// c10::DeviceGuard. The constructor throws c10::Error if the index is out of range.
 class CurrentDevice {
  public:
   explicit CurrentDevice(c10::DeviceIndex index) : previous_(exchange_device(index)), index_(index) {}
@@ -34,7 +41,7 @@ class CurrentDevice {
   CurrentDevice& operator=(const CurrentDevice&) = delete;
   ~CurrentDevice() {
     if (previous_ != index_) {
-      set_device(previous_);  // was current before, so it cannot be refused
+      set_device(previous_);  // cannot throw, because this device was current before
     }
   }
 
@@ -43,20 +50,23 @@ class CurrentDevice {
   c10::DeviceIndex index_;
 };
 
-// Initialises this backend once: the driver and what PyTorch keeps about it. Every function that needs the driver calls
-// it. Throws in a forked child of a process that used the device.
+// Initializes this backend once: the driver, and PyTorch's state of the device type. Every function that needs the
+// driver calls this one. Throws c10::ValueError if an environment variable of the runtime is invalid. Throws c10::Error
+// if one of the driver is, and in a forked child of a process that used the device.
 OPENREG_RUNTIME_API void ensure_initialized();
-// The part of it that PyTorch calls back, through its hooks (source: at::Context::lazyInitDevice). Call
-// ensure_initialized().
+// Starts the driver only: the part of ensure_initialized() that PyTorch calls through the hook init() (source:
+// at::Context::lazyInitDevice). All other code calls ensure_initialized(), which throws the same errors.
 OPENREG_RUNTIME_API void start_driver();
-// Whether ensure_initialized() succeeded in this process and still holds.
+// Returns true if the driver has been started in this process and is usable: neither in a forked child nor at exit.
 OPENREG_RUNTIME_API bool is_initialized() noexcept;
-// Whether this process is a forked child of one that used the device.
+// Returns true if this process is a forked child of one that used the device, or is exiting.
 OPENREG_RUNTIME_API bool is_in_bad_fork() noexcept;
 
-// Waits for all work of a device. Releases the GIL meanwhile. Throws the device's sticky error.
+// Blocks until all tasks of a device are complete. Releases the GIL while it blocks. Throws the device's sticky error,
+// a c10::AcceleratorError.
 OPENREG_RUNTIME_API void synchronize_device(c10::DeviceIndex index);
-// Waits for a device and clears its sticky error and counters.
+// Blocks until all tasks of a device are complete, then clears its sticky error and its counters. Releases the GIL
+// while it blocks. Throws c10::AcceleratorError if the device is lost.
 OPENREG_RUNTIME_API void reset_device(c10::DeviceIndex index);
 
 }  // namespace openreg::runtime

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Events of the driver: functions on handles, and a class that owns one.
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -8,15 +9,23 @@
 
 namespace openreg::runtime {
 
-// What Event does on the driver's handle, for PyTorch's guard, which keeps handles of its own. Null was never recorded.
+// Functions on the driver's handle, for PyTorch's device guard, which stores handles itself. A null handle is an event
+// that was never recorded. The tasks of an event are those in the stream's queue when it was last recorded. All
+// functions throw the device's sticky error, a c10::AcceleratorError. Thread-safe.
+
+// Returns true if the tasks of the event are complete, or if it was never recorded.
 OPENREG_RUNTIME_API bool query_event(orEvent_t event);
-// Releases the GIL while it waits.
+// Blocks until the tasks of the event are complete; returns at once if it was never recorded. Releases the GIL while it
+// blocks.
 OPENREG_RUNTIME_API void synchronize_event(orEvent_t event);
+// Enqueues a wait: later tasks of `stream` start after the tasks of the event are complete. Does nothing if the event
+// was never recorded. Blocks while the queue of `stream` is full, and releases the GIL while it blocks.
 OPENREG_RUNTIME_API void block_stream(orEvent_t event, c10::Stream stream);
-// Creates the event if it is null.
+// Records the event on the stream. Creates it first if it is null, with `timed`, and the caller owns it. A record of an
+// event with timing is a task: it blocks while the queue is full, and releases the GIL while it blocks.
 OPENREG_RUNTIME_API void record_event(orEvent_t& event, c10::Stream stream, bool timed);
 
-// Owns an event of the driver; created on first record. Movable, not copyable; not thread-safe.
+// An owner of an event of the driver, which the first record creates. Not thread-safe.
 class OPENREG_RUNTIME_API Event {
  public:
   explicit Event(bool timed = false) noexcept : timed_(timed) {}
@@ -26,22 +35,23 @@ class OPENREG_RUNTIME_API Event {
   Event& operator=(const Event&) = delete;
   ~Event();
 
-  // Marks the work that the stream holds now.
+  // Calls record_event().
   void record(c10::Stream stream);
-  // Lets later work of the stream wait for the mark; no wait if nothing was recorded.
+  // Calls block_stream().
   void block(c10::Stream stream) const;
-  // Whether the marked work is done; true if nothing was recorded.
+  // Calls query_event().
   bool query() const;
-  // The same two for allocators, which must not fail when memory is released. A failed device skips what its streams
-  // hold, so there nothing is recorded, and a mark from before counts as not done until the device is reset.
+  // Same as `record()`, except that it records nothing on a failed device, which skips the tasks of its streams. For
+  // allocators, which must not throw when memory is released.
   void record_for_release(c10::Stream stream) noexcept;
+  // Same as `query()`, except that a record from before the device failed is not complete until the device is reset.
   bool query_for_release() const noexcept;
-  // Waits for the mark. Releases the GIL meanwhile.
+  // Calls synchronize_event().
   void synchronize() const;
 
  private:
   bool timed_;
-  c10::DeviceIndex device_ = -1;  // of the stream on which it was recorded last
+  c10::DeviceIndex device_ = -1;  // device of the stream of the last record
   orEvent_t event_ = nullptr;
 };
 

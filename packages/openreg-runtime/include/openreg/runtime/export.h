@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The macro that exports symbols of the runtime library.
 #pragma once
 
 #if defined(_WIN32)

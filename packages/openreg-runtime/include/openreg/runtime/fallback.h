@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens when an operator has no kernel for this device.
+// The fallback: the kernel of all operators that have none for this device.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -11,9 +11,9 @@ namespace openreg::runtime {
 
 using FallbackHandler = void (*)(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
-// PyTorch accepts one fallback per dispatch key, so this library registers it and passes every call on to the handler.
-// Without one the call throws c10::NotImplementedError that names the operator and the package that is missing.
-// Thread-safe; null removes the handler. Returns the one before.
+// Sets the handler of the fallback and returns the previous one. Null removes the handler. PyTorch accepts one fallback
+// per dispatch key, so this library registers it, and it passes every call to the handler. Without a handler a call
+// throws c10::NotImplementedError, with the operator and the missing package. Thread-safe.
 OPENREG_RUNTIME_API FallbackHandler set_fallback_handler(FallbackHandler handler);
 
 }  // namespace openreg::runtime

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The random number generator of the device (source: c10::GeneratorImpl), and the Philox states of launches.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -14,15 +15,16 @@
 
 namespace openreg::runtime {
 
-// Where in a Philox sequence a replay of a graph starts. Set on the device, by an entry of the stream before the
-// replay.
+// The place in a Philox sequence at which a replay of a graph starts. A task that is enqueued before the replay writes
+// it on the device.
 struct PhiloxCell {
   uint64_t seed;
-  uint64_t offset;  // in numbers of 128 bits
+  uint64_t offset;  // in units of 128 bits
 };
 
-// Where in a Philox sequence a kernel starts; a value that a launch captures. A kernel in a graph starts at a distance
-// from where the replay does. seed() and offset() are for the kernel, when it runs.
+// The place in a Philox sequence at which a kernel starts (source: at::PhiloxCudaState). A launch captures it by value.
+// A kernel in a graph starts at a fixed distance from the start of the replay. Only the kernel, when it runs, may call
+// seed() and offset().
 class PhiloxState {
  public:
   PhiloxState(uint64_t seed, uint64_t offset) : seed_(seed), offset_(offset) {}
@@ -33,22 +35,25 @@ class PhiloxState {
 
  private:
   uint64_t seed_ = 0;
-  uint64_t offset_;  // in numbers of 128 bits
-  std::shared_ptr<const PhiloxCell> cell_;
+  uint64_t offset_;  // in units of 128 bits; with a cell, the distance from the start of the replay
+  std::shared_ptr<const PhiloxCell> cell_;  // null outside of a graph
 };
 
-// Counter-based random numbers: which numbers a kernel draws is settled on the host when it is launched, so results
-// depend neither on the schedule nor on the number of threads. The state is 16 bytes: seed, then offset (source: the
-// layout that torch/distributed/tensor/_random.py reads).
+// A generator of counter-based random numbers. The host reserves a kernel's numbers at the launch, so results depend
+// neither on the schedule nor on the number of threads. The state is 16 bytes: seed, then offset (source: the layout
+// that torch/distributed/tensor/_random.py reads).
 class OPENREG_RUNTIME_API Generator final : public c10::GeneratorImpl {
  public:
   explicit Generator(c10::DeviceIndex index);
 
-  // Reserves `count` numbers of 128 bits for one launch on the current stream; if that is capturing, of each replay.
-  // Takes mutex_.
+  // Reserves `count` numbers of 128 bits for one launch on the current stream, or, if the stream is capturing, for the
+  // launch in each replay. Locks mutex_, so the caller must not hold it. Throws c10::Error if the capture was not begun
+  // by torch.accelerator.Graph.
   PhiloxState reserve(uint64_t count);
 
-  // The interface of c10::GeneratorImpl; as there, the caller holds mutex_ where threads share the generator.
+  // The interface of c10::GeneratorImpl. The caller holds mutex_ if threads share the generator. Functions that read or
+  // set the offset or the state, or set the seed, throw c10::Error while the current stream is capturing.
+  // graphsafe_get_state() and graphsafe_set_state() do not.
   void set_current_seed(uint64_t seed) override;
   uint64_t current_seed() const override;
   uint64_t seed() override;
@@ -59,8 +64,9 @@ class OPENREG_RUNTIME_API Generator final : public c10::GeneratorImpl {
   void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& new_state) override;
   c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override;
 #if OPENREG_TORCH_HAS_PHILOX_STATE
-  // Reserves `increment` numbers of 32 bits, rounded up to a multiple of 4. While the current stream is capturing, seed
-  // and offset are tensors on the device, which each replay writes.
+  // Reserves `increment` numbers of 32 bits, rounded up to a multiple of 4, and returns their place in three tensors of
+  // one int64. While the current stream is capturing, `seed` and `offset` are on the device, and each replay writes
+  // them. Otherwise all three are on the CPU. The caller holds mutex_ if threads share the generator.
   void philox_state(uint64_t increment, at::Tensor& seed, at::Tensor& offset, at::Tensor& intragraph_offset) override;
 #endif
 
@@ -74,17 +80,20 @@ class OPENREG_RUNTIME_API Generator final : public c10::GeneratorImpl {
 
   Generator(c10::DeviceIndex index, c10::intrusive_ptr<State> state);
   Generator* clone_impl() const override;
-  PhiloxState reserve_locked(uint64_t count);  // reserve() where the caller holds mutex_
+  PhiloxState reserve_locked(uint64_t count);  // reserve(), except that the caller holds mutex_
   void check_not_capturing(const char* function) const;
 
-  c10::intrusive_ptr<State> state_;  // shared between graph-safe copies
+  c10::intrusive_ptr<State> state_;  // shared by generators of graphsafe_get_state() and graphsafe_set_state()
 };
 
-// The default generator of a device, made on first use; -1 means the current device.
+// Returns the default generator of a device, which the first call makes. -1 means the current device. Throws c10::Error
+// if the index is out of range. Thread-safe. Valid until the process ends.
 OPENREG_RUNTIME_API const at::Generator& default_generator(c10::DeviceIndex index = -1);
-// A new one with the default seed.
+// Makes a generator with PyTorch's default seed. -1 means the current device. Throws c10::Error if the index is out of
+// range. Thread-safe.
 OPENREG_RUNTIME_API at::Generator make_generator(c10::DeviceIndex index = -1);
-// The caller's generator, or the device's default; throws c10::Error when it belongs to another device.
+// Returns the implementation of `generator`, or of the device's default generator if `generator` has no value or is
+// undefined. Throws c10::Error if it belongs to another device. Thread-safe. Valid as long as the generator.
 OPENREG_RUNTIME_API Generator& generator_or_default(const std::optional<at::Generator>& generator,
                                                     c10::DeviceIndex index);
 

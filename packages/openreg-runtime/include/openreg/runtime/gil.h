@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Functions that release the GIL while a thread blocks. The library reaches Python only through the hooks set here.
 #pragma once
 
 #include "openreg/runtime/export.h"
 
 namespace openreg::runtime {
 
-// How to give the GIL away and take it back; this library itself does not know Python. `release` returns a token for
-// `acquire`, null when the calling thread does not hold the GIL. `interpreter_ended_elsewhere` tells whether another
-// thread has finalised Python, so that the calling one will never get the GIL again.
+// A table of functions that release and acquire the GIL, because this library does not link Python. `release` returns a
+// token for `acquire`, or null if the calling thread does not hold the GIL. `interpreter_ended_elsewhere` returns true
+// if another thread has finalized Python, so that the calling thread can never acquire the GIL again.
 struct GilHooks {
   void* (*release)();
   void (*acquire)(void* token);
   bool (*interpreter_ended_elsewhere)();
 };
 
-// Called once by the Python module; the hooks live as long as the process.
+// Sets the hooks, by a copy that is valid until the process ends. The Python module calls this once. Thread-safe.
 OPENREG_RUNTIME_API void set_gil_hooks(const GilHooks& hooks);
 
-// Does not return where Python was finalised by another thread: the calling thread sleeps until the process has ended.
-// Were it to go on, its next attempt to take the GIL would end it by unwinding its stack, and where PyTorch takes the
-// GIL in a destructor that aborts the process.
+// Blocks until the process ends if another thread has finalized Python, else returns at once. If the calling thread
+// went on, its next attempt to acquire the GIL would end it by unwinding its stack. PyTorch acquires the GIL in
+// destructors, where that aborts the process. Thread-safe.
 OPENREG_RUNTIME_API void rest_if_interpreter_ended();
 
-// Gives the GIL away, if this thread holds it, for the time of a wait.
+// A guard that releases the GIL, if the calling thread holds it, and acquires it again in its destructor.
 class OPENREG_RUNTIME_API GilRelease {
  public:
   GilRelease();
   GilRelease(const GilRelease&) = delete;
   GilRelease& operator=(const GilRelease&) = delete;
-  // While the interpreter shuts down, taking the GIL back ends the calling thread by unwinding its stack
-  // (pthread_exit()).
+  // Acquires the GIL, if the constructor released it. While Python is being finalized, this ends the calling thread by
+  // unwinding its stack (pthread_exit()).
   ~GilRelease() noexcept(false);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a thread of the host gives away before it waits for the device.
+// Releases the GIL and the calling thread's OpenMP threads while the calling thread blocks on the device.
 #pragma once
 
 #include "openreg/runtime/export.h"
@@ -7,13 +7,14 @@
 
 namespace openreg::runtime {
 
-// Ends the OpenMP threads that belong to the calling thread, if it has any; its next parallel operator on the CPU
-// starts them again, which takes about 50 us. OpenMP counts all threads of the process: while there are more than
-// cores, those of the device sleep between two parallel kernels, and waking them takes four times what a small kernel
-// does. Nothing happens where the OpenMP library has no such call.
+// Ends the OpenMP threads of the calling thread, if it has any. Its next parallel CPU operator starts new ones, which
+// takes about 50 us. The reason is that OpenMP counts all threads of the process. If they exceed the cores, the
+// engine's threads sleep between two parallel kernels. To wake them takes four times as long as a small kernel. Does
+// nothing if the OpenMP library has no such call. Thread-safe.
 OPENREG_RUNTIME_API void release_openmp_threads() noexcept;
 
-// Gives away the OpenMP threads and, for its lifetime, the GIL.
+// A guard that ends the OpenMP threads of the calling thread and releases the GIL. Its destructor acquires the GIL as
+// that of GilRelease does.
 class HostWait {
  public:
   HostWait() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Launches: how a kernel, any callable, gets into the queue of a stream.
+// Launches: functions that enqueue a kernel, which is any callable.
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -17,30 +17,32 @@
 
 namespace openreg::runtime {
 
-// Whether the calling thread takes numbers too small to be normal for zero. torch.set_flush_denormal() sets that for
-// the thread that calls it; a launch takes it along.
+// Returns true if the calling thread flushes denormal numbers to zero. torch.set_flush_denormal() sets this mode for
+// its calling thread only, so a launch passes it on to the engine thread.
 inline bool flushes_denormals() {
   static const volatile float smallest = std::numeric_limits<float>::denorm_min();
   return smallest == 0.0F;
 }
 
-// Prepares the calling engine thread for an ATen kernel: inference mode, as many threads as OPENREG_NUM_THREADS says,
-// and small numbers as the launching thread takes them.
+// Prepares the calling engine thread for an ATen kernel: inference mode, no autograd, no warnings, the number of
+// threads of OPENREG_NUM_THREADS. `flush_denormals` is that mode of the thread that launched the kernel.
 OPENREG_RUNTIME_API void prepare_engine_thread(bool flush_denormals);
 
-// The address at which a kernel finds the byte of a device address.
+// Returns the address in the kernel view, which a kernel dereferences, of a device address. Throws c10::Error if the
+// driver cannot start. Thread-safe.
 OPENREG_RUNTIME_API void* kernel_view(const void* device_address);
 
-// Enqueues a kernel. Where that has to wait, because the stream's queue is full say, other threads of Python go on: a
-// kernel before it may need one. Owns `kernel.state` from the call on, also when it throws; `kernel.release` is not
-// null. Operands as of launch().
+// Enqueues a kernel. Blocks while the stream's queue is full, for example. Releases the GIL while it blocks, because an
+// earlier kernel may need another Python thread to go on. Takes ownership of `kernel.state`, also if it throws, and
+// `kernel.release` must not be null. `operands` and errors are those of launch(). Thread-safe.
 OPENREG_RUNTIME_API void launch_kernel(c10::Stream stream, const orKernel& kernel, const Operands* operands = nullptr);
 
-// To be called where a kernel catches an exception: writes the reason that it returns with the result.
+// Writes the text of the current exception to `message`, at most `message_size` bytes, and returns the code that the
+// kernel then returns. Call it in a catch block of a kernel.
 OPENREG_RUNTIME_API orError_t describe_exception(char* message, size_t message_size) noexcept;
 
-// Enqueues what `make()` gives, which is made in its place: a large callable is not moved. `operands` may be filled
-// while it is made. See launch().
+// Same as `launch()`, except that the kernel is the result of `make()`, constructed in place, because a large callable
+// is expensive to move. `make()` may still add to `operands`.
 template <class Make>
 void launch_made(const char* name, c10::Stream stream, Make&& make, const Operands* operands = nullptr) {
   struct State final : LaunchOwned {
@@ -62,20 +64,26 @@ void launch_made(const char* name, c10::Stream stream, Make&& make, const Operan
                 operands);
 }
 
-// Enqueues `kernel()` on a stream and returns at once. The callable is moved into the launch and destroyed on the
-// engine thread: it owns no device tensor and nothing that has a Python object. It must not change what it captured,
-// because a graph may run it again. An exception that it throws becomes the device's sticky error, with `name`.
+// Enqueues `kernel()` on a stream. Blocks only if the queue is full or launches are synchronous
+// (OPENREG_LAUNCH_BLOCKING), and releases the GIL while it blocks. The callable is moved into the launch, and the
+// engine thread destroys it. It must therefore own no device tensor and nothing that has a Python object. It must not
+// change its captures, because a graph may execute it again. An exception that it throws becomes the device's sticky
+// error, whose text contains `name`.
 //
-// `name` must live until the kernel ran (a literal, or the name inside an operator's schema).
+// `name` is valid until the kernel has run: a literal, or the name in an operator's schema.
 //
-// `operands` are all that the kernel reads and writes; null when nobody asks (see Operands::wanted()), or when they are
-// not known.
+// `operands` are all memory that the kernel reads and writes. They are null if no observer requires them (see
+// Operands::wanted()), or if they are unknown.
+//
+// Throws the device's sticky error, a c10::AcceleratorError. Throws c10::Error inside a callback of observe_memory().
+// Thread-safe.
 template <class Kernel>
 void launch(const char* name, c10::Stream stream, Kernel&& kernel, const Operands* operands = nullptr) {
   launch_made(name, stream, [&]() -> std::decay_t<Kernel> { return std::forward<Kernel>(kernel); }, operands);
 }
 
-// The same on the current stream of a device.
+// Same as `launch()` on a stream, except that the stream is the current stream of `device`. -1 means the current
+// device.
 template <class Kernel>
 void launch(const char* name, c10::DeviceIndex device, Kernel&& kernel, const Operands* operands = nullptr) {
   launch(name, current_stream(device), std::forward<Kernel>(kernel), operands);

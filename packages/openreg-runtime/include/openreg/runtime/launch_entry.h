@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The entry for generated code: a table in plain C through which it launches its kernels.
+ * The launch entry: a table of C functions through which generated code launches its kernels.
  *
- * What a compiler makes is kept and loaded again by processes to come. It links nothing of this library: who loads it
- * hands it the address of the table, in Python openreg_runtime.launch_entry(). The version of the table that the code
- * was made for belongs into the key of the compiler's cache; a runtime that does not serve it says so.
+ * A compiler caches generated code on disk, and later processes load it. The code links nothing of this library: its
+ * loader passes it the address of the table, which openreg_runtime.launch_entry() returns in Python. The compiler's
+ * cache key must contain the version of the table, because a runtime rejects a version that it does not support.
  *
- * Every function may be called from any thread, with or without the GIL of Python, and lets no exception out. Errors
- * are the codes of openreg.h, with a text for the calling thread.
+ * Every function is thread-safe, needs no GIL and throws no exception. Errors are the codes of openreg.h. The calling
+ * thread can read a text for its last error.
  */
 #pragma once
 
@@ -20,59 +20,59 @@
 extern "C" {
 #endif
 
-/* The newest version of the two structures below, and the only one so far. */
+/* The version of the two structures below; there is only one so far. */
 #define OPENREG_LAUNCH_ENTRY_VERSION 1
 
-/* The largest block of arguments that a launch takes, in bytes, and its largest alignment. */
+/* The largest size and the largest alignment of a launch's arguments, in bytes. */
 #define OPENREG_MAX_LAUNCH_ARGUMENTS 1048576
 #define OPENREG_MAX_LAUNCH_ALIGNMENT 4096
 
-/* What is launched. */
+/* One launch: the stream, the kernel and its arguments. */
 typedef struct orLaunch {
   size_t size; /* sizeof(orLaunch) */
-  /* Null: the stream of `device` that is current for the calling thread, as torch.openreg.current_stream() gives it. */
+  /* Null means the calling thread's current stream of `device`, which torch.openreg.current_stream() returns. */
   orStream_t stream;
-  int device; /* -1: the calling thread's current one. Read only where `stream` is null. */
-  /* Shown in errors and to observers. It has to stay where it is until the kernel has run, in a capture as long as the
-   * graph: a literal of code that stays loaded, say. */
+  int device; /* -1: the calling thread's current device; read only if `stream` is null */
+  /* The name in errors and for observers. It must stay valid until the kernel has run, or, in a capture, as long as the
+   * graph. A literal does if its code stays loaded. */
   const char* name;
-  /* Runs on a thread of the device, whose state is that of PyTorch's kernels: as many threads as OPENREG_NUM_THREADS
-   * says, small numbers as the launching thread takes them, no autograd. It gets the launch's own copy of the arguments
-   * and holds to the rules of orKernelFunction_t, except that it may throw: that is a failure with the exception's
-   * text.
+  /* The kernel. It runs on an engine thread in the state of PyTorch's kernels: no autograd, the number of threads of
+   * OPENREG_NUM_THREADS, denormal numbers flushed to zero if the launching thread does. It receives the launch's copy
+   * of the arguments and follows the rules of orKernelFunction_t, except that it may throw. An exception is a failure
+   * with the exception's text.
    */
   orKernelFunction_t function;
   const void* arguments;      /* copied, byte by byte, before the call returns; null if there are none */
   size_t arguments_size;      /* in bytes */
-  size_t arguments_alignment; /* of the copy: a power of two; 0: that of any C type */
-  /* What the kernel reads and writes, as of orLaunchKernelWithOperands(); null: not told. */
+  size_t arguments_alignment; /* alignment of the copy in bytes: a power of two, or 0 for that of any C type */
+  /* Memory that the kernel reads and writes, as in orLaunchKernelWithOperands(). Null means unknown. */
   const orOperand* operands;
   size_t operand_count;
 } orLaunch;
 
-/* Valid for the life of the process. */
+/* The table. Valid until the process ends. */
 typedef struct orLaunchEntry {
-  size_t size; /* of the runtime's table: a newer runtime may have more at its end */
+  size_t size; /* of the runtime's table, in bytes; a newer runtime may add members at its end */
   unsigned int version;
-  /* What to add to an address of the device for the address that a kernel dereferences. */
+  /* Offset in bytes from a device address to its address in the kernel view, which a kernel dereferences. */
   ptrdiff_t kernel_view_offset;
-  /* Enqueues. While the stream's queue is full it blocks, without the GIL and with the errors of orLaunchKernel(). A
-   * capturing stream records the launch with its copy of the arguments, which the graph then owns: the kernel leaves
-   * them as it found them. At the shutdown of Python the GIL may not come back: then the calling thread ends here, or
-   * sleeps until the process has ended, as in any call that Python makes. */
+  /* Enqueues the kernel. Blocks while the stream's queue is full, and releases the GIL while it blocks. Returns the
+   * errors of orLaunchKernel(). A capturing stream records the launch with its copy of the arguments, which the graph
+   * owns, so the kernel must not change them. After Python was finalized the GIL cannot be acquired. Then the calling
+   * thread ends here or sleeps until the process ends, as in every call from Python. */
   orError_t (*launch)(const orLaunch* launch);
-  /* Whether operands are worth gathering: orOperandsWanted(). */
+  /* Returns 1 if observers require operands, else 0: orOperandsWanted(). */
   int (*operands_wanted)(void);
-  /* Text (function, cause, way out) of the calling thread's last failure in this table or in orGetLaunchEntry(); empty
-   * if none. Valid until the thread's next such failure. */
+  /* Returns the text (function, cause, remedy) of the calling thread's last failure in this table or in
+   * orGetLaunchEntry(), or an empty text. Valid until the thread's next such failure. */
   const char* (*last_error_message)(void);
 } orLaunchEntry;
 
-/* The table of a version. Starts the device if nobody has. orErrorNotSupported for a version that this runtime does not
- * serve; then, as after every failure, *entry is null. */
+/* Sets *entry to the table of a version, after it has initialized the device if necessary. Returns orErrorNotSupported
+ * if this runtime does not support the version. After every failure *entry is null. */
 OPENREG_RUNTIME_API orError_t orGetLaunchEntry(unsigned int version, const orLaunchEntry** entry);
 
-/* The function of that name in the table, for who has no table yet. */
+/* Same as `last_error_message()` of the table, for callers that have no table yet. */
 OPENREG_RUNTIME_API const char* orGetLaunchEntryMessage(void);
 
 #ifdef __cplusplus

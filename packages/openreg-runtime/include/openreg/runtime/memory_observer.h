@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who wants to know what the caching allocator of device memory does: profilers, sanitizers, predictors. Several may
-// look on at once, beside PyTorch's own profiler, history and statistics.
+// Callbacks for events of the caching allocator of device memory, for profilers, sanitizers and predictors. Several
+// observers may subscribe at once, in addition to PyTorch's own profiler, history and statistics.
 #pragma once
 
 #include <cstddef>
@@ -13,59 +13,62 @@
 namespace openreg::runtime {
 
 enum class MemoryEventKind : uint8_t {
-  kAllocated,         // a block was handed out
-  kStreamRecorded,    // record_stream(): `other` uses an allocated block too
-  kFreeRequested,     // a block was given back
-  kFreeCompleted,     // and no stream uses it any more: from now on it may be handed out again
-  kSegmentAllocated,  // the driver gave memory
-  kSegmentReleased,   // and got it back; reported before it does
-  kOutOfMemory,       // an allocation failed, after everything was tried
+  kAllocated,         // a block was allocated
+  kStreamRecorded,    // record_stream(): another stream uses an allocated block, too
+  kFreeRequested,     // a block was released; streams may still use it
+  kFreeCompleted,     // no stream uses a released block any more, so it may be allocated again
+  kSegmentAllocated,  // a segment was allocated by the driver
+  kSegmentReleased,   // a segment is about to be released to the driver
+  kOutOfMemory,       // an allocation failed, after all cached memory that may be released was released
 };
 
-// The bit of a kind in MemoryObserver::kinds.
+// Returns the bit of a kind in MemoryObserver::kinds.
 constexpr uint32_t memory_event_bit(MemoryEventKind kind) {
   return uint32_t{1} << static_cast<unsigned>(kind);
 }
 inline constexpr uint32_t kAllMemoryEvents = memory_event_bit(MemoryEventKind::kOutOfMemory) * 2 - 1;
 
+// An event of the caching allocator of one device.
 struct MemoryEvent {
   MemoryEventKind kind;
   int device;
-  void* address;     // of the block or segment; null for kOutOfMemory
-  size_t size;       // bytes of the block or segment; for kOutOfMemory what a block would have had
-  size_t requested;  // bytes that the user asked for; of a segment its size
-  int64_t stream;    // the stream that the memory belongs to (c10::StreamId)
-  int other_device;  // kStreamRecorded: the stream that uses it
-  int64_t other_stream;
-  std::pair<unsigned long long, unsigned long long> pool;  // c10::MempoolId_t; {0, 0}: the ordinary cache
-  size_t allocated_bytes;                                  // of the device, after the event
-  size_t reserved_bytes;                                   // in segments, after the event
-  size_t free_bytes;                                       // kOutOfMemory: that the driver has left
+  void* address;         // of the block or segment; null for kOutOfMemory
+  size_t size;           // bytes of the block or segment; for kOutOfMemory those that the block would have had
+  size_t requested;      // bytes that the caller requested; for a segment its size
+  int64_t stream;        // the stream that the memory belongs to (c10::StreamId)
+  int other_device;      // kStreamRecorded: device of the other stream
+  int64_t other_stream;  // kStreamRecorded: the other stream (c10::StreamId)
+  std::pair<unsigned long long, unsigned long long> pool;  // c10::MempoolId_t; {0, 0}: the default pool
+  size_t allocated_bytes;                                  // bytes in allocated blocks of the device, after the event
+  size_t reserved_bytes;                                   // bytes in segments of the device, after the event
+  size_t free_bytes;                                       // kOutOfMemory: bytes that the driver can still allocate
 };
 
-// A callback runs on the thread that caused the event, with the allocator of that device locked: for one device it gets
-// events one by one, in the order in which they happened. It may be called by any thread of the process, by engines
-// too, with and without the GIL, and it should be short. It must not
-//   - take the GIL or wait for a lock whose holder may allocate or release device memory: such a thread waits for it;
-//   - wait for the device;
-//   - launch, copy or record an event, which waits where a queue is full, or call the allocator, observe_memory() and
-//     stop_observing_memory() included: all of these throw c10::Error inside a callback. Memory that is released there
-//     stays allocated, with a warning;
-//   - throw. One that does is not called again, and stop_observing_memory() says what it threw.
-// A forked child has no observers that it could rely on: it must not use the device.
+// An observer: a callback and the events for which it is called. The callback runs on the thread that causes the event,
+// any thread of the process, engine threads included, with or without the GIL. It runs with the allocator of that
+// device locked, so the events of one device arrive one at a time and in order. It must be short, and must not
+//   - acquire the GIL or a lock whose holder may allocate or release device memory, because that thread may be blocked
+//     on the allocator's lock;
+//   - block on the device;
+//   - enqueue a launch, a copy or an event, which blocks if a queue is full, or call the allocator, observe_memory() or
+//     stop_observing_memory(). Each of these throws c10::Error inside a callback. Memory that is released there stays
+//     allocated, with a warning;
+//   - throw. A callback that throws is not called again, and stop_observing_memory() throws the text of its exception.
+// Observers do not work in a forked child, which must not use the device.
 struct MemoryObserver {
   std::function<void(const MemoryEvent&)> callback;
-  uint32_t kinds = kAllMemoryEvents;  // an event comes if the bit of its kind is set
-  int device = -1;                    // or -1 for all devices
+  uint32_t kinds = kAllMemoryEvents;  // bits of memory_event_bit(): the kinds of events to report
+  int device = -1;                    // index of a device; -1: all devices
 };
 
-// Subscribes. What is allocated already is not told: memory_snapshot() shows it. Returns a number that names the
-// subscription. Throws c10::ValueError without a callback, without kinds or with unknown ones, c10::Error for a device
-// that does not exist.
+// Subscribes an observer and returns the id of the subscription. Existing allocations are not reported, but
+// memory_snapshot() contains them. Throws c10::ValueError if the callback is empty, or if the kinds are 0 or unknown.
+// Throws c10::Error if the device does not exist, and inside a callback. Thread-safe.
 OPENREG_RUNTIME_API uint64_t observe_memory(MemoryObserver observer);
 
-// Ends a subscription. When this returns, its callback neither runs nor will run again. Throws c10::Error if the number
-// names no subscription, as when it was ended before, and, after it was ended, if the callback had thrown.
+// Ends a subscription. When this returns, its callback is not running and will not run again. Throws c10::Error if
+// there is no such subscription, for example because it has ended, and inside a callback. If the callback has thrown,
+// ends the subscription, then throws c10::Error with its text. Does nothing in a forked child. Thread-safe.
 OPENREG_RUNTIME_API void stop_observing_memory(uint64_t subscription);
 
 }  // namespace openreg::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From the driver's status codes to PyTorch's exceptions.
+// The conversion of the driver's status codes to PyTorch's exceptions.
 #pragma once
 
 #include <c10/macros/Macros.h>
@@ -10,23 +10,25 @@
 
 namespace openreg::runtime {
 
-// Throws the exception that fits the code, with the driver's message of this thread:
+// Throws the exception of a code, with the driver's last message of the calling thread, which it clears:
 //   orErrorMemoryAllocation    c10::OutOfMemoryError    torch.OutOfMemoryError
 //   orErrorLaunchFailure       c10::AcceleratorError    torch.AcceleratorError
 //   orErrorDeviceLost          c10::AcceleratorError    torch.AcceleratorError
 //   orErrorStreamCapture...    c10::AcceleratorError    torch.AcceleratorError
 //   orErrorInvalidValue        c10::ValueError          ValueError
 //   orErrorNotSupported        c10::NotImplementedError NotImplementedError
-//   everything else            c10::Error               RuntimeError
-// With orErrorDeinitialized it does not return on threads that cannot run Python any more (gil.h).
+//   all others                 c10::Error               RuntimeError
+// With orErrorDeinitialized it blocks until the process ends if another thread has finalized Python (see gil.h).
+// Thread-safe.
 [[noreturn]] OPENREG_RUNTIME_API void throw_status(orError_t status, c10::SourceLocation location);
 
-// Warns instead, for destructors and other paths that must not throw.
+// Same as `throw_status()`, except that it warns. For destructors and other code that must not throw. It is silent if
+// Python turns the warning into an error.
 OPENREG_RUNTIME_API void warn_status(orError_t status) noexcept;
 
 }  // namespace openreg::runtime
 
-// Throws unless the driver call succeeds.
+// Calls throw_status() if the driver call does not return orSuccess.
 #define OPENREG_CHECK(call)                                                                                    \
   do {                                                                                                         \
     const orError_t openreg_status = (call);                                                                   \
@@ -35,7 +37,7 @@ OPENREG_RUNTIME_API void warn_status(orError_t status) noexcept;
     }                                                                                                          \
   } while (false)
 
-// The same where throwing is not allowed.
+// Same as `OPENREG_CHECK()`, except that it calls warn_status().
 #define OPENREG_WARN(call)                             \
   do {                                                 \
     const orError_t openreg_status = (call);           \

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Resizes storages of device memory.
 #pragma once
 
 #include <c10/core/Storage.h>
@@ -7,8 +8,10 @@
 
 namespace openreg::runtime {
 
-// Gives a storage of this device another size in bytes. The bytes that fit are copied on the current stream of its
-// device; new ones are undefined. Throws c10::Error when the storage is not resizable or belongs to another device.
+// Sets the size in bytes of a storage of this device (source: at::PrivateUse1HooksInterface::resizePrivateUse1Bytes).
+// Allocates new memory and enqueues a copy of the bytes that fit on the current stream of the storage's device; further
+// bytes are undefined. Throws c10::Error if the storage is not resizable or not on this device, c10::OutOfMemoryError
+// if the device has no room. Not thread-safe for one storage.
 OPENREG_RUNTIME_API void resize_storage(c10::StorageImpl& storage, size_t new_size);
 
 }  // namespace openreg::runtime

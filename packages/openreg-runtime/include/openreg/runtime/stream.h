@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams as c10::Stream. Id 0 is the default stream of the device; any other id is the driver's handle.
+// Streams as c10::Stream. Id 0 is the default stream of its device, every other id is the driver's handle.
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -9,26 +9,36 @@
 
 namespace openreg::runtime {
 
-// The calling thread's current stream of a device; -1 means the current device.
+// All functions of this header are thread-safe. An index of -1 means the current device, and they throw c10::Error if
+// an index is out of range.
+
+// Returns the calling thread's current stream of a device. Never initializes the device.
 OPENREG_RUNTIME_API c10::Stream current_stream(c10::DeviceIndex index = -1);
-// Makes a stream current for its device in this thread; returns the one before. The current device stays.
+// Sets the calling thread's current stream of the stream's device and returns the previous one. The current device
+// stays.
 OPENREG_RUNTIME_API c10::Stream exchange_stream(c10::Stream stream);
+// Returns the default stream of a device. Never initializes the device.
 OPENREG_RUNTIME_API c10::Stream default_stream(c10::DeviceIndex index);
 
-// One of 32 streams per device and priority class, in turn; they live as long as the process.
+// Returns, in turn, one of 32 streams per device and priority class (source:
+// c10::impl::DeviceGuardImplInterface::getStreamFromGlobalPool). The streams exist until the process ends.
 OPENREG_RUNTIME_API c10::Stream stream_from_pool(c10::DeviceIndex index, bool high_priority);
-// A stream of its own; a lower number is served first, numbers are clamped to the device's range. It lives as long as
-// the process, because a c10::Stream has no owner.
+// Creates a stream. Streams with a lower priority number run first, and numbers are clamped to the device's range. The
+// stream exists until the process ends, because a c10::Stream has no owner.
 OPENREG_RUNTIME_API c10::Stream new_stream(c10::DeviceIndex index, int priority);
 
-// The driver's handle, valid as long as the process.
+// Returns the driver's handle of a stream. Valid as long as the stream. Throws c10::Error inside a callback of
+// observe_memory(), because a task that is enqueued there may block.
 OPENREG_RUNTIME_API orStream_t native_handle(c10::Stream stream);
-// The stream that another library made: its owner keeps it alive as long as it is used here. Throws for an unknown
-// handle.
+// Returns the stream of a handle, which may come from another library. The owner of the handle keeps it valid as long
+// as the stream is used. Throws c10::Error for an unknown handle.
 OPENREG_RUNTIME_API c10::Stream stream_from_handle(orStream_t handle);
 
+// Returns true if all tasks of the stream are complete. Throws c10::AcceleratorError: the device's sticky error, or
+// that the stream is capturing.
 OPENREG_RUNTIME_API bool query_stream(c10::Stream stream);
-// Releases the GIL while it waits. Throws the device's sticky error.
+// Blocks until all tasks that are in the stream's queue now are complete. Releases the GIL while it blocks. Throws
+// c10::AcceleratorError: the device's sticky error, or that the stream is capturing.
 OPENREG_RUNTIME_API void synchronize_stream(c10::Stream stream);
 
 }  // namespace openreg::runtime

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The ABI version of these headers and of the loaded library.
 #pragma once
 
 #include "openreg/runtime/export.h"
 
 namespace openreg::runtime {
 
-// Counts incompatible changes of the headers in this folder. A package compiled against one number refuses to load with
-// a runtime of another: see require_abi_version().
+// The number of incompatible changes of the headers in this folder. A package that was compiled with one number does
+// not load with a runtime of another: see require_abi_version().
 constexpr int kAbiVersion = 9;
 
-// The number that the loaded runtime library was compiled with.
+// Returns the kAbiVersion with which the loaded runtime library was compiled. Thread-safe.
 OPENREG_RUNTIME_API int abi_version();
 
-// Throws c10::Error which names `package`, both numbers and the way out, unless `compiled` is the number of the loaded
-// runtime. Every native package calls it with kAbiVersion before it registers anything.
+// Throws c10::Error, with `package`, both numbers and the remedy, unless `compiled` is the number of the loaded
+// runtime. Every native package calls it with kAbiVersion before it registers anything. Thread-safe.
 OPENREG_RUNTIME_API void require_abi_version(const char* package, int compiled);
 
 }  // namespace openreg::runtime
