@@ -11,6 +11,10 @@ TREE = {
     "base/lock.h": "#include <mutex>\n",
     "base/lock.cpp": '#include "base/lock.h"\n',
     "upper/user.h": '#include "base/lock.h"\n#include "other/package.h"\n',
+    "upper/family/one.h": '#include "upper/family/two.h"\n#include "base/lock.h"\n',
+    "upper/family/two.h": "\n",
+    "project/CMakeLists.txt": "project(own)\n",
+    "project/own.h": "\n",
     "module.cpp": '#include "upper/user.h"\n',
 }
 ROW = "| `upper` | What uses it. |\n"
@@ -28,6 +32,7 @@ def test_includes_that_go_down_or_stay_pass(tmp_path):
         ({"base/lock.cpp": '#include "upper/user.h"\n'}, "base/lock.cpp: includes upper/user.h, which stands on a"),
         ({"base/lock.cpp": '#include "lock.h"\n'}, 'base/lock.cpp: write "base/lock.h", with its folder'),
         ({"base/a.h": '#include "base/b.h"\n', "base/b.h": '#include "base/a.h"\n'}, "include each other in a circle"),
+        ({"upper/other/a.h": '#include "upper/family/two.h"\n'}, "includes upper/family/two.h, of another folder"),
         ({"third/a.h": "\n"}, "third: no row in the table of floors"),
         ({"README.md": NO_SENTENCE}, "upper: no row in the table of floors"),
         (

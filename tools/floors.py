@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Folders of C++ that have an order: includes go to the same floor or to a lower one, and never in a circle.
+"""Folders of C++ that have an order: includes go to the same folder or to a lower floor, and never in a circle.
 
 usage: python -m tools.floors
 
@@ -39,8 +39,8 @@ def declared(tree: Path) -> list[str]:
 
 
 def has_sources(folder: Path) -> bool:
-    """Whether C++ lies in the folder itself."""
-    return any(path.suffix in NATIVE for path in folder.glob("*"))
+    """Whether C++ lies in the folder, or in one folder below it, and it is no CMake project of its own."""
+    return not (folder / "CMakeLists.txt").is_file() and any(path.suffix in NATIVE for pattern in ("*", "*/*") for path in folder.glob(pattern))
 
 
 def includes(tree: Path, path: Path) -> list[Path]:
@@ -50,22 +50,22 @@ def includes(tree: Path, path: Path) -> list[Path]:
 
 
 def problems_of(tree: Path) -> list[str]:
-    """One line for each folder without a floor, include that climbs, include without its folder, and circle."""
+    """One line for each folder without a floor, include that climbs, crosses or hides its folder, and circle."""
     floors = declared(tree)
     folders = sorted(path.name for path in tree.iterdir() if path.name not in BESIDE and has_sources(path))
     problems = [f"{name}: no row in the table of floors" for name in folders if name not in floors]
     problems += [f"README.md: there is no floor {name}" for name in floors if name not in folders]
-    files = sorted(path for name in floors for path in (tree / name).glob("*") if path.suffix in NATIVE)
+    files = sorted(path for name in floors for path in (tree / name).rglob("*") if path.suffix in NATIVE)
     for path in files:
+        place = path.relative_to(tree)
         for name in INCLUDE.findall(path.read_text("utf-8")):
             if (path.parent / name).is_file():
-                problems.append(f'{path.relative_to(tree)}: write "{path.parent.name}/{name}", with its folder')
-    for path in files:
-        floor = floors.index(path.parent.name)
-        for included in includes(tree, path):
-            if floors.index(included.parent.name) > floor:
-                place = included.relative_to(tree).as_posix()
-                problems.append(f"{path.relative_to(tree)}: includes {place}, which stands on a higher floor")
+                problems.append(f'{place}: write "{place.parent.as_posix()}/{name}", with its folder')
+        for included in (found.relative_to(tree) for found in includes(tree, path)):
+            if floors.index(included.parts[0]) > floors.index(place.parts[0]):
+                problems.append(f"{place}: includes {included.as_posix()}, which stands on a higher floor")
+            elif included.parts[0] == place.parts[0] and included.parent != place.parent:
+                problems.append(f"{place}: includes {included.as_posix()}, of another folder of its floor")
     try:
         TopologicalSorter({path: includes(tree, path) for path in files}).prepare()
     except CycleError as error:
@@ -75,7 +75,7 @@ def problems_of(tree: Path) -> list[str]:
 
 
 def includes_go_down(root: Path) -> list[str]:
-    """Includes go to the same floor or to a lower one, name their folder, and form no circle."""
+    """Includes go to the same folder or to a lower floor, name their folder, and form no circle."""
     return [f"{tree.relative_to(root)}/{problem}" for tree in trees(root) for problem in problems_of(tree)]
 
 

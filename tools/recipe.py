@@ -35,14 +35,14 @@ MISTAKES = "## What refuses a mistake"
 SAID = re.compile(r"(?ms)\A\s*```text\n(.*?)^```$")
 # What the copy lacks at first: declarations, and what only they need. A pattern fits once.
 TAKEN_OUT = {
-    "csrc/unary/unary.cpp": (
+    "csrc/operators/unary/unary.cpp": (
         r"  structured<meta::structured_erfinv,.*?;\n",
         r"std::array<OutputSpec, 2> describe_frexp\(.*?\n}\n\n",
         r"  described<describe_frexp,.*?;\n",
     ),
     "csrc/kernels/distributions.h": (r"void cauchy\(.*?;\n",),
     "csrc/kernels/distributions.cpp": (r"void cauchy\(.*?\n}\n\n",),
-    "csrc/distributions/continuous.cpp": (
+    "csrc/operators/distributions/continuous.cpp": (
         r"constexpr Operator kCauchy\{.*?\n",
         r"using Cauchy = .*?\n",
         r"  function<op::cauchy_>.*?;\n",

@@ -2,8 +2,8 @@
 // The module openreg_ops._C: loading it registers all operators outside of the minimal set.
 #include <torch/csrc/utils/pybind.h>
 
-#include "declare/registry.h"
-#include "kernel_choice.h"
+#include "registration/registry.h"
+#include "support/kernel_choice.h"
 
 namespace py = pybind11;
 

@@ -162,6 +162,23 @@ def test_out(name):
         torch.testing.assert_close(out.cpu(), reference, **CLOSE)
 
 
+def test_geqrf_writes_into_outputs_of_a_wider_dtype():
+    a = random(4, 3)
+    outs = [torch.empty(0, dtype=torch.float64, device=DEVICE) for _ in range(2)]
+    torch.geqrf(a.to(DEVICE), out=tuple(outs))
+    for out, reference in zip(outs, torch.geqrf(a), strict=True):
+        torch.testing.assert_close(out.cpu(), reference.double(), **CLOSE)
+
+
+def test_cholesky_inverse_writes_over_a_part_of_its_operand():
+    factor = torch.linalg.cholesky(positive(n=3))
+    memory = torch.zeros(12, device=DEVICE)
+    memory[:9].copy_(factor.flatten().to(DEVICE))
+    out = memory[3:].view(3, 3)
+    torch.cholesky_inverse(memory[:9].view(3, 3), out=out)
+    torch.testing.assert_close(out.cpu(), torch.cholesky_inverse(factor), **CLOSE)
+
+
 @pytest.mark.parametrize(
     "operation",
     [

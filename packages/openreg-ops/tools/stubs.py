@@ -180,10 +180,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 }
 ```
 
-[csrc/ways/stub.cpp](../csrc/ways/stub.cpp) does this. Both halves are needed: the stub alone is not an operator's
+[csrc/mechanisms/stub.cpp](../csrc/mechanisms/stub.cpp) does this. Both halves are needed: the stub alone is not an operator's
 registration. "Called by" is the function of `at::native` to register: an ordinary one goes into `impl` as it is;
 a `structured_X_out` is a class whose `impl` runs after its meta function and after the outputs exist, as
-[csrc/declare/structured.h](../csrc/declare/structured.h) makes them. A function that ends in `_cpu`
+[csrc/registration/structured.h](../csrc/registration/structured.h) makes them. A function that ends in `_cpu`
 asks the stub for the CPU's kernel, whatever the device: there a backend writes the function itself. "Operator" is
 the one that comes to the device: `layer_norm` is taken apart above it, so its stub stands beside `native_layer_norm`.
 Operators are found by the stub's name; where a column is empty, the headers do not tell: the stub serves operators of

@@ -11,12 +11,12 @@
 #include <exception>
 #include <string_view>
 
-#include "common/device_check.h"
-#include "common/outputs.h"
-#include "common/quantized.h"
 #include "openreg/runtime/generator.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
+#include "support/device_check.h"
+#include "support/outputs.h"
+#include "support/quantized.h"
 
 namespace openreg::ops {
 

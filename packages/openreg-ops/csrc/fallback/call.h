@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The arguments and results of one call whose host waits for a CPU kernel, on their way between the device and the
-// kernel: of an operator that falls back, whose results have sizes that depend on data (declare/layout.h), or that is
-// rehearsed (declare/rehearsed.h).
+// kernel: of an operator that falls back, whose results have sizes that depend on data (registration/layout.h), or that
+// is rehearsed (registration/rehearsed.h).
 #pragma once
 
 #include <ATen/core/QuantizerBase.h>
@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/sparse_members.h"
 #include "openreg/runtime/alias.h"
+#include "support/sparse_members.h"
 
 namespace openreg::ops {
 

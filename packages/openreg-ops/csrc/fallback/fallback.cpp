@@ -10,13 +10,13 @@
 #include <chrono>
 #include <string>
 
-#include "common/device_check.h"
 #include "fallback/call.h"
 #include "fallback/statistics.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
 #include "openreg/runtime/sync_debug.h"
+#include "support/device_check.h"
 
 namespace openreg::ops {
 

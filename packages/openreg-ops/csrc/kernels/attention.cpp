@@ -18,8 +18,8 @@
 #include <limits>
 #include <vector>
 
-#include "common/results_in_place.h"
 #include "kernels/distributions.h"
+#include "support/results_in_place.h"
 
 namespace openreg::ops::kernels {
 

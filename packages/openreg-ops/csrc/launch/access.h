@@ -11,7 +11,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "common/arguments.h"
+#include "launch/arguments.h"
 #include "openreg.h"
 
 namespace openreg::ops {

@@ -13,9 +13,9 @@
 #include <tuple>
 #include <utility>
 
-#include "common/access.h"
-#include "common/arguments.h"
-#include "common/failure.h"
+#include "launch/access.h"
+#include "launch/arguments.h"
+#include "launch/failure.h"
 #include "openreg/runtime/alias.h"
 
 namespace openreg::ops {

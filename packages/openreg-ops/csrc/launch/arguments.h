@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/device_check.h"
-#include "common/operand_record.h"
+#include "launch/operand_record.h"
 #include "openreg/runtime/alias.h"
+#include "support/device_check.h"
 
 namespace openreg::ops {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "common/derivative.h"
+#include "launch/derivative.h"
 
 #include <ATen/ExpandUtils.h>
 #include <c10/util/Exception.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "common/dry_run.h"
+#include "launch/dry_run.h"
 
 #include <ATen/ThreadLocalState.h>
 #include <ATen/record_function.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "common/failure.h"
+#include "launch/failure.h"
 
 #include <c10/util/Exception.h>
 #include <c10/util/StringUtil.h>
@@ -11,9 +11,9 @@
 #include <mutex>
 #include <unordered_set>
 
-#include "common/dry_run.h"
-#include "common/sparse_members.h"
+#include "launch/dry_run.h"
 #include "openreg/runtime/capture.h"
+#include "support/sparse_members.h"
 
 namespace openreg::ops {
 

@@ -28,13 +28,13 @@
 #include <type_traits>
 #include <utility>
 
-#include "common/device_check.h"
-#include "common/kernel_rule.h"
-#include "common/numbers.h"
-#include "common/wait_for.h"
+#include "launch/kernel_rule.h"
+#include "launch/numbers.h"
+#include "launch/wait_for.h"
 #include "openreg/runtime/alias.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
+#include "support/device_check.h"
 
 namespace openreg::ops {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "common/kernel_rule.h"
+#include "launch/kernel_rule.h"
 
 namespace openreg::ops {
 

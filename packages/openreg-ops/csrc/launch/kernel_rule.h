@@ -15,8 +15,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "common/device_check.h"
-#include "common/overlap.h"
+#include "support/device_check.h"
+#include "support/overlap.h"
 
 namespace openreg::ops {
 
@@ -40,7 +40,7 @@ template <class... Dtypes>
 constexpr DtypeSet dtype_set(Dtypes... dtypes) {
   return (dtype_bit(dtypes) | ...);
 }
-// Those of quantised tensors, which meet the kernels of csrc/quantized alone.
+// Those of quantised tensors, which meet the kernels of csrc/operators/quantized alone.
 constexpr DtypeSet kQuantizedDtypes = dtype_bit(c10::ScalarType::QInt8) | dtype_bit(c10::ScalarType::QUInt8) |
                                       dtype_bit(c10::ScalarType::QInt32) | dtype_bit(c10::ScalarType::QUInt4x2) |
                                       dtype_bit(c10::ScalarType::QUInt2x4);
@@ -89,7 +89,7 @@ struct KernelRule {
   Agreement agreement = Agreement::kNone;
   Verdict verdict = Verdict::kNone;
   bool checked = false;                // whether the host finds every mistake that is not in the data: see failure.h
-  bool elementwise = false;            // of a structured operator: see ElementwiseOperands in declare/structured.h
+  bool elementwise = false;            // of a structured operator: see ElementwiseOperands in registration/structured.h
   bool expands = false;                // of an in-place operator: whether its operand may be an expanded tensor
   OverlapRule overlap = {};            // of a structured operator: what its kernel refuses of outputs
   std::array<ModeRule, 3> modes = {};  // those that it refuses more in

@@ -3,9 +3,9 @@
 // its tensors, on the current stream, when the work before has run. From above to below:
 //   launch()             an operator that is written by hand; its kernel's types say what it writes
 //   launch_owned()       the same where a schema says it: forms in place, lists of tensors
-//   launch_on_aliases()  an operator whose outputs the kernel must leave as they are laid out (common/alias_task.h)
-//   launch_judged()      all of these: asks whose a failure would be, waits if it is the caller's (common/failure.h)
-//   runtime::launch()    enqueues a callable; launch_raw() as well, with addresses (common/raw_operands.h)
+//   launch_on_aliases()  an operator whose outputs the kernel must leave as they are laid out (launch/alias_task.h)
+//   launch_judged()      all of these: asks whose a failure would be, waits if it is the caller's (launch/failure.h)
+//   runtime::launch()    enqueues a callable; launch_raw() as well, with addresses (launch/raw_operands.h)
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@
 #include <type_traits>
 #include <utility>
 
-#include "common/access.h"
-#include "common/alias_task.h"
-#include "common/arguments.h"
-#include "common/device_check.h"
-#include "common/failure.h"
-#include "common/outputs.h"
+#include "launch/access.h"
+#include "launch/alias_task.h"
+#include "launch/arguments.h"
+#include "launch/failure.h"
+#include "support/device_check.h"
+#include "support/outputs.h"
 
 namespace openreg::ops {
 
@@ -49,7 +49,7 @@ class OperandsDevice {
   CurrentDevice current_;
 };
 
-// When the caller hears of a failure of the operator's kernel (common/failure.h), which computes in the dtype of the
+// When the caller hears of a failure of the operator's kernel (launch/failure.h), which computes in the dtype of the
 // first operand.
 template <class... Args>
 Hears hears_of(const Operator& op, const Args&... args) {
@@ -66,7 +66,7 @@ struct OwnedCall {
 };
 
 // Launches `kernel(args...)`, which does with each argument what `accesses` says; the launch owns them in the forms of
-// common/arguments.h for Parameters. A 0-dim tensor on the CPU is taken as a number.
+// launch/arguments.h for Parameters. A 0-dim tensor on the CPU is taken as a number.
 template <class... Parameters, class Kernel>
 void launch_owned(const Operator& op, c10::Device device, Hears when, const orAccess* accesses, Kernel kernel,
                   const std::remove_reference_t<Parameters>&... args) {
@@ -77,7 +77,7 @@ void launch_owned(const Operator& op, c10::Device device, Hears when, const orAc
 }
 
 // Launches `kernel(args...)`. The types of the kernel's parameters say how the launch owns each argument and what the
-// kernel writes (common/access.h); `when`, when the caller hears of its failure.
+// kernel writes (launch/access.h); `when`, when the caller hears of its failure.
 template <class Result, class... Parameters, class... Args>
 void launch(const Operator& op, c10::Device device, Hears when, Result (*kernel)(Parameters...), const Args&... args) {
   constexpr std::array<orAccess, sizeof...(Parameters)> kAccesses = accesses_by_type<Parameters...>();

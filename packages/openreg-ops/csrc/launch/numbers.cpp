@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "common/numbers.h"
+#include "launch/numbers.h"
 
 #include <ATen/Dispatch.h>
 #include <ATen/Dispatch_v2.h>
 
 #include <exception>
 
-#include "common/torch_versions.h"
+#include "support/torch_versions.h"
 
 namespace openreg::ops {
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <type_traits>
 
-#include "common/kernel_rule.h"
+#include "launch/kernel_rule.h"
 
 namespace openreg::ops {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "common/operand_record.h"
+#include "launch/operand_record.h"
 
 #include <array>
 
-#include "common/quantized.h"
-#include "common/sparse_members.h"
+#include "support/quantized.h"
+#include "support/sparse_members.h"
 
 namespace openreg::ops {
 

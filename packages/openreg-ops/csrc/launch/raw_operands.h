@@ -11,11 +11,11 @@
 #include <tuple>
 #include <utility>
 
-#include "common/device_check.h"
 #include "kernels/axes.h"
 #include "kernels/types.h"
 #include "openreg/runtime/alias.h"
 #include "openreg/runtime/launch.h"
+#include "support/device_check.h"
 
 namespace openreg::ops {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "common/wait_for.h"
+#include "launch/wait_for.h"
 
 #include <c10/util/Exception.h>
 #include <c10/util/StringUtil.h>

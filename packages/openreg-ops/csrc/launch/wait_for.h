@@ -10,8 +10,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "common/access.h"
-#include "common/arguments.h"
+#include "launch/access.h"
+#include "launch/arguments.h"
 #include "openreg/runtime/alias.h"
 #include "openreg/runtime/stream.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Way: a derivative by torch::autograd::Function, which writes the node of the graph for us: forward() saves what
-// backward() needs. The operator, openreg::add_rms_norm, is in normalization/add_rms_norm.cpp.
+// backward() needs. The operator, openreg::add_rms_norm, is in operators/normalization/add_rms_norm.cpp.
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/autograd/custom_function.h>

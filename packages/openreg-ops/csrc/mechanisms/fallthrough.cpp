@@ -2,14 +2,14 @@
 // Way: fallthrough. A dispatch key that concerns a few operators lets all others pass, as if it were not there: the
 // dispatcher skips it when it computes an operator's table, and a call pays nothing.
 //
-// The key is the one by which kernels of the CPU get the memory of our outputs (common/results_in_place.cpp): it has
+// The key is the one by which kernels of the CPU get the memory of our outputs (support/results_in_place.cpp): it has
 // kernels for at::empty and at::empty_strided alone.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
 #include <list>
 
-#include "common/dispatch_key.h"
+#include "support/dispatch_key.h"
 
 namespace openreg::ops {
 

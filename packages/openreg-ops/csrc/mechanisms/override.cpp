@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Way: overriding a composite operator. PyTorch composes isfinite of four others for every device; a kernel for
-// PrivateUse1 takes precedence over that, also above autograd: 1 launch instead of 4. blas/linear.cpp overrides one
-// that has a derivative.
+// PrivateUse1 takes precedence over that, also above autograd: 1 launch instead of 4. operators/blas/linear.cpp
+// overrides one that has a derivative.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>

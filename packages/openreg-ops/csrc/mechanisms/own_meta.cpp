@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Way: an operator with a meta function of our own. PyTorch has none in C++ for it, so we check the operands in its
-// words, say what the output is, make it, and launch. The short form is described<...> (csrc/declare/described.h).
+// words, say what the output is, make it, and launch. The short form is described<...> (csrc/registration/described.h).
 //
 // Source: aten/src/ATen/native/ChanelShuffle.cpp (sic), whose checks these are.
 #include <ATen/core/Tensor.h>

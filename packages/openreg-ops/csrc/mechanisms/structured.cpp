@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Way: a structured operator. PyTorch's meta function checks the operands and asks for the output; we make the output
 // on the device and launch a kernel. All forms of the operator differ only in where the output comes from. The short
-// form is structured<...> (csrc/declare/structured.h).
+// form is structured<...> (csrc/registration/structured.h).
 //
 // Source: ATen/ops/hypot_meta.h, and the code that torchgen generates for CUDA.
 #include <ATen/EmptyTensor.h>

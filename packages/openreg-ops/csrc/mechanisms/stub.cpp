@@ -6,10 +6,10 @@
 #include <ATen/ops/abs_native.h>
 #include <torch/library.h>
 
-#include "common/device_check.h"
-#include "common/raw_operands.h"
-#include "declare/launch.h"
 #include "kernels/abs.h"
+#include "launch/launch.h"
+#include "launch/raw_operands.h"
+#include "support/device_check.h"
 
 namespace openreg::ops {
 

@@ -6,9 +6,8 @@
 #include <ATen/ops/copy_native.h>
 #include <torch/library.h>
 
-#include "common/device_check.h"
-#include "common/kernel_rule.h"
-#include "common/wait_for.h"
+#include "launch/kernel_rule.h"
+#include "launch/wait_for.h"
 #include "minimal/set.h"
 #include "openreg/runtime/alias.h"
 #include "openreg/runtime/allocator.h"
@@ -19,6 +18,7 @@
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
 #include "openreg/runtime/sync_debug.h"
+#include "support/device_check.h"
 
 namespace openreg::ops {
 

@@ -7,9 +7,9 @@
 #include <c10/core/DefaultDtype.h>
 #include <torch/library.h>
 
-#include "common/device_check.h"
 #include "minimal/set.h"
 #include "openreg/runtime/allocator.h"
+#include "support/device_check.h"
 
 namespace openreg::ops {
 

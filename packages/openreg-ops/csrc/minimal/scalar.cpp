@@ -5,7 +5,6 @@
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
-#include "common/torch_versions.h"
 #include "minimal/set.h"
 #include "openreg/runtime/alias.h"
 #include "openreg/runtime/capture.h"
@@ -14,6 +13,7 @@
 #include "openreg/runtime/status.h"
 #include "openreg/runtime/stream.h"
 #include "openreg/runtime/sync_debug.h"
+#include "support/torch_versions.h"
 
 namespace openreg::ops {
 

@@ -2,12 +2,12 @@
 // All that the file of a family needs to declare its operators.
 #pragma once
 
-#include "common/as_out.h"
-#include "common/compute_dtype.h"
-#include "common/pointwise_spec.h"
-#include "declare/described.h"
-#include "declare/function.h"
-#include "declare/layout.h"
-#include "declare/listwise.h"
-#include "declare/structured.h"
-#include "declare/torch.h"
+#include "registration/described.h"
+#include "registration/function.h"
+#include "registration/layout.h"
+#include "registration/listwise.h"
+#include "registration/structured.h"
+#include "registration/torch.h"
+#include "support/as_out.h"
+#include "support/compute_dtype.h"
+#include "support/pointwise_spec.h"

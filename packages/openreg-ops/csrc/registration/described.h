@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The short form for operators that have a CPU kernel but no meta function in C++; csrc/ways/own_meta.cpp is what it
-// abbreviates.
+// The short form for operators that have a CPU kernel but no meta function in C++; csrc/mechanisms/own_meta.cpp is what
+// it abbreviates.
 //
 //   described<describe_take, op::take>(library, cpu::take_outf);
 //
 // What a meta function would say is said by a *description*: a function of the operator's own arguments that checks
 // them, in PyTorch's words, and gives an OutputSpec for each output. A description runs on the host, on the calling
 // line; it may look at everything but the values of tensors. The kernel runs later, on the engine, where nothing warns:
-// what a user should be warned of is the description's to say, too. common/output_spec.h has ready ones.
+// what a user should be warned of is the description's to say, too. support/output_spec.h has ready ones.
 //
 // The kernel has the signature of one of the forms. An out= kernel writes straight into the output, and the out= form
-// is declared as well; the result of a functional one is put there (common/results_in_place.h). Where the form that is
+// is declared as well; the result of a functional one is put there (support/results_in_place.h). Where the form that is
 // named is out=, because PyTorch makes the other from it, the description takes the output as its last argument, for
 // its dtype. Where it is in-place, the description gives nothing: it checks the arguments; `unchecked` is for those
 // that have nothing to check. What a file calls stands last.
@@ -22,10 +22,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "common/output_spec.h"
-#include "common/results_in_place.h"
-#include "declare/launch.h"
-#include "declare/registry.h"
+#include "launch/launch.h"
+#include "registration/registry.h"
+#include "support/output_spec.h"
+#include "support/results_in_place.h"
 
 namespace openreg::ops {
 

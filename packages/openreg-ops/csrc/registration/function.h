@@ -5,8 +5,8 @@
 //   function<op::native_layer_norm>(library, native_layer_norm, kLayerNorm.rule);
 #pragma once
 
-#include "declare/launch.h"
-#include "declare/registry.h"
+#include "launch/launch.h"
+#include "registration/registry.h"
 
 namespace openreg::ops {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "declare/layout.h"
+#include "registration/layout.h"
 
-#include "common/device_check.h"
-#include "common/wait_for.h"
 #include "fallback/call.h"
+#include "launch/wait_for.h"
+#include "support/device_check.h"
 
 namespace openreg::ops {
 

@@ -5,7 +5,7 @@
 //
 //   composed   the function touches memory through other operators alone: it runs on the host as it is, they launch
 //   described  it reads memory, and the host knows the size of its result: a launch, as of any other operator
-//              (described.h); kernels get aliases of sparse operands, too (common/operand_record.h)
+//              (described.h); kernels get aliases of sparse operands, too (launch/operand_record.h)
 //   waiting    it reads memory, and the size of its result depends on data: it runs on the engine, and the host waits
 //
 //   TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
@@ -27,7 +27,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "declare/registry.h"
+#include "registration/registry.h"
 
 namespace openreg::ops {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "declare/listwise.h"
+#include "registration/listwise.h"
 
 #include <algorithm>
 

@@ -12,8 +12,8 @@
 
 #include <vector>
 
-#include "declare/launch.h"
-#include "declare/registry.h"
+#include "launch/launch.h"
+#include "registration/registry.h"
 
 namespace at::compositeexplicitautograd {}
 

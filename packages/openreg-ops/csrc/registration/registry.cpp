@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "declare/registry.h"
+#include "registration/registry.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 

@@ -4,12 +4,12 @@
 // library), which run while the module is loaded: after openreg_ops/__init__.py has compared the build.
 //
 // The short forms of a declaration, one header each; all launch by launch.h:
-//   structured.h  PyTorch's meta function checks the operands and asks for outputs   (csrc/ways/structured.cpp)
-//   described.h   a function of ours does, for operators that have no meta function  (csrc/ways/own_meta.cpp)
-//   listwise.h    lists of tensors, in one launch                                    (csrc/ways/own_meta.cpp, per list)
-//   function.h    a function written by hand                                         (csrc/minimal)
-//   layout.h      PyTorch's function for the CPU serves tensors of other layouts as it is
-//   rehearsed.h   the first call of a kind tells what comes out: quantised tensors
+//   structured.h  PyTorch's meta function checks the operands and asks for outputs   (csrc/mechanisms/structured.cpp)
+//   described.h   a function of ours does, for operators that have no meta function  (csrc/mechanisms/own_meta.cpp)
+//   listwise.h    lists of tensors, in one launch                                    (csrc/mechanisms/own_meta.cpp, per
+//   list) function.h    a function written by hand                                         (csrc/minimal) layout.h
+//   PyTorch's function for the CPU serves tensors of other layouts as it is rehearsed.h   the first call of a kind
+//   tells what comes out: quantised tensors
 #pragma once
 
 #include <ATen/core/boxing/KernelFunction.h>
@@ -21,7 +21,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "common/kernel_rule.h"
+#include "launch/kernel_rule.h"
 
 namespace at::_ops {}
 namespace at::cpu {}

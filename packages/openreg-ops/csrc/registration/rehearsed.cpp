@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "declare/rehearsed.h"
+#include "registration/rehearsed.h"
 
 #include <ATen/Context.h>
 #include <c10/util/Exception.h>
@@ -11,17 +11,17 @@
 #include <utility>
 #include <vector>
 
-#include "common/device_check.h"
-#include "common/host_objects.h"
-#include "common/operand_record.h"
-#include "common/outputs.h"
-#include "common/quantized.h"
-#include "common/wait_for.h"
-#include "declare/registry.h"
 #include "fallback/call.h"
+#include "launch/operand_record.h"
+#include "launch/wait_for.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
+#include "registration/registry.h"
+#include "support/device_check.h"
+#include "support/host_objects.h"
+#include "support/outputs.h"
+#include "support/quantized.h"
 
 namespace openreg::ops {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "declare/structured.h"
+#include "registration/structured.h"
 
 namespace openreg::ops {
 

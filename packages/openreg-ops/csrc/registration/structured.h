@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The short form for operators that have a structured meta function and a CPU kernel; csrc/ways/structured.cpp is what
-// it abbreviates.
+// The short form for operators that have a structured meta function and a CPU kernel; csrc/mechanisms/structured.cpp is
+// what it abbreviates.
 //
 //   structured<meta::structured_hypot, op::hypot, op::hypot_>(library, cpu::hypot_outf, kFloats);
 //
@@ -21,8 +21,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "declare/launch.h"
-#include "declare/registry.h"
+#include "launch/launch.h"
+#include "registration/registry.h"
 
 namespace openreg::ops {
 

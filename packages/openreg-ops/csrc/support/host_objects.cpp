@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "common/host_objects.h"
+#include "support/host_objects.h"
 
 #include <iterator>
 #include <mutex>

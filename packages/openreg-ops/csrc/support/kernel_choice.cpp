@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "kernel_choice.h"
+#include "support/kernel_choice.h"
 
 #include <c10/util/Exception.h>
 #include <c10/util/env.h>

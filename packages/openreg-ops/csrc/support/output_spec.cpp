@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "common/output_spec.h"
+#include "support/output_spec.h"
 
 #include <ATen/native/ReduceOpsUtils.h>
 
 #include <algorithm>
 
-#include "common/outputs.h"
+#include "support/outputs.h"
 
 namespace openreg::ops {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a description says of an output, and the descriptions that many operators share. The functions of
-// declare/described.h call them.
+// registration/described.h call them.
 #pragma once
 
 #include <ATen/MemoryOverlap.h>
@@ -13,8 +13,8 @@
 #include <optional>
 #include <utility>
 
-#include "common/device_check.h"
-#include "common/overlap.h"
+#include "support/device_check.h"
+#include "support/overlap.h"
 
 namespace openreg::ops {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "common/outputs.h"
+#include "support/outputs.h"
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/ExpandUtils.h>

@@ -11,7 +11,7 @@
 
 #include <string_view>
 
-#include "common/device_check.h"
+#include "support/device_check.h"
 
 namespace openreg::ops {
 

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "common/output_spec.h"
+#include "support/output_spec.h"
 
 namespace openreg::ops {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "common/quantized.h"
+#include "support/quantized.h"
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/ops/_empty_affine_quantized.h>

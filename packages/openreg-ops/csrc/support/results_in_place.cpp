@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The redirection uses DeferredInit, the dispatch key that PyTorch keeps for an extension which takes part
-// in the making of tensors. ways/fallthrough.cpp lets other operators pass. It costs nothing where a thread has not
-// switched it on, and kernels run on threads of ours.
-#include "common/results_in_place.h"
+// in the making of tensors. mechanisms/fallthrough.cpp lets other operators pass. It costs nothing where a thread has
+// not switched it on, and kernels run on threads of ours.
+#include "support/results_in_place.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/dispatch_key.h"
+#include "support/dispatch_key.h"
 
 namespace openreg::ops {
 
@@ -57,7 +57,8 @@ at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef strides, std::o
 
 // The end of PyTorch's error for a library that comes later and wants the key: where it was registered before.
 constexpr char kHolder[] =
-    "openreg_ops/csrc/common/results_in_place.cpp, which leaves the key to a library that comes before it (import that "
+    "openreg_ops/csrc/support/results_in_place.cpp, which leaves the key to a library that comes before it (import "
+    "that "
     "library before openreg_ops, in a process with TORCH_DEVICE_BACKEND_AUTOLOAD=0)";
 
 // Without the key kernels make results in memory of their own, and put() copies them.

@@ -46,7 +46,7 @@ def _lstm_cell(
     input_bias: Tensor | None = None,
     hidden_bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The next hidden state and cell state, and the gates, as ``csrc/recurrent/rnn_cell.cpp`` gives them."""
+    """The next hidden state and cell state, and the gates, as ``csrc/operators/recurrent/rnn_cell.cpp`` gives them."""
     gates = _sum(input_gates, hidden_gates, input_bias, hidden_bias).chunk(4, 1)
     enter, forget, output = (gates[index].sigmoid() for index in (0, 1, 3))
     cell = gates[2].tanh()

@@ -64,7 +64,7 @@ def _convolution(fake_mode: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _memory_format(image: Tensor, weight: Tensor, transposed: bool) -> torch.memory_format:
-    """That of a convolution's results: output_format() in csrc/convolution/convolution.cpp."""
+    """That of a convolution's results: output_format() in csrc/operators/convolution/convolution.cpp."""
     if image.dim() == 3:  # PyTorch hands over rows of numbers as images of one line
         image, weight = image.contiguous().unsqueeze(2), weight.unsqueeze(2)
     if transposed and image.dim() == 5:

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Activation functions and their derivatives. Those that are functions in general stand in unary/unary.cpp: sigmoid and
-// tanh.
+// Activation functions and their derivatives. Those that are functions in general stand in operators/unary/unary.cpp:
+// sigmoid and tanh.
 #include <ATen/native/Activation.h>
 #include <ATen/ops/hardtanh_native.h>
 #include <ATen/ops/relu_native.h>
 
-#include "common/derivative.h"
-#include "common/torch_versions.h"
-#include "declare/declare.h"
+#include "launch/derivative.h"
+#include "registration/declare.h"
+#include "support/torch_versions.h"
 
 namespace openreg::ops {
 

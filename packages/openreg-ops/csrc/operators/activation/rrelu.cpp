@@ -4,8 +4,8 @@
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/mul.h>
 
-#include "common/random.h"
-#include "declare/declare.h"
+#include "registration/declare.h"
+#include "support/random.h"
 
 namespace openreg::ops {
 

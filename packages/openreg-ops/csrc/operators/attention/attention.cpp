@@ -7,10 +7,10 @@
 #include <ATen/native/transformers/attention.h>
 #include <ATen/ops/empty_like.h>
 
-#include "common/derivative.h"
-#include "common/random.h"
-#include "declare/declare.h"
 #include "kernels/attention.h"
+#include "launch/derivative.h"
+#include "registration/declare.h"
+#include "support/random.h"
 
 namespace openreg::ops {
 

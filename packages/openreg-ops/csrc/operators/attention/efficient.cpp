@@ -8,10 +8,10 @@
 
 #include <limits>
 
-#include "common/derivative.h"
-#include "common/random.h"
-#include "declare/declare.h"
 #include "kernels/varlen_attention.h"
+#include "launch/derivative.h"
+#include "registration/declare.h"
+#include "support/random.h"
 
 namespace openreg::ops {
 

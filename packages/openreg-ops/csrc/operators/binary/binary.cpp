@@ -5,8 +5,8 @@
 #include <ATen/ops/remainder_native.h>
 #include <ATen/ops/rsub_native.h>
 
-#include "common/torch_versions.h"
-#include "declare/declare.h"
+#include "registration/declare.h"
+#include "support/torch_versions.h"
 
 namespace openreg::ops {
 

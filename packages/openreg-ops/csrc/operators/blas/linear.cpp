@@ -7,8 +7,8 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/sum.h>
 
-#include "common/derivative.h"
-#include "declare/declare.h"
+#include "launch/derivative.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -3,10 +3,10 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 
-#include "common/raw_operands.h"
-#include "declare/declare.h"
-#include "kernel_choice.h"
 #include "kernels/matmul.h"
+#include "launch/raw_operands.h"
+#include "registration/declare.h"
+#include "support/kernel_choice.h"
 
 namespace openreg::ops {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Products of dense matrices whose elements are integers or 8-bit floats, and what packs such weights: what torchao and
 // compiled models of quantised weights call.
-#include "declare/declare.h"
-#include "declare/rehearsed.h"
+#include "registration/declare.h"
+#include "registration/rehearsed.h"
 
 namespace openreg::ops {
 

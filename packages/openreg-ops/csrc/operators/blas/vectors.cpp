@@ -3,7 +3,7 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/result_type.h>
 
-#include "declare/declare.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -5,8 +5,8 @@
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
 
-#include "common/derivative.h"
-#include "declare/declare.h"
+#include "launch/derivative.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -2,7 +2,7 @@
 // The windows of a convolution as columns of a matrix, and back: unfold and fold.
 #include <ATen/native/im2col_shape_check.h>
 
-#include "declare/declare.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

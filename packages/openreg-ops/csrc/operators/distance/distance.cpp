@@ -2,8 +2,8 @@
 // Distances between rows, and the derivatives of gamma and Dirichlet samples.
 #include <ATen/ops/zeros.h>
 
-#include "common/derivative.h"
-#include "declare/declare.h"
+#include "launch/derivative.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

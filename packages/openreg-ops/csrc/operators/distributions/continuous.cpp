@@ -4,11 +4,11 @@
 // these.
 #include <ATen/native/DistributionTemplates.h>
 
-#include "common/raw_operands.h"
-#include "declare/declare.h"
-#include "distributions/fill.h"
 #include "kernels/distributions.h"
 #include "kernels/uniform.h"
+#include "launch/raw_operands.h"
+#include "operators/distributions/fill.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -7,9 +7,9 @@
 #include <ATen/native/UnaryOps.h>
 #include <ATen/ops/multinomial_native.h>
 
-#include "declare/declare.h"
-#include "distributions/fill.h"
 #include "kernels/distributions.h"
+#include "operators/distributions/fill.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

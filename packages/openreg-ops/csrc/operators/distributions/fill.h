@@ -7,11 +7,11 @@
 #include <string_view>
 #include <type_traits>
 
-#include "common/output_spec.h"
-#include "common/outputs.h"
-#include "common/random.h"
-#include "declare/launch.h"
 #include "kernels/distributions.h"
+#include "launch/launch.h"
+#include "support/output_spec.h"
+#include "support/outputs.h"
+#include "support/random.h"
 
 namespace openreg::ops {
 

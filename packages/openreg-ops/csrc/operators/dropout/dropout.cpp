@@ -4,9 +4,9 @@
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/result_type.h>
 
-#include "common/random.h"
-#include "declare/declare.h"
 #include "kernels/distributions.h"
+#include "registration/declare.h"
+#include "support/random.h"
 
 namespace openreg::ops {
 

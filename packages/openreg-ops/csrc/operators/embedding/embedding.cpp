@@ -5,11 +5,11 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/searchsorted.h>
 
-#include "common/derivative.h"
-#include "common/raw_operands.h"
-#include "common/torch_versions.h"
-#include "declare/declare.h"
 #include "kernels/embedding.h"
+#include "launch/derivative.h"
+#include "launch/raw_operands.h"
+#include "registration/declare.h"
+#include "support/torch_versions.h"
 
 namespace openreg::ops {
 

@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "common/wait_for.h"
-#include "declare/declare.h"
+#include "launch/wait_for.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -2,7 +2,7 @@
 // Filling tensors in place, everywhere or under a mask. It does not matter to a fill that elements share memory.
 #include <ATen/ExpandUtils.h>
 
-#include "declare/declare.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operators on lists of tensors, giving a list and in place: one launch for the whole list. Optimisers use them by
 // default on this device.
-#include "declare/declare.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "declare/declare.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -5,8 +5,8 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/count_nonzero.h>
 
-#include "common/wait_for.h"
-#include "declare/declare.h"
+#include "launch/wait_for.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

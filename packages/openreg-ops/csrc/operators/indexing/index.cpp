@@ -4,8 +4,8 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/WrapDimUtils.h>
 
-#include "common/repeatable.h"
-#include "declare/declare.h"
+#include "launch/repeatable.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -3,8 +3,8 @@
 #include <ATen/Context.h>
 #include <ATen/core/List.h>
 
-#include "common/repeatable.h"
-#include "declare/declare.h"
+#include "launch/repeatable.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

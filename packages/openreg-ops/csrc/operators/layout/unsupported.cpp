@@ -2,7 +2,7 @@
 // Operators that sparse tensors do not have: a clear refusal instead of PyTorch's list of all dispatch keys.
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include "declare/declare.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -4,9 +4,9 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linalg_cholesky_ex.h>
 
-#include "common/torch_versions.h"
-#include "declare/declare.h"
-#include "linalg/outputs.h"
+#include "operators/linalg/outputs.h"
+#include "registration/declare.h"
+#include "support/torch_versions.h"
 
 namespace openreg::ops {
 
@@ -41,7 +41,6 @@ at::Tensor invert(const at::Tensor& self, bool upper) {
 at::Tensor& invert_out(const at::Tensor& self, bool upper, at::Tensor& out) {
   const OperandsDevice device(kInverse, self, out);
   at::native::checkLinalgCompatibleDtype("cholesky_inverse", out, self);
-  at::assert_no_partial_overlap(out, self);
   const at::Tensor result = invert(self, upper);
   resize_out(out, result.sizes(), result.strides(), out.options());
   return out.copy_(result);

@@ -2,8 +2,8 @@
 // Eigenvalues and eigenvectors, and singular values.
 #include <ATen/ops/isfinite.h>
 
-#include "declare/declare.h"
-#include "linalg/outputs.h"
+#include "operators/linalg/outputs.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

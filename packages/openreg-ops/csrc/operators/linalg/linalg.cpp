@@ -2,7 +2,7 @@
 // Determinants, norms, cross products and exponentials.
 #include <ATen/native/LinearAlgebraUtils.h>
 
-#include "declare/declare.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

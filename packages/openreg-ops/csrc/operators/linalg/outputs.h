@@ -4,7 +4,7 @@
 
 #include <ATen/native/LinearAlgebraUtils.h>
 
-#include "common/output_spec.h"
+#include "support/output_spec.h"
 
 namespace openreg::ops {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // QR factorisations, and products with the reflectors of LAPACK's form of them.
-#include "declare/declare.h"
-#include "linalg/outputs.h"
+#include "operators/linalg/outputs.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 
@@ -12,7 +12,7 @@ std::array<OutputSpec, 2> describe_geqrf(const at::Tensor& self) {
   require_lapack_dtype("geqrf_cpu", self.scalar_type());
   c10::DimVector tau(self.sizes().slice(0, self.dim() - 2));
   tau.push_back(std::min(self.size(-2), self.size(-1)));
-  return {column_major(self.sizes(), self.scalar_type()).allowing({.elsewhere = true}),
+  return {column_major(self.sizes(), self.scalar_type()).allowing({.casts = true, .elsewhere = true}),
           output_of(tau, self.scalar_type()).allowing({.casts = true})};
 }
 

@@ -3,9 +3,9 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_lstsq.h>
 
-#include "declare/declare.h"
-#include "linalg/outputs.h"
 #include "openreg/runtime/capture.h"
+#include "operators/linalg/outputs.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -2,7 +2,7 @@
 // Triangular parts, and the LU factorisation, which ends in them.
 #include <algorithm>
 
-#include "declare/declare.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -4,8 +4,8 @@
 #include <ATen/core/Reduction.h>
 #include <ATen/native/LossMulti.h>
 
-#include "common/derivative.h"
-#include "declare/declare.h"
+#include "launch/derivative.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

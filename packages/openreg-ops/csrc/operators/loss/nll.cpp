@@ -3,8 +3,8 @@
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/empty.h>
 
-#include "common/derivative.h"
-#include "declare/declare.h"
+#include "launch/derivative.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

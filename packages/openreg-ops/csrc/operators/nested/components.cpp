@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "declare/declare.h"
-#include "nested/components.h"
+#include "operators/nested/components.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -12,7 +12,7 @@
 
 #include <vector>
 
-#include "declare/launch.h"
+#include "launch/launch.h"
 
 namespace openreg::ops {
 

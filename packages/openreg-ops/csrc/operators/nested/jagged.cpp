@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Nested tensors of layout torch.jagged are a subclass of Tensor that PyTorch writes in Python over ordinary tensors:
 // the values of all components in one, and where each begins. They need two operators of their own, which pad.
-// Attention on them is csrc/attention/efficient.cpp.
-#include "declare/declare.h"
+// Attention on them is csrc/operators/attention/efficient.cpp.
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -5,8 +5,8 @@
 #include <ATen/ops/native_layer_norm.h>
 #include <ATen/ops/native_layer_norm_backward.h>
 
-#include "common/results_in_place.h"
-#include "declare/launch.h"
+#include "launch/launch.h"
+#include "support/results_in_place.h"
 
 namespace openreg::ops {
 

@@ -6,8 +6,8 @@
 #include <ATen/ops/_nested_view_from_buffer_native.h>
 #include <ATen/ops/_transform_bias_rescale_qkv.h>
 
-#include "declare/declare.h"
-#include "nested/components.h"
+#include "operators/nested/components.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 
@@ -19,7 +19,7 @@ void refuse_nested(const c10::OperatorHandle& op, torch::jit::Stack* /*stack*/) 
                               "the tensor with layout=torch.jagged, or keep it on the CPU");
 }
 
-// Functions that touch the buffer through ordinary operators alone, or not at all (declare/layout.h).
+// Functions that touch the buffer through ordinary operators alone, or not at all (registration/layout.h).
 // tests/test_nested_strided.py runs each, and names those of PyTorch that stand neither here nor in components.cpp.
 constexpr const char* kComposed[] = {
     "_fused_sdp_choice",

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A custom operator as in ways/custom_operator.cpp, launched by the short form; ways/autograd_function.cpp makes it
-// differentiable through torch::autograd::Function. What stands between two blocks of many transformers, in one launch:
-// sum = input + residual, output = sum / rms(sum) * weight, with the root mean square over the last dimension.
+// A custom operator as in mechanisms/custom_operator.cpp, launched by the short form; mechanisms/autograd_function.cpp
+// makes it differentiable through torch::autograd::Function. What stands between two blocks of many transformers, in
+// one launch: sum = input + residual, output = sum / rms(sum) * weight, with the root mean square over the last
+// dimension.
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
-#include "declare/launch.h"
 #include "kernels/add_rms_norm.h"
+#include "launch/launch.h"
 
 namespace openreg::ops {
 

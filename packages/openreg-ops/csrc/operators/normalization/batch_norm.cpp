@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Batch normalisation with backward. PyTorch has three families of operators for it; all run the same two kernels.
-#include "common/derivative.h"
-#include "declare/declare.h"
-#include "normalization/statistics.h"
+#include "launch/derivative.h"
+#include "operators/normalization/statistics.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

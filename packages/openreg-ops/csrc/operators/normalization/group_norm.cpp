@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Group normalisation with backward. The input is (n, c, ...), with hxw elements in what follows.
-#include "common/derivative.h"
-#include "declare/declare.h"
-#include "normalization/statistics.h"
+#include "launch/derivative.h"
+#include "operators/normalization/statistics.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

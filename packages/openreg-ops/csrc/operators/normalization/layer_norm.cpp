@@ -11,9 +11,9 @@
 #include <limits>
 #include <numeric>
 
-#include "common/derivative.h"
-#include "declare/declare.h"
-#include "normalization/statistics.h"
+#include "launch/derivative.h"
+#include "operators/normalization/statistics.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

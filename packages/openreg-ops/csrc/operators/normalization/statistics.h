@@ -5,7 +5,7 @@
 #include <ATen/OpMathType.h>
 #include <ATen/native/cpu/mixed_data_type.h>
 
-#include "declare/launch.h"
+#include "launch/launch.h"
 
 namespace openreg::ops {
 

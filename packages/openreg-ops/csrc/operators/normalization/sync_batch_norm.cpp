@@ -19,8 +19,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "declare/declare.h"
-#include "normalization/statistics.h"
+#include "operators/normalization/statistics.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -13,11 +13,11 @@
 #include <tuple>
 #include <vector>
 
-#include "common/raw_operands.h"
-#include "common/torch_versions.h"
-#include "declare/declare.h"
-#include "kernel_choice.h"
 #include "kernels/sgd.h"
+#include "launch/raw_operands.h"
+#include "registration/declare.h"
+#include "support/kernel_choice.h"
+#include "support/torch_versions.h"
 
 namespace openreg::ops {
 

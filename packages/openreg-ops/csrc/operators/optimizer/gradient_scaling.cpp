@@ -2,7 +2,7 @@
 // Gradient scaling, as torch.amp.GradScaler uses it: gradients lose the scale and are searched for infinities and nan,
 // and the scale is adapted to what was found, in two launches that nothing waits for. Arguments are checked on the
 // host: in a kernel, a wrong one would put the device into its error state.
-#include "declare/declare.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Padding by reflection and replication, with backward.
-#include "common/derivative.h"
-#include "common/torch_versions.h"
-#include "declare/declare.h"
+#include "launch/derivative.h"
+#include "registration/declare.h"
+#include "support/torch_versions.h"
 
 namespace openreg::ops {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Average pooling with backward: avg_pool and adaptive_avg_pool. The CPU's avg_pool takes volumes of half precision in
 // no kernel; here they are pooled in float.
-#include "common/derivative.h"
-#include "declare/declare.h"
+#include "launch/derivative.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

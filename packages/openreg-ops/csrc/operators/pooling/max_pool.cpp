@@ -4,8 +4,8 @@
 #include <ATen/native/Pool.h>
 #include <ATen/ops/aminmax.h>
 
-#include "common/derivative.h"
-#include "declare/declare.h"
+#include "launch/derivative.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -3,7 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 
-#include "declare/declare.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

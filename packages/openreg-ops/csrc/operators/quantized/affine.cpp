@@ -6,9 +6,9 @@
 #include <ATen/ops/dequantize_native.h>
 #include <ATen/ops/quantize_per_tensor_native.h>
 
-#include "common/quantized.h"
-#include "declare/declare.h"
-#include "declare/layout.h"
+#include "registration/declare.h"
+#include "registration/layout.h"
+#include "support/quantized.h"
 
 namespace openreg::ops {
 

@@ -7,8 +7,8 @@
 #include <ATen/ops/quantize_per_channel.h>
 #include <ATen/ops/quantize_per_tensor.h>
 
-#include "common/quantized.h"
-#include "declare/declare.h"
+#include "registration/declare.h"
+#include "support/quantized.h"
 
 namespace openreg::ops {
 

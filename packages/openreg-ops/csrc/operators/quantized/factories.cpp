@@ -6,9 +6,9 @@
 #include <ATen/ops/_empty_per_channel_affine_quantized.h>
 #include <ATen/ops/_empty_per_channel_affine_quantized_native.h>
 
-#include "common/quantized.h"
-#include "declare/declare.h"
-#include "declare/layout.h"
+#include "registration/declare.h"
+#include "registration/layout.h"
+#include "support/quantized.h"
 
 namespace openreg::ops {
 

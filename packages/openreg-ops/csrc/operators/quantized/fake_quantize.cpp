@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Numbers as quantisation would leave them, for training that knows of it: dense operators with gradients. And choosing
 // a scale and a zero point.
-#include "declare/declare.h"
-#include "declare/rehearsed.h"
+#include "registration/declare.h"
+#include "registration/rehearsed.h"
 
 namespace openreg::ops {
 

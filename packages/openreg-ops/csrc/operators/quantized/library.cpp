@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // torch.ops.quantized: layers on quantised tensors, and on dense ones that the kernel quantises itself ("dynamic").
 // Weights are objects of the host (packed.cpp), whoever made them: the engine's kernel takes them as they are.
-#include "declare/declare.h"
-#include "declare/layout.h"
-#include "declare/rehearsed.h"
+#include "registration/declare.h"
+#include "registration/layout.h"
+#include "registration/rehearsed.h"
 
 namespace openreg::ops {
 

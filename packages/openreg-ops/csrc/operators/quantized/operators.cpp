@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // PyTorch's operators on quantised tensors. Those that make such tensors, take their parameters, or move nothing but
 // integers have files of their own.
-#include "declare/declare.h"
-#include "declare/rehearsed.h"
+#include "registration/declare.h"
+#include "registration/rehearsed.h"
 
 namespace openreg::ops {
 

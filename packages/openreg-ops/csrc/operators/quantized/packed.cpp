@@ -9,10 +9,10 @@
 // cuDNN's does.
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include "common/wait_for.h"
-#include "declare/declare.h"
 #include "fallback/call.h"
+#include "launch/wait_for.h"
 #include "openreg/runtime/stream.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -3,8 +3,8 @@
 // of the host (packed.cpp) and, of a packed sequence, its batch sizes on the host.
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include "declare/declare.h"
-#include "declare/rehearsed.h"
+#include "registration/declare.h"
+#include "registration/rehearsed.h"
 
 namespace openreg::ops {
 

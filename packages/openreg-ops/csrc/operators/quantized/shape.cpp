@@ -4,10 +4,10 @@
 #include <ATen/native/Resize.h>
 #include <ATen/native/ResizeCommon.h>
 
-#include "common/quantized.h"
-#include "declare/declare.h"
-#include "declare/layout.h"
 #include "openreg/runtime/storage.h"
+#include "registration/declare.h"
+#include "registration/layout.h"
+#include "support/quantized.h"
 
 namespace openreg::ops {
 

@@ -18,7 +18,7 @@
 
 #include <algorithm>
 
-#include "declare/declare.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -10,8 +10,8 @@
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/tanh_backward.h>
 
-#include "common/derivative.h"
-#include "declare/declare.h"
+#include "launch/derivative.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

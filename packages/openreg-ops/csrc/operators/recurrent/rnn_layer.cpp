@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "common/derivative.h"
-#include "declare/declare.h"
+#include "launch/derivative.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reductions: sums, products, extrema, norms, variance. What ranks elements stands in sorting/sorting.cpp.
+// Reductions: sums, products, extrema, norms, variance. What ranks elements stands in operators/sorting/sorting.cpp.
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/ReduceOpsUtils.h>
 #include <ATen/ops/sum.h>
 
-#include "common/raw_operands.h"
-#include "common/torch_versions.h"
-#include "declare/declare.h"
-#include "kernel_choice.h"
 #include "kernels/sum.h"
+#include "launch/raw_operands.h"
+#include "registration/declare.h"
+#include "support/kernel_choice.h"
+#include "support/torch_versions.h"
 
 namespace openreg::ops {
 

@@ -2,7 +2,7 @@
 // Scans: running sums, products and extrema.
 #include <ATen/WrapDimUtils.h>
 
-#include "declare/declare.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

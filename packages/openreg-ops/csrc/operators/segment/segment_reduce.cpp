@@ -3,8 +3,8 @@
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/ReductionType.h>
 
-#include "common/derivative.h"
-#include "declare/declare.h"
+#include "launch/derivative.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

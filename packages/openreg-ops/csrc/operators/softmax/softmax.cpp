@@ -3,11 +3,11 @@
 #include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
 
-#include "common/derivative.h"
-#include "common/raw_operands.h"
-#include "declare/declare.h"
-#include "kernel_choice.h"
 #include "kernels/softmax.h"
+#include "launch/derivative.h"
+#include "launch/raw_operands.h"
+#include "registration/declare.h"
+#include "support/kernel_choice.h"
 
 namespace openreg::ops {
 

@@ -3,8 +3,8 @@
 // to_dense(). How many elements the sum of two sparse tensors has, the data say.
 #include <ATen/ops/add_native.h>
 
-#include "common/sparse_members.h"
-#include "declare/declare.h"
+#include "registration/declare.h"
+#include "support/sparse_members.h"
 
 namespace openreg::ops {
 

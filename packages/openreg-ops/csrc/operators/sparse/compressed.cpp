@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sparse tensors of the layouts torch.sparse_csr, sparse_csc, sparse_bsr and sparse_bsc, which share a dispatch key:
 // what PyTorch's functions do to indices and values by other operators, and those whose results have as many elements
-// as the data say (csrc/declare/layout.h).
-#include "declare/declare.h"
+// as the data say (csrc/registration/layout.h).
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

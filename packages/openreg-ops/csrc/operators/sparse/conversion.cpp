@@ -3,8 +3,8 @@
 // need of the device.
 #include <ATen/native/DispatchStub.h>
 
-#include "common/sparse_members.h"
-#include "declare/declare.h"
+#include "registration/declare.h"
+#include "support/sparse_members.h"
 
 namespace openreg::ops {
 

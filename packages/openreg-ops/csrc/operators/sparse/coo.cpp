@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sparse tensors of the layout torch.sparse_coo: what PyTorch's functions do to indices and values by other operators,
-// and those whose results have as many elements as the data say (csrc/declare/layout.h).
+// and those whose results have as many elements as the data say (csrc/registration/layout.h).
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/_sparse_coo_tensor_with_dims.h>
 
-#include "common/torch_versions.h"
-#include "declare/declare.h"
+#include "registration/declare.h"
+#include "support/torch_versions.h"
 
 namespace openreg::ops {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The elements of a tensor where a sparse mask has some, and products of a CSR tensor and a strided one, which have the
 // elements of the first. The results have the mask's indices, so that nothing waits.
-#include "declare/declare.h"
-#include "sparse/pattern.h"
+#include "operators/sparse/pattern.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sparse/pattern.h"
+#include "operators/sparse/pattern.h"
 
-#include "common/output_spec.h"
+#include "support/output_spec.h"
 
 namespace openreg::ops {
 

@@ -5,8 +5,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "common/sparse_members.h"
-#include "declare/launch.h"
+#include "launch/launch.h"
+#include "support/sparse_members.h"
 
 namespace openreg::ops {
 

@@ -8,8 +8,8 @@
 #include <ATen/ops/bmm_native.h>
 #include <ATen/ops/triangular_solve_native.h>
 
-#include "common/sparse_members.h"
-#include "declare/declare.h"
+#include "registration/declare.h"
+#include "support/sparse_members.h"
 
 namespace openreg::ops {
 

@@ -4,8 +4,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
-#include "declare/declare.h"
-#include "sparse/pattern.h"
+#include "operators/sparse/pattern.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -5,8 +5,8 @@
 #include <ATen/WrapDimUtilsMulti.h>
 #include <ATen/ops/zeros_like.h>
 
-#include "declare/declare.h"
-#include "sparse/pattern.h"
+#include "operators/sparse/pattern.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Special functions (torch.special) that are operators of their own.
-#include "declare/declare.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <vector>
 
-#include "common/torch_versions.h"
-#include "declare/declare.h"
+#include "registration/declare.h"
+#include "support/torch_versions.h"
 
 namespace openreg::ops {
 

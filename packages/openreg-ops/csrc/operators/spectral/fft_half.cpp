@@ -21,7 +21,7 @@
 #include <ATen/ops/fft_rfft_native.h>
 #include <ATen/ops/fft_rfftn_native.h>
 
-#include "declare/declare.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

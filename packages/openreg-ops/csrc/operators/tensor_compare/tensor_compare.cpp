@@ -4,7 +4,7 @@
 #include <ATen/ops/isnan_native.h>
 #include <ATen/ops/result_type.h>
 
-#include "declare/declare.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

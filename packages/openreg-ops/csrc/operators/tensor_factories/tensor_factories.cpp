@@ -12,9 +12,9 @@
 #include <ATen/ops/tril_indices_native.h>
 #include <ATen/ops/triu_indices_native.h>
 
-#include "common/numbers.h"
-#include "declare/declare.h"
+#include "launch/numbers.h"
 #include "openreg/runtime/device.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -2,7 +2,7 @@
 // Shuffling channels, and pixels into channels and back.
 #include <ATen/native/PixelShuffle.h>
 
-#include "declare/declare.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -6,8 +6,8 @@
 #include <ATen/ops/view_as_complex_native.h>
 #include <ATen/ops/view_as_real_native.h>
 
-#include "declare/declare.h"
 #include "openreg/runtime/allocator.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Functions of one operand, element by element.
-#include "declare/declare.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 

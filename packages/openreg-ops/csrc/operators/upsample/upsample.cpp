@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Resampling of images with backward. The CPU has no kernels for half precision with antialiasing; here those compute
 // in float.
-#include "declare/declare.h"
+#include "registration/declare.h"
 
 namespace openreg::ops {
 
