@@ -39,8 +39,9 @@ def declared(tree: Path) -> list[str]:
 
 
 def has_sources(folder: Path) -> bool:
-    """Whether C++ lies in the folder, or in one folder below it, and it is no CMake project of its own."""
-    return not (folder / "CMakeLists.txt").is_file() and any(path.suffix in NATIVE for pattern in ("*", "*/*") for path in folder.glob(pattern))
+    """Whether C++ lies in the folder or below it, and the folder is no CMake project of its own."""
+    is_project = (folder / "CMakeLists.txt").is_file()
+    return not is_project and any(path.suffix in NATIVE for path in folder.rglob("*"))
 
 
 def includes(tree: Path, path: Path) -> list[Path]:

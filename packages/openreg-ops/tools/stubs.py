@@ -180,9 +180,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 }
 ```
 
-[csrc/mechanisms/stub.cpp](../csrc/mechanisms/stub.cpp) does this. Both halves are needed: the stub alone is not an operator's
-registration. "Called by" is the function of `at::native` to register: an ordinary one goes into `impl` as it is;
-a `structured_X_out` is a class whose `impl` runs after its meta function and after the outputs exist, as
+[csrc/mechanisms/stub.cpp](../csrc/mechanisms/stub.cpp) does this. Both halves are needed: the stub alone is not an
+operator's registration. "Called by" is the function of `at::native` to register: an ordinary one goes into `impl` as it
+is; a `structured_X_out` is a class whose `impl` runs after its meta function and after the outputs exist, as
 [csrc/registration/structured.h](../csrc/registration/structured.h) makes them. A function that ends in `_cpu`
 asks the stub for the CPU's kernel, whatever the device: there a backend writes the function itself. "Operator" is
 the one that comes to the device: `layer_norm` is taken apart above it, so its stub stands beside `native_layer_norm`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The callbacks run under the device's lock: they compute with a few numbers and return.
-#include "timekeeper.h"
+// The callbacks hold the scheduler's mutex, so they only compute and return.
+#include "chip_time_source.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ uint64_t bytes_of(const orTaskInfo& task) {
   return bytes;
 }
 
-// Tasks that do something; the others order.
+// Returns true if tasks of this kind keep an engine busy; other tasks only order.
 bool is_work(int kind) {
   return kind == orTaskKernel || kind == orTaskCopy || kind == orTaskFill;
 }
@@ -43,63 +43,65 @@ void enter_call(int64_t call) {
   current_call() = call;
 }
 
-Timekeeper::~Timekeeper() {
+ChipTimeSource::~ChipTimeSource() {
   if (const orSubscription_t subscription = std::exchange(subscription_, nullptr)) {
     OPENREG_WARN(orUnsubscribe(subscription));
   }
 }
 
-void Timekeeper::start() {
+void ChipTimeSource::start() {
   orSubscriber table{};
   table.size = sizeof(table);
   table.version = OPENREG_SUBSCRIBER_VERSION;
   table.flags = orSubscribeOperands | orSubscribeTime;
   table.submit = [](void* user, const orTaskInfo* task, uint64_t* correlation) {
-    static_cast<Timekeeper*>(user)->submit(*task, *correlation);
+    static_cast<ChipTimeSource*>(user)->submit(*task, *correlation);
   };
-  table.capture = [](void* user, const orTaskInfo* task) { static_cast<Timekeeper*>(user)->capture(*task); };
-  table.complete = [](void* user, const orTaskCompletion* task) { static_cast<Timekeeper*>(user)->complete(*task); };
-  table.sync = [](void* user, const orSyncInfo* sync) { static_cast<Timekeeper*>(user)->sync(*sync); };
+  table.capture = [](void* user, const orTaskInfo* task) { static_cast<ChipTimeSource*>(user)->capture(*task); };
+  table.complete = [](void* user, const orTaskCompletion* task) {
+    static_cast<ChipTimeSource*>(user)->complete(*task);
+  };
+  table.sync = [](void* user, const orSyncInfo* sync) { static_cast<ChipTimeSource*>(user)->sync(*sync); };
   table.duration = [](void* user, const orTaskInfo* task, uint64_t* nanoseconds) {
-    auto* keeper = static_cast<Timekeeper*>(user);
+    auto* keeper = static_cast<ChipTimeSource*>(user);
     const std::lock_guard<std::mutex> lock(keeper->mutex_);
-    const Entry& entry = keeper->entries_[task->correlation];
+    const TaskTiming& entry = keeper->entries_[task->correlation];
     *nanoseconds = keeper->duration(entry);
     const bool is_known_wait = entry.call >= 0 && keeper->calls_[entry.call].cost.is_collective;
     return entry.kind != orTaskSemaphoreWait || is_known_wait ? 1 : 0;
   };
   table.engine = [](void* user, const orTaskInfo* task) {
-    auto* keeper = static_cast<Timekeeper*>(user);
+    auto* keeper = static_cast<ChipTimeSource*>(user);
     const std::lock_guard<std::mutex> lock(keeper->mutex_);
-    const Entry& entry = keeper->entries_[task->correlation];
+    const TaskTiming& entry = keeper->entries_[task->correlation];
     const int engine = keeper->engine(entry);
     return engine < 0 ? -1 : entry.device * keeper->defaults_.engines + engine;
   };
   table.host = [](void* user, const orTaskInfo* task) {
-    auto* keeper = static_cast<Timekeeper*>(user);
+    auto* keeper = static_cast<ChipTimeSource*>(user);
     const std::lock_guard<std::mutex> lock(keeper->mutex_);
     return keeper->host(keeper->entries_.back());
   };
   OPENREG_CHECK(orSubscribe(&table, this, &subscription_));
-  OPENREG_CHECK(orStreamSynchronize(nullptr));  // of which the observer is told, with the time
+  OPENREG_CHECK(orStreamSynchronize(nullptr));  // calls sync() with the time
   begin_ = waits_.front();
   waits_.clear();
 }
 
-void Timekeeper::stop() {
+void ChipTimeSource::stop() {
   if (const orSubscription_t subscription = std::exchange(subscription_, nullptr)) {
     OPENREG_CHECK(orUnsubscribe(subscription));
   }
 }
 
-void Timekeeper::set_cost(int64_t call, const Cost& cost) {
+void ChipTimeSource::set_cost(int64_t call, const Cost& cost) {
   const std::lock_guard<std::mutex> lock(mutex_);
   calls_[call].cost = cost;
 }
 
-void Timekeeper::submit(const orTaskInfo& task, uint64_t& correlation) {
+void ChipTimeSource::submit(const orTaskInfo& task, uint64_t& correlation) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  Entry entry;
+  TaskTiming entry;
   entry.kind = task.kind;
   entry.device = task.device;
   entry.queue = task.queue;
@@ -117,7 +119,7 @@ void Timekeeper::submit(const orTaskInfo& task, uint64_t& correlation) {
   entries_.push_back(std::move(entry));
 }
 
-void Timekeeper::capture(const orTaskInfo& task) {
+void ChipTimeSource::capture(const orTaskInfo& task) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const int64_t call = current_call();
   bool is_first = false;
@@ -128,23 +130,23 @@ void Timekeeper::capture(const orTaskInfo& task) {
   nodes_[task.node] = {call, bytes_of(task), is_first};
 }
 
-void Timekeeper::complete(const orTaskCompletion& task) {
+void ChipTimeSource::complete(const orTaskCompletion& task) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  Entry& entry = entries_[task.correlation];
+  TaskTiming& entry = entries_[task.correlation];
   entry.launched = task.launched;
   entry.begin = task.begin;
   entry.end = task.end;
   entry.engine = task.engine < 0 ? -1 : task.engine % defaults_.engines;
 }
 
-void Timekeeper::sync(const orSyncInfo& sync) {
+void ChipTimeSource::sync(const orSyncInfo& sync) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (sync.kind == orSyncEvent || sync.kind == orSyncStream || sync.kind == orSyncDevice) {
     waits_.push_back(sync.time);
   }
 }
 
-uint64_t Timekeeper::default_duration(const Entry& entry) const {
+uint64_t ChipTimeSource::default_duration(const TaskTiming& entry) const {
   const auto bytes = static_cast<double>(entry.bytes);
   switch (static_cast<orTaskKind>(entry.kind)) {
     case orTaskCopy:
@@ -157,8 +159,9 @@ uint64_t Timekeeper::default_duration(const Entry& entry) const {
   }
 }
 
-// The cost of a call belongs to its tasks; of a collective to the time in which its messages are under way.
-uint64_t Timekeeper::duration(const Entry& entry) {
+// Returns the task's share of the cost of its call, in nanoseconds. The cost of a collective belongs to its semaphore
+// wait, because its messages are in transit meanwhile.
+uint64_t ChipTimeSource::duration(const TaskTiming& entry) {
   if (entry.call < 0) {
     return default_duration(entry);
   }
@@ -176,14 +179,15 @@ uint64_t Timekeeper::duration(const Entry& entry) {
     const Node& node = nodes_[entry.node];
     return share_of(call.cost.graph_time, node.bytes, call.node_bytes, node.is_first);
   }
-  // Where the host waits in the middle of a call, what comes later is not known yet.
+  // The share is limited to the time that is left, because later tasks are unknown if the host waits in the middle of a
+  // call.
   const uint64_t left = call.cost.engine_time - std::min(call.cost.engine_time, call.spent);
   const uint64_t own = std::min(left, share_of(call.cost.engine_time, entry.bytes, call.bytes, entry.is_first));
   call.spent += own;
   return own;
 }
 
-int Timekeeper::engine(const Entry& entry) {
+int ChipTimeSource::engine(const TaskTiming& entry) {
   if (!is_work(entry.kind)) {
     return -1;
   }
@@ -193,8 +197,10 @@ int Timekeeper::engine(const Entry& entry) {
   return entry.kind == orTaskCopy ? defaults_.copy_engine : 0;
 }
 
-// The host launches a call once, and a graph once; what orders work costs it nothing.
-uint64_t Timekeeper::host(Entry& entry) {
+// Returns the host's time for a task, in nanoseconds. A call or a graph launch costs time only with its first task,
+// because the host launches it once. Tasks that only order others cost nothing, except a semaphore
+// wait that belongs to a call.
+uint64_t ChipTimeSource::host(TaskTiming& entry) {
   bool is_launch = is_work(entry.kind) && entry.call < 0;
   if (entry.graph_launch != 0) {
     is_launch = std::exchange(newest_graph_launch_, entry.graph_launch) != entry.graph_launch;

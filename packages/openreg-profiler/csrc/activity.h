@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One entry of a trace (source: libkineto::ITraceActivity).
+// One activity of a trace (source: libkineto::ITraceActivity).
 #pragma once
 
 #include <libkineto.h>
@@ -7,28 +7,28 @@
 #include <cstdint>
 #include <string>
 
-#include "recorder.h"
+#include "activity_recorder.h"
 
 namespace openreg::profiler {
 
-// What Kineto and PyTorch ask of an entry, answered from the task behind it. A GenericTraceActivity of Kineto's own
-// holds strings and a hash table; a profile of a million kernels has two million entries. All that it points to has to
-// live as long as the trace.
+// An activity that computes its attributes from a TaskRecord. Kineto's GenericTraceActivity is not used, because it
+// contains strings and a hash table, and a profile of a million kernels has two million activities. All pointers are
+// borrowed and valid as long as the Trace.
 struct Activity final : libkineto::ITraceActivity {
   libkineto::ActivityType kind = libkineto::ActivityType::CONCURRENT_KERNEL;
-  int32_t device = 0;    // of the device its index, of the host the process
-  int32_t resource = 0;  // of the device the queue of a stream, of the host the thread
+  int32_t device = 0;    // device index; process id for an activity of the host
+  int32_t resource = 0;  // queue of a stream; thread id for an activity of the host
   int64_t begin = 0;     // nanoseconds since 1970
   int64_t nanoseconds = 0;
   int64_t correlation = 0;
-  uint32_t number = 0;  // of the task among those of the recording
-  uint32_t flow = 0;    // 0: no arrow
+  uint32_t number = 0;  // of the task in the recording, from 1 on
+  uint32_t flow = 0;    // id of its arrow; 0: no arrow
   bool is_flow_start = false;
   bool is_collective = false;
-  const libkineto::ITraceActivity* operation = nullptr;  // the operator that launched it, where it was recorded
+  const libkineto::ITraceActivity* operation = nullptr;  // operator or range that launched it; may be null
   const std::string* title = nullptr;
-  const std::string* engine = nullptr;  // null: none was needed
-  const Task* task = nullptr;           // null: a range of several tasks
+  const std::string* engine = nullptr;  // null without an engine
+  const TaskRecord* task = nullptr;     // null for a range and for an arrow's mark
 
   int64_t deviceId() const override { return device; }
   int64_t resourceId() const override { return resource; }
@@ -44,7 +44,7 @@ struct Activity final : libkineto::ITraceActivity {
   const libkineto::ITraceActivity* linkedActivity() const override { return operation; }
   const libkineto::TraceSpan* traceSpan() const override { return nullptr; }
   void log(libkineto::ActivityLogger& logger) const override;
-  // The members of a JSON object, without braces; strings in it need no escape.
+  // Returns the members of a JSON object, without braces. Its strings require no escaping.
   const std::string metadataJson() const override;
 };
 

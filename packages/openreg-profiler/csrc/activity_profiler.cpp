@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What Kineto calls: a profiler that is asked for a session per profile, and the session (source:
+// The classes that Kineto calls: a profiler that creates one session per profile, and the session (source:
 // libkineto::IActivityProfiler, libkineto::IActivityProfilerSession).
 //
-// Kineto catches nothing and shows no errors of a session, so problems become warnings here.
+// This file reports problems as Python warnings, because Kineto neither catches exceptions of a session nor shows
+// its errors.
 #include "activity_profiler.h"
 
 #include <libkineto.h>
@@ -26,8 +27,8 @@ libkineto::DeviceInfo device_info(int index) {
   return {index, libkineto::kExceedMaxPid + index, name, name};
 }
 
-// Calls a function of openreg_profiler._warnings. None where Python has ended, and where a warning is an error: Kineto
-// swallows exceptions, so Python shows it as one that cannot be raised.
+// Calls a function of openreg_profiler._warnings with the GIL. Does nothing after the interpreter is finalized. A
+// Python exception, as of a warning that is an error, is shown as unraisable, because Kineto has no caller for it.
 template <class... Arguments>
 void call_python(const char* function, const Arguments&... arguments) {
   if (Py_IsInitialized() == 0) {
@@ -41,7 +42,7 @@ void call_python(const char* function, const Arguments&... arguments) {
   }
 }
 
-// Keeps a trace alive as long as Kineto keeps the buffers of the profile.
+// An element of Kineto's buffers that keeps the trace alive as long as Kineto keeps the buffers of the profile.
 class TraceHolder final : public libkineto::GenericTraceActivity {
  public:
   TraceHolder(std::shared_ptr<const Trace> trace, uint64_t recording)
@@ -55,14 +56,15 @@ class TraceHolder final : public libkineto::GenericTraceActivity {
   const uint64_t recording_;
 };
 
-// One profile. start(), stop() and what follows come from one thread after the other, the calls about correlation from
-// every thread that runs operators meanwhile.
+// One profile. Kineto calls start(), stop() and the functions that return results from one thread at a time. It calls
+// the push and pop functions concurrently, from every thread that runs operators.
 class Session final : public libkineto::IActivityProfilerSession {
  public:
   explicit Session(std::set<ActivityType> wanted) : wanted_(std::move(wanted)) {}
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  // Of a profile that was begun and never ended, because another one has begun on another thread.
+  // Stops the recording and warns if no trace was built, because then another thread has begun a profile before this
+  // one ended.
   ~Session() override {
     stop();
     if (recorder_ != nullptr && trace_ == nullptr) {
@@ -72,8 +74,8 @@ class Session final : public libkineto::IActivityProfilerSession {
 
   void start() override {
     try {
-      begin_ = both_clocks();
-      recorder_ = Recorder::start();
+      begin_ = sample_clocks();
+      recorder_ = ActivityRecorder::start();
       number_ = recorder_->number();
     } catch (const c10::Error& error) {
       report(error.what_without_backtrace());
@@ -86,7 +88,7 @@ class Session final : public libkineto::IActivityProfilerSession {
     }
     is_stopped_ = true;
     const std::string problem = recorder_->stop();
-    end_ = both_clocks();
+    end_ = sample_clocks();
     if (!problem.empty()) {
       report(problem);
       recorder_.reset();
@@ -109,7 +111,7 @@ class Session final : public libkineto::IActivityProfilerSession {
     for (const Activity& activity : trace_->activities()) {
       activity.log(logger);
     }
-    // getDeviceInfo() tells of one device alone.
+    // getDeviceInfo() can return only one device.
     for (const int index : trace_->devices()) {
       if (index != 0) {
         logger.handleDeviceInfo(device_info(index), begin_.unix);
@@ -121,12 +123,12 @@ class Session final : public libkineto::IActivityProfilerSession {
     }
   }
 
-  // Without one Kineto names sixteen GPUs.
+  // Returns the first device. Without it Kineto would list sixteen GPUs.
   std::unique_ptr<libkineto::DeviceInfo> getDeviceInfo() override {
     return std::make_unique<libkineto::DeviceInfo>(device_info(0));
   }
 
-  // Members of a JSON array, in the form that CUDA's have.
+  // Returns the elements of a JSON array, in the format of CUDA's device properties.
   std::string getDeviceProperties() override {
     std::string json;
     for (int index = 0; recorder_ != nullptr && index < runtime::device_count(); ++index) {
@@ -157,16 +159,16 @@ class Session final : public libkineto::IActivityProfilerSession {
     return buffer;
   }
 
-  void pushCorrelationId(uint64_t id) override { enter_operator(number_, static_cast<int32_t>(id)); }
-  void popCorrelationId() override { leave(number_); }
+  void pushCorrelationId(uint64_t id) override { push_operator_id(number_, static_cast<int32_t>(id)); }
+  void popCorrelationId() override { pop_id(number_); }
   void pushUserCorrelationId(uint64_t id) override {
     const auto number = static_cast<int32_t>(id);
-    if (const int32_t around = enter_annotation(number_, number)) {
+    if (const int32_t around = push_annotation_id(number_, number)) {
       const std::lock_guard<std::mutex> lock(mutex_);
       annotations_.emplace(number, around);
     }
   }
-  void popUserCorrelationId() override { leave(number_); }
+  void popUserCorrelationId() override { pop_id(number_); }
 
  private:
   void report(const std::string& problem) {
@@ -175,13 +177,13 @@ class Session final : public libkineto::IActivityProfilerSession {
   }
 
   const std::set<ActivityType> wanted_;
-  Moment begin_{};
-  Moment end_{};
-  std::shared_ptr<Recorder> recorder_;  // null: the device is not recorded
+  ClockSample begin_{};
+  ClockSample end_{};
+  std::shared_ptr<ActivityRecorder> recorder_;  // null before start(), and if start() or stop() failed
   uint64_t number_ = 0;
   bool is_stopped_ = false;
   std::shared_ptr<Trace> trace_;
-  std::mutex mutex_;
+  std::mutex mutex_;  // guards annotations_ until stop()
   Annotations annotations_;
   std::vector<std::string> errors_;
 };
@@ -198,12 +200,13 @@ class ActivityProfiler final : public libkineto::IActivityProfiler {
   std::unique_ptr<libkineto::IActivityProfilerSession> configure(int64_t /*start*/, int64_t /*duration*/,
                                                                  const std::set<ActivityType>& wanted,
                                                                  const libkineto::Config& /*config*/) override {
-    // A profile that another process asked for, on a thread of Kineto's.
+    // Kineto calls this on its own thread, for a profile that another process requests.
     return session(wanted);
   }
 
  private:
-  // Kineto asks for every profile. Calls of the host are a type that profiles of the CPU alone want, too.
+  // Returns null for a profile without activities of the device, because Kineto calls configure() for every profile.
+  // PRIVATEUSE1_RUNTIME does not count, because profiles of the CPU alone request it, too.
   static std::unique_ptr<libkineto::IActivityProfilerSession> session(const std::set<ActivityType>& wanted) {
     for (const ActivityType type : {ActivityType::CONCURRENT_KERNEL, ActivityType::GPU_MEMCPY, ActivityType::GPU_MEMSET,
                                     ActivityType::GPU_USER_ANNOTATION}) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The registration of the device's profiler with PyTorch.
 #pragma once
 
 namespace openreg::profiler {
 
-// Tells PyTorch who records what openreg devices do, whenever ProfilerActivity.PrivateUse1 is asked for (source:
-// torch::profiler::impl::PrivateUse1ProfilerRegistry). Called once, at import. Throws c10::Error where PyTorch has a
-// profiler for that activity already, since it keeps the first.
+// Registers the profiler that records openreg devices when ProfilerActivity.PrivateUse1 is requested (source:
+// torch::profiler::impl::PrivateUse1ProfilerRegistry). Called once, at import. Throws c10::Error if PyTorch already has
+// a profiler for that activity, because PyTorch keeps the first one.
 void register_activity_profiler();
 
 }  // namespace openreg::profiler

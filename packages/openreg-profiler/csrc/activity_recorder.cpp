@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: records come from a ring that the command processor fills, long after the launch, and are put together with
-// what the driver knows of the launch.
-#include "recorder.h"
+// REAL HW: the command processor writes records into a ring buffer long after the launch, and the profiler joins them
+// with the driver's data about the launch.
+#include "activity_recorder.h"
 
 #include <ThreadUtil.h>
 #include <torch/csrc/utils/pybind.h>
@@ -14,7 +14,8 @@ namespace openreg::profiler {
 
 namespace {
 
-// Set when the process is about to end: from then on nothing is noted, and nothing that could be noted into is freed.
+// Set when the process is about to exit. From then on callbacks record nothing, and subscriptions stay open, so that no
+// recorder is freed.
 std::atomic<bool>& is_abandoned() {
   static std::atomic<bool> value{false};
   return value;
@@ -30,7 +31,8 @@ uint64_t next_number() {
   return ++newest;
 }
 
-// Ending a subscription waits for kernels, of which one may need Python.
+// Calls `call` without the GIL, because orUnsubscribe() waits for kernels, and a kernel written in Python needs the
+// GIL.
 template <class Call>
 auto without_gil(Call&& call) {
   if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) {
@@ -42,12 +44,12 @@ auto without_gil(Call&& call) {
 
 }  // namespace
 
-Recorder::Recorder() : number_(next_number()), process_(libkineto::processId(/*cache=*/false)) {}
+ActivityRecorder::ActivityRecorder() : number_(next_number()), process_(libkineto::processId(/*cache=*/false)) {}
 
-std::shared_ptr<Recorder> Recorder::start() {
+std::shared_ptr<ActivityRecorder> ActivityRecorder::start() {
   runtime::ensure_initialized();
-  // Freed only after a stop that has succeeded; see the class.
-  const std::shared_ptr<Recorder> recorder(new Recorder, [](Recorder* self) {
+  // The deleter leaks a recorder whose subscription is open, because the driver may still call it.
+  const std::shared_ptr<ActivityRecorder> recorder(new ActivityRecorder, [](ActivityRecorder* self) {
     if (self->subscription_ == nullptr) {
       delete self;
     }
@@ -63,7 +65,7 @@ std::shared_ptr<Recorder> Recorder::start() {
   return recorder;
 }
 
-std::string Recorder::stop() {
+std::string ActivityRecorder::stop() {
   if (subscription_ == nullptr) {
     return "";
   }
@@ -85,29 +87,29 @@ std::string Recorder::stop() {
   return problem;
 }
 
-void Recorder::abandon_all() noexcept {
+void ActivityRecorder::abandon_all() noexcept {
   is_abandoned() = true;
 }
 
-bool Recorder::is_any_running() noexcept {
+bool ActivityRecorder::is_any_running() noexcept {
   return running() > 0;
 }
 
-const std::string* Recorder::keep(const char* name) {
+const std::string* ActivityRecorder::keep(const char* name) {
   const std::string_view text = name == nullptr ? "kernel" : name;
   const auto found = names_.find(text);
   return &*(found != names_.end() ? found : names_.emplace(text).first);
 }
 
-void Recorder::on_submit(void* user, const orTaskInfo* info, uint64_t* correlation) {
+void ActivityRecorder::on_submit(void* user, const orTaskInfo* info, uint64_t* correlation) {
   *correlation = 0;
-  // A record of an event is a mark that takes no time.
+  // An event record is not in the trace, because it takes no time.
   if (is_abandoned() || info->kind == orTaskEventRecord) {
     return;
   }
   const uint64_t launched = steady_now();
-  auto& self = *static_cast<Recorder*>(user);
-  Task& task = self.tasks_.emplace_back();
+  auto& self = *static_cast<ActivityRecorder*>(user);
+  TaskRecord& task = self.tasks_.emplace_back();
   *correlation = reinterpret_cast<uintptr_t>(&task);
   task.launched = launched;
   task.bytes = info->bytes;
@@ -119,7 +121,7 @@ void Recorder::on_submit(void* user, const orTaskInfo* info, uint64_t* correlati
   task.stream = info->stream;
   task.waited_queue = info->waited_queue;
   task.waited_ticket = info->kind == orTaskSemaphoreWait ? info->value : info->waited_ticket;
-  task.origin = current_origin(self.number_);
+  task.ids = current_ids(self.number_);
   task.thread = libkineto::systemThreadId();
   if (info->kind == orTaskKernel) {
     task.name = self.keep(info->name);
@@ -133,11 +135,11 @@ void Recorder::on_submit(void* user, const orTaskInfo* info, uint64_t* correlati
   task.accepted = steady_now();
 }
 
-void Recorder::on_complete(void* /*user*/, const orTaskCompletion* completion) {
+void ActivityRecorder::on_complete(void* /*user*/, const orTaskCompletion* completion) {
   if (is_abandoned() || completion->correlation == 0) {
     return;
   }
-  Task& task = *reinterpret_cast<Task*>(completion->correlation);
+  TaskRecord& task = *reinterpret_cast<TaskRecord*>(completion->correlation);
   task.begin = completion->begin;
   task.end = completion->end;
   task.engine = static_cast<int8_t>(completion->engine);
@@ -146,12 +148,12 @@ void Recorder::on_complete(void* /*user*/, const orTaskCompletion* completion) {
   task.is_done = true;
 }
 
-void Recorder::on_memory(void* user, const orMemoryInfo* info) {
+void ActivityRecorder::on_memory(void* user, const orMemoryInfo* info) {
   if (is_abandoned() || (info->action != orMemoryReleased && info->action != orMemoryClosed)) {
     return;
   }
   const auto* begin = static_cast<const char*>(info->address);
-  static_cast<Recorder*>(user)->released_.push_back({info->type, info->device, begin, begin + info->size});
+  static_cast<ActivityRecorder*>(user)->freed_.push_back({info->type, info->device, begin, begin + info->size});
 }
 
 }  // namespace openreg::profiler

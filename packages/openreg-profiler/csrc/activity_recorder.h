@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens on the device, written down while a profile runs: an observer of the driver (openreg.h) that takes
-// notes.
+// A subscriber of the driver (openreg.h) that records the tasks of the device while a profile runs.
 #pragma once
 
 #include <atomic>
@@ -17,67 +16,71 @@
 
 namespace openreg::profiler {
 
-// A task of a stream, from its launch to its end. Times are nanoseconds: `launched` and `accepted` of the host's steady
-// clock, `begin` and `end` of the device's, which is the same one unless OPENREG_SCHEDULE_SEED makes it virtual.
-struct Task {
-  uint64_t launched = 0;  // when the launch reached the device ...
-  uint64_t accepted = 0;  // ... and when it was written down
+// One task of a stream, from its launch to its end. Times are in nanoseconds: `launched` and `accepted` of the steady
+// clock, `begin` and `end` of the device's. The device's clock is the steady clock except in simulated time.
+struct TaskRecord {
+  uint64_t launched = 0;  // when the driver received the launch
+  uint64_t accepted = 0;  // when this record was complete
   uint64_t begin = 0;
   uint64_t end = 0;
   uint64_t bytes = 0;                 // of a copy or fill
-  uint64_t ticket = 0;                // its place in the queue
-  uint64_t graph_launch = 0;          // number of the launch of a graph that it belongs to; 0: of none
+  uint64_t ticket = 0;                // its sequence number in the queue
+  uint64_t graph_launch = 0;          // number of the graph launch that it belongs to; 0: none
   const std::string* name = nullptr;  // of a kernel
   const void* destination = nullptr;  // of a copy or fill
-  const void* source = nullptr;       // of a copy; null: pageable memory that was read at the launch
-  uint64_t waited_ticket = 0;         // of an event wait, in the queue ...; of a semaphore wait, the value
-  uint32_t waited_queue = 0;          // ... that it waits for
+  const void* source = nullptr;       // of a copy; null for pageable memory that was read at the launch
+  uint64_t waited_ticket = 0;         // of an event wait, in waited_queue; of a semaphore wait, the value
+  uint32_t waited_queue = 0;          // of an event wait
   uint32_t queue = 0;
   orStream_t stream = nullptr;
-  Origin origin;
-  int32_t thread = 0;  // of the launch, as the system numbers it
+  CorrelationIds ids;
+  int32_t thread = 0;  // launching thread, by the operating system's id
   int16_t device = 0;
-  int8_t engine = -1;  // -1: needed none
+  int8_t engine = -1;  // -1: none
   uint8_t kind = 0;    // an orTaskKind
   bool is_done = false;
-  bool was_skipped = false;  // not run, because its device had failed before
+  bool was_skipped = false;  // not executed, because its device had failed before
   bool has_failed = false;
 };
 
-// Memory that was given back while the profile ran, so that addresses in it are known all the same.
-struct Released {
+// Memory that was freed, or closed as an IPC import, during the recording. transfer_name() finds the types of addresses
+// in it.
+struct FreedRange {
   orMemoryType type;
   int device;
   const char* begin;
   const char* end;
 };
 
-// One recording. Made on one thread, started and stopped once; what it has is read after stop(). Notes are taken under
-// the device's lock, on the threads that launch and on the engines'. It is owned by a shared pointer, and stays for
-// ever where the device may still call it: when the process ends in the middle of it, and in a forked child.
-class Recorder {
+// One recording. A single thread starts and stops it, once. Callbacks hold the scheduler's mutex and run on the threads
+// that launch and on engine threads. The deleter of the shared pointer leaks a recorder whose subscription is open,
+// because the driver may still call it. That happens if the process exits during the recording, and in a forked child.
+class ActivityRecorder {
  public:
-  // Throws c10::Error where the device cannot be used, as in a forked child of a process that did.
-  static std::shared_ptr<Recorder> start();
-  Recorder(const Recorder&) = delete;
-  Recorder& operator=(const Recorder&) = delete;
-  ~Recorder() = default;
+  // Returns a recorder that has subscribed to the driver. Throws c10::Error if the device is unusable, as in a forked
+  // child of a process that used it.
+  static std::shared_ptr<ActivityRecorder> start();
+  ActivityRecorder(const ActivityRecorder&) = delete;
+  ActivityRecorder& operator=(const ActivityRecorder&) = delete;
+  ~ActivityRecorder() = default;
 
-  // Ends it. Waits until what was launched meanwhile is done, without the GIL. Returns what went wrong, or nothing;
-  // then the recording is complete. The second call does nothing.
+  // Blocks until all tasks that were launched during the recording are complete. Releases the GIL while it blocks.
+  // Returns an error message, or an empty string if the recording is complete. Does nothing after it has ended.
   std::string stop();
-  // The same without waiting, for processes that end: what is recorded is lost.
+  // Discards all recordings without blocking, because the process is about to exit. Thread-safe.
   static void abandon_all() noexcept;
-  // Whether any recording has begun and not ended.
+  // Returns true if any recording has begun and not ended. Thread-safe.
   static bool is_any_running() noexcept;
 
-  // A number of its own, which no other recording of the process has.
+  // Returns the number of the recording, which is unique in the process. Thread-safe.
   uint64_t number() const { return number_; }
-  const std::deque<Task>& tasks() const { return tasks_; }
-  const std::vector<Released>& released() const { return released_; }
+  // Returns the tasks, without event records, in the order of their launches. Valid after stop().
+  const std::deque<TaskRecord>& tasks() const { return tasks_; }
+  // Returns the memory that no longer exists. Valid after stop().
+  const std::vector<FreedRange>& freed() const { return freed_; }
 
  private:
-  Recorder();
+  ActivityRecorder();
   static void on_submit(void* user, const orTaskInfo* info, uint64_t* correlation);
   static void on_complete(void* user, const orTaskCompletion* completion);
   static void on_memory(void* user, const orMemoryInfo* info);
@@ -91,9 +94,9 @@ class Recorder {
   const uint64_t number_;
   int32_t process_ = 0;
   orSubscription_t subscription_ = nullptr;
-  std::deque<Task> tasks_;  // addresses in it stay: the device gives them back with `complete`
-  std::vector<Released> released_;
-  // A kernel's name lives as long as the kernel, which may have been generated and thrown away.
+  std::deque<TaskRecord> tasks_;  // a deque, because on_complete() receives the address of an element
+  std::vector<FreedRange> freed_;
+  // Copies of the kernels' names, because a generated kernel may be unloaded together with its name.
   std::unordered_set<std::string, Hash, std::equal_to<>> names_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: the device counts by itself; the driver reads that counter and the host's clock together, now and then.
+// REAL HW: the device has its own counter; the driver reads that counter and the host's clock together at intervals.
 #include "clock.h"
 
 #include <chrono>
@@ -20,9 +20,9 @@ uint64_t steady_now() noexcept {
   return static_cast<uint64_t>(nanoseconds<std::chrono::steady_clock>());
 }
 
-Moment both_clocks() noexcept {
-  // Of many readings the one that was least disturbed.
-  Moment best{};
+ClockSample sample_clocks() noexcept {
+  // Uses the fastest of many readings, because an interruption between the reads makes a reading inaccurate.
+  ClockSample best{};
   uint64_t least = std::numeric_limits<uint64_t>::max();
   for (int i = 0; i < 100; ++i) {
     const uint64_t before = steady_now();
@@ -36,13 +36,14 @@ Moment both_clocks() noexcept {
   return best;
 }
 
-int64_t UnixTime::operator()(uint64_t steady) const noexcept {
+int64_t ClockConverter::operator()(uint64_t steady) const noexcept {
   const auto since = static_cast<int64_t>(steady - begin_.steady);
   const auto span = static_cast<double>(end_.steady - begin_.steady);
   if (span <= 0) {
     return begin_.unix + since;
   }
-  // What the host's clock was set forward or back meanwhile; added in parts, or the sum would lose nanoseconds.
+  // The adjustment of the system clock between the samples. The terms are added as integers, because a double cannot
+  // represent the sum to the nanosecond.
   const auto drift = static_cast<double>(end_.unix - begin_.unix) - span;
   return begin_.unix + since + static_cast<int64_t>(drift * (static_cast<double>(since) / span));
 }

@@ -1,30 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The device's clock and that of PyTorch's profiles: nanoseconds of the steady clock, and since 1970.
+// Conversion of times from the device's clock to that of PyTorch's profiles: from nanoseconds of the steady clock to
+// nanoseconds since 1970.
 #pragma once
 
 #include <cstdint>
 
 namespace openreg::profiler {
 
-// Nanoseconds of the clock of the device's events, as long as no seed makes that clock virtual.
+// Returns the time in nanoseconds of the steady clock. Events of the device use that clock, except in simulated time.
+// Thread-safe.
 uint64_t steady_now() noexcept;
 
-// One moment on both clocks, known to the time that reading one of them takes.
-struct Moment {
+// One moment on both clocks, in nanoseconds. Its accuracy is the time that one read of a clock takes.
+struct ClockSample {
   uint64_t steady;
   int64_t unix;
 };
-Moment both_clocks() noexcept;
+// Returns the current time on both clocks. Thread-safe.
+ClockSample sample_clocks() noexcept;
 
-// Converts between two moments, as if both clocks ran evenly there.
-class UnixTime {
+// A linear conversion from the steady clock to nanoseconds since 1970, through two samples. It assumes that both clocks
+// run evenly between them.
+class ClockConverter {
  public:
-  UnixTime(Moment begin, Moment end) : begin_(begin), end_(end) {}
+  ClockConverter(ClockSample begin, ClockSample end) : begin_(begin), end_(end) {}
   int64_t operator()(uint64_t steady) const noexcept;
 
  private:
-  Moment begin_;
-  Moment end_;
+  ClockSample begin_;
+  ClockSample end_;
 };
 
 }  // namespace openreg::profiler

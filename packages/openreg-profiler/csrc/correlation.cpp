@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REAL HW: a vendor's driver keeps such a stack itself, and its records carry the number on top of it.
+// REAL HW: a vendor's driver contains such a stack itself, and its records contain the number on top of it.
 #include "correlation.h"
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace {
 
 struct Stack {
   uint64_t recording = 0;
-  std::vector<Origin> origins;
+  std::vector<CorrelationIds> origins;
 };
 
 Stack& stack_of(uint64_t recording) noexcept {
@@ -24,28 +24,28 @@ Stack& stack_of(uint64_t recording) noexcept {
 
 }  // namespace
 
-void enter_operator(uint64_t recording, int32_t number) {
+void push_operator_id(uint64_t recording, int32_t number) {
   auto& origins = stack_of(recording).origins;
   origins.push_back({number, origins.empty() ? 0 : origins.back().annotation});
 }
 
-int32_t enter_annotation(uint64_t recording, int32_t number) {
+int32_t push_annotation_id(uint64_t recording, int32_t number) {
   auto& origins = stack_of(recording).origins;
   const int32_t around = origins.empty() ? 0 : origins.back().annotation;
   origins.push_back({number, number});
   return around;
 }
 
-void leave(uint64_t recording) noexcept {
+void pop_id(uint64_t recording) noexcept {
   auto& origins = stack_of(recording).origins;
   if (!origins.empty()) {
     origins.pop_back();
   }
 }
 
-Origin current_origin(uint64_t recording) noexcept {
+CorrelationIds current_ids(uint64_t recording) noexcept {
   const auto& origins = stack_of(recording).origins;
-  return origins.empty() ? Origin{} : origins.back();
+  return origins.empty() ? CorrelationIds{} : origins.back();
 }
 
 }  // namespace openreg::profiler

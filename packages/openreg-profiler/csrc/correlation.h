@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which operator a thread is in. Kineto numbers the operators and the ranges of record_function() that it records, and
-// says on the thread when one begins and ends (source: libkineto::IActivityProfilerSession::pushCorrelationId).
+// A stack per thread of the open operators and ranges. Kineto numbers the operators and the record_function() ranges
+// that it records, and calls the profiler on their thread when one begins and ends (source:
+// libkineto::IActivityProfilerSession::pushCorrelationId).
 #pragma once
 
 #include <cstdint>
 
 namespace openreg::profiler {
 
-// Kineto's numbers; 0 stands for none.
-struct Origin {
-  int32_t innermost = 0;   // the operator or range that began last on this thread, and has not ended
-  int32_t annotation = 0;  // the innermost range of record_function()
+// Kineto's numbers; 0: none.
+struct CorrelationIds {
+  int32_t innermost = 0;   // innermost open operator or range of the thread
+  int32_t annotation = 0;  // innermost open record_function() range
 };
 
-// The stack of the calling thread. Numbers of an earlier recording are forgotten with the first call for a later one.
-// Memory of these is a thread's own, and goes with it. Only the two that enter may throw, std::bad_alloc.
-void enter_operator(uint64_t recording, int32_t number);
-// Returns the range around it, 0 for none.
-int32_t enter_annotation(uint64_t recording, int32_t number);
-// Ends what began last; nothing where nothing did, as for an operator that was running when the profile began.
-void leave(uint64_t recording) noexcept;
-Origin current_origin(uint64_t recording) noexcept;
+// All functions below use a stack in thread-local memory, so they need no lock. The first call with another `recording`
+// clears the calling thread's stack, because numbers of different recordings are unrelated.
+
+// Pushes an operator. Throws std::bad_alloc if memory is lacking.
+void push_operator_id(uint64_t recording, int32_t number);
+// Pushes a record_function() range and returns the number of the range around it, or 0. Throws std::bad_alloc if memory
+// is lacking.
+int32_t push_annotation_id(uint64_t recording, int32_t number);
+// Pops the innermost operator or range. Does nothing if the stack is empty, as for an operator that began before the
+// profile.
+void pop_id(uint64_t recording) noexcept;
+// Returns the top of the stack, or zeros if it is empty.
+CorrelationIds current_ids(uint64_t recording) noexcept;
 
 }  // namespace openreg::profiler

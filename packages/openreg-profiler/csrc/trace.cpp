@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "streams.h"
+#include "trace_names.h"
 
 namespace openreg::profiler {
 
@@ -15,18 +15,19 @@ namespace {
 
 using libkineto::ActivityType;
 
-// Numbers of our entries lie above Kineto's own, which have 32 bits: PyTorch looks up both in one table.
+// Correlation ids of this profiler begin above Kineto's own, which have 32 bits, because PyTorch looks up both in one
+// table.
 constexpr int64_t kFirstCorrelation = int64_t{1} << 32;
 
-// trace.py knows it by this name.
+// trace.py recognizes marks by this name.
 constexpr const char* kMark = "event";
-constexpr uint64_t kMarkWidth = 2;  // nanoseconds that Kineto's traces make of none
+constexpr uint64_t kMarkWidth = 2;  // nanoseconds; Kineto's traces show a mark of no length with this width
 
-const libkineto::ITraceActivity* operation_of(const Task& task, const Trace::FindOperation& find) {
-  return find && task.origin.innermost != 0 ? find(task.origin.innermost) : nullptr;
+const libkineto::ITraceActivity* operation_of(const TaskRecord& task, const Trace::FindOperation& find) {
+  return find && task.ids.innermost != 0 ? find(task.ids.innermost) : nullptr;
 }
 
-const char* call_of(const Task& task) {
+const char* call_of(const TaskRecord& task) {
   if (task.graph_launch != 0) {
     return "orGraphLaunch";
   }
@@ -52,11 +53,11 @@ const char* call_of(const Task& task) {
 
 }  // namespace
 
-Trace::Trace(std::shared_ptr<const Recorder> recorder, Moment begin, Moment end)
-    : recorder_(std::move(recorder)), unix_time_(begin, end), begin_(begin.unix), engines_(engine_names()) {}
+Trace::Trace(std::shared_ptr<const ActivityRecorder> recorder, ClockSample begin, ClockSample end)
+    : recorder_(std::move(recorder)), clock_converter_(begin, end), begin_(begin.unix), engines_(engine_names()) {}
 
 void Trace::find_collectives(const FindOperation& find) {
-  for (const Task& task : recorder_->tasks()) {
+  for (const TaskRecord& task : recorder_->tasks()) {
     if (task.kind == orTaskSemaphoreWait) {
       const auto* operation = operation_of(task, find);
       if (operation != nullptr && operation->name().find("c10d") != std::string::npos) {
@@ -66,13 +67,13 @@ void Trace::find_collectives(const FindOperation& find) {
   }
 }
 
-bool Trace::is_wait(const Task& task) const {
+bool Trace::is_wait(const TaskRecord& task) const {
   return task.kind == orTaskEventWait || (task.kind == orTaskSemaphoreWait && collectives_.count(&task) == 0);
 }
 
-ActivityType Trace::type_of(const Task& task) const {
+ActivityType Trace::type_of(const TaskRecord& task) const {
   if (is_wait(task)) {
-    // PyTorch adds up the time of every other type as time in which the device worked; CUDA_SYNC is one of those.
+    // PyTorch counts the time of every other type, CUDA_SYNC included, as busy time of the device.
     return ActivityType::GPU_USER_ANNOTATION;
   }
   switch (static_cast<orTaskKind>(task.kind)) {
@@ -81,12 +82,13 @@ ActivityType Trace::type_of(const Task& task) const {
     case orTaskFill:
       return ActivityType::GPU_MEMSET;
     default:
-      // Collectives, too, as those of other devices are. PyTorch takes Kineto's COLLECTIVE_COMM for work of the host.
+      // Collectives are kernels, too, as on other devices, because PyTorch treats Kineto's COLLECTIVE_COMM as an
+      // activity of the host.
       return ActivityType::CONCURRENT_KERNEL;
   }
 }
 
-// Virtual time has its own zero; it is shown from the beginning of the profile on.
+// Simulated time has its own zero, so the trace shows its first task at the beginning of the profile.
 int64_t Trace::time_of_device(uint64_t time) const {
   return is_virtual_ ? begin_ + static_cast<int64_t>(time - virtual_begin_) : time_of_host(time);
 }
@@ -94,11 +96,11 @@ int64_t Trace::time_of_device(uint64_t time) const {
 void Trace::align_with_operators(const FindOperation& find) {
   int64_t least = std::numeric_limits<int64_t>::min();
   int64_t most = std::numeric_limits<int64_t>::max();
-  for (const Task& task : recorder_->tasks()) {
+  for (const TaskRecord& task : recorder_->tasks()) {
     const auto* operation = operation_of(task, find);
     if (operation != nullptr && operation->duration() > 0) {
-      least = std::max(least, operation->timestamp() - unix_time_(task.launched));
-      most = std::min(most, operation->timestamp() + operation->duration() - unix_time_(task.accepted));
+      least = std::max(least, operation->timestamp() - clock_converter_(task.launched));
+      most = std::min(most, operation->timestamp() + operation->duration() - clock_converter_(task.accepted));
     }
   }
   if (least <= most) {
@@ -108,12 +110,12 @@ void Trace::align_with_operators(const FindOperation& find) {
 
 void Trace::build(const ActivityTypes& wanted, const Annotations& around, const FindOperation& find) {
   virtual_begin_ = std::numeric_limits<uint64_t>::max();
-  for (const Task& task : recorder_->tasks()) {
+  for (const TaskRecord& task : recorder_->tasks()) {
     skipped_ += task.was_skipped;
     if (is_shown(task)) {
       tracks_.try_emplace({task.device, task.queue}, task.stream);
       virtual_begin_ = std::min(virtual_begin_, task.begin);
-      // Nothing ends before it is launched, unless the device has a time of its own.
+      // A task that ends before its launch proves that the device's clock is simulated time.
       is_virtual_ = is_virtual_ || task.end < task.launched;
     }
   }
@@ -128,7 +130,7 @@ void Trace::build(const ActivityTypes& wanted, const Annotations& around, const 
   int64_t correlation = kFirstCorrelation;
   const auto& tasks = recorder_->tasks();
   for (auto task = tasks.begin(); task != tasks.end();) {
-    // The tasks of a graph's launch were submitted one after the other, by one call.
+    // The tasks of a graph launch are consecutive, because one call submits them.
     auto last = task;
     auto next = std::next(task);
     while (next != tasks.end() && task->graph_launch != 0 && next->graph_launch == task->graph_launch) {
@@ -150,13 +152,13 @@ void Trace::build(const ActivityTypes& wanted, const Annotations& around, const 
 
 void Trace::add_annotations(const Annotations& around, const FindOperation& find) {
   std::map<std::pair<Track, int32_t>, Range> ranges;
-  for (const Task& task : recorder_->tasks()) {
+  for (const TaskRecord& task : recorder_->tasks()) {
     if (!is_shown(task) || is_wait(task)) {
       continue;
     }
     const Track track{task.device, task.queue};
     const Range own{time_of_device(task.begin), time_of_device(task.end)};
-    for (int32_t number = task.origin.annotation; number != 0;) {
+    for (int32_t number = task.ids.annotation; number != 0;) {
       Range& range = ranges.try_emplace({track, number}, own).first->second;
       range.begin = std::min(range.begin, own.begin);
       range.end = std::max(range.end, own.end);
@@ -164,7 +166,7 @@ void Trace::add_annotations(const Annotations& around, const FindOperation& find
       number = outer == around.end() ? 0 : outer->second;
     }
   }
-  // The numbers grow with time, so an outer range comes before those in it.
+  // Kineto's numbers grow with time, so an outer range comes before its inner ranges.
   for (const auto& [place, range] : ranges) {
     if (const auto* operation = find ? find(place.second) : nullptr) {
       add_range(place.first, range, keep(operation->name()), operation->correlationId());
@@ -174,7 +176,7 @@ void Trace::add_annotations(const Annotations& around, const FindOperation& find
 
 void Trace::add_graph_launches() {
   std::map<std::pair<Track, uint64_t>, Range> ranges;
-  for (const Task& task : recorder_->tasks()) {
+  for (const TaskRecord& task : recorder_->tasks()) {
     if (task.graph_launch == 0 || !is_shown(task)) {
       continue;
     }
@@ -199,7 +201,8 @@ void Trace::add_range(const Track& track, const Range& range, const std::string*
   activity.title = name;
 }
 
-void Trace::add_launch(const Task& first, const Task& last, int64_t correlation, const FindOperation& find) {
+void Trace::add_launch(const TaskRecord& first, const TaskRecord& last, int64_t correlation,
+                       const FindOperation& find) {
   Activity& activity = activities_.emplace_back();
   activity.kind = ActivityType::PRIVATEUSE1_RUNTIME;
   activity.device = libkineto::processId();
@@ -208,14 +211,14 @@ void Trace::add_launch(const Task& first, const Task& last, int64_t correlation,
   activity.nanoseconds = time_of_host(last.accepted) - activity.begin;
   activity.correlation = correlation;
   activity.number = static_cast<uint32_t>(correlation - kFirstCorrelation);
-  activity.flow = is_virtual_ ? 0 : activity.number;  // arrows from one clock to another would lead anywhere
+  activity.flow = is_virtual_ ? 0 : activity.number;  // an arrow between unrelated clocks has no meaning
   activity.is_flow_start = true;
   activity.operation = operation_of(first, find);
   activity.title = keep(call_of(first));
   activity.task = &first;
 }
 
-void Trace::add_task(const Task& task, int64_t correlation, bool has_launch, const FindOperation& find) {
+void Trace::add_task(const TaskRecord& task, int64_t correlation, bool has_launch, const FindOperation& find) {
   Activity& activity = activities_.emplace_back();
   activity.kind = type_of(task);
   activity.device = task.device;
@@ -228,12 +231,12 @@ void Trace::add_task(const Task& task, int64_t correlation, bool has_launch, con
   activity.title = name_of(task);
   activity.task = &task;
   if (task.engine >= 0) {
-    const auto index = static_cast<size_t>(task.engine);  // of a chip whose time is modelled there are more
+    const auto index = static_cast<size_t>(task.engine);  // a simulated chip may have more engines
     activity.engine = index < engines_.size() ? &engines_[index] : keep("engine " + std::to_string(index));
   }
   if (is_wait(task)) {
-    // Kineto's traces draw what has this type wider by a nanosecond on both sides, and show its number as that of an
-    // operator. No operator's time grows by waiting, so the arrow alone leads there.
+    // Kineto's traces draw activities of this type wider by a nanosecond on both sides, and show their correlation id
+    // as that of an operator. A wait must not add to an operator's time, so only the arrow connects the two.
     activity.correlation = 0;
     activity.begin += 1;
     activity.nanoseconds = std::max<int64_t>(activity.nanoseconds - 2, 0);
@@ -247,21 +250,22 @@ void Trace::add_task(const Task& task, int64_t correlation, bool has_launch, con
 }
 
 void Trace::add_dependencies() {
-  std::unordered_map<uint32_t, std::vector<const Task*>> queues;  // in the order of their tickets
-  for (const Task& task : recorder_->tasks()) {
+  std::unordered_map<uint32_t, std::vector<const TaskRecord*>> queues;  // sorted by ticket
+  for (const TaskRecord& task : recorder_->tasks()) {
     if (is_shown(task)) {
       queues[task.queue].push_back(&task);
     }
   }
   auto flow = static_cast<uint32_t>(recorder_->tasks().size());
-  for (const Task& task : recorder_->tasks()) {
+  for (const TaskRecord& task : recorder_->tasks()) {
     const auto waited = queues.find(task.waited_queue);
     if (task.kind != orTaskEventWait || !is_shown(task) || waited == queues.end()) {
       continue;
     }
-    const auto after = std::upper_bound(waited->second.begin(), waited->second.end(), task.waited_ticket,
-                                        [](uint64_t ticket, const Task* other) { return ticket < other->ticket; });
-    const Task* const source = after == waited->second.begin() ? nullptr : *std::prev(after);
+    const auto after =
+        std::upper_bound(waited->second.begin(), waited->second.end(), task.waited_ticket,
+                         [](uint64_t ticket, const TaskRecord* other) { return ticket < other->ticket; });
+    const TaskRecord* const source = after == waited->second.begin() ? nullptr : *std::prev(after);
     if (source != nullptr && (is_wait(*source) || source->end - source->begin >= kMarkWidth)) {
       add_mark(*source, ++flow, true);
       add_mark(task, flow, false);
@@ -269,23 +273,24 @@ void Trace::add_dependencies() {
   }
 }
 
-void Trace::add_mark(const Task& at, uint32_t flow, bool is_start) {
+void Trace::add_mark(const TaskRecord& at, uint32_t flow, bool is_start) {
   Activity& activity = activities_.emplace_back();
   activity.kind = ActivityType::GPU_USER_ANNOTATION;
   activity.device = at.device;
   activity.resource = static_cast<int32_t>(at.queue);
-  // Within its task, at the end. Both get wider, a mark by a nanosecond on both sides: see add_task().
+  // The mark is at the end of its task and inside it after Kineto's traces widen both. A mark grows by a nanosecond on
+  // both sides, as a wait does in add_task().
   activity.begin = time_of_device(std::max(at.begin + kMarkWidth, at.end)) - 1;
   activity.flow = flow;
   activity.is_flow_start = is_start;
   activity.title = keep(kMark);
 }
 
-const std::string* Trace::name_of(const Task& task) {
+const std::string* Trace::name_of(const TaskRecord& task) {
   switch (static_cast<orTaskKind>(task.kind)) {
     case orTaskCopy:
     case orTaskFill:
-      return keep(transfer_name(task, recorder_->released()));
+      return keep(transfer_name(task, recorder_->freed()));
     case orTaskHostFunction:
       return keep("host function");
     case orTaskDelay:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From notes to a trace: the entries that one recording gives, and what else Kineto asks about them.
+// Conversion of one recording to the activities of a trace, and to Kineto's list of devices and streams.
 #pragma once
 
 #include <libkineto.h>
@@ -15,78 +15,82 @@
 #include <vector>
 
 #include "activity.h"
+#include "activity_recorder.h"
 #include "clock.h"
-#include "recorder.h"
 
 namespace openreg::profiler {
 
-// Which ranges of record_function() lie in which, by Kineto's numbers: inner to outer.
+// A map from the number of a record_function() range to that of the range around it; both are Kineto's.
 using Annotations = std::unordered_map<int32_t, int32_t>;
 
-// Built once from a stopped recorder, and kept alive by the trace that shows it: pointers to its activities and names
-// stay valid as long as it. Not thread-safe, as Kineto's loggers are not.
+// The activities of a stopped recording. Kineto's buffers own it, because pointers to its activities and names are
+// valid until it is destroyed. Not thread-safe, because Kineto's loggers are not.
 class Trace {
  public:
   using ActivityTypes = std::set<libkineto::ActivityType>;
   using FindOperation = libkineto::getLinkedActivityCallback;
 
-  // `begin` and `end` are two moments at the beginning and the end of the recording.
-  Trace(std::shared_ptr<const Recorder> recorder, Moment begin, Moment end);
+  // `begin` and `end` are clock samples at the beginning and the end of the recording. `recorder` is stopped.
+  Trace(std::shared_ptr<const ActivityRecorder> recorder, ClockSample begin, ClockSample end);
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  // Makes the entries of the wanted types: first ranges, then tasks in the order of their launches. `find` gives
-  // Kineto's entry of an operator or range by its number, or null.
+  // Creates the activities of the types in `wanted`: first ranges, then tasks in the order of their launches. `find`
+  // returns Kineto's activity of an operator or range by its number, or null; it may be empty. Called once.
   void build(const ActivityTypes& wanted, const Annotations& around, const FindOperation& find);
 
   const std::deque<Activity>& activities() const { return activities_; }
-  // The devices with entries, and the streams with their names as Kineto's resources.
+  // Returns the indices of the devices that executed tasks.
   std::vector<int> devices() const;
+  // Returns the streams that executed tasks, with their names, as Kineto's resources.
   std::vector<libkineto::ResourceInfo> streams() const;
-  // Tasks that a failed device did not run, and that are in no entry.
+  // Returns the number of tasks that were skipped because their device had failed. They have no activity.
   uint64_t skipped() const { return skipped_; }
 
  private:
-  using Track = std::pair<int, uint32_t>;  // device and queue
+  using Track = std::pair<int, uint32_t>;  // device index and queue
   struct Range {
     int64_t begin;
     int64_t end;
   };
 
-  // Two conversions of the same clock differ by a tenth of a microsecond, which is as long as some operators are.
-  // Shifts all times by as little as puts each launch inside of its operator, if that is possible.
+  // Sets the smallest shift of all times that puts each launch inside its operator, or none if that is impossible. The
+  // shift is necessary because Kineto converts the clock by itself. The two conversions differ by a tenth of a
+  // microsecond, which is as long as some operators.
   void align_with_operators(const FindOperation& find);
-  int64_t time_of_host(uint64_t time) const { return unix_time_(time) + shift_; }
+  // Return nanoseconds since 1970.
+  int64_t time_of_host(uint64_t time) const { return clock_converter_(time) + shift_; }
   int64_t time_of_device(uint64_t time) const;
-  bool is_shown(const Task& task) const { return task.is_done && !task.was_skipped; }
-  // The wait of a collective is its work: messages are under way. What enqueued it says so.
+  bool is_shown(const TaskRecord& task) const { return task.is_done && !task.was_skipped; }
+  // Collects the semaphore waits that an operator of c10d enqueued. They count as busy time, because messages of a
+  // collective are in transit meanwhile.
   void find_collectives(const FindOperation& find);
-  bool is_wait(const Task& task) const;
-  libkineto::ActivityType type_of(const Task& task) const;
+  bool is_wait(const TaskRecord& task) const;
+  libkineto::ActivityType type_of(const TaskRecord& task) const;
   void add_annotations(const Annotations& around, const FindOperation& find);
   void add_graph_launches();
   void add_range(const Track& track, const Range& range, const std::string* name, int64_t correlation);
-  // The host's call; `entries` are the tasks of one launch, a graph's or a single one.
-  void add_launch(const Task& first, const Task& last, int64_t correlation, const FindOperation& find);
-  void add_task(const Task& task, int64_t correlation, bool has_launch, const FindOperation& find);
-  // Arrows from where an event was recorded to the stream that waits for it. An entry has room for one arrow, that
-  // from its launch, so these have marks of no length at their ends.
+  // Adds the host's call that launched the tasks from `first` to `last`: a graph's, or a single one.
+  void add_launch(const TaskRecord& first, const TaskRecord& last, int64_t correlation, const FindOperation& find);
+  void add_task(const TaskRecord& task, int64_t correlation, bool has_launch, const FindOperation& find);
+  // Adds arrows from the task before an event record to the stream that waits for the event. An activity can have only
+  // one arrow, that from its launch, so these arrows have marks of no length at their ends.
   void add_dependencies();
-  void add_mark(const Task& at, uint32_t flow, bool is_start);
-  const std::string* name_of(const Task& task);
+  void add_mark(const TaskRecord& at, uint32_t flow, bool is_start);
+  const std::string* name_of(const TaskRecord& task);
   const std::string* keep(std::string name);
 
-  const std::shared_ptr<const Recorder> recorder_;
-  const UnixTime unix_time_;
+  const std::shared_ptr<const ActivityRecorder> recorder_;
+  const ClockConverter clock_converter_;
   const int64_t begin_;
-  bool is_virtual_ = false;  // with OPENREG_SCHEDULE_SEED
+  bool is_virtual_ = false;  // the device's clock is simulated time
   int64_t shift_ = 0;
   uint64_t virtual_begin_ = 0;
   std::vector<std::string> engines_;
   std::deque<Activity> activities_;
   std::set<std::string> names_;
   std::map<Track, orStream_t> tracks_;
-  std::unordered_set<const Task*> collectives_;
+  std::unordered_set<const TaskRecord*> collectives_;
   uint64_t skipped_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "streams.h"
+#include "trace_names.h"
 
 #include <mutex>
 #include <unordered_map>
@@ -23,14 +23,14 @@ struct Place {
   int device = -1;
 };
 
-Place place_of(const void* address, const std::vector<Released>& released) {
+Place place_of(const void* address, const std::vector<FreedRange>& freed) {
   orPointerAttributes attributes{};
   if (address != nullptr && orPointerGetAttributes(&attributes, address) == orSuccess &&
       attributes.type != orMemoryTypeUnmanaged) {
     return {attributes.type, attributes.device};
   }
   orGetLastError();
-  for (const Released& range : released) {
+  for (const FreedRange& range : freed) {
     if (range.begin <= address && address < range.end) {
       return {range.type, range.device};
     }
@@ -96,12 +96,12 @@ std::vector<std::string> engine_names() {
   return result;
 }
 
-std::string transfer_name(const Task& task, const std::vector<Released>& released) {
+std::string transfer_name(const TaskRecord& task, const std::vector<FreedRange>& freed) {
   if (task.kind == orTaskFill) {
     return "Memset (Device)";
   }
-  const Place from = place_of(task.source, released);
-  const Place to = place_of(task.destination, released);
+  const Place from = place_of(task.source, freed);
+  const Place to = place_of(task.destination, freed);
   const bool is_from_device = from.type == orMemoryTypeDevice;
   const bool is_to_device = to.type == orMemoryTypeDevice;
   const char* way = "HtoH";

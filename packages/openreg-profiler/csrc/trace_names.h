@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What streams, engines and copies are called in a trace.
+// The names of streams, engines and copies in a trace.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "activity_recorder.h"
 #include "openreg.h"
-#include "recorder.h"
 
 namespace openreg::profiler {
 
-// From now on traces show a stream under this name; an empty one gives it back its own. Streams have no name in
-// PyTorch. The name stays with the handle for the life of the process. Any thread may call it.
+// Sets the name of a stream in traces, because PyTorch's streams have none. An empty name restores the generated one.
+// The name stays with the handle until the process exits. Thread-safe.
 void name_stream(orStream_t stream, std::string name);
 
-// "default stream", "stream 5", "stream 6 (priority -1)", or the name that it was given. `queue` is its number in
-// traces. Never throws for a stream that is no more.
+// Returns the name that name_stream() has set, or "default stream", "stream 5", "stream 6 (priority -1)". `queue` is
+// the stream's number in traces. Does not throw for a destroyed stream. Thread-safe.
 std::string stream_name(orStream_t stream, int device, uint32_t queue);
 
-// "compute 0", "copy 1": of each engine, by its index. Empty where the device cannot be asked.
+// Returns the name of each engine by its index, such as "compute 0" and "copy 1". Empty if the query fails.
 std::vector<std::string> engine_names();
 
-// From where to where a copy or a fill goes, in the form that CUDA's traces have: "Memcpy HtoD (Pageable -> Device)".
-std::string transfer_name(const Task& task, const std::vector<Released>& released);
+// Returns the name of a copy or fill in the format of CUDA's traces: "Memcpy HtoD (Pageable -> Device)". `freed`
+// supplies the types of memory that no longer exists.
+std::string transfer_name(const TaskRecord& task, const std::vector<FreedRange>& freed);
 
 }  // namespace openreg::profiler

@@ -220,7 +220,7 @@ def names(path):
     return [item.name for item in trace.read(path).work]
 
 
-def test_a_whole_program_is_profiled_without_a_changed_line(python, tmp_path):
+def test_a_auto_profile_is_profiled_without_a_changed_line(python, tmp_path):
     path = tmp_path / "trace.json"
     result = python("torch.ones(4, device='openreg').mul(2)", OPENREG_PROFILE="trace.json")
     assert result.returncode == 0, result.stderr

@@ -2,8 +2,8 @@
 """Attention on nested tensors of layout ``torch.jagged``.
 
 PyTorch writes these tensors in Python and chooses there, by questions about CUDA, how attention is computed. On this
-device it is the memory-efficient form, one launch (``csrc/operators/attention/efficient.cpp``). Without that, PyTorch takes the
-tensors apart and reads each length, which waits for the device once per sequence.
+device it is the memory-efficient form, one launch (``csrc/operators/attention/efficient.cpp``). Without that, PyTorch
+takes the tensors apart and reads each length, which waits for the device once per sequence.
 """
 
 from __future__ import annotations

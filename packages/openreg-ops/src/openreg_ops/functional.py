@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Operators that PyTorch does not have, for tensors on the openreg device.
 
-The first three are registered in C++ (``csrc/mechanisms``, ``csrc/operators/normalization``) and called here through ``torch.ops``;
-:func:`rotary_embedding` is registered in this file, with nothing but Python. One more of that kind touches only this
-file: importing the package imports it.
+The first three are registered in C++ (``csrc/mechanisms``, ``csrc/operators/normalization``) and called here through
+``torch.ops``; :func:`rotary_embedding` is registered in this file, with nothing but Python. One more of that kind
+touches only this file: importing the package imports it.
 """
 
 from __future__ import annotations

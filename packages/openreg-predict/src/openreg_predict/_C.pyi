@@ -5,7 +5,7 @@
 # the call of an operator that it belongs to or -1, and when it ran by the clock of the device's events.
 Entry = tuple[int, int, int, int, int, int, str, int, int, int, int, int]
 
-class Timekeeper:
+class ChipTimeSource:
     """From start() to stop() all openreg devices run in the time of a chip, where a call takes what set_cost() says.
 
     What no call explains takes the defaults: time per byte of memory or link, and per launch.

@@ -52,11 +52,11 @@ class Run:
 
 
 class _Recorder(Recorder):  # type: ignore[no-untyped-call]  # of TorchDispatchMode, for a subclass
-    """Tells the keeper of the time which call a thread is in, and what it costs."""
+    """Tells the time_source of the time which call a thread is in, and what it costs."""
 
-    def __init__(self, memory: Memory, chip: Description, keeper: _C.Timekeeper) -> None:
+    def __init__(self, memory: Memory, chip: Description, time_source: _C.ChipTimeSource) -> None:
         super().__init__(memory)
-        self._chip, self._keeper = chip, keeper
+        self._chip, self._time_source = chip, time_source
 
     def begin(self, number: int, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         from openreg_predict import _C
@@ -82,7 +82,7 @@ class _Recorder(Recorder):  # type: ignore[no-untyped-call]  # of TorchDispatchM
         is_known = call.work.kernels > 0 and not call.is_on_host
         engine = self._engine(call) if is_known else -1
         is_collective = call.work.link == "peer"
-        self._keeper.set_cost(number, round(alone * 1e9), round(in_graph * 1e9), engine, is_collective)
+        self._time_source.set_cost(number, round(alone * 1e9), round(in_graph * 1e9), engine, is_collective)
 
     def _engine(self, call: Call) -> int:
         if call.work.link != "host" or self._chip.copy_engines == 0:
@@ -90,7 +90,7 @@ class _Recorder(Recorder):  # type: ignore[no-untyped-call]  # of TorchDispatchM
         return 2 if call.leaves_device and self._chip.copy_engines > 1 else 1
 
 
-def _keeper(chip: Description) -> _C.Timekeeper:
+def _time_source(chip: Description) -> _C.ChipTimeSource:
     from openreg_predict import _C
 
     megabyte = 2**20
@@ -100,7 +100,7 @@ def _keeper(chip: Description) -> _C.Timekeeper:
 
     link = chip.links.get("host")
     latency = link.latency.value if link is not None else 0.0
-    return _C.Timekeeper(
+    return _C.ChipTimeSource(
         host_launch=round(chip.launch_host.value * 1e9),
         launch=round(chip.launch_device.value * 1e9),
         link_latency=round(latency * 1e9),
@@ -121,23 +121,23 @@ def simulate(chip: Description) -> Iterator[Run]:
     """
     run = Run(chip)
     memory = Memory("openreg")
-    keeper = _keeper(chip)
-    recorder = _Recorder(memory, chip, keeper)
+    time_source = _time_source(chip)
+    recorder = _Recorder(memory, chip, time_source)
     torch.accelerator.synchronize()  # brings the device up
-    keeper.start()
+    time_source.start()
     try:
         with recorder:
             yield run
     finally:
-        keeper.stop()
+        time_source.stop()
         run.calls, run.peak = recorder.calls, memory.peak
-        _fill(run, keeper)
+        _fill(run, time_source)
 
 
-def _fill(run: Run, keeper: _C.Timekeeper) -> None:
-    zero = keeper.begin()
-    host: list[tuple[int, int, str]] = [(time, time, "") for time in keeper.waits()]
-    for call, kind, device, queue, _, _, name, host_time, engine, launched, begin, end in keeper.entries():
+def _fill(run: Run, time_source: _C.ChipTimeSource) -> None:
+    zero = time_source.begin()
+    host: list[tuple[int, int, str]] = [(time, time, "") for time in time_source.waits()]
+    for call, kind, device, queue, _, _, name, host_time, engine, launched, begin, end in time_source.entries():
         own = run.calls[call].name if call >= 0 else name or _SHOWN.get(kind, "")
         if host_time:
             host.append((launched - host_time, launched, own))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Importing it registers the profiler of the device, and fails where PyTorch has another.
+# Importing this module registers the device's profiler with PyTorch, and fails if PyTorch already has another one.
 
 def abandon_all() -> None:
-    """Ends all recordings without waiting, for a process that ends: what they have is lost."""
+    """Discards all recordings without blocking, because the process is about to exit."""
 
 def is_recording() -> bool:
-    """Whether a recording has begun and not ended."""
+    """Returns True if a recording has begun and not ended."""
 
 def name_stream(handle: int, name: str, /) -> None:
-    """Traces show the stream with this handle of the driver under this name; an empty one takes it back."""
+    """Sets the name of the stream with this driver handle in traces; an empty name restores the generated one."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""usage: python -m openreg_profiler view|picture|resources|counters TRACE.
+"""Runs the commands ``python -m openreg_profiler view|picture|resources|counters TRACE``.
 
-TRACE is a file that torch.profiler.profile.export_chrome_trace() wrote, or that OPENREG_PROFILE=TRACE made.
+TRACE is a file from torch.profiler.profile.export_chrome_trace() or from OPENREG_PROFILE=TRACE.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command; 1 with a message on standard error where it cannot."""
+    """Runs a command and returns 0, or prints a message on standard error and returns 1 if it fails."""
     options = _parser().parse_args(arguments)
     try:
         if options.command == "view":

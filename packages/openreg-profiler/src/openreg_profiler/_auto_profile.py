@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``OPENREG_PROFILE=trace.json python train.py``: a profile of a whole program without a changed line.
+"""Profiles a whole program without a changed line, by ``OPENREG_PROFILE=trace.json python train.py``.
 
-It begins when this package is imported, with torch where openreg-autoload is installed, and ends with the process. A
-process that was started by such a program, and inherits the variable, writes a file of its own, with its number in the
-name, and only if it used a device.
+The profile begins when this package is imported, which torch does if openreg-autoload is installed. It ends when the
+process exits. A child process that inherits the variable writes its own file, with the process id in the name, and only
+if it used a device.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 VARIABLE = "OPENREG_PROFILE"
-# Set for the children: the process that writes the file itself.
+# A variable for child processes: the id of the process that writes the file without a process id in its name.
 _OWNER = "_OPENREG_PROFILE_OWNER"
 
 
 def start() -> None:
-    """Begins the profile if the variable says so. Raises ImportError for a path that cannot be written."""
+    """Begins the profile if the variable is set. Raises ImportError for a path that cannot be written."""
     wanted = os.environ.get(VARIABLE, "")
     if not wanted:
         return
@@ -56,16 +56,16 @@ def _refuse_unwritable(path: Path, wanted: str) -> None:
 
 
 def _finish(profiler: profile, path: Path, process: int, is_child: bool) -> None:
-    if os.getpid() != process:  # a forked child has inherited the call, and no profile
+    if os.getpid() != process:  # a forked child inherits this exit handler, but no profile
         return
     problem = ""
     try:
         profiler.stop()
-    except RuntimeError as error:  # of a device that failed: what it did until then is in the profile
+    except RuntimeError as error:  # of a failed device; the profile has its tasks until then
         problem = str(error).partition("\n")[0]
         try:
             if profiler.profiler is not None:
-                profiler.profiler.use_device = None  # which it would wait for again
+                profiler.profiler.use_device = None  # else stop() synchronizes it again
             profiler.stop()
         except RuntimeError as second:
             _say(f"{VARIABLE}: there is no trace: {second}")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Warnings about profiles, on the line of the program that asked for one. The native part calls these functions."""
+"""Issues warnings about profiles, on the line of the program that uses the profiler.
+
+The native part calls these functions.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ from types import FrameType
 import torch
 
 _TORCH = str(Path(torch.__file__).parent)
-# In which call of Python's a recording was stopped, until that call has returned or the trace has ended.
+# The Python call that stopped a recording, until the recording's trace is freed.
 _stopped: dict[int, tuple[int, int, int]] = {}
 
 
 def warn_of_incomplete_profile(problem: str) -> None:
-    """On the thread that starts or stops the profile."""
+    """Warns that a profile is not complete, on the thread that starts or stops it."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith((_TORCH, __file__)):
         level, frame = level + 1, frame.f_back
@@ -25,15 +28,14 @@ def warn_of_incomplete_profile(problem: str) -> None:
 
 
 def note_stop(recording: int) -> None:
-    """A recording was stopped."""
+    """Stores the Python call that stopped a recording."""
     _stopped[recording] = _running_call(sys._getframe().f_back)
 
 
 def note_end_of_trace(recording: int) -> None:
-    """The trace of a recording is freed.
+    """Warns if one call both stops a recording and frees its trace, because then no caller has read the trace.
 
-    Nobody has seen one that is freed by the very call that has stopped its recording. PyTorch ends a profile that runs
-    when it prepares the next one, and throws away what it has without a word.
+    PyTorch ends a running profile when it prepares another one, and discards its trace without a warning.
     """
     stopped = _stopped.pop(recording, None)
     if stopped is not None and stopped == _running_call(sys._getframe().f_back):
@@ -41,7 +43,7 @@ def note_end_of_trace(recording: int) -> None:
 
 
 def warn_of_replaced_profile() -> None:
-    """PyTorch has ended a profile because another one begins."""
+    """Warns that PyTorch has ended a profile because another one begins."""
     warn_of_incomplete_profile(
         "another profile begins before this one has ended, and PyTorch records one at a time; what it has is lost. "
         "Stop a profile before the next one starts"
@@ -49,5 +51,5 @@ def warn_of_replaced_profile() -> None:
 
 
 def _running_call(frame: FrameType | None) -> tuple[int, int, int]:
-    """The thread, its frame and the instruction that has not returned yet."""
+    """Returns the thread, its frame and the instruction that has not returned yet."""
     return threading.get_ident(), id(frame), frame.f_lasti if frame is not None else -1

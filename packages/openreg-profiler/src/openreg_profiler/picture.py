@@ -9,9 +9,9 @@ from typing import Any
 
 from openreg_profiler.trace import Slice, Trace, TraceError
 
-# So many boxes can be told from each other.
+# The largest number of boxes that a reader can distinguish.
 MOST = 400
-# Of a box, by the category that Kineto gives it.
+# The color of a box, by Kineto's category.
 COLOURS = {
     "kernel": "#4c78a8",
     "gpu_memcpy": "#f58518",
@@ -21,23 +21,27 @@ COLOURS = {
 }
 COLLECTIVE = "#b279a2"
 _HEIGHT = 0.8
-# The least width of a box, of the whole: what is shorter would not be seen beside its white edge.
+# The minimum width of a box as a part of the picture, because the white edge would hide a narrower one.
 _NARROWEST = 1 / 300
 
 
 class PictureError(ValueError):
-    """The stretch cannot be drawn, with the way out."""
+    """An error for a stretch that cannot be drawn, with the remedy in its message."""
 
 
 def stretch(trace: Trace, begin: float | None, end: float | None, within: str | None) -> tuple[float, float]:
-    """The part to draw, in microseconds of the trace: from and to are milliseconds since its beginning."""
+    """Returns the beginning and end of the part to draw, in microseconds of the trace.
+
+    ``begin`` and ``end`` are milliseconds since the beginning of the trace; ``within`` is the name of a range. Raises
+    :class:`PictureError` if there is no such range or the part is empty.
+    """
     first, last = trace.begin, trace.end
     if within is not None:
         found = [item for item in trace.host if item.name == within and item.category == "user_annotation"]
         if not found:
             raise PictureError(f"{trace.path} has no range {within!r}; give the name of a record_function()")
         first, number = found[0].begin, found[0].args.get("External id")
-        # It has one on each stream that got work in it.
+        # The range also has a slice on each stream whose tasks were launched in it.
         own = [item.end for item in trace.ranges if item.name == within and item.args.get("External id") == number]
         last = max([found[0].end, *own])
     if begin is not None:
@@ -50,7 +54,7 @@ def stretch(trace: Trace, begin: float | None, end: float | None, within: str | 
 
 
 def _outermost(slices: Iterable[Slice]) -> list[Slice]:
-    """Operators that no other operator called."""
+    """Returns the operators that no other operator called."""
     result: list[Slice] = []
     for item in slices:
         if not result or item.begin >= result[-1].end:
@@ -65,11 +69,11 @@ def draw(
     end: float | None = None,
     within: str | None = None,
 ) -> None:
-    """Writes a picture, in the format that the name's end says: .svg, .png, .pdf.
+    """Writes a picture in the format of the file name's suffix: .svg, .png or .pdf.
 
-    ``begin`` and ``end`` are milliseconds since the trace begins; ``within`` is a range of ``record_function()``.
-    Raises :class:`PictureError` for a stretch with too much in it or nothing, or where matplotlib is missing, and
-    OSError where the file cannot be written.
+    ``begin`` and ``end`` are milliseconds since the beginning of the trace; ``within`` is the name of a
+    ``record_function()`` range. Raises :class:`PictureError` if the stretch is empty or has too many boxes, or if
+    matplotlib is missing. Raises OSError if the file cannot be written.
     """
     try:
         from matplotlib.figure import Figure
@@ -114,9 +118,9 @@ Row = tuple[tuple[str, Any, Any], list[Slice]]
 
 
 def _rows(trace: Trace, host: list[Slice], work: list[Slice], waits: list[Slice]) -> list[Row]:
-    """Tracks from top to bottom: threads that launch, then streams; each with its boxes.
+    """Returns the tracks from top to bottom, each with its boxes: first threads that launch, then streams.
 
-    A launch that is not an operator's, as that of a graph, has a box of its own.
+    A launch outside operators, such as that of a graph, has its own box.
     """
     rows: list[Row] = []
     operators: dict[tuple[Any, Any], list[Slice]] = {}
@@ -160,14 +164,14 @@ def _draw_rows(axes: Any, rows: list[Row], first: float, last: float) -> None:
 
 
 def _name_time(axes: Any, span: float) -> None:
-    """Microseconds, or milliseconds where those would have six digits."""
+    """Labels the time axis in microseconds, or in milliseconds from 20 000 microseconds on."""
     scale, name = (1000, "milliseconds") if span >= 20_000 else (1, "microseconds")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value / scale:g}")
     axes.set_xlabel(name)
 
 
 def _write(axes: Any, text: str, begin: float, end: float, height: float, span: float, on_white: bool) -> None:
-    """A name, where it fits into its box."""
+    """Writes a name into its box, shortened if necessary, unless the box is too narrow."""
     room = int((end - begin) / span * 110)
     if room >= min(len(text), 4):
         shown = text if len(text) <= room else text[: room - 1] + "…"
@@ -179,7 +183,7 @@ def _write(axes: Any, text: str, begin: float, end: float, height: float, span: 
 
 
 def _draw_arrows(axes: Any, trace: Trace, rows: list[Row], first: float, last: float) -> None:
-    """From launches to tasks, and, dashed, from what an event marks to the end of another stream's wait for it."""
+    """Draws arrows from launches to tasks, and dashed ones from event records to the ends of waits for them."""
     heights = {place: height for height, ((_, *place_), _) in enumerate(rows) for place in [tuple(place_)]}
     lines = [((*arrow.thread, arrow.launched), (*arrow.stream, arrow.started), "-") for arrow in trace.arrows]
     lines += [((*item.stream, item.done), (*item.waiting, item.released), "--") for item in trace.dependencies]
@@ -214,7 +218,7 @@ def _draw_memory(axes: Any, trace: Trace, first: float, last: float) -> None:
 
 
 def refuse_unwritable(path: str | Path) -> None:
-    """Raises :class:`TraceError` before work is done for a file that cannot be written."""
+    """Raises :class:`TraceError` if ``path`` is a folder or its folder is missing, before time is spent on content."""
     path = Path(path)
     if path.is_dir() or not path.absolute().parent.is_dir():
         reason = "it is a folder" if path.is_dir() else f"there is no folder {path.absolute().parent}"

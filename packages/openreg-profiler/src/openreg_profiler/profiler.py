@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``torch.openreg.profiler``: ranges and marks of a program, and names of streams, for whoever profiles it.
+"""Provides ``torch.openreg.profiler``: ranges, marks and names of streams that profiles show.
 
-Ranges are those of :class:`torch.profiler.record_function`: they are in a profile of the host, and on the tracks of the
-streams whose work was launched in them. Without a profile they cost about a microsecond.
+Ranges are those of :class:`torch.profiler.record_function`. A profile shows them on the host and on the tracks of the
+streams whose tasks were launched in them. Without a profile a range costs about a microsecond.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ranges = _Ranges()
 
 
 def push(name: str) -> int:
-    """Begins a range on the calling thread, and returns how many were open before."""
+    """Begins a range on the calling thread, and returns the number of ranges that were open before."""
     if not isinstance(name, str):
         raise TypeError(f"torch.openreg.profiler.push: the name is a str, but got {type(name).__name__}")
     _ranges.open.append(torch.ops.profiler._record_function_enter_new(name, None))
@@ -38,9 +38,9 @@ def push(name: str) -> int:
 
 
 def pop() -> int:
-    """Ends the range that the calling thread began last, and returns how many are still open.
+    """Ends the innermost range of the calling thread, and returns the number of ranges that are still open.
 
-    Raises RuntimeError where none is open.
+    Raises RuntimeError if none is open.
     """
     if not _ranges.open:
         raise RuntimeError(
@@ -53,7 +53,7 @@ def pop() -> int:
 
 @contextmanager
 def range(name: str) -> Iterator[None]:  # noqa: A001  (as that of torch.cuda.nvtx)
-    """A range around a block, which an exception ends, too."""
+    """Encloses a block in a range, which ends with the block, also if the block raises."""
     push(name)
     try:
         yield
@@ -62,16 +62,16 @@ def range(name: str) -> Iterator[None]:  # noqa: A001  (as that of torch.cuda.nv
 
 
 def mark(name: str) -> None:
-    """A range that ends at once."""
+    """Adds a range that ends at once."""
     push(name)
     pop()
 
 
 def name_stream(stream: torch.Stream, name: str) -> None:
-    """From now on traces show a stream of the device under this name, an empty one being none.
+    """Sets the name of a stream in traces; an empty name restores the generated one.
 
-    Raises TypeError for what is no stream, ValueError for one of another device, and for a name with quotation marks,
-    backslashes or control characters, which Kineto writes into its file as they are.
+    Raises TypeError if ``stream`` is no stream, and ValueError for a stream of another device type. Also raises
+    ValueError for a name with quotation marks, backslashes or control characters, because Kineto does not escape them.
     """
     if not isinstance(stream, torch.Stream):
         raise TypeError(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a profiled stretch used: engines, streams, copies and memory, as numbers, tables, and counters in the trace.
+"""Computes the use of engines, streams, copies and memory, as numbers, as tables, and as counters in the trace.
 
-All of it follows from a trace. Times are microseconds, sizes bytes, utilisations between 0 and 1.
+The only input is a trace. Times are in microseconds, sizes in bytes, and utilizations between 0 and 1.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BINS = 50
 
 @dataclass(frozen=True)
 class Engine:
-    """One engine: how many tasks it ran, how long it worked, and which part of each bin of time."""
+    """An engine, with its number of tasks, its busy time, and the busy part of each bin of time."""
 
     name: str
     tasks: int
@@ -34,7 +34,7 @@ class Engine:
 
 @dataclass(frozen=True)
 class StreamTime:
-    """How a stream spent the time from the first to the last task of any device."""
+    """A stream, with its use of the time from the first to the last task of any device."""
 
     device: int
     name: str
@@ -56,7 +56,7 @@ class Copies:
 
 @dataclass(frozen=True)
 class Collectives:
-    """Collectives of one kind, from their operands being ready to the last message."""
+    """Collectives of one kind, with their time from the moment that their operands are ready to the last message."""
 
     name: str
     count: int
@@ -65,7 +65,7 @@ class Collectives:
 
 @dataclass(frozen=True)
 class Peak:
-    """An operator or module: how much more device memory was allocated in it at most than when it began."""
+    """An operator or module, with the largest growth of allocated device memory since the beginning of a call."""
 
     name: str
     kind: str
@@ -75,7 +75,7 @@ class Peak:
 
 @dataclass(frozen=True)
 class Resources:
-    """Everything, with the length of the stretch in microseconds."""
+    """The resources that a trace shows; ``span`` is the time from the first to the last task in microseconds."""
 
     span: float
     engines: list[Engine]
@@ -86,12 +86,12 @@ class Resources:
     peak_memory: dict[int, int]
 
     def to_json(self) -> str:
-        """As JSON, with the names of the fields."""
+        """Returns the fields and their names as JSON."""
         return json.dumps(asdict(self), indent=1)
 
 
 def merged(slices: Iterable[Slice]) -> list[tuple[float, float]]:
-    """The stretches in which at least one runs."""
+    """Returns the intervals in which at least one slice runs."""
     result: list[tuple[float, float]] = []
     for begin, end in sorted((item.begin, item.end) for item in slices):
         if result and begin <= result[-1][1]:
@@ -102,7 +102,10 @@ def merged(slices: Iterable[Slice]) -> list[tuple[float, float]]:
 
 
 def measure(trace: Trace, bins: int = BINS) -> Resources:
-    """Counts what a trace tells. Memory needs a profile with ``profile_memory=True``, modules ``with_stack=True``."""
+    """Computes the resources of a trace.
+
+    Memory requires a profile with ``profile_memory=True``; modules require ``with_stack=True``.
+    """
     tasks = [*trace.work, *trace.waits]
     begin, end = min(item.begin for item in tasks), max(item.end for item in tasks)
     span = end - begin
@@ -132,7 +135,7 @@ def _engines(trace: Trace, begin: float, span: float, bins: int) -> list[Engine]
 
 
 def _over_time(stretches: list[tuple[float, float]], begin: float, span: float, bins: int) -> list[float]:
-    """Which part of each bin the stretches cover."""
+    """Returns the part of each bin that the stretches cover."""
     width = span / bins
     covered = [0.0] * bins
     if width <= 0:
@@ -187,7 +190,7 @@ def _peak_memory(trace: Trace) -> dict[int, int]:
 
 
 def _peaks(trace: Trace) -> list[Peak]:
-    """The growth of every operator and module; that of a call is in those of its callers, as its time is."""
+    """Returns the growth of each operator and module; growth in a call also counts for its callers, as time does."""
     growth: dict[tuple[str, str], int] = defaultdict(int)
     calls: dict[tuple[str, str], int] = defaultdict(int)
     threads: dict[tuple[Any, Any], list[Slice]] = defaultdict(list)
@@ -207,9 +210,9 @@ def _sweep(
     growth: dict[tuple[str, str], int],
     calls: dict[tuple[str, str], int],
 ) -> None:
-    """Goes along one thread with the stack of what is running, and with what each device had when that began."""
+    """Walks along one thread with a stack of the open calls and the memory of each device at their beginnings."""
     points: list[tuple[float, int, Any]] = [(item.begin, 0, item) for item in slices]
-    points += [(item.time, 1, item) for item in trace.memory]  # other threads' too: they move the level
+    points += [(item.time, 1, item) for item in trace.memory]  # also of other threads, because they change the level
     points.sort(key=lambda point: point[:2])
     level: dict[int, int] = {}
     stack: list[tuple[Slice, dict[int, int]]] = []
@@ -225,7 +228,7 @@ def _sweep(
             for running, before in stack:
                 kind = "operator" if running.category == "cpu_op" else "module"
                 key = (kind, running.name.removeprefix("nn.Module: "))
-                # Of the first entry the level before it follows from itself.
+                # The first allocation of a device determines the level before it.
                 unknown = level.get(item.device, item.allocated - item.change)
                 more = item.allocated - before.get(item.device, unknown)
                 growth[key] = max(growth[key], more)
@@ -236,7 +239,7 @@ def _sweep(
 
 
 def show(resources: Resources, console: Console | None = None, rows: int = 10) -> None:
-    """Prints tables."""
+    """Prints the resources as tables."""
     console = console or Console()
     console.print(f"The devices worked for {resources.span / 1000:.3f} ms, from the first task to the last.")
     engines = Table("engine", "tasks", "busy ms", "utilisation", title="Engines")
@@ -263,14 +266,14 @@ def show(resources: Resources, console: Console | None = None, rows: int = 10) -
 
 
 def with_counters(trace: Trace, bins: int = BINS) -> dict[str, Any]:
-    """The trace's document with counters: the utilisation of each engine, and the memory of each device."""
+    """Returns the trace's document with counters of the utilization of each engine and the memory of each device."""
     tasks = [*trace.work, *trace.waits]
     begin, end = min(item.begin for item in tasks), max(item.end for item in tasks)
     width = (end - begin) / bins
     events = []
     for engine in measure(trace, bins).engines:
         for index, part in enumerate([*engine.over_time, 0.0]):
-            # A counter keeps its value until the next one.
+            # A counter keeps its value until its next event.
             events.append(_counter(0, begin + index * width, "busy %", engine.name, round(100 * part, 1)))
     for item in trace.memory:
         events.append(_counter(item.device, item.time, "memory", "allocated bytes", item.allocated))
@@ -283,5 +286,5 @@ def _counter(process: int, time: float, name: str, series: str, value: float) ->
 
 
 def write_counters(trace: Trace, path: str | Path, bins: int = BINS) -> None:
-    """Writes the trace with counters. Raises OSError where it cannot."""
+    """Writes the trace with counters. Raises OSError if the file cannot be written."""
     Path(path).write_text(json.dumps(with_counters(trace, bins)), "utf-8")

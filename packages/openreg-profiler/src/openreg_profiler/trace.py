@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads a trace that ``torch.profiler`` exported, and refuses what is none.
+"""Reads a trace that ``torch.profiler`` exported, and rejects files that are no trace.
 
-A trace is JSON in the form of Chrome's trace viewer. Times in it are microseconds.
+A trace is JSON in the format of Chrome's trace viewer. Its times are in microseconds.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import Any
 DEVICE = re.compile(r"openreg:(\d+)")
 WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 RANGES = "gpu_user_annotation"
-# The end of an arrow between streams (trace.cpp): no range of a program's, which has arguments.
+# The name of a mark at the end of an arrow between streams (trace.cpp). A program's range with this name has arguments.
 MARK = "event"
 HOST = ("cpu_op", "user_annotation", "python_function")
-# torch._C._autograd.DeviceType of a device that was added to PyTorch.
+# The value of torch._C._autograd.DeviceType.PrivateUse1.
 PRIVATE_USE_1 = 20
 
 
 class TraceError(ValueError):
-    """A file that is no trace of an openreg device, with its name and the way out."""
+    """An error for a file that is no trace of an openreg device, with its name and the remedy in the message."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """A track of the device: its number in this trace, and the name that it shows."""
+    """A track of the device, with its number in this trace and its displayed name."""
 
     device: int
     number: int
@@ -40,7 +40,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Slice:
-    """Something with a beginning and an end, in microseconds."""
+    """An item of a trace with a beginning and an end, in microseconds."""
 
     name: str
     category: str
@@ -52,18 +52,18 @@ class Slice:
 
     @property
     def duration(self) -> float:
-        """In microseconds."""
+        """Returns the duration in microseconds."""
         return self.end - self.begin
 
     @property
     def is_collective(self) -> bool:
-        """Whether it is the time in which messages of a collective are under way, which keeps no engine busy."""
+        """Returns True if messages of a collective are in transit during the slice, which keeps no engine busy."""
         return "collective" in self.args
 
 
 @dataclass(frozen=True)
 class Arrow:
-    """From the launch on the host to the task on the device."""
+    """An arrow from a launch on the host to its task on the device."""
 
     thread: tuple[Any, Any]
     launched: float
@@ -73,7 +73,7 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Dependency:
-    """From the work that an event marks to the end of another stream's wait for it."""
+    """An arrow from the last task before an event record to the end of another stream's wait for the event."""
 
     stream: tuple[int, int]
     done: float
@@ -83,7 +83,7 @@ class Dependency:
 
 @dataclass(frozen=True)
 class Allocation:
-    """Memory of a device after something was allocated or released, in bytes."""
+    """The memory of a device after an allocation or a release, in bytes."""
 
     thread: tuple[Any, Any]
     time: float
@@ -95,7 +95,7 @@ class Allocation:
 
 @dataclass
 class Trace:
-    """What a trace says of openreg devices, and of the host beside them. Every list is sorted by time."""
+    """The content of a trace about openreg devices and the host; lists are sorted by time, except ``dependencies``."""
 
     path: Path
     document: dict[str, Any]
@@ -111,12 +111,12 @@ class Trace:
 
     @property
     def begin(self) -> float:
-        """Of the first entry of a device or the host."""
+        """Returns the beginning of the first slice of a device or the host."""
         return min(item.begin for item in self._all())
 
     @property
     def end(self) -> float:
-        """Of the last one."""
+        """Returns the end of the last slice of a device or the host."""
         return max(item.end for item in self._all())
 
     def _all(self) -> Iterator[Slice]:
@@ -127,7 +127,7 @@ class Trace:
 def read(path: str | Path) -> Trace:
     """Reads a trace, compressed or not.
 
-    Raises :class:`TraceError` where the file cannot be read, was cut off, or is no trace of an openreg device.
+    Raises :class:`TraceError` if the file cannot be read, was cut off, or is no trace of an openreg device.
     """
     path = Path(path)
     document = _document(path)
@@ -209,7 +209,7 @@ def _take(
     starts: dict[Any, tuple[tuple[Any, Any], float]],
     ends: dict[Any, tuple[tuple[int, int], float]],
 ) -> None:
-    """Puts one entry of the file where it belongs."""
+    """Adds one event of the file to the list of its kind."""
     kind, category = event["ph"], event.get("cat")
     if kind == "X" and category in (*WORK, RANGES, *HOST, "privateuse1_runtime"):
         begin = float(event["ts"])

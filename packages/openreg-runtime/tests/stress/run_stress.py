@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Build and run the stress programs: run_stress.py thread|address|none [--seconds N] [--also FOLDER]...
 
-First run the checks of the scheduler's parts (unit_tests.cpp). Before its run each program does wrong, on purpose, what the
-sanitizer is there for; the sanitizer has to report it.
+First run the unit tests of the driver's classes (unit_tests.cpp). Before its run each program does wrong, on purpose,
+what the sanitizer is there for; the sanitizer has to report it.
 
 A folder brings a program of another package: a CMakeLists.txt that adds it to the project here, and a stress.json with
 its name (`program`), the files that it is made of (`sources`), and by sanitizer what it does wrong (`planted`, as
