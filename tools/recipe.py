@@ -37,8 +37,8 @@ SAID = re.compile(r"(?ms)\A\s*```text\n(.*?)^```$")
 TAKEN_OUT = {
     "csrc/operators/unary/unary.cpp": (
         r"  structured<meta::structured_erfinv,.*?;\n",
-        r"std::array<OutputSpec, 2> describe_frexp\(.*?\n}\n\n",
-        r"  described<describe_frexp,.*?;\n",
+        r"std::array<OutputSpec, 2> meta_frexp\(.*?\n}\n\n",
+        r"  unstructured<meta_frexp,.*?;\n",
     ),
     "csrc/kernels/distributions.h": (r"void cauchy\(.*?;\n",),
     "csrc/kernels/distributions.cpp": (r"void cauchy\(.*?\n}\n\n",),
@@ -48,10 +48,10 @@ TAKEN_OUT = {
         r"  function<op::cauchy_>.*?;\n",
     ),
     "tests/structured_samples.py": (r'"erfinv", ',),
-    "tests/described_samples.py": (r' +"frexp.Tensor": .*?\n',),
+    "tests/unstructured_samples.py": (r' +"frexp.Tensor": .*?\n',),
     "tests/test_random.py": (r' +"cauchy": .*?\n',),
 }
-TAKEN_OUT_NAMES = re.compile(r"(?i)\b(?:structured_|describe_|op::|k)?(?:erfinv_?|frexp|cauchy_?)\b")
+TAKEN_OUT_NAMES = re.compile(r"(?i)\b(?:structured_|meta_|op::|k)?(?:erfinv_?|frexp|cauchy_?)\b")
 # Without the optimisers of the compiler, which take half of the time: the operators do what they do.
 BUILD_TYPE = "Recipe"
 

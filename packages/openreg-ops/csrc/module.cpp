@@ -11,12 +11,13 @@ namespace openreg::ops {
 
 namespace {
 
-// Per operator: the dtypes that it refuses, a bit for each number of c10::ScalarType, and whether operands must agree.
+// Returns the dtypes that each operator's kernel rejects, one bit for each number of c10::ScalarType, and true if its
+// operands must have one dtype. A name with ":mode" has the dtypes that it rejects in that mode.
 py::dict dtype_rules_by_name() {
   py::dict result;
-  for (const auto& [name, rule] : declared_rules()) {
-    result[py::str(name)] = py::make_tuple(rule.refused, rule.agreement != Agreement::kNone);
-    for (const ModeRule& of_mode : rule.modes) {
+  for (const auto& [name, traits] : declared_rules()) {
+    result[py::str(name)] = py::make_tuple(traits.refused, traits.dtype_match != DtypeMatch::kNone);
+    for (const ModeTraits& of_mode : traits.modes) {
       if (!of_mode.mode.empty()) {
         result[py::str(name + ":" + std::string(of_mode.mode))] = py::make_tuple(of_mode.refused, false);
       }
@@ -28,10 +29,10 @@ py::dict dtype_rules_by_name() {
 }  // namespace
 
 PYBIND11_MODULE(_C, module) {
-  // A mistake in the settings or the installation reaches the user as the import's error, without a C++ stack.
+  // Wrong settings and a broken installation become the import's error, without a C++ stack.
   try {
-    require_sound_declarations();
-    check_kernel_choice();  // refuses a nonsense OPENREG_KERNELS now
+    check_registrations();
+    check_kernel_choice();  // throws for an invalid OPENREG_KERNELS
   } catch (const c10::Error& error) {
     throw py::import_error(error.what_without_backtrace());
   }

@@ -3,7 +3,7 @@
 
 import pytest
 import torch
-from described_samples import DESCRIBED_OPTIONS, described_samples
+from unstructured_samples import DESCRIBED_OPTIONS, unstructured_samples
 from layer_samples import layer_samples
 from linalg_samples import LINALG_OPTIONS, fft_samples, linalg_samples
 from parity import DEVICE, assert_same, check, is_busy, move_all, tensors_in
@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:index_reduce.. is in beta"),
 ]
 
-SAMPLES = make_samples() | described_samples() | layer_samples() | fft_samples() | linalg_samples()
+SAMPLES = make_samples() | unstructured_samples() | layer_samples() | fft_samples() | linalg_samples()
 REGISTERED = {
     name.removeprefix("aten::")
     for name in torch._C._dispatch_get_registrations_for_dispatch_key("PrivateUse1")

@@ -4,7 +4,7 @@
 import torch
 
 
-def described_samples():
+def unstructured_samples():
     torch.manual_seed(1)
     x, y = torch.randn(3, 4), torch.randn(3, 4)
     numbers = torch.randperm(12).float().view(3, 4)  # no two are equal, so that the place of an extremum is unique

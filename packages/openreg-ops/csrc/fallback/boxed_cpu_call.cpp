@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "fallback/call.h"
+#include "fallback/boxed_cpu_call.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/PhiloxRNGEngine.h>
@@ -22,8 +22,8 @@ namespace openreg::ops {
 
 namespace {
 
-// Operators that take some operands on the host: by their definition, or as modules keep what belongs to packed
-// weights.
+// Operators that take some operands on the host: by their definition, or because modules keep tensors that belong to
+// packed weights there.
 constexpr std::array<std::string_view, 10> kTakeHostOperands = {"aten::_index_put_impl_",
                                                                 "aten::_ctc_loss",
                                                                 "aten::_ctc_loss_backward",
@@ -46,10 +46,11 @@ bool is_generator(const c10::Argument& argument) {
   return kind == c10::TypeKind::GeneratorType;
 }
 
-// The kernel may resize what it writes: it then gets memory of the CPU, and write_back() makes room on the device.
+// Allows the kernel to resize an operand that it writes. A resized alias has CPU memory; write_back() then resizes the
+// operand on the device.
 void make_resizable(const at::Tensor& alias) {
   if (is_sparse(alias)) {
-    for (const at::Tensor& member : members_of(alias)) {
+    for (const at::Tensor& member : sparse_components(alias)) {
       make_resizable(member);
     }
   } else if (alias.defined()) {
@@ -59,14 +60,14 @@ void make_resizable(const at::Tensor& alias) {
   }
 }
 
-// Some of PyTorch's kernels give sparse tensors whose members do not go together: sums of batches in CSR, products in
-// CSC. Nothing may follow their indices.
+// Throws c10::Error if the components of a sparse result are inconsistent, as later kernels would follow its indices.
+// Some of PyTorch's kernels return such results: sums of batches in CSR, products in CSC.
 void refuse_invalid_results(const torch::jit::Stack& results) {
   for (const c10::IValue& result : results) {
     for_each_tensor_in(result, [](const at::Tensor& tensor) {
       if (is_sparse(tensor)) {
         try {
-          check_places(SparseShape(tensor), members_of(tensor));
+          check_sparse_invariants(SparseShape(tensor), sparse_components(tensor));
         } catch (c10::Error& error) {
           error.add_context(
               "PyTorch's kernel for the CPU gave an invalid result; convert the operands to another layout");
@@ -77,7 +78,8 @@ void refuse_invalid_results(const torch::jit::Stack& results) {
   }
 }
 
-// Keeps what a kernel warns about for the caller's thread, whose handler shows it in Python.
+// A handler that collects the warnings of a kernel. issue() passes them to the caller's handler, which shows them in
+// Python.
 class WarningCollector : public c10::WarningHandler {
  public:
   void process(const c10::Warning& warning) override { warnings_.push_back(warning); }
@@ -91,7 +93,8 @@ class WarningCollector : public c10::WarningHandler {
   std::vector<c10::Warning> warnings_;
 };
 
-// A CPU generator that continues the device's generator: same state before, same numbers; and the state moves on.
+// Returns a CPU generator that is seeded from the device's generator, so that equal states yield equal numbers.
+// Advances the device's generator.
 at::Generator borrow_generator(const c10::IValue& value, c10::DeviceIndex index) {
   const auto given = value.isNone() ? std::nullopt : std::optional<at::Generator>(value.toGenerator());
   const runtime::PhiloxState start = runtime::generator_or_default(given, index).reserve(1);
@@ -157,7 +160,7 @@ c10::DispatchKey cpu_key_of(const c10::OperatorHandle& op, const torch::jit::Sta
   return quantized ? c10::DispatchKey::QuantizedCPU : c10::DispatchKey::CPU;
 }
 
-FallbackCall::FallbackCall(const c10::OperatorHandle& op, torch::jit::Stack& stack)
+BoxedCpuCall::BoxedCpuCall(const c10::OperatorHandle& op, torch::jit::Stack& stack)
     : op_(op),
       stack_(stack),
       first_argument_(stack.size() - op.schema().arguments().size()),
@@ -171,14 +174,14 @@ FallbackCall::FallbackCall(const c10::OperatorHandle& op, torch::jit::Stack& sta
   }
 }
 
-void FallbackCall::run_on_engine(c10::DispatchKey key) {
+void BoxedCpuCall::run_on_engine(c10::DispatchKey key) {
   std::exception_ptr failure;
   WarningCollector warnings;
   const auto run = [this, key, &failure, &warnings] {
     const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
     try {
       for (const at::Tensor& sparse : read_sparse_) {
-        check_places(SparseShape(sparse), members_of(sparse));
+        check_sparse_invariants(SparseShape(sparse), sparse_components(sparse));
       }
       op_.redispatchBoxed(c10::DispatchKeySet(key), &cpu_stack_);
       refuse_invalid_results(cpu_stack_);
@@ -195,7 +198,7 @@ void FallbackCall::run_on_engine(c10::DispatchKey key) {
   }
 }
 
-c10::IValue FallbackCall::to_cpu(const c10::IValue& value, const c10::Argument& argument) {
+c10::IValue BoxedCpuCall::to_cpu(const c10::IValue& value, const c10::Argument& argument) {
   if (is_generator(argument)) {
     return borrow_generator(value, device_.index());
   }
@@ -206,9 +209,9 @@ c10::IValue FallbackCall::to_cpu(const c10::IValue& value, const c10::Argument& 
   return with_tensors(value, [&](const at::Tensor& tensor) { return tensor_to_cpu(tensor, access); });
 }
 
-at::Tensor FallbackCall::tensor_to_cpu(const at::Tensor& tensor, orAccess access) {
+at::Tensor BoxedCpuCall::tensor_to_cpu(const at::Tensor& tensor, orAccess access) {
   if (!tensor.defined() || tensor.device().type() != runtime::kDeviceType) {
-    return tensor;  // the host waits for the kernel, so a tensor of the host needs no copy
+    return tensor;  // a host tensor needs no copy, because the host blocks until the kernel is complete
   }
   at::Tensor alias = is_sparse(tensor) ? sparse_to_cpu(tensor, access) : alias_of(tensor);
   if (access != orAccessRead) {
@@ -219,15 +222,15 @@ at::Tensor FallbackCall::tensor_to_cpu(const at::Tensor& tensor, orAccess access
   return alias;
 }
 
-// An operand that the caller gives twice is seen as one tensor: kernels ask whether their output is an operand.
-at::Tensor FallbackCall::sparse_to_cpu(const at::Tensor& sparse, orAccess access) {
+// Returns one alias for an operand that the caller passes twice, because kernels compare their output with operands.
+at::Tensor BoxedCpuCall::sparse_to_cpu(const at::Tensor& sparse, orAccess access) {
   for (const Passed& passed : passed_) {
     if (passed.given.is_same(sparse)) {
       return passed.seen;
     }
   }
   SparseMembers aliases;
-  const SparseMembers members = access == orAccessRead ? contiguous_members_of(sparse) : members_of(sparse);
+  const SparseMembers members = access == orAccessRead ? contiguous_members_of(sparse) : sparse_components(sparse);
   for (size_t i = 0; i < members.size(); ++i) {
     aliases[i] = members[i].defined() ? alias_of(members[i]) : at::Tensor();
   }
@@ -239,13 +242,13 @@ at::Tensor FallbackCall::sparse_to_cpu(const at::Tensor& sparse, orAccess access
   return seen;
 }
 
-at::Tensor FallbackCall::alias_of(const at::Tensor& tensor) {
+at::Tensor BoxedCpuCall::alias_of(const at::Tensor& tensor) {
   at::Tensor alias = tensor.is_quantized() ? quantized_alias(tensor, aliases_) : aliases_(tensor);
   passed_.push_back({tensor, alias, alias.storage().data()});
   return alias;
 }
 
-size_t FallbackCall::finish() {
+size_t BoxedCpuCall::finish() {
   for (const Passed& written : written_) {
     write_back(written);
   }
@@ -273,7 +276,7 @@ size_t FallbackCall::finish() {
   return copied_bytes_;
 }
 
-void FallbackCall::write_back(const Passed& written) {
+void BoxedCpuCall::write_back(const Passed& written) {
   const auto& [given, seen, memory, quantizer] = written;
   if (is_sparse(given)) {
     assign(given, SparseShape(seen), members_to_device(seen));
@@ -295,8 +298,9 @@ void FallbackCall::write_back(const Passed& written) {
   }
 }
 
-// Some kernels of PyTorch's give another tensor than the one to be written.
-void FallbackCall::take_over(const at::Tensor& result, const at::Tensor& given) {
+// Copies `result` into the operand `given` if the kernel returned another tensor than the one that it had to write,
+// as some kernels of PyTorch do.
+void BoxedCpuCall::take_over(const at::Tensor& result, const at::Tensor& given) {
   for (const Passed& written : written_) {
     if (written.given.is_same(given) && !written.seen.is_same(result)) {
       if (given.sizes() != result.sizes()) {
@@ -308,7 +312,7 @@ void FallbackCall::take_over(const at::Tensor& result, const at::Tensor& given) 
   }
 }
 
-at::Tensor FallbackCall::tensor_to_device(const at::Tensor& tensor) {
+at::Tensor BoxedCpuCall::tensor_to_device(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.device().is_cpu()) {
     return tensor;
   }
@@ -323,7 +327,7 @@ at::Tensor FallbackCall::tensor_to_device(const at::Tensor& tensor) {
       return given;
     }
     if (tensor.storage().is_alias_of(seen.storage())) {
-      // The kernel returned its operand's memory in another shape; so do we.
+      // The kernel returned its operand's memory in another shape, so the result is such a view of the device tensor.
       return given.as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
     }
   }
@@ -341,7 +345,7 @@ at::Tensor FallbackCall::tensor_to_device(const at::Tensor& tensor) {
   return result;
 }
 
-at::Tensor FallbackCall::sparse_to_device(const at::Tensor& sparse) {
+at::Tensor BoxedCpuCall::sparse_to_device(const at::Tensor& sparse) {
   for (const Passed& passed : passed_) {
     if (sparse.is_same(passed.seen)) {
       return passed.given;
@@ -350,8 +354,8 @@ at::Tensor FallbackCall::sparse_to_device(const at::Tensor& sparse) {
   return assemble(SparseShape(sparse), members_to_device(sparse));
 }
 
-SparseMembers FallbackCall::members_to_device(const at::Tensor& sparse) {
-  SparseMembers members = members_of(sparse);
+SparseMembers BoxedCpuCall::members_to_device(const at::Tensor& sparse) {
+  SparseMembers members = sparse_components(sparse);
   for (at::Tensor& member : members) {
     member = tensor_to_device(member);
   }

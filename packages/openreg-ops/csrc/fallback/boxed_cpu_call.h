@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The arguments and results of one call whose host waits for a CPU kernel, on their way between the device and the
-// kernel: of an operator that falls back, whose results have sizes that depend on data (registration/layout.h), or that
-// is rehearsed (registration/rehearsed.h).
+// The arguments and results of one boxed call of a CPU kernel, for which the host blocks, on their way between the
+// device and the kernel. Its users are the fallback, operators whose results have data-dependent sizes
+// (registration/non_strided.h), and the first calls of registration/cached_meta.h.
 #pragma once
 
 #include <ATen/core/QuantizerBase.h>
@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "openreg/runtime/alias.h"
-#include "support/sparse_members.h"
+#include "support/sparse_components.h"
 
 namespace openreg::ops {
 
-// The device of the operands and options among the last `count` values of a stack: that of the first tensor on an
-// openreg device, or the one that a factory is told; the current one where none says. Throws c10::Error for an index
+// Returns the device of a call whose arguments are the last `count` values of `stack`. It is that of the first tensor
+// on an openreg device, else the device argument of a factory, else the current device. Throws c10::Error for an index
 // that no device has.
 c10::Device device_of_call(const torch::jit::Stack& stack, size_t count);
 
@@ -44,7 +44,7 @@ void for_each_tensor_in(const c10::IValue& value, Visit&& visit) {
   }
 }
 
-// A boxed argument with `function(tensor)` in the place of every tensor that it has; they may be undefined.
+// Returns a boxed argument in which `function(tensor)` replaces every tensor. The tensors may be undefined.
 template <class Function>
 c10::IValue with_tensors(const c10::IValue& value, Function&& function) {
   if (value.isTensor()) {
@@ -67,41 +67,42 @@ c10::IValue with_tensors(const c10::IValue& value, Function&& function) {
   return value;
 }
 
-// What the kernel does with an operand.
+// Returns whether the kernel reads or writes an operand, or both.
 orAccess access_of(const c10::Argument& argument);
 
-// Throws c10::Error, in PyTorch's words, where the operands on top of the stack are not on `device`, but for numbers
-// and what the operator takes on the host.
+// Throws c10::Error, with PyTorch's message, if an operand on top of the stack is not on `device`. Accepted are 0-dim
+// CPU tensors, as numbers, and all operands of operators that take some on the host.
 void check_devices_of_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack, c10::Device device);
 
-// The key of the CPU's kernel for dense operands, or for quantised ones where one of them is.
+// Returns the key of the CPU kernel: QuantizedCPU if an operand is quantized, else CPU.
 c10::DispatchKey cpu_key_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
 
-// Lives for one call on one thread.
-class FallbackCall {
+// A boxed call of a CPU kernel on aliases of its operands. It exists for one call, on one thread.
+class BoxedCpuCall {
  public:
-  // `stack` holds the arguments on top, and keeps them until finish().
-  FallbackCall(const c10::OperatorHandle& op, torch::jit::Stack& stack);
+  // `stack` holds the arguments on top and must keep them until finish().
+  BoxedCpuCall(const c10::OperatorHandle& op, torch::jit::Stack& stack);
 
-  // Runs the kernel that the CPU has under `key` on the engine, in stream order, and waits. What the kernel throws is
-  // thrown here, and the device stays healthy; what it warns of is warned of here.
+  // Runs the kernel that the CPU has under `key` on the engine, in stream order, and blocks until it is complete.
+  // Rethrows the kernel's exception and reissues its warnings on the calling thread; the device stays healthy.
   void run_on_engine(c10::DispatchKey key);
 
   c10::Device device() const { return device_; }
-  // The arguments as the CPU kernel takes them; the kernel replaces them by its results.
+  // Returns the arguments as the CPU kernel takes them. The kernel replaces them by its results.
   torch::jit::Stack& cpu_stack() { return cpu_stack_; }
-  // What the kernel reads and writes, for runtime::launch(); results that it makes come to the device as copies.
+  // Returns the kernel's operands, for runtime::launch(); may be null. Results that the kernel allocates are not among
+  // them, because they are copied to the device.
   const runtime::Operands* operands() const { return aliases_.operands(); }
-  // Replaces the arguments on the caller's stack by results on the device. Returns the bytes copied to it.
+  // Replaces the arguments on the caller's stack by results on the device. Returns the number of bytes copied to it.
   size_t finish();
 
  private:
-  // An operand, or a member of a sparse one.
+  // An operand, or a component of a sparse one.
   struct Passed {
-    at::Tensor given;                      // by the caller
-    at::Tensor seen;                       // by the kernel
+    at::Tensor given;                      // the caller's tensor
+    at::Tensor seen;                       // the kernel's tensor
     const void* memory;                    // of `seen` before the kernel
-    at::QuantizerPtr quantizer = nullptr;  // of `seen` before the kernel, if it is quantised
+    at::QuantizerPtr quantizer = nullptr;  // of `seen` before the kernel, if it is quantized
   };
 
   c10::IValue to_cpu(const c10::IValue& value, const c10::Argument& argument);

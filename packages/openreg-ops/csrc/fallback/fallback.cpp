@@ -10,7 +10,7 @@
 #include <chrono>
 #include <string>
 
-#include "fallback/call.h"
+#include "fallback/boxed_cpu_call.h"
 #include "fallback/statistics.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/launch.h"
@@ -34,15 +34,16 @@ void require_cpu_kernel(const c10::OperatorHandle& op, c10::DispatchKey key) {
       "kernel for PrivateUse1, or write the computation with other operators.");
 }
 
-// Kernels of other libraries may be Python functions, which need the GIL; an engine must not take it.
+// Returns true if the kernel may be a Python function, as those of other libraries. These need the GIL, which an engine
+// must not take.
 bool may_be_python(const c10::OperatorHandle& op) {
   return op.schema().name().rfind("aten::", 0) != 0;
 }
 
-void run_on_host(const c10::OperatorHandle& op, FallbackCall& call, c10::DispatchKey key, c10::Stream stream) {
+void run_on_host(const c10::OperatorHandle& op, BoxedCpuCall& call, c10::DispatchKey key, c10::Stream stream) {
   runtime::synchronize_stream(stream);
   if (call.operands() != nullptr) {
-    // Observers know the work of the device: a kernel in the name of the one that the host runs in its place.
+    // An empty kernel represents the one that the host runs, because observers see only tasks of the device.
     runtime::launch(op.schema().name().c_str(), stream, [] {}, call.operands());
     runtime::synchronize_stream(stream);
   }
@@ -54,18 +55,18 @@ void run_on_host(const c10::OperatorHandle& op, FallbackCall& call, c10::Dispatc
 
 void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const std::string name = c10::toString(op.operator_name());
-  refuse_unfit_for_fallback(op);
+  check_can_fall_back(op);
   const c10::DispatchKey key = cpu_key_of(op, *stack);
   require_cpu_kernel(op, key);
   FallbackStatistics& statistics = FallbackStatistics::instance();
   statistics.admit(name);
-  // A range in the profiles of torch.profiler; the name is put together only where one is being taken.
+  // Adds a range to the profiles of torch.profiler. Its name is built only while a profile is taken.
   RECORD_USER_SCOPE("openreg::fallback " + name);
   const auto begin = std::chrono::steady_clock::now();
-  FallbackCall call(op, *stack);
+  BoxedCpuCall call(op, *stack);
   const CurrentDevice current(call.device());
   const c10::Stream stream = runtime::current_stream(call.device().index());
-  runtime::refuse_capture(name.c_str(), stream);  // a recorded kernel would refer to what this call owns
+  runtime::refuse_capture(name.c_str(), stream);  // a captured kernel would refer to objects of this call
   runtime::warn_or_error_on_sync();
   if (may_be_python(op)) {
     run_on_host(op, call, key, stream);
@@ -79,7 +80,7 @@ void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 
 namespace {
 
-// The runtime registers the fallback of dense tensors, and passes it on.
+// The runtime registers the fallback of dense tensors, and passes its calls to the handler.
 TORCH_LIBRARY_IMPL(_, QuantizedPrivateUse1, library) {
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_fallback>());
 }

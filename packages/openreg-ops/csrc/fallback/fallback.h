@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The fallback: a boxed kernel that runs operators without a kernel for this device on the CPU.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -6,15 +7,15 @@
 
 namespace openreg::ops {
 
-// Runs any operator with its CPU kernel, without copying operands: the kernel works on aliases of the device's memory.
-// Each call is counted (statistics.h) and is a range "openreg::fallback aten::..." in the profiles of
-// torch.profiler. It waits for the device, because the sizes of the results are known only afterwards; results are
-// copied to the device. Operators that must not fall back are refused.
+// Runs an operator with its CPU kernel on aliases of the operands in device memory, which are not copied. Counts each
+// call (statistics.h) and adds a range "openreg::fallback aten::..." to the profiles of torch.profiler. Blocks until
+// the device is done, because the sizes of the results are unknown before; results are copied to the device. Throws
+// c10::Error if the operator must not fall back, or the stream is capturing.
 void run_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
-// Throws c10::NotImplementedError with the reason when the operator never falls back to the CPU, because the result
-// would be wrong or the call would not end: it gives a view or an object of the host, it changes an operand's sizes or
-// storage, or it is on the list in refused.cpp.
-void refuse_unfit_for_fallback(const c10::OperatorHandle& op);
+// Throws c10::NotImplementedError, with the reason, if the operator must not fall back to the CPU, because the result
+// would be wrong or the call would recurse without end. Such an operator returns a view or a host object, changes the
+// sizes or the storage of an operand, or is on the list in unsupported_ops.cpp.
+void check_can_fall_back(const c10::OperatorHandle& op);
 
 }  // namespace openreg::ops

@@ -7,8 +7,8 @@ namespace openreg::ops {
 
 namespace {
 
-// PyTorch warns of every kernel that takes another one's place; here that is the purpose.
-class Silence final : public c10::WarningHandler {
+// A handler that drops PyTorch's warnings about replaced kernels, because to replace them is the purpose here.
+class NullWarningHandler final : public c10::WarningHandler {
   void process(const c10::Warning& /*warning*/) override {}
 };
 
@@ -23,7 +23,7 @@ c10::OperatorName parse_name(const std::string& text) {
 }  // namespace
 
 FallbackOverride::FallbackOverride(const std::vector<std::string>& operators) {
-  Silence silence;
+  NullWarningHandler silence;
   const c10::WarningUtils::WarningHandlerGuard guard(&silence);
   for (const std::string& text : operators) {
     registrations_.push_back(c10::Dispatcher::singleton().registerImpl(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sending operators that have a kernel of ours to the CPU, for as long as it is wanted.
+// A temporary redirection to the fallback, for operators that have a kernel for this device.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -9,14 +9,14 @@
 
 namespace openreg::ops {
 
-// While it lives, the operators ("aten::op.overload") go through the fallback, whichever kernels they have; then those
-// are back. Throws c10::Error that names what is no operator. Other threads must run none of them while it is made or
-// released (the dispatcher's table changes).
+// A registration that makes the operators ("aten::op.overload") use the fallback, whichever kernels they have.
+// release() and the destructor restore the kernels. Throws c10::Error, with the name, if there is no such operator. No
+// other thread may call these operators during construction and release, because the dispatcher's table changes.
 class FallbackOverride {
  public:
   explicit FallbackOverride(const std::vector<std::string>& operators);
 
-  // Puts the kernels back; nothing the second time.
+  // Restores the kernels. A second call does nothing.
   void release();
 
  private:

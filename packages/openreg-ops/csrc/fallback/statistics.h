@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The record of operators that ran on the CPU because this device has no kernel for them.
+// Statistics of operators that ran on the CPU because this device has no kernel for them, and the mode of the fallback.
 #pragma once
 
 #include <atomic>
@@ -10,25 +10,25 @@
 
 namespace openreg::ops {
 
-// What an operator without a kernel does: runs on the CPU, does so with a warning per operator, or is refused.
+// The reaction to an operator without a kernel: run it on the CPU, warn once per operator and do so, or throw.
 enum class FallbackMode : int { kAllow, kWarn, kError };
 
 struct FallbackCount {
   uint64_t calls = 0;
   uint64_t bytes = 0;  // of results copied to the device
-  double seconds = 0;  // that the host spent, waiting included
+  double seconds = 0;  // of the host, with the time for which it blocked
 };
 
-// Thread-safe.
+// The number of calls, bytes and seconds of each operator, and the mode. Thread-safe.
 class FallbackStatistics {
  public:
   static FallbackStatistics& instance();
 
-  // At first the mode is what OPENREG_FALLBACK says, default allow. One for the process, because a backward pass runs
-  // on threads of PyTorch's own.
+  // Sets the mode and returns the previous one. The initial mode is the value of OPENREG_FALLBACK, by default allow.
+  // One mode serves the whole process, because a backward pass runs on PyTorch's own threads.
   FallbackMode exchange_mode(FallbackMode mode);
 
-  // Throws c10::Error that names the operator when the mode refuses it; warns once per operator in warn mode.
+  // Throws c10::NotImplementedError, with the operator, in mode kError. Warns once per operator in mode kWarn.
   void admit(const std::string& op);
   void add(const std::string& op, uint64_t bytes, double seconds);
   std::map<std::string, FallbackCount> counts() const;
@@ -43,7 +43,7 @@ class FallbackStatistics {
   std::map<std::string, bool> warned_;
 };
 
-// "allow", "warn" or "error"; throws c10::ValueError that names `source` and the accepted words for another text.
+// Parses "allow", "warn" or "error". Throws c10::ValueError, with `source` and the accepted words, for any other text.
 FallbackMode parse_fallback_mode(const std::string& text, const char* source);
 
 }  // namespace openreg::ops

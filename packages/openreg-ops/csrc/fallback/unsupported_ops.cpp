@@ -8,7 +8,7 @@ namespace openreg::ops {
 
 namespace {
 
-struct Refusal {
+struct UnsupportedOp {
   const char* name;
   const char* reason;
 };
@@ -16,8 +16,8 @@ struct Refusal {
 constexpr const char* kMakesMemory = "makes memory, which only the device's own allocator can do";
 constexpr const char* kMovesData = "moves data between the device and the host, and the fallback itself needs it to";
 
-// Beyond these, the schema of an operator tells.
-constexpr std::array<Refusal, 6> kRefused = {{
+// Operators that must not fall back although their schemas allow it.
+constexpr std::array<UnsupportedOp, 6> kRefused = {{
     {"aten::_copy_from", kMovesData},
     {"aten::_copy_from_and_resize", kMovesData},
     {"aten::_local_scalar_dense",
@@ -36,7 +36,7 @@ constexpr std::array<Refusal, 6> kRefused = {{
 
 }  // namespace
 
-void refuse_unfit_for_fallback(const c10::OperatorHandle& op) {
+void check_can_fall_back(const c10::OperatorHandle& op) {
   for (const c10::Argument& result : op.schema().returns()) {
     if (result.alias_info() != nullptr && !result.alias_info()->isWrite()) {
       refuse(op, "gives a view, and the CPU's result would not share memory with the operand");
@@ -49,7 +49,7 @@ void refuse_unfit_for_fallback(const c10::OperatorHandle& op) {
     refuse(op, "changes the sizes or the storage of its operand, and the CPU would change those of a stand-in");
   }
   const std::string name = c10::toString(op.operator_name());
-  for (const Refusal& refused : kRefused) {
+  for (const UnsupportedOp& refused : kRefused) {
     if (name == refused.name) {
       refuse(op, refused.reason);
     }

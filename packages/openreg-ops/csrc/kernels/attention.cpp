@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "kernels/distributions.h"
-#include "support/results_in_place.h"
+#include "support/output_redirect.h"
 
 namespace openreg::ops::kernels {
 
@@ -120,7 +120,7 @@ void flash_forward(const Operands& x, const at::Tensor& output, const at::Tensor
   const at::Tensor key = dense_rows(x.key);
   const at::Tensor value = dense_rows(x.value);
   for (const HeadGroup& group : head_groups(x)) {
-    ResultsInPlace results({group.heads(output), group.heads(logsumexp)});
+    OutputRedirectGuard results({group.heads(output), group.heads(logsumexp)});
     const auto [computed, sums] = at::_scaled_dot_product_flash_attention_for_cpu(
         group.heads(query), group.key_heads(key), group.key_heads(value), 0.0, x.options.is_causal, group.mask(x.mask),
         x.options.scale);
@@ -138,8 +138,9 @@ void flash_backward(const Operands& x, const at::Tensor& grad, const at::Tensor&
   for (const HeadGroup& group : head_groups(x)) {
     const bool sums_heads = group.keys < group.count;
     const at::Tensor none;
-    ResultsInPlace results({as_made(group.heads_if(grad_query)), sums_heads ? none : as_made(group.heads_if(grad_key)),
-                            sums_heads ? none : as_made(group.heads_if(grad_value))});
+    OutputRedirectGuard results({as_made(group.heads_if(grad_query)),
+                                 sums_heads ? none : as_made(group.heads_if(grad_key)),
+                                 sums_heads ? none : as_made(group.heads_if(grad_value))});
     const auto [of_query, of_key, of_value] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
         group.heads(dense_grad), group.heads(query), group.key_heads(key), group.key_heads(value),
         group.heads(dense_output), group.heads(logsumexp), 0.0, x.options.is_causal, group.mask(x.mask),

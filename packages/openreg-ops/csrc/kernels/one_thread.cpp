@@ -9,15 +9,15 @@ namespace openreg::ops::kernels {
 
 #if defined(_OPENMP)
 // Not at::set_num_threads(), which is also the default of threads that start later.
-OneThread::OneThread() : before_(omp_get_max_threads()) {
+SingleThreadGuard::SingleThreadGuard() : before_(omp_get_max_threads()) {
   omp_set_num_threads(1);
 }
-OneThread::~OneThread() {
+SingleThreadGuard::~SingleThreadGuard() {
   omp_set_num_threads(before_);
 }
 #else
-OneThread::OneThread() : before_(0) {}
-OneThread::~OneThread() = default;
+SingleThreadGuard::SingleThreadGuard() : before_(0) {}
+SingleThreadGuard::~SingleThreadGuard() = default;
 #endif
 
 }  // namespace openreg::ops::kernels

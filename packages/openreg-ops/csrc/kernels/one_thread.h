@@ -5,14 +5,14 @@ namespace openreg::ops::kernels {
 
 // While it lives, the calling thread of the engine spreads nothing over others, whatever kernel it runs. Without OpenMP
 // it does nothing.
-class OneThread {
+class SingleThreadGuard {
  public:
-  OneThread();
-  ~OneThread();
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-  OneThread(OneThread&&) = delete;
-  OneThread& operator=(OneThread&&) = delete;
+  SingleThreadGuard();
+  ~SingleThreadGuard();
+  SingleThreadGuard(const SingleThreadGuard&) = delete;
+  SingleThreadGuard& operator=(const SingleThreadGuard&) = delete;
+  SingleThreadGuard(SingleThreadGuard&&) = delete;
+  SingleThreadGuard& operator=(SingleThreadGuard&&) = delete;
 
  private:
   [[maybe_unused]] int before_;  // without OpenMP

@@ -115,9 +115,9 @@ void run_tiles(const SumArguments& arguments) {
 
   const auto total = [&](int64_t tile, int64_t begin, int64_t end) {
     const int64_t offset = offsets_at(arguments.kept, tiling.first_output(tile))[0];
-    const Tile<Value> described{static_cast<const Value*>(arguments.input) + offset, tiling.width_of(tile)};
+    const Tile<Value> unstructured{static_cast<const Value*>(arguments.input) + offset, tiling.width_of(tile)};
     Totals totals{};
-    add_terms<kWidth>(described, arguments.reduced, begin, end, totals);
+    add_terms<kWidth>(unstructured, arguments.reduced, begin, end, totals);
     return totals;
   };
   const auto store = [&](int64_t tile, const Totals& totals) {

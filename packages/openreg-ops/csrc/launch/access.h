@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a kernel does with each of its arguments, as its launch tells those who observe the device.
+// The access of a kernel to each of its arguments (read, write or both), which its launch reports to observers.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,8 +16,8 @@
 
 namespace openreg::ops {
 
-// As the types of its parameters say: it writes what it takes as outputs, or by a reference that is not const. A tensor
-// that may be absent is no output, so it is updated: running statistics, say.
+// Returns the access that a parameter's type implies. The kernel writes outputs and references that are not const. An
+// optional tensor by reference is not an output but updated, as running statistics are.
 template <class T>
 constexpr orAccess access_by_type() {
   if (std::is_same_v<T, at::Tensor&> || std::is_same_v<T, OutputList>) {
@@ -30,7 +30,7 @@ constexpr std::array<orAccess, sizeof...(Args)> accesses_by_type() {
   return {access_by_type<Args>()...};
 }
 
-// Operators in place that do not look at what they replace; a schema does not tell.
+// Returns true for in-place operators that do not read what they replace, because a schema does not contain this.
 constexpr bool overwrites(std::string_view name) {
   constexpr std::array<std::string_view, 6> kNames = {"aten::fill_",          "aten::zero_",
                                                       "aten::_foreach_zero_", "aten::_foreach_copy_",
@@ -38,7 +38,8 @@ constexpr bool overwrites(std::string_view name) {
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
-// The text of an argument of a schema, "name(Tensor(a!) self, *, int[2] size=[1, 1]) -> Tensor"; of keywords, too.
+// The text of one argument of a schema such as "name(Tensor(a!) self, *, int[2] size=[1, 1]) -> Tensor". Arguments
+// after the * are keywords.
 struct SchemaArgument {
   std::string_view text;
   bool is_keyword;
@@ -68,7 +69,8 @@ constexpr SchemaArgument schema_argument(std::string_view schema, size_t index) 
   return {{}, is_keyword};
 }
 
-// As the schema of the operator says, for kernels with its signature: "(a!)" is updated; as a keyword it is an output.
+// Returns the access that the operator's schema implies, for kernels with its signature. An argument with "(a!)" is
+// updated, or written if it is a keyword, because it is then an output.
 template <class Operator>
 constexpr orAccess access_by_schema(size_t index) {
   const SchemaArgument argument = schema_argument(Operator::schema_str, index);
@@ -78,7 +80,7 @@ constexpr orAccess access_by_schema(size_t index) {
   return argument.is_keyword || overwrites(Operator::name) ? orAccessWrite : orAccessReadWrite;
 }
 
-// The same for all arguments, one after the other.
+// The accesses by schema of all arguments of an operator, in order.
 template <class Operator, class Schema>
 constexpr std::nullptr_t kAccessesOf = nullptr;
 template <class Operator, class Result, class... Args>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the launch of a structured or described operator holds, and its launching: the kernel, its arguments in owning
-// forms, the records of the outputs' aliases, and the dtypes that were settled on the host.
+// The callable that a launch of a structured or unstructured operator enqueues, and that launch. It owns the arguments,
+// the descriptors of the outputs' aliases, and the dtypes that the host has determined.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,20 +15,21 @@
 
 #include "launch/access.h"
 #include "launch/arguments.h"
-#include "launch/failure.h"
+#include "launch/sync_policy.h"
 #include "openreg/runtime/alias.h"
 
 namespace openreg::ops {
 
-// The default dtype of the process at the launch, and the dtype in which the meta function settled that the kernel
-// computes. The kernel settles it anew when it runs; integers whose place floating-point numbers of the default dtype
-// take have to be those of the launch.
+// The default dtype of the process at the launch, and the dtype in which the kernel computes, which the meta function
+// has determined. The kernel determines it again when it runs, when the default dtype may be another one. So the kernel
+// converts integers that become floating-point numbers to the dtype of the launch.
 class LaunchDtypes {
  public:
   explicit LaunchDtypes(std::optional<c10::ScalarType> computed)
       : computed_(computed.value_or(c10::ScalarType::Undefined)) {}
 
-  // On the engine, the dtype that integers are converted to first; Undefined in nearly every case, where they are not.
+  // Returns the dtype to which integers are converted first. Usually returns Undefined, which means no conversion. Runs
+  // on the engine thread.
   c10::ScalarType for_integers() const {
     const bool changed = C10_UNLIKELY(default_ != c10::get_default_dtype_as_scalartype());
     return changed && !c10::isIntegralType(computed_, /*includeBool=*/true) ? computed_ : c10::ScalarType::Undefined;
@@ -39,7 +40,8 @@ class LaunchDtypes {
   c10::ScalarType computed_ = c10::ScalarType::Undefined;
 };
 
-// An argument of a kernel, an integer tensor in another dtype; `holder` lives as long as the call.
+// Returns an argument of a kernel, with integer tensors converted to `dtype` unless it is Undefined. Valid until the
+// end of the full expression, as `holder` is.
 template <class T>
 T&& converted(T&& argument, c10::ScalarType /*dtype*/) {
   return std::forward<T>(argument);
@@ -53,17 +55,17 @@ inline const at::Tensor& converted(const at::Tensor& argument, c10::ScalarType d
   return holder;
 }
 
-// What a launch holds: calls Run()(name, kernel, outputs, args...) on aliases, in the storages of one run.
+// A callable that calls Run()(name, kernel, outputs, args...) on aliases, in the storages of one execution.
 template <class Run, class Kernel, class Outputs, class... Args>
-class AliasTask;
+class AliasedKernelCall;
 
 template <class Run, class Kernel, size_t... Index, class... Args>
-class AliasTask<Run, Kernel, std::index_sequence<Index...>, Args...> {
+class AliasedKernelCall<Run, Kernel, std::index_sequence<Index...>, Args...> {
  public:
   static constexpr size_t kOutputs = sizeof...(Index);
 
-  AliasTask(const char* name, Kernel* kernel, LaunchDtypes dtypes, runtime::Aliases& aliases,
-            const std::array<at::Tensor, kOutputs>& outputs, Args... args)
+  AliasedKernelCall(const char* name, Kernel* kernel, LaunchDtypes dtypes, runtime::Aliases& aliases,
+                    const std::array<at::Tensor, kOutputs>& outputs, Args... args)
       : name_(name),
         kernel_(kernel),
         dtypes_(dtypes),
@@ -90,17 +92,17 @@ class AliasTask<Run, Kernel, std::index_sequence<Index...>, Args...> {
 };
 
 // Launches Run()(name, kernel, outputs, args...) on aliases, on the current stream of the device. Outputs may be
-// undefined. `computed` is the dtype in which an iterator's kernel computes. A failure of the kernel is the device's or
-// the caller's as launch_judged() tells.
+// undefined. `computed` is the dtype in which an iterator's kernel computes. `when` determines whether the launch is
+// synchronous. Errors are those of launch_with_policy().
 template <class Run, class Kernel, size_t kOutputs, class... Args>
-void launch_on_aliases(const char* name, c10::Device device, Hears when, Kernel* kernel,
+void launch_on_aliases(const char* name, c10::Device device, SyncPolicy when, Kernel* kernel,
                        const std::array<at::Tensor, kOutputs>& outputs, std::optional<c10::ScalarType> computed,
                        Args... args) {
-  using Task = AliasTask<Run, Kernel, std::make_index_sequence<kOutputs>, Args...>;
+  using Task = AliasedKernelCall<Run, Kernel, std::make_index_sequence<kOutputs>, Args...>;
   const auto make = [&](runtime::Aliases& aliases) {
     return Task(name, kernel, LaunchDtypes(computed), aliases, outputs, args...);
   };
-  launch_judged(name, device, when, make, args..., at::TensorList(outputs));
+  launch_with_policy(name, device, when, make, args..., at::TensorList(outputs));
 }
 
 }  // namespace openreg::ops

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The forms in which a launch owns the arguments of an operator. A kernel runs after the call returned, when the
-// caller's arrays and tensors may be gone: references become values, tensors become aliases.
+// The types in which a launch owns the arguments of an operator. A kernel runs after the call has returned, when the
+// caller's arrays and tensors may be gone. So references become values, and tensors become descriptors of aliases.
 #pragma once
 
 #include <ATen/core/IListRef.h>
@@ -17,16 +17,16 @@
 #include <utility>
 #include <vector>
 
-#include "launch/operand_record.h"
+#include "launch/operand_descriptor.h"
 #include "openreg/runtime/alias.h"
 #include "support/device_check.h"
 
 namespace openreg::ops {
 
-// Owned<T> holds what an operator takes as T. Built from (value, aliases) on the host; get(storages) gives a T back on
-// the engine, any number of times. `storages` are those of one run of the launch.
+// Owned<T> owns an argument of type T. The host makes it from (value, aliases). get(storages) returns a T on the engine
+// thread, any number of times. `storages` are those of one execution of the kernel.
 
-// Numbers, enums, Scalars, dtypes, and optionals of them own themselves.
+// Owns numbers, enums, Scalars, dtypes, and optionals of them by value.
 template <class T>
 struct Owned {
   using Value = std::remove_cv_t<std::remove_reference_t<T>>;
@@ -39,17 +39,17 @@ template <>
 struct Owned<const at::Tensor&> {
   Owned(const at::Tensor& value, runtime::Aliases& aliases) : record(value, aliases) {}
   const at::Tensor& get(runtime::AliasStorages& storages) { return record.open(storages); }
-  OperandRecord record;
+  OperandDescriptor record;
 };
 
 template <>
 struct Owned<at::Tensor&> {
   Owned(const at::Tensor& value, runtime::Aliases& aliases) : record(value, aliases) {}
   at::Tensor& get(runtime::AliasStorages& storages) { return record.open(storages); }
-  OperandRecord record;
+  OperandDescriptor record;
 };
 
-// The kernel writes into it, if it is there.
+// Owns an output that may be absent: the kernel writes into it if it is there.
 template <>
 struct Owned<std::optional<at::Tensor>&> {
   Owned(const std::optional<at::Tensor>& value, runtime::Aliases& aliases)
@@ -82,7 +82,7 @@ struct Owned<const std::optional<at::Tensor>&> {
   std::optional<at::Tensor> held;
 };
 
-// The records of a list of tensors.
+// Returns the descriptors of a list of tensors.
 template <class List>
 std::vector<runtime::AliasRecord> records_of(const List& list, runtime::Aliases& aliases) {
   std::vector<runtime::AliasRecord> records;
@@ -113,7 +113,7 @@ struct Owned<at::TensorList> {
   std::vector<at::Tensor> held;
 };
 
-// Outputs, which the kernel takes as any other list of tensors.
+// A list of outputs, which the kernel takes as any other list of tensors.
 struct OutputList {
   at::TensorList tensors;
 };
@@ -213,7 +213,7 @@ struct Owned<std::optional<std::string_view>> {
   std::optional<std::string> held;
 };
 
-// The arguments of a launch in owning forms. A class of its own because a std::tuple would move each into its place.
+// The arguments that a launch owns. Not a std::tuple, because that would move each argument into its place.
 template <class Indices, class... Args>
 class OwnedArguments;
 
@@ -225,12 +225,12 @@ struct OwnedArgument {
 template <size_t... Index, class... Args>
 class OwnedArguments<std::index_sequence<Index...>, Args...> : OwnedArgument<Index, Args>... {
  public:
-  // `accesses` tell what the kernel does with each.
+  // `accesses` contains the access of the kernel to each argument.
   OwnedArguments(runtime::Aliases& aliases, [[maybe_unused]] const orAccess* accesses,
                  const std::remove_reference_t<Args>&... args)
       : OwnedArgument<Index, Args>{Owned<Args>(args, aliases.as(accesses[Index]))}... {}
 
-  // Gives `function(arguments...)`.
+  // Returns `function(arguments...)`.
   template <class Function>
   decltype(auto) apply(Function&& function, runtime::AliasStorages& storages) {
     return function(static_cast<OwnedArgument<Index, Args>&>(*this).owned.get(storages)...);

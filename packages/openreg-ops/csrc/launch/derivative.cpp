@@ -8,7 +8,7 @@ namespace openreg::ops {
 
 namespace {
 
-// What every refusal ends with.
+// The end of errors about shapes and dtypes.
 constexpr const char* kWayOut = "; pass the gradient of what the forward operator gives, and what it saved, unchanged";
 
 }  // namespace

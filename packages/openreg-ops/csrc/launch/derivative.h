@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the operands of a derivative have to be: gradients as the outputs of the forward operator are, and what that
-// saved as it left it. PyTorch's kernels for the CPU go through one operand by the sizes of another, and read beyond
-// one that is too small. So each derivative says here, on the calling line, what it expects; the shape of an output
-// comes from what describes it forward, a description of ours or PyTorch's meta function.
+// Checks of the operands of a derivative: gradients must match the outputs of the forward operator, and saved tensors
+// must be as that operator left them. PyTorch's CPU kernels traverse one operand by the sizes of another, and read
+// beyond one that is too small. So each derivative checks its operands here, before the launch. The shape of an output
+// comes from the forward operator's meta function, which is ours or PyTorch's.
 //
-// Derivatives that PyTorch's iterator computes expect nothing: their operands are broadcast, as on every device.
+// Derivatives that PyTorch's iterator computes need no check, because the iterator broadcasts their operands, as on
+// every device.
 #pragma once
 
 #include <ATen/TensorIterator.h>
@@ -18,10 +19,10 @@
 
 namespace openreg::ops {
 
-// Each throws c10::Error, which names the operator and the operand, unless the operand is what is expected. One that is
-// undefined or absent is not looked at.
+// Each function throws c10::Error, with the operator and the operand, if the operand does not match. Except
+// expect_dim(), they accept an undefined or absent operand.
 
-// Of these sizes and this dtype.
+// Requires these sizes and this dtype.
 void expect(const char* op, const char* what, const at::Tensor& operand, c10::IntArrayRef sizes, c10::ScalarType dtype);
 inline void expect(const char* op, const char* what, const std::optional<at::Tensor>& operand, c10::IntArrayRef sizes,
                    c10::ScalarType dtype) {
@@ -30,12 +31,12 @@ inline void expect(const char* op, const char* what, const std::optional<at::Ten
   }
 }
 
-// Of the sizes and the dtype of another operand.
+// Requires the sizes and the dtype of another operand.
 inline void expect_like(const char* op, const char* what, const at::Tensor& operand, const at::Tensor& other) {
   expect(op, what, operand, other.sizes(), other.scalar_type());
 }
 
-// Of this dtype and so many elements, in any shape.
+// Requires this dtype and `count` elements, in any shape.
 void expect_count(const char* op, const char* what, const at::Tensor& operand, int64_t count, c10::ScalarType dtype);
 inline void expect_count(const char* op, const char* what, const std::optional<at::Tensor>& operand, int64_t count,
                          c10::ScalarType dtype) {
@@ -44,14 +45,14 @@ inline void expect_count(const char* op, const char* what, const std::optional<a
   }
 }
 
-// Of this dtype and of a shape that is broadcast to `sizes`.
+// Requires this dtype and a shape that can be broadcast to `sizes`.
 void expect_expandable(const char* op, const char* what, const at::Tensor& operand, c10::IntArrayRef sizes,
                        c10::ScalarType dtype);
 
-// Of so many dimensions.
+// Requires `dim` dimensions. The operand must be defined.
 void expect_dim(const char* op, const char* what, const at::Tensor& operand, int64_t dim);
 
-// The sizes of the first output for which a meta function of PyTorch asks; throws what that throws.
+// Returns the sizes of the first output that a meta function of PyTorch requests. Throws the errors of that function.
 template <class Meta, class... Args>
 c10::DimVector output_sizes(const Args&... args) {
   static_assert(!std::is_base_of_v<at::TensorIteratorBase, Meta>, "an iterator's derivative broadcasts its operands");

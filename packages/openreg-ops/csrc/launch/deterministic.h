@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kernels of PyTorch whose threads write or add in no fixed order, unless torch.use_deterministic_algorithms() is on.
-// They ask when they run; on a device it is the launch that counts, so the launch chooses:
+// Launches of PyTorch's kernels whose threads write or add in no fixed order unless
+// torch.use_deterministic_algorithms() is on. Such a kernel reads that flag when it runs. On a device its value at the
+// launch counts, so the launch selects the kernel:
 //
-//   const auto put = described_form<check_put, op::put_>(repeatable<SchemaOf<op::put_>, put_kernel>());
+//   unstructured_overload<check_put, op::put_>(deterministic_kernel<SchemaOf<op::put_>, put_kernel>());
 #pragma once
 
 #include <ATen/Context.h>
@@ -11,22 +12,23 @@
 
 namespace openreg::ops {
 
-// kKernel on one thread, which has one order.
+// Calls kKernel on one thread, which has a fixed order.
 template <auto kKernel>
-struct OnOneThread;
+struct SingleThreaded;
 
 template <class Result, class... Args, Result (*kKernel)(Args...)>
-struct OnOneThread<kKernel> {
+struct SingleThreaded<kKernel> {
   static Result call(Args... args) {
-    const kernels::OneThread one_thread;
+    const kernels::SingleThreadGuard one_thread;
     return kKernel(args...);
   }
 };
 
-// kKernel as it has to be launched now, on the calling line.
+// Returns kKernel, or its single-threaded variant if torch.use_deterministic_algorithms() is on now. The caller
+// launches what this function returns.
 template <class Kernel, Kernel* kKernel>
-Kernel* repeatable() {
-  return at::globalContext().deterministicAlgorithms() ? &OnOneThread<kKernel>::call : kKernel;
+Kernel* deterministic_kernel() {
+  return at::globalContext().deterministicAlgorithms() ? &SingleThreaded<kKernel>::call : kKernel;
 }
 
 }  // namespace openreg::ops

@@ -16,7 +16,7 @@ namespace openreg::ops {
 
 namespace {
 
-// The state of a thread that nobody has changed. Only a new thread is sure to have it.
+// Returns the initial state of a thread. Reads it on a new thread, because any other thread may have changed its state.
 const at::ThreadLocalState& initial_state() {
   static const auto* const state = [] {
     at::ThreadLocalState* made = nullptr;
@@ -26,8 +26,8 @@ const at::ThreadLocalState& initial_state() {
   return *state;
 }
 
-// The launch itself warns on the calling line of what there is to warn of.
-class Silence final : public c10::WarningHandler {
+// Drops warnings, because the launch itself gives them to the caller.
+class NullWarningHandler final : public c10::WarningHandler {
   void process(const c10::Warning& /*warning*/) override {}
 };
 
@@ -38,9 +38,9 @@ std::exception_ptr dry_run(c10::function_ref<void(runtime::AliasStorages&)> kern
   const at::RecordFunctionGuard not_recorded(/*is_enabled=*/false);
   const c10::InferenceMode inference;
   const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset_with_ADInplaceOrView);
-  Silence silence;
+  NullWarningHandler silence;
   const c10::WarningUtils::WarningHandlerGuard no_warnings(&silence);
-  const kernels::OneThread one_thread;
+  const kernels::SingleThreadGuard one_thread;
   runtime::AliasStorages stand_ins(runtime::AliasStorages::Bytes::kStandIn);
   try {
     kernel(stand_ins);

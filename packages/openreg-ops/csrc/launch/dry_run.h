@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Running a kernel of PyTorch's for its checks alone.
+// Dry runs: calls of PyTorch's kernels for their checks alone.
 //
-// PyTorch leaves many checks of shapes, dtypes and options to the kernel, which runs here when the call has returned. A
-// dry run calls the kernel at the launch, on the calling thread, with stand-ins for its operands: CPU tensors of the
-// same sizes, strides, dtypes and sharing, whose bytes are zero. What it throws, the real run would throw as well,
-// unless the data decide. It neither reads nor writes the device and waits for nothing, so the order of the device's
-// work is the same with it and without.
+// PyTorch leaves many checks of shapes, dtypes and options to the kernel, which runs on this device after the call has
+// returned. A dry run calls the kernel at the launch, on the calling thread, with stand-ins for its operands. These are
+// CPU tensors with the operands' sizes, strides, dtypes and shared storages, whose bytes are zero. The real run throws
+// what the dry run throws, unless the data decide. A dry run does not access the device's memory and does not block, so
+// it does not change the order of the device's tasks.
 #pragma once
 
 #include <c10/util/FunctionRef.h>
@@ -16,9 +16,9 @@
 
 namespace openreg::ops {
 
-// Calls `kernel`, which opens its operands in the storages that it is given, and returns what it throws; null where it
-// returns. The kernel runs on one thread, in inference mode, without the calling thread's dispatch modes, profilers and
-// warnings: nobody but the caller sees the run. Thread-safe.
+// Calls `kernel`, which opens its operands in the storages that it gets, and returns the exception that it throws, or
+// null. The kernel runs on one thread, in inference mode. Dispatch modes, profilers and warnings of the calling thread
+// are off, so that only the caller observes the run. Thread-safe.
 std::exception_ptr dry_run(c10::function_ref<void(runtime::AliasStorages&)> kernel);
 
 }  // namespace openreg::ops

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is known of a kernel before it runs: dtypes that it refuses, and whether it judges the data. PyTorch leaves such
-// checks to kernels; ours run later, when a mistake would concern the whole device. So launches look here first, on the
-// calling line, and where the kernel may fail they wait for it (failure.h). The rule stands in the operator's
-// declaration; tests/test_operand_dtypes.py measures the kernels and names what differs.
+// Static facts about a kernel: the dtypes that it rejects, and the values for which it throws. PyTorch leaves such
+// checks to kernels. On this device the kernel runs later, when its exception would become the device's sticky error.
+// So the host evaluates the traits at the launch, and makes the launch synchronous if the kernel may throw
+// (sync_policy.h). The traits are part of the operator's registration. tests/test_operand_dtypes.py measures the
+// kernels and lists differences.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,14 +21,14 @@
 
 namespace openreg::ops {
 
-// One bit per dtype.
+// A set of dtypes, one bit each.
 using DtypeSet = uint64_t;
 
 constexpr DtypeSet dtype_bit(c10::ScalarType dtype) {
   return DtypeSet{1} << static_cast<int>(dtype);
 }
 
-// The dtypes that most kernels take, which rules know of. What becomes of the others: failure.h.
+// The dtypes that most kernels support, and that traits can list. For other dtypes see sync_policy.h.
 constexpr DtypeSet kCommonDtypes = dtype_bit(c10::ScalarType::Bool) | dtype_bit(c10::ScalarType::Byte) |
                                    dtype_bit(c10::ScalarType::Char) | dtype_bit(c10::ScalarType::Short) |
                                    dtype_bit(c10::ScalarType::Int) | dtype_bit(c10::ScalarType::Long) |
@@ -35,12 +36,12 @@ constexpr DtypeSet kCommonDtypes = dtype_bit(c10::ScalarType::Bool) | dtype_bit(
                                    dtype_bit(c10::ScalarType::Float) | dtype_bit(c10::ScalarType::Double) |
                                    dtype_bit(c10::ScalarType::ComplexFloat) | dtype_bit(c10::ScalarType::ComplexDouble);
 
-// Sets for rules, to be joined by |.
+// Sets of dtypes for traits, which can be joined by |.
 template <class... Dtypes>
 constexpr DtypeSet dtype_set(Dtypes... dtypes) {
   return (dtype_bit(dtypes) | ...);
 }
-// Those of quantised tensors, which meet the kernels of csrc/operators/quantized alone.
+// The dtypes of quantized tensors. Only the kernels of csrc/operators/quantized get such tensors.
 constexpr DtypeSet kQuantizedDtypes = dtype_bit(c10::ScalarType::QInt8) | dtype_bit(c10::ScalarType::QUInt8) |
                                       dtype_bit(c10::ScalarType::QInt32) | dtype_bit(c10::ScalarType::QUInt4x2) |
                                       dtype_bit(c10::ScalarType::QUInt2x4);
@@ -56,65 +57,66 @@ constexpr DtypeSet kFloating = kReduced | dtype_set(c10::ScalarType::Float, c10:
 constexpr DtypeSet kComplex = dtype_set(c10::ScalarType::ComplexFloat, c10::ScalarType::ComplexDouble);
 constexpr DtypeSet kNotFloating = kBoolean | kIntegers | kComplex;
 
-// Whether the kernel wants one dtype for all its operands.
-enum class Agreement : uint8_t {
-  kNone,           // it converts them, or checks them by itself
-  kAll,            // all of them
-  kAllButIndices,  // all but indices, which are int64 or uint8
+// The operands that a kernel requires to have one dtype.
+enum class DtypeMatch : uint8_t {
+  kNone,           // no requirement: the kernel converts operands, or checks them itself
+  kAll,            // all operands
+  kAllButIndices,  // all operands except indices, which are int64 or uint8
 };
 
-// Whether the kernel judges the data, and the caller waits to hear it.
-enum class Verdict : uint8_t {
+// The argument values for which a kernel throws. These launches are synchronous, so that the operator call throws.
+enum class DataCheck : uint8_t {
   kNone,
-  kAlways,      // as CUDA's, whose verdict the host reads: LAPACK's info
-  kIfAsked,     // the same when the operator's last argument, check_errors, is true
-  kOfFraction,  // of integers, which a number with a fraction may not scale: when one is among the arguments
-  kOfDivisor,   // integers cannot be divided by zero: when the second operand is a tensor that may hold one
+  kAlways,           // values found by the computation, which CUDA's operators check on the host, too: LAPACK's info
+  kIfCheckErrors,    // as kAlways, but only if the operator's last argument, check_errors, is true
+  kFractionalScale,  // a number of fractional type among the arguments, because it cannot scale integers
+  kZeroDivisor,      // zero in an integer division: the second tensor is a divisor that may contain it
 };
 
-// Complex numbers of two half or two bfloat16 parts, which few kernels take.
+// Returns true for complex numbers of two half or two bfloat16 parts, which few kernels support.
 inline bool is_reduced_complex(c10::ScalarType dtype) {
   return c10::isComplexType(dtype) && c10::elementSize(dtype) == 4;
 }
 
-// Dtypes that a kernel refuses in one of its modes: rounding, or reduction, which a string argument chooses.
-struct ModeRule {
+// The dtypes that a kernel rejects in one of its modes. A string argument selects the mode, such as rounding or
+// reduction.
+struct ModeTraits {
   std::string_view mode;
   DtypeSet refused = 0;
 };
 
-// What is known of a kernel. By default that it takes all operands in common use.
-struct KernelRule {
-  DtypeSet refused = 0;  // in some modes or shapes, at least: the kernel has the last word
-  Agreement agreement = Agreement::kNone;
-  Verdict verdict = Verdict::kNone;
-  bool checked = false;                // whether the host finds every mistake that is not in the data: see failure.h
-  bool elementwise = false;            // of a structured operator: see ElementwiseOperands in registration/structured.h
-  bool expands = false;                // of an in-place operator: whether its operand may be an expanded tensor
-  OverlapRule overlap = {};            // of a structured operator: what its kernel refuses of outputs
-  std::array<ModeRule, 3> modes = {};  // those that it refuses more in
+// Static facts about a kernel. The default is a kernel that supports all operands of kCommonDtypes.
+struct KernelTraits {
+  DtypeSet refused = 0;  // rejected in some modes or shapes at least: the kernel decides
+  DtypeMatch dtype_match = DtypeMatch::kNone;
+  DataCheck data_check = DataCheck::kNone;
+  bool checked = false;                  // true if the host finds all errors but those in the data (sync_policy.h)
+  bool elementwise = false;              // structured operators: see ElementwiseOperands in registration/structured.h
+  bool expands = false;                  // in-place operators: true if the operand may be an expanded tensor
+  OverlapRule overlap = {};              // structured operators: overlaps of outputs that the kernel rejects
+  std::array<ModeTraits, 3> modes = {};  // modes in which it rejects further dtypes
 
-  bool takes_all_dtypes() const { return refused == 0 && agreement == Agreement::kNone; }
+  bool takes_all_dtypes() const { return refused == 0 && dtype_match == DtypeMatch::kNone; }
 };
 
-// Of most kernels that know real floating point alone.
-constexpr KernelRule kFloats{.refused = kNotFloating};
-// Of those that know no complex numbers, and of those that know no booleans either.
-constexpr KernelRule kNoComplex{.refused = kComplex};
-constexpr KernelRule kRealNumbers{.refused = kBoolean | kComplex};
-// The same rule for an operator whose host checks are complete.
-constexpr KernelRule checked(KernelRule rule) {
-  rule.checked = true;
-  return rule;
+// The traits of most kernels that support only real floating-point numbers.
+constexpr KernelTraits kFloats{.refused = kNotFloating};
+// The traits of kernels that support no complex numbers, and of those that support no booleans either.
+constexpr KernelTraits kNoComplex{.refused = kComplex};
+constexpr KernelTraits kRealNumbers{.refused = kBoolean | kComplex};
+// Returns the traits for an operator whose host checks are complete.
+constexpr KernelTraits checked(KernelTraits traits) {
+  traits.checked = true;
+  return traits;
 }
-constexpr KernelRule kChecked{.checked = true};
-// Of those that take all dtypes, element by element.
-constexpr KernelRule kElementwise{.elementwise = true};
+constexpr KernelTraits kChecked{.checked = true};
+// The traits of elementwise kernels that support all dtypes.
+constexpr KernelTraits kElementwise{.elementwise = true};
 
-// Throws c10::Error in PyTorch's words when a dtype is not the first operand's.
-[[noreturn]] void refuse_second_dtype(const char* name, c10::ScalarType expected, c10::ScalarType found);
+// Throws c10::Error, in PyTorch's words, about a dtype that differs from the first operand's.
+[[noreturn]] void throw_dtype_mismatch(const char* name, c10::ScalarType expected, c10::ScalarType found);
 
-// The dtype of the first tensor among the arguments.
+// Returns the dtype of the first tensor among the arguments, if there is one.
 template <class... Args>
 std::optional<c10::ScalarType> first_dtype(const Args&... args) {
   std::optional<c10::ScalarType> first;
@@ -127,43 +129,46 @@ std::optional<c10::ScalarType> first_dtype(const Args&... args) {
   return first;
 }
 
+// Throws c10::Error if the dtypes of the tensors among the arguments do not match as `dtype_match` requires.
 template <class... Args>
-void check_agreement(const char* name, Agreement agreement, const Args&... args) {
+void check_dtypes_match(const char* name, DtypeMatch dtype_match, const Args&... args) {
   std::optional<c10::ScalarType> first;
   const auto visit = [&](const at::Tensor& tensor) {
     const c10::ScalarType dtype = tensor.scalar_type();
     const bool is_index = dtype == c10::ScalarType::Long || dtype == c10::ScalarType::Byte;
     if (!first.has_value()) {
       first = dtype;
-    } else if (dtype != *first && !(is_index && agreement == Agreement::kAllButIndices)) {
-      refuse_second_dtype(name, *first, dtype);
+    } else if (dtype != *first && !(is_index && dtype_match == DtypeMatch::kAllButIndices)) {
+      throw_dtype_mismatch(name, *first, dtype);
     }
   };
   (for_each_tensor(visit, args), ...);
 }
 
 template <class... Args>
-bool may_refuse_listed(const char* name, const KernelRule& rule, std::optional<c10::ScalarType> dtype,
-                       const Args&... args) {
+bool may_reject_listed_dtype(const char* name, const KernelTraits& traits, std::optional<c10::ScalarType> dtype,
+                             const Args&... args) {
   const std::optional<c10::ScalarType> computed = dtype.has_value() ? dtype : first_dtype(args...);
-  if (computed.has_value() && (rule.refused & dtype_bit(*computed)) != 0) {
-    return true;  // the kernel names the dtype, so it speaks before the check of several
+  if (computed.has_value() && (traits.refused & dtype_bit(*computed)) != 0) {
+    return true;  // before the check of several dtypes, because the kernel's error names the dtype
   }
-  if (rule.agreement != Agreement::kNone) {
-    check_agreement(name, rule.agreement, args...);
+  if (traits.dtype_match != DtypeMatch::kNone) {
+    check_dtypes_match(name, traits.dtype_match, args...);
   }
   return false;
 }
 
-// Whether a kernel that computes in `dtype` may refuse it; without one, it computes in that of the first operand.
-// Throws c10::Error where the kernel would misread operands of several dtypes. Inline, as every launch asks.
+// Returns true if a kernel that computes in `dtype` may reject it. Without `dtype`, the kernel computes in the dtype of
+// the first operand. Throws c10::Error if the kernel would misread operands of several dtypes. Inline, because every
+// launch calls it.
 template <class... Args>
-C10_ALWAYS_INLINE bool may_refuse(const char* name, const KernelRule& rule, std::optional<c10::ScalarType> dtype,
-                                  const Args&... args) {
-  return C10_UNLIKELY(!rule.takes_all_dtypes()) && may_refuse_listed(name, rule, dtype, args...);
+C10_ALWAYS_INLINE bool may_reject_dtype(const char* name, const KernelTraits& traits,
+                                        std::optional<c10::ScalarType> dtype, const Args&... args) {
+  return C10_UNLIKELY(!traits.takes_all_dtypes()) && may_reject_listed_dtype(name, traits, dtype, args...);
 }
 
-// The mode that an operator's string argument chooses, such as rounding or reduction; empty for other arguments.
+// Returns the mode that an operator's string argument selects, such as rounding or reduction. Returns an empty text for
+// other arguments.
 template <class T>
 std::string_view mode_of(const T& /*argument*/) {
   return {};
@@ -179,14 +184,15 @@ template <class T>
 constexpr bool is_mode = std::is_same_v<std::decay_t<T>, std::string_view> ||
                          std::is_same_v<std::decay_t<T>, std::optional<std::string_view>>;
 
-// The same for the mode that an argument chooses.
+// Same as `may_reject_dtype()`, except that it considers the dtypes that the kernel rejects in the mode of its
+// arguments.
 template <class... Args>
-bool may_refuse_mode(const char* name, const KernelRule& rule, std::optional<c10::ScalarType> dtype,
+bool may_reject_mode(const char* name, const KernelTraits& traits, std::optional<c10::ScalarType> dtype,
                      const Args&... args) {
   const auto refuses = [&](std::string_view mode) {
-    for (const ModeRule& of_mode : rule.modes) {
+    for (const ModeTraits& of_mode : traits.modes) {
       if (!mode.empty() && of_mode.mode == mode) {
-        return may_refuse(name, KernelRule{.refused = of_mode.refused}, dtype, args...);
+        return may_reject_dtype(name, KernelTraits{.refused = of_mode.refused}, dtype, args...);
       }
     }
     return false;

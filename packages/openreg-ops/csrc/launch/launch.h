@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From an operator to the device: launch(op, device, kernel, arguments...) runs `kernel(arguments...)` on aliases of
-// its tensors, on the current stream, when the work before has run. From above to below:
-//   launch()             an operator that is written by hand; its kernel's types say what it writes
-//   launch_owned()       the same where a schema says it: forms in place, lists of tensors
-//   launch_on_aliases()  an operator whose outputs the kernel must leave as they are laid out (launch/alias_task.h)
-//   launch_judged()      all of these: asks whose a failure would be, waits if it is the caller's (launch/failure.h)
-//   runtime::launch()    enqueues a callable; launch_raw() as well, with addresses (launch/raw_operands.h)
+// Launches of operators: launch(op, device, kernel, arguments...) runs `kernel(arguments...)` on aliases of its
+// tensors. The kernel runs on the current stream, after the earlier tasks of that stream. The layers, from top to
+// bottom:
+//
+//   launch()              for functions written by hand; the types of the kernel's parameters imply its accesses
+//   launch_owned()        as launch(), but a schema implies the accesses: in-place overloads, lists of tensors
+//   launch_on_aliases()   for outputs whose layout the kernel must not change (launch/aliased_kernel_call.h)
+//   launch_with_policy()  called by all of the above: decides whether the launch is synchronous (launch/sync_policy.h)
+//   runtime::launch()     enqueues a callable; launch_raw() calls it, too, with addresses (launch/raw_operands.h)
 #pragma once
 
 #include <array>
@@ -15,28 +17,28 @@
 #include <utility>
 
 #include "launch/access.h"
-#include "launch/alias_task.h"
+#include "launch/aliased_kernel_call.h"
 #include "launch/arguments.h"
-#include "launch/failure.h"
+#include "launch/sync_policy.h"
 #include "support/device_check.h"
 #include "support/outputs.h"
 
 namespace openreg::ops {
 
-// An operator as its launches know it.
+// The facts about an operator that its launches use.
 struct Operator {
-  const char* name;  // as the dispatcher has it: "aten::addmm". Lives for ever
-  KernelRule rule = {};
+  const char* name;  // the dispatcher's name, such as "aten::addmm"; never freed
+  KernelTraits traits = {};
 };
 
 using MaybeTensor = const std::optional<at::Tensor>&;
 
-// The device of an operator's operands, made the current one while this lives. Throws c10::Error that names the
-// operator where operands are on several devices, or none is on an openreg device.
-class OperandsDevice {
+// A guard that makes the device of an operator's operands the current one. Throws c10::Error, with the operator's name,
+// if operands are on several devices or none is on an openreg device.
+class OperandDeviceGuard {
  public:
   template <class... Operands>
-  explicit OperandsDevice(const Operator& op, const Operands&... operands)
+  explicit OperandDeviceGuard(const Operator& op, const Operands&... operands)
       : device_(device_of(op.name, operands...)), current_(device_) {
     check_same_device(op.name, device_, operands...);
   }
@@ -49,52 +51,54 @@ class OperandsDevice {
   CurrentDevice current_;
 };
 
-// When the caller hears of a failure of the operator's kernel (launch/failure.h), which computes in the dtype of the
-// first operand.
+// Returns the sync policy for a launch of the operator's kernel, which computes in the dtype of the first operand
+// (launch/sync_policy.h). Throws c10::Error as may_reject_dtype() does.
 template <class... Args>
-Hears hears_of(const Operator& op, const Args&... args) {
-  return hears(op.rule, may_refuse(op.name, op.rule, std::nullopt, args...), std::nullopt, args...);
+SyncPolicy sync_policy_of(const Operator& op, const Args&... args) {
+  return sync_policy(op.traits, may_reject_dtype(op.name, op.traits, std::nullopt, args...), std::nullopt, args...);
 }
 
-// What such a launch holds.
+// A kernel and the arguments that its launch owns.
 template <class Kernel, class... Parameters>
-struct OwnedCall {
+struct BoundKernelCall {
   Kernel kernel;
   OwnedArgumentsOf<Parameters...> arguments;
 
   void operator()(runtime::AliasStorages& storages) { arguments.apply(kernel, storages); }
 };
 
-// Launches `kernel(args...)`, which does with each argument what `accesses` says; the launch owns them in the forms of
-// launch/arguments.h for Parameters. A 0-dim tensor on the CPU is taken as a number.
+// Launches `kernel(args...)`. `accesses` contains its access to each argument. The launch owns the arguments as Owned<>
+// in launch/arguments.h does for each type of Parameters. A 0-dim CPU tensor is taken as a number. Errors are those of
+// launch_with_policy().
 template <class... Parameters, class Kernel>
-void launch_owned(const Operator& op, c10::Device device, Hears when, const orAccess* accesses, Kernel kernel,
+void launch_owned(const Operator& op, c10::Device device, SyncPolicy when, const orAccess* accesses, Kernel kernel,
                   const std::remove_reference_t<Parameters>&... args) {
   const auto make = [&](runtime::Aliases& aliases) {
-    return OwnedCall<Kernel, Parameters...>{kernel, {aliases, accesses, args...}};
+    return BoundKernelCall<Kernel, Parameters...>{kernel, {aliases, accesses, args...}};
   };
-  launch_judged(op.name, device, when, make, args...);
+  launch_with_policy(op.name, device, when, make, args...);
 }
 
-// Launches `kernel(args...)`. The types of the kernel's parameters say how the launch owns each argument and what the
-// kernel writes (launch/access.h); `when`, when the caller hears of its failure.
+// Launches `kernel(args...)`. The types of the kernel's parameters determine how the launch owns each argument, and
+// what the kernel writes (launch/access.h). Errors are those of launch_with_policy().
 template <class Result, class... Parameters, class... Args>
-void launch(const Operator& op, c10::Device device, Hears when, Result (*kernel)(Parameters...), const Args&... args) {
+void launch(const Operator& op, c10::Device device, SyncPolicy when, Result (*kernel)(Parameters...),
+            const Args&... args) {
   constexpr std::array<orAccess, sizeof...(Parameters)> kAccesses = accesses_by_type<Parameters...>();
   launch_owned<Parameters...>(op, device, when, kAccesses.data(), kernel, args...);
 }
-// The same where the operator's rule says when.
+// Same as `launch()` with a policy, except that the operator's traits determine the policy.
 template <class Result, class... Parameters, class... Args>
 void launch(const Operator& op, c10::Device device, Result (*kernel)(Parameters...), const Args&... args) {
-  launch(op, device, hears_of(op, args...), kernel, args...);
+  launch(op, device, sync_policy_of(op, args...), kernel, args...);
 }
 
-// A new tensor on the current device if it is wanted, else an undefined one, which kernels leave alone.
+// Returns a new tensor on the current device if `wanted`, else an undefined one, into which kernels do not write.
 inline at::Tensor output_if(bool wanted, c10::IntArrayRef sizes, const c10::TensorOptions& options) {
   return wanted ? make_output(sizes, {}, options) : at::Tensor();
 }
 
-// An optional operand as kernels of PyTorch take it: undefined where it is absent.
+// Returns an optional operand as PyTorch's kernels take it: an undefined tensor if it is absent.
 inline at::Tensor value_or_undefined(MaybeTensor tensor) {
   return tensor.value_or(at::Tensor());
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "launch/operand_record.h"
+#include "launch/operand_descriptor.h"
 
 #include <array>
 
 #include "support/quantized.h"
-#include "support/sparse_members.h"
+#include "support/sparse_components.h"
 
 namespace openreg::ops {
 
-struct OperandRecord::Sparse final : Other {
+struct OperandDescriptor::Sparse final : Other {
   Sparse(const at::Tensor& operand, runtime::Aliases& aliases) : shape(operand) {
     const SparseMembers tensors = contiguous_members_of(operand);
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -18,7 +18,7 @@ struct OperandRecord::Sparse final : Other {
 
   at::Tensor& open(runtime::AliasStorages& storages) override {
     const SparseMembers opened{members[0].open(storages), members[1].open(storages), members[2].open(storages)};
-    check_places(shape, opened);  // in each run, as the bytes may be others
+    check_sparse_invariants(shape, opened);  // in each execution, because the bytes may have changed
     alias = assemble(shape, opened);
     return alias;
   }
@@ -28,7 +28,7 @@ struct OperandRecord::Sparse final : Other {
   at::Tensor alias;
 };
 
-struct OperandRecord::Quantized final : Other {
+struct OperandDescriptor::Quantized final : Other {
   Quantized(const at::Tensor& operand, runtime::Aliases& aliases)
       : integers(aliases.record(operand)), quantizer(operand, aliases) {}
 
@@ -44,15 +44,15 @@ struct OperandRecord::Quantized final : Other {
   at::Tensor alias;
 };
 
-std::unique_ptr<OperandRecord::Other> OperandRecord::record_other(const at::Tensor& operand,
-                                                                  runtime::Aliases& aliases) {
+std::unique_ptr<OperandDescriptor::Other> OperandDescriptor::record_other(const at::Tensor& operand,
+                                                                          runtime::Aliases& aliases) {
   if (operand.is_quantized()) {
     return std::make_unique<Quantized>(operand, aliases);
   }
   if (is_sparse(operand)) {
     return std::make_unique<Sparse>(operand, aliases);
   }
-  aliases.record(operand);  // throws: no kernel takes the layout
+  aliases.record(operand);  // throws, because no kernel supports the layout
   return nullptr;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the alias of any operand is made from: runtime::AliasRecord for tensors of strided layout, one for each member
-// of a sparse one, and a quantiser beside that of quantised integers. Kernels then get a sparse or quantised tensor of
-// the CPU over the same bytes.
+// The descriptor of any operand: a runtime::AliasRecord for a strided tensor, one for each member of a sparse tensor,
+// and also a quantizer for a quantized tensor. The kernel gets a sparse or quantized CPU tensor over the operand's
+// bytes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,10 +12,11 @@
 
 namespace openreg::ops {
 
-// As runtime::AliasRecord: made on the host, opened on the engine, once for each run of the launch.
-class OperandRecord {
+// A descriptor, from which the alias of an operand is made, as with runtime::AliasRecord. The host makes the
+// descriptor, and the engine thread calls open() once in each execution of the kernel.
+class OperandDescriptor {
  public:
-  OperandRecord(const at::Tensor& operand, runtime::Aliases& aliases) {
+  OperandDescriptor(const at::Tensor& operand, runtime::Aliases& aliases) {
     if (C10_LIKELY(is_plain(operand))) {
       dense_ = aliases.record(operand);
     } else {
@@ -23,7 +24,7 @@ class OperandRecord {
     }
   }
 
-  // The alias. Throws c10::Error where a sparse one has an index outside of it (check_places()).
+  // Returns the alias. Throws c10::Error if an index of a sparse tensor is out of bounds (check_sparse_invariants()).
   at::Tensor& open(runtime::AliasStorages& storages) {
     return C10_LIKELY(other_ == nullptr) ? dense_.open(storages) : other_->open(storages);
   }

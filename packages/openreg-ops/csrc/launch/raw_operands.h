@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From tensors to what a kernel of csrc/kernels takes: addresses, sizes, strides, types. On the host, before the
-// launch.
+// Conversion of tensors to the arguments of kernels in csrc/kernels, which are addresses, sizes, strides and types. It
+// runs on the host, before the launch.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,8 +19,8 @@
 
 namespace openreg::ops {
 
-// Where the kernel finds a device tensor's first element. The memory stays valid until the launch has run: the
-// allocator reuses it only for later work of the same stream.
+// Return the address of a device tensor's first element in the kernel view. The memory stays valid until the kernel has
+// run, because the allocator reuses it only for later tasks of the same stream.
 inline const void* kernel_address(const at::Tensor& tensor) {
   return runtime::kernel_view(tensor.const_data_ptr());
 }
@@ -30,9 +30,9 @@ inline void* mutable_kernel_address(const at::Tensor& tensor) {
 
 enum class AxisOrder { kByIndex, kByStride };
 
-// The axes of operands of one shape, the fastest first, in as few as describe the same places: sizes of one dropped,
-// neighbours merged. kByIndex keeps the order in which elements are numbered; kByStride sorts by the first operand's
-// strides, for kernels to which the order does not matter.
+// Returns the axes of operands of one shape, the fastest first. Drops axes of size one and merges neighboring axes
+// where all operands allow it. kByIndex keeps the order in which elements are numbered. kByStride sorts by the first
+// operand's strides, for kernels that work in any order.
 template <size_t kOperands>
 raw::Axes<kOperands> merged_axes(c10::IntArrayRef sizes, const std::array<c10::IntArrayRef, kOperands>& strides,
                                  AxisOrder order) {
@@ -70,7 +70,7 @@ raw::Axes<kOperands> merged_axes(c10::IntArrayRef sizes, const std::array<c10::I
   return merged;
 }
 
-// Tensors, or lists of them, and what a kernel does with them. Refers to the tensors of the caller.
+// Tensors, or lists of them, and the access of a kernel to them. Refers to the caller's tensors.
 template <class... Tensors>
 struct Accessed {
   orAccess access;
@@ -89,8 +89,8 @@ Accessed<Tensors...> updates(const Tensors&... tensors) {
   return {orAccessReadWrite, {tensors...}};
 }
 
-// The tensors behind the addresses of a raw launch: checks their storages, and tells those who observe the device what
-// the kernel does with them. Throws c10::Error where a tensor reaches beyond its storage.
+// The tensors behind the addresses of a raw launch. The constructor checks their storages, and gathers the kernel's
+// accesses if an observer requires them. Throws c10::Error if a tensor reaches beyond its storage.
 class RawOperands {
  public:
   template <class... Accesses>
@@ -120,8 +120,9 @@ class RawOperands {
   runtime::Operands operands_;
 };
 
-// Launches a kernel on the current stream of the device. The launch owns numbers and addresses, no tensor; `accesses`
-// are all the tensors behind the addresses: reads(self, other), writes(out).
+// Launches a kernel on the current stream of the device. The launch owns numbers and addresses, but no tensors.
+// `accesses` must contain all tensors behind the addresses, such as reads(self, other), writes(out). Throws c10::Error
+// if one of them reaches beyond its storage.
 template <class Arguments, class... Accesses>
 void launch_raw(const char* name, c10::Device device, void (*kernel)(const Arguments&), Arguments arguments,
                 const Accesses&... accesses) {

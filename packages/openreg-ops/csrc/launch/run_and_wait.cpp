@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "launch/wait_for.h"
+#include "launch/run_and_wait.h"
 
 #include <c10/util/Exception.h>
 #include <c10/util/StringUtil.h>
@@ -12,7 +12,7 @@
 
 namespace openreg::ops {
 
-void prepare_to_wait(const char* name, c10::Stream stream) {
+void check_sync_allowed(const char* name, c10::Stream stream) {
   runtime::refuse_capture(name, stream);
   runtime::warn_or_error_on_sync();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators whose result the host needs before it can go on: a number, or a shape that depends on data.
+// Synchronous kernels, for operators whose result the host needs: a number, or a shape that depends on data.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,26 +17,29 @@
 
 namespace openreg::ops {
 
-// Throws c10::Error with `name` while the stream is capturing, and where the sync debug mode forbids to wait.
-void prepare_to_wait(const char* name, c10::Stream stream);
+// Throws c10::Error, with `name`, if the stream is capturing. Warns or throws c10::Error if the sync debug mode
+// requires it. Thread-safe.
+void check_sync_allowed(const char* name, c10::Stream stream);
 
-// Runs `function()` on the engine, after the earlier work of the device's current stream, and waits for it. What
-// it throws is thrown here, with the operator's name: it concerns this call alone, and the device stays healthy.
-// `operands` as in runtime::launch().
+// Enqueues `function()` on `stream` and blocks until it has run. Rethrows the function's exception, and adds the
+// operator's name to a c10::Error. The exception concerns only this call, so it does not become the device's sticky
+// error. Throws a sticky error that the device already has. `operands` are those of runtime::launch(). Releases the GIL
+// while it blocks.
 void run_and_wait(const char* name, c10::Stream stream, c10::function_ref<void()> function,
                   const runtime::Operands* operands);
 
-// Both, for `compute()`, which may refer to variables of the caller.
+// Calls check_sync_allowed() and run_and_wait() on the device's current stream. `compute()` may refer to variables of
+// the caller.
 template <class Compute>
 void wait_for(const char* name, c10::Device device, Compute compute, const runtime::Operands* operands) {
   const c10::Stream stream = runtime::current_stream(device.index());
-  prepare_to_wait(name, stream);
+  check_sync_allowed(name, stream);
   run_and_wait(name, stream, compute, operands);
 }
 
-// Gives what `kernel(args...)` gives on aliases, having waited for it.
+// Returns the result of `kernel(args...)` on aliases. Blocks until the kernel has run, and throws as wait_for() does.
 template <class... Args, class Kernel>
-auto wait_for_kernel(const char* name, c10::Device device, Kernel kernel, Args... args) {
+auto run_kernel_and_wait(const char* name, c10::Device device, Kernel kernel, Args... args) {
   runtime::Aliases aliases(name);
   constexpr std::array<orAccess, sizeof...(Args)> kAccesses = accesses_by_type<Args...>();
   OwnedArgumentsOf<Args...> owned(aliases, kAccesses.data(), args...);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "launch/failure.h"
+#include "launch/sync_policy.h"
 
 #include <c10/util/Exception.h>
 #include <c10/util/StringUtil.h>
@@ -13,13 +13,13 @@
 
 #include "launch/dry_run.h"
 #include "openreg/runtime/capture.h"
-#include "support/sparse_members.h"
+#include "support/sparse_components.h"
 
 namespace openreg::ops {
 
 namespace {
 
-// A program has a few thousand signatures; those of long ago are forgotten beyond this many.
+// The limit of the number of signatures, beyond which all are forgotten. A program has a few thousand.
 constexpr size_t kMostSignatures = 65536;
 
 struct KnownSignatures {
@@ -32,7 +32,7 @@ KnownSignatures& known_signatures() {
   return *signatures;
 }
 
-// Of a call that is captured, which has to be sound as far as a dry run can tell.
+// Throws the exception of a dry run during a capture, with the advice to run the call once before the capture.
 [[noreturn]] void refuse_capture_of(const char* name, c10::Stream stream, const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
@@ -62,7 +62,7 @@ void LaunchSignature::add(const at::Tensor& operand) {
     mix(static_cast<uint64_t>(shape.layout));
     mix(shape.is_coalesced ? 1 : 2);
     add(c10::IntArrayRef(shape.sizes));
-    for (const at::Tensor& member : members_of(operand)) {
+    for (const at::Tensor& member : sparse_components(operand)) {
       add(member);
     }
     return;
@@ -125,14 +125,14 @@ void LaunchSignature::remember() const {
   known.hashes.insert(hash_);
 }
 
-bool has_to_wait(const char* name, c10::Stream stream, Hears hears, const LaunchSignature& signature,
+bool has_to_wait(const char* name, c10::Stream stream, SyncPolicy policy, const LaunchSignature& signature,
                  c10::function_ref<void(runtime::AliasStorages&)> run) {
-  if (hears == Hears::kAtTheCall) {
-    prepare_to_wait(name, stream);
+  if (policy == SyncPolicy::kSync) {
+    check_sync_allowed(name, stream);
     return true;
   }
   const bool is_capturing = runtime::is_capturing(stream);
-  if (hears == Hears::kUnlessCaptured && !is_capturing) {
+  if (policy == SyncPolicy::kSyncUnlessCapturing && !is_capturing) {
     return true;
   }
   if (signature.is_known()) {
@@ -161,7 +161,7 @@ bool may_divide_by_zero(c10::ScalarType dtype, const at::Tensor& divisor) {
   if (!c10::isIntegralType(dtype, /*includeBool=*/true)) {
     return false;
   }
-  // A number of the host is converted to the dtype, in which a large one may be zero.
+  // A number on the host is converted to the dtype, in which a large number may become zero.
   return !divisor.device().is_cpu() || (divisor.numel() == 1 && !divisor.to(dtype).is_nonzero());
 }
 

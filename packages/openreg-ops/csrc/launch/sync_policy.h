@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When a launch is synchronous. As a rule it is not: the call returns before the kernel runs, and what the kernel
-// throws becomes the error of the device, as on a GPU. So no kernel may throw for what the host can see before. Three
-// rules make sure of that:
+// The choice between synchronous and asynchronous launch. Asynchronous is the default: the call returns before the
+// kernel runs, and the kernel's exception becomes the device's sticky error, as on a GPU. So no kernel may throw for an
+// error that the host can detect. Three conditions ensure this:
 //
-//   - KernelRule::checked: the host's own checks find every mistake but those in the data, which the sweep of changed
-//     arguments (check `arguments` of the conformance kit) has shown. These launches are asynchronous.
-//   - For every other kernel a dry run (dry_run.h) precedes the first launch of a signature (LaunchSignature). Where it
-//     throws, the launch is synchronous: the kernel sees the real data, and the call throws what it throws. The same
-//     holds for dtypes that a kernel may refuse (KernelRule::refused, and all that are not in common use).
-//   - Where the data decide and the CPU or CUDA would throw at the call, each launch is synchronous: LAPACK's info,
-//     which CUDA's operators read back, too; a divisor of zero.
+//   - KernelTraits::checked: the host's own checks find all errors except those in the data, as the conformance kit has
+//     shown by changed arguments (its check `arguments`). These launches are asynchronous.
+//   - Every other kernel has a dry run (dry_run.h) before the first launch of a signature (LaunchSignature). If the dry
+//     run throws, the launch is synchronous: the kernel reads the real data, and the call rethrows its exception. This
+//     also holds for dtypes that a kernel may reject: KernelTraits::refused, and all that are not in kCommonDtypes.
+//   - If the data decide and the CPU or CUDA would throw at the call, each launch is synchronous. Examples are LAPACK's
+//     info, which CUDA's operators read back, too, and a zero divisor (KernelTraits::data_check).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -28,9 +28,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "launch/kernel_rule.h"
-#include "launch/numbers.h"
-#include "launch/wait_for.h"
+#include "launch/kernel_traits.h"
+#include "launch/run_and_wait.h"
+#include "launch/scalar_range.h"
 #include "openreg/runtime/alias.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
@@ -38,7 +38,7 @@
 
 namespace openreg::ops {
 
-// The dtypes of all tensors among the arguments.
+// Returns the dtypes of all tensors among the arguments.
 template <class... Args>
 DtypeSet dtypes_in(const Args&... args) {
   DtypeSet dtypes = 0;
@@ -47,16 +47,16 @@ DtypeSet dtypes_in(const Args&... args) {
   return dtypes;
 }
 
-// When the caller hears of a kernel's failure.
-enum class Hears : uint8_t {
-  kLater,           // at the next synchronization, and the device is lost
-  kAfterDryRun,     // from the call: a dry run precedes the first launch of a signature
-  kAtTheCall,       // from every call; the sync debug mode may object, and it cannot be captured
-  kUnlessCaptured,  // from every call, except that a capture records it
+// The condition under which a launch is synchronous, so that the call throws the kernel's exception.
+enum class SyncPolicy : uint8_t {
+  kAsync,                // never: the kernel's exception becomes the device's sticky error
+  kAfterDryRun,          // if the dry run before the first launch of a signature throws
+  kSync,                 // always; the sync debug mode may warn or throw, and a capture throws
+  kSyncUnlessCapturing,  // always, except in a capture, where a dry run precedes it
 };
 
-// A hash of all that a kernel's checks can depend on, but for data: the operator and its options; of each operand
-// sizes, strides, dtype, layout and device, and with which other operands it shares memory.
+// A hash of everything on which a kernel's checks can depend, except data. It contains the operator and its options,
+// and for each operand sizes, strides, dtype, layout, device, and the operands with which it shares memory.
 class LaunchSignature {
  public:
   explicit LaunchSignature(const char* name);
@@ -97,12 +97,14 @@ class LaunchSignature {
     }
   }
 
-  // Whether a launch of this signature has passed. Thread-safe, as is remember().
+  // is_known() returns true after remember() for this signature, which a launch calls once it has passed. A signature
+  // may be forgotten. Thread-safe.
   bool is_known() const;
   void remember() const;
 
-  // Whether a dry run is of use: not of operands so large that it would take longer than waiting for the kernel, nor of
-  // sparse ones, whose indices a kernel follows and which zeros would not be.
+  // Returns true if a dry run is useful. It is not for operands so large that the dry run would take longer than a
+  // synchronous launch. Nor is it for sparse operands, because a kernel follows their indices, which zeros do not
+  // represent.
   bool allows_dry_run() const { return !has_sparse_ && bytes_ <= kMostBytes; }
 
  private:
@@ -117,10 +119,11 @@ class LaunchSignature {
   c10::SmallVector<std::pair<const c10::StorageImpl*, int64_t>, 8> storages_;  // with the offset of the first operand
 };
 
-// Whether integers are divided by zero, or may be: the values of a tensor of the device are not known.
+// Returns true if integers are or may be divided by zero. The host does not read the values of a device tensor, so it
+// may contain zeros.
 bool may_divide_by_zero(c10::ScalarType dtype, const at::Tensor& divisor);
 
-// Whether an argument is a number with a fractional type, which integers may not be scaled by.
+// Returns true if an argument is a number of fractional type, which must not scale integers.
 template <class T>
 bool is_fraction(const T& argument) {
   if constexpr (std::is_same_v<T, at::Scalar>) {
@@ -129,15 +132,17 @@ bool is_fraction(const T& argument) {
   return false;
 }
 
-// What a rule that has a verdict says; of others, `of_dtype`. Arguments are those of hears().
+// Returns the sync policy for a kernel with a data check, or `of_dtype` if that check needs no synchronous launch.
+// Other arguments are those of sync_policy().
 template <class... Args>
-Hears hears_verdict(Verdict verdict, Hears of_dtype, std::optional<c10::ScalarType> dtype, const Args&... args) {
-  switch (verdict) {
-    case Verdict::kNone:
+SyncPolicy sync_policy_for_check(DataCheck data_check, SyncPolicy of_dtype, std::optional<c10::ScalarType> dtype,
+                                 const Args&... args) {
+  switch (data_check) {
+    case DataCheck::kNone:
       return of_dtype;
-    case Verdict::kAlways:
-      return Hears::kAtTheCall;
-    case Verdict::kIfAsked: {
+    case DataCheck::kAlways:
+      return SyncPolicy::kSync;
+    case DataCheck::kIfCheckErrors: {
       bool last = false;
       const auto visit = [&](const auto& argument) {
         if constexpr (std::is_same_v<std::decay_t<decltype(argument)>, bool>) {
@@ -145,47 +150,50 @@ Hears hears_verdict(Verdict verdict, Hears of_dtype, std::optional<c10::ScalarTy
         }
       };
       (visit(args), ...);
-      return last ? Hears::kAtTheCall : of_dtype;
+      return last ? SyncPolicy::kSync : of_dtype;
     }
-    case Verdict::kOfFraction: {
+    case DataCheck::kFractionalScale: {
       const c10::ScalarType computed = dtype.value_or(first_dtype(args...).value_or(c10::ScalarType::Undefined));
       const bool is_refused = c10::isIntegralType(computed, /*includeBool=*/true) && (is_fraction(args) || ...);
-      return is_refused ? Hears::kUnlessCaptured : of_dtype;
+      return is_refused ? SyncPolicy::kSyncUnlessCapturing : of_dtype;
     }
-    case Verdict::kOfDivisor: {
+    case DataCheck::kZeroDivisor: {
       int position = 0;
       bool is_zero = false;
       const auto visit = [&](const at::Tensor& operand) {
         is_zero |= ++position == 2 && may_divide_by_zero(dtype.value_or(operand.scalar_type()), operand);
       };
       (for_each_tensor(visit, args), ...);
-      return is_zero ? Hears::kUnlessCaptured : of_dtype;
+      return is_zero ? SyncPolicy::kSyncUnlessCapturing : of_dtype;
     }
   }
   return of_dtype;
 }
 
-// What the rule says for a kernel that computes in `dtype` (without one, in that of the first operand), and that
-// `refuses` it as far as may_refuse() knows. Inline, as every launch asks and nearly none goes further.
+// Returns the sync policy for a kernel that computes in `dtype`, or without one in the dtype of the first operand.
+// `refuses` is the result of may_reject_dtype(). Inline, because every launch calls it, and nearly all return early.
 template <class... Args>
-C10_ALWAYS_INLINE Hears hears(const KernelRule& rule, bool refuses, std::optional<c10::ScalarType> dtype,
-                              const Args&... args) {
+C10_ALWAYS_INLINE SyncPolicy sync_policy(const KernelTraits& traits, bool refuses, std::optional<c10::ScalarType> dtype,
+                                         const Args&... args) {
   if constexpr ((is_number<Args> || ...)) {
     const std::optional<c10::ScalarType> computed = dtype.has_value() ? dtype : first_dtype(args...);
     if (computed.has_value() && any_overflows(*computed, args...)) {
-      return Hears::kUnlessCaptured;
+      return SyncPolicy::kSyncUnlessCapturing;
     }
   }
-  const Hears of_dtype = refuses || !rule.checked ? Hears::kAfterDryRun : Hears::kLater;
-  return C10_LIKELY(rule.verdict == Verdict::kNone) ? of_dtype : hears_verdict(rule.verdict, of_dtype, dtype, args...);
+  const SyncPolicy of_dtype = refuses || !traits.checked ? SyncPolicy::kAfterDryRun : SyncPolicy::kAsync;
+  return C10_LIKELY(traits.data_check == DataCheck::kNone)
+             ? of_dtype
+             : sync_policy_for_check(traits.data_check, of_dtype, dtype, args...);
 }
 
-// Whether a launch is synchronous. `run` calls the kernel on aliases, for a dry run. Throws NotImplementedError where
-// the stream is capturing and the launch would have to be waited for, and during a capture what a dry run throws.
-bool has_to_wait(const char* name, c10::Stream stream, Hears hears, const LaunchSignature& signature,
+// Returns true if a launch is synchronous. `run` calls the kernel on aliases, for a dry run. Throws c10::Error if the
+// stream is capturing and the launch would have to be synchronous, or if the dry run throws during a capture. Throws
+// c10::Error if the policy is kSync and the sync debug mode forbids it.
+bool has_to_wait(const char* name, c10::Stream stream, SyncPolicy policy, const LaunchSignature& signature,
                  c10::function_ref<void(runtime::AliasStorages&)> run);
 
-// What an asynchronous launch holds: a task, which is a callable on the storages of one run.
+// The callable that a launch enqueues: it calls a callable that takes the storages of one execution.
 template <class Task>
 struct AsynchronousTask {
   Task task;
@@ -196,14 +204,16 @@ struct AsynchronousTask {
   }
 };
 
-// Launches the task that `make(aliases)` gives, on the current stream of the device. `arguments` are all the
-// operator's, with its outputs. A synchronous launch throws what the kernel throws.
+// Launches the callable that `make(aliases)` returns, on the current stream of the device. `arguments` are all
+// arguments of the operator, with its outputs. A synchronous launch blocks and throws the kernel's exception. Throws
+// the errors of has_to_wait() and runtime::launch().
 template <class Make, class... Args>
-void launch_judged(const char* name, c10::Device device, Hears hears, Make&& make, const Args&... arguments) {
+void launch_with_policy(const char* name, c10::Device device, SyncPolicy policy, Make&& make,
+                        const Args&... arguments) {
   using Task = std::invoke_result_t<Make, runtime::Aliases&>;
   const c10::Stream stream = runtime::current_stream(device.index());
   const bool is_common = (dtypes_in(arguments...) & ~(kCommonDtypes | kQuantizedDtypes)) == 0;
-  if (C10_UNLIKELY(hears != Hears::kLater || !is_common)) {
+  if (C10_UNLIKELY(policy != SyncPolicy::kAsync || !is_common)) {
     LaunchSignature signature(name);
     (signature.add(arguments), ...);
     const auto run = [&](runtime::AliasStorages& storages) {
@@ -211,7 +221,7 @@ void launch_judged(const char* name, c10::Device device, Hears hears, Make&& mak
       Task task = make(aliases);
       task(storages);
     };
-    if (has_to_wait(name, stream, hears, signature, run)) {
+    if (has_to_wait(name, stream, policy, signature, run)) {
       runtime::Aliases aliases(name);
       AsynchronousTask<Task> task{make(aliases)};
       run_and_wait(name, stream, task, aliases.operands());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Way: a derivative by torch::autograd::Function, which writes the node of the graph for us: forward() saves what
+// Mechanism: a derivative by torch::autograd::Function, which creates the node of the graph. forward() saves what
 // backward() needs. The operator, openreg::add_rms_norm, is in operators/normalization/add_rms_norm.cpp.
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -30,7 +30,7 @@ Pair call_backward(const at::Tensor& grad_output, const at::Tensor& grad_sum, co
   return op.call(grad_output, grad_sum, sum, weight, eps);
 }
 
-// The derivative has none of its own: a second backward says so, instead of giving zeros.
+// The derivative, which has no derivative itself: a second backward throws, instead of returning zeros.
 struct AddRmsNormBackward : Function<AddRmsNormBackward> {
   static variable_list forward(AutogradContext* /*context*/, const at::Tensor& grad_output, const at::Tensor& grad_sum,
                                const at::Tensor& sum, const at::Tensor& weight, double eps) {

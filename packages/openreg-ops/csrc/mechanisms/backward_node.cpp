@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Way: a derivative by a node of the autograd graph that we write ourselves, as PyTorch's generated code does for its
-// operators. It connects openreg::swiglu with openreg::swiglu_backward. autograd_function.cpp does with less code.
+// Mechanism: a derivative by a hand-written node of the autograd graph, as in the code that PyTorch generates for its
+// operators. It connects openreg::swiglu with openreg::swiglu_backward. autograd_function.cpp needs less code.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
@@ -17,7 +17,7 @@ namespace {
 
 using Pair = std::tuple<at::Tensor, at::Tensor>;
 
-// Calls through the dispatcher, so that whatever is on top of the kernels (autograd, fake tensors, tracing) takes part.
+// Calls through the dispatcher, so that the keys above the kernels (autograd, fake tensors, tracing) take part.
 at::Tensor call_forward(const at::Tensor& gate, const at::Tensor& up) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("openreg::swiglu", "")
@@ -48,7 +48,7 @@ struct SwigluBackward final : torch::autograd::Node {
     return {should_compute_output(0) ? grad_gate : at::Tensor(), should_compute_output(1) ? grad_up : at::Tensor()};
   }
 
-  // After backward() without retain_graph.
+  // Releases the saved tensors; autograd calls it after backward() without retain_graph.
   void release_variables() override {
     const std::lock_guard<std::mutex> lock(mutex_);
     gate_.reset_data();
@@ -83,7 +83,7 @@ at::Tensor swiglu_autograd(const at::Tensor& gate, const at::Tensor& up) {
   return output;
 }
 
-// The backward itself can be differentiated: then it is computed with PyTorch's operators, which have derivatives.
+// Computes the backward with PyTorch's operators if it has to be differentiated itself, because they have derivatives.
 Pair swiglu_backward_autograd(const at::Tensor& grad, const at::Tensor& gate, const at::Tensor& up) {
   refuse_forward_mode(gate, up);
   if (torch::autograd::compute_requires_grad(grad, gate, up)) {

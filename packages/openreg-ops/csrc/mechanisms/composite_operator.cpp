@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Way: a composite operator. These are the ones that code written for PyTorch's own example backend calls. Defined with
-// a function instead of a schema: it is composite, that is, serves every device, and its derivative is that of the
-// operators within.
+// Mechanism: a composite operator. Code that was written for PyTorch's own example backend calls these. An operator
+// that is defined with a function, without a key, is composite: it serves every device, and its derivative is that of
+// the operators inside.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/abs.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Way: a custom operator in a namespace of our own: a schema, a kernel, a meta function. The backward is an operator
-// too, and backward_node.cpp connects the two. SwiGLU, silu(gate) * up, is the gate of many transformers' feed-forward
-// layers.
+// Mechanism: a custom operator in a namespace of our own, with a schema, a kernel and a meta function. The backward is
+// an operator, too, and backward_node.cpp connects the two. SwiGLU, silu(gate) * up, is the gate of many transformers'
+// feed-forward layers.
 #include <ATen/ops/empty.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
@@ -68,7 +68,7 @@ std::tuple<at::Tensor, at::Tensor> swiglu_backward_meta(const at::Tensor& grad, 
   return {at::empty_symint(gate.sym_sizes(), gate.options()), at::empty_symint(gate.sym_sizes(), gate.options())};
 }
 
-// A namespace may have one TORCH_LIBRARY and any number of fragments; fragments let every file bring its own operators.
+// A namespace may have one TORCH_LIBRARY and any number of fragments, so every file can define its own operators.
 TORCH_LIBRARY_FRAGMENT(openreg, library) {
   library.def("swiglu(Tensor gate, Tensor up) -> Tensor", {at::Tag::pt2_compliant_tag});
   library.def("swiglu_backward(Tensor grad, Tensor gate, Tensor up) -> (Tensor, Tensor)", {at::Tag::pt2_compliant_tag});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Way: a custom operator in a namespace that exists, here PyTorch's own. The prefix keeps its name apart
-// from those that PyTorch will ever have. Gives the common norm of gradients, and the factor that brings it down to
-// max_norm, in one launch and without waiting. (It changes no operand: what torch.compile does with operators that do,
-// it does for other namespaces only.)
+// Mechanism: a custom operator in a namespace that exists, here PyTorch's own. The prefix separates its name from all
+// future names of PyTorch. The operator returns the common norm of gradients, and the factor that reduces it to
+// max_norm, in one asynchronous launch. (It changes no operand, because torch.compile supports operators that do so in
+// other namespaces only.)
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
@@ -23,7 +23,7 @@ namespace {
 using Pair = std::tuple<at::Tensor, at::Tensor>;
 
 constexpr const char* kName = "aten::_openreg_clip_factor";
-constexpr double kTiny = 1e-6;  // keeps a norm of zero from being divided by, as in PyTorch
+constexpr double kTiny = 1e-6;  // avoids a division by a norm of zero, as in PyTorch
 
 void check_gradients(at::TensorList gradients, double max_norm) {
   TORCH_CHECK_VALUE(max_norm >= 0, kName, ": expected max_norm to be at least 0, but got ", max_norm);
@@ -78,7 +78,7 @@ TORCH_LIBRARY_IMPL(aten, Meta, library) {
   library.impl("_openreg_clip_factor", TORCH_FN(clip_factor_meta));
 }
 
-// PyTorch's ready-made kernel for operators without a derivative: a backward pass through it is an error.
+// Registers PyTorch's ready-made kernel for operators without a derivative, which makes a backward pass an error.
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, library) {
   library.impl("_openreg_clip_factor", torch::autograd::autogradNotImplementedFallback());
 }

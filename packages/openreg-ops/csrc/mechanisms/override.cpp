@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Way: overriding a composite operator. PyTorch composes isfinite of four others for every device; a kernel for
-// PrivateUse1 takes precedence over that, also above autograd: 1 launch instead of 4. operators/blas/linear.cpp
-// overrides one that has a derivative.
+// Mechanism: an override of a composite operator. PyTorch composes isfinite of four other operators for every device. A
+// kernel for PrivateUse1 takes precedence over that, also above autograd: one launch instead of four.
+// operators/blas/linear.cpp overrides an operator that has a derivative.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -17,7 +17,7 @@ namespace openreg::ops {
 namespace {
 
 at::Tensor isfinite(const at::Tensor& self) {
-  // The kernel refuses some dtypes when it runs, too late for an exception on the calling line: one element tells now.
+  // The kernel rejects some dtypes, but runs too late to throw on the calling line, so one CPU element is tried.
   if (self.scalar_type() != at::kFloat) {
     at::isfinite(at::empty({1}, self.options().device(at::kCPU)));
   }
@@ -35,8 +35,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("isfinite", TORCH_FN(isfinite));
 }
 
-// The result has no derivative. Without this line autograd would warn about the kernel of ours that it knows no
-// derivative for; a fallthrough lets the call pass to the next key.
+// The result has no derivative. Without this line autograd would warn that our kernel has none registered. A
+// fallthrough lets the call pass to the next key.
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, library) {
   library.impl("isfinite", torch::CppFunction::makeFallthrough());
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Way: a structured operator. PyTorch's meta function checks the operands and asks for the output; we make the output
-// on the device and launch a kernel. All forms of the operator differ only in where the output comes from. The short
-// form is structured<...> (csrc/registration/structured.h).
+// Mechanism: a structured operator. PyTorch's meta function checks the operands and requests the output. We allocate
+// the output on the device and launch a kernel. The overloads of the operator differ only in the origin of the output.
+// The short form is structured<...> (csrc/registration/structured.h).
 //
 // Source: ATen/ops/hypot_meta.h, and the code that torchgen generates for CUDA.
 #include <ATen/EmptyTensor.h>
@@ -20,11 +20,10 @@ namespace openreg::ops {
 
 namespace {
 
-// The meta function is a member of a class of PyTorch, from which a backend derives to provide outputs. Here the class
-// is a TensorIterator too, which broadcasts the operands and finds the dtype; it has to be told of the output's
-// geometry.
+// PyTorch's class with the meta function, from which a backend derives to provide outputs. This one is a
+// TensorIterator, too, which broadcasts the operands and determines the dtype. It requires the geometry of the output.
 struct Hypot final : at::meta::structured_hypot {
-  at::Tensor output;  // undefined where a new one is wanted
+  at::Tensor output;  // undefined if a new one must be allocated
 
   const at::Tensor& maybe_get_output(int64_t /*index*/) override { return output; }
 
@@ -47,8 +46,8 @@ struct Hypot final : at::meta::structured_hypot {
     set_output_raw_strided(index, sizes, strides, options);
   }
 
-  // The kernel runs later, on another thread, on aliases: CPU tensors over the same bytes that own nothing. It is the
-  // CPU's; a real device launches one of its own.
+  // Launches the kernel, which runs later, on another thread, on aliases: CPU tensors over the same bytes without
+  // ownership. It is PyTorch's CPU kernel; a real device launches its own.
   void launch(const at::Tensor& self, const at::Tensor& other) {
     runtime::Aliases aliases("aten::hypot");
     auto kernel = [a = aliases(self), b = aliases(other), out = aliases.as(orAccessWrite)(output)]() mutable {
@@ -61,7 +60,7 @@ struct Hypot final : at::meta::structured_hypot {
 at::Tensor& run(const at::Tensor& self, const at::Tensor& other, Hypot& op) {
   const c10::OptionalDeviceGuard guard(at::device_of(self.device().is_cpu() ? other : self));
   op.meta(self, other);
-  // The kernel would refuse other dtypes when it runs, too late for an exception on the calling line.
+  // The kernel rejects other dtypes, but runs too late to throw on the calling line.
   const c10::ScalarType dtype = op.common_dtype();
   TORCH_CHECK_NOT_IMPLEMENTED(
       dtype == at::kFloat || dtype == at::kDouble || dtype == at::kHalf || dtype == at::kBFloat16,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Way: a stub. PyTorch's own at::native::abs_out checks the operands, makes the output and calls the
-// kernel that is registered for the device in abs_stub. docs/stubs.md lists all stubs.
+// Mechanism: a stub. PyTorch's own at::native::abs_out checks the operands, allocates the output and calls the kernel
+// that is registered for the device in abs_stub. docs/stubs.md lists all stubs.
 #include <ATen/TensorIterator.h>
 #include <ATen/native/UnaryOps.h>
 #include <ATen/ops/abs_native.h>
@@ -15,11 +15,11 @@ namespace openreg::ops {
 
 namespace {
 
-// Called on the host. The iterator holds device tensors, already broadcast and with their axes merged; the launch takes
-// addresses, sizes and strides from it.
+// Launches the kernel; at::native::abs_out calls it on the host. The iterator holds device tensors, already broadcast
+// and with merged axes. The launch takes addresses, sizes and strides from it.
 void abs_kernel(at::TensorIteratorBase& iterator) {
   if (!raw::contains(raw::AbsTypes(), iterator.dtype())) {
-    // PyTorch's kernel serves dtypes that ours does not, and refuses some of them.
+    // PyTorch's kernel supports dtypes that ours does not, and rejects some of them.
     launch(Operator{"aten::abs"}, iterator.device(0), &at::native::abs_out, iterator.tensor(1), iterator.tensor(0));
     return;
   }
@@ -32,19 +32,20 @@ void abs_kernel(at::TensorIteratorBase& iterator) {
   for (int axis = 0; axis < iterator.ndim(); ++axis) {
     const auto i = static_cast<size_t>(axis);
     arguments.axes.push_back(
-        {iterator.shape()[i], {iterator.strides(1)[i] / size, iterator.strides(0)[i] / size}});  // they are in bytes
+        {iterator.shape()[i], {iterator.strides(1)[i] / size, iterator.strides(0)[i] / size}});  // strides are in bytes
   }
   launch_raw("aten::abs", iterator.device(0), &raw::abs, std::move(arguments), reads(iterator.tensor(1)),
              writes(iterator.tensor(0)));
 }
 
 at::Tensor& abs_out(const at::Tensor& self, at::Tensor& out) {
-  check_same_device("aten::abs", device_of("aten::abs", self, out), self, out);  // PyTorch copies complex results
+  // PyTorch does not check this for complex operands, because it copies their result to `out`.
+  check_same_device("aten::abs", device_of("aten::abs", self, out), self, out);
   return at::native::abs_out(self, out);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  // PyTorch makes abs and abs_ from this form.
+  // PyTorch implements abs and abs_ by this overload.
   library.impl("abs.out", TORCH_FN(abs_out));
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Way: an operator with a meta function of our own. PyTorch has none in C++ for it, so we check the operands in its
-// words, say what the output is, make it, and launch. The short form is described<...> (csrc/registration/described.h).
+// Mechanism: an operator with a meta function of our own, because PyTorch has none in C++. The function checks the
+// operands with PyTorch's messages, determines the output, allocates it and launches. The short form is
+// unstructured<...> (csrc/registration/unstructured.h).
 //
-// Source: aten/src/ATen/native/ChanelShuffle.cpp (sic), whose checks these are.
+// Source of the checks: aten/src/ATen/native/ChanelShuffle.cpp (sic).
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/channel_shuffle_native.h>
 #include <ATen/ops/empty.h>
@@ -21,14 +22,14 @@ at::Tensor channel_shuffle(const at::Tensor& self, int64_t groups) {
   TORCH_CHECK(groups > 0, "Number of groups to divide channels in must be positive. Value of groups:", groups);
   TORCH_CHECK(self.size(1) % groups == 0, "Number of channels must be divisible by groups. Got ", self.size(1),
               " channels and ", groups, " groups.");
-  // The kernel refuses some dtypes when it runs, too late for an exception on the calling line: one element tells now.
+  // The kernel rejects some dtypes, but runs too late to throw on the calling line, so one CPU element is tried.
   if (self.scalar_type() != at::kFloat && self.numel() != 0) {
     at::native::channel_shuffle(at::empty({1, 1, 1}, self.options().device(at::kCPU)), 1);
   }
 
   const c10::DeviceGuard guard(self.device());
   at::Tensor output = at::empty(self.sizes(), self.options().memory_format(self.suggest_memory_format()));
-  // The kernel runs later, on another thread, on aliases: CPU tensors over the same bytes that own nothing.
+  // The kernel runs later, on another thread, on aliases: CPU tensors over the same bytes without ownership.
   runtime::Aliases aliases("aten::channel_shuffle");
   auto kernel = [input = aliases(self), groups, result = aliases.as(orAccessWrite)(output)]() mutable {
     result.copy_(at::native::channel_shuffle(input, groups));

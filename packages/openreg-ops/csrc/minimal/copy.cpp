@@ -6,9 +6,9 @@
 #include <ATen/ops/copy_native.h>
 #include <torch/library.h>
 
-#include "launch/kernel_rule.h"
-#include "launch/wait_for.h"
-#include "minimal/set.h"
+#include "launch/kernel_traits.h"
+#include "launch/run_and_wait.h"
+#include "minimal/selection.h"
 #include "openreg/runtime/alias.h"
 #include "openreg/runtime/allocator.h"
 #include "openreg/runtime/capture.h"
@@ -28,7 +28,7 @@ constexpr const char* kName = "aten::_copy_from";
 constexpr size_t kParallelCopy = size_t{4} << 20;  // bytes
 constexpr size_t kSerialCopy = size_t{256} << 10;  // bytes
 
-// Whether at::native::copy_() converts the dtype into others.
+// Returns true if at::native::copy_() converts this dtype to others.
 bool is_converted(c10::ScalarType dtype) {
   return (dtype_bit(dtype) & kCommonDtypes) != 0 || c10::isFloat8Type(dtype) || is_reduced_complex(dtype) ||
          dtype == at::kUInt16 || dtype == at::kUInt32 || dtype == at::kUInt64;
@@ -38,20 +38,21 @@ bool is_on_device(const at::Tensor& tensor) {
   return tensor.device().type() == runtime::kDeviceType;
 }
 
-// Whether the copy conjugates numbers of which PyTorch's kernel may know no conjugate: those of two bfloat16 parts.
+// Returns true if the copy conjugates numbers that PyTorch's kernel may be unable to conjugate: those of two bfloat16
+// parts.
 bool conjugates_unknown(const at::Tensor& source, const at::Tensor& destination) {
   const c10::ScalarType dtype = source.scalar_type();
   return source.is_conj() != destination.is_conj() && is_reduced_complex(dtype) && dtype != at::kComplexHalf;
 }
 
-// Whether the copy moves bytes only, so that no kernel is needed.
+// Returns true if the copy moves bytes only, so that it needs no kernel.
 bool is_plain(const at::Tensor& source, const at::Tensor& destination) {
   return source.dtype() == destination.dtype() && source.is_conj() == destination.is_conj() &&
          source.is_neg() == destination.is_neg() && source.sizes() == destination.sizes() &&
          source.strides() == destination.strides() && source.is_non_overlapping_and_dense();
 }
 
-// Whether the two are the same elements in the same order, so that there is nothing to copy.
+// Returns true if both are the same elements in the same order, so that there is nothing to copy.
 bool is_itself(const at::Tensor& source, const at::Tensor& destination) {
   return source.is_same(destination) ||
          (source.is_alias_of(destination) && source.storage_offset() == destination.storage_offset() &&
@@ -60,9 +61,9 @@ bool is_itself(const at::Tensor& source, const at::Tensor& destination) {
           source.strides() == destination.strides());
 }
 
-// Enqueues the copy as one kernel; any strides and lazy bits. Some dtypes of less than a byte, and those that are bits
-// without a meaning, PyTorch's kernel does not convert: then its refusal is the caller's, who waits for it.
-// `waits_anyway` tells that the caller has prepared for that already.
+// Enqueues the copy as one kernel, for any strides and lazy bits. PyTorch's kernel cannot convert some dtypes of less
+// than a byte, nor dtypes of bits without a meaning. Their copies are synchronous and throw the kernel's exception.
+// `waits_anyway` is true if the caller has already checked that it may synchronize.
 void launch_copy(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream,
                  bool waits_anyway = false) {
   runtime::Aliases aliases(kName);
@@ -72,7 +73,7 @@ void launch_copy(const at::Tensor& source, const at::Tensor& destination, c10::S
   const bool converted = is_converted(source.scalar_type()) && is_converted(destination.scalar_type());
   if (!converted || conjugates_unknown(source, destination)) {
     if (!waits_anyway) {
-      prepare_to_wait(kName, stream);
+      check_sync_allowed(kName, stream);
     }
     run_and_wait(kName, stream, [&] { at::native::copy_(to, from, false); }, aliases.operands());
     return;
@@ -86,7 +87,7 @@ void copy_bytes(const at::Tensor& source, const at::Tensor& destination, c10::St
                               runtime::native_handle(stream)));
 }
 
-// A small copy of bytes is done before a second thread would have begun with its half.
+// Copies a small tensor as bytes if possible, because that is done before a second thread would begin its half.
 void copy_on_device(const at::Tensor& source, const at::Tensor& destination, c10::Stream stream) {
   if (source.nbytes() <= kSerialCopy && is_plain(source, destination)) {
     copy_bytes(source, destination, stream);
@@ -100,7 +101,7 @@ void copy_with_host(const at::Tensor& source, const at::Tensor& destination, boo
   const at::Tensor& device = is_on_device(source) ? source : destination;
   const c10::Stream stream = runtime::current_stream(device.get_device());
   const bool pinned = runtime::is_pinned(host.storage().data());
-  // Bytes of a small pageable source are staged by the driver, so that the call need not wait for them.
+  // The driver stages the bytes of a small pageable source, so the call need not block until they are copied.
   const bool bytes = is_plain(source, destination);
   const bool stageable = bytes && !is_on_device(source) && !pinned;
   const bool may_return = stageable || (non_blocking && pinned);
@@ -109,8 +110,8 @@ void copy_with_host(const at::Tensor& source, const at::Tensor& destination, boo
     runtime::warn_or_error_on_sync();
   }
   runtime::release_openmp_threads();  // the data may come from a parallel operator of this thread
-  // All threads of the compute engine share a large one, where the host waits anyway; otherwise it would be in the way
-  // of other streams' kernels.
+  // A large copy runs on all threads of the compute engine if the host blocks anyway. Otherwise it would delay kernels
+  // of other streams.
   const bool parallel = !may_return && source.nbytes() >= kParallelCopy;
   if (bytes && !parallel) {
     copy_bytes(source, destination, stream);
@@ -126,7 +127,7 @@ void copy_with_host(const at::Tensor& source, const at::Tensor& destination, boo
   }
 }
 
-// Runs on the source's device; the destination's stream waits for it, and it for the destination's earlier work.
+// Copies on the source's device, after the earlier tasks of the destination's stream, which then waits for the copy.
 void copy_between_devices(const at::Tensor& source, const at::Tensor& destination) {
   const c10::Stream from = runtime::current_stream(source.get_device());
   const c10::Stream to = runtime::current_stream(destination.get_device());
@@ -147,7 +148,7 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
     return dst;
   }
   if (C10_UNLIKELY(source.is_complex() && !dst.is_complex() && dst.scalar_type() != at::kBool)) {
-    // As at::native::copy_() does for the CPU, which on an engine nobody would hear.
+    // Warns as at::native::copy_() does for the CPU, because a warning of an engine is lost.
     TORCH_WARN_ONCE("Casting complex values to real discards the imaginary part");
   }
   runtime::check_storage(kName, source);
@@ -177,8 +178,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   minimal::implement(library, "_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
 }
 
-// The kernels take conjugate and negative bits as they are. Without these lines PyTorch would resolve the bits first,
-// by a copy, which ends here again.
+// Makes the conjugate and negative keys pass, because the kernels take these bits as they are. Otherwise PyTorch would
+// first resolve the bits by a copy, which ends here again.
 TORCH_LIBRARY_IMPL(aten, Conjugate, library) {
   library.impl("_copy_from", torch::CppFunction::makeFallthrough());
 }

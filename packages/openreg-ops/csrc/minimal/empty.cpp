@@ -7,7 +7,7 @@
 #include <c10/core/DefaultDtype.h>
 #include <torch/library.h>
 
-#include "minimal/set.h"
+#include "minimal/selection.h"
 #include "openreg/runtime/allocator.h"
 #include "support/device_check.h"
 
@@ -25,7 +25,7 @@ c10::Device checked_device(const char* name, std::optional<c10::Device> device, 
   return factory_device(name, device, pin_memory);
 }
 
-// torch.use_deterministic_algorithms() asks for contents that stand out where nothing was written.
+// Fills the new tensor with conspicuous values if torch.use_deterministic_algorithms() requires it.
 at::Tensor with_known_content(at::Tensor tensor) {
   const at::Context& context = at::globalContext();
   if (C10_UNLIKELY(context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory())) {

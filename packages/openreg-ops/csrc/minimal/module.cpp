@@ -7,7 +7,7 @@
 #include "fallback/fallback.h"
 #include "fallback/override.h"
 #include "fallback/statistics.h"
-#include "minimal/set.h"
+#include "minimal/selection.h"
 #include "openreg/runtime/fallback.h"
 
 namespace py = pybind11;
@@ -27,17 +27,17 @@ py::dict fallback_counts() {
 }  // namespace
 
 PYBIND11_MODULE(_minimal, module) {
-  // A mistake in the settings or the installation reaches the user as the import's error, without a C++ stack.
+  // Wrong settings and a broken installation become the import's error, without a C++ stack.
   try {
     minimal::check_settings();
-    FallbackStatistics::instance();  // refuses a nonsense OPENREG_FALLBACK now
+    FallbackStatistics::instance();  // throws for an invalid OPENREG_FALLBACK
   } catch (const c10::Error& error) {
     throw py::import_error(error.what_without_backtrace());
   }
   module.doc() =
       "Native part of openreg_ops: the minimal set, the fallback, and the record of operators that fall back.";
   runtime::set_fallback_handler(&run_fallback);
-  module.def("_is_alone", &minimal::is_alone);
+  module.def("_is_alone", &minimal::is_minimal_only);
   module.def("_fallback_counts", &fallback_counts);
   module.def("_reset_fallback_counts", [] { FallbackStatistics::instance().reset(); });
   py::class_<FallbackOverride>(module, "_FallbackOverride")

@@ -9,15 +9,15 @@
 
 #include <algorithm>
 
-#include "minimal/set.h"
+#include "minimal/selection.h"
 #include "openreg/runtime/storage.h"
 
 namespace openreg::ops {
 
 namespace {
 
-// Makes the storage large enough for these sizes and strides; without strides, for contiguous ones. Comes before the
-// tensor changes, so that a tensor whose storage cannot grow stays as it is.
+// Grows the storage, if necessary, for these sizes and strides; empty strides stand for contiguous ones. Call it before
+// the tensor changes, so that a tensor whose storage cannot grow stays as it is.
 void grow_storage(c10::TensorImpl& tensor, c10::IntArrayRef size, c10::IntArrayRef stride, int64_t storage_offset) {
   if (std::find(size.begin(), size.end(), 0) != size.end()) {
     return;

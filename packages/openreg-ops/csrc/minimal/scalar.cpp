@@ -5,7 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
-#include "minimal/set.h"
+#include "minimal/selection.h"
 #include "openreg/runtime/alias.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/device.h"
@@ -31,7 +31,7 @@ at::Scalar local_scalar_dense(const at::Tensor& self) {
                    runtime::warn_or_error_on_sync();
                    orError_t status = orSuccess;
                    {
-                     // The host variable is pageable memory, so the copy waits for the stream.
+                     // The host variable is pageable memory, so the copy blocks until the stream's tasks are complete.
                      const runtime::HostWait wait;
                      status = orMemcpyAsync(&value, self.const_data_ptr(), sizeof(value), orMemcpyDeviceToHost, stream);
                    }

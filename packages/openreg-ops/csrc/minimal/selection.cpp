@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "minimal/set.h"
+#include "minimal/selection.h"
 
 #include <c10/util/Exception.h>
 #include <c10/util/StringUtil.h>
@@ -52,18 +52,18 @@ void check_settings() {
                       kNamespace, c10::Join(std::string(", ") + kNamespace, kSet));
   }
   TORCH_CHECK_VALUE(
-      left_out().empty() || is_alone(), "environment variable ", kLeaveOut, "='", text_left_out(),
+      left_out().empty() || is_minimal_only(), "environment variable ", kLeaveOut, "='", text_left_out(),
       "' is not accepted: it leaves operators out of the minimal set; give OPENREG_OPS=minimal as well, or "
       "unset it, and start the process again");
 }
 
-bool is_alone() {
+bool is_minimal_only() {
   return selected() == "minimal";
 }
 
-bool is_left_out(const char* name) {
+bool is_excluded(const char* name) {
   const auto& names = left_out();
-  return is_alone() && std::find(names.begin(), names.end(), kNamespace + std::string(name)) != names.end();
+  return is_minimal_only() && std::find(names.begin(), names.end(), kNamespace + std::string(name)) != names.end();
 }
 
 }  // namespace openreg::ops::minimal

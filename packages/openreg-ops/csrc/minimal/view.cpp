@@ -7,7 +7,7 @@
 #include <ATen/ops/view_native.h>
 #include <torch/library.h>
 
-#include "minimal/set.h"
+#include "minimal/selection.h"
 
 namespace openreg::ops {
 

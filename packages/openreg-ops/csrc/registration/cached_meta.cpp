@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "registration/rehearsed.h"
+#include "registration/cached_meta.h"
 
 #include <ATen/Context.h>
 #include <c10/util/Exception.h>
@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "fallback/call.h"
-#include "launch/operand_record.h"
-#include "launch/wait_for.h"
+#include "fallback/boxed_cpu_call.h"
+#include "launch/operand_descriptor.h"
+#include "launch/run_and_wait.h"
 #include "openreg/runtime/capture.h"
 #include "openreg/runtime/launch.h"
 #include "openreg/runtime/stream.h"
@@ -29,7 +29,7 @@ namespace {
 
 using torch::jit::Stack;
 
-// What the host knows of a quantiser without waiting.
+// The parameters of a quantizer that the host can read without synchronizing.
 struct QuantizerNumbers {
   c10::QScheme scheme = kUnknownScheme;
   double scale = 0;
@@ -51,29 +51,29 @@ QuantizerNumbers numbers_of(const at::Tensor& quantized) {
   return {};
 }
 
-// What one result of the operator was.
-struct Result {
-  size_t operand = 0;  // the argument that it is, for `is_operand`
+// The metadata of one result of the operator.
+struct OutputMeta {
+  size_t operand = 0;  // the argument that is the result, for `is_operand`
   bool is_operand = false;
   c10::DimVector sizes;
   c10::DimVector strides;
-  c10::ScalarType dtype = c10::ScalarType::Undefined;  // Undefined: it was undefined
+  c10::ScalarType dtype = c10::ScalarType::Undefined;  // Undefined: the result was undefined
   QuantizerNumbers quantizer;
 };
 
-// What a rehearsal found, result by result.
-using Outcome = std::vector<Result>;
+// The metadata of all results of a first call.
+using OutputMetas = std::vector<OutputMeta>;
 
-// Whether an index chooses as many elements as it has ones.
+// Returns true if an index is a mask, which selects as many elements as it has ones.
 bool is_mask(const c10::IValue& index) {
   return index.isTensor() && index.toTensor().defined() &&
          (index.toTensor().scalar_type() == at::kBool || index.toTensor().scalar_type() == at::kByte);
 }
 
-// The kind of a call, as bytes.
-class Kind {
+// The key of a call in the cache, as bytes.
+class CallKey {
  public:
-  Kind(const c10::OperatorHandle& op, const Stack& stack) {
+  CallKey(const c10::OperatorHandle& op, const Stack& stack) {
     add(op.schema().name());
     add(op.schema().overload_name());
     add(static_cast<int>(at::globalContext().qEngine()));
@@ -85,7 +85,7 @@ class Kind {
   }
 
   const std::string& bytes() const { return bytes_; }
-  // Whether data decides what comes out.
+  // Returns true if the outputs may depend on data or state that the key does not contain.
   bool is_open() const { return is_open_; }
 
  private:
@@ -111,7 +111,7 @@ class Kind {
   bool is_open_ = false;
 };
 
-void Kind::add(const at::Tensor& tensor) {
+void CallKey::add(const at::Tensor& tensor) {
   add(tensor.defined());
   if (!tensor.defined()) {
     return;
@@ -129,8 +129,8 @@ void Kind::add(const at::Tensor& tensor) {
   }
 }
 
-// Which operands share memory: kernels refuse some of that.
-void Kind::finish() {
+// Adds which operands share memory, because kernels reject some of those calls.
+void CallKey::finish() {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       if (tensors_[i]->is_alias_of(*tensors_[j])) {
@@ -142,7 +142,7 @@ void Kind::finish() {
   }
 }
 
-void Kind::add(const c10::IValue& value) {
+void CallKey::add(const c10::IValue& value) {
   enum class Tag : uint8_t { kNone, kTensor, kInt, kBool, kDouble, kString, kObject, kList };
   if (value.isNone()) {
     add(Tag::kNone);
@@ -172,42 +172,42 @@ void Kind::add(const c10::IValue& value) {
       is_open_ |= value.isOptionalTensorList() && is_mask(each);
     }
   } else {
-    is_open_ = true;  // a generator, say, which moves on
+    is_open_ = true;  // a generator, for example, whose state advances
   }
 }
 
-// What the rehearsals of the process found.
-class Outcomes {
+// The metadata that first calls of the process found. Thread-safe.
+class OutputMetaCache {
  public:
-  static Outcomes& instance() {
-    static auto* const outcomes = new Outcomes;  // outlives threads that launch while the process exits
+  static OutputMetaCache& instance() {
+    static auto* const outcomes = new OutputMetaCache;  // outlives threads that launch while the process exits
     return *outcomes;
   }
 
-  // Null where there was no rehearsal.
-  std::shared_ptr<const Outcome> find(const std::string& kind) {
+  // Returns null if there was no first call with this key.
+  std::shared_ptr<const OutputMetas> find(const std::string& kind) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = outcomes_.find(kind);
     return found == outcomes_.end() ? nullptr : found->second;
   }
 
-  void remember(const std::string& kind, Outcome outcome) {
+  void remember(const std::string& kind, OutputMetas outcome) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (outcomes_.size() >= kMostKinds) {
-      outcomes_.clear();  // sizes and packed weights of long ago
+      outcomes_.clear();  // drops sizes and packed weights that are no longer in use
     }
-    outcomes_[kind] = std::make_shared<const Outcome>(std::move(outcome));
+    outcomes_[kind] = std::make_shared<const OutputMetas>(std::move(outcome));
   }
 
  private:
   static constexpr size_t kMostKinds = 65536;
 
   std::mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<const Outcome>> outcomes_;
+  std::unordered_map<std::string, std::shared_ptr<const OutputMetas>> outcomes_;
 };
 
-// One argument of a launch: a tensor or a list of them, an object of the host or a list of them, or a value that owns
-// itself.
+// One argument of a launch, owned by it: a tensor or a list of tensors, a host object or a list of them, or a value
+// that owns itself.
 class OwnedValue {
  public:
   OwnedValue(const c10::IValue& value, runtime::Aliases& aliases);
@@ -217,7 +217,7 @@ class OwnedValue {
  private:
   struct Operand {
     at::Tensor on_host;  // undefined where it is on the device
-    OperandRecord on_device;
+    OperandDescriptor on_device;
   };
 
   void own(const at::Tensor& tensor, runtime::Aliases& aliases);
@@ -244,7 +244,7 @@ OwnedValue::OwnedValue(const c10::IValue& value, runtime::Aliases& aliases) {
 }
 
 void OwnedValue::own(const at::Tensor& tensor, runtime::Aliases& aliases) {
-  // A tensor of the host may have a Python object, or change: the launch gets one of its own.
+  // The launch owns a copy of a host tensor, because the tensor may change, or have a Python object.
   const bool is_on_host = tensor.defined() && tensor.device().is_cpu() && tensor.dim() > 0;
   operands_.push_back({is_on_host ? tensor.clone() : at::Tensor(), {is_on_host ? at::Tensor() : tensor, aliases}});
 }
@@ -267,18 +267,18 @@ c10::IValue OwnedValue::open(runtime::AliasStorages& storages) {
   return list;
 }
 
-bool is_same_geometry(const at::Tensor& tensor, const Result& expected) {
+bool is_same_geometry(const at::Tensor& tensor, const OutputMeta& expected) {
   return tensor.sizes() == expected.sizes && tensor.scalar_type() == expected.dtype &&
          (!tensor.is_quantized() || numbers_of(tensor) == expected.quantizer);
 }
 
-// What such a launch holds.
+// The callable that a launch from the cache holds.
 struct RehearsedCall {
   c10::OperatorHandle op;
   c10::DispatchKey key;
-  std::shared_ptr<const Outcome> outcome;
+  std::shared_ptr<const OutputMetas> outcome;
   std::vector<OwnedValue> arguments;
-  std::vector<OperandRecord> outputs;  // of each result that is no operand
+  std::vector<OperandDescriptor> outputs;  // one for each result that is not an operand
 
   void operator()() {
     runtime::AliasStorages storages;
@@ -290,7 +290,7 @@ struct RehearsedCall {
     op.redispatchBoxed(c10::DispatchKeySet(key), &results);
     size_t next = 0;
     for (size_t i = 0; i < outcome->size(); ++i) {
-      const Result& expected = (*outcome)[i];
+      const OutputMeta& expected = (*outcome)[i];
       if (expected.dtype == c10::ScalarType::Undefined) {
         continue;
       }
@@ -300,14 +300,14 @@ struct RehearsedCall {
                   "this");
       const at::Tensor output =
           expected.is_operand ? operands[expected.operand].toTensor() : outputs[next++].open(storages);
-      if (!output.is_same(result)) {  // of an operand, some kernels give another tensor than the one to be written
+      if (!output.is_same(result)) {  // some kernels return another tensor than the operand that they had to write
         output.copy_(result);
       }
     }
   }
 };
 
-at::Tensor make_result(const Result& result) {
+at::Tensor make_result(const OutputMeta& result) {
   if (result.quantizer.scheme == c10::kPerTensorAffine) {
     return make_quantized(
         result.sizes, result.strides, c10::MemoryFormat::Contiguous, result.dtype,
@@ -316,13 +316,13 @@ at::Tensor make_result(const Result& result) {
   return make_output(result.sizes, result.strides, c10::TensorOptions().dtype(result.dtype));
 }
 
-void launch_rehearsed(const c10::OperatorHandle& op, Stack* stack, c10::Stream stream,
-                      const std::shared_ptr<const Outcome>& outcome) {
+void launch_cached(const c10::OperatorHandle& op, Stack* stack, c10::Stream stream,
+                   const std::shared_ptr<const OutputMetas>& outcome) {
   const auto& arguments = op.schema().arguments();
   const size_t first = stack->size() - arguments.size();
   std::vector<c10::IValue> results;
   std::vector<at::Tensor> made;
-  for (const Result& expected : *outcome) {
+  for (const OutputMeta& expected : *outcome) {
     if (expected.is_operand) {
       results.push_back((*stack)[first + expected.operand]);
     } else if (expected.dtype == c10::ScalarType::Undefined) {
@@ -352,16 +352,16 @@ void launch_rehearsed(const c10::OperatorHandle& op, Stack* stack, c10::Stream s
   }
 }
 
-// What later calls of this kind may count on, if they may.
-std::optional<Outcome> outcome_of(const c10::OperatorHandle& op, const Stack& given, const Stack& results) {
+// Returns the metadata of the results for later calls with this key, or nothing if their outputs cannot be allocated.
+std::optional<OutputMetas> outcome_of(const c10::OperatorHandle& op, const Stack& given, const Stack& results) {
   const auto& arguments = op.schema().arguments();
-  Outcome outcome;
+  OutputMetas outcome;
   for (const c10::IValue& value : results) {
     if (!value.isTensor()) {
       return std::nullopt;
     }
     const at::Tensor& tensor = value.toTensor();
-    Result result;
+    OutputMeta result;
     bool is_view = false;  // of an operand, or one of several in a list
     for (size_t i = 0; i < arguments.size() && tensor.defined() && !result.is_operand; ++i) {
       result.is_operand = given[i].isTensor() && given[i].toTensor().is_same(tensor);
@@ -386,43 +386,45 @@ std::optional<Outcome> outcome_of(const c10::OperatorHandle& op, const Stack& gi
   return outcome;
 }
 
-// Runs the kernel once, and brings its results to the device. Throws c10::Error where the call cannot wait.
-void rehearse(const c10::OperatorHandle& op, Stack* stack, c10::Stream stream, const Kind& kind) {
+// Runs the kernel synchronously, copies its results to the device, and caches their metadata. Throws c10::Error if the
+// stream is capturing or the sync debug mode forbids synchronizing.
+void launch_first(const c10::OperatorHandle& op, Stack* stack, c10::Stream stream, const CallKey& kind) {
   const char* const name = op.schema().name().c_str();
   TORCH_CHECK_NOT_IMPLEMENTED(!runtime::is_capturing(stream), name,
                               " cannot be captured yet: what comes out shows when its kernel runs, and a capturing "
                               "stream of ",
                               stream.device(), " records work without running it. Run it once before the capture");
-  prepare_to_wait(name, stream);
+  check_sync_allowed(name, stream);
   const Stack given = torch::jit::last(*stack, op.schema().arguments().size()).vec();
-  FallbackCall call(op, *stack);
+  BoxedCpuCall call(op, *stack);
   call.run_on_engine(cpu_key_of(op, *stack));
   call.finish();
-  // An operand that was written into may have another shape or quantiser now; then the operands are of another kind.
-  if (!kind.is_open() && Kind(op, given).bytes() == kind.bytes()) {
+  // An operand that the kernel wrote may have another shape or quantizer now. Then its key differs from that of
+  // the call, and nothing is cached.
+  if (!kind.is_open() && CallKey(op, given).bytes() == kind.bytes()) {
     if (auto outcome = outcome_of(op, given, torch::jit::last(*stack, op.schema().returns().size()).vec())) {
-      Outcomes::instance().remember(kind.bytes(), std::move(*outcome));
+      OutputMetaCache::instance().remember(kind.bytes(), std::move(*outcome));
     }
   }
 }
 
 }  // namespace
 
-void run_rehearsed(const c10::OperatorHandle& op, Stack* stack) {
+void run_cached_meta(const c10::OperatorHandle& op, Stack* stack) {
   const c10::Device device = device_of_call(*stack, op.schema().arguments().size());
   check_devices_of_call(op, *stack, device);
   const CurrentDevice current(device);
   const c10::Stream stream = runtime::current_stream(device.index());
-  const Kind kind(op, *stack);
-  if (const auto outcome = Outcomes::instance().find(kind.bytes())) {
-    launch_rehearsed(op, stack, stream, outcome);
+  const CallKey kind(op, *stack);
+  if (const auto outcome = OutputMetaCache::instance().find(kind.bytes())) {
+    launch_cached(op, stack, stream, outcome);
   } else {
-    rehearse(op, stack, stream, kind);
+    launch_first(op, stack, stream, kind);
   }
 }
 
-void rehearsed(torch::Library& library, c10::ArrayRef<const char*> names) {
-  boxed<&run_rehearsed>(library, names);
+void cached_meta(torch::Library& library, c10::ArrayRef<const char*> names) {
+  boxed<&run_cached_meta>(library, names);
 }
 
 }  // namespace openreg::ops

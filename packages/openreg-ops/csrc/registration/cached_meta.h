@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The short form for operators that are a name here: PyTorch has a kernel for the CPU that only its dispatcher reaches,
-// and what comes out nobody describes. So all operators on quantised tensors and of torch.ops.quantized are declared.
+// A short form for operators that are registered by name alone: PyTorch has a CPU kernel that only its dispatcher
+// reaches, and no meta function. Operators on quantized tensors and those of torch.ops.quantized are registered so.
 //
-//   rehearsed(library, {"relu", "relu_", "max_pool2d"});
+//   cached_meta(library, {"relu", "relu_", "max_pool2d"});
 //
-// The first call of its kind is a rehearsal: the host waits for the kernel, throws on the calling line what it throws,
-// and writes down what came out. Later calls of this kind make their outputs after that and are launched as any other.
-// A kind is all that a kernel can look at on the host: sizes, strides, dtypes and quantisers of the operands, which of
-// them share memory, packed weights, and all other arguments. Calls whose outputs depend on data (an index that is a
-// mask), or that change the shape or the quantiser of an operand, are a rehearsal each time. A stream that captures
-// records later calls only.
+// The first call with a key is synchronous: it rethrows the kernel's exception and caches the metadata of each result.
+// Later calls with that key allocate their outputs from the cache and launch asynchronously. The key holds all that a
+// kernel can read on the host. These are sizes, strides, dtypes and quantizers of the operands, which of them share
+// memory, packed weights, and all other arguments. Every call is synchronous if its outputs depend on data (an index
+// that is a mask), or if it changes the shape or the quantizer of an operand. A capturing stream accepts only calls
+// whose key is in the cache.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -19,11 +19,12 @@
 
 namespace openreg::ops {
 
-// Declares operators by the names that PyTorch's schemas have, "name.overload". The kernel is that of QuantizedCPU
-// where an operand is quantised, else that of CPU.
-void rehearsed(torch::Library& library, c10::ArrayRef<const char*> names);
+// Registers operators by the names of PyTorch's schemas, "name.overload". The kernel is that of QuantizedCPU if an
+// operand is quantized, else that of CPU.
+void cached_meta(torch::Library& library, c10::ArrayRef<const char*> names);
 
-// The same as a boxed kernel, for who has something to check first.
-void run_rehearsed(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+// Executes one call as the kernels of cached_meta() do, for boxed kernels that first check something else. Throws
+// c10::Error if the call must be synchronous and the stream is capturing or the sync debug mode forbids it.
+void run_cached_meta(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 }  // namespace openreg::ops

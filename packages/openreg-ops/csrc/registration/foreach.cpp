@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "registration/listwise.h"
+#include "registration/foreach.h"
 
 #include <algorithm>
 

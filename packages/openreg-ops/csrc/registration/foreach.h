@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The short form for operators on lists of tensors (torch._foreach_*), by PyTorch's composite functions.
+// A short form for operators on lists of tensors (torch._foreach_*), which uses PyTorch's composite functions.
 //
-//   listwise<op::_foreach_exp, op::_foreach_exp_>(library, composite::_foreach_exp, composite::_foreach_exp_);
+//   foreach_ops<op::_foreach_exp, op::_foreach_exp_>(library, composite::_foreach_exp, composite::_foreach_exp_);
 //
-// Where all tensors of a list are dense, on one device and of one floating-point dtype, the composite function runs on
-// the engine: one launch for the whole list. Else it runs on the host, one launch per tensor, and finds the dtypes and
-// the mistakes.
+// If all tensors of a list are dense, on one device and of one floating-point dtype, the composite function runs on the
+// engine, with one launch for the whole list. Otherwise it runs on the host, with one launch per tensor, and the
+// operators inside determine dtypes and reject wrong arguments.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,30 +21,31 @@ namespace openreg::ops {
 
 namespace composite = at::compositeexplicitautograd;
 
-// Whether one launch can work on a whole list.
+// Returns true if one launch can process the whole list: it is not empty, and its tensors are dense, on one device and
+// of one floating-point dtype.
 bool is_uniform(at::TensorList list);
 
-// Whether a further argument leaves shapes and dtypes of a uniform list as they are.
+// Return true if a further argument leaves shapes and dtypes of a uniform list unchanged.
 bool fits(at::TensorList list, at::TensorList other);
 bool fits(at::TensorList list, const at::Tensor& number);
 bool fits(at::TensorList list, const at::Scalar& number);
 bool fits(at::TensorList list, at::ArrayRef<at::Scalar> numbers);
 bool fits(at::TensorList list, bool option);
 
-// Gives a list of tensors like its first operand, or writes into the tensors of that.
+// An operator that returns a list of tensors like its first operand, or writes into the tensors of that operand.
 template <class Signature>
-struct Listwise;
+struct ForeachOp;
 template <class Result, class... Args>
-struct Listwise<Result(at::TensorList, Args...)> {
+struct ForeachOp<Result(at::TensorList, Args...)> {
   using Composite = Result(at::TensorList, Args...);
 
   Operator op;
   const orAccess* accesses;
   Composite* composite;
-  void (*check)(at::TensorList, Args...);  // throws for operands that the operator does not take; may be null
+  void (*check)(at::TensorList, Args...);  // throws c10::Error for operands that the operator rejects; may be null
 
   static Result enter(const void* state, at::TensorList self, Args... args) {
-    const auto& [op, accesses, composite, check] = *static_cast<const Listwise*>(state);
+    const auto& [op, accesses, composite, check] = *static_cast<const ForeachOp*>(state);
     const c10::Device device = device_of(op.name, self, args...);
     const CurrentDevice current(device);
     if (check != nullptr) {
@@ -53,7 +54,7 @@ struct Listwise<Result(at::TensorList, Args...)> {
     if (!is_uniform(self) || !(fits(self, args) && ...)) {
       return composite(self, args...);
     }
-    const Hears when = hears_of(op, self, args...);
+    const SyncPolicy when = sync_policy_of(op, self, args...);
     if constexpr (std::is_void_v<Result>) {
       launch_owned<at::TensorList, Args...>(op, device, when, accesses, composite, self, args...);
     } else {
@@ -76,21 +77,21 @@ struct Listwise<Result(at::TensorList, Args...)> {
   }
 };
 
-// Declares operators, each with the composite function of its signature: the one that gives lists and the one in place.
-// All take what `kCheck`, which has their operands, does not throw for.
+// Registers overloads, each with the composite function of its signature: the one that returns lists and the in-place
+// one. `kCheck` takes the operands and throws c10::Error for those that the operators reject.
 template <auto kCheck, class... Forms>
-void listwise(torch::Library& library, SchemaOf<Forms>*... composites) {
+void foreach_ops(torch::Library& library, SchemaOf<Forms>*... composites) {
   const auto declare = [&]<class Form>(Form /*form*/, SchemaOf<Form>* composite) {
     using Schema = SchemaOf<Form>;
-    static const Listwise<Schema> forever{
+    static const ForeachOp<Schema> forever{
         {Form::name, {.checked = true}}, kAccessesOf<Form, Schema>.data(), composite, kCheck};
-    register_entry<Form, Schema>(library, {}, &forever, &Listwise<Schema>::enter);
+    register_stateful<Form, Schema>(library, {}, &forever, &ForeachOp<Schema>::enter);
   };
   (declare(Forms(), composites), ...);
 }
 template <class... Forms>
-void listwise(torch::Library& library, SchemaOf<Forms>*... composites) {
-  listwise<nullptr, Forms...>(library, composites...);
+void foreach_ops(torch::Library& library, SchemaOf<Forms>*... composites) {
+  foreach_ops<nullptr, Forms...>(library, composites...);
 }
 
 }  // namespace openreg::ops

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The short form for operators that are written by hand: a function of the operator's own signature, which checks the
-// operands, makes the outputs and calls launch(). csrc/minimal is what it abbreviates.
+// A short form for operators that are written by hand. A function with the operator's own signature checks the
+// operands, allocates the outputs and calls launch(), as the functions of csrc/minimal do without it.
 //
-//   function<op::native_layer_norm>(library, native_layer_norm, kLayerNorm.rule);
+//   function<op::linalg_lstsq_out>(library, lstsq_out, kLstsq.traits);
 #pragma once
 
 #include "launch/launch.h"
@@ -10,10 +10,10 @@
 
 namespace openreg::ops {
 
-// Declares one form. The rule is the one that the function's launches use, for tests to compare with the CPU.
+// Registers one overload. `traits` are those of the function's launches, because tests compare them with the CPU.
 template <class Form>
-void function(torch::Library& library, SchemaOf<Form>* implementation, const KernelRule& rule = {}) {
-  register_form(library, {Form::name, Form::overload_name}, rule, torch::CppFunction(implementation));
+void function(torch::Library& library, SchemaOf<Form>* implementation, const KernelTraits& traits = {}) {
+  register_overload(library, {Form::name, Form::overload_name}, traits, torch::CppFunction(implementation));
 }
 
 }  // namespace openreg::ops

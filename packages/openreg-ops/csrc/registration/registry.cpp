@@ -21,30 +21,30 @@ constexpr std::array<std::string_view, 5> kLibraries = {"aten", "openreg", "quan
 constexpr const char* kAten = "aten::";
 constexpr const char* kUnknown = ", which PyTorch does not have; name the operator as native_functions.yaml does";
 
-// What has been declared while the module was loaded, by one thread.
-struct Declared {
-  std::map<std::string, KernelRule> rules;
+// The registrations that one thread makes while the module loads.
+struct RegistrationLog {
+  std::map<std::string, KernelTraits> rules;
   std::string mistake;                                          // the first one
-  std::string key;                                              // of DeclaresFor: "@SparsePrivateUse1"
-  std::string library = kAten;                                  // of DeclaresFor: "quantized::"
+  std::string key;                                              // of RegistrationKeyGuard: "@SparsePrivateUse1"
+  std::string library = kAten;                                  // of RegistrationKeyGuard: "quantized::"
   std::unordered_multimap<std::string, std::string> overloads;  // of all operators of PyTorch, by name
 
-  Declared() {
+  RegistrationLog() {
     for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
       overloads.emplace(name.name, name.overload_name);
     }
   }
 };
 
-Declared& declared() {
-  static auto* const everything = new Declared;
+RegistrationLog& registration_log() {
+  static auto* const everything = new RegistrationLog;
   return *everything;
 }
 
 template <class... Words>
 void note_mistake(const Words&... words) {
-  if (declared().mistake.empty()) {
-    declared().mistake = c10::str("openreg_ops declares ", words...);
+  if (registration_log().mistake.empty()) {
+    registration_log().mistake = c10::str("openreg_ops declares ", words...);
   }
 }
 
@@ -52,15 +52,15 @@ bool is_out_form(const std::vector<c10::Argument>& arguments, const std::vector<
   const auto is_same = [](const c10::Argument& one, const c10::Argument& other) {
     return one.name() == other.name() && *one.type() == *other.type();
   };
-  // What follows is outputs alone: max.dim_max takes what max() takes, too.
+  // Only outputs may follow, because max.dim_max begins with the arguments of max(), too.
   const auto is_out = [](const c10::Argument& argument) { return argument.is_out(); };
   return arguments.size() > functional.size() &&
          std::equal(functional.begin(), functional.end(), arguments.begin(), is_same) &&
          std::all_of(arguments.begin() + static_cast<std::ptrdiff_t>(functional.size()), arguments.end(), is_out);
 }
 
-// PyTorch's own macros take a kernel for any name, as the operator may be defined later. Those of these libraries are
-// all defined by now.
+// Reports kernels for names that no operator has. PyTorch's own macros accept them, because the operator may be defined
+// later, but all operators of these libraries are defined by now.
 void note_kernels_without_operator() {
   for (const c10::OperatorHandle& op : c10::Dispatcher::singleton().findDanglingImpls()) {
     const c10::OperatorName& name = op.operator_name();
@@ -74,29 +74,29 @@ void note_kernels_without_operator() {
   }
 }
 
-// The name of a form among the declarations.
+// Returns the name of an overload in `RegistrationLog::rules`.
 std::string declared_name(const c10::OperatorName& form) {
   const std::string name = c10::toString(form);
-  return (name.rfind(kAten, 0) == 0 ? name.substr(std::string_view(kAten).size()) : name) + declared().key;
+  return (name.rfind(kAten, 0) == 0 ? name.substr(std::string_view(kAten).size()) : name) + registration_log().key;
 }
 
 }  // namespace
 
-DeclaresFor::DeclaresFor(c10::DispatchKey key, const char* library) {
-  declared().key = key == c10::DispatchKey::PrivateUse1 ? "" : c10::str("@", key);
-  declared().library = c10::str(library, "::");
+RegistrationKeyGuard::RegistrationKeyGuard(c10::DispatchKey key, const char* library) {
+  registration_log().key = key == c10::DispatchKey::PrivateUse1 ? "" : c10::str("@", key);
+  registration_log().library = c10::str(library, "::");
 }
 
-DeclaresFor::~DeclaresFor() {
-  declared().key.clear();
-  declared().library = kAten;
+RegistrationKeyGuard::~RegistrationKeyGuard() {
+  registration_log().key.clear();
+  registration_log().library = kAten;
 }
 
-void register_form(torch::Library& library, const c10::OperatorName& form, const KernelRule& rule,
-                   torch::CppFunction&& function) {
+void register_overload(torch::Library& library, const c10::OperatorName& form, const KernelTraits& traits,
+                       torch::CppFunction&& function) {
   if (!c10::Dispatcher::singleton().findSchema(form).has_value()) {
     note_mistake(form, kUnknown);
-  } else if (!declared().rules.emplace(declared_name(form), rule).second) {
+  } else if (!registration_log().rules.emplace(declared_name(form), traits).second) {
     note_mistake(form, " twice; an operator has one declaration, in the file of its family");
   } else {
     library.impl(c10::toString(form).c_str(), std::move(function));
@@ -105,33 +105,34 @@ void register_form(torch::Library& library, const c10::OperatorName& form, const
 
 void register_boxed(torch::Library& library, const char* name, torch::CppFunction&& function) {
   const c10::OperatorNameView parsed = c10::OperatorNameView::parse(name);
-  const c10::OperatorName form(declared().library + std::string(parsed.name), std::string(parsed.overload_name));
-  register_form(library, form, {}, std::move(function));
+  const c10::OperatorName form(registration_log().library + std::string(parsed.name),
+                               std::string(parsed.overload_name));
+  register_overload(library, form, {}, std::move(function));
 }
 
-void register_out_form(torch::Library& library, const c10::OperatorName& functional, const KernelRule& rule,
+void register_out_form(torch::Library& library, const c10::OperatorName& functional, const KernelTraits& traits,
                        torch::CppFunction&& function) {
   auto& dispatcher = c10::Dispatcher::singleton();
   const auto found = dispatcher.findSchema(functional);
-  const auto [first, last] = declared().overloads.equal_range(functional.name);
+  const auto [first, last] = registration_log().overloads.equal_range(functional.name);
   for (auto overload = first; found.has_value() && overload != last; ++overload) {
     const c10::OperatorName name(functional.name, overload->second);
     if (is_out_form(dispatcher.findSchema(name)->schema().arguments(), found->schema().arguments())) {
-      register_form(library, name, rule, std::move(function));
+      register_overload(library, name, traits, std::move(function));
       return;
     }
   }
   note_mistake("the out= form of ", functional, ", which PyTorch does not have");
 }
 
-void require_sound_declarations() {
+void check_registrations() {
   note_kernels_without_operator();
-  declared().overloads.clear();  // nothing is declared any more
-  TORCH_CHECK(declared().mistake.empty(), declared().mistake);
+  registration_log().overloads.clear();  // no registration follows
+  TORCH_CHECK(registration_log().mistake.empty(), registration_log().mistake);
 }
 
-const std::map<std::string, KernelRule>& declared_rules() {
-  return declared().rules;
+const std::map<std::string, KernelTraits>& declared_rules() {
+  return registration_log().rules;
 }
 
 }  // namespace openreg::ops

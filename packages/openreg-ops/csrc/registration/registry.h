@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How declarations reach PyTorch's dispatcher: every form by the name that at::_ops has for it, once, with the
-// signature that its schema asks for. Declarations stand in PyTorch's own blocks, TORCH_LIBRARY_IMPL(aten, PrivateUse1,
-// library), which run while the module is loaded: after openreg_ops/__init__.py has compared the build.
+// The registration of kernels with PyTorch's dispatcher: each overload once, by its name in at::_ops, with the
+// signature of its schema. Registrations stand in PyTorch's own blocks, TORCH_LIBRARY_IMPL(aten, PrivateUse1, library).
+// These run while the module loads, after openreg_ops/__init__.py has compared the build.
 //
-// The short forms of a declaration, one header each; all launch by launch.h:
-//   structured.h  PyTorch's meta function checks the operands and asks for outputs   (csrc/mechanisms/structured.cpp)
-//   described.h   a function of ours does, for operators that have no meta function  (csrc/mechanisms/own_meta.cpp)
-//   listwise.h    lists of tensors, in one launch                                    (csrc/mechanisms/own_meta.cpp, per
-//   list) function.h    a function written by hand                                         (csrc/minimal) layout.h
-//   PyTorch's function for the CPU serves tensors of other layouts as it is rehearsed.h   the first call of a kind
-//   tells what comes out: quantised tensors
+// The short forms of a registration, one header each; the first four launch through launch/launch.h:
+//
+//   header          operators                                                 abbreviates (in csrc/)
+//   structured.h    PyTorch has a structured meta function for them           mechanisms/structured.cpp
+//   unstructured.h  PyTorch has none; the meta function is ours               mechanisms/unstructured.cpp
+//   foreach.h       on lists of tensors, in one launch                        mechanisms/unstructured.cpp, per list
+//   function.h      written by hand                                           minimal/
+//   non_strided.h   on other layouts, by PyTorch's functions for the CPU      none; it calls fallback/boxed_cpu_call.h
+//   cached_meta.h   on quantized tensors; a first call caches the metadata    none; it calls fallback/boxed_cpu_call.h
 #pragma once
 
 #include <ATen/core/boxing/KernelFunction.h>
@@ -21,7 +23,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "launch/kernel_rule.h"
+#include "launch/kernel_traits.h"
 
 namespace at::_ops {}
 namespace at::cpu {}
@@ -33,7 +35,7 @@ namespace op = at::_ops;
 namespace cpu = at::cpu;
 namespace meta = at::meta;
 
-// The operator's signature in C++ without symbolic integers: this backend works on real sizes.
+// The operator's signature in C++ without symbolic integers, because this backend works on concrete sizes.
 template <class Operator>
 using SchemaOf = typename c10::fn_remove_symint<typename Operator::schema>::type;
 
@@ -47,7 +49,7 @@ constexpr size_t kOutputsOf<std::tuple<Outputs...>(Args...)> = sizeof...(Outputs
 template <size_t>
 using OutputReference = at::Tensor&;
 
-// What an out= form of so many outputs gives.
+// The type that an out= overload with this number of outputs returns.
 template <class Indices>
 struct OutResult;
 template <size_t... Index>
@@ -64,9 +66,10 @@ struct OutFormOf<Result(Args...), std::index_sequence<Index...>> {
   using type = OutResultOf<sizeof...(Index)>(Args..., OutputReference<Index>...);
 };
 template <class Signature>
-using OutForm = typename OutFormOf<Signature>::type;
+using OutSignature = typename OutFormOf<Signature>::type;
 
-// Whether a signature is that of a form that gives new tensors, and of one that writes into its first argument.
+// True if an overload of this signature returns new tensors (kIsFunctional) or writes into its first argument
+// (kIsInplace).
 template <class Signature>
 constexpr bool kIsFunctional = false;
 template <class Result, class... Args>
@@ -79,36 +82,37 @@ constexpr bool kIsInplace = false;
 template <class Result, class First, class... Args>
 constexpr bool kIsInplace<Result(First, Args...)> = std::is_void_v<Result> || std::is_same_v<First, at::Tensor&>;
 
-// A function with a state, as the dispatcher calls it. All operators of one signature share PyTorch's code for boxed
-// calls, which is long. The state lives for ever.
+// A kernel with its state, as a functor for the dispatcher. All operators of one signature share this type, because
+// PyTorch's code for boxed calls is long and is instantiated for each type. The state is never destroyed.
 template <class Signature>
-struct Entry;
+struct StatefulKernel;
 template <class Result, class... Args>
-struct Entry<Result(Args...)> {
+struct StatefulKernel<Result(Args...)> {
   using Call = Result(const void*, Args...);
   const void* state;
   Call* call;
   Result operator()(Args... args) const { return call(state, std::forward<Args>(args)...); }
 };
 
-// What is declared while one lives is for tensors of this key: SparsePrivateUse1, say; and boxed functions are of this
-// library of operators. Without one, for strided tensors and of "aten". An operator has one declaration for each.
-// Stands first in a block of TORCH_LIBRARY_IMPL for that key and library.
-class DeclaresFor {
+// A guard that sets the key and the library of registrations: they are for tensors of `key`, such as SparsePrivateUse1,
+// and boxed functions belong to `library`. Without a guard, registrations are for strided tensors and "aten". An
+// overload has one registration for each key. The guard stands first in a block of TORCH_LIBRARY_IMPL for that key and
+// library; guards do not nest.
+class RegistrationKeyGuard {
  public:
-  explicit DeclaresFor(c10::DispatchKey key, const char* library = "aten");
-  ~DeclaresFor();
+  explicit RegistrationKeyGuard(c10::DispatchKey key, const char* library = "aten");
+  ~RegistrationKeyGuard();
 
-  DeclaresFor(const DeclaresFor&) = delete;
-  DeclaresFor& operator=(const DeclaresFor&) = delete;
+  RegistrationKeyGuard(const RegistrationKeyGuard&) = delete;
+  RegistrationKeyGuard& operator=(const RegistrationKeyGuard&) = delete;
 };
 
-// Registers one form of an operator. A form that was declared before, or that PyTorch does not have, is a mistake that
-// require_sound_declarations() reports: nothing may be thrown while a library loads.
-void register_form(torch::Library& library, const c10::OperatorName& form, const KernelRule& rule,
-                   torch::CppFunction&& function);
+// Registers one overload of an operator. An overload that is registered already, or that PyTorch does not have, is a
+// mistake that check_registrations() reports, because nothing may be thrown while a library loads.
+void register_overload(torch::Library& library, const c10::OperatorName& form, const KernelTraits& traits,
+                       torch::CppFunction&& function);
 
-// The same for a boxed function, by a name as "add.out".
+// Same as `register_overload()`, except that the function is boxed and `name` is text such as "add.out".
 void register_boxed(torch::Library& library, const char* name, torch::CppFunction&& function);
 template <auto* kFunction>
 void boxed(torch::Library& library, c10::ArrayRef<const char*> names) {
@@ -117,37 +121,38 @@ void boxed(torch::Library& library, c10::ArrayRef<const char*> names) {
   }
 }
 
-// The same for the out= form of the operator whose functional form this is: PyTorch has one overload that takes the
-// same arguments and then outputs.
-void register_out_form(torch::Library& library, const c10::OperatorName& functional, const KernelRule& rule,
+// Same as `register_overload()`, except that it registers the out= overload that belongs to `functional`: the only one
+// that takes the same arguments and then outputs.
+void register_out_form(torch::Library& library, const c10::OperatorName& functional, const KernelTraits& traits,
                        torch::CppFunction&& function);
 
-// Not inlined, as the code that makes a CppFunction is long and alike for all operators of a signature.
-using Register = void(torch::Library&, const c10::OperatorName&, const KernelRule&, torch::CppFunction&&);
+// Not inlined, because the code that makes a CppFunction is long and identical for all operators of a signature.
+using Register = void(torch::Library&, const c10::OperatorName&, const KernelTraits&, torch::CppFunction&&);
 template <class Signature>
 C10_NOINLINE void register_entry_as(torch::Library& library, Register* enter, const char* name, const char* overload,
-                                    const KernelRule& rule, const void* state, typename Entry<Signature>::Call* call) {
-  enter(library, {name, overload}, rule, torch::CppFunction(Entry<Signature>{state, call}));
+                                    const KernelTraits& traits, const void* state,
+                                    typename StatefulKernel<Signature>::Call* call) {
+  enter(library, {name, overload}, traits, torch::CppFunction(StatefulKernel<Signature>{state, call}));
 }
 
-// The same for a function with a state.
+// Same as `register_overload()` and `register_out_form()`, except that the kernel is `call` with `state`.
 template <class Form, class Signature>
-void register_entry(torch::Library& library, const KernelRule& rule, const void* state,
-                    typename Entry<Signature>::Call* call) {
-  register_entry_as<Signature>(library, &register_form, Form::name, Form::overload_name, rule, state, call);
+void register_stateful(torch::Library& library, const KernelTraits& traits, const void* state,
+                       typename StatefulKernel<Signature>::Call* call) {
+  register_entry_as<Signature>(library, &register_overload, Form::name, Form::overload_name, traits, state, call);
 }
 template <class Functional, class Signature>
-void register_out_entry(torch::Library& library, const void* state, typename Entry<Signature>::Call* call) {
+void register_out_entry(torch::Library& library, const void* state, typename StatefulKernel<Signature>::Call* call) {
   register_entry_as<Signature>(library, &register_out_form, Functional::name, Functional::overload_name, {}, state,
                                call);
 }
 
-// Throws c10::Error that names the operator if a declaration was wrong. To be called when the module is initialised.
-void require_sound_declarations();
+// Throws c10::Error, with the operator, if a registration was wrong. Call it when the module is initialized.
+void check_registrations();
 
-// What declarations have said of kernels: the rule by the form's name, without the namespace of aten; for tensors of
-// another key than strided ones the key follows: "add.out@SparsePrivateUse1". A form that follows from another has none
-// of its own.
-const std::map<std::string, KernelRule>& declared_rules();
+// Returns the traits of all registered kernels, by the overload's name without the namespace aten. The key follows the
+// name for tensors that are not strided: "add.out@SparsePrivateUse1". Overloads that derive from another one have
+// default traits.
+const std::map<std::string, KernelTraits>& declared_rules();
 
 }  // namespace openreg::ops

@@ -11,7 +11,7 @@ void MetaOutputs::provide(int64_t index, at::IntArrayRef sizes, at::IntArrayRef 
       output = make_output(sizes, strides, options);
       return;
     case Form::kOut:
-      if (!is_iterator) {  // which refuses it itself
+      if (!is_iterator) {  // an iterator rejects such sizes itself
         check_sizes_(output, sizes);
       }
       resize_out(output, sizes, strides, options);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The short form for operators that have a structured meta function and a CPU kernel; csrc/mechanisms/structured.cpp is
-// what it abbreviates.
+// A short form for operators that have a structured meta function and a CPU kernel. It abbreviates
+// csrc/mechanisms/structured.cpp.
 //
 //   structured<meta::structured_hypot, op::hypot, op::hypot_>(library, cpu::hypot_outf, kFloats);
 //
-// declares the functional form, the out= form, and where it is named the in-place form. A call runs in three steps: (1)
-// on the host, PyTorch's own meta function checks the operands and asks for outputs, which we allocate or check; (2)
-// operands and outputs get aliases; (3) the CPU kernel is launched on the aliases. Source: the code that torchgen
-// generates for CUDA does (1) the same way. What a file calls stands last.
+// registers the functional overload, the out= overload, and the in-place overload if it is named. A call has three
+// steps. (1) On the host, PyTorch's own meta function checks the operands and requests outputs, which MetaOutputs
+// allocates or checks. (2) Operands and outputs get aliases. (3) The CPU kernel is launched on the aliases. Source: the
+// code that torchgen generates for CUDA does step (1) in this way. The functions for operator files stand last.
 #pragma once
 
 #include <ATen/TensorIterator.h>
@@ -26,37 +26,36 @@
 
 namespace openreg::ops {
 
-// The outputs of one call, which the meta function asks for.
+// The outputs of one call, which the meta function requests.
 class MetaOutputs {
  public:
   enum class Form { kFunctional, kOut, kInplace };
 
-  // Throws c10::Error where an output that is an operand, too, would get these sizes and has others.
+  // Throws c10::Error if `output` is also an operand, and `sizes` are not its sizes.
   using CheckSizes = c10::function_ref<void(const at::Tensor& output, c10::IntArrayRef sizes)>;
 
-  // `outputs` are new and undefined, or what the caller gave. `instead` are as many.
+  // `outputs` are undefined, or the tensors of the caller. `instead` has as many undefined tensors.
   MetaOutputs(Form form, at::Tensor* outputs, at::Tensor* instead, CheckSizes check_sizes)
       : form_(form), outputs_(outputs), instead_(instead), check_sizes_(check_sizes) {}
 
   const at::Tensor& get(int64_t index) const { return outputs_[index]; }
 
-  // Makes an output, or checks the given one and gives it the size. An output whose strides the kernel prescribes and
-  // one whose strides it takes as they are need no difference here: where a kernel settles the strides anew, RunKernel
-  // undoes it.
+  // Allocates an output, or checks the caller's tensor and resizes it. It treats strides that the kernel prescribes and
+  // strides that the kernel accepts alike, because RunKernel restores strides that a kernel changes.
   void provide(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides, const at::TensorOptions& options,
                bool is_iterator);
 
  private:
   Form form_;
   at::Tensor* outputs_;
-  // An out= tensor of other strides than a new output would have gets its values from one. Many kernels write one
-  // element after the other, and would write beyond it; those of an iterator do not. Nothing can be copied to expanded
-  // tensors.
+  // Replacements for out= tensors whose strides differ from those of a new output; results are copied from there. Many
+  // kernels write contiguously and would write out of bounds; kernels of an iterator do not. Expanded tensors get none,
+  // because nothing can be copied to them.
   at::Tensor* instead_;
   CheckSizes check_sizes_;
 };
 
-// `Base` is PyTorch's class of the meta function.
+// PyTorch's class of a meta function, `Base`, with the outputs of MetaOutputs.
 template <class Base>
 class MetaCall final : public Base {
  public:
@@ -73,7 +72,7 @@ class MetaCall final : public Base {
                               at::TensorOptions options) override {
     outputs_.provide(index, sizes, strides, options, kIsIterator);
     if constexpr (kIsIterator) {
-      // After the output exists, because the iterator asks for it.
+      // After provide(), because the iterator calls maybe_get_output().
       at::TensorIteratorBase::set_output_raw_strided(index, sizes, strides, options);
     }
   }
@@ -82,7 +81,7 @@ class MetaCall final : public Base {
   MetaOutputs& outputs_;
 };
 
-// What a meta function takes where the operator takes something else.
+// Returns an argument in the type that a meta function takes, where the operator takes another one.
 template <class T>
 const T& meta_argument(const T& argument) {
   return argument;
@@ -94,8 +93,8 @@ inline at::OptionalScalarRef meta_argument(const std::optional<at::Scalar>& argu
   return argument.has_value() ? at::OptionalScalarRef(*argument) : at::OptionalScalarRef();
 }
 
-// Runs the meta function and gives the dtype in which the kernel computes, where that is an iterator's to settle; else
-// it is the first operand's.
+// Runs the meta function. Returns the dtype in which the kernel computes if an iterator determines it. Otherwise that
+// is the dtype of the first operand, and the result is empty.
 template <class Base, class... Args>
 std::optional<c10::ScalarType> call_meta(MetaOutputs& outputs, Args... args) {
   MetaCall<Base> call(outputs);
@@ -107,9 +106,9 @@ std::optional<c10::ScalarType> call_meta(MetaOutputs& outputs, Args... args) {
   }
 }
 
-// The commonest operands of an operator that works element by element: contiguous tensors of one shape and floating
-// dtype, and numbers. For these PyTorch's meta function, which is the longest part of such a call, would settle on an
-// output like them and on their dtype.
+// The most frequent operands of an elementwise operator: contiguous tensors of one shape and floating dtype, and
+// numbers. For these, PyTorch's meta function would choose an output like them and their dtype. It is skipped because
+// it is the longest part of such a call.
 class ElementwiseOperands {
  public:
   template <class... Args>
@@ -149,9 +148,9 @@ class ElementwiseOperands {
   bool alike_ = true;
 };
 
-// Calls `kernel(args..., outputs...)`. A few kernels give their output other strides, or leave it to be conjugated; the
-// tensor that it is an alias of stays as it is, so the values are put in their places, and the alias is as before for
-// another run.
+// Calls `kernel(args..., outputs...)` on aliases. A few kernels change the strides of their output or set its conjugate
+// bit, but the device tensor keeps its layout. Then the values are copied to their places in that layout. The alias
+// is restored, because the launch may run again.
 struct RunKernel {
   template <class Kernel, size_t kOutputs, class... Args>
   void operator()(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) const {
@@ -174,7 +173,7 @@ struct RunKernel {
   static void restore(const char* name, at::Tensor& output, const Layout& layout);
 };
 
-// A structured operator of this functional signature: what the forms share. Index counts the outputs.
+// A structured operator of this functional signature, shared by its overloads. Index counts the outputs.
 template <class Signature, class Indices = std::make_index_sequence<kOutputsOf<Signature>>>
 struct Structured;
 
@@ -185,13 +184,13 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
   using Kernel = OutResult(Args..., OutputReference<Index>...);
   using Outputs = std::array<at::Tensor, kOutputs>;
 
-  // What an operator may add.
+  // Optional additions of an operator. Each may be null.
   struct Hooks {
-    // Called on the calling line, before the meta function: what that does not check, or warn of.
+    // Runs on the calling line, before the meta function, for checks and warnings that the meta function lacks.
     void (*check)(Args...) = nullptr;
-    // The same after it, for what the kernel would refuse of the outputs.
+    // Runs after the meta function, for outputs that the kernel would reject.
     void (*check_outputs)(Args..., OutputReference<Index>...) = nullptr;
-    // Launches another kernel, or gives false for operands that it does not serve, which then go to `kernel`.
+    // Launches another kernel, or returns false for operands that it does not support; `kernel` then serves those.
     bool (*launch_own)(c10::Device, Args..., OutputReference<Index>...) = nullptr;
   };
 
@@ -199,7 +198,7 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
   std::optional<c10::ScalarType> (*meta)(MetaOutputs&, Args...);
   bool is_iterator;
   Kernel* kernel;
-  KernelRule rule;
+  KernelTraits traits;
   Hooks hooks;
 
   Result functional(Args... args) const {
@@ -214,7 +213,7 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
     return OutResult(given...);
   }
 
-  // Of one output, which is the first operand. `rest` are the further arguments.
+  // Requires that the operator has one output, which is the first operand. `rest` are the further arguments.
   template <class... Rest>
   at::Tensor& inplace(at::Tensor& self, Rest... rest) const {
     Outputs outputs{self};
@@ -222,7 +221,7 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
     return self;
   }
 
-  // The forms as the dispatcher calls them. `state` is the operator.
+  // The overloads with the signatures that the dispatcher calls. `state` points to the operator.
   static Result enter_functional(const void* state, Args... args) {
     return static_cast<const Structured*>(state)->functional(args...);
   }
@@ -238,7 +237,7 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
   void run(MetaOutputs::Form form, Outputs& outputs, Args... args) const {
     const c10::Device device = device_of(name, args..., outputs[Index]...);
     if (!is_iterator) {
-      check_same_device(name, device, args...);  // a TensorIterator checks by itself, and takes scalars on the CPU
+      check_same_device(name, device, args...);  // a TensorIterator checks by itself, and accepts scalars on the CPU
     }
     const CurrentDevice current(device);
     if (hooks.check != nullptr) {
@@ -249,15 +248,16 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
     if (hooks.check_outputs != nullptr) {
       hooks.check_outputs(args..., outputs[Index]...);
     }
-    bool refuses = may_refuse(name, rule, computed, args...);
+    bool refuses = may_reject_dtype(name, traits, computed, args...);
     if constexpr ((is_mode<Args> || ...)) {
-      refuses |= may_refuse_mode(name, rule, computed, args...);
+      refuses |= may_reject_mode(name, traits, computed, args...);
     }
-    const Hears when = hears(rule, refuses, computed, args...);
-    if (form != MetaOutputs::Form::kFunctional && rule.overlap.refuses() && !is_iterator) {
-      (check_overlap_rule(rule.overlap, outputs[Index], args...), ...);
+    const SyncPolicy when = sync_policy(traits, refuses, computed, args...);
+    if (form != MetaOutputs::Form::kFunctional && traits.overlap.refuses() && !is_iterator) {
+      (check_overlap_rule(traits.overlap, outputs[Index], args...), ...);
     }
-    if (hooks.launch_own != nullptr && when == Hears::kLater && hooks.launch_own(device, args..., outputs[Index]...)) {
+    if (hooks.launch_own != nullptr && when == SyncPolicy::kAsync &&
+        hooks.launch_own(device, args..., outputs[Index]...)) {
       return;
     }
     (exchange(outputs[Index], instead[Index]), ...);
@@ -265,10 +265,10 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
     (put_back(instead[Index], outputs[Index]), ...);
   }
 
-  // Gives the dtype in which the kernel computes, as call_meta() does.
+  // Returns the dtype in which the kernel computes, as call_meta() does.
   std::optional<c10::ScalarType> make_outputs(MetaOutputs::Form form, Outputs& outputs, Outputs& instead,
                                               Args... args) const {
-    if (rule.elementwise && form == MetaOutputs::Form::kFunctional) {
+    if (traits.elementwise && form == MetaOutputs::Form::kFunctional) {
       const ElementwiseOperands operands(args...);
       if (operands.are_alike()) {
         outputs[0] = operands.make_output();
@@ -294,41 +294,41 @@ struct Structured<Result(Args...), std::index_sequence<Index...>> {
   }
 };
 
-// The operator that Functional (at::_ops) names, with the meta function of the class Meta. A file that adds something
-// to a form keeps it as a constant, and calls its functional(), out() and inplace().
+// Returns the operator that Functional (at::_ops) names, with the meta function of the class Meta. A file that extends
+// an overload keeps the operator as a constant, and calls its functional(), out() and inplace().
 template <class Meta, class Functional>
-auto structured_operator(typename Structured<SchemaOf<Functional>>::Kernel* kernel, const KernelRule& rule = {},
+auto structured_operator(typename Structured<SchemaOf<Functional>>::Kernel* kernel, const KernelTraits& traits = {},
                          const typename Structured<SchemaOf<Functional>>::Hooks& hooks = {}) {
   constexpr bool kIsIterator = std::is_base_of_v<at::TensorIteratorBase, Meta>;
-  KernelRule with_iterator = rule;
-  with_iterator.checked |= kIsIterator;  // its kernel takes the iterator, which has checked the operands, as it is
+  KernelTraits with_iterator = traits;
+  with_iterator.checked |= kIsIterator;  // its kernel takes the iterator, which has checked the operands, unchanged
   return [&]<class Result, class... Args>(Result (*)(Args...)) {
     return Structured<Result(Args...)>{
         Functional::name, &call_meta<Meta, Args...>, kIsIterator, kernel, with_iterator, hooks};
   }(static_cast<SchemaOf<Functional>*>(nullptr));
 }
 
-// Declares the forms of an operator that lives for ever.
+// Registers the overloads of an operator that is never destroyed.
 template <class Functional, class... Inplace, class Signature>
 void structured(torch::Library& library, const Structured<Signature>& forever) {
   using Operator = Structured<Signature>;
   using Out = typename Operator::Kernel;
-  register_entry<Functional, Signature>(library, forever.rule, &forever, &Operator::enter_functional);
+  register_stateful<Functional, Signature>(library, forever.traits, &forever, &Operator::enter_functional);
   register_out_entry<Functional, Out>(library, &forever, &Operator::enter_out);
   [[maybe_unused]] const auto add_inplace = [&]<class Form, class... Rest>(Form /*form*/,
                                                                            at::Tensor& (*)(at::Tensor&, Rest...)) {
     static_assert(std::is_same_v<Signature, at::Tensor(const at::Tensor&, Rest...)>,
                   "not the in-place form of this operator");
-    register_entry<Form, SchemaOf<Form>>(library, {}, &forever, &Operator::template enter_inplace<Rest...>);
+    register_stateful<Form, SchemaOf<Form>>(library, {}, &forever, &Operator::template enter_inplace<Rest...>);
   };
   (add_inplace(Inplace(), static_cast<SchemaOf<Inplace>*>(nullptr)), ...);
 }
 
-// Declares an operator.
+// Registers an operator by its meta function and kernel.
 template <class Meta, class Functional, class... Inplace>
 void structured(torch::Library& library, typename Structured<SchemaOf<Functional>>::Kernel* kernel,
-                const KernelRule& rule = {}, const typename Structured<SchemaOf<Functional>>::Hooks& hooks = {}) {
-  static const auto forever = structured_operator<Meta, Functional>(kernel, rule, hooks);
+                const KernelTraits& traits = {}, const typename Structured<SchemaOf<Functional>>::Hooks& hooks = {}) {
+  static const auto forever = structured_operator<Meta, Functional>(kernel, traits, hooks);
   structured<Functional, Inplace...>(library, forever);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What declarations name of PyTorch: every operator (at::_ops), the meta functions of structured ones (at::meta), the
-// CPU's kernels (at::cpu) and the composite forms of those on lists. Precompiled, so that a file needs no line for
-// each.
+// The includes of PyTorch that registrations need: every operator (at::_ops), the meta functions of structured ones
+// (at::meta), the CPU kernels (at::cpu) and the composite functions of foreach operators. Precompiled, so that a file
+// needs no include for each operator.
 #pragma once
 
 #include <ATen/CPUFunctions.h>

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The short form for operators that have a CPU kernel but no meta function in C++; csrc/mechanisms/own_meta.cpp is what
-// it abbreviates.
+// A short form for operators that have a CPU kernel but no structured meta function in PyTorch. It abbreviates
+// csrc/mechanisms/unstructured.cpp.
 //
-//   described<describe_take, op::take>(library, cpu::take_outf);
+//   unstructured<meta_take, op::take>(library, cpu::take_outf);
 //
-// What a meta function would say is said by a *description*: a function of the operator's own arguments that checks
-// them, in PyTorch's words, and gives an OutputSpec for each output. A description runs on the host, on the calling
-// line; it may look at everything but the values of tensors. The kernel runs later, on the engine, where nothing warns:
-// what a user should be warned of is the description's to say, too. support/output_spec.h has ready ones.
+// `meta_take` is a meta function of this backend. It takes the operator's own arguments, checks them with PyTorch's
+// messages, and returns an OutputSpec for each output. A meta function runs on the host, on the calling line, and may
+// read everything except the values of tensors. It also issues the warnings for the user, because the kernel runs
+// later, on an engine, where warnings are lost. support/output_spec.h has ready-made meta functions.
 //
-// The kernel has the signature of one of the forms. An out= kernel writes straight into the output, and the out= form
-// is declared as well; the result of a functional one is put there (support/results_in_place.h). Where the form that is
-// named is out=, because PyTorch makes the other from it, the description takes the output as its last argument, for
-// its dtype. Where it is in-place, the description gives nothing: it checks the arguments; `unchecked` is for those
-// that have nothing to check. What a file calls stands last.
+// The kernel has the signature of one of the overloads. An out= kernel writes straight into the output, and the out=
+// overload is registered as well. The result of a functional kernel is put into the output (support/output_redirect.h).
+// If the named overload is out=, because PyTorch derives the functional one from it, the meta function takes the output
+// as its last argument, for its dtype. If it is in-place, the meta function returns nothing and only checks the
+// arguments; `unchecked` is for overloads that have nothing to check. The functions for operator files stand last.
 #pragma once
 
 #include <array>
@@ -24,14 +24,15 @@
 
 #include "launch/launch.h"
 #include "registration/registry.h"
+#include "support/output_redirect.h"
 #include "support/output_spec.h"
-#include "support/results_in_place.h"
 
 namespace openreg::ops {
 
-// Calls `kernel(args..., outputs...)` on aliases. The alias of an output must be left as it was found, for another run,
-// and hold the result; its owner goes by what the host expected.
-struct RunDescribed {
+// Calls `kernel(args..., outputs...)` on aliases. The kernel may resize its outputs, so it gets other tensors over
+// their memory, because an alias must keep its layout for another run. Then the alias holds the result, in the sizes
+// that the host expected.
+struct RunOutKernel {
   template <class Kernel, size_t kOutputs, class... Args>
   void operator()(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) const {
     std::array<at::Tensor, kOutputs> results;
@@ -47,12 +48,12 @@ struct RunDescribed {
   }
 };
 
-// The same for a kernel that returns its results.
+// Same as `RunOutKernel`, except that the kernel returns its results.
 struct RunFunctional {
   template <class Kernel, size_t kOutputs, class... Args>
   void operator()(const char* name, Kernel* kernel, std::array<at::Tensor, kOutputs>& outputs, Args&&... args) const {
     [&]<size_t... Index>(std::index_sequence<Index...>) {
-      ResultsInPlace in_place({outputs[Index]...});
+      OutputRedirectGuard in_place({outputs[Index]...});
       const auto results = as_tuple(kernel(std::forward<Args>(args)...));
       (check_result(name, std::get<Index>(results), outputs[Index]), ...);
       in_place.put({std::get<Index>(results)...});
@@ -67,36 +68,36 @@ struct RunFunctional {
   }
 };
 
-// An operator of this functional signature with a description, and a kernel of the signature `Kernel`.
+// An operator of this functional signature with a meta function, and a kernel of the signature `Kernel`.
 template <class Signature, class Kernel, class Indices = std::make_index_sequence<kOutputsOf<Signature>>>
-struct Described;
+struct UnstructuredOp;
 
 template <class Result, class... Args, class Kernel, size_t... Index>
-struct Described<Result(Args...), Kernel, std::index_sequence<Index...>> {
+struct UnstructuredOp<Result(Args...), Kernel, std::index_sequence<Index...>> {
   static constexpr size_t kOutputs = sizeof...(Index);
   using OutResult = OutResultOf<kOutputs>;
   using Outputs = std::array<at::Tensor, kOutputs>;
   using Specs = std::array<OutputSpec, kOutputs>;
-  using Run = std::conditional_t<std::is_same_v<Kernel, Result(Args...)>, RunFunctional, RunDescribed>;
+  using Run = std::conditional_t<std::is_same_v<Kernel, Result(Args...)>, RunFunctional, RunOutKernel>;
 
   Operator op;
   Kernel* kernel;
   Specs (*describe)(Args...);
 
   Result functional(Args... args) const {
-    const OperandsDevice device(op, args...);
+    const OperandDeviceGuard device(op, args...);
     const Specs specs = describe(args...);
-    Outputs outputs{make_described(specs[Index], device)...};
+    Outputs outputs{allocate_output(specs[Index], device)...};
     launch(device, outputs, args...);
     return Result(std::move(outputs[Index])...);
   }
 
   OutResult out(Args... args, OutputReference<Index>... outputs) const {
-    const OperandsDevice device(op, args..., outputs...);
+    const OperandDeviceGuard device(op, args..., outputs...);
     const Specs specs = describe(args...);
     (check_internal_overlap(outputs, specs[Index]), ...);  // resizing would hide it
     (check_operands_keep_size(outputs, specs[Index].sizes, args...), ...);
-    (prepare_described(outputs, specs[Index], device), ...);
+    (prepare_out_argument(outputs, specs[Index], device), ...);
     (check_overlap(outputs, specs[Index], args...), ...);
     const Outputs instead{
         make_instead(outputs, specs[Index], specs[Index].elsewhere && shares_storage(outputs, args...), device)...};
@@ -105,12 +106,12 @@ struct Described<Result(Args...), Kernel, std::index_sequence<Index...>> {
     return OutResult(outputs...);
   }
 
-  // The forms as the dispatcher calls them. `state` is the operator.
+  // The overloads with the signatures that the dispatcher calls. `state` points to the operator.
   static Result enter_functional(const void* state, Args... args) {
-    return static_cast<const Described*>(state)->functional(args...);
+    return static_cast<const UnstructuredOp*>(state)->functional(args...);
   }
   static OutResult enter_out(const void* state, Args... args, OutputReference<Index>... outputs) {
-    return static_cast<const Described*>(state)->out(args..., outputs...);
+    return static_cast<const UnstructuredOp*>(state)->out(args..., outputs...);
   }
 
  private:
@@ -121,29 +122,29 @@ struct Described<Result(Args...), Kernel, std::index_sequence<Index...>> {
   }
 
   void launch(c10::Device device, const Outputs& outputs, Args... args) const {
-    launch_on_aliases<Run, Kernel, kOutputs, Args...>(op.name, device, hears_of(op, args...), kernel, outputs,
+    launch_on_aliases<Run, Kernel, kOutputs, Args...>(op.name, device, sync_policy_of(op, args...), kernel, outputs,
                                                       std::nullopt, args...);
   }
 };
 
-// Launches `kernel(args..., outputs...)` as that of an operator with a description: it may resize what it gets as
-// outputs, of which some may be undefined. For forms that are written by hand. The types of the kernel's parameters say
-// how the launch owns each argument.
+// Launches `kernel(args..., outputs...)` as the kernel of an UnstructuredOp, for overloads that are written by hand.
+// The kernel may resize its outputs, some of which may be undefined. The types of the kernel's parameters decide how
+// the launch owns each argument.
 template <size_t kOutputs, class Result, class... Parameters, class... Args>
-void launch_described(const Operator& op, c10::Device device, Result (*kernel)(Parameters...),
-                      const std::array<at::Tensor, kOutputs>& outputs, const Args&... args) {
+void launch_out_kernel(const Operator& op, c10::Device device, Result (*kernel)(Parameters...),
+                       const std::array<at::Tensor, kOutputs>& outputs, const Args&... args) {
   [&]<size_t... Index>(std::index_sequence<Index...>) {
-    launch_on_aliases<RunDescribed, Result(Parameters...), kOutputs,
+    launch_on_aliases<RunOutKernel, Result(Parameters...), kOutputs,
                       std::tuple_element_t<Index, std::tuple<Parameters...>>...>(
-        op.name, device, hears_of(op, args...), kernel, outputs, std::nullopt, args...);
+        op.name, device, sync_policy_of(op, args...), kernel, outputs, std::nullopt, args...);
   }(std::index_sequence_for<Args...>());
 }
 
-// An operator that exists in one form, which writes into its arguments: out= of one output, or in-place.
+// An operator with one overload, which writes into its arguments: out= with one output, or in-place.
 template <class Signature>
-struct DescribedForm;
+struct UnstructuredOverload;
 template <class Result, class... Args>
-struct DescribedForm<Result(Args...)> {
+struct UnstructuredOverload<Result(Args...)> {
   static constexpr bool kWritesFirst = kIsInplace<Result(Args...)>;
   static constexpr size_t kOutput = kWritesFirst ? 0 : sizeof...(Args) - 1;
   using Describe = std::conditional_t<kWritesFirst, void, OutputSpec>(Args...);
@@ -160,82 +161,88 @@ struct DescribedForm<Result(Args...)> {
     const CurrentDevice current(device);
     if constexpr (!kWritesFirst) {
       const OutputSpec spec = describe(args...);
-      prepare_described(output, spec, device);
-      check_internal_overlap(output, spec);  // an expanded tensor that was resized is none any more
+      prepare_out_argument(output, spec, device);
+      check_internal_overlap(output, spec);  // after the resize, because it ends the overlap of an expanded tensor
     } else {
       describe(args...);
       if constexpr (std::is_same_v<decltype(output), at::Tensor&>) {
-        if (!op.rule.expands) {
+        if (!op.traits.expands) {
           at::assert_no_internal_overlap(output);
         }
       }
     }
-    launch_owned<Args...>(op, device, hears_of(op, args...), accesses, kernel, args...);
+    launch_owned<Args...>(op, device, sync_policy_of(op, args...), accesses, kernel, args...);
     if constexpr (!std::is_void_v<Result>) {
       return output;
     }
   }
 
-  static Result enter(const void* state, Args... args) { return (*static_cast<const DescribedForm*>(state))(args...); }
+  static Result enter(const void* state, Args... args) {
+    return (*static_cast<const UnstructuredOverload*>(state))(args...);
+  }
 };
 
-// A description as a plain function of the arguments of this form.
-template <auto kDescribe, class Result, class... Args>
+// Return a meta function as a pointer to a function of these arguments; for a functional overload it returns an array.
+template <auto kMetaFunction, class Result, class... Args>
 constexpr auto plain_description(Result (*)(Args...)) {
   return +[](Args... args) {
-    if constexpr (std::is_same_v<decltype(kDescribe(args...)), OutputSpec>) {
-      return std::array<OutputSpec, 1>{kDescribe(args...)};
+    if constexpr (std::is_same_v<decltype(kMetaFunction(args...)), OutputSpec>) {
+      return std::array<OutputSpec, 1>{kMetaFunction(args...)};
     } else {
-      return kDescribe(args...);
+      return kMetaFunction(args...);
     }
   };
 }
-template <auto kDescribe, class Result, class... Args>
+template <auto kMetaFunction, class Result, class... Args>
 constexpr auto plain_check(Result (*)(Args...)) {
-  return +[](Args... args) { return kDescribe(args...); };
+  return +[](Args... args) { return kMetaFunction(args...); };
 }
 
 template <class Signature>
 constexpr Signature* kSignature = nullptr;
 
-// The operator that Functional (at::_ops) names. A file that adds something to a form keeps it as a constant, and calls
-// its functional() and out().
-template <auto kDescribe, class Functional, class Kernel>
-constexpr auto described_operator(Kernel* kernel, const KernelRule& rule = {}) {
+// Returns the operator that Functional (at::_ops) names. A file that extends an overload keeps it as a constant, and
+// calls its functional() and out().
+template <auto kMetaFunction, class Functional, class Kernel>
+constexpr auto unstructured_operator(Kernel* kernel, const KernelTraits& traits = {}) {
   using Signature = SchemaOf<Functional>;
-  return Described<Signature, Kernel>{
-      {Functional::name, rule}, kernel, plain_description<kDescribe>(kSignature<Signature>)};
+  return UnstructuredOp<Signature, Kernel>{
+      {Functional::name, traits}, kernel, plain_description<kMetaFunction>(kSignature<Signature>)};
 }
 
-// The same of an operator that exists in one form, which writes into its arguments. A file calls the constant itself.
-template <auto kDescribe, class Form>
-constexpr auto described_form(SchemaOf<Form>* kernel, const KernelRule& rule = {}) {
+// Same as `unstructured_operator()`, except that the operator has one overload, which writes into its arguments. A file
+// calls the constant itself.
+template <auto kMetaFunction, class Form>
+constexpr auto unstructured_overload(SchemaOf<Form>* kernel, const KernelTraits& traits = {}) {
   using Signature = SchemaOf<Form>;
-  return DescribedForm<Signature>{
-      {Form::name, rule}, kAccessesOf<Form, Signature>.data(), kernel, plain_check<kDescribe>(kSignature<Signature>)};
+  return UnstructuredOverload<Signature>{{Form::name, traits},
+                                         kAccessesOf<Form, Signature>.data(),
+                                         kernel,
+                                         plain_check<kMetaFunction>(kSignature<Signature>)};
 }
 
-// Declares the form that is named, with a kernel of its signature.
-template <auto kDescribe, class Form>
-void described(torch::Library& library, SchemaOf<Form>* kernel, const KernelRule& rule = {}) {
+// Registers the overload that is named, with a kernel of its signature.
+template <auto kMetaFunction, class Form>
+void unstructured(torch::Library& library, SchemaOf<Form>* kernel, const KernelTraits& traits = {}) {
   using Signature = SchemaOf<Form>;
   if constexpr (kIsFunctional<Signature>) {
-    static const auto forever = described_operator<kDescribe, Form>(kernel, rule);
-    register_entry<Form, Signature>(library, rule, &forever, &decltype(forever)::enter_functional);
+    static const auto forever = unstructured_operator<kMetaFunction, Form>(kernel, traits);
+    register_stateful<Form, Signature>(library, traits, &forever, &decltype(forever)::enter_functional);
   } else {
-    static const auto forever = described_form<kDescribe, Form>(kernel, rule);
-    register_entry<Form, Signature>(library, rule, &forever, &decltype(forever)::enter);
+    static const auto forever = unstructured_overload<kMetaFunction, Form>(kernel, traits);
+    register_stateful<Form, Signature>(library, traits, &forever, &decltype(forever)::enter);
   }
 }
 
-// Declares the functional form and the out= form, with a kernel of the signature of the out= form.
-template <auto kDescribe, class Functional>
-void described(torch::Library& library, OutForm<SchemaOf<Functional>>* kernel, const KernelRule& rule = {}) {
+// Registers the functional and the out= overload, with a kernel of the signature of the out= overload.
+template <auto kMetaFunction, class Functional>
+void unstructured(torch::Library& library, OutSignature<SchemaOf<Functional>>* kernel,
+                  const KernelTraits& traits = {}) {
   using Signature = SchemaOf<Functional>;
-  using Out = OutForm<Signature>;
-  static const auto forever = described_operator<kDescribe, Functional>(kernel, rule);
+  using Out = OutSignature<Signature>;
+  static const auto forever = unstructured_operator<kMetaFunction, Functional>(kernel, traits);
   using Operator = decltype(forever);
-  register_entry<Functional, Signature>(library, rule, &forever, &Operator::enter_functional);
+  register_stateful<Functional, Signature>(library, traits, &forever, &Operator::enter_functional);
   register_out_entry<Functional, Out>(library, &forever, &Operator::enter_out);
 }
 

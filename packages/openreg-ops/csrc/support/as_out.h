@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// For described operators: the out= kernel of an operator whose own cannot be used, because it takes only
-// contiguous outputs or is too small a buffer for its intermediate results.
+// Out= kernels of unstructured operators, made from functional kernels. They replace PyTorch's own out= kernel if it
+// requires contiguous outputs, or if it keeps intermediate results in an output that is too small for them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,8 +9,8 @@
 
 namespace openreg::ops {
 
-// AsOut<&at::cpu::X>::call(args..., outputs...) lets the outputs be the results of the functional kernel, which
-// the launch copies to their places.
+// Adapts a functional kernel to the signature of an out= kernel: AsOut<&at::cpu::X>::call(args..., outputs...) assigns
+// the results to `outputs`. The launch then copies them into the memory of the operator's outputs.
 template <auto kKernel>
 struct AsOut;
 
@@ -27,7 +27,7 @@ struct AsOut<kKernel> {
   }
 };
 
-// The kernel as declarations take it: as_out<cpu::huber_loss>.
+// The adapted kernel as an argument of a registration, such as as_out<cpu::huber_loss>.
 template <auto kKernel>
 constexpr auto as_out = &AsOut<kKernel>::call;
 

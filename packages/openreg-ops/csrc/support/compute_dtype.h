@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Dtypes that a GPU has and the CPU's kernel lacks: the kernel runs in another dtype.
+// An adapter that runs a CPU kernel in another dtype, for dtypes that a GPU supports and the CPU's kernel lacks.
+// Example of a registration:
 //
 //   structured<meta::structured_avg_pool3d, op::avg_pool3d>(library, computed_in<reduced_as_float,
 //   cpu::avg_pool3d_outf>)
 //
-// declares an operator so. The conversions are part of the kernel: they run on the engine, and a launch costs the host
-// nothing more.
+// The conversions are part of the kernel: they run on the engine thread, and add no cost to a launch on the host.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,8 +18,8 @@
 
 namespace openreg::ops {
 
-// Which dtype stands in for one that a kernel lacks. A dtype that gives itself stays: the kernel has it, or it is that
-// of an index.
+// Return the dtype that replaces one that a kernel lacks. They return all other dtypes unchanged, because the kernel
+// supports them or they are dtypes of indices.
 inline c10::ScalarType reduced_as_float(c10::ScalarType dtype) {
   switch (dtype) {
     case c10::ScalarType::Half:
@@ -35,7 +35,8 @@ inline c10::ScalarType integer_as_double(c10::ScalarType dtype) {
   return c10::isIntegralType(dtype, /*includeBool=*/false) ? c10::ScalarType::Double : dtype;
 }
 
-// What a kernel gets in place of an argument. Lives as long as the call; what the kernel wrote goes back at its end.
+// An argument of a kernel, converted to the dtype in which the kernel computes. Valid during the call. write_back()
+// copies to the caller's tensor what the kernel has written.
 template <class T>
 struct Converted {
   using Value = std::remove_cv_t<std::remove_reference_t<T>>;
@@ -81,8 +82,8 @@ struct Converted<at::Tensor&> {
   at::Tensor held;
 };
 
-// kKernel with the same signature, on operands whose dtypes `kCompute` has replaced. kKernel writes into outputs; what
-// it returns refers to the caller's tensors.
+// An adapter with the signature of kKernel. It calls kKernel on operands whose dtypes `kCompute` has replaced. kKernel
+// has to write into its outputs; the adapter returns the caller's tensors instead of its result.
 template <c10::ScalarType (*kCompute)(c10::ScalarType), auto kKernel, class Kernel = decltype(kKernel)>
 struct ComputedIn;
 
@@ -100,7 +101,7 @@ struct ComputedIn<kCompute, kKernel, Result (*)(Args...)> {
   }
 
  private:
-  // Kernels return their outputs, the last arguments.
+  // Returns the outputs, which are the last arguments, as kernels do.
   static Result returned(Args... args) {
     if constexpr (std::is_same_v<Result, at::Tensor&>) {
       return std::get<sizeof...(Args) - 1>(std::tie(args...));
@@ -114,7 +115,7 @@ struct ComputedIn<kCompute, kKernel, Result (*)(Args...)> {
   }
 };
 
-// The kernel as declarations take it: computed_in<reduced_as_float, cpu::avg_pool3d_outf>.
+// The adapted kernel as an argument of a registration, such as computed_in<reduced_as_float, cpu::avg_pool3d_outf>.
 template <auto kCompute, auto kKernel>
 constexpr auto computed_in = &ComputedIn<kCompute, kKernel>::call;
 

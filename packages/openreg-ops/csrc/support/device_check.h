@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finding the device that an operator runs on, and refusing operands on several.
+// Functions that find the device of an operator's operands and throw if the operands are on several devices.
 #pragma once
 
 #include <ATen/core/IListRef.h>
@@ -13,7 +13,7 @@
 
 namespace openreg::ops {
 
-// Calls `visit(tensor)` for every defined tensor in an argument; other arguments hold none.
+// Calls `visit(tensor)` for every defined tensor in an argument. Does nothing for an argument that holds no tensors.
 template <class Visit, class T>
 void for_each_tensor(Visit&& /*visit*/, const T& /*argument*/) {}
 
@@ -52,7 +52,7 @@ void for_each_tensor(Visit&& visit, const c10::List<std::optional<at::Tensor>>& 
   }
 }
 
-// The device of the first operand on an openreg device. Throws c10::Error when there is none.
+// Returns the device of the first operand on an openreg device. Throws c10::Error if there is none.
 template <class... Args>
 c10::Device device_of(const char* name, const Args&... args) {
   std::optional<c10::Device> device;
@@ -77,7 +77,7 @@ void check_same_device(const char* name, c10::Device device, const Args&... args
   (for_each_tensor(visit, args), ...);
 }
 
-// The same, but a 0-dim tensor on the CPU is accepted: operators take it as a number.
+// Same as `check_same_device()`, except that it accepts 0-dim CPU tensors, because operators take them as numbers.
 template <class... Args>
 void check_same_device_or_scalar(const char* name, c10::Device device, const Args&... args) {
   const auto visit = [&](const at::Tensor& tensor) {
@@ -88,8 +88,8 @@ void check_same_device_or_scalar(const char* name, c10::Device device, const Arg
   (for_each_tensor(visit, args), ...);
 }
 
-// The device that a factory is asked for, or the current one, checked: PyTorch itself takes any index. Throws
-// c10::Error where memory is to be pinned, too.
+// Returns the device argument of a factory function, or the current device if it has no index. Throws c10::Error if the
+// index is out of range, which PyTorch does not check, or if pinned memory is requested.
 inline c10::Device factory_device(const char* name, std::optional<c10::Device> device, std::optional<bool> pin_memory) {
   TORCH_CHECK(!pin_memory.value_or(false), name,
               ": only dense CPU tensors can be pinned, not tensors on openreg; drop pin_memory or the device");

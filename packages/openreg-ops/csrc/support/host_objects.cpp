@@ -30,7 +30,8 @@ c10::intrusive_ptr<torch::CustomClassHolder> holder_of(const c10::IValue& object
   return object.toObjectRef().getSlot(0).toCapsule();
 }
 
-// Whether nothing but the table has it. A count that others can only lower is safe to read.
+// Returns true if only the table owns the object. The counts are safe to read, because other threads can only lower
+// them. The caller holds the table's mutex.
 bool is_left_alone(const Held& held) {
   constexpr uint32_t kOurs = 1;
   constexpr uint32_t kOursAndThis = 2;
@@ -43,7 +44,7 @@ bool is_left_alone(const Held& held) {
 Held hold_on_host(const c10::IValue& object) {
   const void* const address = holder_of(object).get();
   HeldObjects& objects = held_objects();
-  std::vector<Held> released;  // when the lock is gone: a destructor may need the GIL
+  std::vector<Held> released;  // released after the lock, because a destructor may need the GIL
   const std::lock_guard<std::mutex> lock(objects.mutex);
   Held held = objects.by_address[address];
   if (held == nullptr) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Objects of the host that launches use: PyTorch's packed weights of quantised layers, which are torch.classes.
+// Ownership of host objects that launches use: PyTorch's packed weights of quantized layers, which are torch.classes.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -9,15 +9,16 @@
 
 namespace openreg::ops {
 
-// A launch holds one of these instead of the object. An object may hold tensors with Python objects, which an engine
-// thread must not release; so the process holds every object too, until the host finds that nobody else does.
+// A host object that launches own through a shared pointer. An engine thread must not release the object, because it
+// may hold tensors with Python objects. So the process also owns every object, until a host thread finds that it is the
+// only owner.
 struct HostObject {
   c10::IValue value;
-  uint64_t number;  // no other object of the process ever has it, whatever its address
+  uint64_t number;  // unique in the process, also after the object's address is reused
 };
 
-// The object that an argument is (IValue::isCustomClass()). Thread-safe. With each new object, and now and then, those
-// are released that are in use no more.
+// Returns the owner of the object in an argument for which IValue::isCustomClass() is true. Also releases objects that
+// are no longer in use, with each new object and once in a number of calls. Thread-safe.
 std::shared_ptr<const HostObject> hold_on_host(const c10::IValue& object);
 
 }  // namespace openreg::ops

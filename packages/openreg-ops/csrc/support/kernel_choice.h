@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which kernels run where there are two: PyTorch's for the CPU, or our own of csrc/kernels.
+// The choice between PyTorch's CPU kernels and the kernels of csrc/kernels, for operators that have both.
 #pragma once
 
 namespace openreg::ops {
 
-// Whether OPENREG_KERNELS asks for our own. Registrations ask; a value that is not accepted counts as unset here, for
-// nothing may be thrown while a library loads.
+// Returns true if OPENREG_KERNELS selects the kernels of csrc/kernels. An invalid value counts as unset, because
+// registrations call this while the library loads and must not throw.
 bool raw_kernels_chosen();
 
-// Throws c10::ValueError with the accepted form where the value of OPENREG_KERNELS is none.
+// Throws c10::ValueError, with the accepted values, if the value of OPENREG_KERNELS is invalid.
 void check_kernel_choice();
 
 }  // namespace openreg::ops

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The redirection uses DeferredInit, the dispatch key that PyTorch keeps for an extension which takes part
-// in the making of tensors. mechanisms/fallthrough.cpp lets other operators pass. It costs nothing where a thread has
-// not switched it on, and kernels run on threads of ours.
-#include "support/results_in_place.h"
+// The redirection uses DeferredInit, the dispatch key that PyTorch reserves for an extension that intercepts the
+// creation of tensors. mechanisms/fallthrough.cpp registers a fallthrough for all other operators. The key costs
+// nothing in threads that have not enabled it. Kernels run on the engine threads, which belong to this backend.
+#include "support/output_redirect.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr c10::DispatchKey kKey = c10::DispatchKey::DeferredInit;
 
-thread_local ResultsInPlace* innermost = nullptr;
+thread_local OutputRedirectGuard* innermost = nullptr;
 
 bool is_of_cpu(std::optional<c10::Layout> layout, std::optional<c10::Device> device, std::optional<bool> pin_memory) {
   return layout.value_or(c10::kStrided) == c10::kStrided && device.value_or(at::kCPU).is_cpu() &&
@@ -55,13 +55,13 @@ at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef strides, std::o
   return at::empty_strided(size, strides, dtype, layout, device, pin_memory);
 }
 
-// The end of PyTorch's error for a library that comes later and wants the key: where it was registered before.
+// The end of PyTorch's error for a library that registers for the key later: the place of the earlier registration.
 constexpr char kHolder[] =
-    "openreg_ops/csrc/support/results_in_place.cpp, which leaves the key to a library that comes before it (import "
+    "openreg_ops/csrc/support/output_redirect.cpp, which leaves the key to a library that comes before it (import "
     "that "
     "library before openreg_ops, in a process with TORCH_DEVICE_BACKEND_AUTOLOAD=0)";
 
-// Without the key kernels make results in memory of their own, and put() copies them.
+// False if another library has the key. Kernels then allocate memory for their results, which put() copies.
 const bool has_key = [] {
   if (!take_key(kKey, kHolder)) {
     return false;
@@ -74,7 +74,7 @@ const bool has_key = [] {
 
 }  // namespace
 
-ResultsInPlace::ResultsInPlace(std::initializer_list<at::Tensor> outputs, at::Tensor buffer)
+OutputRedirectGuard::OutputRedirectGuard(std::initializer_list<at::Tensor> outputs, at::Tensor buffer)
     : buffer_(std::move(buffer)), outer_(innermost), active_(has_key) {
   TORCH_INTERNAL_ASSERT(outputs.size() <= kMost);
   std::copy(outputs.begin(), outputs.end(), outputs_.begin());
@@ -84,11 +84,11 @@ ResultsInPlace::ResultsInPlace(std::initializer_list<at::Tensor> outputs, at::Te
   }
 }
 
-ResultsInPlace::~ResultsInPlace() {
+OutputRedirectGuard::~OutputRedirectGuard() {
   end();
 }
 
-void ResultsInPlace::end() {
+void OutputRedirectGuard::end() {
   if (active_) {
     active_ = false;
     innermost = outer_;
@@ -96,7 +96,7 @@ void ResultsInPlace::end() {
   }
 }
 
-void ResultsInPlace::put(std::initializer_list<at::Tensor> results) {
+void OutputRedirectGuard::put(std::initializer_list<at::Tensor> results) {
   end();
   TORCH_INTERNAL_ASSERT(results.size() <= kMost);
   std::array<at::Tensor, kMost> pending;
@@ -119,14 +119,14 @@ void ResultsInPlace::put(std::initializer_list<at::Tensor> results) {
   }
 }
 
-at::Tensor ResultsInPlace::take(c10::IntArrayRef size, at::OptionalIntArrayRef strides, c10::ScalarType dtype,
-                                c10::MemoryFormat format) {
+at::Tensor OutputRedirectGuard::take(c10::IntArrayRef size, at::OptionalIntArrayRef strides, c10::ScalarType dtype,
+                                     c10::MemoryFormat format) {
   for (size_t i = 0; i < kMost; ++i) {
     const at::Tensor& output = outputs_[i];
     if (output.defined() && !taken_[i] && output.scalar_type() == dtype && output.sizes() == size &&
         (strides.has_value() ? output.strides() == *strides : output.is_contiguous(format))) {
       taken_[i] = true;
-      return output.alias();  // a tensor of its own, whose shape the kernel may change
+      return output.alias();  // a separate tensor, because the kernel may change its shape
     }
   }
   if (buffer_.defined() && buffer_.scalar_type() == dtype && size.size() == 1 && size[0] <= buffer_.numel()) {

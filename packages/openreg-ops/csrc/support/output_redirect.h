@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CPU kernels that make their own result: how the result lands in the output instead of being copied there.
+// A guard for CPU kernels that allocate their own result. It redirects the allocation to the memory of the output, so
+// that the result need not be copied.
 //
-// Such a kernel calls at::empty or at::empty_strided. While a ResultsInPlace lives, the thread's calls that ask for
-// exactly the size, strides and dtype of an output get the output's memory, each output once. What the kernel returns
-// is then, most often, the output itself. It need not be: the kernel may have used the memory for a temporary, or
-// returned something else. put() finds that out and copies, so the mechanism is about time only. In a process where
-// another library has the dispatch key that it needs, every result is copied.
+// Such a kernel calls at::empty or at::empty_strided. While an OutputRedirectGuard lives, a call of its thread that
+// requests exactly the size, strides and dtype of an output gets the output's memory, each output once. The kernel then
+// usually returns the output itself. But it may have used the memory for a temporary, or may return another tensor.
+// put() detects this and copies, so the guard only saves time. If another library uses the dispatch key that the guard
+// requires, every result is copied.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,22 +17,25 @@
 
 namespace openreg::ops {
 
-class ResultsInPlace {
+// A redirection of the calling thread's allocations, until put() or the destructor. Guards of one thread may be nested;
+// only the innermost one redirects. Not thread-safe.
+class OutputRedirectGuard {
  public:
-  // At most kMost outputs, which are aliases on an engine and may be undefined. They must overlap no operand. A buffer,
-  // of one dimension, serves one request of its dtype for one dimension that is no longer; put() takes no heed of it.
-  explicit ResultsInPlace(std::initializer_list<at::Tensor> outputs, at::Tensor buffer = {});
-  ~ResultsInPlace();
+  // Takes at most kMost outputs, which are aliases on an engine thread and may be undefined. They must not overlap an
+  // operand. `buffer`, of one dimension, serves one request for its dtype and one dimension that is not longer. put()
+  // ignores it.
+  explicit OutputRedirectGuard(std::initializer_list<at::Tensor> outputs, at::Tensor buffer = {});
+  ~OutputRedirectGuard();
 
-  ResultsInPlace(const ResultsInPlace&) = delete;
-  ResultsInPlace& operator=(const ResultsInPlace&) = delete;
+  OutputRedirectGuard(const OutputRedirectGuard&) = delete;
+  OutputRedirectGuard& operator=(const OutputRedirectGuard&) = delete;
 
-  // Ends the redirection and puts each result into the output of the same position. A result may be undefined where its
-  // output is.
+  // Ends the redirection and copies each result into the output of its position, unless it is there. A result may be
+  // undefined if its output is.
   void put(std::initializer_list<at::Tensor> results);
 
-  // A tensor for a request of this size and dtype, with these strides where they are given, else dense in the format;
-  // undefined where nothing fits.
+  // Returns a tensor for a request of this size and dtype, or an undefined one if no memory fits. The request is for
+  // `strides`, or without them for a dense tensor in `format`.
   at::Tensor take(c10::IntArrayRef size, at::OptionalIntArrayRef strides, c10::ScalarType dtype,
                   c10::MemoryFormat format);
 
@@ -43,7 +47,7 @@ class ResultsInPlace {
   std::array<at::Tensor, kMost> outputs_;
   std::array<bool, kMost> taken_{};
   at::Tensor buffer_;
-  ResultsInPlace* outer_;
+  OutputRedirectGuard* outer_;
   bool active_;
 };
 

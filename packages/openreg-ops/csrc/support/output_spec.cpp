@@ -46,14 +46,14 @@ void require_dtype(bool supported, const char* kernel, c10::ScalarType dtype) {
   TORCH_CHECK_NOT_IMPLEMENTED(supported, '"', kernel, "\" not implemented for '", c10::toString(dtype), "'");
 }
 
-at::Tensor make_described(const OutputSpec& spec, c10::Device device) {
+at::Tensor allocate_output(const OutputSpec& spec, c10::Device device) {
   if (spec.dtype == c10::ScalarType::Undefined) {
     return {};
   }
   return make_output(spec.sizes, spec.strides, at::TensorOptions(device).dtype(spec.dtype).memory_format(spec.format));
 }
 
-void prepare_described(const at::Tensor& out, const OutputSpec& spec, c10::Device device) {
+void prepare_out_argument(const at::Tensor& out, const OutputSpec& spec, c10::Device device) {
   TORCH_CHECK(!spec.casts || c10::canCast(spec.dtype, out.scalar_type()), "result type ", spec.dtype,
               " can't be cast to the desired output type ", out.scalar_type());
   const c10::ScalarType dtype = spec.casts ? out.scalar_type() : spec.dtype;

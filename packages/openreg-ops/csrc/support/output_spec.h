@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a description says of an output, and the descriptions that many operators share. The functions of
-// registration/described.h call them.
+// The specification of an output, as meta functions return it, and the meta functions that many operators share. The
+// functions of registration/unstructured.h call them.
 #pragma once
 
 #include <ATen/MemoryOverlap.h>
@@ -18,84 +18,90 @@
 
 namespace openreg::ops {
 
-// What an out= tensor may be.
+// Properties that an out= tensor may have.
 struct OutRules {
-  bool casts = false;        // whether one of another dtype will do, as far as PyTorch casts to it
-  bool elementwise = false;  // whether it may be an operand itself
-  bool overlaps = false;     // whether it may overlap an operand in any way
-  bool elsewhere = false;    // the same, but then the result is made elsewhere, as the kernel could not write there
-  bool expands = false;      // whether it may be an expanded tensor
-  bool quiet = false;        // whether PyTorch resizes one of another size without a warning
+  bool casts = false;        // another dtype, to which PyTorch casts the result
+  bool elementwise = false;  // being an operand itself
+  bool overlaps = false;     // any overlap with an operand
+  bool elsewhere = false;    // as `overlaps`, but the kernel writes into a new tensor, because it cannot write there
+  bool expands = false;      // being an expanded tensor
+  bool quiet = false;        // another size, for which PyTorch resizes it without a warning
 };
 
+// Sizes, dtype and strides of an output, and the properties that an out= tensor may have.
 struct OutputSpec : OutRules {
   c10::DimVector sizes;
-  c10::ScalarType dtype = c10::ScalarType::Undefined;  // Undefined: the operator gives no such output
+  c10::ScalarType dtype = c10::ScalarType::Undefined;  // Undefined: the operator returns no such output
   c10::DimVector strides;                              // empty: contiguous, or dense in `format`
   c10::MemoryFormat format = c10::MemoryFormat::Contiguous;
 
-  // The same with these rules for out= tensors.
+  // Returns this specification with `rules` for out= tensors.
   OutputSpec allowing(const OutRules& rules) && {
     static_cast<OutRules&>(*this) = rules;
     return std::move(*this);
   }
 };
 
-// An output of these sizes.
+// Returns the specification of a contiguous output.
 OutputSpec output_of(c10::IntArrayRef sizes, c10::ScalarType dtype);
 
-// Sizes and dtype of a tensor; contiguous.
+// Returns the specification of a contiguous output with the tensor's sizes and dtype.
 OutputSpec output_of_shape(const at::Tensor& tensor);
 
-// Sizes, dtype and memory format of a tensor, as at::empty_like() makes it: dense in the same order. Or another dtype.
+// Returns the specification of an output like that of at::empty_like(): the tensor's sizes and order of strides, but
+// dense, and its dtype unless another one is passed.
 OutputSpec output_like(const at::Tensor& tensor, std::optional<c10::ScalarType> dtype = {});
 
-// The same, the last sizes replaced, in the memory format of the tensor: contiguous, or dense in a channels-last one.
+// Returns the specification of an output with the tensor's sizes, except that `last` replaces the last ones. It is
+// contiguous, or dense in the channels-last format that the tensor has.
 OutputSpec with_last_sizes(const at::Tensor& tensor, c10::IntArrayRef last);
 
-// A 0-dim output.
+// Returns the specification of a 0-dim output.
 OutputSpec scalar_output(c10::ScalarType dtype);
 
-// The sizes of a tensor without a dimension or several, or with 1 in their places; none given means all. Checks `dims`,
-// and that none stands twice.
+// Returns the specification of a reduction over `dims`: the tensor's sizes without them, or with 1 in their place. No
+// `dims` means all. Throws c10::Error if one of them is out of range or occurs twice.
 OutputSpec reduced_output(const at::Tensor& tensor, at::OptionalIntArrayRef dims, bool keepdim, c10::ScalarType dtype);
 
-// Throws NotImplementedError, in PyTorch's words, unless the CPU kernel (as PyTorch calls it) takes the dtype.
+// Throws NotImplementedError, in PyTorch's words, unless `supported`. `kernel` is PyTorch's name of the CPU kernel.
 void require_dtype(bool supported, const char* kernel, c10::ScalarType dtype);
 
-// Ready descriptions: the output is like the first operand (sizes, dtype, order of strides), or has its shape but is
-// contiguous.
+// Meta functions for an output like the first operand (sizes, dtype, order of strides), and for a contiguous output of
+// the first operand's shape and dtype.
 constexpr auto like_first = [](const at::Tensor& self, const auto&... /*rest*/) { return output_like(self); };
 constexpr auto shape_of_first = [](const at::Tensor& self, const auto&... /*rest*/) { return output_of_shape(self); };
-// Of an in-place operator that has nothing to check.
+// A meta function for in-place operators that have nothing to check.
 constexpr auto unchecked = [](const auto&... /*arguments*/) {};
 
-// A new output on the current device, or an undefined tensor.
-at::Tensor make_described(const OutputSpec& spec, c10::Device device);
+// Returns a new output on the current device, which is `device`, or an undefined tensor if the operator returns none.
+at::Tensor allocate_output(const OutputSpec& spec, c10::Device device);
 
-// Checks an out= tensor and gives it the right size, as resize_out() does.
-void prepare_described(const at::Tensor& out, const OutputSpec& spec, c10::Device device);
+// Checks the dtype and device of an out= tensor and resizes it, as resize_out() does and with its errors. Throws
+// c10::Error if PyTorch does not cast the result to its dtype.
+void prepare_out_argument(const at::Tensor& out, const OutputSpec& spec, c10::Device device);
 
-// An output for the kernel to write into instead of an out= tensor, from which the result is copied: where that one
-// does not lie as a new output would, as many kernels write one element after the other; those that go element by
-// element do not. And where it `shares` memory with an operand, if the rules ask for it. Else an undefined tensor.
+// Returns a new tensor into which the kernel writes instead of an out= tensor, to which the caller then copies the
+// result, or else an undefined tensor. It is needed if `out` lies in memory unlike a new output, because many kernels
+// write elements consecutively; elementwise ones do not. It is also needed if `out` shares memory with an operand
+// (`shares`) and the specification sets `elsewhere`.
 at::Tensor make_instead(const at::Tensor& out, const OutputSpec& spec, bool shares, c10::Device device);
 
-// On the engine: throws c10::Error that names the operator where shape or dtype of a kernel's result are not what the
-// host expected. An undefined output is not wanted, and anything will do.
+// Throws c10::Error, with the operator's name, if shape or dtype of a kernel's result differ from those of the output.
+// Accepts any result for an undefined output, because that output is not required. Runs on the engine thread.
 void check_result(const char* name, const at::Tensor& result, const at::Tensor& output);
 
-// The same, and puts the result into the output, unless it is there.
+// Same as `check_result()`, except that it also copies the result into the output, unless the result is there.
 void put_result(const char* name, const at::Tensor& result, const at::Tensor& output);
 
-// Throws c10::Error, in PyTorch's words, where an out= tensor overlaps itself.
+// Throws c10::Error, in PyTorch's words, if an out= tensor overlaps itself and must not be an expanded tensor.
 inline void check_internal_overlap(const at::Tensor& out, const OutputSpec& spec) {
   if (!spec.expands) {
     at::assert_no_internal_overlap(out);
   }
 }
 
-// The same where it overlaps itself or an operand.
+// Throws c10::Error, in PyTorch's words, if an out= tensor overlaps itself or an operand and the specification does not
+// allow it.
 template <class... Args>
 void check_overlap(const at::Tensor& out, const OutputSpec& spec, const Args&... args) {
   check_internal_overlap(out, spec);
@@ -108,7 +114,7 @@ void check_overlap(const at::Tensor& out, const OutputSpec& spec, const Args&...
   (for_each_tensor(visit, args), ...);
 }
 
-// Whether a tensor lies in the storage of an operand.
+// Returns true if a tensor shares its storage with an operand.
 template <class... Args>
 bool shares_storage(const at::Tensor& out, const Args&... args) {
   bool shares = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Making and checking the outputs of operators, on the host, before the launch.
+// Functions that allocate and check the outputs of operators, on the host, before the launch.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,26 +10,28 @@
 
 namespace openreg::ops {
 
-// A new tensor on the current device; its content is undefined. Without strides it is contiguous in the memory format
-// of the options.
+// Returns a new tensor on the current device with undefined content. Without `strides` it is contiguous in the memory
+// format of the options.
 at::Tensor make_output(c10::IntArrayRef sizes, c10::IntArrayRef strides, const c10::TensorOptions& options);
 
-// The strides of a tensor, or where it has gaps or overlaps those of a dense one in the same order.
+// Returns the strides of a tensor. If the tensor has gaps or overlaps itself, returns those of a dense one in its
+// order.
 c10::DimVector dense_strides_like(const at::Tensor& tensor);
 
-// A new tensor with sizes and dtype of another tensor, dense in its order of strides, as at::empty_like() makes it. Or
-// of another dtype.
+// Returns a new tensor like that of at::empty_like(), on the current device: dense, with the tensor's sizes and order
+// of strides, and with its dtype unless another one is passed.
 at::Tensor make_output_like(const at::Tensor& tensor, std::optional<c10::ScalarType> dtype = {});
 
-// Gives an `out=` tensor the right size, warning as PyTorch does when it had another one and was not empty. Throws
-// c10::Error unless its dtype and device are those of the options.
+// Resizes an `out=` tensor. Warns as PyTorch does if the tensor had another size and was not empty. Throws c10::Error
+// unless its dtype and device are those of the options.
 void resize_out(const at::Tensor& out, c10::IntArrayRef sizes, c10::IntArrayRef strides,
                 const c10::TensorOptions& options);
 
-// Whether a tensor lies in memory as a new output would, or is expanded. Arguments are those of resize_out().
+// Returns true if a tensor lies in memory as a new output would, is expanded, or has no elements. Arguments are those
+// of `resize_out()`.
 bool is_laid_out(const at::Tensor& out, c10::IntArrayRef strides, const c10::TensorOptions& options);
 
-// Throws c10::Error unless an in-place operand can hold the result.
+// Throws c10::Error, in PyTorch's words, unless an in-place operand has the sizes, dtype and device of the result.
 void check_inplace(const at::Tensor& self, c10::IntArrayRef sizes, const c10::TensorOptions& options);
 
 }  // namespace openreg::ops

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tensors that are written to and share memory, with themselves as expanded tensors do, or with an operand.
+// Checks of tensors that are written and share memory with an operand, or with themselves as expanded tensors do.
 //
-// The CPU's kernels refuse some of them. They would do so on the engine, where an exception costs the device, so it is
-// found out on the host.
+// The CPU's kernels reject some of these tensors. A kernel that throws on the engine thread causes a sticky error of
+// the device, so the host checks before the launch.
 #pragma once
 
 #include <ATen/MemoryOverlap.h>
@@ -15,7 +15,8 @@
 
 namespace openreg::ops {
 
-// Warns, in PyTorch's words, of an operator that will refuse such a tensor one day; `indexing` calls it, too.
+// Warns, in PyTorch's words, that an operator will reject an expanded tensor in a later release. `indexing` is an
+// example of an indexing expression that also calls the operator.
 inline void warn_if_expanded(const char* name, const at::Tensor& self, const char* indexing) {
   if (C10_UNLIKELY(at::has_internal_overlap(self) == at::MemOverlap::Yes)) {
     TORCH_WARN("Use of ", name, " on expanded tensors is deprecated. Please clone() the tensor before performing this ",
@@ -23,9 +24,9 @@ inline void warn_if_expanded(const char* name, const at::Tensor& self, const cha
   }
 }
 
-// Throws c10::Error where an out= tensor that is an operand, too, would get other sizes: the kernel would find an
-// operand of these, and not its values. PyTorch computes something from what lies there; its iterators refuse it, in
-// the words that this begins with.
+// Throws c10::Error if an out= tensor is also an operand and would be resized. The kernel would then read an operand of
+// the new size that has lost its values. PyTorch's functions compute from undefined content in this case. PyTorch's
+// iterators throw an error that begins like this one.
 template <class... Args>
 void check_operands_keep_size(const at::Tensor& out, c10::IntArrayRef sizes, const Args&... args) {
   if (out.sizes() == sizes) {
@@ -40,7 +41,7 @@ void check_operands_keep_size(const at::Tensor& out, c10::IntArrayRef sizes, con
   (for_each_tensor(visit, args), ...);
 }
 
-// What the kernel of a structured operator refuses of its outputs where PyTorch's meta function does not.
+// Overlaps of outputs that the kernel of a structured operator rejects and PyTorch's meta function does not.
 struct OverlapRule {
   enum class Operands { kAllowed, kPartOfFirst, kRefused };
 
@@ -55,21 +56,22 @@ constexpr OverlapRule kNoPart{false, OverlapRule::Operands::kPartOfFirst};
 constexpr OverlapRule kNotItselfNoPart{true, OverlapRule::Operands::kPartOfFirst};
 constexpr OverlapRule kNoOperand{true, OverlapRule::Operands::kRefused};
 
-// Throws c10::Error, in PyTorch's words, where an output and the operands are what the rule refuses.
+// Throws c10::Error, in PyTorch's words, if an output has an overlap that `traits` reject.
 template <class First, class... Rest>
-void check_overlap_rule(const OverlapRule& rule, const at::Tensor& out, const First& first, const Rest&... rest) {
-  if (rule.refuses_itself) {
+void check_overlap_rule(const OverlapRule& traits, const at::Tensor& out, const First& first, const Rest&... rest) {
+  if (traits.refuses_itself) {
     at::assert_no_internal_overlap(out);
   }
-  if (rule.operands == OverlapRule::Operands::kPartOfFirst) {
-    // It is copied to the output; one of fewer elements is expanded, which PyTorch does not look into.
+  if (traits.operands == OverlapRule::Operands::kPartOfFirst) {
+    // The kernel copies the operand to the output. It expands an operand of fewer elements, which PyTorch does not
+    // check.
     const auto copied = [&](const at::Tensor& operand) {
       if (operand.numel() == out.numel()) {
         at::assert_no_partial_overlap(out.squeeze(), operand.squeeze());
       }
     };
     for_each_tensor(copied, first);
-  } else if (rule.operands == OverlapRule::Operands::kRefused) {
+  } else if (traits.operands == OverlapRule::Operands::kRefused) {
     const auto read = [&](const at::Tensor& operand) { at::assert_no_overlap(out, operand); };
     for_each_tensor(read, first);
     (for_each_tensor(read, rest), ...);

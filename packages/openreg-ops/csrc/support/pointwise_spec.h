@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Descriptions for operators that work element by element on several operands.
+// Meta functions for operators that work element by element on several operands.
 #pragma once
 
 #include <ATen/ExpandUtils.h>
@@ -13,8 +13,8 @@
 
 namespace openreg::ops {
 
-// The operands' common shape and dtype; laid out like the first operand where that one has the shape. Throws
-// c10::Error, in PyTorch's words, where the shapes do not fit.
+// Returns the specification of an output with the operands' common shape and dtype. It has the first operand's order of
+// strides if that operand has the shape. Throws c10::Error, in PyTorch's words, if the shapes cannot be broadcast.
 template <class... Others>
 OutputSpec output_of_operands(const at::Tensor& first, const Others&... others) {
   std::vector<int64_t> sizes = first.sizes().vec();
@@ -28,8 +28,10 @@ OutputSpec output_of_operands(const at::Tensor& first, const Others&... others) 
   return first.sizes() == at::IntArrayRef(sizes) ? output_like(first, dtype) : output_of(sizes, dtype);
 }
 
-// Of a derivative by PyTorch's iterator for real floating point: the operands' common shape, and the dtype of the
-// input, to which their common one is cast; laid out like the input where that has the shape.
+// Returns the specification of a derivative that PyTorch's iterator computes for real floating-point numbers. It has
+// the operands' common shape, and the dtype of the input, `self`. It has the input's order of strides if the input has
+// the shape. Throws NotImplementedError if the common dtype is not floating-point, and c10::Error if it cannot be cast
+// to that of the input.
 template <class... Others>
 OutputSpec broadcast_derivative(const at::Tensor& self, const Others&... others) {
   OutputSpec spec = output_of_operands(self, others...);
@@ -40,14 +42,14 @@ OutputSpec broadcast_derivative(const at::Tensor& self, const Others&... others)
   return spec;
 }
 
-// A ready description for operators of two tensors.
+// A meta function for operators of two tensors.
 constexpr auto like_operands = [](const at::Tensor& first, const at::Tensor& second, const auto&... /*rest*/) {
   return output_of_operands(first, second);
 };
 
-// A ready description of an out= form, whose last argument is the output: gives it the shape, and where it is new the
-// strides, that PyTorch's iterator settles on; checks devices and overlapping memory. Any number of operands may be
-// 0-dim tensors on the CPU, which have no say in it.
+// A meta function for an out= overload, whose last argument is the output. PyTorch's iterator checks devices and
+// overlapping memory and resizes the output to the common shape of the operands; a resized output also gets the
+// iterator's strides. Any operand may be a 0-dim CPU tensor, which does not affect the shape.
 constexpr auto by_iterator = []<class... Args>(const Args&... args) {
   const auto all = std::tie(args...);
   const at::Tensor& out = std::get<sizeof...(Args) - 1>(all);

@@ -26,8 +26,8 @@ at::QuantizerPtr per_channel(c10::ScalarType dtype, at::Tensor scales, at::Tenso
   return c10::make_intrusive<at::PerChannelAffineQuantizer>(dtype, std::move(scales), std::move(zero_points), axis);
 }
 
-// PyTorch tells once of a process that such tensors are deprecated, when it makes the first one on the CPU. A kernel
-// would do that on an engine, where nobody hears.
+// Makes PyTorch warn that quantized tensors are deprecated. PyTorch warns once per process, when it makes the first one
+// on the CPU. A kernel would make that one on an engine thread, which drops warnings.
 void tell_of_deprecation() {
   static const bool has_told = [] {
     at::_empty_affine_quantized({0}, at::TensorOptions(at::kCPU).dtype(at::kQInt8), 1, 0);
@@ -110,7 +110,7 @@ QuantizerRecord::QuantizerRecord(const at::Tensor& quantized, runtime::Aliases& 
   } else if (const auto* found = dynamic_cast<const at::PerChannelAffineQuantizer*>(quantizer.get())) {
     scheme_ = found->qscheme();
     axis_ = found->axis();
-    aliases.as(orAccessRead);  // whatever the kernel does with the integers
+    aliases.as(orAccessRead);  // the kernel only reads them, also if it writes the integers
     scales_ = aliases.record(found->scales());
     zero_points_ = aliases.record(found->zero_points());
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantised tensors: integers in a storage, and the quantiser of at::QTensorImpl, which says what numbers they stand
-// for. Of a whole tensor it is a scale and a zero point, which the host knows; per channel it is two tensors, which lie
-// on the device of the integers.
+// Quantized tensors: integers in a storage, and the quantizer of at::QTensorImpl, which maps them to real numbers. A
+// per-tensor quantizer has a scale and a zero point, which are numbers on the host. A per-channel quantizer has two
+// tensors, which are on the device of the integers.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,44 +13,44 @@
 
 namespace openreg::ops {
 
-// Of a quantiser without parameters, as that of torch.empty(2, dtype=torch.qint8).
+// The scheme of a quantizer without parameters, such as that of torch.empty(2, dtype=torch.qint8).
 constexpr auto kUnknownScheme = c10::QScheme::COMPILE_TIME_NUM_QSCHEMES;
 
-// The quantiser of a quantised tensor.
+// Returns the quantizer of a quantized tensor.
 at::QuantizerPtr quantizer_of(const at::Tensor& tensor);
 
-// The same quantiser for integers on `device`: the tensors of one per channel are copied there, for which the host
-// waits where they come from the device.
+// Returns a quantizer with equal parameters for integers on `device`. Copies the tensors of a per-channel quantizer to
+// that device, which blocks if they are on an openreg device and the copy goes to the host.
 at::QuantizerPtr quantizer_on(const at::QuantizerPtr& quantizer, c10::Device device);
 
-// Whether several numbers share a byte: torch.quint4x2 and torch.quint2x4.
+// Returns true if several elements share a byte, as for torch.quint4x2 and torch.quint2x4.
 bool is_below_byte(c10::ScalarType dtype);
 
-// The bytes of a contiguous tensor; of a dtype below a byte, each row begins with a byte.
+// Returns the size of a contiguous tensor, in bytes. If several elements share a byte, each row begins at a new byte.
 size_t bytes_of(c10::IntArrayRef sizes, c10::ScalarType dtype);
 
-// A new quantised tensor on the current device; its content is undefined. Without strides it is contiguous in the
-// memory format, and with them they are those of a dense tensor. Throws c10::Error for a dtype that is not quantised.
+// Returns a new quantized tensor on the current device with undefined content. Without `strides` it is contiguous in
+// the memory format; otherwise they are those of a dense tensor. Throws c10::Error if the dtype is not quantized.
 at::Tensor make_quantized(c10::IntArrayRef sizes, c10::IntArrayRef strides, c10::MemoryFormat format,
                           c10::ScalarType dtype, at::QuantizerPtr quantizer);
 
-// The integers, as a dense tensor over the same memory, on the same device. Of a dtype below a byte, all bytes of the
-// storage, in one dimension.
+// Returns the integers as a dense tensor over the memory and on the device of `quantized`. If several elements share a
+// byte, returns all bytes of the storage, in one dimension.
 at::Tensor integers_of(const at::Tensor& quantized);
 
-// What a quantiser is made from on the engine. A launch must not own the tensors of one per channel, for they may have
-// Python objects.
+// A descriptor of a quantizer, from which the engine thread makes it. A launch must not own the tensors of a
+// per-channel quantizer, because they may have Python objects.
 class QuantizerRecord {
  public:
-  // Of a tensor on the device.
+  // `quantized` is a tensor on an openreg device.
   QuantizerRecord(const at::Tensor& quantized, runtime::Aliases& aliases);
 
-  // `storages` as of AliasRecord::open().
+  // Returns the quantizer. `storages` are those of AliasRecord::open().
   at::QuantizerPtr open(runtime::AliasStorages& storages);
 
  private:
   c10::ScalarType dtype_;
-  c10::QScheme scheme_ = kUnknownScheme;  // of an unknown one
+  c10::QScheme scheme_ = kUnknownScheme;  // kUnknownScheme: a quantizer without parameters
   double scale_ = 0;
   int64_t zero_point_ = 0;
   int64_t axis_ = 0;
@@ -58,10 +58,10 @@ class QuantizerRecord {
   runtime::AliasRecord zero_points_;
 };
 
-// A tensor of integers on the CPU as a quantised one, over the same memory.
+// Returns a quantized tensor over the memory of a CPU tensor of integers.
 at::Tensor with_quantizer(const at::Tensor& integers, at::QuantizerPtr quantizer);
 
-// The alias of a quantised tensor, made at once.
+// Returns the alias of a quantized tensor. It makes the alias at once, without a descriptor.
 at::Tensor quantized_alias(const at::Tensor& tensor, runtime::Aliases& aliases);
 
 }  // namespace openreg::ops

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a random operator takes from the generator before its launch: a range of steps, which are the kernel's own
-// wherever and whenever it runs.
+// The part of a random operator that precedes its launch: it reserves a range of the generator's steps. The random
+// numbers thus do not depend on the place and time at which the kernel runs.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -15,13 +15,13 @@ namespace openreg::ops {
 
 using MaybeGenerator = std::optional<at::Generator>;
 
-// Reserves what a launch over `count` elements needs at most: one step per element.
+// Reserves the most steps that a launch over `count` elements uses: one step per element.
 inline runtime::PhiloxState reserve_random(const MaybeGenerator& generator, c10::DeviceIndex index, int64_t count) {
   return runtime::generator_or_default(generator, index).reserve(static_cast<uint64_t>(count));
 }
 
-// The same for filling `self` by the operator `name`. Throws c10::Error when `self` is on another kind of device: a
-// generator of this device brings a tensor of the CPU here, too.
+// Reserves the steps with which the operator `name` fills `self`. Throws c10::Error if `self` is on another type of
+// device, because the dispatcher also selects this backend for a CPU tensor with a generator of this device.
 inline runtime::PhiloxState reserve_random(const char* name, const at::Tensor& self, const MaybeGenerator& generator) {
   TORCH_CHECK(
       self.device().type() == runtime::kDeviceType, name, ": the tensor is on ", self.device(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "support/sparse_members.h"
+#include "support/sparse_components.h"
 
 #include <ATen/SparseCsrTensorImpl.h>
 #include <ATen/SparseCsrTensorUtils.h>
@@ -28,7 +28,7 @@ bool has_blocks(c10::Layout layout) {
   return layout == c10::kSparseBsr || layout == c10::kSparseBsc;
 }
 
-// The way out, for what nobody has checked.
+// The end of all errors of these checks.
 constexpr const char* kCheck = "; check sparse tensors where they are made, with check_invariants=True";
 
 void check_compressed_places(const SparseShape& shape, const SparseMembers& members) {
@@ -62,7 +62,7 @@ SparseShape::SparseShape(const at::Tensor& sparse)
   }
 }
 
-SparseMembers members_of(const at::Tensor& sparse) {
+SparseMembers sparse_components(const at::Tensor& sparse) {
   if (is_coo(sparse.layout())) {
     const at::SparseTensorImpl& impl = coo_of(sparse);
     return {impl.indices(), at::Tensor(), impl.values()};
@@ -72,7 +72,7 @@ SparseMembers members_of(const at::Tensor& sparse) {
 }
 
 SparseMembers contiguous_members_of(const at::Tensor& sparse) {
-  SparseMembers members = members_of(sparse);
+  SparseMembers members = sparse_components(sparse);
   for (at::Tensor& member : members) {
     member = member.defined() ? member.contiguous() : member;
   }
@@ -101,7 +101,7 @@ void assign(const at::Tensor& sparse, const SparseShape& shape, const SparseMemb
   }
 }
 
-void check_places(const SparseShape& shape, const SparseMembers& members) {
+void check_sparse_invariants(const SparseShape& shape, const SparseMembers& members) {
   if (!is_coo(shape.layout)) {
     check_compressed_places(shape, members);
     return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a sparse tensor is made of: two or three ordinary tensors, and numbers. The interfaces are PyTorch's
-// ATen/SparseTensorImpl.h (COO) and ATen/SparseCsrTensorImpl.h (CSR, CSC, BSR, BSC). Nothing here reads an index but
-// check_places().
+// The components of a sparse tensor: two or three strided tensors, and numbers. The interfaces are those of PyTorch's
+// ATen/SparseTensorImpl.h (COO) and ATen/SparseCsrTensorImpl.h (CSR, CSC, BSR, BSC). Only the checks at the end of this
+// file read indices.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,47 +12,50 @@
 
 namespace openreg::ops {
 
-// COO: indices, nothing, values. Compressed layouts: compressed indices, plain indices, values.
+// COO: indices, an undefined tensor, values. Compressed layouts: compressed indices, plain indices, values.
 using SparseMembers = std::array<at::Tensor, 3>;
 
-// All of a sparse tensor but its members.
+// All properties of a sparse tensor, without its members.
 struct SparseShape {
   c10::Layout layout;
   caffe2::TypeMeta dtype;
   c10::DimVector sizes;
   int64_t sparse_dim;
   int64_t dense_dim;
-  bool is_coalesced;  // of COO
+  bool is_coalesced;  // only for COO
 
-  // Of a sparse tensor.
+  // Copies the properties of a sparse tensor.
   explicit SparseShape(const at::Tensor& sparse);
 };
 
-// Of an undefined tensor, no.
+// Returns true if the tensor is defined and its layout is COO or compressed.
 bool is_sparse(const at::Tensor& tensor);
 
-// The tensors themselves, as at::Tensor::_indices() and the like give them: not detached, not aliased.
-SparseMembers members_of(const at::Tensor& sparse);
+// Returns the members themselves, as at::Tensor::_indices() does: not detached, not aliased.
+SparseMembers sparse_components(const at::Tensor& sparse);
 
-// The same for kernels, some of which take them for contiguous: copies of those that are not.
+// Same as `sparse_components()`, except that it copies members that are not contiguous, because some kernels assume
+// contiguous ones.
 SparseMembers contiguous_members_of(const at::Tensor& sparse);
 
-// A sparse tensor of these members, on their device. Throws c10::Error where shape and members do not go together.
+// Returns a new sparse tensor of these members, on their device. Throws c10::Error if the members do not match the
+// shape.
 at::Tensor assemble(const SparseShape& shape, const SparseMembers& members);
 
-// Makes a sparse tensor of the same layout, dtype and device into that.
+// Replaces the members and sizes of `sparse`, whose layout, dtype and device are those of `shape` and `members`.
 void assign(const at::Tensor& sparse, const SparseShape& shape, const SparseMembers& members);
 
-// Kernels for the CPU do not look at the indices that they follow, and would read and write beyond the memory. These
-// throw c10::Error first. For tensors of the CPU; the time is that of a pass over the indices.
+// CPU kernels do not check the indices that they follow, and would access memory out of bounds. The functions below
+// throw c10::Error first. They take CPU tensors, and need the time of one pass over the indices.
 
-// Unless all indices lie in the tensor, and the compressed ones among the values.
-void check_places(const SparseShape& shape, const SparseMembers& members);
+// Throws c10::Error unless all indices are inside the tensor, and the compressed ones are valid for the number of
+// values.
+void check_sparse_invariants(const SparseShape& shape, const SparseMembers& members);
 
-// Unless all of them are in [0, end): the indices of dimension `dim`.
+// Throws c10::Error unless all indices of dimension `dim` are in [0, end).
 void check_indices(const at::Tensor& indices, int64_t end, int64_t dim);
 
-// Unless they are in [0, nnz] and never decrease: the compressed indices of dimension `dim`.
+// Throws c10::Error unless the compressed indices of dimension `dim` are in [0, nnz] and never decrease.
 void check_compressed_indices(const at::Tensor& compressed, int64_t nnz, int64_t dim);
 
 }  // namespace openreg::ops

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What differs between the releases of PyTorch that this source is compiled against: for each thing a function in the
-// form of the latest, or a macro for what only some have. A release that is no longer served leaves by deleting its
-// branch.
+// Differences between the releases of PyTorch that this source supports. Each is a function with the interface of the
+// latest release, or a macro for a feature that only some releases have. To drop a release, delete its branches.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,20 +9,20 @@
 
 #include "openreg/runtime/torch_versions.h"
 
-// The operator aten::cholesky.
+// True if PyTorch has the operator aten::cholesky.
 #define OPENREG_TORCH_HAS_CHOLESKY (!OPENREG_TORCH_AT_LEAST(14))
 
-// The CPU's kernels of aten::_fused_sgd_ leave all but the last few 16-bit floats as they were.
+// True if the CPU's kernels of aten::_fused_sgd_ update only the last few elements of 16-bit floats.
 #define OPENREG_TORCH_SGD_SKIPS_16_BITS (!OPENREG_TORCH_AT_LEAST(14))
 
-// The CPU's function of aten::linalg_vector_norm for sparse tensors.
+// True if aten::linalg_vector_norm has a CPU function for sparse tensors.
 #define OPENREG_TORCH_HAS_SPARSE_VECTOR_NORM OPENREG_TORCH_AT_LEAST(14)
 
-// The CPU's kernel of aten::polar takes half.
+// True if the CPU's kernel of aten::polar supports half.
 #define OPENREG_TORCH_HAS_HALF_POLAR OPENREG_TORCH_AT_LEAST(14)
 
-// Checks of dtypes, which throw what PyTorch's own do: TypeError or NotImplementedError since some release,
-// RuntimeError before.
+// Checks that throw the type of error that PyTorch's own checks throw: TypeError or NotImplementedError since the
+// release in the name, RuntimeError before it.
 #if OPENREG_TORCH_AT_LEAST(14)
 #define OPENREG_CHECK_TYPE_SINCE_14 TORCH_CHECK_TYPE
 #define OPENREG_CHECK_IMPLEMENTED_SINCE_14 TORCH_CHECK_NOT_IMPLEMENTED
@@ -37,7 +36,7 @@
 #define OPENREG_CHECK_IMPLEMENTED_SINCE_15 TORCH_CHECK
 #endif
 
-// For AT_EXPAND in a dispatch: the complex dtypes whose parts have 16 bits.
+// The complex dtypes with 16-bit parts, for AT_EXPAND in a dispatch.
 #if OPENREG_TORCH_AT_LEAST(14)
 #define OPENREG_REDUCED_COMPLEX_TYPES at::kComplexHalf, at::kBComplex32
 #else
@@ -46,7 +45,7 @@
 
 namespace openreg::ops {
 
-// The number as a Scalar, which has no constructor for torch.bcomplex32.
+// Returns the number as a Scalar. Scalar has no constructor for torch.bcomplex32.
 template <class T>
 at::Scalar to_scalar(T number) {
   return number;
@@ -57,7 +56,7 @@ inline at::Scalar to_scalar(c10::complex<c10::BFloat16> number) {
 }
 #endif
 
-// Throws c10::Error unless a tensor can be padded in its last `dims` dimensions, two numbers for each.
+// Throws c10::Error unless a tensor can be padded in its last `dims` dimensions. `padding` has two numbers for each.
 template <int64_t dims>
 void check_padding(const at::Tensor& self, c10::IntArrayRef padding) {
 #if OPENREG_TORCH_AT_LEAST(15)
@@ -67,7 +66,7 @@ void check_padding(const at::Tensor& self, c10::IntArrayRef padding) {
 #endif
 }
 
-// Throws c10::Error unless a volume can be sampled at the points of a grid; the CPU's kernels know the bicubic mode
+// Throws c10::Error unless a volume can be sampled at the points of a grid. The CPU's kernels support the bicubic mode
 // since 2.15.
 inline void check_grid_sampler_3d(const at::Tensor& input, const at::Tensor& grid,
                                   [[maybe_unused]] int64_t interpolation_mode) {

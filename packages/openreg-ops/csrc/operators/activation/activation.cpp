@@ -37,7 +37,7 @@ at::Tensor& gelu_backward_kernel(const at::Tensor& grad, const at::Tensor& self,
 }
 
 // Half of the operand along `dim`.
-OutputSpec describe_glu(const at::Tensor& self, int64_t dim) {
+OutputSpec meta_glu(const at::Tensor& self, int64_t dim) {
   require_dtype((dtype_bit(self.scalar_type()) & kFloating) != 0, "glu", self.scalar_type());
   TORCH_CHECK(self.dim() > 0, "glu does not support 0-dimensional tensors");
   const auto place = static_cast<size_t>(at::maybe_wrap_dim(dim, self.dim()));
@@ -48,23 +48,23 @@ OutputSpec describe_glu(const at::Tensor& self, int64_t dim) {
   return spec;
 }
 
-OutputSpec describe_glu_backward(const at::Tensor& grad, const at::Tensor& self, int64_t dim) {
-  const OutputSpec half = describe_glu(self, dim);
+OutputSpec meta_glu_backward(const at::Tensor& grad, const at::Tensor& self, int64_t dim) {
+  const OutputSpec half = meta_glu(self, dim);
   expect(op::glu_backward::name, "grad_output", grad, half.sizes, half.dtype);
   return output_of_shape(self).allowing({.elsewhere = true});
 }
 
-OutputSpec describe_glu_jvp(const at::Tensor& glu, const at::Tensor& x, const at::Tensor& dx, int64_t dim) {
-  const OutputSpec half = describe_glu(x, dim);
+OutputSpec meta_glu_jvp(const at::Tensor& glu, const at::Tensor& x, const at::Tensor& dx, int64_t dim) {
+  const OutputSpec half = meta_glu(x, dim);
   expect(op::glu_jvp::name, "glu", glu, half.sizes, half.dtype);
   expect_like(op::glu_jvp::name, "dx", dx, x);
   return output_of_shape(glu);
 }
 
-OutputSpec describe_glu_backward_jvp(const at::Tensor& grad_x, const at::Tensor& grad_glu, const at::Tensor& x,
-                                     const at::Tensor& dgrad_glu, const at::Tensor& dx, int64_t dim) {
+OutputSpec meta_glu_backward_jvp(const at::Tensor& grad_x, const at::Tensor& grad_glu, const at::Tensor& x,
+                                 const at::Tensor& dgrad_glu, const at::Tensor& dx, int64_t dim) {
   constexpr const char* kName = op::glu_backward_jvp::name;
-  const OutputSpec half = describe_glu(x, dim);
+  const OutputSpec half = meta_glu(x, dim);
   expect_like(kName, "grad_x", grad_x, x);
   expect(kName, "grad_glu", grad_glu, half.sizes, half.dtype);
   expect(kName, "dgrad_glu", dgrad_glu, half.sizes, half.dtype);
@@ -73,38 +73,37 @@ OutputSpec describe_glu_backward_jvp(const at::Tensor& grad_x, const at::Tensor&
 }
 
 // By PyTorch's iterator.
-OutputSpec describe_hardswish(const at::Tensor& self) {
+OutputSpec meta_hardswish(const at::Tensor& self) {
   return output_like(self).allowing({.elementwise = true});
 }
 
 // Derivatives by PyTorch's iterator, for real floating point. The result has the dtype that the operands have together,
 // or that of the input.
-OutputSpec describe_hard_backward(const at::Tensor& grad, const at::Tensor& self, const char* kernel) {
+OutputSpec meta_hard_backward(const at::Tensor& grad, const at::Tensor& self, const char* kernel) {
   OutputSpec spec = output_of_operands(grad, self);
   require_dtype((dtype_bit(spec.dtype) & kFloating) != 0, kernel, spec.dtype);
   return std::move(spec).allowing({.elementwise = true});
 }
-constexpr auto describe_hardtanh_backward = [](const at::Tensor& grad, const at::Tensor& self,
-                                               const auto&... /*bounds*/) {
-  return describe_hard_backward(grad, self, "hardtanh_backward");
+constexpr auto meta_hardtanh_backward = [](const at::Tensor& grad, const at::Tensor& self, const auto&... /*bounds*/) {
+  return meta_hard_backward(grad, self, "hardtanh_backward");
 };
-OutputSpec describe_hardswish_backward(const at::Tensor& grad, const at::Tensor& self) {
-  return describe_hard_backward(grad, self, "hardswish_backward");
+OutputSpec meta_hardswish_backward(const at::Tensor& grad, const at::Tensor& self) {
+  return meta_hard_backward(grad, self, "hardswish_backward");
 }
-OutputSpec describe_mish_backward(const at::Tensor& grad, const at::Tensor& self) {
+OutputSpec meta_mish_backward(const at::Tensor& grad, const at::Tensor& self) {
   return broadcast_derivative(self, grad);
 }
-OutputSpec describe_log_sigmoid_backward(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& buffer) {
+OutputSpec meta_log_sigmoid_backward(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& buffer) {
   return output_of_operands(grad, self, buffer).allowing({.elementwise = true});
 }
 
-std::array<OutputSpec, 2> describe_log_sigmoid(const at::Tensor& self) {
+std::array<OutputSpec, 2> meta_log_sigmoid(const at::Tensor& self) {
   const OutputSpec spec = output_of_shape(self).allowing({.overlaps = true, .quiet = true});
   return {spec, spec};
 }
 
-std::array<OutputSpec, 2> describe_prelu_backward(const at::Tensor& grad, const at::Tensor& self,
-                                                  const at::Tensor& weight) {
+std::array<OutputSpec, 2> meta_prelu_backward(const at::Tensor& grad, const at::Tensor& self,
+                                              const at::Tensor& weight) {
   OutputSpec of_self = output_of_operands(self, grad, weight);
   OutputSpec of_weight = of_self;
   of_weight.dtype = weight.scalar_type();
@@ -126,37 +125,37 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_gelu_backward, op::gelu_backward>(library, gelu_backward_kernel,
                                                                 {.refused = kNotFloating}, {.check = check_gelu});
   structured<meta::structured_glu, op::glu>(library, cpu::glu_outf, kFloats);
-  described<describe_glu_backward, op::glu_backward>(library, cpu::glu_backward_outf, checked(kFloats));
-  described<describe_glu_backward_jvp, op::glu_backward_jvp>(library, cpu::glu_backward_jvp, kFloats);
-  described<describe_glu_jvp, op::glu_jvp>(library, cpu::glu_jvp, kFloats);
+  unstructured<meta_glu_backward, op::glu_backward>(library, cpu::glu_backward_outf, checked(kFloats));
+  unstructured<meta_glu_backward_jvp, op::glu_backward_jvp>(library, cpu::glu_backward_jvp, kFloats);
+  unstructured<meta_glu_jvp, op::glu_jvp>(library, cpu::glu_jvp, kFloats);
   structured<meta::structured_hardshrink, op::hardshrink>(library, cpu::hardshrink_outf, kFloats);
   structured<meta::structured_hardshrink_backward, op::hardshrink_backward>(library, cpu::hardshrink_backward_outf,
                                                                             kFloats);
   structured<meta::structured_hardsigmoid, op::hardsigmoid, op::hardsigmoid_>(library, cpu::hardsigmoid_outf, kFloats);
   structured<meta::structured_hardsigmoid_backward, op::hardsigmoid_backward>(library, cpu::hardsigmoid_backward_outf,
                                                                               kFloats);
-  described<describe_hardswish, op::hardswish>(library, cpu::hardswish_outf, checked(kFloats));
-  described<unchecked, op::hardswish_>(library, cpu::hardswish_, checked(kFloats));
-  described<describe_hardswish_backward, op::hardswish_backward>(library, cpu::hardswish_backward, checked(kFloats));
+  unstructured<meta_hardswish, op::hardswish>(library, cpu::hardswish_outf, checked(kFloats));
+  unstructured<unchecked, op::hardswish_>(library, cpu::hardswish_, checked(kFloats));
+  unstructured<meta_hardswish_backward, op::hardswish_backward>(library, cpu::hardswish_backward, checked(kFloats));
   // hardtanh() clamps, by operators that the device has.
   function<op::hardtanh>(library, at::native::hardtanh);
   function<op::hardtanh_>(library, at::native::hardtanh_);
   function<op::hardtanh_out>(library, at::native::hardtanh_out);
-  described<describe_hardtanh_backward, op::hardtanh_backward>(library, cpu::hardtanh_backward_outf, kChecked);
+  unstructured<meta_hardtanh_backward, op::hardtanh_backward>(library, cpu::hardtanh_backward_outf, kChecked);
   structured<meta::structured_leaky_relu, op::leaky_relu, op::leaky_relu_>(library, cpu::leaky_relu_outf, kFloats);
   structured<meta::structured_leaky_relu_backward, op::leaky_relu_backward>(library, cpu::leaky_relu_backward_outf,
                                                                             kFloats);
-  described<describe_log_sigmoid, op::log_sigmoid_forward>(library, cpu::log_sigmoid_forward_outf, kFloats);
-  described<describe_log_sigmoid_backward, op::log_sigmoid_backward>(
-      library, cpu::log_sigmoid_backward_outf, {.refused = kNotFloating, .agreement = Agreement::kAll});
+  unstructured<meta_log_sigmoid, op::log_sigmoid_forward>(library, cpu::log_sigmoid_forward_outf, kFloats);
+  unstructured<meta_log_sigmoid_backward, op::log_sigmoid_backward>(
+      library, cpu::log_sigmoid_backward_outf, {.refused = kNotFloating, .dtype_match = DtypeMatch::kAll});
   structured<meta::structured_mish, op::mish, op::mish_>(library, cpu::mish_outf, kFloats);
-  described<describe_mish_backward, op::mish_backward>(library, cpu::mish_backward);
-  described<like_operands, op::_prelu_kernel>(library, cpu::_prelu_kernel, checked(kFloats));
-  described<describe_prelu_backward, op::_prelu_kernel_backward>(
-      library, cpu::_prelu_kernel_backward, {.refused = kNotFloating, .agreement = Agreement::kAll});
+  unstructured<meta_mish_backward, op::mish_backward>(library, cpu::mish_backward);
+  unstructured<like_operands, op::_prelu_kernel>(library, cpu::_prelu_kernel, checked(kFloats));
+  unstructured<meta_prelu_backward, op::_prelu_kernel_backward>(
+      library, cpu::_prelu_kernel_backward, {.refused = kNotFloating, .dtype_match = DtypeMatch::kAll});
   // A clamp in all but name, and that is structured.
   function<op::relu>(library, at::native::relu);
-  described<check_relu, op::relu_>(library, cpu::relu_, kChecked);
+  unstructured<check_relu, op::relu_>(library, cpu::relu_, kChecked);
   structured<meta::structured_silu, op::silu, op::silu_>(library, cpu::silu_outf,
                                                          {.refused = kBoolean | kIntegers, .elementwise = true});
   structured<meta::structured_silu_backward, op::silu_backward>(library, cpu::silu_backward_outf,

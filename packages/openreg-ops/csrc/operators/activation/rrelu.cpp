@@ -19,7 +19,7 @@ at::Tensor& rrelu_out(const at::Tensor& self, at::Tensor& noise, const at::Scala
   TORCH_CHECK(self.sym_sizes() == noise.sym_sizes(),
               "noise tensor shape must match self tensor shape. Got self.shape = ", self.sizes(),
               " noise.shape = ", noise.sizes());
-  const OperandsDevice device(kRrelu, self, noise, out);
+  const OperandDeviceGuard device(kRrelu, self, noise, out);
   if (!training) {
     return at::leaky_relu_out(out, self, (lower.toDouble() + upper.toDouble()) / 2);
   }

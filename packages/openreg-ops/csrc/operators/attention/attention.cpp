@@ -100,7 +100,7 @@ using Forward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::
 
 Forward fused_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, MaybeTensor mask,
                         double dropout_p, bool is_causal, bool return_debug_mask, std::optional<double> scale) {
-  const OperandsDevice device(kAttention, query, key, value, mask);
+  const OperandDeviceGuard device(kAttention, query, key, value, mask);
   check_operands(query, key, value, mask, dropout_p);
   TORCH_CHECK(!return_debug_mask, kAttention.name,
               ": the openreg device keeps no debug mask; pass return_debug_mask=False");
@@ -130,7 +130,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> fused_attention_backw
   if (!grad.defined()) {
     return {};
   }
-  const OperandsDevice device(kAttentionBackward, grad, query, key, value, mask, output, logsumexp, seed, offset);
+  const OperandDeviceGuard device(kAttentionBackward, grad, query, key, value, mask, output, logsumexp, seed, offset);
   const std::optional<at::Tensor> maybe_mask = mask.defined() ? std::optional(mask) : std::nullopt;
   check_operands(query, key, value, maybe_mask, dropout_p);
   c10::DimVector sizes(query.sizes());

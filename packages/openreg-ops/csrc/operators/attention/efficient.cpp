@@ -139,7 +139,7 @@ EfficientResults efficient_attention(const at::Tensor& query, const at::Tensor& 
                                      double dropout_p, int64_t visible, bool wants_logsumexp,
                                      std::optional<double> scale, MaybeTensor key_lengths,
                                      std::optional<int64_t> window_size) {
-  const OperandsDevice device(kEfficient, query, key, value, bias, starts, key_starts);
+  const OperandDeviceGuard device(kEfficient, query, key, value, bias, starts, key_starts);
   refuse_windows(kEfficient, key_lengths, window_size);
   const int64_t none = is_given(starts) ? -1 : 0;
   EfficientOperands x{
@@ -219,8 +219,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> efficient_attention_b
   if (!grad.defined()) {
     return {};
   }
-  const OperandsDevice device(kEfficientBackward, grad, query, key, value, bias, output, starts, key_starts, logsumexp,
-                              seed, offset);
+  const OperandDeviceGuard device(kEfficientBackward, grad, query, key, value, bias, output, starts, key_starts,
+                                  logsumexp, seed, offset);
   refuse_windows(kEfficientBackward, std::nullopt, window_size);
   EfficientOperands x{query,
                       key,

@@ -30,19 +30,18 @@ void check_attention(const char* name, const at::Tensor& query, int64_t embed_di
               mask->scalar_type());
 }
 
-constexpr auto describe_layer = [](const at::Tensor& src, int64_t embed_dim, int64_t heads,
-                                   const at::Tensor& qkv_weight, const at::Tensor& qkv_bias, const auto&... /*rest*/) {
+constexpr auto meta_layer = [](const at::Tensor& src, int64_t embed_dim, int64_t heads, const at::Tensor& qkv_weight,
+                               const at::Tensor& qkv_bias, const auto&... /*rest*/) {
   check_attention(op::_transformer_encoder_layer_fwd::name, src, embed_dim, heads, qkv_weight, qkv_bias, std::nullopt);
   return output_of_shape(src);
 };
 
-std::array<OutputSpec, 2> describe_multi_head_attention(const at::Tensor& query, const at::Tensor& key,
-                                                        const at::Tensor& value, int64_t embed_dim, int64_t heads,
-                                                        const at::Tensor& qkv_weight, const at::Tensor& qkv_bias,
-                                                        const at::Tensor& /*proj_weight*/,
-                                                        const at::Tensor& /*proj_bias*/, MaybeTensor mask,
-                                                        bool need_weights, bool average,
-                                                        std::optional<int64_t> /*mask_type*/) {
+std::array<OutputSpec, 2> meta_multi_head_attention(const at::Tensor& query, const at::Tensor& key,
+                                                    const at::Tensor& value, int64_t embed_dim, int64_t heads,
+                                                    const at::Tensor& qkv_weight, const at::Tensor& qkv_bias,
+                                                    const at::Tensor& /*proj_weight*/, const at::Tensor& /*proj_bias*/,
+                                                    MaybeTensor mask, bool need_weights, bool average,
+                                                    std::optional<int64_t> /*mask_type*/) {
   constexpr const char* kName = op::_native_multi_head_attention::name;
   check_attention(kName, query, embed_dim, heads, qkv_weight, qkv_bias, mask);
   TORCH_CHECK(
@@ -66,8 +65,8 @@ bool fits_by_type(const at::Tensor& self, const at::Tensor& mask, std::optional<
          (type == kPaddingMask && self.size(0) == mask.size(0) && columns);
 }
 
-OutputSpec describe_masked_softmax(const at::Tensor& self, const at::Tensor& mask, std::optional<int64_t> dim,
-                                   std::optional<int64_t> mask_type) {
+OutputSpec meta_masked_softmax(const at::Tensor& self, const at::Tensor& mask, std::optional<int64_t> dim,
+                               std::optional<int64_t> mask_type) {
   TORCH_CHECK(mask.scalar_type() == at::kBool, "Mask should be a boolean tensor");
   at::maybe_wrap_dim(dim.value_or(-1), self.dim());
   // Other masks than of two dimensions for an input of four have the input's own shape, whatever the type.
@@ -79,8 +78,8 @@ OutputSpec describe_masked_softmax(const at::Tensor& self, const at::Tensor& mas
   return output_of_shape(self);
 }
 
-OutputSpec describe_masked_softmax_backward(const at::Tensor& grad, const at::Tensor& output, const at::Tensor& mask,
-                                            std::optional<int64_t> /*dim*/) {
+OutputSpec meta_masked_softmax_backward(const at::Tensor& grad, const at::Tensor& output, const at::Tensor& mask,
+                                        std::optional<int64_t> /*dim*/) {
   TORCH_CHECK(mask.scalar_type() == at::kBool, "Mask should be a boolean tensor");
   TORCH_CHECK(grad.sizes() == mask.sizes() && grad.sizes() == output.sizes(), op::_masked_softmax_backward::name,
               ": expected gradient, output and mask of one shape, but got ", grad.sizes(), ", ", output.sizes(),
@@ -89,7 +88,7 @@ OutputSpec describe_masked_softmax_backward(const at::Tensor& grad, const at::Te
   return output_of_shape(grad);
 }
 
-std::array<OutputSpec, 3> describe_rescale(const at::Tensor& qkv, const at::Tensor& bias, int64_t heads) {
+std::array<OutputSpec, 3> meta_rescale(const at::Tensor& qkv, const at::Tensor& bias, int64_t heads) {
   TORCH_CHECK(
       heads > 0 && qkv.dim() == 3 && bias.dim() == 1 && bias.size(0) == qkv.size(2) && qkv.size(2) % (3 * heads) == 0,
       op::_transform_bias_rescale_qkv::name,
@@ -100,13 +99,12 @@ std::array<OutputSpec, 3> describe_rescale(const at::Tensor& qkv, const at::Tens
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_layer, op::_transformer_encoder_layer_fwd>(library, cpu::_transformer_encoder_layer_fwd);
-  described<describe_multi_head_attention, op::_native_multi_head_attention>(library,
-                                                                             cpu::_native_multi_head_attention);
-  described<describe_masked_softmax, op::_masked_softmax>(library, cpu::_masked_softmax);
-  described<describe_masked_softmax_backward, op::_masked_softmax_backward>(library, cpu::_masked_softmax_backward,
-                                                                            kFloats);
-  described<describe_rescale, op::_transform_bias_rescale_qkv>(library, cpu::_transform_bias_rescale_qkv);
+  unstructured<meta_layer, op::_transformer_encoder_layer_fwd>(library, cpu::_transformer_encoder_layer_fwd);
+  unstructured<meta_multi_head_attention, op::_native_multi_head_attention>(library, cpu::_native_multi_head_attention);
+  unstructured<meta_masked_softmax, op::_masked_softmax>(library, cpu::_masked_softmax);
+  unstructured<meta_masked_softmax_backward, op::_masked_softmax_backward>(library, cpu::_masked_softmax_backward,
+                                                                           kFloats);
+  unstructured<meta_rescale, op::_transform_bias_rescale_qkv>(library, cpu::_transform_bias_rescale_qkv);
 }
 
 }  // namespace

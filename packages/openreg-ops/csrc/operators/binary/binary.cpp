@@ -13,7 +13,7 @@ namespace openreg::ops {
 namespace {
 
 // Of the real parts and the imaginary ones, or of moduli and angles.
-OutputSpec describe_complex(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
+OutputSpec meta_complex(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out) {
   const auto has_parts = [](c10::ScalarType dtype) {
     return dtype == at::kHalf || dtype == at::kFloat || dtype == at::kDouble;
   };
@@ -50,26 +50,27 @@ at::Tensor& floor_divide_(at::Tensor& self, const at::Tensor& other) {
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kFractions{.refused = kBoolean | kIntegers};
-  constexpr KernelRule kWhole{.refused = kBoolean | kFloating | kComplex};
+  constexpr KernelTraits kFractions{.refused = kBoolean | kIntegers};
+  constexpr KernelTraits kWhole{.refused = kBoolean | kFloating | kComplex};
   structured<meta::structured_add_Tensor, op::add_Tensor, op::add__Tensor>(library, cpu::add_outf, kElementwise);
   structured<meta::structured_addcdiv, op::addcdiv, op::addcdiv_>(library, cpu::addcdiv_outf);
   structured<meta::structured_addcmul, op::addcmul, op::addcmul_>(library, cpu::addcmul_outf, {.refused = kBoolean});
-  described<describe_complex, op::complex_out>(library, cpu::complex_outf);
+  unstructured<meta_complex, op::complex_out>(library, cpu::complex_outf);
   structured<meta::structured_atan2, op::atan2, op::atan2_>(library, cpu::atan2_outf, kNoComplex);
   structured<meta::structured_copysign_Tensor, op::copysign_Tensor, op::copysign__Tensor>(library, cpu::copysign_outf,
                                                                                           kNoComplex);
   structured<meta::structured_div_Tensor, op::div_Tensor, op::div__Tensor>(library, cpu::div_outf, kElementwise);
   structured<meta::structured_div_Tensor_mode, op::div_Tensor_mode, op::div__Tensor_mode>(
       library, cpu::div_outf,
-      {.verdict = Verdict::kOfDivisor, .modes = {{{"floor", kBoolean | kComplex}, {"trunc", kBoolean | kComplex}}}});
+      {.data_check = DataCheck::kZeroDivisor,
+       .modes = {{{"floor", kBoolean | kComplex}, {"trunc", kBoolean | kComplex}}}});
   function<op::floor_divide>(library, floor_divide);
   function<op::floor_divide_out>(library, floor_divide_out);
   function<op::floor_divide__Tensor>(library, floor_divide_);
   structured<meta::structured_fmax, op::fmax>(library, cpu::fmax_outf);
   structured<meta::structured_fmin, op::fmin>(library, cpu::fmin_outf);
   structured<meta::structured_fmod_Tensor, op::fmod_Tensor, op::fmod__Tensor>(
-      library, cpu::fmod_outf, {.refused = kBoolean | kComplex, .verdict = Verdict::kOfDivisor});
+      library, cpu::fmod_outf, {.refused = kBoolean | kComplex, .data_check = DataCheck::kZeroDivisor});
   structured<meta::structured_gcd, op::gcd, op::gcd_>(library, cpu::gcd_outf, kWhole);
   structured<meta::structured_heaviside, op::heaviside, op::heaviside_>(library, cpu::heaviside_outf);
   structured<meta::structured_igamma, op::igamma, op::igamma_>(library, cpu::igamma_outf, kFloats);
@@ -84,8 +85,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_mul_Tensor, op::mul_Tensor, op::mul__Tensor>(library, cpu::mul_outf, kElementwise);
   structured<meta::structured_nextafter, op::nextafter, op::nextafter_>(library, cpu::nextafter_outf, kFloats);
   // Some releases of PyTorch have no kernel for half.
-  described<describe_complex, op::polar_out>(library, cpu::polar_outf,
-                                             {.refused = OPENREG_TORCH_HAS_HALF_POLAR ? 0 : dtype_set(at::kHalf)});
+  unstructured<meta_complex, op::polar_out>(library, cpu::polar_outf,
+                                            {.refused = OPENREG_TORCH_HAS_HALF_POLAR ? 0 : dtype_set(at::kHalf)});
   structured<meta::structured_pow_Scalar, op::pow_Scalar>(library, cpu::pow_outf, {}, {.check_outputs = check_power});
   structured<meta::structured_pow_Tensor_Scalar, op::pow_Tensor_Scalar, op::pow__Scalar>(library, cpu::pow_outf,
                                                                                          kElementwise);
@@ -93,7 +94,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                                                                                          {.refused = kBoolean});
   function<op::remainder_Scalar_Tensor>(library, at::native::remainder);
   structured<meta::structured_remainder_Tensor, op::remainder_Tensor, op::remainder__Tensor>(
-      library, cpu::remainder_outf, {.refused = kBoolean | kComplex, .verdict = Verdict::kOfDivisor});
+      library, cpu::remainder_outf, {.refused = kBoolean | kComplex, .data_check = DataCheck::kZeroDivisor});
   function<op::rsub_Tensor>(library, at::native::rsub);
   structured<meta::structured_sub_Tensor, op::sub_Tensor, op::sub__Tensor>(library, cpu::sub_outf, kElementwise,
                                                                            {.check = check_sub});

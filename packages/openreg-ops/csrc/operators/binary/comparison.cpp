@@ -25,16 +25,16 @@ constexpr auto shift_right_ = [](at::Tensor& self, const auto& other) -> at::Ten
 };
 
 // Half and a complex number together are complex numbers of half precision, which no kernel compares.
-OutputSpec describe_logical(const at::Tensor& self, const at::Tensor& other, const at::Tensor& out) {
+OutputSpec meta_logical(const at::Tensor& self, const at::Tensor& other, const at::Tensor& out) {
   const c10::ScalarType dtype = at::result_type(self, other);
   require_dtype(dtype != at::kComplexHalf, "a logical operation of two tensors", dtype);
   return by_iterator(self, other, out);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kOrdered{.refused = kComplex | dtype_set(c10::ScalarType::ComplexHalf)};
-  constexpr KernelRule kBits{.refused = kFloating | kComplex};
-  constexpr KernelRule kWhole{.refused = kBoolean | kFloating | kComplex};
+  constexpr KernelTraits kOrdered{.refused = kComplex | dtype_set(c10::ScalarType::ComplexHalf)};
+  constexpr KernelTraits kBits{.refused = kFloating | kComplex};
+  constexpr KernelTraits kWhole{.refused = kBoolean | kFloating | kComplex};
   function<op::__ilshift___Scalar>(library, shift_left_);
   function<op::__ilshift___Tensor>(library, shift_left_);
   function<op::__irshift___Scalar>(library, shift_right_);
@@ -61,9 +61,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_gt_Tensor, op::gt_Tensor, op::gt__Tensor>(library, cpu::gt_outf, kOrdered);
   structured<meta::structured_le_Scalar, op::le_Scalar, op::le__Scalar>(library, cpu::le_outf, kOrdered);
   structured<meta::structured_le_Tensor, op::le_Tensor, op::le__Tensor>(library, cpu::le_outf, kOrdered);
-  described<describe_logical, op::logical_and_out>(library, cpu::logical_and_outf);
-  described<describe_logical, op::logical_or_out>(library, cpu::logical_or_outf);
-  described<describe_logical, op::logical_xor_out>(library, cpu::logical_xor_outf);
+  unstructured<meta_logical, op::logical_and_out>(library, cpu::logical_and_outf);
+  unstructured<meta_logical, op::logical_or_out>(library, cpu::logical_or_outf);
+  unstructured<meta_logical, op::logical_xor_out>(library, cpu::logical_xor_outf);
   structured<meta::structured_lt_Scalar, op::lt_Scalar, op::lt__Scalar>(library, cpu::lt_outf, kOrdered);
   structured<meta::structured_lt_Tensor, op::lt_Tensor, op::lt__Tensor>(library, cpu::lt_outf, kOrdered);
   structured<meta::structured_ne_Scalar, op::ne_Scalar, op::ne__Scalar>(library, cpu::ne_outf);

@@ -94,7 +94,7 @@ void check_backward(const at::Tensor& input, const at::Tensor& grad, const at::T
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor& input, const at::Tensor& grad,
                                                                const at::Tensor& weight, std::array<bool, 3> mask) {
-  const OperandsDevice device(kLinearBackward, input, grad, weight);
+  const OperandDeviceGuard device(kLinearBackward, input, grad, weight);
   if (weight.dim() == 1) {
     // A vector is a matrix of one row, whose product loses its last dimension.
     expect(kLinearBackward.name, "grad_output", grad, input.sizes().slice(0, static_cast<size_t>(input.dim()) - 1),
@@ -111,8 +111,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor&
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  function<op::linear>(library, linear, kLinear.rule);
-  function<op::linear_backward>(library, linear_backward, kLinearBackward.rule);
+  function<op::linear>(library, linear, kLinear.traits);
+  function<op::linear_backward>(library, linear_backward, kLinearBackward.traits);
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ void check_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tenso
   }
 }
 
-OutputSpec describe_addbmm(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
-                           const at::Scalar& /*beta*/, const at::Scalar& /*alpha*/) {
+OutputSpec meta_addbmm(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
+                       const at::Scalar& /*beta*/, const at::Scalar& /*alpha*/) {
   TORCH_CHECK(batch1.dim() == 3, "batch1 must be a 3D tensor");
   TORCH_CHECK(batch2.dim() == 3, "batch2 must be a 3D tensor");
   TORCH_CHECK(batch1.size(0) == batch2.size(0), "batch1 and batch2 must have same number of batches, got ",
@@ -57,26 +57,26 @@ OutputSpec describe_addbmm(const at::Tensor& self, const at::Tensor& batch1, con
   return spec;
 }
 
-const auto kAddbmm = described_operator<describe_addbmm, op::addbmm>(cpu::addbmm_outf);
+const auto kAddbmm = unstructured_operator<meta_addbmm, op::addbmm>(cpu::addbmm_outf);
 
 at::Tensor& addbmm_out(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
                        const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
-  const OperandsDevice device(kAddbmm.op, self, batch1, batch2, out);
-  const OutputSpec spec = describe_addbmm(self, batch1, batch2, beta, alpha);
+  const OperandDeviceGuard device(kAddbmm.op, self, batch1, batch2, out);
+  const OutputSpec spec = meta_addbmm(self, batch1, batch2, beta, alpha);
   check_operands_keep_size(out, spec.sizes, self);
-  prepare_described(out, spec, device);
+  prepare_out_argument(out, spec, device);
   check_overlap(out, spec, batch1, batch2);
   if (self.sizes() == out.sizes()) {
     at::assert_no_partial_overlap(out, self);  // it is copied there first
   }
-  launch_described<1>(kAddbmm.op, device, kAddbmm.kernel, {out}, self, batch1, batch2, beta, alpha);
+  launch_out_kernel<1>(kAddbmm.op, device, kAddbmm.kernel, {out}, self, batch1, batch2, beta, alpha);
   return out;
 }
 
 // `self` takes the size of the product, as on the CPU.
 at::Tensor& addbmm_(at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2, const at::Scalar& beta,
                     const at::Scalar& alpha) {
-  const OutputSpec spec = describe_addbmm(self, batch1, batch2, beta, alpha);
+  const OutputSpec spec = meta_addbmm(self, batch1, batch2, beta, alpha);
   return addbmm_out(self.sizes() == spec.sizes ? self : self.clone(), batch1, batch2, beta, alpha, self);
 }
 
@@ -86,8 +86,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::addbmm_>(library, addbmm_);
   structured<meta::structured_addmm, op::addmm, op::addmm_>(library, cpu::addmm_outf,
                                                             {.refused = kBoolean,
-                                                             .agreement = Agreement::kAll,
-                                                             .verdict = Verdict::kOfFraction,
+                                                             .dtype_match = DtypeMatch::kAll,
+                                                             .data_check = DataCheck::kFractionalScale,
                                                              .checked = true,
                                                              .overlap = kNotItselfNoPart},
                                                             {.check = check_addmm});
@@ -95,12 +95,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                                                             {.refused = kBoolean, .overlap = kNotItselfNoPart});
   structured<meta::structured_baddbmm, op::baddbmm, op::baddbmm_>(
       library, cpu::baddbmm_outf,
-      checked(KernelRule{.refused = kBoolean, .agreement = Agreement::kAll, .overlap = kNoPart}));
+      checked(KernelTraits{.refused = kBoolean, .dtype_match = DtypeMatch::kAll, .overlap = kNoPart}));
   structured<meta::structured_bmm, op::bmm>(library, cpu::bmm_outf,
-                                            {.refused = kBoolean, .agreement = Agreement::kAll, .checked = true});
+                                            {.refused = kBoolean, .dtype_match = DtypeMatch::kAll, .checked = true});
   structured<meta::structured_mm, op::mm>(
       library, cpu::mm_outf,
-      checked(KernelRule{.refused = kBoolean, .agreement = Agreement::kAll, .overlap = kNotItself}),
+      checked(KernelTraits{.refused = kBoolean, .dtype_match = DtypeMatch::kAll, .overlap = kNotItself}),
       {.launch_own = raw_kernels_chosen() ? launch_mm : nullptr});
 }
 

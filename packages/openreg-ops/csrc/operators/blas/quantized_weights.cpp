@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Products of dense matrices whose elements are integers or 8-bit floats, and what packs such weights: what torchao and
 // compiled models of quantised weights call.
+#include "registration/cached_meta.h"
 #include "registration/declare.h"
-#include "registration/rehearsed.h"
 
 namespace openreg::ops {
 
@@ -12,7 +12,7 @@ bool is_taken(const at::Tensor& self) {
   return self.scalar_type() == at::kFloat || at::isReducedFloatingType(self.scalar_type());
 }
 
-OutputSpec describe_int_mm(const at::Tensor& self, const at::Tensor& other) {
+OutputSpec meta_int_mm(const at::Tensor& self, const at::Tensor& other) {
   TORCH_CHECK(self.dim() == 2, "_int_mm: Expected self to be of dimension 2 but got ", self.dim());
   TORCH_CHECK(other.dim() == 2, "_int_mm: Expected mat2 to be of dimension 2 but got ", other.dim());
   TORCH_CHECK(self.size(1) == other.size(0), "_int_mm: self.size(1) needs to match mat2.size(0) but got ", self.size(1),
@@ -24,11 +24,11 @@ OutputSpec describe_int_mm(const at::Tensor& self, const at::Tensor& other) {
   return output_of({self.size(0), other.size(1)}, at::kInt);
 }
 
-const auto kIntMm = described_operator<describe_int_mm, op::_int_mm>(cpu::_int_mm_outf);
+const auto kIntMm = unstructured_operator<meta_int_mm, op::_int_mm>(cpu::_int_mm_outf);
 
 // Unlike other operators, this one resizes no output.
 at::Tensor& int_mm_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
-  const OutputSpec spec = describe_int_mm(self, other);
+  const OutputSpec spec = meta_int_mm(self, other);
   TORCH_CHECK(out.scalar_type() == at::kInt, "_int_mm: Expected result dtype to be of type kInt but got ",
               out.scalar_type());
   TORCH_CHECK(out.sizes() == spec.sizes, "_int_mm: Expected result to be of size ", c10::IntArrayRef(spec.sizes),
@@ -37,7 +37,7 @@ at::Tensor& int_mm_out(const at::Tensor& self, const at::Tensor& other, at::Tens
   return kIntMm.out(self, other, out);
 }
 
-OutputSpec describe_int8pack_mm(const at::Tensor& self, const at::Tensor& other, const at::Tensor& scales) {
+OutputSpec meta_int8pack_mm(const at::Tensor& self, const at::Tensor& other, const at::Tensor& scales) {
   constexpr const char* kName = "_weight_int8pack_mm";
   TORCH_CHECK(self.dim() == 2, kName, ": expect A to be 2D tensor.");
   TORCH_CHECK(is_taken(self), kName, ": expect A to be either 32-bit or 16-bit float tensor.");
@@ -52,7 +52,7 @@ OutputSpec describe_int8pack_mm(const at::Tensor& self, const at::Tensor& other,
   return output_of({self.size(0), other.size(0)}, self.scalar_type());
 }
 
-OutputSpec describe_int4pack(const at::Tensor& self, int64_t /*tiles*/) {
+OutputSpec meta_int4pack(const at::Tensor& self, int64_t /*tiles*/) {
   constexpr const char* kName = "_convert_weight_to_int4pack_for_cpu";
   TORCH_CHECK(self.dim() == 2, kName, ": expect weight to be 2D tensor.");
   TORCH_CHECK(self.scalar_type() == at::kInt, kName, ": expect weight to be kInt.");
@@ -61,8 +61,8 @@ OutputSpec describe_int4pack(const at::Tensor& self, int64_t /*tiles*/) {
   return output_of({self.size(0), self.size(1) / 2}, at::kByte);
 }
 
-OutputSpec describe_int4pack_mm(const at::Tensor& self, const at::Tensor& packed, int64_t group,
-                                const at::Tensor& scales_and_zeros) {
+OutputSpec meta_int4pack_mm(const at::Tensor& self, const at::Tensor& packed, int64_t group,
+                            const at::Tensor& scales_and_zeros) {
   constexpr const char* kName = "_weight_int4pack_mm_for_cpu";
   TORCH_CHECK(self.dim() == 2, kName, ": expect A to be 2D tensor.");
   TORCH_CHECK(is_taken(self), kName, ": expect A to be either 32-bit or 16-bit float tensor.");
@@ -87,12 +87,12 @@ OutputSpec describe_int4pack_mm(const at::Tensor& self, const at::Tensor& packed
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::_int_mm>(library, [](auto... args) { return kIntMm.functional(args...); });
   function<op::_int_mm_out>(library, int_mm_out);
-  described<describe_int8pack_mm, op::_weight_int8pack_mm>(library, cpu::_weight_int8pack_mm);
-  described<describe_int4pack, op::_convert_weight_to_int4pack_for_cpu>(library,
-                                                                        cpu::_convert_weight_to_int4pack_for_cpu);
-  described<describe_int4pack_mm, op::_weight_int4pack_mm_for_cpu>(library, cpu::_weight_int4pack_mm_for_cpu);
-  rehearsed(library, {"_dyn_quant_matmul_4bit", "_dyn_quant_pack_4bit_weight", "_scaled_mm", "_scaled_mm.out",
-                      "_scaled_mm_v2", "_scaled_mm_v2.out"});
+  unstructured<meta_int8pack_mm, op::_weight_int8pack_mm>(library, cpu::_weight_int8pack_mm);
+  unstructured<meta_int4pack, op::_convert_weight_to_int4pack_for_cpu>(library,
+                                                                       cpu::_convert_weight_to_int4pack_for_cpu);
+  unstructured<meta_int4pack_mm, op::_weight_int4pack_mm_for_cpu>(library, cpu::_weight_int4pack_mm_for_cpu);
+  cached_meta(library, {"_dyn_quant_matmul_4bit", "_dyn_quant_pack_4bit_weight", "_scaled_mm", "_scaled_mm.out",
+                        "_scaled_mm_v2", "_scaled_mm_v2.out"});
 }
 
 }  // namespace

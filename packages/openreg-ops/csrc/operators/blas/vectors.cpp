@@ -9,7 +9,7 @@ namespace openreg::ops {
 
 namespace {
 
-OutputSpec describe_dot(const at::Tensor& self, const at::Tensor& other) {
+OutputSpec meta_dot(const at::Tensor& self, const at::Tensor& other) {
   TORCH_CHECK(self.dim() == 1 && other.dim() == 1, "1D tensors expected, but got ", self.dim(), "D and ", other.dim(),
               "D tensors");
   TORCH_CHECK(self.scalar_type() == other.scalar_type(), "dot : expected both vectors to have same dtype, but found ",
@@ -21,7 +21,7 @@ OutputSpec describe_dot(const at::Tensor& self, const at::Tensor& other) {
   return scalar_output(self.scalar_type());
 }
 
-const auto kVdot = described_operator<describe_dot, op::vdot>(cpu::vdot);
+const auto kVdot = unstructured_operator<meta_dot, op::vdot>(cpu::vdot);
 
 // Lazily conjugated where PyTorch's own is, which shows in the result's conjugate bit.
 at::Tensor vdot(const at::Tensor& self, const at::Tensor& other) {
@@ -31,8 +31,8 @@ at::Tensor vdot(const at::Tensor& self, const at::Tensor& other) {
   return kVdot.functional(self, other);
 }
 
-OutputSpec describe_addr(const at::Tensor& self, const at::Tensor& first, const at::Tensor& second,
-                         const at::Scalar& beta, const at::Scalar& alpha) {
+OutputSpec meta_addr(const at::Tensor& self, const at::Tensor& first, const at::Tensor& second, const at::Scalar& beta,
+                     const at::Scalar& alpha) {
   TORCH_CHECK(first.dim() == 1, "vec1: Expected 1-D argument vec1, but got ", first.dim(), "-D");
   TORCH_CHECK(second.dim() == 1, "vec2: Expected 1-D argument vec2, but got ", second.dim(), "-D");
   const c10::DimVector sizes{first.size(0), second.size(0)};
@@ -50,7 +50,7 @@ OutputSpec describe_addr(const at::Tensor& self, const at::Tensor& first, const 
       .allowing({.casts = true, .elementwise = true});
 }
 
-const auto kAddr = described_operator<describe_addr, op::addr>(cpu::addr_outf);
+const auto kAddr = unstructured_operator<meta_addr, op::addr>(cpu::addr_outf);
 
 at::Tensor& addr_out(const at::Tensor& self, const at::Tensor& first, const at::Tensor& second, const at::Scalar& beta,
                      const at::Scalar& alpha, at::Tensor& out) {
@@ -65,7 +65,7 @@ at::Tensor& addr_out(const at::Tensor& self, const at::Tensor& first, const at::
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::addr>(library, [](auto... args) { return kAddr.functional(args...); });
   function<op::addr_out>(library, addr_out);
-  described<describe_dot, op::dot>(library, cpu::dot);
+  unstructured<meta_dot, op::dot>(library, cpu::dot);
   function<op::vdot>(library, vdot);
 }
 

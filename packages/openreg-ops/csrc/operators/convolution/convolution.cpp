@@ -21,9 +21,9 @@ c10::MemoryFormat output_format(const at::Tensor& input, const at::Tensor& weigh
   return format == c10::MemoryFormat::Contiguous ? weight.suggest_memory_format() : format;
 }
 
-OutputSpec describe_convolution(const at::Tensor& input, const at::Tensor& weight, MaybeTensor bias,
-                                c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation,
-                                bool transposed, c10::IntArrayRef output_padding, int64_t groups) {
+OutputSpec meta_convolution(const at::Tensor& input, const at::Tensor& weight, MaybeTensor bias,
+                            c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation,
+                            bool transposed, c10::IntArrayRef output_padding, int64_t groups) {
   TORCH_CHECK(weight.dtype() == input.dtype() && (!is_given(bias) || bias->dtype() == input.dtype()),
               "convolution: input (", input.dtype(), "), weight (", weight.dtype(),
               ") and bias should have the same dtype; convert the operand with .to()");
@@ -40,11 +40,11 @@ OutputSpec describe_convolution(const at::Tensor& input, const at::Tensor& weigh
   return spec;
 }
 
-std::array<OutputSpec, 3> describe_convolution_backward(const at::Tensor& grad, const at::Tensor& input,
-                                                        const at::Tensor& weight, c10::IntArrayRef stride,
-                                                        c10::IntArrayRef padding, c10::IntArrayRef dilation,
-                                                        bool transposed, c10::IntArrayRef output_padding,
-                                                        int64_t groups, std::array<bool, 3> wanted) {
+std::array<OutputSpec, 3> meta_convolution_backward(const at::Tensor& grad, const at::Tensor& input,
+                                                    const at::Tensor& weight, c10::IntArrayRef stride,
+                                                    c10::IntArrayRef padding, c10::IntArrayRef dilation,
+                                                    bool transposed, c10::IntArrayRef output_padding, int64_t groups,
+                                                    std::array<bool, 3> wanted) {
   constexpr const char* kName = op::convolution_backward_overrideable::name;
   expect_dim(kName, "weight", weight, input.dim());
   const int64_t channels = transposed ? weight.size(0) : weight.size(1) * groups;
@@ -52,7 +52,7 @@ std::array<OutputSpec, 3> describe_convolution_backward(const at::Tensor& grad, 
               " does not have the ", channels, " channels of a weight of shape ", weight.sizes(), " in ", groups,
               " groups");
   const OutputSpec output =
-      describe_convolution(input, weight, {}, stride, padding, dilation, transposed, output_padding, groups);
+      meta_convolution(input, weight, {}, stride, padding, dilation, transposed, output_padding, groups);
   expect(kName, "grad_output", grad, output.sizes, output.dtype);
   const auto spec_if = [&](bool is_wanted, c10::IntArrayRef sizes, c10::MemoryFormat format) {
     OutputSpec spec = is_wanted ? output_of(sizes, input.scalar_type()) : OutputSpec();
@@ -74,9 +74,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Te
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_convolution, op::convolution_overrideable>(library, at::convolution,
-                                                                {.refused = kBoolean | kIntegers});
-  described<describe_convolution_backward, op::convolution_backward_overrideable>(
+  unstructured<meta_convolution, op::convolution_overrideable>(library, at::convolution,
+                                                               {.refused = kBoolean | kIntegers});
+  unstructured<meta_convolution_backward, op::convolution_backward_overrideable>(
       library, convolution_backward, {.refused = kBoolean | kIntegers | kComplex});
 }
 

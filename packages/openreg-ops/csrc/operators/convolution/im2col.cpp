@@ -21,8 +21,8 @@ int64_t window_count(int64_t size, int64_t kernel, int64_t dilation, int64_t pad
   return (size + 2 * padding - (dilation * (kernel - 1) + 1)) / stride + 1;
 }
 
-OutputSpec describe_im2col(const at::Tensor& self, c10::IntArrayRef kernel, c10::IntArrayRef dilation,
-                           c10::IntArrayRef padding, c10::IntArrayRef stride) {
+OutputSpec meta_im2col(const at::Tensor& self, c10::IntArrayRef kernel, c10::IntArrayRef dilation,
+                       c10::IntArrayRef padding, c10::IntArrayRef stride) {
   check_pairs(kernel, dilation, padding, stride);
   at::native::im2col_shape_check(self, at::Tensor(), kernel[0], kernel[1], dilation[0], dilation[1], padding[0],
                                  padding[1], stride[0], stride[1]);
@@ -34,8 +34,8 @@ OutputSpec describe_im2col(const at::Tensor& self, c10::IntArrayRef kernel, c10:
   return output_of(sizes, self.scalar_type());
 }
 
-OutputSpec describe_col2im(const at::Tensor& self, c10::IntArrayRef output_size, c10::IntArrayRef kernel,
-                           c10::IntArrayRef dilation, c10::IntArrayRef padding, c10::IntArrayRef stride) {
+OutputSpec meta_col2im(const at::Tensor& self, c10::IntArrayRef output_size, c10::IntArrayRef kernel,
+                       c10::IntArrayRef dilation, c10::IntArrayRef padding, c10::IntArrayRef stride) {
   TORCH_CHECK(output_size.size() == 2, "It is expected output_size equals to 2, but got size ", output_size.size());
   check_pairs(kernel, dilation, padding, stride);
   at::native::col2im_shape_check(self, at::Tensor(), output_size[0], output_size[1], kernel[0], kernel[1], dilation[0],
@@ -47,8 +47,8 @@ OutputSpec describe_col2im(const at::Tensor& self, c10::IntArrayRef output_size,
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_im2col, op::im2col>(library, as_out<cpu::im2col>, {.refused = kIntegers});
-  described<describe_col2im, op::col2im>(library, as_out<cpu::col2im>, {.refused = kIntegers});
+  unstructured<meta_im2col, op::im2col>(library, as_out<cpu::im2col>, {.refused = kIntegers});
+  unstructured<meta_col2im, op::col2im>(library, as_out<cpu::col2im>, {.refused = kIntegers});
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ OutputSpec batched_output(const at::Tensor& x1, const at::Tensor& x2, int64_t ro
   return output_of(sizes, x1.scalar_type());
 }
 
-OutputSpec describe_cdist(const at::Tensor& x1, const at::Tensor& x2, double p, std::optional<int64_t> mode) {
+OutputSpec meta_cdist(const at::Tensor& x1, const at::Tensor& x2, double p, std::optional<int64_t> mode) {
   TORCH_CHECK(x1.dim() >= 2, "cdist only supports at least 2D tensors, X1 got: ", x1.dim(), "D");
   TORCH_CHECK(x2.dim() >= 2, "cdist only supports at least 2D tensors, X2 got: ", x2.dim(), "D");
   TORCH_CHECK(x1.size(-1) == x2.size(-1), "X1 and X2 must have the same number of columns. X1: ", x1.size(-1),
@@ -31,9 +31,9 @@ OutputSpec describe_cdist(const at::Tensor& x1, const at::Tensor& x2, double p, 
   return batched_output(x1, x2, x1.size(-2), x2.size(-2));
 }
 
-OutputSpec describe_cdist_backward(const at::Tensor& grad, const at::Tensor& x1, const at::Tensor& x2, double p,
-                                   const at::Tensor& cdist) {
-  const c10::DimVector distances = describe_cdist(x1, x2, p, std::nullopt).sizes;
+OutputSpec meta_cdist_backward(const at::Tensor& grad, const at::Tensor& x1, const at::Tensor& x2, double p,
+                               const at::Tensor& cdist) {
+  const c10::DimVector distances = meta_cdist(x1, x2, p, std::nullopt).sizes;
   expect(op::_cdist_backward::name, "x2", x2, x2.sizes(), x1.scalar_type());
   expect(op::_cdist_backward::name, "grad", grad, distances, x1.scalar_type());
   expect(op::_cdist_backward::name, "cdist", cdist, distances, x1.scalar_type());
@@ -43,7 +43,7 @@ OutputSpec describe_cdist_backward(const at::Tensor& grad, const at::Tensor& x1,
   return nothing ? output_like(x1) : spec;
 }
 
-OutputSpec describe_pdist(const at::Tensor& self, double p) {
+OutputSpec meta_pdist(const at::Tensor& self, double p) {
   TORCH_CHECK(self.dim() == 2, "pdist only supports 2D tensors, got: ", self.dim(), "D");
   TORCH_CHECK(p >= 0, "pdist only supports non-negative p values");
   const int64_t rows = self.size(0);
@@ -55,8 +55,8 @@ at::Tensor pdist_backward(const at::Tensor& grad, const at::Tensor& self, double
   return self.size(0) <= 1 ? at::zeros(self.sizes(), self.options()) : cpu::_pdist_backward(grad, self, p, pdist);
 }
 
-OutputSpec describe_pdist_backward(const at::Tensor& grad, const at::Tensor& self, double p, const at::Tensor& pdist) {
-  const OutputSpec distances = describe_pdist(self, p);
+OutputSpec meta_pdist_backward(const at::Tensor& grad, const at::Tensor& self, double p, const at::Tensor& pdist) {
+  const OutputSpec distances = meta_pdist(self, p);
   TORCH_CHECK(self.is_contiguous(), "_pdist_backward requires self to be contiguous");
   TORCH_CHECK(pdist.is_contiguous(), "_pdist_backward requires pdist to be contiguous");
   expect(op::_pdist_backward::name, "grad", grad, distances.sizes, distances.dtype);
@@ -65,15 +65,14 @@ OutputSpec describe_pdist_backward(const at::Tensor& grad, const at::Tensor& sel
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_cdist, op::_cdist_forward>(library, cpu::_cdist_forward, {.refused = kReduced});
-  described<describe_cdist_backward, op::_cdist_backward>(library, cpu::_cdist_backward,
-                                                          {.refused = kNotFloating | kReduced});
-  described<[](const auto&... operands) { return output_of_operands(operands...); }, op::_dirichlet_grad>(
+  unstructured<meta_cdist, op::_cdist_forward>(library, cpu::_cdist_forward, {.refused = kReduced});
+  unstructured<meta_cdist_backward, op::_cdist_backward>(library, cpu::_cdist_backward,
+                                                         {.refused = kNotFloating | kReduced});
+  unstructured<[](const auto&... operands) { return output_of_operands(operands...); }, op::_dirichlet_grad>(
       library, cpu::_dirichlet_grad);
-  described<describe_pdist_backward, op::_pdist_backward>(library, pdist_backward,
-                                                          {.refused = kNotFloating | kReduced});
-  described<describe_pdist, op::_pdist_forward>(library, cpu::_pdist_forward, {.refused = kNotFloating | kReduced});
-  described<like_operands, op::_standard_gamma_grad>(library, cpu::_standard_gamma_grad);
+  unstructured<meta_pdist_backward, op::_pdist_backward>(library, pdist_backward, {.refused = kNotFloating | kReduced});
+  unstructured<meta_pdist, op::_pdist_forward>(library, cpu::_pdist_forward, {.refused = kNotFloating | kReduced});
+  unstructured<like_operands, op::_standard_gamma_grad>(library, cpu::_standard_gamma_grad);
 }
 
 }  // namespace

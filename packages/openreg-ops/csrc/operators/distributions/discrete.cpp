@@ -101,13 +101,13 @@ at::Tensor binomial(const at::Tensor& count, const at::Tensor& probability, Mayb
 // The kernel that PyTorch's own multinomial() asks for when it draws with replacement; without, it takes the largest of
 // weights over exponential numbers, with other operators.
 void draw_with_replacement(at::Tensor& out, const at::Tensor& weights, int64_t draws, MaybeGenerator generator) {
-  const OperandsDevice device(kMultinomial, weights);
+  const OperandDeviceGuard device(kMultinomial, weights);
   launch(kMultinomial, device, &kernels::multinomial, out, weights, draws,
          reserve_random(generator, device.index(), out.numel()));
 }
 
 at::Tensor multinomial(const at::Tensor& self, int64_t draws, bool replacement, MaybeGenerator generator) {
-  const OperandsDevice device(kMultinomial, self);
+  const OperandDeviceGuard device(kMultinomial, self);
   TORCH_CHECK(draws <= 0 || self.dim() == 0 || self.size(-1) > 0, kMultinomial.name, ": expected probabilities of at ",
               "least one category to draw from, but got the shape ", self.sizes());
   return at::native::multinomial(self, draws, replacement, std::move(generator));
@@ -115,14 +115,14 @@ at::Tensor multinomial(const at::Tensor& self, int64_t draws, bool replacement, 
 
 at::Tensor& multinomial_out(const at::Tensor& self, int64_t draws, bool replacement, MaybeGenerator generator,
                             at::Tensor& out) {
-  const OperandsDevice device(kMultinomial, self, out);
+  const OperandDeviceGuard device(kMultinomial, self, out);
   at::assert_no_internal_overlap(out);
   return at::native::multinomial_out(self, draws, replacement, std::move(generator), out);
 }
 
 at::Tensor& randperm_out(int64_t n, MaybeGenerator generator, at::Tensor& out) {
   TORCH_CHECK(n >= 0, "n must be non-negative, got ", n);
-  const OperandsDevice device(kRandperm, out);
+  const OperandDeviceGuard device(kRandperm, out);
   AT_DISPATCH_V2(out.scalar_type(), kRandperm.name, AT_WRAP([&] {
                    TORCH_CHECK(n <= 1 || static_cast<int64_t>(static_cast<scalar_t>(n - 1)) == n - 1,
                                "randperm: n is too large for the result's dtype ", out.scalar_type(), ": ", n);

@@ -27,7 +27,7 @@ void fill_with(const Operator& op, DtypeSet served, void (*kernel)(at::Tensor&, 
   at::assert_no_internal_overlap(self);
   require_dtype((dtype_bit(self.scalar_type()) & served) != 0, unqualified_name(op), self.scalar_type());
   const runtime::PhiloxState state = reserve_random(op.name, self, generator);
-  const OperandsDevice device(op, self);
+  const OperandDeviceGuard device(op, self);
   launch(op, device, kernel, self, state, numbers...);
 }
 
@@ -55,7 +55,7 @@ at::Tensor sample(const at::Tensor& parameter, MaybeGenerator generator) {
   TORCH_CHECK_NOT_IMPLEMENTED(at::isFloatingType(parameter.scalar_type()), '"', unqualified_name(kOp),
                               "\" not implemented for '", parameter.scalar_type(),
                               "'; convert the parameters of the distribution with .float()");
-  const OperandsDevice device(kOp, parameter);
+  const OperandDeviceGuard device(kOp, parameter);
   at::Tensor out = make_output(parameter.sizes(), {}, parameter.options());
   launch(kOp, device, kKernel, parameter, out, reserve_random(generator, device.index(), kernels::kSamplerSteps));
   return out;

@@ -25,7 +25,7 @@ void dropout_kernel(const at::Tensor& input, at::Tensor& output, at::Tensor& mas
 // Gives the output and the mask of the elements that were kept.
 std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, double p, std::optional<bool> train) {
   TORCH_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
-  const OperandsDevice device(kDropout, input);
+  const OperandDeviceGuard device(kDropout, input);
   const auto mask_options = input.options().dtype(at::kBool);
   if (!train.value_or(true) || input.numel() == 0) {
     return {input.clone(), at::ones_like(input, mask_options)};
@@ -53,7 +53,7 @@ void dropout_backward_kernel(const at::Tensor& grad, const at::Tensor& mask, dou
 }
 
 at::Tensor native_dropout_backward(const at::Tensor& grad, const at::Tensor& mask, double scale) {
-  const OperandsDevice device(kDropoutBackward, grad, mask);
+  const OperandDeviceGuard device(kDropoutBackward, grad, mask);
   TORCH_CHECK(mask.scalar_type() == at::kBool, kDropoutBackward.name, ": Mask should be Bool Scalar Type, but is ",
               mask.scalar_type());
   // A scaled integer is a floating-point number.

@@ -26,7 +26,7 @@ at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices, int64_
                      bool /*scale_grad_by_freq*/, bool /*sparse*/) {
   TORCH_CHECK(weight.dim() == 2, "'weight' must be 2-D");
   check_embedding_indices("embedding", indices);
-  const OperandsDevice device(kEmbedding, weight, indices);
+  const OperandDeviceGuard device(kEmbedding, weight, indices);
   const at::Tensor places = indices.contiguous();
   c10::DimVector sizes(indices.sizes());
   sizes.push_back(weight.size(1));
@@ -48,7 +48,7 @@ at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices, int64_
 at::Tensor embedding_dense_backward(const at::Tensor& grad_output, const at::Tensor& indices, int64_t num_weights,
                                     int64_t padding_idx, bool scale_grad_by_freq) {
   check_embedding_indices("embedding_backward", indices);
-  const OperandsDevice device(kEmbeddingBackward, grad_output, indices);
+  const OperandDeviceGuard device(kEmbeddingBackward, grad_output, indices);
   TORCH_CHECK_NOT_IMPLEMENTED(raw::contains(raw::Floats(), grad_output.scalar_type()),
                               "\"embedding_backward\" not implemented for '", grad_output.scalar_type(), "'");
   const int64_t width = grad_output.size(-1);
@@ -82,9 +82,9 @@ constexpr int64_t kMax = 2;
 
 // The output, the bag of each index, the sizes of bags, and for each maximum the index. In the shapes of a GPU, which
 // PyTorch's fake tensors expect of every device but the CPU.
-std::array<OutputSpec, 4> describe_bags(const at::Tensor& weight, const at::Tensor& indices, const at::Tensor& offsets,
-                                        bool /*scale_grad_by_freq*/, int64_t mode, bool /*sparse*/,
-                                        MaybeTensor sample_weights, bool include_last_offset, int64_t /*padding_idx*/) {
+std::array<OutputSpec, 4> meta_bags(const at::Tensor& weight, const at::Tensor& indices, const at::Tensor& offsets,
+                                    bool /*scale_grad_by_freq*/, int64_t mode, bool /*sparse*/,
+                                    MaybeTensor sample_weights, bool include_last_offset, int64_t /*padding_idx*/) {
   TORCH_CHECK(is_vector_of_places(indices),
               "embedding_bag: expected indices to be a vector of int32 or int64, but got ", indices.sizes(), " of ",
               indices.scalar_type());
@@ -135,9 +135,9 @@ OutResultOf<4> bags_kernel(const at::Tensor& weight, const at::Tensor& indices, 
   return {output, offset2bag, bag_size, max_indices};
 }
 
-const auto kBags = described_operator<describe_bags, op::_embedding_bag>(bags_kernel<cpu::_embedding_bag>);
+const auto kBags = unstructured_operator<meta_bags, op::_embedding_bag>(bags_kernel<cpu::_embedding_bag>);
 const auto kBagsForward =
-    described_operator<describe_bags, op::_embedding_bag_forward_only>(bags_kernel<cpu::_embedding_bag_forward_only>);
+    unstructured_operator<meta_bags, op::_embedding_bag_forward_only>(bags_kernel<cpu::_embedding_bag_forward_only>);
 
 // The gradient has a row for each bag. There are as many as `bags`, or one fewer where the last offset was included,
 // which the operands do not tell; that no index is in a bag beyond them the kernel sees (require_rows()).
@@ -162,10 +162,10 @@ void require_rows(const char* name, const at::Tensor& grad, const at::Tensor& of
               name, ": offset2bag names a bag that the gradient of ", grad.size(0), " rows does not have");
 }
 
-OutputSpec describe_dense_backward(const at::Tensor& grad, const at::Tensor& indices, const at::Tensor& offset2bag,
-                                   const at::Tensor& bag_size, const at::Tensor& max_indices, int64_t num_weights,
-                                   bool /*scale_grad_by_freq*/, int64_t mode, MaybeTensor sample_weights,
-                                   int64_t /*padding_idx*/) {
+OutputSpec meta_dense_backward(const at::Tensor& grad, const at::Tensor& indices, const at::Tensor& offset2bag,
+                               const at::Tensor& bag_size, const at::Tensor& max_indices, int64_t num_weights,
+                               bool /*scale_grad_by_freq*/, int64_t mode, MaybeTensor sample_weights,
+                               int64_t /*padding_idx*/) {
   constexpr const char* kName = op::_embedding_bag_dense_backward::name;
   check_bags(kName, grad, indices, offset2bag, bag_size.numel());
   expect(kName, "bag_size", bag_size, {bag_size.numel()}, offset2bag.scalar_type());
@@ -187,7 +187,7 @@ at::Tensor dense_backward_kernel(const at::Tensor& grad, const at::Tensor& indic
 }
 
 const auto kDenseBackward =
-    described_operator<describe_dense_backward, op::_embedding_bag_dense_backward>(dense_backward_kernel);
+    unstructured_operator<meta_dense_backward, op::_embedding_bag_dense_backward>(dense_backward_kernel);
 
 at::Tensor embedding_bag_backward(const at::Tensor& grad, const at::Tensor& indices, const at::Tensor& offsets,
                                   const at::Tensor& offset2bag, const at::Tensor& bag_size,
@@ -205,9 +205,9 @@ at::Tensor embedding_bag_backward(const at::Tensor& grad, const at::Tensor& indi
                                    mode, sample_weights, padding_idx);
 }
 
-OutputSpec describe_sample_weights_backward(const at::Tensor& grad, const at::Tensor& weight, const at::Tensor& indices,
-                                            const at::Tensor& offsets, const at::Tensor& offset2bag, int64_t mode,
-                                            int64_t /*padding_idx*/) {
+OutputSpec meta_sample_weights_backward(const at::Tensor& grad, const at::Tensor& weight, const at::Tensor& indices,
+                                        const at::Tensor& offsets, const at::Tensor& offset2bag, int64_t mode,
+                                        int64_t /*padding_idx*/) {
   constexpr const char* kName = op::_embedding_bag_per_sample_weights_backward::name;
   TORCH_CHECK(mode == kSumMode, "embedding_bag: per_sample_weights only supported with mode='sum'");
   TORCH_CHECK(is_vector_of_places(offsets), kName, ": expected offsets to be a vector of int32 or int64, but got ",
@@ -232,11 +232,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::_embedding_bag_forward_only>(library, [](auto... args) { return kBagsForward.functional(args...); });
   function<op::_embedding_bag_backward>(library, embedding_bag_backward);
   function<op::_embedding_bag_dense_backward>(library, [](auto... args) { return kDenseBackward.functional(args...); });
-  described<describe_sample_weights_backward, op::_embedding_bag_per_sample_weights_backward>(library,
-                                                                                              sample_weights_backward);
+  unstructured<meta_sample_weights_backward, op::_embedding_bag_per_sample_weights_backward>(library,
+                                                                                             sample_weights_backward);
   function<op::embedding>(library, embedding);
   function<op::embedding_dense_backward>(library, embedding_dense_backward);
-  described<check_renorm, op::embedding_renorm_>(library, cpu::embedding_renorm_);
+  unstructured<check_renorm, op::embedding_renorm_>(library, cpu::embedding_renorm_);
 }
 
 }  // namespace

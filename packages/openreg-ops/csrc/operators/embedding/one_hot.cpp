@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "launch/wait_for.h"
+#include "launch/run_and_wait.h"
 #include "registration/declare.h"
 
 namespace openreg::ops {
@@ -31,14 +31,14 @@ at::Tensor one_hot(const at::Tensor& self, int64_t num_classes) {
   constexpr Operator kOneHot{"aten::one_hot"};
   TORCH_CHECK(self.scalar_type() == at::kLong, kOneHot.name, ": the classes have to be of dtype int64, but are of ",
               self.scalar_type());
-  const OperandsDevice device(kOneHot, self);
+  const OperandDeviceGuard device(kOneHot, self);
   if (num_classes == -1) {
     TORCH_CHECK(self.numel() > 0, kOneHot.name,
                 ": an empty tensor does not tell the number of classes; give num_classes");
-    num_classes = 1 + wait_for_kernel<const at::Tensor&>(kOneHot.name, device, &greatest_of, self);
+    num_classes = 1 + run_kernel_and_wait<const at::Tensor&>(kOneHot.name, device, &greatest_of, self);
   }
   if (self.numel() > 0) {
-    launch(kOneHot, device, Hears::kUnlessCaptured, &check_classes, self, num_classes);
+    launch(kOneHot, device, SyncPolicy::kSyncUnlessCapturing, &check_classes, self, num_classes);
   }
   TORCH_CHECK(num_classes > 0, kOneHot.name, ": num_classes has to be positive, or -1, but is ", num_classes);
   std::vector<int64_t> sizes = self.sizes().vec();

@@ -8,13 +8,13 @@ namespace openreg::ops {
 
 namespace {
 
-constexpr KernelRule kExpands{.expands = true};
+constexpr KernelTraits kExpands{.expands = true};
 
 void check_fill(const at::Tensor& self, const at::Scalar& value) {
-  require_number(value, self.scalar_type());
+  check_scalar_range(value, self.scalar_type());
 }
 
-const auto kFillTensor = described_form<unchecked, op::fill__Tensor>(cpu::fill_);
+const auto kFillTensor = unstructured_overload<unchecked, op::fill__Tensor>(cpu::fill_);
 
 at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value) {
   TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
@@ -35,10 +35,10 @@ void check_mask(const at::Tensor& self, const at::Tensor& mask) {
 
 void check_masked_fill(const at::Tensor& self, const at::Tensor& mask, const at::Scalar& value) {
   check_mask(self, mask);
-  require_number(value, self.scalar_type());
+  check_scalar_range(value, self.scalar_type());
 }
 
-const auto kMaskedFillTensor = described_form<unchecked, op::masked_fill__Tensor>(cpu::masked_fill_, kExpands);
+const auto kMaskedFillTensor = unstructured_overload<unchecked, op::masked_fill__Tensor>(cpu::masked_fill_, kExpands);
 
 at::Tensor& masked_fill_tensor(at::Tensor& self, const at::Tensor& mask, const at::Tensor& value) {
   check_mask(self, mask);
@@ -60,12 +60,12 @@ void check_masked_scatter(const at::Tensor& self, const at::Tensor& mask, const 
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<check_fill, op::fill__Scalar>(library, cpu::fill_, checked(kExpands));
+  unstructured<check_fill, op::fill__Scalar>(library, cpu::fill_, checked(kExpands));
   function<op::fill__Tensor>(library, fill_tensor);
-  described<check_masked_fill, op::masked_fill__Scalar>(library, cpu::masked_fill_, checked(kExpands));
+  unstructured<check_masked_fill, op::masked_fill__Scalar>(library, cpu::masked_fill_, checked(kExpands));
   function<op::masked_fill__Tensor>(library, masked_fill_tensor, kExpands);
-  described<check_masked_scatter, op::masked_scatter_>(library, cpu::masked_scatter_);
-  described<unchecked, op::zero_>(library, cpu::zero_, checked(kExpands));
+  unstructured<check_masked_scatter, op::masked_scatter_>(library, cpu::masked_scatter_);
+  unstructured<unchecked, op::zero_>(library, cpu::zero_, checked(kExpands));
 }
 
 }  // namespace

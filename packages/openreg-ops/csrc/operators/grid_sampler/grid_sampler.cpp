@@ -36,17 +36,17 @@ c10::DimVector sampled_sizes(const at::Tensor& input, const at::Tensor& grid) {
 }
 
 template <int kDims>
-OutputSpec describe_grid_sampler(const at::Tensor& input, const at::Tensor& grid, int64_t interpolation_mode,
-                                 int64_t /*padding_mode*/, bool /*align_corners*/) {
+OutputSpec meta_grid_sampler(const at::Tensor& input, const at::Tensor& grid, int64_t interpolation_mode,
+                             int64_t /*padding_mode*/, bool /*align_corners*/) {
   check<kDims>(input, grid, interpolation_mode);
   return output_of(sampled_sizes<kDims>(input, grid), input.scalar_type());
 }
 
 template <int kDims>
-std::array<OutputSpec, 2> describe_grid_sampler_backward(const at::Tensor& grad, const at::Tensor& input,
-                                                         const at::Tensor& grid, int64_t interpolation_mode,
-                                                         int64_t /*padding_mode*/, bool /*align_corners*/,
-                                                         std::array<bool, 2> output_mask) {
+std::array<OutputSpec, 2> meta_grid_sampler_backward(const at::Tensor& grad, const at::Tensor& input,
+                                                     const at::Tensor& grid, int64_t interpolation_mode,
+                                                     int64_t /*padding_mode*/, bool /*align_corners*/,
+                                                     std::array<bool, 2> output_mask) {
   check<kDims>(input, grid, interpolation_mode);
   // Before 2.15 PyTorch's kernels read beyond a gradient of another shape.
   const c10::DimVector sizes = sampled_sizes<kDims>(input, grid);
@@ -58,12 +58,12 @@ std::array<OutputSpec, 2> describe_grid_sampler_backward(const at::Tensor& grad,
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_grid_sampler<2>, op::grid_sampler_2d>(library, cpu::grid_sampler_2d, kFloats);
-  described<describe_grid_sampler_backward<2>, op::grid_sampler_2d_backward>(library, cpu::grid_sampler_2d_backward,
-                                                                             kFloats);
-  described<describe_grid_sampler<3>, op::grid_sampler_3d>(library, cpu::grid_sampler_3d, kFloats);
-  described<describe_grid_sampler_backward<3>, op::grid_sampler_3d_backward>(library, cpu::grid_sampler_3d_backward,
-                                                                             kFloats);
+  unstructured<meta_grid_sampler<2>, op::grid_sampler_2d>(library, cpu::grid_sampler_2d, kFloats);
+  unstructured<meta_grid_sampler_backward<2>, op::grid_sampler_2d_backward>(library, cpu::grid_sampler_2d_backward,
+                                                                            kFloats);
+  unstructured<meta_grid_sampler<3>, op::grid_sampler_3d>(library, cpu::grid_sampler_3d, kFloats);
+  unstructured<meta_grid_sampler_backward<3>, op::grid_sampler_3d_backward>(library, cpu::grid_sampler_3d_backward,
+                                                                            kFloats);
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ void check_dtype(const at::Tensor& self, const char* kernel) {
   require_dtype(self.scalar_type() == at::kFloat || self.scalar_type() == at::kDouble, kernel, self.scalar_type());
 }
 
-OutputSpec describe_histc(const at::Tensor& self, int64_t bins, const at::Scalar& min, const at::Scalar& max) {
+OutputSpec meta_histc(const at::Tensor& self, int64_t bins, const at::Scalar& min, const at::Scalar& max) {
   const c10::ScalarType dtype = self.scalar_type();
   require_dtype(at::isFloatingType(dtype) || at::isIntegralType(dtype, /*includeBool=*/false), "histogram_cpu", dtype);
   check_bin_counts({bins}, "torch.histogram");
@@ -95,7 +95,7 @@ OutputSpec describe_histc(const at::Tensor& self, int64_t bins, const at::Scalar
   return output_of({bins}, self.scalar_type()).allowing({.expands = true});
 }
 
-SpecPair describe_histogram(const at::Tensor& self, const at::Tensor& bins, MaybeTensor weight, bool /*density*/) {
+SpecPair meta_histogram(const at::Tensor& self, const at::Tensor& bins, MaybeTensor weight, bool /*density*/) {
   check_dtype(self, "histogramdd");
   check_bin_tensors(self, bins);
   check_weight_of_elements(self, weight);
@@ -103,8 +103,8 @@ SpecPair describe_histogram(const at::Tensor& self, const at::Tensor& bins, Mayb
           output_of({bins.numel()}, self.scalar_type()).allowing({.elsewhere = true})};
 }
 
-SpecPair describe_histogram_of_count(const at::Tensor& self, int64_t bins, const MaybeRange& range, MaybeTensor weight,
-                                     bool /*density*/) {
+SpecPair meta_histogram_of_count(const at::Tensor& self, int64_t bins, const MaybeRange& range, MaybeTensor weight,
+                                 bool /*density*/) {
   check_dtype(self, "histogramdd");
   check_bin_counts({bins}, "torch.histogram");
   check_weight_of_elements(self, weight);
@@ -126,15 +126,15 @@ void check_points(const at::Tensor& self, size_t coordinates, MaybeTensor weight
   }
 }
 
-OutputSpec describe_histogramdd_of_counts(const at::Tensor& self, c10::IntArrayRef bins, const MaybeRange& range,
-                                          MaybeTensor weight, bool /*density*/) {
+OutputSpec meta_histogramdd_of_counts(const at::Tensor& self, c10::IntArrayRef bins, const MaybeRange& range,
+                                      MaybeTensor weight, bool /*density*/) {
   check_points(self, bins.size(), weight);
   check_bin_counts(bins, "torch.histogramdd");
   check_range(self, range, bins.size());
   return output_of(bins, self.scalar_type());
 }
 
-OutputSpec describe_histogramdd(const at::Tensor& self, at::TensorList bins, MaybeTensor weight, bool /*density*/) {
+OutputSpec meta_histogramdd(const at::Tensor& self, at::TensorList bins, MaybeTensor weight, bool /*density*/) {
   check_points(self, bins.size(), weight);
   check_bin_tensors(self, bins);
   OutputSpec spec = output_of({}, self.scalar_type());
@@ -155,26 +155,26 @@ void bin_edges_kernel(const at::Tensor& self, c10::IntArrayRef bins, MaybeRange 
 std::vector<at::Tensor> histogramdd_bin_edges(const at::Tensor& self, c10::IntArrayRef bins, MaybeRange range,
                                               MaybeTensor weight, bool density) {
   constexpr Operator kBinEdges{"aten::_histogramdd_bin_edges"};
-  const OperandsDevice device(kBinEdges, self, weight);
-  describe_histogramdd_of_counts(self, bins, range, weight, density);
+  const OperandDeviceGuard device(kBinEdges, self, weight);
+  meta_histogramdd_of_counts(self, bins, range, weight, density);
   std::vector<at::Tensor> outputs;
   for (const int64_t count : bins) {
     outputs.push_back(make_output({count + 1}, {}, self.options()));
   }
   constexpr std::array kAccesses{orAccessRead, orAccessRead, orAccessRead, orAccessRead, orAccessRead, orAccessWrite};
   launch_owned<const at::Tensor&, c10::IntArrayRef, MaybeRange, MaybeTensor, bool, OutputList>(
-      kBinEdges, device, hears_of(kBinEdges, self), kAccesses.data(), &bin_edges_kernel, self, bins, range, weight,
-      density, OutputList{outputs});
+      kBinEdges, device, sync_policy_of(kBinEdges, self), kAccesses.data(), &bin_edges_kernel, self, bins, range,
+      weight, density, OutputList{outputs});
   return outputs;
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::_histogramdd_bin_edges>(library, histogramdd_bin_edges);
-  described<describe_histogramdd_of_counts, op::_histogramdd_from_bin_cts>(library, cpu::_histogramdd_from_bin_cts);
-  described<describe_histogramdd, op::_histogramdd_from_bin_tensors>(library, cpu::_histogramdd_from_bin_tensors);
-  described<describe_histc, op::histc>(library, computed_in<integer_as_double, cpu::histc_outf>);
-  described<describe_histogram_of_count, op::histogram_bin_ct>(library, cpu::histogram_outf);
-  described<describe_histogram, op::histogram_bins_tensor>(library, cpu::histogram_outf);
+  unstructured<meta_histogramdd_of_counts, op::_histogramdd_from_bin_cts>(library, cpu::_histogramdd_from_bin_cts);
+  unstructured<meta_histogramdd, op::_histogramdd_from_bin_tensors>(library, cpu::_histogramdd_from_bin_tensors);
+  unstructured<meta_histc, op::histc>(library, computed_in<integer_as_double, cpu::histc_outf>);
+  unstructured<meta_histogram_of_count, op::histogram_bin_ct>(library, cpu::histogram_outf);
+  unstructured<meta_histogram, op::histogram_bins_tensor>(library, cpu::histogram_outf);
 }
 
 }  // namespace

@@ -10,12 +10,12 @@ namespace openreg::ops {
 
 namespace {
 
-OutputSpec describe_flip(const at::Tensor& self, c10::IntArrayRef dims) {
+OutputSpec meta_flip(const at::Tensor& self, c10::IntArrayRef dims) {
   at::dim_list_to_bitset(dims, self.dim());
   return output_like(self);
 }
 
-OutputSpec describe_roll(const at::Tensor& self, c10::IntArrayRef shifts, c10::IntArrayRef dims) {
+OutputSpec meta_roll(const at::Tensor& self, c10::IntArrayRef shifts, c10::IntArrayRef dims) {
   TORCH_CHECK(!shifts.empty(), "`shifts` required");
   OutputSpec spec = output_of_shape(self);
   if ((dims.empty() && shifts.size() == 1) || self.numel() == 0) {
@@ -30,8 +30,8 @@ OutputSpec describe_roll(const at::Tensor& self, c10::IntArrayRef shifts, c10::I
   return spec;
 }
 
-OutputSpec describe_unfold_backward(const at::Tensor& grad, c10::IntArrayRef input_sizes, int64_t dim, int64_t size,
-                                    int64_t step) {
+OutputSpec meta_unfold_backward(const at::Tensor& grad, c10::IntArrayRef input_sizes, int64_t dim, int64_t size,
+                                int64_t step) {
   c10::DimVector sizes(input_sizes);
   const auto place = static_cast<size_t>(at::maybe_wrap_dim(dim, static_cast<int64_t>(sizes.size())));
   const int64_t length = sizes.empty() ? 1 : sizes[place];
@@ -47,9 +47,9 @@ OutputSpec describe_unfold_backward(const at::Tensor& grad, c10::IntArrayRef inp
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_cat, op::cat>(library, cpu::cat_outf, kChecked);
-  described<describe_flip, op::flip>(library, cpu::flip, kChecked);
-  described<describe_roll, op::roll>(library, cpu::roll, kChecked);
-  described<describe_unfold_backward, op::unfold_backward>(library, cpu::unfold_backward);
+  unstructured<meta_flip, op::flip>(library, cpu::flip, kChecked);
+  unstructured<meta_roll, op::roll>(library, cpu::roll, kChecked);
+  unstructured<meta_unfold_backward, op::unfold_backward>(library, cpu::unfold_backward);
 }
 
 }  // namespace

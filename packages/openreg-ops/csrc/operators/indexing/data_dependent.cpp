@@ -5,7 +5,7 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/count_nonzero.h>
 
-#include "launch/wait_for.h"
+#include "launch/run_and_wait.h"
 #include "registration/declare.h"
 
 namespace openreg::ops {
@@ -15,22 +15,22 @@ namespace {
 // Without elements there is nothing to wait for.
 int64_t wait_for_count(const char* name, const at::Tensor& tensor) {
   const auto count = [](const at::Tensor& all) { return at::count_nonzero(all).item<int64_t>(); };
-  return tensor.numel() == 0 ? 0 : wait_for_kernel<const at::Tensor&>(name, tensor.device(), count, tensor);
+  return tensor.numel() == 0 ? 0 : run_kernel_and_wait<const at::Tensor&>(name, tensor.device(), count, tensor);
 }
 
-OutputSpec describe_nonzero(const at::Tensor& self) {
+OutputSpec meta_nonzero(const at::Tensor& self) {
   const int64_t count = wait_for_count("aten::nonzero", self);
   OutputSpec spec = output_of({count, self.dim()}, at::kLong);
   spec.strides = {1, std::max<int64_t>(count, 1)};  // the indices of one dimension stand together
   return spec;
 }
 
-OutputSpec describe_nonzero_static(const at::Tensor& self, int64_t size, int64_t /*fill_value*/) {
+OutputSpec meta_nonzero_static(const at::Tensor& self, int64_t size, int64_t /*fill_value*/) {
   TORCH_CHECK(size >= 0, "nonzero_static: 'size' must be an non-negative integer");
   return output_of({size, self.dim()}, at::kLong);
 }
 
-OutputSpec describe_masked_select(const at::Tensor& self, const at::Tensor& mask) {
+OutputSpec meta_masked_select(const at::Tensor& self, const at::Tensor& mask) {
   TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_select: expected BoolTensor for mask");
   const at::Tensor everywhere = mask.expand(at::infer_size_dimvector(mask.sizes(), self.sizes()));
   return output_of({wait_for_count("aten::masked_select", everywhere)}, self.scalar_type());
@@ -62,8 +62,8 @@ std::array<at::Tensor, kOutputs> bring(const char* name, c10::Device device, std
 // The operator with this kernel, which gives tensors of sizes that nobody knew.
 template <class Form, auto* kKernel>
 constexpr auto data_dependent = []<class... Args>(Args... args) {
-  const OperandsDevice device({Form::name}, args...);
-  auto computed = wait_for_kernel<Args...>(Form::name, device, kKernel, args...);
+  const OperandDeviceGuard device({Form::name}, args...);
+  auto computed = run_kernel_and_wait<Args...>(Form::name, device, kKernel, args...);
   if constexpr (std::is_same_v<decltype(computed), at::Tensor>) {
     return bring<1>(Form::name, device, {std::move(computed)})[0];
   } else {
@@ -73,7 +73,7 @@ constexpr auto data_dependent = []<class... Args>(Args... args) {
   }
 };
 
-OutputSpec describe_repeat_interleave(const at::Tensor& repeats, std::optional<int64_t> output_size) {
+OutputSpec meta_repeat_interleave(const at::Tensor& repeats, std::optional<int64_t> output_size) {
   TORCH_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
   require_dtype(repeats.scalar_type() == at::kLong || repeats.scalar_type() == at::kInt, "repeat_interleave_cpu",
                 repeats.scalar_type());
@@ -81,7 +81,7 @@ OutputSpec describe_repeat_interleave(const at::Tensor& repeats, std::optional<i
 }
 
 const auto kRepeatInterleave =
-    described_operator<describe_repeat_interleave, op::repeat_interleave_Tensor>(cpu::repeat_interleave);
+    unstructured_operator<meta_repeat_interleave, op::repeat_interleave_Tensor>(cpu::repeat_interleave);
 
 // A caller who knows the size need not wait.
 at::Tensor repeat_interleave(const at::Tensor& repeats, std::optional<int64_t> output_size) {
@@ -95,11 +95,11 @@ at::Tensor repeat_interleave(const at::Tensor& repeats, std::optional<int64_t> o
 
 bool equal(const at::Tensor& self, const at::Tensor& other) {
   constexpr Operator kEqual{"aten::equal"};
-  const OperandsDevice device(kEqual, self, other);
+  const OperandDeviceGuard device(kEqual, self, other);
   if (self.sizes() != other.sizes()) {
     return false;
   }
-  return wait_for_kernel<const at::Tensor&, const at::Tensor&>(kEqual.name, device, &cpu::equal, self, other);
+  return run_kernel_and_wait<const at::Tensor&, const at::Tensor&>(kEqual.name, device, &cpu::equal, self, other);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
@@ -108,9 +108,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::bincount>(library, data_dependent<op::bincount, cpu::bincount>);
   function<op::equal>(library, equal);
   // The values decide their sizes, so zeros would say nothing of a launch.
-  described<describe_masked_select, op::masked_select>(library, cpu::masked_select_outf, kChecked);
-  described<describe_nonzero, op::nonzero>(library, cpu::nonzero_outf, kChecked);
-  described<describe_nonzero_static, op::nonzero_static>(library, cpu::nonzero_static_outf);
+  unstructured<meta_masked_select, op::masked_select>(library, cpu::masked_select_outf, kChecked);
+  unstructured<meta_nonzero, op::nonzero>(library, cpu::nonzero_outf, kChecked);
+  unstructured<meta_nonzero_static, op::nonzero_static>(library, cpu::nonzero_static_outf);
   function<op::repeat_interleave_Tensor>(library, repeat_interleave);
   function<op::unique_consecutive>(library, data_dependent<op::unique_consecutive, cpu::unique_consecutive>);
   function<op::unique_dim>(library, data_dependent<op::unique_dim, cpu::unique_dim>);

@@ -4,7 +4,7 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/WrapDimUtils.h>
 
-#include "launch/repeatable.h"
+#include "launch/deterministic.h"
 #include "registration/declare.h"
 
 namespace openreg::ops {
@@ -132,25 +132,26 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
   }
   const bool fits = shape.is_known || (values.numel() == 1 && !shape.has_byte_mask);
   launch_owned<at::Tensor&, const Indices&, const at::Tensor&, bool, bool>(
-      kIndexPut, device, fits ? Hears::kLater : Hears::kUnlessCaptured, kAccessesOf<Form, SchemaOf<Form>>.data(),
-      repeatable<SchemaOf<Form>, cpu::_index_put_impl_>(), self, moved, values, accumulate, unsafe);
+      kIndexPut, device, fits ? SyncPolicy::kAsync : SyncPolicy::kSyncUnlessCapturing,
+      kAccessesOf<Form, SchemaOf<Form>>.data(), deterministic_kernel<SchemaOf<Form>, cpu::_index_put_impl_>(), self,
+      moved, values, accumulate, unsafe);
   return self;
 }
 
-constexpr KernelRule kIndexCopy{.overlap = kNoPart};
+constexpr KernelTraits kIndexCopy{.overlap = kNoPart};
 
 // Of several elements for one place, the last one stays.
 auto index_copy_now() {
   using Kernel = SchemaOf<op::index_copy_out>;
-  return structured_operator<meta::structured_index_copy, op::index_copy>(repeatable<Kernel, cpu::index_copy_outf>(),
-                                                                          kIndexCopy);
+  return structured_operator<meta::structured_index_copy, op::index_copy>(
+      deterministic_kernel<Kernel, cpu::index_copy_outf>(), kIndexCopy);
 }
 
 bool is_index(const at::Tensor& index) {
   return index.scalar_type() == at::kLong || index.scalar_type() == at::kInt;
 }
 
-OutputSpec describe_index_select(const at::Tensor& self, int64_t dim, const at::Tensor& index) {
+OutputSpec meta_index_select(const at::Tensor& self, int64_t dim, const at::Tensor& index) {
   const int64_t wrapped = at::maybe_wrap_dim(dim, self.dim());
   TORCH_CHECK_INDEX(index.dim() <= 1, "index_select(): Index is supposed to be a vector");
   TORCH_CHECK(is_index(index),
@@ -170,7 +171,7 @@ void check_index_fill(const at::Tensor& self, int64_t dim, const at::Tensor& ind
   TORCH_CHECK(self.is_complex() || !value.isComplex(),
               "index_fill_(): Converting complex Scalar to non-complex type is not supported");
   TORCH_CHECK(index.dim() <= 1, "Index has to be a vector/scalar");
-  require_number(value, self.scalar_type());
+  check_scalar_range(value, self.scalar_type());
   at::maybe_wrap_dim(dim, self.dim());
   at::assert_no_overlap(self, index);
   warn_if_expanded("index_fill_", self, "tensor[mask] = scalar");
@@ -183,7 +184,7 @@ void check_index_fill_tensor(const at::Tensor& self, int64_t dim, const at::Tens
 }
 
 const auto kIndexFill =
-    described_form<check_index_fill_tensor, op::index_fill__int_Tensor>(cpu::index_fill_, {.expands = true});
+    unstructured_overload<check_index_fill_tensor, op::index_fill__int_Tensor>(cpu::index_fill_, {.expands = true});
 
 // The value may be a number on the host.
 at::Tensor& index_fill_tensor(at::Tensor& self, int64_t dim, const at::Tensor& index, const at::Tensor& value) {
@@ -213,21 +214,21 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::index_Tensor>(library, index);
   function<op::index_Tensor_out>(library, index_out);
   structured<meta::structured_index_add, op::index_add, op::index_add_>(library, cpu::index_add_outf,
-                                                                        checked(KernelRule{.overlap = kNoPart}));
+                                                                        checked(KernelTraits{.overlap = kNoPart}));
   function<op::index_copy>(library, [](auto... args) { return index_copy_now().functional(args...); }, kIndexCopy);
   function<op::index_copy_out>(
       library, [](auto... args) -> at::Tensor& { return index_copy_now().out(args...); }, kIndexCopy);
   function<op::index_copy_>(
       library, [](at::Tensor& self, auto... rest) -> at::Tensor& { return index_copy_now().inplace(self, rest...); },
       kIndexCopy);
-  described<check_index_fill, op::index_fill__int_Scalar>(library, cpu::index_fill_, {.expands = true});
-  function<op::index_fill__int_Tensor>(library, index_fill_tensor, kIndexFill.op.rule);
+  unstructured<check_index_fill, op::index_fill__int_Scalar>(library, cpu::index_fill_, {.expands = true});
+  function<op::index_fill__int_Tensor>(library, index_fill_tensor, kIndexFill.op.traits);
   structured<meta::structured_index_reduce, op::index_reduce, op::index_reduce_>(
       library, index_reduce_out, {.refused = kBoolean | kComplex, .overlap = kNoPart},
       {.check_outputs = [](auto... /*arguments*/) {
         TORCH_WARN_ONCE("index_reduce() is in beta and the API may change at any time");
       }});
-  described<describe_index_select, op::index_select>(library, cpu::index_select_outf, kChecked);
+  unstructured<meta_index_select, op::index_select>(library, cpu::index_select_outf, kChecked);
 }
 
 }  // namespace

@@ -3,14 +3,14 @@
 #include <ATen/Context.h>
 #include <ATen/core/List.h>
 
-#include "launch/repeatable.h"
+#include "launch/deterministic.h"
 #include "registration/declare.h"
 
 namespace openreg::ops {
 
 namespace {
 
-OutputSpec describe_take(const at::Tensor& self, const at::Tensor& index) {
+OutputSpec meta_take(const at::Tensor& self, const at::Tensor& index) {
   TORCH_CHECK(index.scalar_type() == at::kLong, "take(): Expected a long tensor for index, but got ",
               index.scalar_type());
   TORCH_CHECK_INDEX(self.numel() > 0 || index.numel() == 0, "take(): tried to take from an empty tensor");
@@ -51,7 +51,7 @@ at::Tensor& put_kernel(at::Tensor& self, const at::Tensor& index, const at::Tens
 
 // Of several elements for one place, the last one stays.
 at::Tensor& put_(at::Tensor& self, const at::Tensor& index, const at::Tensor& source, bool accumulate) {
-  const auto put = described_form<check_put, op::put_>(repeatable<SchemaOf<op::put_>, put_kernel>());
+  const auto put = unstructured_overload<check_put, op::put_>(deterministic_kernel<SchemaOf<op::put_>, put_kernel>());
   return put(self, index, source, accumulate);
 }
 
@@ -63,20 +63,20 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_isin_Tensor_Tensor, op::isin_Tensor_Tensor>(library, cpu::isin_outf,
                                                                           {.overlap = kNotItself});
   function<op::put_>(library, put_);
-  structured<meta::structured_scatter_add, op::scatter_add, op::scatter_add_>(library, cpu::scatter_add_outf,
-                                                                              checked(KernelRule{.overlap = kNoPart}));
+  structured<meta::structured_scatter_add, op::scatter_add, op::scatter_add_>(
+      library, cpu::scatter_add_outf, checked(KernelTraits{.overlap = kNoPart}));
   structured<meta::structured_scatter_reduce, op::scatter_reduce, op::scatter__reduce>(library, cpu::scatter_outf,
                                                                                        {.overlap = kNoPart});
   structured<meta::structured_scatter_reduce_two, op::scatter_reduce_two, op::scatter_reduce__two>(
       library, cpu::scatter_reduce_outf,
       {.overlap = kNoPart, .modes = {{{"amax", kComplex}, {"amin", kComplex}, {"mean", kBoolean}}}});
-  structured<meta::structured_scatter_src, op::scatter_src, op::scatter__src>(library, cpu::scatter_outf,
-                                                                              checked(KernelRule{.overlap = kNoPart}));
+  structured<meta::structured_scatter_src, op::scatter_src, op::scatter__src>(
+      library, cpu::scatter_outf, checked(KernelTraits{.overlap = kNoPart}));
   structured<meta::structured_scatter_value, op::scatter_value, op::scatter__value>(
-      library, cpu::scatter_outf, checked(KernelRule{.overlap = kNoPart}));
+      library, cpu::scatter_outf, checked(KernelTraits{.overlap = kNoPart}));
   structured<meta::structured_scatter_value_reduce, op::scatter_value_reduce, op::scatter__value_reduce>(
       library, cpu::scatter_outf, {.overlap = kNoPart});
-  described<describe_take, op::take>(library, cpu::take_outf);
+  unstructured<meta_take, op::take>(library, cpu::take_outf);
 }
 
 }  // namespace

@@ -30,16 +30,16 @@ void invert_kernel(const at::Tensor& self, bool upper, at::Tensor& result, at::T
 at::Tensor invert(const at::Tensor& self, bool upper) {
   at::native::squareCheckInputs(self, "cholesky_inverse");
   require_lapack_dtype("cholesky_inverse_cpu", self.scalar_type());
-  const OperandsDevice device(kInverse, self);
-  at::Tensor result = make_described(column_major(self.sizes(), self.scalar_type()), device);
+  const OperandDeviceGuard device(kInverse, self);
+  at::Tensor result = allocate_output(column_major(self.sizes(), self.scalar_type()), device);
   at::Tensor info = make_output(self.sizes().slice(0, self.dim() - 2), {}, self.options().dtype(at::kInt));
-  launch_described<2>(kInverse, device, &invert_kernel, {result, info}, self, upper);
+  launch_out_kernel<2>(kInverse, device, &invert_kernel, {result, info}, self, upper);
   at::_linalg_check_errors(info, "cholesky_inverse", self.dim() == 2);
   return result;
 }
 
 at::Tensor& invert_out(const at::Tensor& self, bool upper, at::Tensor& out) {
-  const OperandsDevice device(kInverse, self, out);
+  const OperandDeviceGuard device(kInverse, self, out);
   at::native::checkLinalgCompatibleDtype("cholesky_inverse", out, self);
   const at::Tensor result = invert(self, upper);
   resize_out(out, result.sizes(), result.strides(), out.options());
@@ -65,7 +65,7 @@ at::Tensor factorize(const at::Tensor& self, bool upper) {
 }
 
 at::Tensor& factorize_out(const at::Tensor& self, bool upper, at::Tensor& out) {
-  const OperandsDevice device({"aten::cholesky"}, self, out);
+  const OperandDeviceGuard device({"aten::cholesky"}, self, out);
   at::native::checkLinalgCompatibleDtype("cholesky", out, self);
   const at::Tensor factor = factorize(self, upper);
   resize_out(out, factor.sizes(), {}, out.options());
@@ -74,7 +74,7 @@ at::Tensor& factorize_out(const at::Tensor& self, bool upper, at::Tensor& out) {
 
 #endif
 
-OutputSpec describe_cholesky_solve(const at::Tensor& self, const at::Tensor& /*factor*/, bool /*upper*/) {
+OutputSpec meta_cholesky_solve(const at::Tensor& self, const at::Tensor& /*factor*/, bool /*upper*/) {
   require_lapack_dtype("cholesky_solve_cpu", self.scalar_type());
   return column_major(self.sizes(), self.scalar_type());  // cholesky_solve() has checked and expanded the operands
 }
@@ -86,10 +86,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 #endif
   function<op::cholesky_inverse>(library, invert);
   function<op::cholesky_inverse_out>(library, invert_out);
-  described<describe_cholesky_solve, op::_cholesky_solve_helper>(library, cpu::_cholesky_solve_helper);
+  unstructured<meta_cholesky_solve, op::_cholesky_solve_helper>(library, cpu::_cholesky_solve_helper);
   structured<meta::structured_linalg_cholesky_ex, op::linalg_cholesky_ex>(
       library, cpu::linalg_cholesky_ex_outf,
-      {.refused = kReduced, .verdict = Verdict::kIfAsked, .overlap = kNotItself});
+      {.refused = kReduced, .data_check = DataCheck::kIfCheckErrors, .overlap = kNotItself});
 }
 
 }  // namespace

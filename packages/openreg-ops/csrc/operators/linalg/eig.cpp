@@ -10,7 +10,7 @@ namespace openreg::ops {
 namespace {
 
 // LAPACK does not end on infinities, so PyTorch looks for them first, on every device: the host waits.
-OutputSpec describe_values(const at::Tensor& self) {
+OutputSpec meta_values(const at::Tensor& self) {
   at::native::squareCheckInputs(self, "linalg.eig");
   const c10::ScalarType dtype = c10::toComplexType(self.scalar_type());  // PyTorch's error for integers
   require_lapack_dtype("linalg_eig_out_cpu", self.scalar_type());
@@ -18,25 +18,25 @@ OutputSpec describe_values(const at::Tensor& self) {
   return output_of(self.sizes().slice(0, self.dim() - 1), dtype).allowing({.casts = true});
 }
 
-std::array<OutputSpec, 2> describe_eig(const at::Tensor& self) {
-  const OutputSpec values = describe_values(self);
+std::array<OutputSpec, 2> meta_eig(const at::Tensor& self) {
+  const OutputSpec values = meta_values(self);
   return {values, column_major(self.sizes(), values.dtype)};
 }
 
 // Its out= form has another name.
-const auto kEigvals =
-    described_operator<describe_values, op::_linalg_eigvals>(cpu::linalg_eigvals_outf, {.verdict = Verdict::kAlways});
+const auto kEigvals = unstructured_operator<meta_values, op::_linalg_eigvals>(cpu::linalg_eigvals_outf,
+                                                                              {.data_check = DataCheck::kAlways});
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  function<op::_linalg_eigvals>(library, [](auto... args) { return kEigvals.functional(args...); }, kEigvals.op.rule);
+  function<op::_linalg_eigvals>(library, [](auto... args) { return kEigvals.functional(args...); }, kEigvals.op.traits);
   function<op::linalg_eigvals_out>(
-      library, [](auto... args) -> at::Tensor& { return kEigvals.out(args...); }, kEigvals.op.rule);
-  described<describe_eig, op::linalg_eig>(library, cpu::linalg_eig_outf, {.verdict = Verdict::kAlways});
+      library, [](auto... args) -> at::Tensor& { return kEigvals.out(args...); }, kEigvals.op.traits);
+  unstructured<meta_eig, op::linalg_eig>(library, cpu::linalg_eig_outf, {.data_check = DataCheck::kAlways});
   structured<meta::structured__linalg_eigh, op::_linalg_eigh>(
       library, cpu::_linalg_eigh_outf,
-      {.refused = kBoolean | kIntegers | kReduced, .verdict = Verdict::kAlways, .overlap = kNotItself});
+      {.refused = kBoolean | kIntegers | kReduced, .data_check = DataCheck::kAlways, .overlap = kNotItself});
   structured<meta::structured__linalg_svd, op::_linalg_svd>(
-      library, cpu::_linalg_svd_outf, {.refused = kReduced, .verdict = Verdict::kAlways, .overlap = kNotItself});
+      library, cpu::_linalg_svd_outf, {.refused = kReduced, .data_check = DataCheck::kAlways, .overlap = kNotItself});
 }
 
 }  // namespace

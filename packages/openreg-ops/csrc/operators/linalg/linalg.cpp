@@ -8,7 +8,7 @@ namespace openreg::ops {
 
 namespace {
 
-OutputSpec describe_matrix_exp(const at::Tensor& self) {
+OutputSpec meta_matrix_exp(const at::Tensor& self) {
   at::native::squareCheckInputs(self, "linalg.matrix_exp");
   at::native::checkFloatingOrComplex(self, "linalg.matrix_exp");
   return output_of_shape(self);
@@ -20,10 +20,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured__linalg_slogdet, op::_linalg_slogdet>(library, cpu::_linalg_slogdet_outf,
                                                                     {.overlap = kNotItself});
   structured<meta::structured_linalg_cross, op::linalg_cross>(
-      library, cpu::linalg_cross_outf, {.refused = kBoolean, .agreement = Agreement::kAll, .overlap = kNoOperand});
-  described<describe_matrix_exp, op::linalg_matrix_exp>(library, cpu::linalg_matrix_exp);
+      library, cpu::linalg_cross_outf, {.refused = kBoolean, .dtype_match = DtypeMatch::kAll, .overlap = kNoOperand});
+  unstructured<meta_matrix_exp, op::linalg_matrix_exp>(library, cpu::linalg_matrix_exp);
   structured<meta::structured_linalg_vector_norm, op::linalg_vector_norm>(
-      library, cpu::linalg_vector_norm_outf, checked(KernelRule{.overlap = kNotItselfNoPart}));
+      library, cpu::linalg_vector_norm_outf, checked(KernelTraits{.overlap = kNotItselfNoPart}));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace openreg::ops {
 
 namespace {
 
-std::array<OutputSpec, 2> describe_geqrf(const at::Tensor& self) {
+std::array<OutputSpec, 2> meta_geqrf(const at::Tensor& self) {
   TORCH_CHECK(self.dim() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
   require_lapack_dtype("geqrf_cpu", self.scalar_type());
   c10::DimVector tau(self.sizes().slice(0, self.dim() - 2));
@@ -29,7 +29,7 @@ void check_reflectors(const char* name, const at::Tensor& input, const at::Tenso
               " does not match input dtype ", input.scalar_type());
 }
 
-OutputSpec describe_householder_product(const at::Tensor& input, const at::Tensor& tau) {
+OutputSpec meta_householder_product(const at::Tensor& input, const at::Tensor& tau) {
   constexpr const char* kName = "torch.linalg.householder_product";
   TORCH_CHECK(input.dim() >= 2, kName, ": input must have at least 2 dimensions.");
   TORCH_CHECK(input.size(-2) >= input.size(-1), kName,
@@ -42,8 +42,8 @@ OutputSpec describe_householder_product(const at::Tensor& input, const at::Tenso
   return column_major(input.sizes(), input.scalar_type()).allowing({.casts = true, .overlaps = true});
 }
 
-OutputSpec describe_ormqr(const at::Tensor& input, const at::Tensor& tau, const at::Tensor& other, bool left,
-                          bool /*transpose*/) {
+OutputSpec meta_ormqr(const at::Tensor& input, const at::Tensor& tau, const at::Tensor& other, bool left,
+                      bool /*transpose*/) {
   constexpr const char* kName = "torch.ormqr";
   TORCH_CHECK(input.dim() >= 2, kName, ": input must have at least 2 dimensions.");
   TORCH_CHECK(other.dim() >= 2, kName, ": other must have at least 2 dimensions.");
@@ -65,12 +65,11 @@ OutputSpec describe_ormqr(const at::Tensor& input, const at::Tensor& tau, const 
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_geqrf, op::geqrf>(library, cpu::geqrf_outf);
-  described<describe_householder_product, op::linalg_householder_product>(library,
-                                                                          cpu::linalg_householder_product_outf);
+  unstructured<meta_geqrf, op::geqrf>(library, cpu::geqrf_outf);
+  unstructured<meta_householder_product, op::linalg_householder_product>(library, cpu::linalg_householder_product_outf);
   structured<meta::structured_linalg_qr, op::linalg_qr>(library, cpu::linalg_qr_outf,
                                                         {.refused = kReduced, .overlap = kNotItself});
-  described<describe_ormqr, op::ormqr>(library, cpu::ormqr_outf);
+  unstructured<meta_ormqr, op::ormqr>(library, cpu::ormqr_outf);
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace openreg::ops {
 
 namespace {
 
-OutputSpec describe_solve_triangular(const at::Tensor& self, const at::Tensor& b, bool /*upper*/, bool left,
-                                     bool /*unitriangular*/) {
+OutputSpec meta_solve_triangular(const at::Tensor& self, const at::Tensor& b, bool /*upper*/, bool left,
+                                 bool /*unitriangular*/) {
   constexpr const char* kName = "linalg.solve_triangular";
   at::native::checkInputsSolver(self, b, left, kName);
   TORCH_CHECK(self.scalar_type() == b.scalar_type(), kName,
@@ -24,7 +24,7 @@ OutputSpec describe_solve_triangular(const at::Tensor& self, const at::Tensor& b
 }
 
 // The residuals of gelsd and gelss exist only for a matrix of full rank, which the kernel finds out.
-std::array<OutputSpec, 4> describe_lstsq(const at::Tensor& self, const at::Tensor& b, std::string_view driver) {
+std::array<OutputSpec, 4> meta_lstsq(const at::Tensor& self, const at::Tensor& b, std::string_view driver) {
   constexpr const char* kName = "torch.linalg.lstsq";
   TORCH_CHECK(self.dim() >= 2, kName, ": input must have at least 2 dimensions.");
   TORCH_CHECK(b.dim() >= 1, kName, ": other must have at least 1 dimension.");
@@ -81,23 +81,23 @@ void lstsq_kernel(const at::Tensor& self, const at::Tensor& b, std::optional<dou
   }
 }
 
-constexpr Operator kLstsq{"aten::linalg_lstsq", {.verdict = Verdict::kAlways}};
+constexpr Operator kLstsq{"aten::linalg_lstsq", {.data_check = DataCheck::kAlways}};
 
 OutResultOf<4> lstsq_out(const at::Tensor& self, const at::Tensor& b, std::optional<double> rcond,
                          std::optional<std::string_view> driver, at::Tensor& solution, at::Tensor& residuals,
                          at::Tensor& rank, at::Tensor& singular_values) {
-  const OperandsDevice device(kLstsq, self, b, solution, residuals, rank, singular_values);
+  const OperandDeviceGuard device(kLstsq, self, b, solution, residuals, rank, singular_values);
   driver = driver.value_or("gelsy");
-  const std::array<OutputSpec, 4> specs = describe_lstsq(self, b, *driver);
+  const std::array<OutputSpec, 4> specs = meta_lstsq(self, b, *driver);
   const bool needs_full_rank = driver != "gels" && specs[1].sizes != c10::DimVector{0};
   if (needs_full_rank) {
     runtime::refuse_capture("linalg.lstsq with this driver", runtime::current_stream(device.index()));
   }
   const std::array<at::Tensor, 4> outputs{solution, residuals, rank, singular_values};
   for (size_t i = 0; i < outputs.size(); ++i) {
-    prepare_described(outputs[i], specs[i], device);
+    prepare_out_argument(outputs[i], specs[i], device);
   }
-  launch_described(kLstsq, device, &lstsq_kernel, outputs, self, b, rcond, driver);
+  launch_out_kernel(kLstsq, device, &lstsq_kernel, outputs, self, b, rcond, driver);
   if (needs_full_rank && !rank.eq(self.size(-1)).all().item<bool>()) {
     residuals.resize_({0});
   }
@@ -106,21 +106,22 @@ OutResultOf<4> lstsq_out(const at::Tensor& self, const at::Tensor& b, std::optio
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured__linalg_solve_ex, op::_linalg_solve_ex>(
-      library, cpu::_linalg_solve_ex_outf, {.refused = kReduced, .verdict = Verdict::kIfAsked, .overlap = kNotItself});
-  structured<meta::structured_linalg_inv_ex, op::linalg_inv_ex>(library, cpu::linalg_inv_ex_outf,
-                                                                {.verdict = Verdict::kIfAsked, .overlap = kNotItself});
+      library, cpu::_linalg_solve_ex_outf,
+      {.refused = kReduced, .data_check = DataCheck::kIfCheckErrors, .overlap = kNotItself});
+  structured<meta::structured_linalg_inv_ex, op::linalg_inv_ex>(
+      library, cpu::linalg_inv_ex_outf, {.data_check = DataCheck::kIfCheckErrors, .overlap = kNotItself});
   structured<meta::structured_linalg_ldl_factor_ex, op::linalg_ldl_factor_ex>(
       library, cpu::linalg_ldl_factor_ex_outf,
-      {.refused = kReduced, .verdict = Verdict::kIfAsked, .overlap = kNotItself});
+      {.refused = kReduced, .data_check = DataCheck::kIfCheckErrors, .overlap = kNotItself});
   structured<meta::structured_linalg_ldl_solve, op::linalg_ldl_solve>(
-      library, cpu::linalg_ldl_solve_outf, checked(KernelRule{.refused = kReduced, .overlap = kNotItself}));
-  function<op::linalg_lstsq_out>(library, lstsq_out, kLstsq.rule);
+      library, cpu::linalg_ldl_solve_outf, checked(KernelTraits{.refused = kReduced, .overlap = kNotItself}));
+  function<op::linalg_lstsq_out>(library, lstsq_out, kLstsq.traits);
   structured<meta::structured_linalg_lu_factor_ex, op::linalg_lu_factor_ex>(
       library, cpu::linalg_lu_factor_ex_outf,
-      {.refused = kBoolean | kIntegers | kReduced, .verdict = Verdict::kIfAsked, .overlap = kNotItself});
+      {.refused = kBoolean | kIntegers | kReduced, .data_check = DataCheck::kIfCheckErrors, .overlap = kNotItself});
   structured<meta::structured_linalg_lu_solve, op::linalg_lu_solve>(
-      library, cpu::linalg_lu_solve_outf, checked(KernelRule{.refused = kReduced, .overlap = kNotItself}));
-  described<describe_solve_triangular, op::linalg_solve_triangular>(library, cpu::linalg_solve_triangular_outf);
+      library, cpu::linalg_lu_solve_outf, checked(KernelTraits{.refused = kReduced, .overlap = kNotItself}));
+  unstructured<meta_solve_triangular, op::linalg_solve_triangular>(library, cpu::linalg_solve_triangular_outf);
   structured<meta::structured_triangular_solve, op::triangular_solve>(
       library, cpu::triangular_solve_outf, {.refused = kBoolean | kIntegers | kReduced, .overlap = kNotItself},
       {.check_outputs = [](const at::Tensor& /*self*/, const at::Tensor& A, bool /*upper*/, bool /*transpose*/,

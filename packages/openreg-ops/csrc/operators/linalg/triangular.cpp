@@ -41,7 +41,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_linalg_lu, op::linalg_lu>(
       library, cpu::linalg_lu_outf, {.refused = kBoolean | kIntegers | kReduced, .overlap = kNotItself});
   structured<meta::structured_lu_unpack, op::lu_unpack>(
-      library, cpu::lu_unpack_outf, checked(KernelRule{.overlap = kNotItself}), {.check = check_pivots});
+      library, cpu::lu_unpack_outf, checked(KernelTraits{.overlap = kNotItself}), {.check = check_pivots});
   structured<meta::structured_tril, op::tril, op::tril_>(library, in_order<cpu::tril, cpu::tril_outf>, kChecked,
                                                          {.check_outputs = check_order});
   structured<meta::structured_triu, op::triu, op::triu_>(library, in_order<cpu::triu, cpu::triu_outf>, kChecked,

@@ -55,9 +55,9 @@ int64_t count_states(const at::Tensor& targets, c10::IntArrayRef target_lengths)
   return 2 * longest + 1;
 }
 
-std::array<OutputSpec, 2> describe_ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets,
-                                            c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths,
-                                            int64_t blank, bool /*zero_infinity*/) {
+std::array<OutputSpec, 2> meta_ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets,
+                                        c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths, int64_t blank,
+                                        bool /*zero_infinity*/) {
   check_lengths(log_probs, targets, input_lengths, target_lengths, blank);
   const int64_t steps = log_probs.size(0);
   const int64_t batch = log_probs.size(1);
@@ -65,22 +65,22 @@ std::array<OutputSpec, 2> describe_ctc_loss(const at::Tensor& log_probs, const a
   return {output_of({batch}, log_probs.scalar_type()), output_of({batch, steps, states}, log_probs.scalar_type())};
 }
 
-OutputSpec describe_ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
-                                      c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths,
-                                      const at::Tensor& loss, const at::Tensor& log_alpha, int64_t blank,
-                                      bool zero_infinity) {
+OutputSpec meta_ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
+                                  c10::IntArrayRef input_lengths, c10::IntArrayRef target_lengths,
+                                  const at::Tensor& loss, const at::Tensor& log_alpha, int64_t blank,
+                                  bool zero_infinity) {
   const auto [of_loss, of_alpha] =
-      describe_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity);
+      meta_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity);
   expect(op::_ctc_loss_backward::name, "grad", grad, of_loss.sizes, of_loss.dtype);
   expect(op::_ctc_loss_backward::name, "neg_log_likelihood", loss, of_loss.sizes, of_loss.dtype);
   expect(op::_ctc_loss_backward::name, "log_alpha", log_alpha, of_alpha.sizes, of_alpha.dtype);
   return output_of_shape(log_probs);
 }
 
-const auto kCtcLoss = described_operator<describe_ctc_loss, op::_ctc_loss, SchemaOf<op::_ctc_loss>>(
+const auto kCtcLoss = unstructured_operator<meta_ctc_loss, op::_ctc_loss, SchemaOf<op::_ctc_loss>>(
     cpu::_ctc_loss, {.refused = kBoolean | kIntegers | kReduced | kComplex});
 const auto kCtcLossBackward =
-    described_operator<describe_ctc_loss_backward, op::_ctc_loss_backward, SchemaOf<op::_ctc_loss_backward>>(
+    unstructured_operator<meta_ctc_loss_backward, op::_ctc_loss_backward, SchemaOf<op::_ctc_loss_backward>>(
         cpu::_ctc_loss_backward, {.refused = kBoolean | kIntegers | kReduced | kComplex});
 
 std::tuple<at::Tensor, at::Tensor> ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets,
@@ -98,7 +98,7 @@ at::Tensor ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_probs
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  function<op::_ctc_loss>(library, ctc_loss, kCtcLoss.op.rule);
+  function<op::_ctc_loss>(library, ctc_loss, kCtcLoss.op.traits);
   function<op::_ctc_loss_Tensor>(library, at::native::ctc_loss_tensor);
   function<op::_ctc_loss_backward>(library, ctc_loss_backward);
   function<op::_ctc_loss_backward_Tensor>(library, at::native::ctc_loss_backward_tensor);

@@ -17,12 +17,12 @@ OutputSpec reduced(OutputSpec per_element, int64_t reduction) {
       .allowing({.elementwise = true});
 }
 
-OutputSpec describe_cross_entropy(const at::Tensor& self, const at::Tensor& target, MaybeTensor /*weight*/,
-                                  int64_t reduction) {
+OutputSpec meta_cross_entropy(const at::Tensor& self, const at::Tensor& target, MaybeTensor /*weight*/,
+                              int64_t reduction) {
   return reduced(output_of_operands(self, target), reduction);
 }
 
-OutputSpec describe_huber(const at::Tensor& self, const at::Tensor& target, int64_t reduction, double delta) {
+OutputSpec meta_huber(const at::Tensor& self, const at::Tensor& target, int64_t reduction, double delta) {
   TORCH_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
   OutputSpec per_element = output_of_operands(self, target);
   per_element.dtype = self.scalar_type();  // that of the target is converted
@@ -39,8 +39,8 @@ void check_multi_margin(const at::Tensor& self, const at::Tensor& target, const 
               self.scalar_type(), " but found ", is_given(weight) ? weight->scalar_type() : self.scalar_type());
 }
 
-OutputSpec describe_multi_margin(const at::Tensor& self, const at::Tensor& target, const at::Scalar& p,
-                                 const at::Scalar& /*margin*/, MaybeTensor weight, int64_t reduction) {
+OutputSpec meta_multi_margin(const at::Tensor& self, const at::Tensor& target, const at::Scalar& p,
+                             const at::Scalar& /*margin*/, MaybeTensor weight, int64_t reduction) {
   check_multi_margin(self, target, p, weight);
   return reduction == at::Reduction::None && target.dim() > 0 ? output_of({target.size(0)}, self.scalar_type())
                                                               : scalar_output(self.scalar_type());
@@ -52,11 +52,11 @@ void expect_gradient(const char* name, const at::Tensor& grad, const OutputSpec&
                      : expect(name, "grad_output", grad, loss.sizes, loss.dtype);
 }
 
-OutputSpec describe_multi_margin_backward(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
-                                          const at::Scalar& p, const at::Scalar& margin, MaybeTensor weight,
-                                          int64_t reduction) {
+OutputSpec meta_multi_margin_backward(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
+                                      const at::Scalar& p, const at::Scalar& margin, MaybeTensor weight,
+                                      int64_t reduction) {
   expect_gradient(op::multi_margin_loss_backward::name, grad,
-                  describe_multi_margin(self, target, p, margin, weight, reduction));
+                  meta_multi_margin(self, target, p, margin, weight, reduction));
   return output_of_shape(self).allowing({.elsewhere = true});
 }
 
@@ -67,7 +67,7 @@ void check_multilabel(const at::Tensor& self, const at::Tensor& target) {
   at::native::multilabel_margin_loss_shape_check(samples, classes, self.dim(), self, target);
 }
 
-std::array<OutputSpec, 2> describe_multilabel(const at::Tensor& self, const at::Tensor& target, int64_t reduction) {
+std::array<OutputSpec, 2> meta_multilabel(const at::Tensor& self, const at::Tensor& target, int64_t reduction) {
   check_multilabel(self, target);
   const bool per_sample = reduction == at::Reduction::None && target.dim() > 1;
   const OutputSpec loss =
@@ -76,31 +76,31 @@ std::array<OutputSpec, 2> describe_multilabel(const at::Tensor& self, const at::
           output_of(target.sizes(), self.scalar_type()).allowing({.elsewhere = true})};
 }
 
-OutputSpec describe_multilabel_backward(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
-                                        int64_t reduction, const at::Tensor& is_target) {
+OutputSpec meta_multilabel_backward(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
+                                    int64_t reduction, const at::Tensor& is_target) {
   constexpr const char* kName = op::multilabel_margin_loss_backward::name;
-  const auto [loss, marks] = describe_multilabel(self, target, reduction);
+  const auto [loss, marks] = meta_multilabel(self, target, reduction);
   expect_gradient(kName, grad, loss);
   expect(kName, "is_target", is_target, marks.sizes, marks.dtype);
   return output_of_shape(self).allowing({.elsewhere = true});
 }
 
 // PyTorch computes these with an iterator; the result of mse_loss_backward is contiguous.
-constexpr auto describe_mse_backward = [](const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
-                                          const auto&... /*rest*/) {
+constexpr auto meta_mse_backward = [](const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
+                                      const auto&... /*rest*/) {
   const OutputSpec spec = broadcast_derivative(self, target, grad);
   return output_of(spec.sizes, spec.dtype).allowing({.elementwise = true});
 };
-constexpr auto describe_smooth_backward = [](const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
-                                             int64_t /*reduction*/, double /*width*/, const at::Tensor& grad_input) {
+constexpr auto meta_smooth_backward = [](const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
+                                         int64_t /*reduction*/, double /*width*/, const at::Tensor& grad_input) {
   for (const at::Tensor& operand : {grad, self, target}) {
     at::assert_no_partial_overlap(grad_input, operand);
   }
   return broadcast_derivative(self, target, grad);
 };
 
-OutputSpec describe_cross_entropy_backward(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
-                                           MaybeTensor weight, int64_t /*reduction*/) {
+OutputSpec meta_cross_entropy_backward(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
+                                       MaybeTensor weight, int64_t /*reduction*/) {
   constexpr const char* kName = op::binary_cross_entropy_backward::name;
   const c10::ScalarType dtype = self.scalar_type();
   // PyTorch drops dimensions of one element before it broadcasts.
@@ -113,23 +113,23 @@ OutputSpec describe_cross_entropy_backward(const at::Tensor& grad, const at::Ten
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_mse_loss, op::mse_loss>(library, cpu::mse_loss_outf, kFloats);
-  described<describe_mse_backward, op::mse_loss_backward>(library, cpu::mse_loss_backward_outf, kChecked);
+  unstructured<meta_mse_backward, op::mse_loss_backward>(library, cpu::mse_loss_backward_outf, kChecked);
   structured<meta::structured_smooth_l1_loss, op::smooth_l1_loss>(library, cpu::smooth_l1_loss_outf, kFloats);
-  described<describe_smooth_backward, op::smooth_l1_loss_backward_grad_input>(
-      library, cpu::smooth_l1_loss_backward_outf, kChecked);
-  described<describe_huber, op::huber_loss>(library, as_out<cpu::huber_loss>, kFloats);
-  described<describe_smooth_backward, op::huber_loss_backward_out>(
-      library, cpu::huber_loss_backward_outf, {.refused = kNotFloating, .agreement = Agreement::kAll});
-  described<describe_cross_entropy, op::binary_cross_entropy>(library, as_out<cpu::binary_cross_entropy>, kFloats);
-  described<describe_cross_entropy_backward, op::binary_cross_entropy_backward>(
+  unstructured<meta_smooth_backward, op::smooth_l1_loss_backward_grad_input>(library, cpu::smooth_l1_loss_backward_outf,
+                                                                             kChecked);
+  unstructured<meta_huber, op::huber_loss>(library, as_out<cpu::huber_loss>, kFloats);
+  unstructured<meta_smooth_backward, op::huber_loss_backward_out>(
+      library, cpu::huber_loss_backward_outf, {.refused = kNotFloating, .dtype_match = DtypeMatch::kAll});
+  unstructured<meta_cross_entropy, op::binary_cross_entropy>(library, as_out<cpu::binary_cross_entropy>, kFloats);
+  unstructured<meta_cross_entropy_backward, op::binary_cross_entropy_backward>(
       library, as_out<cpu::binary_cross_entropy_backward>, kFloats);
-  described<describe_multi_margin, op::multi_margin_loss>(
+  unstructured<meta_multi_margin, op::multi_margin_loss>(
       library, computed_in<reduced_as_float, as_out<cpu::multi_margin_loss>>, kFloats);
-  described<describe_multi_margin_backward, op::multi_margin_loss_backward>(
+  unstructured<meta_multi_margin_backward, op::multi_margin_loss_backward>(
       library, computed_in<reduced_as_float, as_out<cpu::multi_margin_loss_backward>>, kFloats);
-  described<describe_multilabel, op::multilabel_margin_loss_forward>(
+  unstructured<meta_multilabel, op::multilabel_margin_loss_forward>(
       library, computed_in<reduced_as_float, as_out<cpu::multilabel_margin_loss_forward>>, kFloats);
-  described<describe_multilabel_backward, op::multilabel_margin_loss_backward>(
+  unstructured<meta_multilabel_backward, op::multilabel_margin_loss_backward>(
       library, computed_in<reduced_as_float, as_out<cpu::multilabel_margin_loss_backward>>, kFloats);
 }
 

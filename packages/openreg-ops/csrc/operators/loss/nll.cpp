@@ -28,8 +28,8 @@ OutputSpec unchecked_output(c10::IntArrayRef sizes, c10::ScalarType dtype) {
   return output_of(sizes, dtype).allowing({.overlaps = true, .expands = true});
 }
 
-std::array<OutputSpec, 2> describe_forward2d(const at::Tensor& self, const at::Tensor& target, MaybeTensor weight,
-                                             int64_t reduction, int64_t /*ignore_index*/) {
+std::array<OutputSpec, 2> meta_forward2d(const at::Tensor& self, const at::Tensor& target, MaybeTensor weight,
+                                         int64_t reduction, int64_t /*ignore_index*/) {
   check_images(self, target, weight);
   const auto sizes = reduction == at::Reduction::None ? target.sizes() : c10::IntArrayRef();
   return {unchecked_output(sizes, self.scalar_type()), unchecked_output({}, self.scalar_type())};
@@ -54,9 +54,9 @@ void check_backward1d(const at::Tensor& grad, const at::Tensor& self, const at::
   check_backward(op::nll_loss_backward::name, grad, self, target, weight, reduction, total_weight);
 }
 
-constexpr auto describe_backward2d = [](const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
-                                        MaybeTensor weight, int64_t reduction, int64_t /*ignore_index*/,
-                                        const at::Tensor& total_weight, const auto&... /*grad_input*/) {
+constexpr auto meta_backward2d = [](const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
+                                    MaybeTensor weight, int64_t reduction, int64_t /*ignore_index*/,
+                                    const at::Tensor& total_weight, const auto&... /*grad_input*/) {
   check_images(self, target, weight);
   check_backward(op::nll_loss2d_backward::name, grad, self, target, weight, reduction, total_weight);
   return unchecked_output(self.sizes(), self.scalar_type());
@@ -72,13 +72,13 @@ at::Tensor& backward2d(const at::Tensor& grad, const at::Tensor& self, const at:
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kOneType{.refused = kNotFloating, .agreement = Agreement::kAllButIndices};
+  constexpr KernelTraits kOneType{.refused = kNotFloating, .dtype_match = DtypeMatch::kAllButIndices};
   structured<meta::structured_nll_loss_forward, op::nll_loss_forward>(library, cpu::nll_loss_forward_outf,
                                                                       checked(kOneType));
   structured<meta::structured_nll_loss_backward, op::nll_loss_backward>(library, cpu::nll_loss_backward_outf,
                                                                         checked(kOneType), {.check = check_backward1d});
-  described<describe_forward2d, op::nll_loss2d_forward>(library, cpu::nll_loss2d_forward_outf, kFloats);
-  described<describe_backward2d, op::nll_loss2d_backward>(library, backward2d, kFloats);
+  unstructured<meta_forward2d, op::nll_loss2d_forward>(library, cpu::nll_loss2d_forward_outf, kFloats);
+  unstructured<meta_backward2d, op::nll_loss2d_backward>(library, backward2d, kFloats);
 }
 
 }  // namespace

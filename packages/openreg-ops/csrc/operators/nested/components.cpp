@@ -52,7 +52,7 @@ void matmul_kernel(at::TensorList outputs, at::TensorList left, at::TensorList r
 // PyTorch's function pads, multiplies, and then asks the device which elements to keep.
 at::Tensor matmul(const at::Tensor& self, const at::Tensor& other) {
   if (!are_factors(self, other)) {
-    return call_composed<op::matmul>(kNested, self, other);
+    return call_host_composite<op::matmul>(kNested, self, other);
   }
   const CurrentDevice current(self.device());
   at::Tensor sizes = nested(self).get_nested_sizes().clone();
@@ -84,7 +84,7 @@ at::Tensor sum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdi
   const bool is_served = is_sum_of_rows(self, dims, keepdim) && !dtype.has_value() &&
                          (dtype_bit(self.scalar_type()) & (kIntegers | kFloating)) != 0;
   if (!is_served) {
-    return call_composed<op::sum_dim_IntList>(kNested, self, dims, keepdim, dtype);
+    return call_host_composite<op::sum_dim_IntList>(kNested, self, dims, keepdim, dtype);
   }
   const CurrentDevice current(self.device());
   at::Tensor sizes = nested(self).get_nested_sizes().clone();
@@ -103,7 +103,7 @@ void broadcast_kernel(at::TensorList outputs, at::TensorList operands) {
 
 at::Tensor sum_backward(const at::Tensor& grad, const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim) {
   if (!is_sum_of_rows(self, dims, keepdim) || !is_packed(grad) || grad.size(0) != self.size(0)) {
-    return call_composed<op::_nested_sum_backward>(kNested, grad, self, dims, keepdim);
+    return call_host_composite<op::_nested_sum_backward>(kNested, grad, self, dims, keepdim);
   }
   const CurrentDevice current(self.device());
   at::Tensor output = make_nested(nested(self).get_nested_sizes().clone(), grad.options());
@@ -142,7 +142,7 @@ at::Tensor to_padded(const at::Tensor& self, double padding, at::OptionalIntArra
   if (!is_served) {
     const at::OptionalSymIntArrayRef size =
         output_size.has_value() ? at::OptionalSymIntArrayRef(c10::fromIntArrayRefSlow(*output_size)) : std::nullopt;
-    return call_composed<op::to_padded_tensor>(kNested, self, padding, size);
+    return call_host_composite<op::to_padded_tensor>(kNested, self, padding, size);
   }
   const CurrentDevice current(self.device());
   at::Tensor padded = make_output(sizes, {}, self.options().layout(c10::kStrided));
@@ -193,7 +193,7 @@ at::Tensor masked_softmax(const at::Tensor& scores, const at::Tensor& query) {
   if (!is_packed(query) || scores.is_nested() || scores.dim() != 4 || scores.size(0) != query.size(0) ||
       scores.size(2) != scores.size(3) || !at::isFloatingType(scores.scalar_type()) ||
       largest_sizes(query).front() > scores.size(3)) {
-    return call_composed<op::_nested_tensor_softmax_with_shape>(kNested, scores, query);
+    return call_host_composite<op::_nested_tensor_softmax_with_shape>(kNested, scores, query);
   }
   const at::Tensor lengths = nested(query).get_nested_sizes().select(1, 0).contiguous();
   const CurrentDevice current(scores.device());
@@ -208,7 +208,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 }
 
 TORCH_LIBRARY_IMPL(aten, NestedTensorPrivateUse1, library) {
-  const DeclaresFor strided(c10::DispatchKey::NestedTensorPrivateUse1);
+  const RegistrationKeyGuard strided(c10::DispatchKey::NestedTensorPrivateUse1);
   function<op::_nested_sum_backward>(library, sum_backward);
   function<op::_nested_tensor_softmax_with_shape>(library, masked_softmax);
   function<op::matmul>(library, matmul);

@@ -13,8 +13,8 @@ void check_offsets(const char* name, at::TensorList offsets) {
               ": expected one tensor of offsets with one dimension, because a jagged tensor has one ragged dimension");
 }
 
-OutputSpec describe_to_padded(const at::Tensor& values, at::TensorList offsets, c10::IntArrayRef max_lengths,
-                              double /*padding*/) {
+OutputSpec meta_to_padded(const at::Tensor& values, at::TensorList offsets, c10::IntArrayRef max_lengths,
+                          double /*padding*/) {
   check_offsets("_jagged_to_padded_dense_forward", offsets);
   TORCH_CHECK(values.dim() >= 1, "_jagged_to_padded_dense_forward: expected values with at least one dimension");
   TORCH_CHECK(max_lengths.size() == 1, "_jagged_to_padded_dense_forward: expected one maximal length");
@@ -25,7 +25,7 @@ OutputSpec describe_to_padded(const at::Tensor& values, at::TensorList offsets, 
   return output_of(sizes, values.scalar_type());
 }
 
-OutputSpec describe_to_jagged(const at::Tensor& dense, at::TensorList offsets, std::optional<int64_t> total) {
+OutputSpec meta_to_jagged(const at::Tensor& dense, at::TensorList offsets, std::optional<int64_t> total) {
   check_offsets("_padded_dense_to_jagged_forward", offsets);
   TORCH_CHECK(dense.dim() >= 2, "_padded_dense_to_jagged_forward: expected at least two dimensions");
   require_dtype(!dense.is_complex(), "_padded_dense_to_jagged_forward", dense.scalar_type());
@@ -35,7 +35,7 @@ OutputSpec describe_to_jagged(const at::Tensor& dense, at::TensorList offsets, s
 }
 
 const auto kToJagged =
-    described_operator<describe_to_jagged, op::_padded_dense_to_jagged_forward>(cpu::_padded_dense_to_jagged_forward);
+    unstructured_operator<meta_to_jagged, op::_padded_dense_to_jagged_forward>(cpu::_padded_dense_to_jagged_forward);
 
 // Without the number of rows the last offset is read, which waits.
 at::Tensor to_jagged(const at::Tensor& dense, at::TensorList offsets, std::optional<int64_t> total) {
@@ -45,7 +45,7 @@ at::Tensor to_jagged(const at::Tensor& dense, at::TensorList offsets, std::optio
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_to_padded, op::_jagged_to_padded_dense_forward>(library, cpu::_jagged_to_padded_dense_forward);
+  unstructured<meta_to_padded, op::_jagged_to_padded_dense_forward>(library, cpu::_jagged_to_padded_dense_forward);
   function<op::_padded_dense_to_jagged_forward>(library, to_jagged);
 }
 

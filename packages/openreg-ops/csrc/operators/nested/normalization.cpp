@@ -6,7 +6,7 @@
 #include <ATen/ops/native_layer_norm_backward.h>
 
 #include "launch/launch.h"
-#include "support/results_in_place.h"
+#include "support/output_redirect.h"
 
 namespace openreg::ops {
 
@@ -26,7 +26,7 @@ at::Tensor row_of(const at::Tensor& tensor) {
 void layer_norm_kernel(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias, int64_t rows,
                        double eps, at::Tensor& output, at::Tensor& mean, at::Tensor& rstd) {
   const at::Tensor by_rows = rows_of(input, rows);
-  ResultsInPlace results({rows_of(output, rows), rows_of(mean, rows), rows_of(rstd, rows)});
+  OutputRedirectGuard results({rows_of(output, rows), rows_of(mean, rows), rows_of(rstd, rows)});
   const auto [normalised, means, rstds] =
       at::native_layer_norm(by_rows, by_rows.size(1), row_of(weight), row_of(bias), eps);
   results.put({normalised, means, rstds});
@@ -35,7 +35,7 @@ void layer_norm_kernel(const at::Tensor& input, const at::Tensor& weight, const 
 // The stubs: called on the host. The input is the buffer; `rows` times `width` are its elements.
 void layer_norm(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias, int64_t rows,
                 int64_t /*width*/, double eps, at::Tensor* output, at::Tensor* mean, at::Tensor* rstd) {
-  const OperandsDevice device(kLayerNorm, input, weight, bias);
+  const OperandDeviceGuard device(kLayerNorm, input, weight, bias);
   if (rows > 0) {
     launch(kLayerNorm, device, &layer_norm_kernel, input, weight, bias, rows, eps, *output, *mean, *rstd);
   }
@@ -45,7 +45,7 @@ void layer_norm_backward_kernel(const at::Tensor& grad, const at::Tensor& input,
                                 const at::Tensor& rstd, const at::Tensor& weight, int64_t rows, at::Tensor& grad_input,
                                 at::Tensor& grad_weight, at::Tensor& grad_bias) {
   const at::Tensor by_rows = rows_of(input, rows);
-  ResultsInPlace results({rows_of(grad_input, rows), row_of(grad_weight), row_of(grad_bias)});
+  OutputRedirectGuard results({rows_of(grad_input, rows), row_of(grad_weight), row_of(grad_bias)});
   const auto [of_input, of_weight, of_bias] = at::native_layer_norm_backward(
       rows_of(grad, rows), by_rows, by_rows.size(1), rows_of(mean, rows), rows_of(rstd, rows), row_of(weight),
       row_of(weight), {grad_input.defined(), grad_weight.defined(), grad_bias.defined()});
@@ -55,7 +55,7 @@ void layer_norm_backward_kernel(const at::Tensor& grad, const at::Tensor& input,
 void layer_norm_backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& mean,
                          const at::Tensor& rstd, const at::Tensor& weight, int64_t rows, int64_t /*width*/,
                          at::Tensor* grad_input, at::Tensor* grad_weight, at::Tensor* grad_bias) {
-  const OperandsDevice device(kLayerNormBackward, grad, input, mean, rstd, weight);
+  const OperandDeviceGuard device(kLayerNormBackward, grad, input, mean, rstd, weight);
   if (rows > 0) {
     launch(kLayerNormBackward, device, &layer_norm_backward_kernel, grad, input, mean, rstd, weight, rows, *grad_input,
            *grad_weight, *grad_bias);

@@ -19,7 +19,7 @@ void refuse_nested(const c10::OperatorHandle& op, torch::jit::Stack* /*stack*/) 
                               "the tensor with layout=torch.jagged, or keep it on the CPU");
 }
 
-// Functions that touch the buffer through ordinary operators alone, or not at all (registration/layout.h).
+// Functions that touch the buffer through ordinary operators alone, or not at all (registration/non_strided.h).
 // tests/test_nested_strided.py runs each, and names those of PyTorch that stand neither here nor in components.cpp.
 constexpr const char* kComposed[] = {
     "_fused_sdp_choice",
@@ -137,8 +137,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 }
 
 TORCH_LIBRARY_IMPL(aten, NestedTensorPrivateUse1, library) {
-  const DeclaresFor strided(c10::DispatchKey::NestedTensorPrivateUse1);
-  composed<kNested>(library, kComposed);
+  const RegistrationKeyGuard strided(c10::DispatchKey::NestedTensorPrivateUse1);
+  host_composite<kNested>(library, kComposed);
   function<op::_transform_bias_rescale_qkv>(library, rescale_qkv);
   function<op::record_stream>(library, record_nested_stream);
 }

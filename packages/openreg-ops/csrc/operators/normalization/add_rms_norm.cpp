@@ -33,7 +33,7 @@ void check_operands(const Operator& op, const at::Tensor& first, const at::Tenso
 }
 
 Pair add_rms_norm(const at::Tensor& input, const at::Tensor& residual, const at::Tensor& weight, double eps) {
-  const OperandsDevice device(kAddRmsNorm, input, residual, weight);
+  const OperandDeviceGuard device(kAddRmsNorm, input, residual, weight);
   check_operands(kAddRmsNorm, input, residual, weight);
   at::Tensor output = make_output(input.sizes(), {}, input.options());
   at::Tensor sum = make_output(input.sizes(), {}, input.options());
@@ -46,7 +46,7 @@ Pair add_rms_norm(const at::Tensor& input, const at::Tensor& residual, const at:
 
 Pair add_rms_norm_backward(const at::Tensor& grad_output, const at::Tensor& grad_sum, const at::Tensor& sum,
                            const at::Tensor& weight, double eps) {
-  const OperandsDevice device(kAddRmsNormBackward, sum, grad_output, grad_sum, weight);
+  const OperandDeviceGuard device(kAddRmsNormBackward, sum, grad_output, grad_sum, weight);
   check_operands(kAddRmsNormBackward, sum, grad_output, weight);
   check_operands(kAddRmsNormBackward, sum, grad_sum, weight);
   at::Tensor grad_input = make_output(sum.sizes(), {}, sum.options());

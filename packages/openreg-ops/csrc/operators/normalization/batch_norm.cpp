@@ -23,8 +23,8 @@ void check_channels(const char* name, const at::Tensor& input,
   }
 }
 
-Specs describe_batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
-                          MaybeTensor running_var, bool training, double /*momentum*/, double /*eps*/) {
+Specs meta_batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
+                      MaybeTensor running_var, bool training, double /*momentum*/, double /*eps*/) {
   check_channels(op::native_batch_norm::name, input, {weight, bias, running_mean, running_var});
   TORCH_CHECK(training || (is_given(running_mean) && is_given(running_var)), op::native_batch_norm::name,
               ": in evaluation running_mean and running_var must be given");
@@ -35,13 +35,12 @@ Specs describe_batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTens
 }
 
 // In evaluation: in training, running statistics are written as well.
-const auto kEvaluation =
-    described_operator<describe_batch_norm, op::native_batch_norm>(cpu::native_batch_norm, kFloats);
+const auto kEvaluation = unstructured_operator<meta_batch_norm, op::native_batch_norm>(cpu::native_batch_norm, kFloats);
 
 void training_kernel(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias,
                      std::optional<at::Tensor>& running_mean, std::optional<at::Tensor>& running_var, double momentum,
                      double eps, at::Tensor& output, at::Tensor& save_mean, at::Tensor& save_invstd) {
-  ResultsInPlace results({output, save_mean, save_invstd});
+  OutputRedirectGuard results({output, save_mean, save_invstd});
   const auto [computed, mean, invstd] =
       cpu::native_batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps);
   results.put({computed, mean, invstd});
@@ -52,18 +51,19 @@ Tensors batch_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias
   if (!training) {
     return kEvaluation.functional(input, weight, bias, running_mean, running_var, training, momentum, eps);
   }
-  const OperandsDevice device(kEvaluation.op, input, weight, bias, running_mean, running_var);
-  const Specs specs = describe_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
-  Tensors results(make_described(specs[0], device), make_described(specs[1], device), make_described(specs[2], device));
+  const OperandDeviceGuard device(kEvaluation.op, input, weight, bias, running_mean, running_var);
+  const Specs specs = meta_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
+  Tensors results(allocate_output(specs[0], device), allocate_output(specs[1], device),
+                  allocate_output(specs[2], device));
   const auto& [output, save_mean, save_invstd] = results;
   launch(kEvaluation.op, device, &training_kernel, input, weight, bias, running_mean, running_var, momentum, eps,
          output, save_mean, save_invstd);
   return results;
 }
 
-Specs describe_batch_norm_backward(const at::Tensor& grad, const at::Tensor& input, MaybeTensor weight,
-                                   MaybeTensor running_mean, MaybeTensor running_var, MaybeTensor save_mean,
-                                   MaybeTensor save_invstd, bool train, double /*eps*/, std::array<bool, 3> wanted) {
+Specs meta_batch_norm_backward(const at::Tensor& grad, const at::Tensor& input, MaybeTensor weight,
+                               MaybeTensor running_mean, MaybeTensor running_var, MaybeTensor save_mean,
+                               MaybeTensor save_invstd, bool train, double /*eps*/, std::array<bool, 3> wanted) {
   constexpr const char* kName = op::native_batch_norm_backward::name;
   TORCH_CHECK(input.dim() >= 2, kName, ": expected an input with at least 2 dimensions, the second for channels, got ",
               input.sizes());
@@ -95,7 +95,7 @@ Specs describe_batch_norm_backward(const at::Tensor& grad, const at::Tensor& inp
           wanted[2] ? parameter : OutputSpec()};
 }
 
-const auto kBatchNormBackward = described_operator<describe_batch_norm_backward, op::native_batch_norm_backward>(
+const auto kBatchNormBackward = unstructured_operator<meta_batch_norm_backward, op::native_batch_norm_backward>(
     cpu::native_batch_norm_backward, checked(kFloats));
 
 // Running statistics that are always there, or never.
@@ -163,8 +163,8 @@ struct Out<kFunctional> {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::native_batch_norm>(library, batch_norm, kFloats);
   function<op::native_batch_norm_out>(library, Out<batch_norm>::call);
-  described<describe_batch_norm_backward, op::native_batch_norm_backward>(library, cpu::native_batch_norm_backward,
-                                                                          kFloats);
+  unstructured<meta_batch_norm_backward, op::native_batch_norm_backward>(library, cpu::native_batch_norm_backward,
+                                                                         kFloats);
   function<op::_native_batch_norm_legit>(library, batch_norm_legit);
   function<op::_native_batch_norm_legit_out>(library, Out<batch_norm_legit>::call);
   function<op::_native_batch_norm_legit_no_stats>(library, batch_norm_no_stats, kFloats);

@@ -27,15 +27,15 @@ void check_operands(const char* name, const at::Tensor& input, MaybeTensor weigh
 // The CPU's kernels take operands that are dense in the format that the input suggests, and dense parameters. What is
 // made for it must not lie in the memory that an output waits in.
 at::Tensor dense(const at::Tensor& operand, c10::MemoryFormat format = c10::MemoryFormat::Contiguous) {
-  const ResultsInPlace elsewhere(std::initializer_list<at::Tensor>{});
+  const OutputRedirectGuard elsewhere(std::initializer_list<at::Tensor>{});
   return operand.contiguous(format);
 }
 std::optional<at::Tensor> dense(MaybeTensor parameter) {
   return is_given(parameter) ? std::optional(dense(*parameter)) : std::nullopt;
 }
 
-Specs describe_group_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t n, int64_t c,
-                          int64_t hxw, int64_t groups, double /*eps*/) {
+Specs meta_group_norm(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t n, int64_t c, int64_t hxw,
+                      int64_t groups, double /*eps*/) {
   check_operands(op::native_group_norm::name, input, weight, bias, n, c, hxw, groups);
   const OutputSpec statistics = output_of({n, groups}, statistics_type(input, weight, bias));
   return {with_last_sizes(input, {}), statistics, statistics};
@@ -52,9 +52,9 @@ std::array<bool, 3> possible(std::array<bool, 3> wanted, MaybeTensor weight) {
   return {wanted[0], wanted[1] && is_given(weight), wanted[2] && is_given(weight)};
 }
 
-Specs describe_group_norm_backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& mean,
-                                   const at::Tensor& rstd, MaybeTensor weight, int64_t n, int64_t c, int64_t hxw,
-                                   int64_t groups, std::array<bool, 3> wanted) {
+Specs meta_group_norm_backward(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& mean,
+                               const at::Tensor& rstd, MaybeTensor weight, int64_t n, int64_t c, int64_t hxw,
+                               int64_t groups, std::array<bool, 3> wanted) {
   constexpr const char* kName = op::native_group_norm_backward::name;
   check_operands(kName, input, weight, std::nullopt, n, c, hxw, groups);
   const c10::ScalarType of_statistics = statistics_type(input, weight);
@@ -76,9 +76,9 @@ Tensors group_norm_backward(const at::Tensor& grad, const at::Tensor& input, con
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_group_norm, op::native_group_norm>(library, group_norm, checked(kFloats));
-  described<describe_group_norm_backward, op::native_group_norm_backward>(library, group_norm_backward,
-                                                                          checked(kFloats));
+  unstructured<meta_group_norm, op::native_group_norm>(library, group_norm, checked(kFloats));
+  unstructured<meta_group_norm_backward, op::native_group_norm_backward>(library, group_norm_backward,
+                                                                         checked(kFloats));
 }
 
 }  // namespace

@@ -33,17 +33,17 @@ OutputSpec gradient_of(bool wanted, MaybeTensor operand) {
   return wanted && is_given(operand) ? output_of_shape(*operand) : OutputSpec();
 }
 
-std::array<OutputSpec, 3> describe_layer_norm(const at::Tensor& input, c10::IntArrayRef shape, MaybeTensor weight,
-                                              MaybeTensor bias, double /*eps*/) {
+std::array<OutputSpec, 3> meta_layer_norm(const at::Tensor& input, c10::IntArrayRef shape, MaybeTensor weight,
+                                          MaybeTensor bias, double /*eps*/) {
   at::native::_check_layer_norm_inputs(input, shape, value_or_undefined(weight), value_or_undefined(bias));
   const OutputSpec statistics = output_of(rows_of(input, shape), statistics_type(input, weight, bias));
   return {output_of_shape(input), statistics, statistics};
 }
 
-std::array<OutputSpec, 3> describe_layer_norm_backward(const at::Tensor& grad, const at::Tensor& input,
-                                                       c10::IntArrayRef shape, const at::Tensor& mean,
-                                                       const at::Tensor& rstd, MaybeTensor weight, MaybeTensor bias,
-                                                       std::array<bool, 3> wanted) {
+std::array<OutputSpec, 3> meta_layer_norm_backward(const at::Tensor& grad, const at::Tensor& input,
+                                                   c10::IntArrayRef shape, const at::Tensor& mean,
+                                                   const at::Tensor& rstd, MaybeTensor weight, MaybeTensor bias,
+                                                   std::array<bool, 3> wanted) {
   constexpr const char* kName = op::native_layer_norm_backward::name;
   at::native::_check_layer_norm_inputs(input, shape, value_or_undefined(weight), value_or_undefined(bias));
   const int64_t rows = c10::multiply_integers(rows_of(input, shape));
@@ -80,8 +80,8 @@ void check_rms_norm(const char* name, const at::Tensor& input, c10::IntArrayRef 
                               input.scalar_type(), "', only for floating-point inputs");
 }
 
-std::array<OutputSpec, 2> describe_rms_norm(const at::Tensor& input, c10::IntArrayRef shape, MaybeTensor weight,
-                                            std::optional<double> /*eps*/) {
+std::array<OutputSpec, 2> meta_rms_norm(const at::Tensor& input, c10::IntArrayRef shape, MaybeTensor weight,
+                                        std::optional<double> /*eps*/) {
   check_rms_norm(op::_fused_rms_norm::name, input, shape, weight);
   return {output_of_shape(input), output_of(rows_of(input, shape), at::toOpMathType(input.scalar_type()))};
 }
@@ -102,9 +102,9 @@ Pair rms_norm(const at::Tensor& input, c10::IntArrayRef shape, MaybeTensor weigh
   return {normalised.to(input.scalar_type()), rstd};
 }
 
-std::array<OutputSpec, 2> describe_rms_norm_backward(const at::Tensor& grad, const at::Tensor& input,
-                                                     c10::IntArrayRef shape, const at::Tensor& rstd, MaybeTensor weight,
-                                                     std::array<bool, 2> wanted) {
+std::array<OutputSpec, 2> meta_rms_norm_backward(const at::Tensor& grad, const at::Tensor& input,
+                                                 c10::IntArrayRef shape, const at::Tensor& rstd, MaybeTensor weight,
+                                                 std::array<bool, 2> wanted) {
   constexpr const char* kName = op::_fused_rms_norm_backward::name;
   check_rms_norm(kName, input, shape, weight);
   expect_like(kName, "grad_out", grad, input);
@@ -132,11 +132,11 @@ Pair rms_norm_backward(const at::Tensor& grad, const at::Tensor& input, c10::Int
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_layer_norm, op::native_layer_norm>(library, cpu::native_layer_norm, checked(kFloats));
-  described<describe_layer_norm_backward, op::native_layer_norm_backward>(library, layer_norm_backward,
-                                                                          checked(kFloats));
-  described<describe_rms_norm, op::_fused_rms_norm>(library, rms_norm, kChecked);
-  described<describe_rms_norm_backward, op::_fused_rms_norm_backward>(library, rms_norm_backward, kChecked);
+  unstructured<meta_layer_norm, op::native_layer_norm>(library, cpu::native_layer_norm, checked(kFloats));
+  unstructured<meta_layer_norm_backward, op::native_layer_norm_backward>(library, layer_norm_backward,
+                                                                         checked(kFloats));
+  unstructured<meta_rms_norm, op::_fused_rms_norm>(library, rms_norm, kChecked);
+  unstructured<meta_rms_norm_backward, op::_fused_rms_norm_backward>(library, rms_norm_backward, kChecked);
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ void check_vectors(const char* name, const at::Tensor& input,
   }
 }
 
-std::array<OutputSpec, 2> describe_stats(const at::Tensor& input, double /*eps*/) {
+std::array<OutputSpec, 2> meta_stats(const at::Tensor& input, double /*eps*/) {
   check_input(op::batch_norm_stats::name, input);
   const OutputSpec statistic = output_of({input.size(1)}, statistics_dtype(input));
   return {statistic, statistic};
@@ -122,7 +122,7 @@ void gather_kernel(const at::Tensor& means, const at::Tensor& invstds, std::opti
 // PyTorch's schema does not tell that the running statistics are updated.
 Pair gather(const Operator& op, const at::Tensor& input, const at::Tensor& means, const at::Tensor& invstds,
             MaybeTensor running_mean, MaybeTensor running_var, double momentum, double eps, const at::Tensor& counts) {
-  const OperandsDevice device(op, input, means, invstds, running_mean, running_var, counts);
+  const OperandDeviceGuard device(op, input, means, invstds, running_mean, running_var, counts);
   check_input(op.name, input);
   check_vectors(op.name, input,
                 {{"running_mean", value_or_undefined(running_mean)}, {"running_var", value_or_undefined(running_var)}});
@@ -157,8 +157,8 @@ Pair gather_stats(const at::Tensor& input, const at::Tensor& means, const at::Te
   return gather(kOperator, input, means, invstds, running_mean, running_var, momentum, eps, counts);
 }
 
-OutputSpec describe_elemt(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, const at::Tensor& mean,
-                          const at::Tensor& invstd, double /*eps*/) {
+OutputSpec meta_elemt(const at::Tensor& input, MaybeTensor weight, MaybeTensor bias, const at::Tensor& mean,
+                      const at::Tensor& invstd, double /*eps*/) {
   check_input(op::batch_norm_elemt::name, input);
   check_vectors(
       op::batch_norm_elemt::name, input,
@@ -183,9 +183,9 @@ void check_gradient(const char* name, const at::Tensor& grad, const at::Tensor& 
               grad.sizes(), " in ", grad.scalar_type());
 }
 
-std::array<OutputSpec, 4> describe_reduce(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& mean,
-                                          const at::Tensor& invstd, MaybeTensor weight, bool of_input, bool of_weight,
-                                          bool of_bias) {
+std::array<OutputSpec, 4> meta_reduce(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& mean,
+                                      const at::Tensor& invstd, MaybeTensor weight, bool of_input, bool of_weight,
+                                      bool of_bias) {
   const char* name = op::batch_norm_backward_reduce::name;
   check_input(name, input);
   check_gradient(name, grad, input);
@@ -223,9 +223,9 @@ Sums backward_reduce(const at::Tensor& grad, const at::Tensor& input, const at::
   return results;
 }
 
-OutputSpec describe_backward_elemt(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& mean,
-                                   const at::Tensor& invstd, MaybeTensor weight, const at::Tensor& sum_dy,
-                                   const at::Tensor& sum_dy_xmu, const at::Tensor& /*count*/) {
+OutputSpec meta_backward_elemt(const at::Tensor& grad, const at::Tensor& input, const at::Tensor& mean,
+                               const at::Tensor& invstd, MaybeTensor weight, const at::Tensor& sum_dy,
+                               const at::Tensor& sum_dy_xmu, const at::Tensor& /*count*/) {
   const char* name = op::batch_norm_backward_elemt::name;
   check_input(name, input);
   check_gradient(name, grad, input);
@@ -253,12 +253,12 @@ at::Tensor backward_elemt(const at::Tensor& grad, const at::Tensor& input, const
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_stats, op::batch_norm_stats>(library, stats);
+  unstructured<meta_stats, op::batch_norm_stats>(library, stats);
   function<op::batch_norm_gather_stats>(library, gather_stats);
   function<op::batch_norm_gather_stats_with_counts>(library, gather_stats_with_counts);
-  described<describe_elemt, op::batch_norm_elemt>(library, as_out<elemt>);
-  described<describe_reduce, op::batch_norm_backward_reduce>(library, backward_reduce);
-  described<describe_backward_elemt, op::batch_norm_backward_elemt>(library, backward_elemt);
+  unstructured<meta_elemt, op::batch_norm_elemt>(library, as_out<elemt>);
+  unstructured<meta_reduce, op::batch_norm_backward_reduce>(library, backward_reduce);
+  unstructured<meta_backward_elemt, op::batch_norm_backward_elemt>(library, backward_elemt);
 }
 
 }  // namespace

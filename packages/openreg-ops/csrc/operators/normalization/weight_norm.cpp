@@ -38,7 +38,7 @@ void check_operands(const char* name, const at::Tensor& v, const at::Tensor& g, 
               ": expected v and g of one floating dtype, but got ", v.scalar_type(), " and ", g.scalar_type());
 }
 
-std::array<OutputSpec, 2> describe_weight_norm(const at::Tensor& v, const at::Tensor& g, int64_t dim) {
+std::array<OutputSpec, 2> meta_weight_norm(const at::Tensor& v, const at::Tensor& g, int64_t dim) {
   check_operands(op::_weight_norm_interface::name, v, g, dim);
   return {output_of_shape(v), output_of(g.sizes(), at::toOpMathType(g.scalar_type()))};
 }
@@ -50,8 +50,8 @@ Pair weight_norm(const at::Tensor& v, const at::Tensor& g, int64_t dim) {
   return {at::mul(v, at::div(g, norms)).to(v.scalar_type()), norms};
 }
 
-std::array<OutputSpec, 2> describe_weight_norm_backward(const at::Tensor& grad, const at::Tensor& v,
-                                                        const at::Tensor& g, const at::Tensor& norms, int64_t dim) {
+std::array<OutputSpec, 2> meta_weight_norm_backward(const at::Tensor& grad, const at::Tensor& v, const at::Tensor& g,
+                                                    const at::Tensor& norms, int64_t dim) {
   constexpr const char* kName = op::_weight_norm_interface_backward::name;
   check_operands(kName, v, g, dim);
   expect_like(kName, "grad_w", grad, v);
@@ -70,8 +70,8 @@ Pair weight_norm_backward(const at::Tensor& grad, const at::Tensor& v, const at:
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_weight_norm, op::_weight_norm_interface>(library, weight_norm);
-  described<describe_weight_norm_backward, op::_weight_norm_interface_backward>(library, weight_norm_backward);
+  unstructured<meta_weight_norm, op::_weight_norm_interface>(library, weight_norm);
+  unstructured<meta_weight_norm_backward, op::_weight_norm_interface_backward>(library, weight_norm_backward);
 }
 
 }  // namespace

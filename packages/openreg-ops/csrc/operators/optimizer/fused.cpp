@@ -214,12 +214,12 @@ void step(at::TensorList self, Args... args) {
   std::apply([](const auto&... argument) { (argument.put_back(), ...); }, in_order);
 }
 
-const auto kAdam = described_form<unchecked, op::_fused_adam_>(cpu::_fused_adam_);
-const auto kAdamTensorLr = described_form<unchecked, op::_fused_adam__tensor_lr>(cpu::_fused_adam_);
-const auto kAdamW = described_form<unchecked, op::_fused_adamw_>(cpu::_fused_adamw_);
-const auto kAdamWTensorLr = described_form<unchecked, op::_fused_adamw__tensor_lr>(cpu::_fused_adamw_);
-const auto kAdagrad = described_form<unchecked, op::_fused_adagrad_>(cpu::_fused_adagrad_);
-const auto kAdagradTensorLr = described_form<unchecked, op::_fused_adagrad__tensor_lr>(cpu::_fused_adagrad_);
+const auto kAdam = unstructured_overload<unchecked, op::_fused_adam_>(cpu::_fused_adam_);
+const auto kAdamTensorLr = unstructured_overload<unchecked, op::_fused_adam__tensor_lr>(cpu::_fused_adam_);
+const auto kAdamW = unstructured_overload<unchecked, op::_fused_adamw_>(cpu::_fused_adamw_);
+const auto kAdamWTensorLr = unstructured_overload<unchecked, op::_fused_adamw__tensor_lr>(cpu::_fused_adamw_);
+const auto kAdagrad = unstructured_overload<unchecked, op::_fused_adagrad_>(cpu::_fused_adagrad_);
+const auto kAdagradTensorLr = unstructured_overload<unchecked, op::_fused_adagrad__tensor_lr>(cpu::_fused_adagrad_);
 
 const float* address_of(MaybeTensor number) {
   return number.has_value() ? static_cast<const float*>(kernel_address(*number)) : nullptr;
@@ -269,8 +269,8 @@ raw::SgdArguments numbers(double weight_decay, double momentum, double learning_
           .first_step = is_first_step};
 }
 
-const auto kSgd = described_form<unchecked, op::_fused_sgd_>(cpu::_fused_sgd_);
-const auto kSgdTensorLr = described_form<unchecked, op::_fused_sgd__tensor_lr>(cpu::_fused_sgd_);
+const auto kSgd = unstructured_overload<unchecked, op::_fused_sgd_>(cpu::_fused_sgd_);
+const auto kSgdTensorLr = unstructured_overload<unchecked, op::_fused_sgd__tensor_lr>(cpu::_fused_sgd_);
 
 void sgd(at::TensorList self, at::TensorList grads, at::TensorList momenta, double weight_decay, double momentum,
          double lr, double dampening, bool nesterov, bool maximize, bool is_first_step, MaybeTensor grad_scale,

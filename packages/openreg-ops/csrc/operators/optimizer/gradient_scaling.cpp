@@ -20,7 +20,7 @@ bool is_gradient_type(c10::ScalarType dtype) {
 
 void check_unscale(at::TensorList gradients, const at::Tensor& found_inf, const at::Tensor& inverse_scale) {
   constexpr const char* kName = op::_amp_foreach_non_finite_check_and_unscale_::name;
-  const OperandsDevice device({kName}, gradients, found_inf, inverse_scale);  // numbers, too, are on the device
+  const OperandDeviceGuard device({kName}, gradients, found_inf, inverse_scale);  // numbers, too, are on the device
   check_one_element(kName, "found_inf", found_inf, at::kFloat);
   check_one_element(kName, "inv_scale", inverse_scale, at::kFloat);
   for (const at::Tensor& gradient : gradients) {
@@ -36,7 +36,7 @@ void check_unscale(at::TensorList gradients, const at::Tensor& found_inf, const 
 void check_update(const at::Tensor& scale, const at::Tensor& growth_tracker, const at::Tensor& found_inf,
                   double /*growth*/, double /*backoff*/, int64_t /*interval*/) {
   constexpr const char* kName = op::_amp_update_scale_::name;
-  const OperandsDevice device({kName}, scale, growth_tracker, found_inf);
+  const OperandDeviceGuard device({kName}, scale, growth_tracker, found_inf);
   check_one_element(kName, "the scale", scale, at::kFloat);
   check_one_element(kName, "growth_tracker", growth_tracker, at::kInt);
   check_one_element(kName, "found_inf", found_inf, at::kFloat);
@@ -44,9 +44,9 @@ void check_update(const at::Tensor& scale, const at::Tensor& growth_tracker, con
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   // `found_inf` becomes 1 where a gradient is not finite, else it stays as it is.
-  described<check_unscale, op::_amp_foreach_non_finite_check_and_unscale_>(
+  unstructured<check_unscale, op::_amp_foreach_non_finite_check_and_unscale_>(
       library, cpu::_amp_foreach_non_finite_check_and_unscale_);
-  described<check_update, op::_amp_update_scale_>(library, cpu::_amp_update_scale_);
+  unstructured<check_update, op::_amp_update_scale_>(library, cpu::_amp_update_scale_);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace openreg::ops {
 
 namespace {
 
-OutputSpec describe_reflection(const at::Tensor& self, c10::IntArrayRef padding) {
+OutputSpec meta_reflection(const at::Tensor& self, c10::IntArrayRef padding) {
   check_padding<2>(self, padding);
   const int64_t height = self.size(-2);
   const int64_t width = self.size(-1);
@@ -36,25 +36,25 @@ c10::DimVector padded_sizes(const at::Tensor& self, c10::IntArrayRef padding) {
   return output_sizes<Meta>(self, padding);
 }
 c10::DimVector reflected_sizes(const at::Tensor& self, c10::IntArrayRef padding) {
-  return describe_reflection(self, padding).sizes;
+  return meta_reflection(self, padding).sizes;
 }
 
 // The derivative has the shape of the input and its memory format.
 template <class Backward, auto kForwardSizes>
-OutputSpec describe_padding_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef padding) {
+OutputSpec meta_padding_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef padding) {
   check_gradient<Backward, kForwardSizes>(grad, self, padding);
   return with_last_sizes(self, {}).allowing({.elsewhere = true});
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kForward{.refused = kBoolean};
-  constexpr KernelRule kBackward{.refused = kBoolean | kIntegers, .agreement = Agreement::kAll};
+  constexpr KernelTraits kForward{.refused = kBoolean};
+  constexpr KernelTraits kBackward{.refused = kBoolean | kIntegers, .dtype_match = DtypeMatch::kAll};
   structured<meta::structured_reflection_pad1d, op::reflection_pad1d>(library, cpu::reflection_pad1d_outf, kForward);
   structured<meta::structured_reflection_pad1d_backward, op::reflection_pad1d_backward>(
       library, cpu::reflection_pad1d_backward_outf, kBackward,
       {.check = check_gradient<op::reflection_pad1d_backward, padded_sizes<meta::structured_reflection_pad1d>>});
-  described<describe_reflection, op::reflection_pad2d>(library, cpu::reflection_pad2d_outf, kForward);
-  described<describe_padding_backward<op::reflection_pad2d_backward, reflected_sizes>, op::reflection_pad2d_backward>(
+  unstructured<meta_reflection, op::reflection_pad2d>(library, cpu::reflection_pad2d_outf, kForward);
+  unstructured<meta_padding_backward<op::reflection_pad2d_backward, reflected_sizes>, op::reflection_pad2d_backward>(
       library, cpu::reflection_pad2d_backward_outf, kBackward);
   structured<meta::structured_reflection_pad3d, op::reflection_pad3d>(library, cpu::reflection_pad3d_outf, kForward);
   structured<meta::structured_reflection_pad3d_backward, op::reflection_pad3d_backward>(
@@ -65,11 +65,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       library, cpu::replication_pad1d_backward_outf, kBackward,
       {.check = check_gradient<op::replication_pad1d_backward, padded_sizes<meta::structured_replication_pad1d>>});
   structured<meta::structured_replication_pad2d, op::replication_pad2d>(library, cpu::replication_pad2d_outf, kForward);
-  described<describe_padding_backward<op::replication_pad2d_backward, padded_sizes<meta::structured_replication_pad2d>>,
-            op::replication_pad2d_backward>(library, cpu::replication_pad2d_backward_outf, kBackward);
+  unstructured<meta_padding_backward<op::replication_pad2d_backward, padded_sizes<meta::structured_replication_pad2d>>,
+               op::replication_pad2d_backward>(library, cpu::replication_pad2d_backward_outf, kBackward);
   structured<meta::structured_replication_pad3d, op::replication_pad3d>(library, cpu::replication_pad3d_outf, kForward);
-  described<describe_padding_backward<op::replication_pad3d_backward, padded_sizes<meta::structured_replication_pad3d>>,
-            op::replication_pad3d_backward>(library, cpu::replication_pad3d_backward_outf, kBackward);
+  unstructured<meta_padding_backward<op::replication_pad3d_backward, padded_sizes<meta::structured_replication_pad3d>>,
+               op::replication_pad3d_backward>(library, cpu::replication_pad3d_backward_outf, kBackward);
 }
 
 }  // namespace

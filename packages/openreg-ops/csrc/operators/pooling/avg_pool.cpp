@@ -9,7 +9,7 @@ namespace openreg::ops {
 namespace {
 
 template <int kDims>
-OutputSpec describe_adaptive(const at::Tensor& self, c10::IntArrayRef output_size) {
+OutputSpec meta_adaptive(const at::Tensor& self, c10::IntArrayRef output_size) {
   TORCH_CHECK(output_size.size() == kDims, "adaptive_avg_pool", kDims, "d: output_size must be ", kDims);
   TORCH_CHECK(self.dim() == kDims + 1 || self.dim() == kDims + 2, "adaptive_avg_pool", kDims, "d(): Expected ",
               kDims + 1, "D or ", kDims + 2, "D tensor, but got ", self.sizes());
@@ -23,9 +23,9 @@ OutputSpec describe_adaptive(const at::Tensor& self, c10::IntArrayRef output_siz
   return spec;
 }
 
-OutputSpec describe_adaptive_out(const at::Tensor& self, c10::IntArrayRef output_size, const at::Tensor& /*out*/) {
-  return self.dim() > 2 && output_size.size() == 3 ? describe_adaptive<3>(self, output_size)
-                                                   : describe_adaptive<2>(self, output_size);
+OutputSpec meta_adaptive_out(const at::Tensor& self, c10::IntArrayRef output_size, const at::Tensor& /*out*/) {
+  return self.dim() > 2 && output_size.size() == 3 ? meta_adaptive<3>(self, output_size)
+                                                   : meta_adaptive<2>(self, output_size);
 }
 
 // A gradient of any spatial sizes, which are the output's.
@@ -36,16 +36,16 @@ void check_adaptive_gradient(const char* name, const at::Tensor& grad, const at:
     TORCH_CHECK(grad.size(i) > 0, name, ": expected grad_output to have no empty dimension but the batch, but got ",
                 grad.sizes());
   }
-  expect(name, "grad_output", grad, describe_adaptive<kDims>(self, grad.sizes().slice(grad.dim() - kDims)).sizes,
+  expect(name, "grad_output", grad, meta_adaptive<kDims>(self, grad.sizes().slice(grad.dim() - kDims)).sizes,
          self.scalar_type());
 }
 
-constexpr auto describe_adaptive2d_backward = [](const at::Tensor& grad, const at::Tensor& self) {
+constexpr auto meta_adaptive2d_backward = [](const at::Tensor& grad, const at::Tensor& self) {
   check_adaptive_gradient<2>(op::_adaptive_avg_pool2d_backward::name, grad, self);
   return with_last_sizes(self, {});
 };
-constexpr auto describe_adaptive3d_backward = [](const at::Tensor& grad, const at::Tensor& self,
-                                                 const auto&... /*grad_input*/) {
+constexpr auto meta_adaptive3d_backward = [](const at::Tensor& grad, const at::Tensor& self,
+                                             const auto&... /*grad_input*/) {
   check_adaptive_gradient<3>(op::_adaptive_avg_pool3d_backward::name, grad, self);
   return output_of_shape(self);
 };
@@ -66,10 +66,10 @@ at::Tensor& adaptive3d_backward_kernel(const at::Tensor& grad, const at::Tensor&
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kBackward{.refused = kBoolean | kShortIntegers | kComplex, .agreement = Agreement::kAll};
+  constexpr KernelTraits kBackward{.refused = kBoolean | kShortIntegers | kComplex, .dtype_match = DtypeMatch::kAll};
   structured<meta::structured_avg_pool2d, op::avg_pool2d>(
       library, cpu::avg_pool2d_outf,
-      checked(KernelRule{.refused = kBoolean | kShortIntegers | kComplex, .overlap = kNotItself}));
+      checked(KernelTraits{.refused = kBoolean | kShortIntegers | kComplex, .overlap = kNotItself}));
   structured<meta::structured_avg_pool2d_backward, op::avg_pool2d_backward>(
       library, cpu::avg_pool2d_backward_outf, checked(kBackward),
       {.check = check_gradient<op::avg_pool2d_backward, meta::structured_avg_pool2d>});
@@ -78,15 +78,15 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_avg_pool3d_backward, op::avg_pool3d_backward>(
       library, computed_in<reduced_as_float, cpu::avg_pool3d_backward_outf>, kBackward,
       {.check = check_gradient<op::avg_pool3d_backward, meta::structured_avg_pool3d>});
-  described<describe_adaptive<2>, op::_adaptive_avg_pool2d>(library, cpu::_adaptive_avg_pool2d, kFloats);
-  described<describe_adaptive_out, op::adaptive_avg_pool2d_out>(library, cpu::adaptive_avg_pool2d_outf);
-  described<describe_adaptive2d_backward, op::_adaptive_avg_pool2d_backward>(
-      library, cpu::_adaptive_avg_pool2d_backward, kFloats);
-  described<describe_adaptive<3>, op::_adaptive_avg_pool3d>(library, cpu::_adaptive_avg_pool3d, kFloats);
-  described<describe_adaptive_out, op::adaptive_avg_pool3d_out>(library, cpu::adaptive_avg_pool3d_outf);
-  described<describe_adaptive3d_backward, op::_adaptive_avg_pool3d_backward>(
-      library, cpu::_adaptive_avg_pool3d_backward, kFloats);
-  described<describe_adaptive3d_backward, op::adaptive_avg_pool3d_backward_grad_input>(
+  unstructured<meta_adaptive<2>, op::_adaptive_avg_pool2d>(library, cpu::_adaptive_avg_pool2d, kFloats);
+  unstructured<meta_adaptive_out, op::adaptive_avg_pool2d_out>(library, cpu::adaptive_avg_pool2d_outf);
+  unstructured<meta_adaptive2d_backward, op::_adaptive_avg_pool2d_backward>(library, cpu::_adaptive_avg_pool2d_backward,
+                                                                            kFloats);
+  unstructured<meta_adaptive<3>, op::_adaptive_avg_pool3d>(library, cpu::_adaptive_avg_pool3d, kFloats);
+  unstructured<meta_adaptive_out, op::adaptive_avg_pool3d_out>(library, cpu::adaptive_avg_pool3d_outf);
+  unstructured<meta_adaptive3d_backward, op::_adaptive_avg_pool3d_backward>(library, cpu::_adaptive_avg_pool3d_backward,
+                                                                            kFloats);
+  unstructured<meta_adaptive3d_backward, op::adaptive_avg_pool3d_backward_grad_input>(
       library, adaptive3d_backward_kernel, kFloats);
 }
 

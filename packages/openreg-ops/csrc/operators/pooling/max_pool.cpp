@@ -22,9 +22,9 @@ std::array<int, 3> triple(c10::IntArrayRef given, const char* what) {
   return result;
 }
 
-std::array<OutputSpec, 2> describe_max_pool3d(const at::Tensor& self, c10::IntArrayRef kernel_size,
-                                              c10::IntArrayRef given_stride, c10::IntArrayRef given_padding,
-                                              c10::IntArrayRef given_dilation, bool ceil_mode) {
+std::array<OutputSpec, 2> meta_max_pool3d(const at::Tensor& self, c10::IntArrayRef kernel_size,
+                                          c10::IntArrayRef given_stride, c10::IntArrayRef given_padding,
+                                          c10::IntArrayRef given_dilation, bool ceil_mode) {
   const auto kernel = triple(kernel_size, "kernel_size");
   const auto stride = given_stride.empty() ? kernel : triple(given_stride, "stride");
   const auto padding = triple(given_padding, "padding");
@@ -70,11 +70,11 @@ c10::DimVector pooled_sizes(const at::Tensor& self, c10::IntArrayRef last) {
   return with_last_sizes(self, last).sizes;
 }
 
-OutputSpec describe_max_pool3d_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef kernel_size,
-                                        c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation,
-                                        bool ceil_mode, const at::Tensor& indices) {
+OutputSpec meta_max_pool3d_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef kernel_size,
+                                    c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation,
+                                    bool ceil_mode, const at::Tensor& indices) {
   check_gradient(op::max_pool3d_with_indices_backward::name, grad, self, indices,
-                 describe_max_pool3d(self, kernel_size, stride, padding, dilation, ceil_mode)[0].sizes);
+                 meta_max_pool3d(self, kernel_size, stride, padding, dilation, ceil_mode)[0].sizes);
   return with_last_sizes(self, {}).allowing({.elsewhere = true});
 }
 
@@ -99,7 +99,7 @@ void check_fractional_backward(const at::Tensor& grad, const at::Tensor& self, c
                                c10::IntArrayRef output_size, const at::Tensor& indices) {
   check_gradient(Backward::name, grad, self, indices, pooled_sizes(self, output_size));
 }
-constexpr auto describe_fractional_backward = [](const at::Tensor& grad, const at::Tensor& self, auto... rest) {
+constexpr auto meta_fractional_backward = [](const at::Tensor& grad, const at::Tensor& self, auto... rest) {
   check_fractional_backward<op::fractional_max_pool3d_backward>(grad, self, rest...);
   return output_of_shape(self).allowing({.elsewhere = true});
 };
@@ -136,14 +136,13 @@ at::Tensor& adaptive_backward(const at::Tensor& grad, const at::Tensor& self, co
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kBackward{.refused = kNotFloating, .agreement = Agreement::kAllButIndices};
+  constexpr KernelTraits kBackward{.refused = kNotFloating, .dtype_match = DtypeMatch::kAllButIndices};
   structured<meta::structured_max_pool2d_with_indices, op::max_pool2d_with_indices>(
       library, cpu::max_pool2d_with_indices_outf, checked(kRealNumbers));
   structured<meta::structured_max_pool2d_with_indices_backward, op::max_pool2d_with_indices_backward>(
       library, max_pool2d_backward, checked(kBackward), {.check = check_max_pool2d_backward});
-  described<describe_max_pool3d, op::max_pool3d_with_indices>(library, cpu::max_pool3d_with_indices_outf, kRealNumbers);
-  described<describe_max_pool3d_backward, op::max_pool3d_with_indices_backward>(library, max_pool3d_backward,
-                                                                                kBackward);
+  unstructured<meta_max_pool3d, op::max_pool3d_with_indices>(library, cpu::max_pool3d_with_indices_outf, kRealNumbers);
+  unstructured<meta_max_pool3d_backward, op::max_pool3d_with_indices_backward>(library, max_pool3d_backward, kBackward);
   structured<meta::structured_adaptive_max_pool2d, op::adaptive_max_pool2d>(library, cpu::adaptive_max_pool2d_outf,
                                                                             kFloats);
   structured<meta::structured_adaptive_max_pool2d_backward, op::adaptive_max_pool2d_backward>(
@@ -157,13 +156,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
       kBackward,
       {.check = check_adaptive_backward<op::adaptive_max_pool3d_backward, meta::structured_adaptive_max_pool3d, 3>});
   structured<meta::structured_fractional_max_pool2d, op::fractional_max_pool2d>(
-      library, cpu::fractional_max_pool2d_outf, {.refused = kNotFloating, .agreement = Agreement::kAll});
+      library, cpu::fractional_max_pool2d_outf, {.refused = kNotFloating, .dtype_match = DtypeMatch::kAll});
   structured<meta::structured_fractional_max_pool2d_backward, op::fractional_max_pool2d_backward>(
       library, cpu::fractional_max_pool2d_backward_outf, kBackward,
       {.check = check_fractional_backward<op::fractional_max_pool2d_backward>});
   structured<meta::structured_fractional_max_pool3d, op::fractional_max_pool3d>(
-      library, cpu::fractional_max_pool3d_outf, {.refused = kNotFloating, .agreement = Agreement::kAll});
-  described<describe_fractional_backward, op::fractional_max_pool3d_backward>(
+      library, cpu::fractional_max_pool3d_outf, {.refused = kNotFloating, .dtype_match = DtypeMatch::kAll});
+  unstructured<meta_fractional_backward, op::fractional_max_pool3d_backward>(
       library, as_out<cpu::fractional_max_pool3d_backward>, kBackward);
 }
 

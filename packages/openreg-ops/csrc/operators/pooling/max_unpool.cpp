@@ -10,7 +10,7 @@ namespace openreg::ops {
 namespace {
 
 template <int kDims>
-OutputSpec describe_unpool(const at::Tensor& self, const at::Tensor& indices, c10::IntArrayRef output_size) {
+OutputSpec meta_unpool(const at::Tensor& self, const at::Tensor& indices, c10::IntArrayRef output_size) {
   at::globalContext().alertNotDeterministic(kDims == 2 ? "max_unpooling2d_forward_out" : "max_unpooling3d_forward_out");
   require_dtype((dtype_bit(self.scalar_type()) & kFloating) != 0, "max_unpooling", self.scalar_type());
   TORCH_CHECK(indices.scalar_type() == at::kLong,
@@ -32,8 +32,8 @@ OutputSpec describe_unpool(const at::Tensor& self, const at::Tensor& indices, c1
   return spec;
 }
 
-OutputSpec describe_unpool3d(const at::Tensor& self, const at::Tensor& indices, c10::IntArrayRef output_size,
-                             c10::IntArrayRef stride, c10::IntArrayRef padding) {
+OutputSpec meta_unpool3d(const at::Tensor& self, const at::Tensor& indices, c10::IntArrayRef output_size,
+                         c10::IntArrayRef stride, c10::IntArrayRef padding) {
   TORCH_CHECK(stride.size() == 3,
               "There should be exactly three elements (depth, height, width) in stride, but got: ", stride.size(),
               " elements.");
@@ -42,7 +42,7 @@ OutputSpec describe_unpool3d(const at::Tensor& self, const at::Tensor& indices, 
               " elements.");
   TORCH_CHECK(stride[0] > 0 && stride[1] > 0 && stride[2] > 0,
               "strides should be greater than zero, but got stride: ", stride);
-  return describe_unpool<3>(self, indices, output_size);
+  return meta_unpool<3>(self, indices, output_size);
 }
 
 // By another kernel: at::cpu::max_unpool* ask, when they run, whether algorithms have to be deterministic. That was
@@ -70,8 +70,8 @@ at::Tensor& unpool3d(const at::Tensor& self, const at::Tensor& indices, c10::Int
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_unpool<2>, op::max_unpool2d>(library, unpool2d, kFloats);
-  described<describe_unpool3d, op::max_unpool3d>(library, unpool3d, kFloats);
+  unstructured<meta_unpool<2>, op::max_unpool2d>(library, unpool2d, kFloats);
+  unstructured<meta_unpool3d, op::max_unpool3d>(library, unpool3d, kFloats);
 }
 
 }  // namespace

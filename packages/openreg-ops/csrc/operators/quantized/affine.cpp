@@ -7,7 +7,7 @@
 #include <ATen/ops/quantize_per_tensor_native.h>
 
 #include "registration/declare.h"
-#include "registration/layout.h"
+#include "registration/non_strided.h"
 #include "support/quantized.h"
 
 namespace openreg::ops {
@@ -60,7 +60,7 @@ void check_channels(const at::Tensor& tensor, const at::PerChannelAffineQuantize
 
 at::Tensor quantize_per_tensor(const at::Tensor& self, double scale, int64_t zero_point, c10::ScalarType dtype) {
   constexpr Operator kQuantize{op::quantize_per_tensor::name};
-  const OperandsDevice device(kQuantize, self);
+  const OperandDeviceGuard device(kQuantize, self);
   check_numbers(self);
   at::Tensor result = make_quantized(self.sizes(), {}, self.suggest_memory_format(), dtype,
                                      at::make_per_tensor_affine_quantizer(scale, zero_point, dtype));
@@ -83,7 +83,7 @@ std::vector<at::Tensor> quantize_each(at::TensorList tensors, const at::Tensor& 
 at::Tensor quantize_per_channel(const at::Tensor& self, const at::Tensor& scales, const at::Tensor& zero_points,
                                 int64_t axis, c10::ScalarType dtype) {
   constexpr Operator kQuantize{op::quantize_per_channel::name};
-  const OperandsDevice device(kQuantize, self, scales, zero_points);
+  const OperandDeviceGuard device(kQuantize, self, scales, zero_points);
   at::QuantizerPtr quantizer = at::make_per_channel_affine_quantizer(scales, zero_points, axis, dtype);
   const auto& parameters = static_cast<const at::PerChannelAffineQuantizer&>(*quantizer);
   const at::Tensor used_scales = parameters.scales();
@@ -94,8 +94,8 @@ at::Tensor quantize_per_channel(const at::Tensor& self, const at::Tensor& scales
   check_channels(self, parameters, "quantization");
   const c10::MemoryFormat format = by_floats ? c10::MemoryFormat::Contiguous : self.suggest_memory_format();
   at::Tensor result = make_quantized(self.sizes(), {}, format, dtype, std::move(quantizer));
-  launch(kQuantize, device, by_floats ? Hears::kLater : Hears::kUnlessCaptured, &quantize_per_channel_kernel, self,
-         used_scales, used_zero_points, axis, result);
+  launch(kQuantize, device, by_floats ? SyncPolicy::kAsync : SyncPolicy::kSyncUnlessCapturing,
+         &quantize_per_channel_kernel, self, used_scales, used_zero_points, axis, result);
   return result;
 }
 
@@ -115,7 +115,7 @@ at::Tensor quantize_per_tensor_dynamic(const at::Tensor& self, c10::ScalarType d
 // Like quantize_per_channel(): PyTorch's kernel looks at the zero points.
 at::Tensor dequantize(const at::Tensor& self) {
   constexpr Operator kDequantize{op::dequantize_self::name};
-  const OperandsDevice device(kDequantize, self);
+  const OperandDeviceGuard device(kDequantize, self);
   const at::QuantizerPtr quantizer = quantizer_of(self);
   if (const auto* per_channel = dynamic_cast<const at::PerChannelAffineQuantizer*>(quantizer.get())) {
     check_channels(self, *per_channel, "dequantization");
@@ -124,7 +124,8 @@ at::Tensor dequantize(const at::Tensor& self) {
   const c10::MemoryFormat format = by_floats ? c10::MemoryFormat::Contiguous : self.suggest_memory_format();
   at::Tensor result = make_output(self.sizes(), {}, c10::TensorOptions().dtype(at::kFloat).memory_format(format));
   const bool is_judged = quantizer->qscheme() == c10::kPerChannelAffine;
-  launch(kDequantize, device, is_judged ? Hears::kUnlessCaptured : Hears::kLater, &dequantize_kernel, self, result);
+  launch(kDequantize, device, is_judged ? SyncPolicy::kSyncUnlessCapturing : SyncPolicy::kAsync, &dequantize_kernel,
+         self, result);
   return result;
 }
 
@@ -147,12 +148,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 }
 
 TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, library) {
-  const DeclaresFor quantized(c10::DispatchKey::QuantizedPrivateUse1);
+  const RegistrationKeyGuard quantized(c10::DispatchKey::QuantizedPrivateUse1);
   function<op::dequantize_self>(library, dequantize);
   function<op::int_repr>(library, int_repr);
   // The host has these, but for the tensors of one per channel, which it gives as they are.
-  composed<kQuantized>(library, {"dequantize.tensors", "q_per_channel_axis", "q_per_channel_scales",
-                                 "q_per_channel_zero_points", "q_scale", "q_zero_point", "qscheme"});
+  host_composite<kQuantized>(library, {"dequantize.tensors", "q_per_channel_axis", "q_per_channel_scales",
+                                       "q_per_channel_zero_points", "q_scale", "q_zero_point", "qscheme"});
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ void record_quantized_stream(at::Tensor& self, c10::Stream stream) {
 }
 
 TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, library) {
-  const DeclaresFor quantized(c10::DispatchKey::QuantizedPrivateUse1);
+  const RegistrationKeyGuard quantized(c10::DispatchKey::QuantizedPrivateUse1);
   function<op::_copy_from>(library, copy_from);
   function<op::_copy_from_and_resize>(library, copy_from_and_resize);
   function<op::_to_copy>(library, to_copy);

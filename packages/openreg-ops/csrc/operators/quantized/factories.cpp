@@ -7,7 +7,7 @@
 #include <ATen/ops/_empty_per_channel_affine_quantized_native.h>
 
 #include "registration/declare.h"
-#include "registration/layout.h"
+#include "registration/non_strided.h"
 #include "support/quantized.h"
 
 namespace openreg::ops {
@@ -76,12 +76,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 }
 
 TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, library) {
-  const DeclaresFor quantized(c10::DispatchKey::QuantizedPrivateUse1);
+  const RegistrationKeyGuard quantized(c10::DispatchKey::QuantizedPrivateUse1);
   function<op::_empty_affine_quantized>(library, empty_affine);
   function<op::_empty_per_channel_affine_quantized>(library, empty_per_channel);
   function<op::empty_memory_format>(library, empty_quantized);
   // They end in those above. PyTorch has no strided ones, and says so.
-  composed<kQuantized>(library, {"clone", "empty_like", "empty_quantized", "empty_strided"});
+  host_composite<kQuantized>(library, {"clone", "empty_like", "empty_quantized", "empty_strided"});
 }
 
 }  // namespace

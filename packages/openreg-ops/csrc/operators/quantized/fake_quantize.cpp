@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Numbers as quantisation would leave them, for training that knows of it: dense operators with gradients. And choosing
 // a scale and a zero point.
+#include "registration/cached_meta.h"
 #include "registration/declare.h"
-#include "registration/rehearsed.h"
 
 namespace openreg::ops {
 
@@ -16,17 +16,16 @@ std::array<OutputSpec, 2> numbers_and_mask(const at::Tensor& self) {
   return {output_like(self), output_like(self, at::kBool)};
 }
 
-std::array<OutputSpec, 2> describe_per_tensor(const at::Tensor& self, double /*scale*/, int64_t zero_point,
-                                              int64_t smallest, int64_t largest) {
+std::array<OutputSpec, 2> meta_per_tensor(const at::Tensor& self, double /*scale*/, int64_t zero_point,
+                                          int64_t smallest, int64_t largest) {
   check_range(smallest, largest);
   TORCH_CHECK(zero_point >= smallest && zero_point <= largest,
               "`zero_point` must be between `quant_min` and `quant_max`.");
   return numbers_and_mask(self);
 }
 
-std::array<OutputSpec, 2> describe_by_tensors(const at::Tensor& self, const at::Tensor& scale,
-                                              const at::Tensor& zero_point, const at::Tensor& enabled, int64_t smallest,
-                                              int64_t largest) {
+std::array<OutputSpec, 2> meta_by_tensors(const at::Tensor& self, const at::Tensor& scale, const at::Tensor& zero_point,
+                                          const at::Tensor& enabled, int64_t smallest, int64_t largest) {
   check_range(smallest, largest);
   TORCH_CHECK(
       scale.numel() == 1 && zero_point.numel() == 1 && enabled.numel() == 1,
@@ -37,21 +36,22 @@ std::array<OutputSpec, 2> describe_by_tensors(const at::Tensor& self, const at::
 }
 
 // The kernel compares the zero points with the range, and on a GPU the host waits to hear it, too.
-constexpr auto describe_per_channel = [](const at::Tensor& self, const auto&... /*rest*/) {
+constexpr auto meta_per_channel = [](const at::Tensor& self, const auto&... /*rest*/) {
   return numbers_and_mask(self);
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_per_tensor, op::fake_quantize_per_tensor_affine_cachemask>(
+  unstructured<meta_per_tensor, op::fake_quantize_per_tensor_affine_cachemask>(
       library, cpu::fake_quantize_per_tensor_affine_cachemask, kFloats);
-  described<describe_by_tensors, op::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams>(
+  unstructured<meta_by_tensors, op::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams>(
       library, cpu::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams, kFloats);
-  described<describe_per_channel, op::fake_quantize_per_channel_affine_cachemask>(
-      library, cpu::fake_quantize_per_channel_affine_cachemask, {.refused = kNotFloating, .verdict = Verdict::kAlways});
-  rehearsed(library,
-            {"_fake_quantize_learnable_per_channel_affine", "_fake_quantize_learnable_per_channel_affine_backward",
-             "_fake_quantize_learnable_per_tensor_affine", "_fake_quantize_learnable_per_tensor_affine_backward",
-             "_fused_moving_avg_obs_fq_helper", "_saturate_weight_to_fp16", "choose_qparams_optimized"});
+  unstructured<meta_per_channel, op::fake_quantize_per_channel_affine_cachemask>(
+      library, cpu::fake_quantize_per_channel_affine_cachemask,
+      {.refused = kNotFloating, .data_check = DataCheck::kAlways});
+  cached_meta(library,
+              {"_fake_quantize_learnable_per_channel_affine", "_fake_quantize_learnable_per_channel_affine_backward",
+               "_fake_quantize_learnable_per_tensor_affine", "_fake_quantize_learnable_per_tensor_affine_backward",
+               "_fused_moving_avg_obs_fq_helper", "_saturate_weight_to_fp16", "choose_qparams_optimized"});
 }
 
 }  // namespace

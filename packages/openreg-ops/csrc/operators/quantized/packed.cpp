@@ -9,8 +9,8 @@
 // cuDNN's does.
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include "fallback/call.h"
-#include "launch/wait_for.h"
+#include "fallback/boxed_cpu_call.h"
+#include "launch/run_and_wait.h"
 #include "openreg/runtime/stream.h"
 #include "registration/declare.h"
 
@@ -48,7 +48,7 @@ void refuse_legacy(const c10::OperatorHandle& op, Stack* /*stack*/) {
 }
 
 TORCH_LIBRARY_IMPL(quantized, QuantizedPrivateUse1, library) {
-  const DeclaresFor of_quantized(c10::DispatchKey::QuantizedPrivateUse1, "quantized");
+  const RegistrationKeyGuard of_quantized(c10::DispatchKey::QuantizedPrivateUse1, "quantized");
   boxed<&pack>(library,
                {"conv1d_prepack", "conv2d_prepack", "conv3d_prepack", "conv_prepack", "conv_transpose1d_prepack",
                 "conv_transpose2d_prepack", "conv_transpose3d_prepack", "embedding_bag_prepack", "linear_prepack"});
@@ -56,13 +56,13 @@ TORCH_LIBRARY_IMPL(quantized, QuantizedPrivateUse1, library) {
 }
 
 TORCH_LIBRARY_IMPL(quantized, PrivateUse1, library) {
-  const DeclaresFor of_dense(c10::DispatchKey::PrivateUse1, "quantized");
+  const RegistrationKeyGuard of_dense(c10::DispatchKey::PrivateUse1, "quantized");
   boxed<&pack>(library, {"linear_prepack_fp16", "make_quantized_cell_params", "make_quantized_cell_params_dynamic"});
   boxed<&refuse_legacy>(library, {"linear_prepack_fp16_legacy", "linear_unpack.legacy", "linear_unpack_fp16.legacy"});
 }
 
 TORCH_LIBRARY_IMPL(sparse, QuantizedPrivateUse1, library) {
-  const DeclaresFor of_quantized(c10::DispatchKey::QuantizedPrivateUse1, "sparse");
+  const RegistrationKeyGuard of_quantized(c10::DispatchKey::QuantizedPrivateUse1, "sparse");
   boxed<&pack>(library, {"qlinear_prepack"});
 }
 
@@ -77,7 +77,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 
 // The same for code that torch.compile made.
 TORCH_LIBRARY_IMPL(_quantized, PrivateUse1, library) {
-  const DeclaresFor of_dense(c10::DispatchKey::PrivateUse1, "_quantized");
+  const RegistrationKeyGuard of_dense(c10::DispatchKey::PrivateUse1, "_quantized");
   boxed<&refuse_legacy>(library,
                         {"_wrapped_linear_prepack", "_wrapped_quantized_linear_prepacked", "linear_prepack_fp16_legacy",
                          "wrapped_fbgemm_linear_fp16_weight", "wrapped_fbgemm_pack_gemm_matrix_fp16"});

@@ -3,8 +3,8 @@
 // of the host (packed.cpp) and, of a packed sequence, its batch sizes on the host.
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include "registration/cached_meta.h"
 #include "registration/declare.h"
-#include "registration/rehearsed.h"
 
 namespace openreg::ops {
 
@@ -21,7 +21,7 @@ void run_recurrent(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
       !argument("train").toBool() || argument("dropout").toDouble() == 0, op.operator_name(),
       ": the openreg device has no dropout between layers of quantized weights; call .eval() on "
       "the module, or make it with dropout=0");
-  run_rehearsed(op, stack);
+  run_cached_meta(op, stack);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {

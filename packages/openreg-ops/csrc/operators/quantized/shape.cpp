@@ -6,7 +6,7 @@
 
 #include "openreg/runtime/storage.h"
 #include "registration/declare.h"
-#include "registration/layout.h"
+#include "registration/non_strided.h"
 #include "support/quantized.h"
 
 namespace openreg::ops {
@@ -51,12 +51,12 @@ at::Tensor view_dtype(const at::Tensor& self, c10::ScalarType dtype) {
 }
 
 TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, library) {
-  const DeclaresFor quantized(c10::DispatchKey::QuantizedPrivateUse1);
+  const RegistrationKeyGuard quantized(c10::DispatchKey::QuantizedPrivateUse1);
   function<op::resize_>(library, resize_);
   function<op::set__source_Storage_storage_offset>(library, set_storage);
   function<op::view_dtype>(library, view_dtype);
-  composed<kQuantized>(library, {"_reshape_alias", "as_strided", "squeeze", "squeeze.dim", "squeeze.dims", "unfold",
-                                 "unsqueeze", "view"});
+  host_composite<kQuantized>(library, {"_reshape_alias", "as_strided", "squeeze", "squeeze.dim", "squeeze.dims",
+                                       "unfold", "unsqueeze", "view"});
 }
 
 }  // namespace

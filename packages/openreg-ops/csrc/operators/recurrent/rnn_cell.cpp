@@ -84,7 +84,7 @@ void lstm_kernel(const at::Tensor& input_gates, const at::Tensor& hidden_gates, 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates,
                                                          const at::Tensor& cx, MaybeTensor input_bias,
                                                          MaybeTensor hidden_bias) {
-  const OperandsDevice device(kLstmCell, input_gates, hidden_gates, cx, input_bias, hidden_bias);
+  const OperandDeviceGuard device(kLstmCell, input_gates, hidden_gates, cx, input_bias, hidden_bias);
   check_cell(kLstmCell.name, input_gates, hidden_gates, cx, input_bias, hidden_bias, 4);
   at::Tensor hy = make_output(cx.sizes(), {}, cx.options());
   at::Tensor cy = make_output(cx.sizes(), {}, cx.options());
@@ -130,7 +130,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(MaybeTensor gr
   if (!is_given(grad_hy) && !is_given(grad_cy)) {
     return {};
   }
-  const OperandsDevice device(kLstmCellBackward, cx, cy, workspace, grad_hy, grad_cy);
+  const OperandDeviceGuard device(kLstmCellBackward, cx, cy, workspace, grad_hy, grad_cy);
   check_workspace(kLstmCellBackward.name, workspace, 4);
   const c10::DimVector state{workspace.size(0), workspace.size(1) / 4};
   const c10::ScalarType dtype = workspace.scalar_type();
@@ -178,7 +178,7 @@ void gru_kernel(const at::Tensor& input_gates, const at::Tensor& hidden_gates, c
 
 std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates,
                                             const at::Tensor& hx, MaybeTensor input_bias, MaybeTensor hidden_bias) {
-  const OperandsDevice device(kGruCell, input_gates, hidden_gates, hx, input_bias, hidden_bias);
+  const OperandDeviceGuard device(kGruCell, input_gates, hidden_gates, hx, input_bias, hidden_bias);
   check_cell(kGruCell.name, input_gates, hidden_gates, hx, input_bias, hidden_bias, 3);
   at::Tensor hy = make_output(hx.sizes(), {}, hx.options());
   at::Tensor workspace = make_output({hx.size(0), 5 * hx.size(1)}, {}, hx.options());
@@ -212,7 +212,7 @@ void gru_backward_kernel(const at::Tensor& grad_hy, const at::Tensor& workspace,
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gru_cell_backward(const at::Tensor& grad_hy,
                                                                                          const at::Tensor& workspace,
                                                                                          bool has_bias) {
-  const OperandsDevice device(kGruCellBackward, grad_hy, workspace);
+  const OperandDeviceGuard device(kGruCellBackward, grad_hy, workspace);
   check_workspace(kGruCellBackward.name, workspace, 5);
   expect(kGruCellBackward.name, "grad_hy", grad_hy, {workspace.size(0), workspace.size(1) / 5},
          workspace.scalar_type());

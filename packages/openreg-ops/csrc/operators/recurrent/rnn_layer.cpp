@@ -93,7 +93,7 @@ void rnn_layer_kernel(const at::Tensor& input, const at::Tensor& weight0, const 
                       Layer layer, at::Tensor& output, at::Tensor& hy, at::Tensor& cy, at::Tensor& workspace) {
   const bool training = workspace.defined();
   const at::Tensor content = training ? workspace.narrow(0, kHeader, workspace.numel() - kHeader) : at::Tensor();
-  ResultsInPlace results({output, hy, cy}, content);
+  OutputRedirectGuard results({output, hy, cy}, content);
   const c10::AutoGradMode keeps_workspace(training);
   const auto [of_output, of_hy, of_cy, of_workspace] =
       run_forward(input, weight0, weight1, weight2, weight3, hx, cx, layer);
@@ -108,7 +108,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> rnn_layer(
     const at::Tensor& weight3, const at::Tensor& hx, const at::Tensor& cx, bool reverse, c10::IntArrayRef batch_sizes,
     int64_t mode, int64_t hidden_size, int64_t num_layers, bool has_biases, bool bidirectional, bool batch_first,
     bool train) {
-  const OperandsDevice device(kRnnLayer, input, weight0, weight1, weight2, weight3, hx, cx);
+  const OperandDeviceGuard device(kRnnLayer, input, weight0, weight1, weight2, weight3, hx, cx);
   const c10::DimVector sizes = check_layer(kRnnLayer.name, {input, weight0, weight1, weight2, weight3, hx, cx}, mode,
                                            batch_sizes, hidden_size, has_biases);
   const auto options = input.options().memory_format(std::nullopt);
@@ -137,7 +137,7 @@ void rnn_layer_backward_kernel(const at::Tensor& input, const at::Tensor& weight
     const c10::AutoGradMode keeps_workspace(true);
     content = std::get<3>(run_forward(input, weight0, weight1, weight2, weight3, hx, cx, layer));
   }
-  ResultsInPlace results({grad_input, grad_weight0, grad_weight1, grad_bias, grad_hx, grad_cx});
+  OutputRedirectGuard results({grad_input, grad_weight0, grad_weight1, grad_bias, grad_hx, grad_cx});
   const auto [of_input, of_weight0, of_weight1, of_bias, same_bias, of_hx, of_cx] = cpu::mkldnn_rnn_layer_backward(
       input, weight0, weight1, weight2, weight3, hx, cx, output, hy, cy, grad_output, grad_hy, grad_cy, layer.reverse,
       kLstmMode, layer.hidden, layer.layers, layer.has_biases, layer.train, layer.bidirectional, {}, layer.batch_first,
@@ -157,8 +157,8 @@ SevenTensors rnn_layer_backward(const at::Tensor& input, const at::Tensor& weigh
   if (!is_given(grad_output) && !is_given(grad_hy) && !is_given(grad_cy)) {
     return {};
   }
-  const OperandsDevice device(kRnnLayerBackward, input, weight0, weight1, weight2, weight3, hx, cx, output, hy, cy,
-                              grad_output, grad_hy, grad_cy, workspace);
+  const OperandDeviceGuard device(kRnnLayerBackward, input, weight0, weight1, weight2, weight3, hx, cx, output, hy, cy,
+                                  grad_output, grad_hy, grad_cy, workspace);
   constexpr const char* kName = op::mkldnn_rnn_layer_backward::name;
   const c10::DimVector sizes = check_layer(kName, {input, weight0, weight1, weight2, weight3, hx, cx}, mode,
                                            batch_sizes, hidden_size, has_biases);

@@ -17,7 +17,7 @@ namespace {
 using at::native::get_dtype_from_self;
 
 template <bool kIsMax>
-OutputSpec describe_extremum(const at::Tensor& self) {
+OutputSpec meta_extremum(const at::Tensor& self) {
   TORCH_CHECK(self.numel() > 0, kIsMax ? "max" : "min",
               "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
               "'dim' argument.");
@@ -64,8 +64,8 @@ constexpr auto check_order = [](const at::Tensor& /*self*/, const std::optional<
               *order);
 };
 
-OutputSpec describe_nansum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
-                           std::optional<c10::ScalarType> dtype) {
+OutputSpec meta_nansum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
+                       std::optional<c10::ScalarType> dtype) {
   return reduced_output(self, dims, keepdim, get_dtype_from_self(self, dtype, true))
       .allowing({.casts = !dtype.has_value() && !self.is_complex(), .overlaps = true, .expands = true});
 }
@@ -79,7 +79,7 @@ at::Tensor& nansum_kernel(const at::Tensor& self, at::OptionalIntArrayRef dims, 
   return cpu::nansum_outf(self, dims, keepdim, dtype, out);
 }
 
-const auto kNansum = described_operator<describe_nansum, op::nansum>(&nansum_kernel);
+const auto kNansum = unstructured_operator<meta_nansum, op::nansum>(&nansum_kernel);
 
 at::Tensor nansum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
                   std::optional<c10::ScalarType> dtype) {
@@ -96,11 +96,11 @@ at::Tensor& nansum_out(const at::Tensor& self, at::OptionalIntArrayRef dims, boo
   return kNansum.out(self, dims, keepdim, dtype, out);
 }
 
-OutputSpec describe_prod(const at::Tensor& self, std::optional<c10::ScalarType> dtype) {
+OutputSpec meta_prod(const at::Tensor& self, std::optional<c10::ScalarType> dtype) {
   return scalar_output(get_dtype_from_self(self, dtype, true));
 }
 
-OutputSpec describe_trace(const at::Tensor& self) {
+OutputSpec meta_trace(const at::Tensor& self) {
   TORCH_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim ", self.dim());
   return scalar_output(get_dtype_from_self(self, std::nullopt, true));
 }
@@ -110,14 +110,14 @@ at::Tensor trace_kernel(const at::Tensor& self) {
   return cpu::trace(self.scalar_type() == at::kBool ? self.to(at::kLong) : self);
 }
 
-OutputSpec describe_count_nonzero(const at::Tensor& self, c10::IntArrayRef dims) {
+OutputSpec meta_count_nonzero(const at::Tensor& self, c10::IntArrayRef dims) {
   return reduced_output(self, dims, false, at::kLong);
 }
 
 // Names stand in messages and in the warning.
-OutputSpec describe_spread_of(const at::Tensor& self, at::OptionalIntArrayRef dims,
-                              const std::optional<at::Scalar>& correction, bool keepdim, const char* name,
-                              const char* subject) {
+OutputSpec meta_spread_of(const at::Tensor& self, at::OptionalIntArrayRef dims,
+                          const std::optional<at::Scalar>& correction, bool keepdim, const char* name,
+                          const char* subject) {
   OPENREG_CHECK_IMPLEMENTED_SINCE_15(self.is_floating_point() || self.is_complex(), subject,
                                      " only support floating point and complex dtypes");
   OutputSpec spec = reduced_output(self, dims, keepdim, c10::toRealValueType(self.scalar_type()));
@@ -135,20 +135,20 @@ OutputSpec describe_spread_of(const at::Tensor& self, at::OptionalIntArrayRef di
   return spec;
 }
 template <bool kIsStd>
-OutputSpec describe_spread(const at::Tensor& self, at::OptionalIntArrayRef dims,
-                           const std::optional<at::Scalar>& correction, bool keepdim) {
-  return describe_spread_of(self, dims, correction, keepdim, kIsStd ? "std" : "var", "std and var");
+OutputSpec meta_spread(const at::Tensor& self, at::OptionalIntArrayRef dims,
+                       const std::optional<at::Scalar>& correction, bool keepdim) {
+  return meta_spread_of(self, dims, correction, keepdim, kIsStd ? "std" : "var", "std and var");
 }
 template <bool kIsStd>
-std::array<OutputSpec, 2> describe_spread_mean(const at::Tensor& self, at::OptionalIntArrayRef dims,
-                                               const std::optional<at::Scalar>& correction, bool keepdim) {
+std::array<OutputSpec, 2> meta_spread_mean(const at::Tensor& self, at::OptionalIntArrayRef dims,
+                                           const std::optional<at::Scalar>& correction, bool keepdim) {
   constexpr const char* kName = kIsStd ? "std_mean" : "var_mean";
-  return {describe_spread_of(self, dims, correction, keepdim, kName, kName),
+  return {meta_spread_of(self, dims, correction, keepdim, kName, kName),
           reduced_output(self, dims, keepdim, self.scalar_type())};
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kNotOverItself{.overlap = kNotItself};
+  constexpr KernelTraits kNotOverItself{.overlap = kNotItself};
   structured<meta::structured_all, op::all>(library, cpu::all_outf, kChecked);
   structured<meta::structured_all_dim, op::all_dim>(library, cpu::all_outf, kChecked);
   structured<meta::structured_all_dims, op::all_dims>(library, cpu::all_outf);
@@ -161,13 +161,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_any_dims, op::any_dims>(library, cpu::any_outf);
   structured<meta::structured_argmax, op::argmax>(library, cpu::argmax_outf, kChecked);
   structured<meta::structured_argmin, op::argmin>(library, cpu::argmin_outf, kChecked);
-  described<describe_count_nonzero, op::count_nonzero_dim_IntList>(library, cpu::count_nonzero);
+  unstructured<meta_count_nonzero, op::count_nonzero_dim_IntList>(library, cpu::count_nonzero);
   structured<meta::structured_hash_tensor, op::hash_tensor>(library, cpu::hash_tensor_outf, kNoComplex);
-  described<describe_extremum<true>, op::max>(library, cpu::max_outf, kChecked);
+  unstructured<meta_extremum<true>, op::max>(library, cpu::max_outf, kChecked);
   structured<meta::structured_max_dim, op::max_dim>(library, cpu::max_outf, checked(kNotOverItself));
   structured<meta::structured_mean_dim, op::mean_dim>(library, cpu::mean_outf, checked(kNotOverItself),
                                                       {.check_outputs = check_mean});
-  described<describe_extremum<false>, op::min>(library, cpu::min_outf, kChecked);
+  unstructured<meta_extremum<false>, op::min>(library, cpu::min_outf, kChecked);
   structured<meta::structured_min_dim, op::min_dim>(library, cpu::min_outf, checked(kNotOverItself));
   function<op::nansum>(library, nansum);
   function<op::nansum_out>(library, nansum_out);
@@ -176,17 +176,17 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   // Of the dtype that is asked for.
   structured<meta::structured_norm_ScalarOpt_dim_dtype, op::norm_ScalarOpt_dim_dtype>(
       library, cpu::norm_outf, {.refused = kNotFloating | kFloating}, {.check = check_order});
-  described<describe_prod, op::prod>(library, cpu::prod);
+  unstructured<meta_prod, op::prod>(library, cpu::prod);
   structured<meta::structured_prod_dim_int, op::prod_dim_int>(library, cpu::prod_outf, kChecked);
   structured<meta::structured_renorm, op::renorm, op::renorm_>(
       library, cpu::renorm_outf, {.refused = kBoolean | kIntegers, .overlap = kNotItselfNoPart});
-  described<describe_spread<true>, op::std_correction>(library, cpu::std_outf, kChecked);
-  described<describe_spread_mean<true>, op::std_mean_correction>(library, cpu::std_mean, kChecked);
+  unstructured<meta_spread<true>, op::std_correction>(library, cpu::std_outf, kChecked);
+  unstructured<meta_spread_mean<true>, op::std_mean_correction>(library, cpu::std_mean, kChecked);
   structured<meta::structured_sum_dim_IntList, op::sum_dim_IntList>(
       library, cpu::sum_outf, kChecked, {.launch_own = raw_kernels_chosen() ? launch_raw_sum : nullptr});
-  described<describe_trace, op::trace>(library, trace_kernel);
-  described<describe_spread<false>, op::var_correction>(library, cpu::var_outf, kChecked);
-  described<describe_spread_mean<false>, op::var_mean_correction>(library, cpu::var_mean, kChecked);
+  unstructured<meta_trace, op::trace>(library, trace_kernel);
+  unstructured<meta_spread<false>, op::var_correction>(library, cpu::var_outf, kChecked);
+  unstructured<meta_spread_mean<false>, op::var_mean_correction>(library, cpu::var_mean, kChecked);
 }
 
 }  // namespace

@@ -24,21 +24,21 @@ void check_cumulative(const at::Tensor& self, int64_t /*dim*/, std::optional<c10
                               Operator::name + 6, "_out_cpu\" not implemented for '", out.scalar_type(), "'");
 }
 
-OutputSpec describe_logcumsumexp(const at::Tensor& self, int64_t dim) {
+OutputSpec meta_logcumsumexp(const at::Tensor& self, int64_t dim) {
   at::maybe_wrap_dim(dim, self.dim());
   require_dtype(self.is_floating_point() || self.is_complex(), "logcumsumexp_out_cpu", self.scalar_type());
   return output_of_shape(self).allowing({.elementwise = true});
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kRule{.overlap = kNotItselfNoPart};
-  described<check_cummax, op::_cummax_helper>(library, cpu::_cummax_helper);
-  described<check_cummin, op::_cummin_helper>(library, cpu::_cummin_helper);
+  constexpr KernelTraits kRule{.overlap = kNotItselfNoPart};
+  unstructured<check_cummax, op::_cummax_helper>(library, cpu::_cummax_helper);
+  unstructured<check_cummin, op::_cummin_helper>(library, cpu::_cummin_helper);
   structured<meta::structured_cumprod, op::cumprod, op::cumprod_>(library, cpu::cumprod_outf, kRule,
                                                                   {.check_outputs = check_cumulative<op::cumprod>});
   structured<meta::structured_cumsum, op::cumsum, op::cumsum_>(library, cpu::cumsum_outf, checked(kRule),
                                                                {.check_outputs = check_cumulative<op::cumsum>});
-  described<describe_logcumsumexp, op::_logcumsumexp>(library, cpu::_logcumsumexp_outf);
+  unstructured<meta_logcumsumexp, op::_logcumsumexp>(library, cpu::_logcumsumexp_outf);
 }
 
 }  // namespace

@@ -40,9 +40,9 @@ OutputSpec reduced_segments(const at::Tensor& data, std::string_view reduce, May
   return spec;
 }
 
-OutputSpec describe_segment_reduce(const at::Tensor& data, std::string_view reduce, MaybeTensor lengths,
-                                   MaybeTensor indices, MaybeTensor offsets, int64_t axis, bool unsafe,
-                                   const std::optional<at::Scalar>& /*initial*/) {
+OutputSpec meta_segment_reduce(const at::Tensor& data, std::string_view reduce, MaybeTensor lengths,
+                               MaybeTensor indices, MaybeTensor offsets, int64_t axis, bool unsafe,
+                               const std::optional<at::Scalar>& /*initial*/) {
   TORCH_CHECK(!is_given(indices), "segment_reduce(): indices based reduction is not supported yet.");
   OutputSpec spec = reduced_segments(data, reduce, lengths, offsets, axis);
   if (!unsafe && !is_given(offsets) && lengths->numel() > 0) {
@@ -51,9 +51,9 @@ OutputSpec describe_segment_reduce(const at::Tensor& data, std::string_view redu
   return spec;
 }
 
-OutputSpec describe_segment_reduce_backward(const at::Tensor& grad, const at::Tensor& output, const at::Tensor& data,
-                                            std::string_view reduce, MaybeTensor lengths, MaybeTensor offsets,
-                                            int64_t axis, const std::optional<at::Scalar>& /*initial*/) {
+OutputSpec meta_segment_reduce_backward(const at::Tensor& grad, const at::Tensor& output, const at::Tensor& data,
+                                        std::string_view reduce, MaybeTensor lengths, MaybeTensor offsets, int64_t axis,
+                                        const std::optional<at::Scalar>& /*initial*/) {
   const OutputSpec spec = reduced_segments(data, reduce, lengths, offsets, axis);
   expect(op::_segment_reduce_backward::name, "grad", grad, spec.sizes, spec.dtype);
   expect(op::_segment_reduce_backward::name, "output", output, spec.sizes, spec.dtype);
@@ -85,8 +85,8 @@ at::Tensor reduce_backward_kernel(const at::Tensor& grad, const at::Tensor& outp
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_segment_reduce_backward, op::_segment_reduce_backward>(library, reduce_backward_kernel, kFloats);
-  described<describe_segment_reduce, op::segment_reduce>(library, reduce_kernel, kFloats);
+  unstructured<meta_segment_reduce_backward, op::_segment_reduce_backward>(library, reduce_backward_kernel, kFloats);
+  unstructured<meta_segment_reduce, op::segment_reduce>(library, reduce_kernel, kFloats);
 }
 
 }  // namespace

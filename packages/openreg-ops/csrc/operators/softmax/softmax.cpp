@@ -69,7 +69,7 @@ void check_gradient(const at::Tensor& grad, const at::Tensor& output, int64_t /*
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kBackward{.refused = kNotFloating, .agreement = Agreement::kAll};
+  constexpr KernelTraits kBackward{.refused = kNotFloating, .dtype_match = DtypeMatch::kAll};
   const bool raw = raw_kernels_chosen();
   structured<meta::structured__softmax, op::_softmax>(library, cpu::_softmax_outf, checked(kFloats),
                                                       {.launch_own = raw ? softmax : nullptr});

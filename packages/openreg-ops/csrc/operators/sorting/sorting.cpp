@@ -16,30 +16,30 @@ bool is_ordered_number(const at::Tensor& tensor) {
 }
 
 // The value at a rank along a dimension, and its index.
-std::array<OutputSpec, 2> describe_ranked(const at::Tensor& self, int64_t dim, bool keepdim, const char* name) {
+std::array<OutputSpec, 2> meta_ranked(const at::Tensor& self, int64_t dim, bool keepdim, const char* name) {
   at::native::zero_numel_check_dims(self, at::maybe_wrap_dim(dim, self.dim()), name);
   return {reduced_output(self, dim, keepdim, self.scalar_type()), reduced_output(self, dim, keepdim, at::kLong)};
 }
 
-OutputSpec describe_median(const at::Tensor& self) {
+OutputSpec meta_median(const at::Tensor& self) {
   require_dtype(is_ordered_number(self), "median_cpu", self.scalar_type());
   return scalar_output(self.scalar_type());
 }
 
-std::array<OutputSpec, 2> describe_median_dim(const at::Tensor& self, int64_t dim, bool keepdim) {
+std::array<OutputSpec, 2> meta_median_dim(const at::Tensor& self, int64_t dim, bool keepdim) {
   require_dtype(is_ordered_number(self), "median_out", self.scalar_type());
   // A median of one element each may replace it.
-  auto [values, indices] = describe_ranked(self, dim, keepdim, "median()");
+  auto [values, indices] = meta_ranked(self, dim, keepdim, "median()");
   return {std::move(values).allowing({.elementwise = true}), indices};
 }
 
-std::array<OutputSpec, 2> describe_kthvalue(const at::Tensor& self, int64_t k, int64_t dim, bool keepdim) {
+std::array<OutputSpec, 2> meta_kthvalue(const at::Tensor& self, int64_t k, int64_t dim, bool keepdim) {
   const int64_t wrapped = at::maybe_wrap_dim(dim, self.dim());
   const int64_t size = self.dim() > 0 ? self.size(wrapped) : 1;
   at::native::zero_numel_check_dims(self, wrapped, "kthvalue()");
   TORCH_CHECK(k >= 1 && k <= size, "kthvalue(): selected number k out of range for dimension ", wrapped);
   require_dtype(self.dim() == 0 || is_ordered_number(self), "kthvalue_cpu", self.scalar_type());
-  return describe_ranked(self, dim, keepdim, "kthvalue()");
+  return meta_ranked(self, dim, keepdim, "kthvalue()");
 }
 
 // An output that still has the dimension that is reduced loses it without a warning, as on the CPU.
@@ -55,7 +55,7 @@ void drop_reduced_dim(const at::Tensor& out, const at::Tensor& self, int64_t dim
   }
 }
 
-const auto kKthvalue = described_operator<describe_kthvalue, op::kthvalue>(&cpu::kthvalue_outf);
+const auto kKthvalue = unstructured_operator<meta_kthvalue, op::kthvalue>(&cpu::kthvalue_outf);
 
 std::tuple<at::Tensor&, at::Tensor&> kthvalue_out(const at::Tensor& self, int64_t k, int64_t dim, bool keepdim,
                                                   at::Tensor& values, at::Tensor& indices) {
@@ -64,9 +64,9 @@ std::tuple<at::Tensor&, at::Tensor&> kthvalue_out(const at::Tensor& self, int64_
   return kKthvalue.out(self, k, dim, keepdim, values, indices);
 }
 
-std::array<OutputSpec, 2> describe_mode(const at::Tensor& self, int64_t dim, bool keepdim) {
+std::array<OutputSpec, 2> meta_mode(const at::Tensor& self, int64_t dim, bool keepdim) {
   require_dtype(!self.is_complex() || self.dim() == 0, "mode_cpu", self.scalar_type());
-  auto specs = describe_ranked(self, dim, keepdim, "mode()");
+  auto specs = meta_ranked(self, dim, keepdim, "mode()");
   specs[0].quiet = specs[1].quiet = self.dim() == 0;
   return specs;
 }
@@ -105,8 +105,8 @@ c10::ScalarType index_dtype(bool out_int32) {
   return out_int32 ? at::kInt : at::kLong;
 }
 
-OutputSpec describe_searchsorted(const at::Tensor& sequence, const at::Tensor& self, bool out_int32, bool right,
-                                 const MaybeSide& side, MaybeTensor sorter) {
+OutputSpec meta_searchsorted(const at::Tensor& sequence, const at::Tensor& self, bool out_int32, bool right,
+                             const MaybeSide& side, MaybeTensor sorter) {
   check_search(sequence, self, out_int32, right, side, sorter);
   if (self.numel() > 0) {
     warn_of_copies(sequence, self, sorter);
@@ -114,8 +114,8 @@ OutputSpec describe_searchsorted(const at::Tensor& sequence, const at::Tensor& s
   return output_of(self.sizes(), index_dtype(out_int32)).allowing({.elsewhere = true});
 }
 
-OutputSpec describe_searchsorted_scalar(const at::Tensor& sequence, const at::Scalar& self, bool out_int32, bool right,
-                                        const MaybeSide& side, MaybeTensor sorter) {
+OutputSpec meta_searchsorted_scalar(const at::Tensor& sequence, const at::Scalar& self, bool out_int32, bool right,
+                                    const MaybeSide& side, MaybeTensor sorter) {
   require_dtype(!self.isComplex(), "searchsorted_out_cpu", self.type());
   TORCH_CHECK(sequence.dim() == 1,
               "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we "
@@ -130,31 +130,31 @@ void check_boundaries(const at::Tensor& boundaries) {
   TORCH_CHECK(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim(", boundaries.dim(), ")");
 }
 
-OutputSpec describe_bucketize(const at::Tensor& self, const at::Tensor& boundaries, bool out_int32, bool right) {
+OutputSpec meta_bucketize(const at::Tensor& self, const at::Tensor& boundaries, bool out_int32, bool right) {
   check_boundaries(boundaries);
-  return describe_searchsorted(boundaries, self, out_int32, right, std::nullopt, std::nullopt);
+  return meta_searchsorted(boundaries, self, out_int32, right, std::nullopt, std::nullopt);
 }
 
-OutputSpec describe_bucketize_scalar(const at::Scalar& self, const at::Tensor& boundaries, bool out_int32, bool right) {
+OutputSpec meta_bucketize_scalar(const at::Scalar& self, const at::Tensor& boundaries, bool out_int32, bool right) {
   check_boundaries(boundaries);
-  return describe_searchsorted_scalar(boundaries, self, out_int32, right, std::nullopt, std::nullopt);
+  return meta_searchsorted_scalar(boundaries, self, out_int32, right, std::nullopt, std::nullopt);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_bucketize_scalar, op::bucketize_Scalar>(library, cpu::bucketize);
-  described<describe_bucketize, op::bucketize_Tensor>(library, cpu::bucketize_outf);
+  unstructured<meta_bucketize_scalar, op::bucketize_Scalar>(library, cpu::bucketize);
+  unstructured<meta_bucketize, op::bucketize_Tensor>(library, cpu::bucketize_outf);
   function<op::kthvalue>(library, [](auto... args) { return kKthvalue.functional(args...); });
   function<op::kthvalue_values>(library, kthvalue_out);
-  described<describe_median, op::median>(library, cpu::median);
-  described<describe_median_dim, op::median_dim>(library, cpu::median_outf);
-  described<describe_mode, op::mode>(library, at::native::mode_out);
-  described<describe_median, op::nanmedian>(library, cpu::nanmedian);
-  described<describe_median_dim, op::nanmedian_dim>(library, cpu::nanmedian_outf);
-  described<describe_searchsorted_scalar, op::searchsorted_Scalar>(library, cpu::searchsorted_outf);
-  described<describe_searchsorted, op::searchsorted_Tensor>(library, cpu::searchsorted_outf);
+  unstructured<meta_median, op::median>(library, cpu::median);
+  unstructured<meta_median_dim, op::median_dim>(library, cpu::median_outf);
+  unstructured<meta_mode, op::mode>(library, at::native::mode_out);
+  unstructured<meta_median, op::nanmedian>(library, cpu::nanmedian);
+  unstructured<meta_median_dim, op::nanmedian_dim>(library, cpu::nanmedian_outf);
+  unstructured<meta_searchsorted_scalar, op::searchsorted_Scalar>(library, cpu::searchsorted_outf);
+  unstructured<meta_searchsorted, op::searchsorted_Tensor>(library, cpu::searchsorted_outf);
   structured<meta::structured_sort_stable, op::sort_stable>(library, cpu::sort_outf,
-                                                            checked(KernelRule{.overlap = kNotItselfNoPart}));
-  structured<meta::structured_topk, op::topk>(library, cpu::topk_outf, checked(KernelRule{.overlap = kNotItself}));
+                                                            checked(KernelTraits{.overlap = kNotItselfNoPart}));
+  structured<meta::structured_topk, op::topk>(library, cpu::topk_outf, checked(KernelTraits{.overlap = kNotItself}));
 }
 
 }  // namespace

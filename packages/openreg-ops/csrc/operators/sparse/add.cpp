@@ -4,13 +4,13 @@
 #include <ATen/ops/add_native.h>
 
 #include "registration/declare.h"
-#include "support/sparse_members.h"
+#include "support/sparse_components.h"
 
 namespace openreg::ops {
 
 namespace {
 
-OutputSpec describe_sum(const at::Tensor& self, const at::Tensor& other, const at::Tensor& out) {
+OutputSpec meta_sum(const at::Tensor& self, const at::Tensor& other, const at::Tensor& out) {
   TORCH_CHECK(self.sizes() == other.sizes(), "add: expected 'self' and 'other' to have same size, but self has size ",
               self.sizes(), " while other has size ", other.sizes(),
               " (FYI: op2-sparse addition does not currently support broadcasting)");
@@ -22,14 +22,14 @@ OutputSpec describe_sum(const at::Tensor& self, const at::Tensor& other, const a
   return spec;
 }
 
-OutputSpec describe_coo(const at::Tensor& self, const at::Tensor& other, const at::Scalar& /*alpha*/, at::Tensor& out) {
+OutputSpec meta_coo(const at::Tensor& self, const at::Tensor& other, const at::Scalar& /*alpha*/, at::Tensor& out) {
   TORCH_CHECK(!is_sparse(out), "add: expected 'out' to be strided, as one of the operands is, but got layout ",
               out.layout());
-  return describe_sum(self, other, out);
+  return meta_sum(self, other, out);
 }
 
-OutputSpec describe_compressed(const at::Tensor& self, const at::Tensor& other, const at::Scalar& /*alpha*/,
-                               at::Tensor& out) {
+OutputSpec meta_compressed(const at::Tensor& self, const at::Tensor& other, const at::Scalar& /*alpha*/,
+                           at::Tensor& out) {
   const at::Tensor& sparse = is_sparse(self) ? self : other;
   TORCH_CHECK(sparse.layout() == c10::kSparseCsr || sparse.layout() == c10::kSparseCsc,
               "add: expected a sparse operand of layout SparseCsr or SparseCsc beside a strided one, but got ",
@@ -40,41 +40,42 @@ OutputSpec describe_compressed(const at::Tensor& self, const at::Tensor& other, 
               "but got ",
               sparse.dense_dim(), "; make it dense (.to_dense()) first");
   TORCH_CHECK(out.is_contiguous(), "out argument must be contiguous, but got: ", out.suggest_memory_format());
-  return describe_sum(self, other, out);
+  return meta_sum(self, other, out);
 }
 
 // Of strided results; the other layouts' functions choose them.
-const auto kAddCoo = described_form<describe_coo, op::add_out>(at::native::add_out_sparse_cpu);
-const auto kAddCompressed = described_form<describe_compressed, op::add_out>(at::native::add_out_sparse_compressed_cpu);
+const auto kAddCoo = unstructured_overload<meta_coo, op::add_out>(at::native::add_out_sparse_cpu);
+const auto kAddCompressed =
+    unstructured_overload<meta_compressed, op::add_out>(at::native::add_out_sparse_compressed_cpu);
 
 at::Tensor& add_coo(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
   if (!is_sparse(self)) {
     return kAddCoo(self, other, alpha, out);
   }
-  const OperandsDevice device({op::add_out::name}, self, other, out);
+  const OperandDeviceGuard device({op::add_out::name}, self, other, out);
   // Values that are not contiguous are joined, as they are, by other operators.
   const bool compares = !is_sparse(other) || (self._nnz() > 0 && other._nnz() > 0 && self._values().is_contiguous() &&
                                               other._values().is_contiguous());
-  return compares ? call_waiting<op::add_out>(kCoo, self, other, alpha, out)
-                  : call_composed<op::add_out>(kCoo, self, other, alpha, out);
+  return compares ? call_synchronous<op::add_out>(kCoo, self, other, alpha, out)
+                  : call_host_composite<op::add_out>(kCoo, self, other, alpha, out);
 }
 
 at::Tensor& add_compressed(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
   if (!is_sparse(self) || !is_sparse(other)) {
     return kAddCompressed(self, other, alpha, out);
   }
-  const OperandsDevice device({op::add_out::name}, self, other, out);
-  return self.is_same(other) ? call_composed<op::add_out>(kCompressed, self, other, alpha, out)
-                             : call_waiting<op::add_out>(kCompressed, self, other, alpha, out);
+  const OperandDeviceGuard device({op::add_out::name}, self, other, out);
+  return self.is_same(other) ? call_host_composite<op::add_out>(kCompressed, self, other, alpha, out)
+                             : call_synchronous<op::add_out>(kCompressed, self, other, alpha, out);
 }
 
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
-  const DeclaresFor sparse(c10::DispatchKey::SparsePrivateUse1);
+  const RegistrationKeyGuard sparse(c10::DispatchKey::SparsePrivateUse1);
   function<op::add_out>(library, add_coo);
 }
 
 TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, library) {
-  const DeclaresFor sparse(c10::DispatchKey::SparseCsrPrivateUse1);
+  const RegistrationKeyGuard sparse(c10::DispatchKey::SparseCsrPrivateUse1);
   function<op::add_out>(library, add_compressed);
 }
 

@@ -11,10 +11,10 @@ namespace {
 // Blocks are found by reading the indices. Those that are there stay as they are.
 template <class Op>
 at::Tensor to_blocks(const at::Tensor& self, c10::IntArrayRef blocksize, std::optional<int64_t> dense_dim) {
-  const OperandsDevice device({Op::name}, self);
+  const OperandDeviceGuard device({Op::name}, self);
   const bool has_none = self.layout() == c10::kSparseCsr || self.layout() == c10::kSparseCsc;
-  return has_none ? call_waiting<Op>(kCompressed, self, blocksize, dense_dim)
-                  : call_composed<Op>(kCompressed, self, blocksize, dense_dim);
+  return has_none ? call_synchronous<Op>(kCompressed, self, blocksize, dense_dim)
+                  : call_host_composite<Op>(kCompressed, self, blocksize, dense_dim);
 }
 
 // Members, sizes, memory.
@@ -77,13 +77,13 @@ constexpr const char* kCompressedConversions[] = {"_to_dense", "_to_sparse", "_t
 constexpr const char* kCompressedWaiting[] = {"_sparse_csr_prod.dim_dtype", "_sparse_csr_sum.dim_dtype"};
 
 TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, library) {
-  const DeclaresFor sparse(c10::DispatchKey::SparseCsrPrivateUse1);
-  composed<kCompressed>(library, kCompressedMembers);
-  composed_forms<kCompressed>(library, kCompressedUnary);
-  composed<kCompressed>(library, kCompressedElementwise);
-  composed<kCompressed>(library, kCompressedProductsAndSums);
-  composed<kCompressed>(library, kCompressedConversions);
-  waiting<kCompressed>(library, kCompressedWaiting);
+  const RegistrationKeyGuard sparse(c10::DispatchKey::SparseCsrPrivateUse1);
+  host_composite<kCompressed>(library, kCompressedMembers);
+  host_composite_overloads<kCompressed>(library, kCompressedUnary);
+  host_composite<kCompressed>(library, kCompressedElementwise);
+  host_composite<kCompressed>(library, kCompressedProductsAndSums);
+  host_composite<kCompressed>(library, kCompressedConversions);
+  synchronous<kCompressed>(library, kCompressedWaiting);
   function<op::_to_sparse_bsc>(library, to_blocks<op::_to_sparse_bsc>);
   function<op::_to_sparse_bsr>(library, to_blocks<op::_to_sparse_bsr>);
 }

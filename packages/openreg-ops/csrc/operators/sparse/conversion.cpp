@@ -4,7 +4,7 @@
 #include <ATen/native/DispatchStub.h>
 
 #include "registration/declare.h"
-#include "support/sparse_members.h"
+#include "support/sparse_components.h"
 
 namespace openreg::ops {
 
@@ -39,13 +39,13 @@ constexpr const char* kStridedToSparse[] = {"_to_sparse",     "_to_sparse.sparse
 constexpr const char* kStridedWaiting[] = {"_spdiags", "_validate_compressed_sparse_indices"};
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kWhole{.refused = kBoolean | kFloating | kComplex};
+  constexpr KernelTraits kWhole{.refused = kBoolean | kFloating | kComplex};
   structured<meta::structured__convert_indices_from_coo_to_csr, op::_convert_indices_from_coo_to_csr>(library, compress,
                                                                                                       kWhole);
   structured<meta::structured__convert_indices_from_csr_to_coo, op::_convert_indices_from_csr_to_coo>(library, expand,
                                                                                                       kWhole);
-  composed<kStrided>(library, kStridedToSparse);
-  waiting<kStrided>(library, kStridedWaiting);
+  host_composite<kStrided>(library, kStridedToSparse);
+  synchronous<kStrided>(library, kStridedWaiting);
 }
 
 }  // namespace

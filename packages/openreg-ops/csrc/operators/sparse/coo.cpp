@@ -18,36 +18,37 @@ at::Tensor& multiply_coo(const at::Tensor& self, const at::Tensor& other, at::Te
   check_same_device_or_scalar(op::mul_out::name, device, self, other, out);
   const CurrentDevice current(device);
   const bool compares = self.is_sparse() && other.is_sparse() && self.dim() > 0 && other.dim() > 0;
-  return compares ? call_waiting<op::mul_out>(kCoo, self, other, out)
-                  : call_composed<op::mul_out>(kCoo, self, other, out);
+  return compares ? call_synchronous<op::mul_out>(kCoo, self, other, out)
+                  : call_host_composite<op::mul_out>(kCoo, self, other, out);
 }
 
 // PyTorch's function divides by the sizes that it expands to, and ends the process by one that is 0.
 at::Tensor broadcast_coo(const at::Tensor& self, c10::IntArrayRef size) {
-  const OperandsDevice device({op::_sparse_broadcast_to::name}, self);
+  const OperandDeviceGuard device({op::_sparse_broadcast_to::name}, self);
   const auto added = static_cast<int64_t>(size.size()) - self.dim();
   bool expands_to_nothing = false;
   for (int64_t i = 0; i < static_cast<int64_t>(size.size()); ++i) {
     expands_to_nothing |= size[i] == 0 && (i < added || self.size(i - added) == 1);
   }
   if (!expands_to_nothing || !at::is_expandable_to(self.sizes(), size)) {
-    return call_composed<op::_sparse_broadcast_to>(kCoo, self, size);
+    return call_host_composite<op::_sparse_broadcast_to>(kCoo, self, size);
   }
   return at::_sparse_coo_tensor_with_dims(self.sparse_dim() + added, self.dense_dim(), size, self.options());
 }
 
 at::Tensor coalesce(const at::Tensor& self) {
   constexpr int64_t kFewest = 2;  // that may stand for one place
-  const OperandsDevice device({op::_coalesce::name}, self);
-  return self._nnz() < kFewest ? call_composed<op::_coalesce>(kCoo, self) : call_waiting<op::_coalesce>(kCoo, self);
+  const OperandDeviceGuard device({op::_coalesce::name}, self);
+  return self._nnz() < kFewest ? call_host_composite<op::_coalesce>(kCoo, self)
+                               : call_synchronous<op::_coalesce>(kCoo, self);
 }
 
 // Other columns do not become the same by another order, so that nothing has to be found out.
 at::Tensor to_sparse_csc(const at::Tensor& self, std::optional<int64_t> dense_dim) {
-  const OperandsDevice device({op::_to_sparse_csc::name}, self);
+  const OperandDeviceGuard device({op::_to_sparse_csc::name}, self);
   const bool is_matrix = self.sparse_dim() == 2 && !dense_dim.has_value();
   return is_matrix && self.is_coalesced() ? self.to_sparse_csr().to_sparse_csc()
-                                          : call_composed<op::_to_sparse_csc>(kCoo, self, dense_dim);
+                                          : call_host_composite<op::_to_sparse_csc>(kCoo, self, dense_dim);
 }
 
 // Members, sizes, memory.
@@ -138,16 +139,16 @@ constexpr const char* kCooConversions[] = {"_to_dense",      "_to_sparse",     "
 constexpr const char* kCooWaiting[] = {"_sparse_sparse_matmul", "hspmm", "hspmm.out", "index_select", "sspaddmm.out"};
 
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
-  const DeclaresFor sparse(c10::DispatchKey::SparsePrivateUse1);
-  composed<kCoo>(library, kCooMembers);
-  composed_forms<kCoo>(library, kCooUnary);
-  composed<kCoo>(library, kCooElementwise);
-  composed<kCoo>(library, kCooReductionsAndShapes);
+  const RegistrationKeyGuard sparse(c10::DispatchKey::SparsePrivateUse1);
+  host_composite<kCoo>(library, kCooMembers);
+  host_composite_overloads<kCoo>(library, kCooUnary);
+  host_composite<kCoo>(library, kCooElementwise);
+  host_composite<kCoo>(library, kCooReductionsAndShapes);
 #if OPENREG_TORCH_HAS_SPARSE_VECTOR_NORM
-  composed<kCoo>(library, {"linalg_vector_norm"});
+  host_composite<kCoo>(library, {"linalg_vector_norm"});
 #endif
-  composed<kCoo>(library, kCooConversions);
-  waiting<kCoo>(library, kCooWaiting);
+  host_composite<kCoo>(library, kCooConversions);
+  synchronous<kCoo>(library, kCooWaiting);
   function<op::_sparse_broadcast_to>(library, broadcast_coo);
   function<op::_coalesce>(library, coalesce);
   function<op::_to_sparse_csc>(library, to_sparse_csc);

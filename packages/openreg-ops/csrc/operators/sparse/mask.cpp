@@ -27,9 +27,9 @@ bool both_have_elements(const at::Tensor& one, const at::Tensor& other) {
 
 // A strided tensor is multiplied by ones where the mask has elements, by other operators.
 at::Tensor mask_coo(const at::Tensor& self, const at::Tensor& mask) {
-  const OperandsDevice device(kMask, self, mask);
+  const OperandDeviceGuard device(kMask, self, mask);
   if (self.is_same(mask) || self.layout() != mask.layout() || !both_have_elements(self, mask)) {
-    return call_composed<op::sparse_mask>(kCoo, self, mask);
+    return call_host_composite<op::sparse_mask>(kCoo, self, mask);
   }
   check_same_shape("sparse_mask", self, mask);
   const at::Tensor result = empty_of_pattern(mask, self.scalar_type());
@@ -38,9 +38,9 @@ at::Tensor mask_coo(const at::Tensor& self, const at::Tensor& mask) {
 }
 
 at::Tensor project(const at::Tensor& self, const at::Tensor& mask, bool accumulate) {
-  const OperandsDevice device({op::_sparse_mask_projection::name}, self, mask);
+  const OperandDeviceGuard device({op::_sparse_mask_projection::name}, self, mask);
   if (!both_have_elements(self, mask)) {
-    return call_composed<op::_sparse_mask_projection>(kCoo, self, mask, accumulate);
+    return call_host_composite<op::_sparse_mask_projection>(kCoo, self, mask, accumulate);
   }
   check_same_shape("_sparse_mask_projection", self, mask);
   const at::Tensor result = empty_of_pattern(self, self.scalar_type());
@@ -52,19 +52,20 @@ at::Tensor project(const at::Tensor& self, const at::Tensor& mask, bool accumula
 
 // The CPU sorts what is not sorted in the mask, so that the plain indices may be others.
 void mask_compressed_kernel(const at::Tensor& self, const at::Tensor& mask, at::Tensor& plain, at::Tensor& values) {
-  const SparseMembers computed = members_of(op::sparse_mask::redispatch(c10::DispatchKeySet(kCompressed), self, mask));
+  const SparseMembers computed =
+      sparse_components(op::sparse_mask::redispatch(c10::DispatchKeySet(kCompressed), self, mask));
   put_result(kMask.name, computed[2], values);
   plain.copy_(computed[1]);
 }
 
 at::Tensor mask_compressed(const at::Tensor& self, const at::Tensor& mask) {
-  const OperandsDevice device(kMask, self, mask);
+  const OperandDeviceGuard device(kMask, self, mask);
   const bool gathers = !is_sparse(self) && self.sizes() == mask.sizes() && mask.numel() > 0 && mask._nnz() > 0;
   if (!gathers) {
-    return call_composed<op::sparse_mask>(kCompressed, self, mask);
+    return call_host_composite<op::sparse_mask>(kCompressed, self, mask);
   }
   at::Tensor result = empty_of_pattern(mask, self.scalar_type(), at::kLong);
-  const SparseMembers members = members_of(result);
+  const SparseMembers members = sparse_components(result);
   launch(kMask, device, &mask_compressed_kernel, self, mask, members[1], members[2]);
   return result;
 }
@@ -82,7 +83,7 @@ at::Tensor multiply(const at::Tensor& self, const at::Tensor& other) {
   check_same_device_or_scalar(op::mul_Tensor::name, device, self, other);
   const CurrentDevice current(device);
   if (!masks(self, other) && !masks(other, self)) {
-    return call_composed<op::mul_Tensor>(kCompressed, self, other);
+    return call_host_composite<op::mul_Tensor>(kCompressed, self, other);
   }
   const at::Tensor& sparse = is_sparse(self) ? self : other;
   const at::Tensor result = (is_sparse(self) ? other : self).sparse_mask(sparse);
@@ -91,13 +92,13 @@ at::Tensor multiply(const at::Tensor& self, const at::Tensor& other) {
 }
 
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
-  const DeclaresFor sparse(c10::DispatchKey::SparsePrivateUse1);
+  const RegistrationKeyGuard sparse(c10::DispatchKey::SparsePrivateUse1);
   function<op::_sparse_mask_projection>(library, project);
   function<op::sparse_mask>(library, mask_coo);
 }
 
 TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, library) {
-  const DeclaresFor sparse(c10::DispatchKey::SparseCsrPrivateUse1);
+  const RegistrationKeyGuard sparse(c10::DispatchKey::SparseCsrPrivateUse1);
   function<op::mul_Tensor>(library, multiply);
   function<op::sparse_mask>(library, mask_compressed);
 }

@@ -9,7 +9,7 @@ at::Tensor empty_of_pattern(const at::Tensor& sparse, c10::ScalarType dtype,
                             std::optional<c10::ScalarType> index_dtype) {
   SparseShape shape(sparse);
   shape.dtype = c10::scalarTypeToTypeMeta(dtype);
-  SparseMembers members = members_of(sparse);
+  SparseMembers members = sparse_components(sparse);
   for (at::Tensor* const indices : {&members[0], &members[1]}) {
     if (indices->defined()) {
       *indices = indices->to(index_dtype.value_or(indices->scalar_type()), /*non_blocking=*/false, /*copy=*/true);

@@ -6,7 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "launch/launch.h"
-#include "support/sparse_members.h"
+#include "support/sparse_components.h"
 
 namespace openreg::ops {
 
@@ -22,14 +22,14 @@ struct ValuesKernel;
 template <class Op, c10::DispatchKey kKey, class... Args>
 struct ValuesKernel<Op, kKey, at::Tensor(Args...)> {
   static void run(Args... args, at::Tensor& values) {
-    put_result(Op::name, members_of(Op::redispatch(c10::DispatchKeySet(kKey), args...))[2], values);
+    put_result(Op::name, sparse_components(Op::redispatch(c10::DispatchKeySet(kKey), args...))[2], values);
   }
 };
 
 // Launches it for a result that has its indices.
 template <class Op, c10::DispatchKey kKey, class... Args>
 void launch_values(c10::Device device, const at::Tensor& result, const Args&... args) {
-  launch({Op::name}, device, &ValuesKernel<Op, kKey>::run, args..., members_of(result)[2]);
+  launch({Op::name}, device, &ValuesKernel<Op, kKey>::run, args..., sparse_components(result)[2]);
 }
 
 }  // namespace openreg::ops

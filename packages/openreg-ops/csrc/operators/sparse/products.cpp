@@ -9,7 +9,7 @@
 #include <ATen/ops/triangular_solve_native.h>
 
 #include "registration/declare.h"
-#include "support/sparse_members.h"
+#include "support/sparse_components.h"
 
 namespace openreg::ops {
 
@@ -29,8 +29,8 @@ void check_coo_product(const at::Tensor& sparse, const at::Tensor& dense) {
               ", got ", dense.size(0));
 }
 
-OutputSpec describe_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2,
-                          const at::Scalar& /*beta*/, const at::Scalar& /*alpha*/) {
+OutputSpec meta_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2,
+                      const at::Scalar& /*beta*/, const at::Scalar& /*alpha*/) {
   const c10::DimVector sizes{mat1.size(0), mat2.size(1)};
   TORCH_CHECK(self.layout() == c10::kStrided,
               "addmm_sparse_dense: expected 't' to have strided layout, got tensor with layout ", self.layout());
@@ -46,11 +46,11 @@ OutputSpec describe_addmm(const at::Tensor& self, const at::Tensor& mat1, const 
 void check_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2, const at::Scalar& beta,
                  const at::Scalar& alpha) {
   check_coo_product(mat1, mat2);
-  const OutputSpec spec = describe_addmm(self, mat1, mat2, beta, alpha);
+  const OutputSpec spec = meta_addmm(self, mat1, mat2, beta, alpha);
   TORCH_CHECK(self.sizes() == spec.sizes, "addmm: Argument #1 (t): Expected size ", spec.sizes, ", got ", self.sizes());
 }
 
-OutputSpec describe_bmm(const at::Tensor& self, const at::Tensor& mat2) {
+OutputSpec meta_bmm(const at::Tensor& self, const at::Tensor& mat2) {
   TORCH_CHECK(mat2.layout() == c10::kStrided, "bmm_sparse: Tensor 'mat2' must be dense");
   TORCH_CHECK(self.layout() == c10::kSparse, "bmm_sparse: Tensor 'self' must be sparse");
   TORCH_CHECK(self.dense_dim() == 0, "bmm_sparse: Tensor 'self' must have 0 dense dims, but has ", self.dense_dim());
@@ -66,8 +66,8 @@ OutputSpec describe_bmm(const at::Tensor& self, const at::Tensor& mat2) {
 
 // Compressed layouts
 
-OutputSpec describe_compressed_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2,
-                                     const at::Scalar& /*beta*/, const at::Scalar& /*alpha*/, at::Tensor& out) {
+OutputSpec meta_compressed_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2,
+                                 const at::Scalar& /*beta*/, const at::Scalar& /*alpha*/, at::Tensor& out) {
   TORCH_CHECK(mat1.dim() == 2 && mat2.dim() == 2, "addmm: expected mat1 and mat2 to be matrices, but got ", mat1.dim(),
               "-D and ", mat2.dim(), "-D tensors");
   TORCH_CHECK(mat1.size(1) == mat2.size(0), "mat1 and mat2 shapes cannot be multiplied (", mat1.size(0), "x",
@@ -80,19 +80,19 @@ OutputSpec describe_compressed_addmm(const at::Tensor& self, const at::Tensor& m
 }
 
 const auto kAddmm =
-    described_form<describe_compressed_addmm, op::addmm_out>(at::native::addmm_out_sparse_compressed_cpu);
+    unstructured_overload<meta_compressed_addmm, op::addmm_out>(at::native::addmm_out_sparse_compressed_cpu);
 
 at::Tensor& compressed_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2,
                              const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
   if (!is_sparse(self) && !is_sparse(out)) {
     return kAddmm(self, mat1, mat2, beta, alpha, out);
   }
-  const OperandsDevice device({op::addmm_out::name}, self, mat1, mat2, out);
-  return call_waiting<op::addmm_out>(kCompressed, self, mat1, mat2, beta, alpha, out);
+  const OperandDeviceGuard device({op::addmm_out::name}, self, mat1, mat2, out);
+  return call_synchronous<op::addmm_out>(kCompressed, self, mat1, mat2, beta, alpha, out);
 }
 
-OutputSpec describe_addmv(const at::Tensor& self, const at::Tensor& mat, const at::Tensor& vec,
-                          const at::Scalar& /*beta*/, const at::Scalar& /*alpha*/, at::Tensor& out) {
+OutputSpec meta_addmv(const at::Tensor& self, const at::Tensor& mat, const at::Tensor& vec, const at::Scalar& /*beta*/,
+                      const at::Scalar& /*alpha*/, at::Tensor& out) {
   TORCH_CHECK(mat.layout() != c10::kSparseBsc, "torch.addmv: operation not supported for mat with SparseBsc layout");
   TORCH_CHECK(is_sparse(mat) && !is_sparse(vec) && !is_sparse(self) && !is_sparse(out),
               "torch.addmv: expected mat alone to be sparse");
@@ -115,14 +115,14 @@ std::tuple<at::Tensor&, at::Tensor&> triangular_solve(const at::Tensor& self, co
                                                       bool transpose, bool unitriangular, at::Tensor& X,
                                                       at::Tensor& M) {
   constexpr Operator kSolve{op::triangular_solve_X::name};
-  const OperandsDevice device(kSolve, self, A, X);
+  const OperandDeviceGuard device(kSolve, self, A, X);
   TORCH_CHECK(is_sparse(A) && !is_sparse(self) && !is_sparse(X),
               "torch.triangular_solve: expected A alone to be sparse");
   TORCH_CHECK(A.dim() == 2 && self.dim() == 2 && A.size(0) == A.size(1) && A.size(1) == self.size(0),
               "torch.triangular_solve: expected a square matrix A and a matrix B of as many rows, but got ", A.sizes(),
               " and ", self.sizes());
   resize_out(X, self.sizes(), {}, self.options());
-  launch_described<1>(kSolve, device, &solve_kernel, {X}, self, A, upper, transpose, unitriangular);
+  launch_out_kernel<1>(kSolve, device, &solve_kernel, {X}, self, A, upper, transpose, unitriangular);
   return {X, M};
 }
 
@@ -131,7 +131,7 @@ std::tuple<at::Tensor&, at::Tensor&> triangular_solve(const at::Tensor& self, co
 std::tuple<at::Tensor, at::Tensor, at::Tensor> sparse_linear_backward(const at::Tensor& input, const at::Tensor& grad,
                                                                       const at::Tensor& weight,
                                                                       std::array<bool, 3> mask) {
-  const OperandsDevice device({op::linear_backward::name}, input, grad, weight);
+  const OperandDeviceGuard device({op::linear_backward::name}, input, grad, weight);
   if (weight.dim() == 1) {
     // A vector is a matrix of one row, whose product loses its last dimension.
     auto [of_input, of_weight, of_bias] = sparse_linear_backward(input, grad.unsqueeze(-1), weight.unsqueeze(0), mask);
@@ -157,17 +157,17 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> sparse_linear_backward(const at::
 }
 
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
-  const DeclaresFor sparse(c10::DispatchKey::SparsePrivateUse1);
-  described<describe_addmm, op::addmm>(library, at::native::addmm_out_sparse_dense_cpu);
-  described<check_addmm, op::addmm_>(library, at::native::s_addmm_sparse_dense_cpu_);
-  described<describe_bmm, op::bmm>(library, at::native::bmm_out_sparse_cpu);
+  const RegistrationKeyGuard sparse(c10::DispatchKey::SparsePrivateUse1);
+  unstructured<meta_addmm, op::addmm>(library, at::native::addmm_out_sparse_dense_cpu);
+  unstructured<check_addmm, op::addmm_>(library, at::native::s_addmm_sparse_dense_cpu_);
+  unstructured<meta_bmm, op::bmm>(library, at::native::bmm_out_sparse_cpu);
   function<op::linear_backward>(library, sparse_linear_backward);
 }
 
 TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, library) {
-  const DeclaresFor sparse(c10::DispatchKey::SparseCsrPrivateUse1);
+  const RegistrationKeyGuard sparse(c10::DispatchKey::SparseCsrPrivateUse1);
   function<op::addmm_out>(library, compressed_addmm);
-  described<describe_addmv, op::addmv_out>(library, at::native::addmv_out_sparse_compressed);
+  unstructured<meta_addmv, op::addmv_out>(library, at::native::addmv_out_sparse_compressed);
   function<op::linear_backward>(library, sparse_linear_backward);
   function<op::triangular_solve_X>(library, triangular_solve);
 }

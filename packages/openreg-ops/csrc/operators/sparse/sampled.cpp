@@ -45,7 +45,7 @@ void check_sampled(const at::Tensor& self, const at::Tensor& mat1, const at::Ten
 
 at::Tensor& sampled_addmm_out(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2,
                               const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
-  const OperandsDevice device(kSampled, self, mat1, mat2, out);
+  const OperandDeviceGuard device(kSampled, self, mat1, mat2, out);
   check_sampled(self, mat1, mat2);
   TORCH_CHECK(out.layout() == c10::kSparseCsr, "sampled_addmm: Expected result to have sparse csr layout, but got ",
               out.layout());
@@ -54,7 +54,7 @@ at::Tensor& sampled_addmm_out(const at::Tensor& self, const at::Tensor& mat1, co
               self.scalar_type());
   if (!out.is_same(self)) {
     const at::Tensor pattern = empty_of_pattern(self, self.scalar_type(), out.crow_indices().scalar_type());
-    assign(out, SparseShape(pattern), members_of(pattern));
+    assign(out, SparseShape(pattern), sparse_components(pattern));
   }
   launch_values<op::sparse_sampled_addmm, kCompressed>(device, out, self, mat1, mat2, beta, alpha);
   return out;
@@ -62,7 +62,7 @@ at::Tensor& sampled_addmm_out(const at::Tensor& self, const at::Tensor& mat1, co
 
 at::Tensor sampled_addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2, const at::Scalar& beta,
                          const at::Scalar& alpha) {
-  const OperandsDevice device(kSampled, self, mat1, mat2);
+  const OperandDeviceGuard device(kSampled, self, mat1, mat2);
   check_sampled(self, mat1, mat2);
   at::Tensor out = empty_of_pattern(self, self.scalar_type(), at::kLong);
   launch_values<op::sparse_sampled_addmm, kCompressed>(device, out, self, mat1, mat2, beta, alpha);
@@ -106,7 +106,7 @@ void reduce_kernel(const at::Tensor& self, const at::Tensor& other, std::string_
 }
 
 std::tuple<at::Tensor, at::Tensor> mm_reduce(const at::Tensor& self, const at::Tensor& other, std::string_view reduce) {
-  const OperandsDevice device(kReduce, self, other);
+  const OperandDeviceGuard device(kReduce, self, other);
   check_reduce("sparse_mm_reduce", self, other);
   const bool picks = picks_one(reduce);
   const bool trains = picks && at::GradMode::is_enabled() && (self.requires_grad() || other.requires_grad());
@@ -125,7 +125,7 @@ void reduce_backward_kernel(const at::Tensor& self, const at::Tensor& grad, cons
   const auto [first, second] =
       op::_sparse_mm_reduce_impl_backward::redispatch(kOnCpu, self, grad, weight, reduce, found, wanted);
   if (of_values.defined()) {
-    put_result(kReduceBackward.name, members_of(first)[2], of_values);
+    put_result(kReduceBackward.name, sparse_components(first)[2], of_values);
   }
   put_result(kReduceBackward.name, second, of_weight);
 }
@@ -133,7 +133,7 @@ void reduce_backward_kernel(const at::Tensor& self, const at::Tensor& grad, cons
 std::tuple<at::Tensor, at::Tensor> mm_reduce_backward(const at::Tensor& self, const at::Tensor& grad,
                                                       const at::Tensor& weight, std::string_view reduce,
                                                       const at::Tensor& places, std::array<bool, 2> wanted) {
-  const OperandsDevice device(kReduceBackward, self, grad, weight);
+  const OperandDeviceGuard device(kReduceBackward, self, grad, weight);
   check_reduce("sparse_mm_reduce_backward", self, weight);
   picks_one(reduce);
   TORCH_CHECK(grad.layout() == c10::kStrided && grad.scalar_type() == self.scalar_type() &&
@@ -149,7 +149,7 @@ std::tuple<at::Tensor, at::Tensor> mm_reduce_backward(const at::Tensor& self, co
 }
 
 TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, library) {
-  const DeclaresFor sparse(c10::DispatchKey::SparseCsrPrivateUse1);
+  const RegistrationKeyGuard sparse(c10::DispatchKey::SparseCsrPrivateUse1);
   function<op::_sparse_mm_reduce_impl>(library, mm_reduce);
   function<op::_sparse_mm_reduce_impl_backward>(library, mm_reduce_backward);
   function<op::sparse_sampled_addmm>(library, sampled_addmm);

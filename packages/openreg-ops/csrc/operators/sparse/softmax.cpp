@@ -15,7 +15,7 @@ namespace {
 // Op is _sparse_softmax or _sparse_log_softmax.
 template <class Op>
 at::Tensor sparse_softmax(const at::Tensor& self, int64_t dim, bool half_to_float) {
-  const OperandsDevice device({Op::name}, self);
+  const OperandDeviceGuard device({Op::name}, self);
   TORCH_CHECK(!half_to_float, Op::name, ": half to float conversion is not supported on ", self.device());
   at::maybe_wrap_dim(dim, self.dim());
   if (self.numel() == 0) {
@@ -30,7 +30,7 @@ at::Tensor sparse_softmax(const at::Tensor& self, int64_t dim, bool half_to_floa
 template <class Op>
 at::Tensor sparse_softmax_backward(const at::Tensor& grad, const at::Tensor& output, int64_t dim,
                                    const at::Tensor& self) {
-  const OperandsDevice device({Op::name}, grad, output, self);
+  const OperandDeviceGuard device({Op::name}, grad, output, self);
   at::maybe_wrap_dim(dim, output.dim());
   TORCH_CHECK(grad.is_sparse() && grad.sizes() == output.sizes(), Op::name,
               ": expected a sparse gradient of the output's size, but got ", grad.layout(), " of size ", grad.sizes());
@@ -41,7 +41,7 @@ at::Tensor sparse_softmax_backward(const at::Tensor& grad, const at::Tensor& out
 }
 
 at::Tensor sum_backward(const at::Tensor& grad, const at::Tensor& self, c10::IntArrayRef dim) {
-  const OperandsDevice device({op::_sparse_sum_backward::name}, grad, self);
+  const OperandDeviceGuard device({op::_sparse_sum_backward::name}, grad, self);
   if ((grad.is_sparse() && grad._nnz() == 0) || grad.numel() == 0) {
     return at::zeros_like(self);
   }
@@ -58,7 +58,7 @@ at::Tensor sum_backward(const at::Tensor& grad, const at::Tensor& self, c10::Int
 }
 
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, library) {
-  const DeclaresFor sparse(c10::DispatchKey::SparsePrivateUse1);
+  const RegistrationKeyGuard sparse(c10::DispatchKey::SparsePrivateUse1);
   function<op::_sparse_softmax>(library, sparse_softmax<op::_sparse_softmax>);
   function<op::_sparse_log_softmax>(library, sparse_softmax<op::_sparse_log_softmax>);
   function<op::_sparse_softmax_backward_data>(library, sparse_softmax_backward<op::_sparse_softmax_backward_data>);

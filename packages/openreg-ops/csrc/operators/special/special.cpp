@@ -7,7 +7,7 @@ namespace openreg::ops {
 namespace {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kFull{.refused = kReduced | kComplex};
+  constexpr KernelTraits kFull{.refused = kReduced | kComplex};
   structured<meta::structured_special_airy_ai, op::special_airy_ai>(library, cpu::special_airy_ai_outf, kFull);
   structured<meta::structured_special_bessel_j0, op::special_bessel_j0>(library, cpu::special_bessel_j0_outf, kFull);
   structured<meta::structured_special_bessel_j1, op::special_bessel_j1>(library, cpu::special_bessel_j1_outf, kFull);

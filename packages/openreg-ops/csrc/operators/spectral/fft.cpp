@@ -46,7 +46,7 @@ c10::DimVector wrap_dims(c10::IntArrayRef dims, const at::Tensor& self) {
   return wrapped;
 }
 
-OutputSpec describe_c2c(const at::Tensor& self, c10::IntArrayRef dim, int64_t /*normalization*/, bool /*forward*/) {
+OutputSpec meta_c2c(const at::Tensor& self, c10::IntArrayRef dim, int64_t /*normalization*/, bool /*forward*/) {
   TORCH_CHECK(self.is_complex(), "Only supports complex dtypes, but found: ", self.scalar_type());
   OutputSpec spec = dim.empty()
                         ? output_like(self)
@@ -55,7 +55,7 @@ OutputSpec describe_c2c(const at::Tensor& self, c10::IntArrayRef dim, int64_t /*
   return spec;
 }
 
-OutputSpec describe_r2c(const at::Tensor& self, c10::IntArrayRef dim, int64_t /*normalization*/, bool onesided) {
+OutputSpec meta_r2c(const at::Tensor& self, c10::IntArrayRef dim, int64_t /*normalization*/, bool onesided) {
   OPENREG_CHECK_TYPE_SINCE_14(self.is_floating_point(),
                               "Only supports floating-point dtypes, but found: ", self.scalar_type());
   const c10::DimVector dims = wrap_dims(dim, self);
@@ -66,8 +66,7 @@ OutputSpec describe_r2c(const at::Tensor& self, c10::IntArrayRef dim, int64_t /*
   return transformed(self, std::move(sizes), dims, true, c10::toComplexType(self.scalar_type()));
 }
 
-OutputSpec describe_c2r(const at::Tensor& self, c10::IntArrayRef dim, int64_t /*normalization*/,
-                        int64_t last_dim_size) {
+OutputSpec meta_c2r(const at::Tensor& self, c10::IntArrayRef dim, int64_t /*normalization*/, int64_t last_dim_size) {
   TORCH_CHECK(self.is_complex(), "Only supports complex dtypes, but found: ", self.scalar_type());
   const c10::DimVector dims = wrap_dims(dim, self);
   std::vector<int64_t> sizes = self.sizes().vec();
@@ -76,9 +75,9 @@ OutputSpec describe_c2r(const at::Tensor& self, c10::IntArrayRef dim, int64_t /*
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_c2c, op::_fft_c2c>(library, computed_in<reduced_as_float, cpu::_fft_c2c_outf>);
-  described<describe_c2r, op::_fft_c2r>(library, computed_in<reduced_as_float, cpu::_fft_c2r_outf>);
-  described<describe_r2c, op::_fft_r2c>(library, computed_in<reduced_as_float, cpu::_fft_r2c_outf>);
+  unstructured<meta_c2c, op::_fft_c2c>(library, computed_in<reduced_as_float, cpu::_fft_c2c_outf>);
+  unstructured<meta_c2r, op::_fft_c2r>(library, computed_in<reduced_as_float, cpu::_fft_c2r_outf>);
+  unstructured<meta_r2c, op::_fft_r2c>(library, computed_in<reduced_as_float, cpu::_fft_r2c_outf>);
 }
 
 }  // namespace

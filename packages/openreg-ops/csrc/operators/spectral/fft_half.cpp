@@ -86,7 +86,7 @@ void add_all(Add add) {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   add_all([&](const c10::OperatorName& form, auto function) {
-    register_form(library, form, {}, torch::CppFunction(function));
+    register_overload(library, form, {}, torch::CppFunction(function));
   });
 }
 

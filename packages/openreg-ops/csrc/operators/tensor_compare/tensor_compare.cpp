@@ -22,7 +22,7 @@ at::Tensor functional_assert(const at::Tensor& self, std::string_view message, c
 }
 
 // Not by the meta function, as its other forms: that announces an empty output, and the kernel gives one number.
-OutputSpec describe_isin(const at::Scalar& element, const at::Tensor& tests, bool /*assume_unique*/, bool /*invert*/) {
+OutputSpec meta_isin(const at::Scalar& element, const at::Tensor& tests, bool /*assume_unique*/, bool /*invert*/) {
   for (const c10::ScalarType dtype : {element.type(), tests.scalar_type()}) {
     TORCH_CHECK(!c10::isComplexType(dtype) && dtype != at::kBool,
                 "Unsupported input type encountered for isin(): ", dtype);
@@ -30,15 +30,15 @@ OutputSpec describe_isin(const at::Scalar& element, const at::Tensor& tests, boo
   return scalar_output(at::kBool);
 }
 
-OutputSpec describe_where(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other,
-                          const at::Tensor& out) {
+OutputSpec meta_where(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other,
+                      const at::Tensor& out) {
   TORCH_CHECK(condition.scalar_type() == at::kBool || condition.scalar_type() == at::kByte,
               "where expected condition to be a boolean tensor, but got a tensor with dtype ", condition.scalar_type());
   const c10::ScalarType dtype = at::result_type(self, other);
   TORCH_CHECK(out.scalar_type() == dtype, "Expected out type to be ", dtype, " but got ", out.scalar_type());
   return by_iterator(condition, self, other, out);
 }
-const auto kWhere = described_form<describe_where, op::where_self_out>(cpu::where_outf);
+const auto kWhere = unstructured_overload<meta_where, op::where_self_out>(cpu::where_outf);
 
 at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other) {
   const CurrentDevice current(device_of(kWhere.op.name, condition, self, other));
@@ -48,8 +48,8 @@ at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   // One that fails becomes the device's error at the next synchronisation.
-  described<check_assert, op::_assert_async>(library, cpu::_assert_async, kChecked);
-  described<check_assert, op::_assert_async_msg>(library, cpu::_assert_async, kChecked);
+  unstructured<check_assert, op::_assert_async>(library, cpu::_assert_async, kChecked);
+  unstructured<check_assert, op::_assert_async_msg>(library, cpu::_assert_async, kChecked);
   function<op::_functional_assert_async_msg>(library, functional_assert);
   structured<meta::structured_clamp, op::clamp, op::clamp_>(library, cpu::clamp_outf, kRealNumbers);
   structured<meta::structured_clamp_Tensor, op::clamp_Tensor, op::clamp__Tensor>(library, cpu::clamp_outf,
@@ -60,11 +60,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_clamp_min, op::clamp_min, op::clamp_min_>(library, cpu::clamp_min_outf, kRealNumbers);
   structured<meta::structured_clamp_min_Tensor, op::clamp_min_Tensor, op::clamp_min__Tensor>(
       library, cpu::clamp_min_outf, kNoComplex);
-  described<describe_isin, op::isin_Scalar_Tensor>(library,
-                                                   as_out<static_cast<SchemaOf<op::isin_Scalar_Tensor>*>(cpu::isin)>);
+  unstructured<meta_isin, op::isin_Scalar_Tensor>(library,
+                                                  as_out<static_cast<SchemaOf<op::isin_Scalar_Tensor>*>(cpu::isin)>);
   function<op::isnan>(library, at::native::isnan);
   function<op::where_self>(library, where);
-  described<describe_where, op::where_self_out>(library, cpu::where_outf, kChecked);
+  unstructured<meta_where, op::where_self_out>(library, cpu::where_outf, kChecked);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include <ATen/ops/tril_indices_native.h>
 #include <ATen/ops/triu_indices_native.h>
 
-#include "launch/numbers.h"
+#include "launch/scalar_range.h"
 #include "openreg/runtime/device.h"
 #include "registration/declare.h"
 
@@ -21,8 +21,7 @@ namespace openreg::ops {
 namespace {
 
 // An output of as many elements keeps its shape and takes the numbers in its own order.
-OutputSpec describe_arange(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step,
-                           const at::Tensor& out) {
+OutputSpec meta_arange(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, const at::Tensor& out) {
   int64_t count = 0;
   AT_DISPATCH_ALL_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "aten::arange",
                              [&] { count = at::native::compute_arange_size<scalar_t>(start, end, step); });
@@ -39,7 +38,7 @@ OutputSpec describe_arange(const at::Scalar& start, const at::Scalar& end, const
   return output_of_shape(out);
 }
 
-OutputSpec describe_steps(int64_t steps, const at::Tensor& out, const char* kernel) {
+OutputSpec meta_steps(int64_t steps, const at::Tensor& out, const char* kernel) {
   TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
   require_dtype(steps < 2 || out.scalar_type() != at::kBool, kernel, out.scalar_type());
   return (out.numel() == steps ? output_of_shape(out) : output_of({steps}, out.scalar_type()))
@@ -50,7 +49,7 @@ OutputSpec describe_steps(int64_t steps, const at::Tensor& out, const char* kern
 void check_bound(const at::Scalar& bound, int64_t steps, const at::Tensor& out, const char* /*name*/,
                  const char* /*which*/) {
   if (steps > 0) {
-    require_number(bound, out.scalar_type());
+    check_scalar_range(bound, out.scalar_type());
   }
 }
 void check_bound(const at::Tensor& bound, int64_t /*steps*/, const at::Tensor& /*out*/, const char* name,
@@ -59,27 +58,27 @@ void check_bound(const at::Tensor& bound, int64_t /*steps*/, const at::Tensor& /
               bound.dim(), " dimension(s).");
 }
 
-constexpr auto describe_linspace = [](const auto& start, const auto& end, int64_t steps, const at::Tensor& out) {
+constexpr auto meta_linspace = [](const auto& start, const auto& end, int64_t steps, const at::Tensor& out) {
   check_bound(start, steps, out, "linspace", "start");
   check_bound(end, steps, out, "linspace", "end");
-  return describe_steps(steps, out, "linspace_cpu");
+  return meta_steps(steps, out, "linspace_cpu");
 };
 
-constexpr auto describe_logspace = [](const auto& start, const auto& end, int64_t steps, double /*base*/,
-                                      const at::Tensor& out) {
+constexpr auto meta_logspace = [](const auto& start, const auto& end, int64_t steps, double /*base*/,
+                                  const at::Tensor& out) {
   check_bound(start, steps, out, "logspace", "start");
   check_bound(end, steps, out, "logspace", "end");
-  return describe_steps(steps, out, "logspace_cpu");
+  return meta_steps(steps, out, "logspace_cpu");
 };
 
-OutputSpec describe_matrix(int64_t rows, int64_t columns, const at::Tensor& out) {
+OutputSpec meta_matrix(int64_t rows, int64_t columns, const at::Tensor& out) {
   TORCH_CHECK(rows >= 0, "n must be greater or equal to 0, got ", rows);
   TORCH_CHECK(columns >= 0, "m must be greater or equal to 0, got ", columns);
   return output_of({rows, columns}, out.scalar_type()).allowing({.expands = true, .quiet = true});
 }
 
-OutputSpec describe_square(int64_t rows, const at::Tensor& out) {
-  return describe_matrix(rows, rows, out);
+OutputSpec meta_square(int64_t rows, const at::Tensor& out) {
+  return meta_matrix(rows, rows, out);
 }
 
 using TriangleKernel = at::Tensor(int64_t, int64_t, int64_t, std::optional<c10::ScalarType>, std::optional<c10::Layout>,
@@ -132,23 +131,23 @@ void kaiser_window_kernel(int64_t length, double beta, at::Tensor& window) {
 void launch_kaiser_window(at::TensorIteratorBase& iterator, int64_t length, double beta) {
   constexpr Operator kKaiserWindow{"aten::kaiser_window"};
   const at::Tensor window = iterator.tensor(0);
-  const OperandsDevice device(kKaiserWindow, window);
+  const OperandDeviceGuard device(kKaiserWindow, window);
   launch(kKaiserWindow, device, &kaiser_window_kernel, length, beta, window);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   function<op::_efficientzerotensor>(library, efficient_zeros);
-  described<describe_arange, op::arange_start_out>(library, cpu::arange_outf, kChecked);
-  described<describe_matrix, op::eye_m_out>(library, cpu::eye_outf);
-  described<describe_square, op::eye_out>(library, cpu::eye_outf);
-  described<describe_linspace, op::linspace_out>(library, cpu::linspace_outf);
-  described<describe_linspace, op::linspace_Scalar_Tensor_out>(library, at::native::linspace_out);
-  described<describe_linspace, op::linspace_Tensor_Scalar_out>(library, at::native::linspace_out);
-  described<describe_linspace, op::linspace_Tensor_Tensor_out>(library, at::native::linspace_out);
-  described<describe_logspace, op::logspace_out>(library, cpu::logspace_outf);
-  described<describe_logspace, op::logspace_Scalar_Tensor_out>(library, at::native::logspace_out);
-  described<describe_logspace, op::logspace_Tensor_Scalar_out>(library, at::native::logspace_out);
-  described<describe_logspace, op::logspace_Tensor_Tensor_out>(library, at::native::logspace_out);
+  unstructured<meta_arange, op::arange_start_out>(library, cpu::arange_outf, kChecked);
+  unstructured<meta_matrix, op::eye_m_out>(library, cpu::eye_outf);
+  unstructured<meta_square, op::eye_out>(library, cpu::eye_outf);
+  unstructured<meta_linspace, op::linspace_out>(library, cpu::linspace_outf);
+  unstructured<meta_linspace, op::linspace_Scalar_Tensor_out>(library, at::native::linspace_out);
+  unstructured<meta_linspace, op::linspace_Tensor_Scalar_out>(library, at::native::linspace_out);
+  unstructured<meta_linspace, op::linspace_Tensor_Tensor_out>(library, at::native::linspace_out);
+  unstructured<meta_logspace, op::logspace_out>(library, cpu::logspace_outf);
+  unstructured<meta_logspace, op::logspace_Scalar_Tensor_out>(library, at::native::logspace_out);
+  unstructured<meta_logspace, op::logspace_Tensor_Scalar_out>(library, at::native::logspace_out);
+  unstructured<meta_logspace, op::logspace_Tensor_Tensor_out>(library, at::native::logspace_out);
   function<op::tril_indices>(library, triangle_indices<op::tril_indices, at::native::tril_indices_cpu>);
   function<op::triu_indices>(library, triangle_indices<op::triu_indices, at::native::triu_indices_cpu>);
 }

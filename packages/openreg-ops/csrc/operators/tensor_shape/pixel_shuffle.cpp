@@ -13,13 +13,13 @@ void require_two_dimensional_format(const at::Tensor& self) {
               "Unsupported memory format. Supports only ChannelsLast, Contiguous");
 }
 
-OutputSpec describe_pixel_shuffle(const at::Tensor& self, int64_t factor) {
+OutputSpec meta_pixel_shuffle(const at::Tensor& self, int64_t factor) {
   at::native::check_pixel_shuffle_shapes(self, factor);
   require_two_dimensional_format(self);
   return with_last_sizes(self, {self.size(-3) / factor / factor, self.size(-2) * factor, self.size(-1) * factor});
 }
 
-OutputSpec describe_pixel_unshuffle(const at::Tensor& self, int64_t factor) {
+OutputSpec meta_pixel_unshuffle(const at::Tensor& self, int64_t factor) {
   at::native::check_pixel_unshuffle_shapes(self, factor);
   require_two_dimensional_format(self);
   return with_last_sizes(self, {self.size(-3) * factor * factor, self.size(-2) / factor, self.size(-1) / factor});
@@ -28,14 +28,14 @@ OutputSpec describe_pixel_unshuffle(const at::Tensor& self, int64_t factor) {
 // Without elements the CPU's kernel gives the shape of its operand, not of its result.
 at::Tensor unshuffle(const at::Tensor& self, int64_t factor) {
   if (self.numel() == 0) {
-    return at::empty(describe_pixel_unshuffle(self, factor).sizes, self.options());
+    return at::empty(meta_pixel_unshuffle(self, factor).sizes, self.options());
   }
   return cpu::pixel_unshuffle(self, factor);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  described<describe_pixel_shuffle, op::pixel_shuffle>(library, cpu::pixel_shuffle);
-  described<describe_pixel_unshuffle, op::pixel_unshuffle>(library, unshuffle);
+  unstructured<meta_pixel_shuffle, op::pixel_shuffle>(library, cpu::pixel_shuffle);
+  unstructured<meta_pixel_unshuffle, op::pixel_unshuffle>(library, unshuffle);
 }
 
 }  // namespace

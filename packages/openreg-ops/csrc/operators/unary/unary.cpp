@@ -12,45 +12,45 @@ at::Tensor in_fractions(const at::Tensor& self) {
 }
 
 // Of complex numbers the CPU's kernel makes a complex result first, and copies a part of it.
-OutputSpec describe_angle(const at::Tensor& self) {
+OutputSpec meta_angle(const at::Tensor& self) {
   const c10::ScalarType real = c10::toRealValueType(self.scalar_type());
   return (self.is_complex() ? output_of(self.sizes(), real) : output_like(self))
       .allowing({.casts = true, .elementwise = true});
 }
-const auto kAngle = described_operator<describe_angle, op::angle>(cpu::angle_outf);
+const auto kAngle = unstructured_operator<meta_angle, op::angle>(cpu::angle_outf);
 
-constexpr auto describe_conj_physical = [](const at::Tensor& self, const at::Tensor& out) {
+constexpr auto meta_conj_physical = [](const at::Tensor& self, const at::Tensor& out) {
   TORCH_CHECK(self.scalar_type() == out.scalar_type(), "Found dtype ", out.scalar_type(), " but expected ",
               self.scalar_type());
   return by_iterator(self, out);
 };
-const auto kConjPhysical = described_form<describe_conj_physical, op::conj_physical_out>(cpu::conj_physical_outf);
+const auto kConjPhysical = unstructured_overload<meta_conj_physical, op::conj_physical_out>(cpu::conj_physical_outf);
 
 at::Tensor& conj_physical_(at::Tensor& self) {
   return self.is_complex() ? kConjPhysical(self, self) : self;
 }
 
-std::array<OutputSpec, 2> describe_frexp(const at::Tensor& self) {
+std::array<OutputSpec, 2> meta_frexp(const at::Tensor& self) {
   TORCH_CHECK(at::isFloatingType(self.scalar_type()), "torch.frexp() only supports floating-point dtypes");
   return {output_like(self).allowing({.elementwise = true}), output_like(self, at::kInt)};
 }
 
-OutputSpec describe_logit(const at::Tensor& self, std::optional<double> /*eps*/) {
+OutputSpec meta_logit(const at::Tensor& self, std::optional<double> /*eps*/) {
   require_dtype(!self.is_complex(), "logit_cpu", self.scalar_type());
   const c10::ScalarType dtype =
       at::isFloatingType(self.scalar_type()) ? self.scalar_type() : c10::get_default_dtype_as_scalartype();
   return output_like(self, dtype).allowing({.casts = true, .elementwise = true});
 }
 
-const auto kLogit = described_operator<describe_logit, op::logit>(cpu::logit_outf);
+const auto kLogit = unstructured_operator<meta_logit, op::logit>(cpu::logit_outf);
 
 void check_logit(const at::Tensor& self, std::optional<double> eps) {
-  const c10::ScalarType result = describe_logit(self, eps).dtype;
+  const c10::ScalarType result = meta_logit(self, eps).dtype;
   TORCH_CHECK(c10::canCast(result, self.scalar_type()), "result type ", result,
               " can't be cast to the desired output type ", self.scalar_type());
 }
 
-constexpr auto describe_nan_to_num = [](const at::Tensor& self, const auto&... rest) {
+constexpr auto meta_nan_to_num = [](const at::Tensor& self, const auto&... rest) {
   const at::Tensor& out = std::get<sizeof...(rest) - 1>(std::tie(rest...));
   TORCH_CHECK(self.scalar_type() == out.scalar_type(), "nan_to_num: dtype of out: ", out.scalar_type(),
               " should be same as input: ", self.scalar_type());
@@ -72,7 +72,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                                                                               {.refused = kFloating | kComplex});
   structured<meta::structured_ceil, op::ceil, op::ceil_>(library, cpu::ceil_outf, kRealNumbers);
   function<op::conj_physical_>(library, conj_physical_);
-  described<describe_conj_physical, op::conj_physical_out>(library, cpu::conj_physical_outf, kChecked);
+  unstructured<meta_conj_physical, op::conj_physical_out>(library, cpu::conj_physical_outf, kChecked);
   structured<meta::structured_cos, op::cos, op::cos_>(library, cpu::cos_outf, kElementwise);
   structured<meta::structured_cosh, op::cosh, op::cosh_>(library, cpu::cosh_outf);
   structured<meta::structured_digamma, op::digamma, op::digamma_>(library, cpu::digamma_outf, kNoComplex);
@@ -84,7 +84,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_expm1, op::expm1, op::expm1_>(library, cpu::expm1_outf);
   structured<meta::structured_floor, op::floor, op::floor_>(library, cpu::floor_outf, kRealNumbers);
   structured<meta::structured_frac, op::frac, op::frac_>(library, cpu::frac_outf, kFloats);
-  described<describe_frexp, op::frexp_Tensor>(library, cpu::frexp_outf);
+  unstructured<meta_frexp, op::frexp_Tensor>(library, cpu::frexp_outf);
   structured<meta::structured_i0, op::i0, op::i0_>(library, cpu::i0_outf, kNoComplex);
   structured<meta::structured_isneginf, op::isneginf>(library, cpu::isneginf_outf);
   structured<meta::structured_isposinf, op::isposinf>(library, cpu::isposinf_outf);
@@ -93,7 +93,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   structured<meta::structured_log10, op::log10, op::log10_>(library, cpu::log10_outf);
   structured<meta::structured_log1p, op::log1p, op::log1p_>(library, cpu::log1p_outf);
   structured<meta::structured_log2, op::log2, op::log2_>(library, cpu::log2_outf);
-  described<by_iterator, op::logical_not_out>(library, cpu::logical_not_outf, kChecked);
+  unstructured<by_iterator, op::logical_not_out>(library, cpu::logical_not_outf, kChecked);
   function<op::logit>(library, [](const at::Tensor& self, std::optional<double> eps) {
     return kLogit.functional(in_fractions(self), eps);
   });
@@ -101,9 +101,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
                           [](const at::Tensor& self, std::optional<double> eps, at::Tensor& out) -> at::Tensor& {
                             return kLogit.out(in_fractions(self), eps, out);
                           });
-  described<check_logit, op::logit_>(library, cpu::logit_);
+  unstructured<check_logit, op::logit_>(library, cpu::logit_);
   structured<meta::structured_logit_backward, op::logit_backward>(library, cpu::logit_backward_outf, kFloats);
-  described<describe_nan_to_num, op::nan_to_num_out>(library, cpu::nan_to_num_outf, kChecked);
+  unstructured<meta_nan_to_num, op::nan_to_num_out>(library, cpu::nan_to_num_outf, kChecked);
   structured<meta::structured_neg, op::neg, op::neg_>(library, cpu::neg_outf, kElementwise);
   structured<meta::structured_polygamma, op::polygamma>(library, cpu::polygamma_outf, kNoComplex);
   structured<meta::structured_reciprocal, op::reciprocal, op::reciprocal_>(library, cpu::reciprocal_outf, kElementwise);

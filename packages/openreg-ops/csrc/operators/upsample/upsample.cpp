@@ -8,7 +8,7 @@ namespace openreg::ops {
 namespace {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  constexpr KernelRule kFloatsAndBytes{.refused = kBoolean | kSignedIntegers | kComplex};
+  constexpr KernelTraits kFloatsAndBytes{.refused = kBoolean | kSignedIntegers | kComplex};
   structured<meta::structured_upsample_nearest1d, op::upsample_nearest1d>(library, cpu::upsample_nearest1d_outf,
                                                                           kFloatsAndBytes);
   structured<meta::structured_upsample_nearest1d_backward, op::upsample_nearest1d_backward>(
