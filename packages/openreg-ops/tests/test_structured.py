@@ -3,11 +3,11 @@
 
 import pytest
 import torch
-from unstructured_samples import DESCRIBED_OPTIONS, unstructured_samples
 from layer_samples import layer_samples
 from linalg_samples import LINALG_OPTIONS, fft_samples, linalg_samples
 from parity import DEVICE, assert_same, check, is_busy, move_all, tensors_in
 from structured_samples import OPTIONS, make_samples
+from unstructured_samples import DESCRIBED_OPTIONS, unstructured_samples
 
 pytestmark = [
     pytest.mark.no_fallback,
