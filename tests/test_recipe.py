@@ -9,7 +9,7 @@ from tools import recipe
 from tools.recipe import Addition, RecipeError, additions, is_said, mistakes
 
 PAGE = recipe.PAGE.read_text("utf-8")
-ADDED = ("structured_erfinv", "describe_frexp(", "void cauchy(", "op::cauchy_", "openreg::softcap", "squared_relu")
+ADDED = ("structured_erfinv", "meta_frexp(", "void cauchy(", "op::cauchy_", "openreg::softcap", "squared_relu")
 
 
 def block(where, code="new\n"):
