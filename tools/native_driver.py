@@ -82,7 +82,7 @@ def zig_environment(session: nox.Session) -> dict[str, str]:
 
 def build_cross(session: nox.Session, target: str) -> Path:
     """Builds the project of the driver's programs for a target; gives the folder."""
-    build = session.cache_dir.resolve() / "build-trees" / f"driver-{target}"
+    build = session.cache_dir.resolve() / "build-trees" / f"native-{target}"
     session.run("cmake", "-S", str(PROJECT), "-B", str(build), *configure_cross(target), env=zig_environment(session))
     session.run("cmake", "--build", str(build), env=zig_environment(session))
     return build
@@ -123,7 +123,7 @@ def run_sanitizer(session: nox.Session, stopwatch: Stopwatch, sanitizer: str, se
     """
     with stopwatch.step(session.name, "install"):
         session.install(*BUILD_TOOLS)
-    build = session.cache_dir.resolve() / "build-trees" / f"driver-{sanitizer}"
+    build = session.cache_dir.resolve() / "build-trees" / f"native-{sanitizer}"
     with stopwatch.step(session.name, f"stress, {sanitizer}"):
         script = str(PROJECT / "run_stress.py")
         also = [argument for folder in brought_programs() for argument in ("--also", str(folder))]
@@ -135,7 +135,7 @@ def run_tidy(session: nox.Session, stopwatch: Stopwatch) -> None:
     """Runs clang-tidy on the device and what else needs no torch, after seeing that it reports each kind of fault."""
     with stopwatch.step(session.name, "install"):
         session.install(*BUILD_TOOLS, TIDY)
-    build = session.cache_dir.resolve() / "build-trees" / "driver-tidy"
+    build = session.cache_dir.resolve() / "build-trees" / "native-tidy"
     folders = f"-DOPENREG_STRESS_FOLDERS={';'.join(folder.as_posix() for folder in brought_programs())}"
     # The files are chosen by their names, which a unity build does not compile.
     each_file = ("-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DOPENREG_UNITY_BUILD=OFF")
