@@ -224,10 +224,10 @@ def test_a_name_that_is_not_in_the_minimal_set_is_a_refused_setting(doctor):
 
 
 OPERATORS = {
-    "aten::linear": ("native", "openreg_ops/csrc/blas/linear.cpp", "lower precision"),
-    "aten::mse_loss": ("native", "openreg_ops/csrc/loss/loss.cpp", "float32"),
-    "aten::addcmul": ("native", "openreg_ops/csrc/binary/binary.cpp", "promote"),
-    "torch.binary_cross_entropy": ("native", "openreg_ops/csrc/loss/loss.cpp", "refused"),
+    "aten::linear": ("native", "openreg_ops/csrc/operators/blas/linear.cpp", "lower precision"),
+    "aten::mse_loss": ("native", "openreg_ops/csrc/operators/loss/loss.cpp", "float32"),
+    "aten::addcmul": ("native", "openreg_ops/csrc/operators/binary/binary.cpp", "promote"),
+    "torch.binary_cross_entropy": ("native", "openreg_ops/csrc/operators/loss/loss.cpp", "refused"),
     "aten::cummax": ("composite", "CompositeExplicitAutograd", "no rule"),
     "torch.ops.openreg.custom_abs": ("composite", "CompositeImplicitAutograd", "no rule"),
 }
