@@ -152,7 +152,8 @@ def test_a_child_of_a_process_that_used_no_device_reads_the_settings_itself(succ
             try:
                 torch.openreg.synchronize()
             except RuntimeError as error:
-                os._exit(3 if "OPENREG_DEVICE_COUNT='3' is not accepted; give 2, inherited from the parent process" in str(error) else 4)
+                said = "OPENREG_DEVICE_COUNT='3' is not accepted; give 2, inherited from the parent process"
+                os._exit(3 if said in str(error) else 4)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
         assert torch.openreg.mem_get_info()[1] != 64 << 20
     """)
