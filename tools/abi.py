@@ -17,11 +17,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tools.packages import ROOT, refuse
+from tools.packages import DRIVER, ROOT, refuse
 
 RUNTIME = Path("packages", "openreg-runtime")
 INCLUDE = RUNTIME / "include"
-DRIVER_INCLUDE = RUNTIME / "csrc" / "driver" / "include"
 VERSION = INCLUDE / "openreg" / "runtime" / "version.h"
 RECORD = RUNTIME / "docs" / "abi.json"
 COMMAND = "python -m tools.abi"
@@ -51,7 +50,7 @@ def digest(text: str) -> str:
 
 def public_headers(root: Path) -> dict[str, Path]:
     """The headers that the wheel installs, by their names in #include."""
-    folders = [root / INCLUDE, root / DRIVER_INCLUDE]
+    folders = [root / INCLUDE, root / DRIVER / "include"]
     return {path.relative_to(folder).as_posix(): path for folder in folders for path in sorted(folder.rglob("*.h"))}
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
+from itertools import takewhile
 from pathlib import Path
 
 from tools.packages import ROOT, discover
@@ -33,21 +34,15 @@ def trees(root: Path) -> Iterator[Path]:
 
 def declared(tree: Path) -> list[str]:
     """The floors of a tree, the lowest first."""
-    rows = (tree / "README.md").read_text("utf-8").partition(HEAD)[2].splitlines()
-    matches = [ROW.fullmatch(row) for row in rows[: next((i for i, row in enumerate(rows) if not row), len(rows))]]
-    return [match[1] for match in matches if match is not None and match[2].strip()]
+    rows = takewhile(bool, (tree / "README.md").read_text("utf-8").partition(HEAD)[2].splitlines())
+    matches = [match for match in map(ROW.fullmatch, rows) if match is not None]
+    return [match[1] for match in matches if match[2].strip()]
 
 
 def has_sources(folder: Path) -> bool:
     """Whether C++ lies in the folder or below it, and the folder is no CMake project of its own."""
     is_project = (folder / "CMakeLists.txt").is_file()
     return not is_project and any(path.suffix in NATIVE for path in folder.rglob("*"))
-
-
-def includes(tree: Path, path: Path) -> list[Path]:
-    """The files of the tree that a file includes."""
-    found = [tree / name for name in INCLUDE.findall(path.read_text("utf-8"))]
-    return [included for included in found if included.is_file()]
 
 
 def problems_of(tree: Path) -> list[str]:
@@ -57,20 +52,23 @@ def problems_of(tree: Path) -> list[str]:
     problems = [f"{name}: no row in the table of floors" for name in folders if name not in floors]
     problems += [f"README.md: there is no floor {name}" for name in floors if name not in folders]
     files = sorted(path for name in floors for path in (tree / name).rglob("*") if path.suffix in NATIVE)
+    graph: dict[Path, list[Path]] = {}
     for path in files:
         place = path.relative_to(tree)
-        for name in INCLUDE.findall(path.read_text("utf-8")):
+        names = INCLUDE.findall(path.read_text("utf-8"))
+        graph[place] = [Path(name) for name in names if (tree / name).is_file()]
+        for name in names:
             if (path.parent / name).is_file():
                 problems.append(f'{place}: write "{place.parent.as_posix()}/{name}", with its folder')
-        for included in (found.relative_to(tree) for found in includes(tree, path)):
+        for included in graph[place]:
             if floors.index(included.parts[0]) > floors.index(place.parts[0]):
                 problems.append(f"{place}: includes {included.as_posix()}, which stands on a higher floor")
             elif included.parts[0] == place.parts[0] and included.parent != place.parent:
                 problems.append(f"{place}: includes {included.as_posix()}, of another folder of its floor")
     try:
-        TopologicalSorter({path: includes(tree, path) for path in files}).prepare()
+        TopologicalSorter(graph).prepare()
     except CycleError as error:
-        circle = " -> ".join(path.relative_to(tree).as_posix() for path in reversed(error.args[1]))
+        circle = " -> ".join(place.as_posix() for place in reversed(error.args[1]))
         problems.append(f"{circle}: these include each other in a circle")
     return problems
 

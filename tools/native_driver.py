@@ -17,7 +17,7 @@ from typing import NamedTuple
 import nox
 
 from tools._platform import DRIVER_LIBRARIES, usable_cores
-from tools.packages import BUILD_TOOLS, ROOT, refuse
+from tools.packages import BUILD_TOOLS, DRIVER, ROOT, refuse
 from tools.stopwatch import Stopwatch
 
 RUNTIME = ROOT / "packages" / "openreg-runtime"
@@ -47,7 +47,7 @@ def cross_compile(session: nox.Session, stopwatch: Stopwatch) -> None:
             build = build_cross(session, target)
         libraries += [str(build / name) for name in DRIVER_LIBRARIES if (build / name).exists()]
     check = str(ROOT / "tools" / "check_exports.py")
-    session.run("python", check, str(RUNTIME / "csrc" / "driver" / "include" / "openreg.h"), *libraries)
+    session.run("python", check, str(ROOT / DRIVER / "include" / "openreg.h"), *libraries)
 
 
 def run_emulated(session: nox.Session, stopwatch: Stopwatch) -> None:

@@ -16,6 +16,7 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
+DRIVER = Path("packages", "openreg-runtime", "csrc", "driver")  # its own CMake project, openreg_driver
 
 # scikit-build-core asks for these only where the machine has none, and only in isolated builds.
 BUILD_TOOLS = ("cmake>=3.24", "ninja>=1.11")

@@ -23,14 +23,13 @@ import nox
 
 from tools._platform import MODULE_SUFFIX, PYTHON_PROGRAM, SITE_PACKAGES
 from tools.lane import Lane
-from tools.packages import BUILD_TOOLS, ROOT, Package, closure, refuse
+from tools.packages import BUILD_TOOLS, DRIVER, ROOT, Package, closure, refuse
 from tools.passed_files import RECORD, Part
 from tools.wheelhouse import Wheelhouse
 
 PROJECT = ROOT / "docs" / "trace"
 COMMAND = "nox -s trace"
 PACKAGE = "openreg-ops"
-DRIVER = ROOT / "packages" / "openreg-runtime" / "csrc" / "driver"
 # Lines, and where they were inlined; the code is that of the wheels.
 LINE_NUMBERS = {"CFLAGS": "-g1", "CXXFLAGS": "-g1"}
 
@@ -73,7 +72,7 @@ def repository_files(counts: Mapping[str, int], packages: Mapping[str, Package])
     Compiled into a wheel, a source is called `openreg_ops/csrc/...`, after its CMake project (-ffile-prefix-map).
     """
     folders = {name: package.folder for package in packages.values() for name in (package.name, package.import_name)}
-    folders["openreg_driver"] = DRIVER
+    folders["openreg_driver"] = ROOT / DRIVER
     found: dict[str, int] = {}
     for name, count in counts.items():
         for project, folder in folders.items():

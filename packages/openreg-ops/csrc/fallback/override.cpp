@@ -2,15 +2,11 @@
 #include "fallback/override.h"
 
 #include "fallback/fallback.h"
+#include "support/null_warning_handler.h"
 
 namespace openreg::ops {
 
 namespace {
-
-// A handler that drops PyTorch's warnings about replaced kernels, because to replace them is the purpose here.
-class NullWarningHandler final : public c10::WarningHandler {
-  void process(const c10::Warning& /*warning*/) override {}
-};
 
 c10::OperatorName parse_name(const std::string& text) {
   const size_t dot = text.find('.');
@@ -23,7 +19,7 @@ c10::OperatorName parse_name(const std::string& text) {
 }  // namespace
 
 FallbackOverride::FallbackOverride(const std::vector<std::string>& operators) {
-  NullWarningHandler silence;
+  NullWarningHandler silence;  // PyTorch warns of a replaced kernel, and to replace it is the purpose here
   const c10::WarningUtils::WarningHandlerGuard guard(&silence);
   for (const std::string& text : operators) {
     registrations_.push_back(c10::Dispatcher::singleton().registerImpl(

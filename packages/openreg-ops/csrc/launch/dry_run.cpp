@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "kernels/one_thread.h"
+#include "support/null_warning_handler.h"
 
 namespace openreg::ops {
 
@@ -26,11 +27,6 @@ const at::ThreadLocalState& initial_state() {
   return *state;
 }
 
-// Drops warnings, because the launch itself gives them to the caller.
-class NullWarningHandler final : public c10::WarningHandler {
-  void process(const c10::Warning& /*warning*/) override {}
-};
-
 }  // namespace
 
 std::exception_ptr dry_run(c10::function_ref<void(runtime::AliasStorages&)> kernel) {
@@ -38,7 +34,7 @@ std::exception_ptr dry_run(c10::function_ref<void(runtime::AliasStorages&)> kern
   const at::RecordFunctionGuard not_recorded(/*is_enabled=*/false);
   const c10::InferenceMode inference;
   const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset_with_ADInplaceOrView);
-  NullWarningHandler silence;
+  NullWarningHandler silence;  // the launch itself warns the caller
   const c10::WarningUtils::WarningHandlerGuard no_warnings(&silence);
   const kernels::SingleThreadGuard one_thread;
   runtime::AliasStorages stand_ins(runtime::AliasStorages::Bytes::kStandIn);

@@ -273,7 +273,7 @@ bool is_same_geometry(const at::Tensor& tensor, const OutputMeta& expected) {
 }
 
 // The callable that a launch from the cache holds.
-struct RehearsedCall {
+struct CachedCall {
   c10::OperatorHandle op;
   c10::DispatchKey key;
   std::shared_ptr<const OutputMetas> outcome;
@@ -335,7 +335,7 @@ void launch_cached(const c10::OperatorHandle& op, Stack* stack, c10::Stream stre
   const char* const name = op.schema().name().c_str();
   runtime::Aliases aliases(name);
   const auto make = [&] {
-    RehearsedCall call{op, cpu_key_of(op, *stack), outcome, {}, {}};
+    CachedCall call{op, cpu_key_of(op, *stack), outcome, {}, {}};
     call.arguments.reserve(arguments.size());
     for (size_t i = 0; i < arguments.size(); ++i) {
       call.arguments.emplace_back((*stack)[first + i], aliases.as(access_of(arguments[i])));

@@ -21,7 +21,7 @@ namespace {
 
 // A handler that drops all warnings. A warning on an engine thread would have no line of Python and would bypass
 // Python's filters, so operators warn on the calling thread instead.
-class Silence final : public c10::WarningHandler {
+class NullWarningHandler final : public c10::WarningHandler {
   void process(const c10::Warning& /*warning*/) override {}
 };
 
@@ -30,7 +30,7 @@ class Silence final : public c10::WarningHandler {
 struct EngineThread {
   c10::InferenceMode inference;
   c10::impl::ExcludeDispatchKeyGuard no_autograd{c10::autograd_dispatch_keyset_with_ADInplaceOrView};
-  Silence silence;
+  NullWarningHandler silence;
   c10::WarningUtils::WarningHandlerGuard no_warnings{&silence};
 
   bool flushes = flushes_denormals();

@@ -12,7 +12,7 @@
 namespace stress {
 
 // What one subscription has been told. No lock: the device calls one callback at a time.
-struct Timekeeper {
+struct TimeSource {
   uint64_t submits = 0;
   uint64_t completes = 0;
   uint64_t answers = 0;
@@ -22,14 +22,14 @@ struct Timekeeper {
     table.size = sizeof(table);
     table.version = OPENREG_SUBSCRIBER_VERSION;
     table.flags = orSubscribeTime;
-    table.submit = [](void* user, const orTaskInfo*, uint64_t*) { ++static_cast<Timekeeper*>(user)->submits; };
+    table.submit = [](void* user, const orTaskInfo*, uint64_t*) { ++static_cast<TimeSource*>(user)->submits; };
     table.complete = [](void* user, const orTaskCompletion* task) {
       CHECK(task->begin <= task->end && task->engine >= -1 && task->engine < 3);
-      ++static_cast<Timekeeper*>(user)->completes;
+      ++static_cast<TimeSource*>(user)->completes;
     };
     table.duration = [](void* user, const orTaskInfo* task, uint64_t* nanoseconds) {
       *nanoseconds = 1000 + task->ticket % 5000;
-      return static_cast<int>(++static_cast<Timekeeper*>(user)->answers % 8 != 0);
+      return static_cast<int>(++static_cast<TimeSource*>(user)->answers % 8 != 0);
     };
     table.engine = [](void*, const orTaskInfo* task) { return static_cast<int>(task->queue % 4) - 1; };
     table.host = [](void*, const orTaskInfo* task) { return task->ticket % 3000; };
@@ -40,19 +40,19 @@ struct Timekeeper {
 inline void keep_time_until_stopped(uint64_t seed) {
   Random random(seed);
   while (!stop) {
-    Timekeeper keeper;
-    const orSubscriber table = Timekeeper::table();
+    TimeSource source;
+    const orSubscriber table = TimeSource::table();
     orSubscription_t subscription = nullptr;
-    CHECK(orSubscribe(&table, &keeper, &subscription) == orSuccess);
+    CHECK(orSubscribe(&table, &source, &subscription) == orSuccess);
     orSubscription_t second = nullptr;
-    CHECK(orSubscribe(&table, &keeper, &second) == orErrorIllegalState);
+    CHECK(orSubscribe(&table, &source, &second) == orErrorIllegalState);
     for (uint64_t i = 0; i < pick(random, 400); ++i) {
       const orKernel kernel{"timed", [](void*, char*, size_t) { return orSuccess; }, nullptr, nullptr};
       orLaunchKernel(nullptr, &kernel);  // refused while another part has failed the device
     }
     pause_milliseconds(pick(random, 10));
     CHECK(orUnsubscribe(subscription) == orSuccess);
-    CHECK(keeper.completes == keeper.submits);
+    CHECK(source.completes == source.submits);
     pause_milliseconds(pick(random, 30));
   }
 }
