@@ -8,6 +8,7 @@ needs no line here. The parts are in tools/.
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import shutil
 import signal
@@ -21,18 +22,13 @@ sys.path.insert(0, str(ROOT))
 
 from tools import torch_release  # noqa: E402
 from tools._platform import usable_cores  # noqa: E402
-from tools.affected import Session, affected, changed_files, lane_session, publish  # noqa: E402
-from tools.budgets import budgets, in_order, jobs  # noqa: E402
-from tools.lane import (  # noqa: E402
-    NOX,
-    PYTEST,
-    Lane,
-    run_combinations,
-)
+from tools.combinations import run_combinations  # noqa: E402
+from tools.environments import fetch, foreign_requirements  # noqa: E402
+from tools.lane import NOX, PYTEST, Lane  # noqa: E402
 from tools.lock import lock  # noqa: E402
 from tools.macos import build_for_macos  # noqa: E402
-from tools.native_driver import brought_sources, cross_compile, run_emulated, run_sanitizer, run_tidy  # noqa: E402
-from tools.packages import BUILD_TOOLS, discover, refuse  # noqa: E402
+from tools.native_driver import cross_compile, run_emulated, run_sanitizer, run_tidy  # noqa: E402
+from tools.packages import BUILD_TOOLS, discover, read_requirements  # noqa: E402
 from tools.recipe import run_recipe  # noqa: E402
 from tools.release import run_release  # noqa: E402
 from tools.stopwatch import Stopwatch  # noqa: E402
@@ -49,66 +45,16 @@ from tools.wheel_quality import run_wheel_quality  # noqa: E402
 from tools.wheelhouse import Wheelhouse  # noqa: E402
 
 PACKAGES = discover(ROOT)
-# What decides whether a change is good, and what each session looks at. A package's lane comes by itself.
-ALL = tuple(PACKAGES)
-DRIVER = tuple(
-    f"packages/openreg-runtime/{part}"
-    for part in ("csrc/driver/*", "csrc/cache/*", "include/*", "cmake/*", "tests/memory/*", "tests/stress/*")
-)
-# The same, and what packages bring to be stressed.
-STRESSED = (*DRIVER, *brought_sources())
-DEFAULT = [
-    Session("lint", budget=150),
-    *map(lane_session, PACKAGES.values()),
-    Session("wheel-quality", ALL, ("examples/openreg-*", "packages/*/README.md", "packages/*/LICENSE"), budget=120),
-    Session(
-        "docs",
-        ("openreg-testing", "openreg-meta", "openreg-profiler"),
-        ("docs/*", "examples/*", "packages/*/docs/*", "benchmarks/*", "*.md"),
-        budget=300,
-    ),
-    Session("tsan", files=STRESSED, budget=120),
-    Session("asan", files=STRESSED, budget=150),
-]
-RECIPE = ("docs/operators/adding.md", "tests/recipe/*", "packages/openreg-ops/*")
-# What takes longer: CI runs it, and `nox` without arguments does not.
+LANES = [f"test-{name}" for name in PACKAGES]
+# What decides whether a change is good: first what needs no wheels, as these are built beside it.
+WITHOUT_WHEELS = ["asan", "tsan", "lint"]
+DEFAULT = [*WITHOUT_WHEELS, "docs", *reversed(LANES), "wheel-quality"]
+# What takes longer: the workflow runs it, and `nox` without arguments does not.
 SLOW = [
-    Session("combinations", ("openreg-ops",), budget=60),
-    Session("cross", files=DRIVER, budget=450),
-    Session("quickstart", ("openreg-meta",), ("examples/quickstart.py",), 300),
-    Session("release", ALL, ("examples/openreg-*", "examples/quickstart.py", "packages/*/README.md"), 1800),
-    Session("subsets", ALL, ("packages/*/tests/*", "packages/*/docs/*", "examples/openreg-*", "tests/subsets/*"), 2400),
-    Session("template", ("openreg-ops",), ("templates/*", "packages/*/tests/test_isolation.py"), 300),
-    Session("recipe", ("openreg-runtime", "openreg-autoload", "openreg-testing"), RECIPE, 420),
-    Session("tutorial", files=("docs/tutorial/*", "examples/tutorial/*"), budget=1000),
-    Session(
-        "conformance",
-        ("openreg-meta", "openreg-testing", "openreg-compile"),
-        ("packages/openreg-ops/tests/*",),
-        4200,
-    ),
-    Session("fuzz", ("openreg-ops", "openreg-testing"), ("packages/openreg-ops/tests/*",), 900),
-    Session(
-        "onnx",
-        ("openreg-ops", "openreg-meta"),
-        ("tests/onnx/*", "examples/export_onnx.py", "benchmarks/workloads/models.py"),
-        420,
-    ),
-    Session("libraries", ("openreg-meta",), ("tests/libraries/*", "docs/libraries.md"), 420),
-    Session("settings", ("openreg-meta",), ("packages/openreg-ops/tests/*", "packages/openreg-meta/tests/*"), 1200),
-    Session("soak", ("openreg-meta",), ("packages/openreg-meta/tests/endurance/*",), 300),
-    Session(
-        "endurance",
-        ALL,
-        ("packages/*/tests/*",),
-        3600,
-    ),
-    Session("stress", files=STRESSED, budget=900),
-    Session("tidy", files=STRESSED, budget=150),
-    Session("emulated", files=DRIVER, budget=900),
-    Session("macos", ("openreg-ops", "openreg-amp"), budget=3600),
+    *("combinations", "conformance", "cross", "emulated", "endurance", "fuzz", "libraries", "macos", "onnx"),
+    *("quickstart", "recipe", "release", "settings", "soak", "stress", "subsets", "template", "tidy", "tutorial"),
 ]
-STOPWATCH = Stopwatch(budgets([*DEFAULT, *SLOW], PACKAGES))
+STOPWATCH = Stopwatch()
 WHEELHOUSE = Wheelhouse(ROOT, PACKAGES, STOPWATCH)
 
 # What `nox -s excerpts` writes with; the tests in tests/ that compare its work need the same.
@@ -127,12 +73,15 @@ LINT_NEEDS = (
 )
 
 nox.needs_version = ">=2026.10.20"  # tools/lane.py and .ci/run name it, too
-nox.options.default_venv_backend = "venv"
+nox.options.default_venv_backend = "virtualenv"  # which needs a tenth of the time that Python's own venv needs
 nox.options.reuse_venv = "yes"
 nox.options.error_on_external_run = True
-nox.options.sessions = [item.name for item in DEFAULT]
-# More than one session at a time: the end of this file says how. One of them is told so by nox.
-JOBS = jobs(sys.argv[1:], usable_cores())
+nox.options.sessions = DEFAULT
+# Without a choice of sessions two run at a time, as most keep one core busy with one test after the other. A named
+# session shows what it does while it does it, and nox runs each of several in a process of its own, which it tells so.
+CHOICES = ("-s", "-e", "-k", "-t", "-l", "-j", "--session", "--keyword", "--tag", "--list", "--parallel")
+OPTIONS = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]
+JOBS = 1 if any(option.startswith(CHOICES) for option in OPTIONS) else min(2, usable_cores())
 PARALLEL = JOBS > 1 or "--parallel-worker" in sys.argv
 if PARALLEL:
     nox.options.parallel = JOBS
@@ -160,9 +109,10 @@ def lint(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def wheels(session: nox.Session) -> None:
-    """Fill dist/ with the wheel of every package."""
+    """Fill dist/ with the wheel of every package, and fetch what lanes install besides."""
     for wheel in WHEELHOUSE.provide(session, list(PACKAGES)).values():
         session.log(f"dist/{wheel.name}")
+    fetch(session, WHEELHOUSE, "packages", foreign_requirements(PACKAGES))
 
 
 @nox.session(name="wheel-quality")
@@ -197,13 +147,12 @@ for package_name in PACKAGES:
         here = lane(session)
         here.install(name, extra="test")
         here.test()
-        here.example()
 
 
 @nox.session
 def torch(session: nox.Session) -> None:
     """Every lane, with wheels built against another PyTorch (-- 2.14; -- nightly; -- 2.15 test-openreg-ops)."""
-    run_torch_lanes(session, [item.name for item in map(lane_session, PACKAGES.values())], STOPWATCH)
+    run_torch_lanes(session, LANES, STOPWATCH)
 
 
 @nox.session(venv_backend="none")
@@ -229,24 +178,13 @@ def quickstart(session: nox.Session) -> None:
 
 
 @nox.session
-def examples(session: nox.Session) -> None:
-    """Run each package's example with only that package installed."""
-    here = lane(session)
-    for name in PACKAGES:
-        here.install(name, "numpy")
-        here.example()
-
-
-@nox.session
 def docs(session: nox.Session) -> None:
     """Build the guide into build/site, warnings being errors, and run every example on its pages."""
     if sys.version_info < (3, 11):
         session.skip("Sphinx 8.2 and the wheel of Graphviz need Python 3.11")
     here = lane(session)
-    requirements = str(ROOT / "docs" / "requirements.txt")
-    here.install(
-        "openreg-testing", "openreg-profiler", "openreg-predict", "--requirement", requirements, extra="device"
-    )
+    requirements = read_requirements(ROOT / "docs" / "requirements.txt")
+    here.install("openreg-testing", "openreg-profiler", "openreg-predict", *requirements, extra="device")
     site = ROOT / "build" / "site"
     build = ("python", "-m", "sphinx", "--builder", "html", "--fail-on-warning", "--keep-going", "--nitpicky")
     here.run("sphinx", *build, "--doctree-dir", str(ROOT / "build" / "doctrees"), str(ROOT / "docs"), str(site))
@@ -295,8 +233,8 @@ def recipe(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure openreg beside the CPU for about 25 minutes (-- --family training --chart FILE --compare FILE)."""
     here = lane(session)
-    requirements = str(ROOT / "benchmarks" / "requirements.txt")
-    here.install("openreg-meta", "openreg-compile", "openreg-distributed", "--requirement", requirements)
+    requirements = read_requirements(ROOT / "benchmarks" / "requirements.txt")
+    here.install("openreg-meta", "openreg-compile", "openreg-distributed", *requirements)
     # Names of files are the caller's, and the wheels are built again where nox built them.
     places = ("--directory", session.invoked_from, "--build-python", str(WHEELHOUSE.python(session)))
     here.run("run.py", "python", str(ROOT / "benchmarks" / "run.py"), *places, *session.posargs)
@@ -451,43 +389,29 @@ def stress(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def lanes(session: nox.Session) -> None:
     """Print the default sessions, the slow ones and the releases of PyTorch as JSON; workflows make jobs of them."""
-    names = {"lanes": [item.name for item in DEFAULT], "slow": [item.name for item in SLOW]}
     releases = {"releases": torch_release.others(), "every_release": list(torch_release.SUPPORTED)}
-    for line in publish({**names, **releases}):
+    lines = [f"{name}={json.dumps(items)}" for name, items in {"lanes": DEFAULT, "slow": SLOW, **releases}.items()]
+    for line in lines:
         session.log(line)
-
-
-@nox.session(venv_backend="none", name="affected")
-def print_affected(session: nox.Session) -> None:
-    """The same of the sessions that a change since a revision touches, dependants included (-- main)."""
-    if len(session.posargs) != 1:
-        refuse("usage: nox -s affected -- REVISION")
-    try:
-        files = changed_files(ROOT, session.posargs[0])
-    except ValueError as error:
-        refuse(f"affected: {error}")
-    session.log(f"{len(files)} files changed since {session.posargs[0]}")
-    lists = {name: affected(files, items, PACKAGES) for name, items in (("lanes", DEFAULT), ("slow", SLOW))}
-    for name in [*lists["lanes"], *lists["slow"]]:
-        print(name)
-    for line in publish(lists):
-        session.log(line)
+    if "GITHUB_OUTPUT" in os.environ:
+        with open(os.environ["GITHUB_OUTPUT"], "a", encoding="utf-8") as output:
+            output.writelines(f"{line}\n" for line in lines)
 
 
 # `nox -t full`: all that a workflow runs.
-for item in (*DEFAULT, *SLOW):
-    nox.registry.get()[item.name].tags.append("full")
+for name in (*DEFAULT, *SLOW):
+    nox.registry.get()[name].tags.append("full")
 
 if PARALLEL:
     lock(ROOT / ".nox" / ".cache")
     # The wheels are made before all that needs one; otherwise whoever needs one first makes it.
-    nox.options.sessions = ["wheels", *(item.name for item in in_order(DEFAULT))]
+    nox.options.sessions = ["wheels", *DEFAULT]
     # nox ends the processes of its sessions where it is interrupted, and leaves them behind where it is terminated.
     for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         if signal.getsignal(number) is signal.SIG_DFL:  # and not ignored, as by nohup
             signal.signal(number, signal.default_int_handler)
     # Any other session writes what these read, and so runs alone.
-    for item in [Session("wheels"), *DEFAULT]:
-        function = nox.registry.get()[item.name]
+    for name in ("wheels", *DEFAULT):
+        function = nox.registry.get()[name]
         function.allow_parallel = True
-        function.requires = ["wheels"] if item.packages else []
+        function.requires = [] if name in ("wheels", *WITHOUT_WHEELS) else ["wheels"]

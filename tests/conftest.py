@@ -32,7 +32,7 @@ def copied(tmp_path_factory):
 @pytest.fixture
 def checkout(copied):
     """A copy of the repository to change: what other tests did to it is undone."""
-    from tools.affected import git
+    from tools.packages import git
 
     git(copied, "clean", "--quiet", "--force", "-dx")
     git(copied, "checkout-index", "--all", "--force")

@@ -11,8 +11,7 @@ import pytest
 import yaml
 from helpers import write_files
 
-from tools.affected import git
-from tools.packages import ROOT
+from tools.packages import ROOT, git
 
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"][0]["hooks"]
 LINES = [hook["id"] for hook in HOOKS if hook["language"] == "pygrep"]

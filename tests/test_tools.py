@@ -14,8 +14,7 @@ import yaml
 from helpers import run
 
 from tools import _platform, check_exports, lane, linked, packages, stopwatch, torch_lanes, wheelhouse
-from tools.affected import git
-from tools.packages import ROOT
+from tools.packages import ROOT, git
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ What runs programs of other systems here is not on PyPI.
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -105,15 +104,6 @@ def configure_cross(target: str) -> list[str]:
 def brought_programs() -> list[Path]:
     """The folders of the stress programs that packages bring."""
     return sorted(path.parent for path in ROOT.glob(f"packages/*/tests/*/{STRESS}"))
-
-
-def brought_sources() -> list[str]:
-    """Patterns of the files that these programs are made of, from the root of the repository."""
-    return [
-        (folder.parents[1].relative_to(ROOT) / pattern).as_posix()
-        for folder in brought_programs()
-        for pattern in json.loads((folder / STRESS).read_text("utf-8"))["sources"]
-    ]
 
 
 def run_sanitizer(session: nox.Session, stopwatch: Stopwatch, sanitizer: str, seconds: int = 8) -> None:

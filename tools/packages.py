@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -34,7 +35,6 @@ class Package:
     entry_points: Mapping[str, Mapping[str, str]]
     extras: Mapping[str, tuple[str, ...]]
     is_extra: bool = False  # of openreg-meta
-    budget: Mapping[str, int] = field(default_factory=dict)  # seconds, of its build and of its lane
 
     @property
     def short_name(self) -> str:
@@ -60,6 +60,12 @@ def requirement_name(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", match.group()).lower()
 
 
+def read_requirements(path: Path) -> list[str]:
+    """The requirements in a file of pip's, one a line; lines of comments are left out."""
+    lines = path.read_text("utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file."""
     with path.open("rb") as stream:
@@ -81,7 +87,6 @@ def read_package(folder: Path) -> Package:
         entry_points=project.get("entry-points", {}),
         extras={name: tuple(items) for name, items in project.get("optional-dependencies", {}).items()},
         is_extra=ours.get("extra", False),
-        budget=ours.get("budget", {}),
     )
 
 
@@ -105,6 +110,14 @@ def discover(root: Path = ROOT) -> dict[str, Package]:
     found = [read_package(path.parent) for path in sorted(root.glob("packages/*/pyproject.toml"))]
     by_name = {package.name: package for package in found}
     return {name: by_name[name] for start in by_name for name in closure(start, by_name)}
+
+
+def git(root: Path, *arguments: str) -> str:
+    """The output of a git command. Raises ValueError with what git says where it fails."""
+    result = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise ValueError(result.stderr.strip() or f"git {arguments[0]} failed")
+    return result.stdout
 
 
 def refuse(message: str) -> NoReturn:

@@ -20,7 +20,8 @@ from pathlib import Path
 import nox
 
 from tools._platform import usable_cores
-from tools.lane import NOX, PYTEST, lane_variables
+from tools.environments import lane_variables
+from tools.lane import NOX, PYTEST
 from tools.markers import ADDITION
 from tools.packages import BUILD_TOOLS, ROOT, requirement_name
 from tools.stopwatch import Stopwatch

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import nox
 
-from tools.lane import NOX, Environment, example_scripts, holds, lane_variables, python_of, record_of
+from tools.environments import Environment, holds, lane_variables, python_of, record_of
+from tools.lane import NOX, example_scripts
 from tools.packages import ROOT, Package, refuse
 from tools.torch_lanes import copy_repository
 from tools.wheel_quality import CHECKERS, check, new_folder

@@ -18,7 +18,8 @@ from itertools import combinations
 
 import nox
 
-from tools.lane import PYTEST, Environments, example_scripts, holds
+from tools.environments import Environments, holds
+from tools.lane import PYTEST, example_scripts
 from tools.packages import ROOT, Package, closure, refuse, requirement_name, siblings
 from tools.wheelhouse import Wheelhouse
 

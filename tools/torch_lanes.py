@@ -13,10 +13,10 @@ import nox
 from nox.command import CommandFailed
 
 from tools import torch_release
-from tools.affected import git
-from tools.lane import NOX, lane_variables
+from tools.environments import lane_variables
+from tools.lane import NOX
 from tools.new_package import LONGEST_NAME
-from tools.packages import ROOT, refuse
+from tools.packages import ROOT, git, refuse
 from tools.stopwatch import Stopwatch
 from tools.wheelhouse import Wheelhouse
 

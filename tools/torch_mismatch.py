@@ -18,7 +18,7 @@ from typing import NamedTuple
 import nox
 
 from tools import torch_release
-from tools.lane import lane_variables
+from tools.environments import lane_variables
 from tools.wheelhouse import PYTHON_TAG, Wheelhouse
 
 # Everything that may lead to the native parts.

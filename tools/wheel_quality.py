@@ -11,7 +11,8 @@ from pathlib import Path
 import nox
 
 from tools._platform import IS_LINUX, LINUX_LIBRARY_SUFFIX
-from tools.lane import UV, Environments, empty_directory, example_scripts, python_of
+from tools.environments import Environments, empty_directory, python_of
+from tools.lane import example_scripts
 from tools.packages import Package
 from tools.wheelhouse import Wheelhouse, wheel_of
 
@@ -61,7 +62,7 @@ def run_wheel_quality(session: nox.Session, wheelhouse: Wheelhouse) -> None:
     """Checks the wheels of all packages, then installs and uses each on a machine without compiler and CMake."""
     packages, stopwatch = wheelhouse.packages, wheelhouse.stopwatch
     with stopwatch.step(session.name, "install"):
-        session.install(UV, *CHECKERS)
+        session.install(*CHECKERS)
     environments = Environments(session, wheelhouse)
     folder = new_folder(Path(session.create_tmp()).resolve() / "repaired")
     with stopwatch.step(session.name, "check"):

@@ -35,6 +35,7 @@ COMPILER_VARIABLES = (
     *("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "MACOSX_DEPLOYMENT_TARGET"),
     *("CMAKE_ARGS", "CMAKE_GENERATOR", "CMAKE_BUILD_TYPE", "SKBUILD_CMAKE_ARGS"),
 )
+UV = "uv>=0.8"  # fills the environments of sessions (tools/environments.py)
 PYTHON_TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
 
 
@@ -129,7 +130,11 @@ class Wheelhouse:
         """Brings the build environment up to date; gives the version of its torch."""
         if (problem := lacks_compiler()) is not None:
             session.error(problem)
-        wanted = {*BUILD_TOOLS, *(item for package in self.packages.values() for item in package.build_requirements)}
+        wanted = {
+            *BUILD_TOOLS,
+            UV,
+            *(item for package in self.packages.values() for item in package.build_requirements),
+        }
         requirements = sorted(item for item in wanted if requirement_name(item) not in self.packages)
         marker = self.environment(session) / "requirements.json"
         if read_json(marker).get("requirements") != requirements:
